@@ -1,0 +1,68 @@
+"""This host as a rank table sees it: its addresses and its NPUs."""
+
+import glob
+import re
+import shutil
+import socket
+import subprocess
+
+from hccl_tools import rules
+
+LOOPBACK = "127.0.0.1"
+
+
+def address():
+    """The address that this host's name stands for, 127.0.0.1 if the name stands for no other.
+
+    Debian gives a host's own name to 127.0.1.1, which is no more an address than 127.0.0.1 is.
+    """
+    try:
+        found = socket.gethostbyname(socket.gethostname())
+    except OSError:
+        return LOOPBACK
+    return LOOPBACK if found.startswith("127.") else found
+
+
+def owns(server_id):
+    """Whether `server_id` names this host: an address that can be bound here, or the host's name."""
+    kind = rules.family(server_id)
+    if kind is None:
+        return server_id in (socket.gethostname(), socket.gethostname().partition(".")[0], "localhost")
+    with socket.socket(kind, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((server_id, 0))
+        except OSError:
+            return False
+    return True
+
+
+def devices():
+    """The physical ids of the NPUs of this host, sorted; empty where there is none."""
+    found = {int(path[len("/dev/davinci") :]) for path in glob.glob("/dev/davinci[0-9]*") if path[12:].isdigit()}
+    return sorted(found or _devices_of_npu_smi())
+
+
+def _devices_of_npu_smi():
+    if not shutil.which("npu-smi"):
+        return set()
+    try:
+        answer = subprocess.run(["npu-smi", "info", "-m"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return set()
+    return parse_npu_smi_map(answer.stdout) if answer.returncode == 0 else set()
+
+
+def parse_npu_smi_map(text):
+    """The device ids in the table that ``npu-smi info -m`` prints, as a set of int.
+
+    A3 and 950 have a column "Chip Phy-ID", which counts; elsewhere it is "Chip Logic ID", which is
+    "-" for the row of the board's controller.
+    """
+    rows = [re.split(r" {2,}|\t", line.strip()) for line in text.splitlines() if line.strip()]
+    if not rows:
+        return set()
+    for name in ("Chip Phy-ID", "Chip Logic ID"):
+        if name in rows[0]:
+            column = rows[0].index(name)
+            return {int(row[column]) for row in rows[1:] if len(row) > column and row[column].isdigit()}
+    return set()
