@@ -1,0 +1,57 @@
+# The two commands to know: `make demo` and `make test`. Both set everything up first.
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/installed
+DIGITS := data/digits/test/t10k-labels-idx1-ubyte
+CONFIGS := $(shell find configs -name '*.yaml')
+SCHEMAS := $(wildcard schemas/*.schema.json)
+SHELL_FILES := .ci/run $(shell find scripts tools tests -name '*.sh' -o -name '*.bash' -o -name '*.bats' -o -path '*/bin/*' -type f)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format data bench lock clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(INSTALLED) data ## train LeNet-5 with four real MindSpore ranks on this machine's processors
+	PYTHON=$(BIN)/python bash scripts/ascend4p.sh --device_target CPU configs/mnist/lenet5_digits.yaml
+
+test: $(INSTALLED) data ## all tests: bats for the scripts, pytest for the Python
+	PATH="$(CURDIR)/$(BIN):$$PATH" bats --recursive tests/bats
+	$(BIN)/python -m pytest -q
+
+lint: $(INSTALLED) ## shellcheck, shfmt, ruff, and every schema and config against its schema
+	$(BIN)/shellcheck --shell=bash $(filter-out %.bats,$(SHELL_FILES))
+	$(BIN)/shellcheck --shell=bats $(filter %.bats,$(SHELL_FILES))
+	$(BIN)/shfmt -i 2 -ci -bn -d $(SHELL_FILES)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/check-jsonschema --check-metaschema $(SCHEMAS)
+	$(BIN)/check-jsonschema --schemafile schemas/train_config.schema.json $(CONFIGS)
+
+format: $(INSTALLED) ## let shfmt and ruff put the code into shape
+	$(BIN)/shfmt -i 2 -ci -bn -w $(SHELL_FILES)
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+bench: $(INSTALLED) ## how fast a launch starts, beside a bare loop and mpirun
+	PYTHON=$(BIN)/python $(BIN)/python tests/bench/launch.py
+
+data: $(DIGITS) ## the demo's handwritten digits, in MNIST's format
+
+lock: ## write constraints.txt anew from pyproject.toml (needs uv)
+	uv pip compile --universal --python-version 3.10 --extra train --extra dev --upgrade \
+	  --no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file constraints.txt pyproject.toml
+
+clean: ## remove what make made: the environment and the demo's data (logs stay)
+	rm -rf $(VENV) data/digits
+
+$(DIGITS): tools/prepare_digits.py | $(INSTALLED)
+	$(BIN)/python tools/prepare_digits.py data/digits
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@bash tools/find_python.sh >/dev/null
+	"$$(bash tools/find_python.sh)" -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt '.[train,dev]'
+	@touch $@

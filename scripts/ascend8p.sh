@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Trains with 8 ranks, one on each of devices 0 to 7 of this machine.
+#
+# Usage: bash scripts/ascend8p.sh [options] CONFIG [-- trainer arguments]
+#
+# Example:
+#   bash scripts/ascend8p.sh configs/mnist/lenet5_mnist.yaml
+#   bash scripts/ascend8p.sh --device_target CPU configs/mnist/lenet5_digits.yaml
+#   bash scripts/ascend8p.sh CONFIG -- -o scheduler.num_epochs=3
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@" # typed as: sh scripts/ascend8p.sh
+set +o posix && set -euo pipefail
+here=$(readlink -f -- "${BASH_SOURCE[0]}")
+# shellcheck source=scripts/lib/launch.sh
+source "${here%/*}/lib/launch.sh"
+
+launch::main engine=local arguments=CONFIG device_target=Ascend device_num=8 generation=910A \
+  devices='[0,8)' -- "$@"

@@ -1,0 +1,106 @@
+# shellcheck shell=bash
+# The command line: options that all scripts share, and each script's own arguments.
+#
+# cli::parse fills OPTIONS (by name, underscores), ARGUMENTS (positional) and TRAINER_ARGUMENTS (what
+# stands after --). The table below is the one place where an option is declared: --help prints it and
+# the parser reads it.
+
+declare -A OPTIONS=()
+ARGUMENTS=()
+TRAINER_ARGUMENTS=()
+CLI_TAKEN=1
+
+# name, value ("-": none), meaning
+readonly CLI_OPTIONS='device_target Ascend|CPU what the ranks run on (default: Ascend); CPU: real MindSpore ranks on this machine, to try a launch without NPUs
+devices RANGE which devices, such as "[4,8)" or "0,1,4,5" (default: the script'\''s own)
+rank_table FILE the rank table (default: RANK_TABLE_FILE if it is set, else one in the current folder that fits, else one is built)
+hccn_conf FILE addresses of the devices where hccn_tool is not on PATH (default: /etc/hccn.conf)
+train_script FILE the trainer (default: tools/train.py of the current folder, else of this project)
+log_dir DIR folder for the logs of all runs; each makes its own folder in it (default: logs)
+grace SECONDS time between SIGTERM and SIGKILL when ranks are stopped (default: 10)
+no_check - skip the checks that need the NPUs; those of the rank table stay
+dry_run - print the plan in a form that can be pasted into a shell; start and write nothing
+help - this page'
+
+# cli::parse ARGUMENT_NAMES WORD...: ARGUMENT_NAMES such as "CONFIG", separated by blanks.
+cli::parse() {
+  local -r names=$1
+  shift
+  while (($#)); do
+    case $1 in
+      --) shift && TRAINER_ARGUMENTS=("$@") && break ;;
+      -h) OPTIONS[help]=1 && CLI_TAKEN=1 ;;
+      --?*) cli::_option "$@" ;;
+      -?*) cli::usage "unknown option $1; trainer arguments come after --" ;;
+      *) ARGUMENTS+=("$1") && CLI_TAKEN=1 ;;
+    esac
+    shift "$CLI_TAKEN"
+  done
+  [[ -z ${OPTIONS[help]-} ]] || { cli::help && exit 0; }
+  cli::_count "$names"
+}
+
+# cli::_option WORD...: takes one option and its value from the front; CLI_TAKEN says how many words.
+cli::_option() {
+  local name=${1%%=*} takes
+  name=${name#--}
+  name=${name//-/_}
+  cli::_takes "$name" || cli::usage "unknown option ${1%%=*}"
+  takes=$REPLY
+  CLI_TAKEN=1
+  if [[ $takes == - ]]; then
+    [[ $1 != *=* ]] || cli::usage "--$name takes no value"
+    OPTIONS[$name]=1
+  elif [[ $1 == *=* ]]; then
+    OPTIONS[$name]=${1#*=}
+  elif (($# > 1)) && [[ $2 != --* ]]; then
+    OPTIONS[$name]=$2
+    CLI_TAKEN=2
+  else
+    cli::usage "--$name needs a value: --$name $takes"
+  fi
+  [[ $takes == - || -n ${OPTIONS[$name]} ]] || cli::usage "--$name needs a value: --$name $takes"
+}
+
+# cli::_takes NAME: what the option takes in REPLY; fails if there is no such option.
+cli::_takes() {
+  local name takes _meaning
+  while read -r name takes _meaning; do
+    [[ $name == "$1" ]] && REPLY=$takes && return 0
+  done <<<"$CLI_OPTIONS"
+  return 1
+}
+
+# cli::_count NAMES: refuses a missing or an extra argument, by name.
+cli::_count() {
+  local -a names
+  read -r -a names <<<"$1"
+  ((${#ARGUMENTS[@]} >= ${#names[@]})) || cli::usage "${names[${#ARGUMENTS[@]}]} is missing"
+  if ((${#ARGUMENTS[@]} > ${#names[@]})); then
+    log::one_line "${ARGUMENTS[${#names[@]}]}"
+    cli::usage "one argument too many: $REPLY (trainer arguments come after --)"
+  fi
+}
+
+# cli::usage TEXT: the mistake, and where help is; exit 2.
+cli::usage() {
+  log::die 2 "$1; see: bash $0 --help"
+}
+
+# cli::help: the script's header comment, then the options.
+cli::help() {
+  local line name takes meaning
+  while IFS= read -r line; do
+    [[ $line == '#!'* ]] && continue
+    [[ $line == '#'* ]] || break
+    line=${line#\#}
+    printf '%s\n' "${line# }"
+  done <"$0"
+  printf '\nOptions (hyphens and underscores are the same):\n'
+  while read -r name takes meaning; do
+    [[ $takes != - ]] || takes=''
+    printf '  --%s\n      %s\n' "$name${takes:+ $takes}" "$meaning"
+  done <<<"$CLI_OPTIONS"
+  printf '\nExit: 0 all ranks ended with 0; a rank'\''s own code (128+N for signal N) when it failed first;\n'
+  printf '2 usage; 78 the plan was refused; 128+N when the launcher itself was stopped by signal N.\n'
+}

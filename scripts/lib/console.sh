@@ -1,0 +1,51 @@
+# shellcheck shell=bash
+# What the user sees of the ranks while they run: rank 0's log, followed line by line, on stdout.
+#
+# The ranks write their logs themselves and nothing passes through the launcher. One reader, a process
+# of its own so that a terminal that stands still never holds the launcher up, follows the file until
+# the launcher closes the pipe to it, then prints the rest and ends.
+
+CONSOLE_CONTROL='' # the launcher's end of the pipe
+CONSOLE_PID=''
+
+# console::open LOG: starts to follow LOG, which must exist.
+console::open() {
+  exec {CONSOLE_CONTROL}<> <(:)
+  set -m # a group of its own: Ctrl-C must not cut the last lines off
+  console::_follow "$1" &
+  set +m
+  CONSOLE_PID=$!
+}
+
+# console::close: gives the launcher's end up; the reader comes to its end.
+console::close() {
+  [[ -z $CONSOLE_CONTROL ]] || exec {CONSOLE_CONTROL}>&-
+  CONSOLE_CONTROL=''
+}
+
+# console::finish: waits until all of the log is on stdout; a signal ends the wait, and the reader.
+console::finish() {
+  [[ -n $CONSOLE_PID ]] || return 0
+  console::close
+  trap 'kill -TERM "$CONSOLE_PID" 2>/dev/null' INT TERM HUP QUIT
+  wait "$CONSOLE_PID" 2>/dev/null || :
+  trap - INT TERM HUP QUIT
+}
+
+# The waits grow while nothing comes: to look costs next to nothing, but a job may run for weeks.
+console::_follow() {
+  local log control piece partial='' waits=(0.05 0.1 0.2 0.5) idle=0 ended=0
+  supervise::forget
+  exec {log}<"$1" {control}<"/dev/fd/$CONSOLE_CONTROL" {CONSOLE_CONTROL}>&- 2>/dev/null
+  while :; do
+    while IFS= read -r piece <&"$log"; do
+      printf '%s\n' "$partial$piece" || exit 0 # the reader of our stdout has gone
+      partial='' idle=0
+    done
+    partial+=$piece # the beginning of a line whose end is not written yet
+    ((ended == 0)) || break
+    read -r -t "${waits[idle]}" -u "$control" _ || { (($? > 128)) || ended=1; }
+    ((idle == ${#waits[@]} - 1)) || idle=$((idle + 1))
+  done
+  [[ -z $partial ]] || printf '%s\n' "$partial"
+}

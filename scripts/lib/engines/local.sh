@@ -1,0 +1,16 @@
+# shellcheck shell=bash
+# Engine "local": the ranks of one machine, started by this shell itself.
+
+# engine::start: the scheduler, if the plan has one, then every rank.
+engine::start() {
+  local i
+  LAUNCH_DEVICES=${PLAN_DEVICES[*]}
+  if ((${#PLAN_SCHEDULER[@]})); then
+    supervise::start scheduler "$PLAN_RUN_DIR/scheduler.log" rank_entry::become scheduler "${PLAN_SCHEDULER[@]}"
+  fi
+  for i in "${!PLAN_RANKS[@]}"; do
+    LAUNCH_RANK=${PLAN_RANKS[i]} LAUNCH_LOCAL_RANK=$i
+    supervise::start "$LAUNCH_RANK" "$PLAN_RUN_DIR/rank_$LAUNCH_RANK.log" \
+      rank_entry::become rank "${PLAN_TRAINER[@]}"
+  done
+}

@@ -1,0 +1,27 @@
+# shellcheck shell=bash
+# Messages: all of them on stderr, each with the name of the script that the user typed.
+
+LOG_NAME=${0##*/}
+
+# log::say TEXT...: one line, whatever is in the text. A closed stderr is no reason to stop a job.
+log::say() {
+  local -r text=$*
+  printf '%s: %s\n' "$LOG_NAME" "${text//$'\n'/\\n}" >&2 || :
+}
+
+# log::die STATUS TEXT...: one line, then the script ends.
+log::die() {
+  local -r status=$1
+  shift
+  log::say "$@"
+  exit "$status"
+}
+
+# log::one_line TEXT: TEXT in REPLY, quoted as the shell would need it if it has odd characters.
+log::one_line() {
+  if [[ $1 == *[!a-zA-Z0-9_./,:=@%+-]* || -z $1 ]]; then
+    printf -v REPLY '%q' "$1"
+  else
+    REPLY=$1
+  fi
+}

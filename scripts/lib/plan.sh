@@ -1,0 +1,106 @@
+# shellcheck shell=bash
+# The launch plan: made by one Python process, read here, and printed for --dry_run.
+#
+# tools/launch_plan.py writes pairs of NUL-terminated words, so that a path may hold anything:
+#   run_dir DIR, export NAME=VALUE, rank "RANK DEVICE", trainer WORD, scheduler WORD, setup WORD
+
+PLAN_RUN_DIR=''
+PLAN_EXPORTS=()   # NAME=VALUE, the same for all ranks
+PLAN_RANKS=()     # rank ids of this host, in order of their local rank
+PLAN_DEVICES=()   # their devices
+PLAN_TRAINER=()   # the command of every rank
+PLAN_SCHEDULER=() # the command of MindSpore's scheduler; empty where none is needed
+PLAN_SETUP=()     # --dry_run: the command that writes the rank table which a launch would build
+
+# plan::make WORD...: asks Python for the plan; ends the script when it is refused.
+plan::make() {
+  local kind value status=''
+  plan::_python
+  while IFS= read -r -d '' kind && IFS= read -r -d '' value; do
+    case $kind in
+      run_dir) PLAN_RUN_DIR=$value ;;
+      export) PLAN_EXPORTS+=("$value") ;;
+      rank) PLAN_RANKS+=("${value% *}") && PLAN_DEVICES+=("${value#* }") ;;
+      trainer) PLAN_TRAINER+=("$value") ;;
+      scheduler) PLAN_SCHEDULER+=("$value") ;;
+      setup) PLAN_SETUP+=("$value") ;;
+      status) status=$value ;;
+    esac
+  done < <(
+    code=0
+    "$PYTHON" "$LAUNCH_ROOT/tools/launch_plan.py" "$@" || code=$?
+    printf 'status\0%d\0' "$code"
+  )
+  [[ $status == 0 ]] || exit "${status:-78}"
+}
+
+# The interpreter: $PYTHON, else the active environment's.
+plan::_python() {
+  local candidate hint=''
+  [[ ! -x $LAUNCH_ROOT/.venv/bin/python ]] || hint="; this project has one: source $LAUNCH_ROOT/.venv/bin/activate"
+  if [[ -n ${PYTHON-} ]]; then
+    command -v "$PYTHON" >/dev/null || log::die 78 "PYTHON=$PYTHON is not a program; set it to a Python of 3.9 or later, or unset it"
+    return 0
+  fi
+  for candidate in python python3; do
+    command -v "$candidate" >/dev/null && PYTHON=$candidate && return 0
+  done
+  log::die 78 "no python on PATH; activate the environment that has MindSpore$hint"
+}
+
+# plan::print: the plan as lines for a shell, each rank with its whole environment.
+plan::print() {
+  local i name
+  printf '# %s: %d ranks; this is what it would start\n' "$LOG_NAME" "${#PLAN_RANKS[@]}"
+  plan::_line cd "$PWD"
+  plan::_line mkdir -p "$PLAN_RUN_DIR"
+  ((${#PLAN_SETUP[@]} == 0)) || plan::_line "${PLAN_SETUP[@]}"
+  rank_entry::job_environment ${PLAN_EXPORTS[@]+"${PLAN_EXPORTS[@]}"}
+  for name in $RANK_ENTRY_CONTRACT; do
+    [[ -n ${!name+set} ]] || printf 'unset %s\n' "$name"
+  done
+  ((${#PLAN_EXPORTS[@]} == 0)) || plan::_line export "${PLAN_EXPORTS[@]}"
+  ((${#PLAN_SCHEDULER[@]} == 0)) || plan::_member scheduler "${PLAN_SCHEDULER[@]}"
+  LAUNCH_DEVICES=${PLAN_DEVICES[*]}
+  for i in "${!PLAN_RANKS[@]}"; do
+    LAUNCH_RANK=${PLAN_RANKS[i]} LAUNCH_LOCAL_RANK=$i
+    plan::_member rank "${PLAN_TRAINER[@]}"
+  done
+  printf 'wait\n'
+}
+
+# plan::_member rank|scheduler COMMAND...: one line that starts it in the background.
+plan::_member() (
+  rank_entry::"$1"
+  if [[ $1 == rank ]]; then
+    name=rank_$RANK_ID own=(RANK_ID DEVICE_ID MS_ROLE MS_NODE_ID)
+    printf '# rank %s on device %s\n' "$RANK_ID" "$DEVICE_ID"
+  else
+    name=scheduler own=(MS_ROLE)
+    printf '# the scheduler of MindSpore'\''s cluster\n'
+  fi
+  shift
+  words=(env)
+  [[ $name != scheduler ]] || words+=(-u RANK_TABLE_FILE)
+  for variable in "${own[@]}"; do
+    [[ -z ${!variable+set} ]] || words+=("$variable=${!variable}")
+  done
+  plan::_words "${words[@]}" "$@"
+  log::one_line "$PLAN_RUN_DIR/$name.log"
+  printf ' >%s 2>&1 </dev/null &\n' "$REPLY"
+)
+
+# plan::_line WORD...: the words, quoted where the shell needs it, as one line.
+plan::_line() {
+  plan::_words "$@"
+  printf '\n'
+}
+
+plan::_words() {
+  local word separator=''
+  for word; do
+    log::one_line "$word"
+    printf '%s%s' "$separator" "$REPLY"
+    separator=' '
+  done
+}

@@ -1,0 +1,83 @@
+# shellcheck shell=bash
+# The one place that knows a rank's environment: the first thing that runs in every rank.
+#
+# From its engine a rank learns
+#   LAUNCH_DEVICES     devices of this host's ranks, in order of their local rank: "4 5 6 7"
+#   LAUNCH_JOB         the job's name; it stays in the environment and marks every process of the job
+#   LAUNCH_RANK, LAUNCH_LOCAL_RANK   where it is (engine: local)
+# and from the launcher's plan the job-wide variables. It sets the rest of the contract of
+# docs/architecture.md and becomes the trainer.
+
+# Every variable that the contract gives a meaning to. One that the plan does not set is removed: the
+# caller's shell may have it from an earlier job. MINDSPORE_HCCL_CONFIG_PATH would win over
+# RANK_TABLE_FILE, MS_SERVER_NUM would change the cluster.
+readonly RANK_ENTRY_CONTRACT='RANK_ID RANK_SIZE DEVICE_ID DEVICE_NUM RANK_TABLE_FILE MS_WORKER_NUM
+MS_SCHED_HOST MS_SCHED_PORT MS_ROLE MS_NODE_ID LOG_DIR MINDSPORE_HCCL_CONFIG_PATH MS_SERVER_NUM'
+
+# rank_entry::job_environment NAME=VALUE...: exports the job-wide variables in the launcher, and says
+# which variables of the caller's shell they override.
+rank_entry::job_environment() {
+  local name assignment overridden=''
+  local -A planned=()
+  for assignment; do
+    planned[${assignment%%=*}]=${assignment#*=}
+  done
+  for name in $RANK_ENTRY_CONTRACT; do
+    if [[ -n ${!name+set} && ${!name} != "${planned[$name]-}" ]]; then
+      log::one_line "${!name}"
+      overridden+="${overridden:+, }$name=$REPLY"
+    fi
+    unset "$name"
+  done
+  [[ -z $overridden ]] || log::say "note: $overridden from your shell is not used; the launch sets its own"
+  for assignment; do
+    export "${assignment?}"
+  done
+}
+
+# rank_entry::rank: exports what differs from rank to rank.
+rank_entry::rank() {
+  local -a devices
+  read -r -a devices <<<"$LAUNCH_DEVICES"
+  export RANK_ID=$LAUNCH_RANK DEVICE_ID=${devices[LAUNCH_LOCAL_RANK]}
+  if [[ -n ${MS_WORKER_NUM-} ]]; then # MindSpore's dynamic cluster; a number as id fixes the rank
+    export MS_ROLE=MS_WORKER MS_NODE_ID=$RANK_ID
+  fi
+  export LAUNCH_JOB
+  unset LAUNCH_DEVICES LAUNCH_RANK LAUNCH_LOCAL_RANK
+}
+
+# rank_entry::scheduler: the environment of MindSpore's scheduler. It must not see the rank table: it
+# would number the ranks by it.
+rank_entry::scheduler() {
+  export MS_ROLE=MS_SCHED LAUNCH_JOB
+  unset RANK_TABLE_FILE LAUNCH_DEVICES LAUNCH_RANK LAUNCH_LOCAL_RANK
+}
+
+# rank_entry::become rank|scheduler COMMAND...: this process becomes the trainer, or the scheduler.
+rank_entry::become() {
+  rank_entry::"$1"
+  if [[ $1 == rank ]]; then
+    rank_entry::_keep "rank_$RANK_ID.env"
+    rank_entry::_wake_late
+  else
+    rank_entry::_keep scheduler.env
+  fi
+  shift
+  exec "$@"
+}
+
+# rank_entry::_keep FILE: the environment as a file that a shell can read, for its owner only: it may
+# hold passwords.
+rank_entry::_keep() {
+  (umask 077 && declare -px >"$LOG_DIR/$1")
+}
+
+# MindSpore 2.10 loses a race when a thread that it wakes runs before the one that woke it: the
+# connection to the scheduler then counts as failed, and is tried again for up to minutes. It happens
+# when the two share a core, so on a busy machine. Under the batch policy a woken thread waits.
+# Where that policy cannot be had, the rank runs without it.
+rank_entry::_wake_late() {
+  [[ -n ${MS_WORKER_NUM-} ]] || return 0
+  chrt --batch --pid 0 "$BASHPID" >/dev/null 2>&1 || :
+}

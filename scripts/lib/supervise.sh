@@ -1,0 +1,265 @@
+# shellcheck shell=bash
+# Starts processes, sleeps until one ends or a signal comes, and leaves none of them behind.
+#
+# Each process (a "member": a rank, or MindSpore's scheduler) runs in a process group of its own under
+# a minder, a subshell that waits for it and writes its end to the bus. Signal handlers only write to
+# the bus too, so every decision is made in one loop (supervise::run), which sleeps in `read`. `wait
+# -n` would be shorter and loses deaths on every bash from 4.3 to 5.2. A guardian, one more process,
+# reads a pipe that only the supervisor holds open: when the supervisor is killed it sees the end of
+# that pipe and ends the groups.
+#
+#   bus       "start NAME PID", "exit NAME STATUS", "signal NAME"
+#   lifeline  "start PGID", "gone PGID", "quit"
+
+SUPERVISE_BUS='' SUPERVISE_LIFELINE='' # file descriptors
+SUPERVISE_GRACE=10                     # seconds between SIGTERM and SIGKILL
+SUPERVISE_STATE=running                # running, stopping, killing
+SUPERVISE_DEADLINE=0                   # of the state, in hundredths of a second of uptime
+SUPERVISE_SIGNAL=''                    # the signal that told us to stop
+SUPERVISE_FIRST=''                     # the member that failed first
+
+SUPERVISE_NAMES=()             # members in the order of their start
+declare -A SUPERVISE_MINDER=() # name -> pid of its minder
+declare -A SUPERVISE_GROUP=()  # name -> process group, until nothing of it lives
+declare -A SUPERVISE_STATUS=() # name -> exit status, once it ended
+declare -A SUPERVISE_BEGAN=()  # name -> uptime of its start, in hundredths of a second
+declare -A SUPERVISE_ENDED=()  # name -> uptime of its end
+
+# supervise::open JOB: bus, lifeline, guardian and signal handlers. Call it before the first start.
+supervise::open() {
+  # A pipe without a name: opened for both directions it never blocks and never ends for us, and
+  # there is no file to be left behind or to be in the way.
+  exec {SUPERVISE_BUS}<> <(:)
+  exec {SUPERVISE_LIFELINE}<> <(:)
+  set -m # own process group, and INT and QUIT not ignored: both only by job control
+  supervise::_guard "$1" &
+  set +m
+  local name
+  for name in INT TERM HUP QUIT USR1 USR2; do
+    # shellcheck disable=SC2064 # the name is meant to be expanded now
+    trap "printf 'signal $name\n' >&$SUPERVISE_BUS" "$name"
+  done
+}
+
+# A file of its own, so that `pkill -9 -f ascend8p` does not hit the guardian together with us. Its
+# input is the lifeline opened again, for reading only: it must not keep that pipe alive itself.
+supervise::_guard() {
+  exec {SUPERVISE_BUS}>&-
+  exec "$BASH" "$LAUNCH_LIB/guardian.sh" "$1" "$SUPERVISE_GRACE" \
+    <"/dev/fd/$SUPERVISE_LIFELINE" >/dev/null 2>&1 {SUPERVISE_LIFELINE}>&-
+}
+
+# supervise::start NAME LOG COMMAND...: runs COMMAND (a program or a function) with its output in LOG.
+supervise::start() {
+  SUPERVISE_NAMES+=("$1")
+  set -m
+  supervise::_mind "$@" </dev/null >/dev/null 2>&1 &
+  set +m
+  SUPERVISE_MINDER[$1]=$!
+}
+
+supervise::_mind() {
+  local status=0
+  set -m
+  supervise::_become "$@" &
+  set +m
+  exec {SUPERVISE_LIFELINE}>&-
+  wait "$!" || status=$?
+  printf 'exit %s %d\n' "$1" "$status" >&"$SUPERVISE_BUS"
+}
+
+# Known to the guardian and to us before anything else runs; then without our pipes, which a member
+# that lives longer than us would keep open.
+supervise::_become() {
+  local -r name=$1 log=$2
+  shift 2
+  printf 'start %d\n' "$BASHPID" >&"$SUPERVISE_LIFELINE"
+  printf 'start %s %d\n' "$name" "$BASHPID" >&"$SUPERVISE_BUS"
+  exec {SUPERVISE_LIFELINE}>&- {SUPERVISE_BUS}>&- >>"$log" 2>&1
+  console::close
+  "$@"
+}
+
+# supervise::forget: in a child that is no member: lets go of our pipes and of our signal handlers.
+supervise::forget() {
+  exec {SUPERVISE_BUS}>&- {SUPERVISE_LIFELINE}>&-
+}
+
+# supervise::run: returns when every member has ended and nothing of it lives.
+supervise::run() {
+  local event name value
+  while supervise::_pending; do
+    if read -r -t "$REPLY" -u "$SUPERVISE_BUS" event name value; then
+      supervise::_event "$event" "$name" "$value"
+    else
+      supervise::_audit # once a second, and only when the bus is empty
+    fi
+    supervise::_collect
+    supervise::_deadline
+  done
+}
+
+# supervise::_pending: whether there is something to wait for, and for how long to sleep in REPLY.
+supervise::_pending() {
+  REPLY=1
+  [[ $SUPERVISE_STATE == running ]] || REPLY=0.05
+  ((${#SUPERVISE_STATUS[@]} < ${#SUPERVISE_NAMES[@]} || ${#SUPERVISE_GROUP[@]} > 0))
+}
+
+supervise::_event() {
+  case $1 in
+    start)
+      SUPERVISE_GROUP[$2]=$3
+      supervise::_now
+      SUPERVISE_BEGAN[$2]=$REPLY
+      [[ $SUPERVISE_STATE == running ]] || supervise::_signal_groups TERM
+      ;;
+    exit) supervise::_ended "$2" "$3" ;;
+    signal) supervise::_signal "$2" ;;
+  esac
+}
+
+supervise::_ended() {
+  [[ -z ${SUPERVISE_STATUS[$1]-} ]] || return 0 # the audit was first
+  SUPERVISE_STATUS[$1]=$2
+  supervise::_now
+  SUPERVISE_ENDED[$1]=$REPLY
+  # What it left in its group, workers of a data loader say, ends with it.
+  [[ -z ${SUPERVISE_GROUP[$1]-} ]] || kill -TERM -- "-${SUPERVISE_GROUP[$1]}" 2>/dev/null || :
+  [[ $SUPERVISE_STATE == running ]] || return 0
+  if (($2 != 0)); then
+    SUPERVISE_FIRST=$1
+    report::first_failure "$1"
+    supervise::stop
+  elif supervise::_work_is_done; then
+    supervise::stop # what is left now has nothing to do
+  fi
+}
+
+# Whether all members have ended, or all but MindSpore's scheduler, which nobody needs any more.
+supervise::_work_is_done() {
+  local name
+  for name in "${SUPERVISE_NAMES[@]}"; do
+    [[ -n ${SUPERVISE_STATUS[$name]-} || $name == scheduler ]] || return 1
+  done
+}
+
+# Forgets the groups of ended members of which nothing lives: the kernel may give their numbers to
+# others, so from then on neither we nor the guardian may signal them.
+supervise::_collect() {
+  local name group
+  for name in "${!SUPERVISE_GROUP[@]}"; do
+    group=${SUPERVISE_GROUP[$name]}
+    if [[ -n ${SUPERVISE_STATUS[$name]-} ]] && ! supervise::_alive "$group"; then
+      unset "SUPERVISE_GROUP[$name]"
+      printf 'gone %d\n' "$group" >&"$SUPERVISE_LIFELINE"
+    fi
+  done
+}
+
+# supervise::_alive GROUP: whether a member of the group runs. Zombies do not count: a container's
+# first process may never collect them.
+supervise::_alive() {
+  kill -0 -- "-$1" 2>/dev/null || return 1
+  local file line state group _
+  for file in /proc/[0-9]*/stat; do
+    { read -r line <"$file"; } 2>/dev/null || continue
+    read -r state _ group _ <<<"${line##*) }" # the name before it may hold anything
+    [[ $group == "$1" && $state != [ZX] ]] && return 0
+  done
+  return 1
+}
+
+supervise::_signal() {
+  if [[ $1 == USR[12] ]]; then # for the trainers: a warning before pre-emption, say
+    local name
+    for name in "${!SUPERVISE_GROUP[@]}"; do
+      [[ $name == scheduler ]] || kill -s "$1" "${SUPERVISE_GROUP[$name]}" 2>/dev/null || :
+    done
+  elif [[ $SUPERVISE_STATE == running ]]; then
+    SUPERVISE_SIGNAL=$1
+    log::say "SIG$1: stopping all ranks (once more: kill them at once)"
+    supervise::stop
+  else
+    [[ $SUPERVISE_STATE == killing ]] || SUPERVISE_DEADLINE=1 # long ago: no more grace
+  fi
+}
+
+# supervise::stop: SIGTERM to all, and SIGKILL to what is left after the grace time.
+supervise::stop() {
+  SUPERVISE_STATE=stopping
+  supervise::_set_deadline "$SUPERVISE_GRACE"
+  supervise::_signal_groups TERM
+}
+
+# A stopped process takes SIGTERM only once it runs again.
+supervise::_signal_groups() {
+  local name
+  for name in "${!SUPERVISE_GROUP[@]}"; do
+    kill -s "$1" -- "-${SUPERVISE_GROUP[$name]}" 2>/dev/null || :
+    kill -s CONT -- "-${SUPERVISE_GROUP[$name]}" 2>/dev/null || :
+  done
+}
+
+supervise::_deadline() {
+  ((SUPERVISE_DEADLINE)) || return 0
+  supervise::_now
+  ((REPLY >= SUPERVISE_DEADLINE)) || return 0
+  if [[ $SUPERVISE_STATE == killing ]]; then
+    supervise::_give_up
+  else
+    SUPERVISE_STATE=killing
+    supervise::_set_deadline 5
+    supervise::_signal_groups KILL
+  fi
+}
+
+# Not even SIGKILL ends a process that waits inside the kernel, for a device say.
+supervise::_give_up() {
+  local name
+  for name in "${!SUPERVISE_GROUP[@]}"; do
+    log::say "process group ${SUPERVISE_GROUP[$name]} (rank $name) does not end on SIGKILL: it waits in the kernel; see its state with: ps -o pid,stat,wchan:20,args -g ${SUPERVISE_GROUP[$name]}"
+    SUPERVISE_STATUS[$name]=${SUPERVISE_STATUS[$name]:-137}
+  done
+  SUPERVISE_GROUP=()
+}
+
+# A minder that was killed writes nothing: its member is ended and counts as killed.
+supervise::_audit() {
+  local name
+  for name in "${SUPERVISE_NAMES[@]}"; do
+    if [[ -z ${SUPERVISE_STATUS[$name]-} ]] && ! kill -0 "${SUPERVISE_MINDER[$name]}" 2>/dev/null; then
+      [[ -z ${SUPERVISE_GROUP[$name]-} ]] || kill -KILL -- "-${SUPERVISE_GROUP[$name]}" 2>/dev/null || :
+      supervise::_ended "$name" 137
+    fi
+  done
+}
+
+# supervise::close JOB: ends what escaped from its group but kept the job's mark, then the guardian.
+supervise::close() {
+  supervise::sweep "$1"
+  printf 'quit\n' >&"$SUPERVISE_LIFELINE"
+  exec {SUPERVISE_LIFELINE}>&-
+}
+
+# supervise::sweep JOB: SIGKILL to every process that has the job's mark in its environment.
+supervise::sweep() {
+  local file pid
+  while IFS= read -r file; do
+    pid=${file#/proc/}
+    kill -KILL "${pid%%/*}" 2>/dev/null || :
+  done < <(grep -lszxF -- "LAUNCH_JOB=$1" /proc/[0-9]*/environ)
+}
+
+supervise::_set_deadline() {
+  supervise::_now
+  SUPERVISE_DEADLINE=$((REPLY + $1 * 100))
+}
+
+# supervise::_now: hundredths of a second since the machine started, in REPLY. Clocks step, this does
+# not, and reading it starts no process.
+supervise::_now() {
+  local uptime _
+  read -r uptime _ </proc/uptime
+  REPLY=${uptime%.*}${uptime#*.}
+}

@@ -1,0 +1,130 @@
+"""What the tests share: a good rank table to spoil, simulated cards, and a closed environment."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+_OURS = ("ASCEND", "DEVICE", "HCC", "MINDSPORE", "MS_", "NPU", "PYTHON", "RANK")
+
+
+@pytest.fixture
+def root():
+    """The project's folder."""
+    return ROOT
+
+
+@pytest.fixture
+def table():
+    """table(2, 4): a good 1.0 table, 2 devices on the first server and 4 on the second.
+
+    edits: {JSON pointer: new value, or ... to take the key or entry away}; "/-" appends to a list.
+    """
+
+    def make(*sizes, edits=None):
+        servers, rank = [], 0
+        for number, size in enumerate(sizes or (8,)):
+            devices = []
+            for device in range(size):
+                ip = f"192.168.{100 + number}.{device + 1}"
+                devices.append({"device_id": str(device), "device_ip": ip, "rank_id": str(rank)})
+                rank += 1
+            servers.append({"server_id": f"10.0.0.{number + 1}", "device": devices, "host_nic_ip": "reserve"})
+        document = {"version": "1.0", "server_count": str(len(servers)), "server_list": servers, "status": "completed"}
+        for place, value in (edits or {}).items():
+            document = _edited(document, place, value)
+        return document
+
+    return make
+
+
+def _edited(document, place, value):
+    if not place:
+        return value
+    *parents, last = place.split("/")[1:]
+    target = document
+    for part in parents:
+        target = target[int(part) if isinstance(target, list) else part]
+    if last == "-":
+        target.append(value)
+        return document
+    key = int(last) if isinstance(target, list) else last
+    if value is ...:
+        del target[key]
+    else:
+        target[key] = value
+    return document
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    """A closed world: an own folder to be in, a PATH with bash and sleep only, none of our variables.
+
+    The host's name stands for 10.1.2.3.  Returns the current folder.
+    """
+    programs, here = tmp_path / "programs", tmp_path / "here"
+    programs.mkdir()
+    here.mkdir()
+    for name in ("bash", "sleep"):
+        (programs / name).symlink_to(shutil.which(name))
+    for name in list(os.environ):
+        if name.startswith(_OURS):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setattr(socket, "gethostbyname", lambda name: "10.1.2.3")
+    monkeypatch.chdir(here)
+    return here
+
+
+class Cards:
+    """The cards of the simulated host; tests/fixtures/bin/hccn_tool is what answers for them."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.log = folder / "calls"
+
+    def set(self, addresses):
+        """Card N has address addresses[N], or for a key such as "IPv6address_0" what it says."""
+        names = {f"address_{key}" if isinstance(key, int) else key: value for key, value in addresses.items()}
+        (self.folder / "hccn.conf").write_text("".join(f"{name}={value}\n" for name, value in names.items()))
+
+    def fault(self, device, word):
+        """Card `device` misbehaves as the word says."""
+        (self.folder / f"fault_{device}").write_text(word + "\n")
+
+    def calls(self):
+        """(ASCEND_RT_VISIBLE_DEVICES or "unset", arguments) of every call so far."""
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        return [tuple(line.split(" ", 1)) for line in lines]
+
+
+@pytest.fixture
+def cards(world, tmp_path, monkeypatch):
+    """Sixteen well cards, 192.168.100.1 to .16, and a simulated hccn_tool on PATH."""
+    folder = tmp_path / "cards"
+    folder.mkdir()
+    (tmp_path / "programs" / "hccn_tool").symlink_to(ROOT / "tests" / "fixtures" / "bin" / "hccn_tool")
+    monkeypatch.setenv("HCCN_SIM", str(folder))
+    monkeypatch.setenv("HCCN_SIM_LOG", str(folder / "calls"))
+    found = Cards(folder)
+    found.set({device: f"192.168.100.{device + 1}" for device in range(16)})
+    return found
+
+
+@pytest.fixture
+def run(world):
+    """run("hccl_tools/validate_hccl.py", "x.json"): a command of the project as a process of its own."""
+
+    def start(program, *arguments, env=None, **options):
+        command = [sys.executable, str(ROOT / program), *map(str, arguments)]
+        options = {"capture_output": True, "stdin": subprocess.DEVNULL, **options}
+        return subprocess.run(command, text=True, timeout=60, check=False, env={**os.environ, **(env or {})}, **options)
+
+    return start

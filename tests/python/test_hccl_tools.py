@@ -1,0 +1,409 @@
+import errno
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from hccl_tools import check, hccl_tools, hccn, rank_table
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch):
+    monkeypatch.setattr(hccn.time, "sleep", lambda seconds: None)
+
+
+@pytest.fixture
+def build(world, capsys):
+    """build("--device_num", "[0,4)"): runs the command in this process; (exit code, stdout, stderr).
+
+    hccn.conf is one that is not there, unless the arguments name another.
+    """
+
+    def run_main(*arguments):
+        conf = [] if "--hccn_conf" in arguments else ["--hccn_conf", str(world / "no.conf")]
+        try:
+            status = hccl_tools.main([*conf, *arguments])
+        except SystemExit as leaving:  # argparse
+            status = leaving.code
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run_main
+
+
+@pytest.fixture
+def devices(build, cards):
+    """devices("--device_num", "[0,4)"): [(device_id, device_ip, rank_id)] of the table that is built."""
+
+    def of(*arguments):
+        status, out, err = build(*arguments)
+        assert status == 0, err
+        with open(out.rstrip("\n"), encoding="utf-8") as file:
+            (server,) = json.load(file)["server_list"]
+        return [(device["device_id"], device.get("device_ip"), device["rank_id"]) for device in server["device"]]
+
+    return of
+
+
+def expected(numbers):
+    return [(str(number), f"192.168.100.{number + 1}", str(rank)) for rank, number in enumerate(numbers)]
+
+
+def refused(answer, status, *words):
+    """The command said no: this exit code, nothing on stdout, one line with the words on stderr."""
+    found, out, err = answer
+    assert (found, out) == (status, ""), err
+    assert err.startswith("hccl_tools.py: ")
+    assert err.count("\n") == 1, err
+    for word in words:
+        assert word in err
+
+
+def nothing_written(folder):
+    return not [name for name in os.listdir(folder) if name.endswith((".json", ".part"))]
+
+
+# ---- what upstream's hccl_tools.py does wrong, a test each ---------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("[0,16)", range(16)),  # a table of one device: characters 1 and 3
+        ("[12,16)", range(12, 16)),  # "must be in the same group"
+        ("[10,12)", (10, 11)),
+        ("[0, 4)", range(4)),  # the form of its own --help: ValueError
+    ],
+)
+def test_a_range_is_read_as_numbers_not_as_the_characters_1_and_3(devices, text, numbers):
+    assert devices("--device_num", text) == expected(numbers)
+
+
+@pytest.mark.parametrize("text", ["[0-4)", "(0,4]", "[0,4]", "0,4)"])
+def test_brackets_and_comma_of_a_range_are_checked(build, cards, world, text):
+    refused(build("--device_num", text), 2, f'"{text}" is neither a range nor a list')
+    assert nothing_written(world)
+
+
+def test_a_range_without_device_is_no_empty_table(build, cards, world):
+    refused(build("--device_num", "[4,4)"), 2, '"[4,4)" names no device')
+    assert nothing_written(world)
+
+
+def test_in_a_container_positions_count_within_the_visible_devices(devices):
+    assert devices("--visible_devices", "4,5,6,7", "--device_num", "[0,4)") == expected([4, 5, 6, 7])
+
+
+def test_in_a_container_the_order_of_the_visible_devices_is_the_order_of_the_ranks(devices):
+    assert devices("--visible_devices", "6,4,5,7", "--device_num", "1,0") == expected([4, 6])
+
+
+def test_in_a_container_all_visible_devices_are_the_default(devices):
+    assert devices("--visible_devices", "4,5,6,7") == expected([4, 5, 6, 7])
+    assert devices("--visible_devices", "[4,8)") == expected([4, 5, 6, 7])
+
+
+@pytest.mark.parametrize("text", ["[4,8)", "[0,5)", "4"])
+def test_in_a_container_a_position_that_is_not_there_is_a_clear_line(build, cards, world, text):
+    answer = build("--visible_devices", "4,5,6,7", "--device_num", text)
+    refused(answer, 2, "has positions 0 to 3", '--device_num "[0,4)"')
+    assert nothing_written(world)
+
+
+def test_what_a_failed_hccn_tool_prints_never_becomes_an_address(build, cards, world):
+    cards.fault(1, "garbage")
+    answer = build("--device_num", "[0,2)")
+    refused(answer, 1, "hccn_tool failed for device 1: error: something went wrong (exit 1)")
+    assert nothing_written(world)
+
+
+def test_an_ipv6_address_is_not_cut_at_its_colons(devices, cards):
+    cards.set({f"IPv6address_{number}": f"fd00::{number + 1}" for number in range(2)})
+    assert devices("--device_num", "[0,2)") == [("0", "fd00::1", "0"), ("1", "fd00::2", "1")]
+
+
+def test_a_card_without_address_is_named(build, cards, world):
+    cards.set({number: f"192.168.100.{number + 1}" for number in (0, 1, 3)})
+    refused(build("--device_num", "[0,4)"), 1, "device 2 has no IP address (hccn_tool -i 2 -ip -g)")
+    assert nothing_written(world)
+
+
+def test_an_address_that_hccn_conf_lacks_is_named(build, world):
+    (world / "hccn.conf").write_text("address_1=192.168.100.2\n")
+    answer = build("--device_num", "[0,2)", "--hccn_conf", "hccn.conf")
+    refused(answer, 1, "hccn.conf has no address_0 (device 0)")
+    assert nothing_written(world)
+
+
+def test_a_comment_of_hccn_conf_may_hold_equals_signs(build, world):
+    (world / "hccn.conf").write_text("# address_0 = a = b\n# x=y=z\naddress_0 = 192.168.100.1\n")
+    assert build("--device_num", "0", "--hccn_conf", "hccn.conf")[0] == 0
+
+
+def test_a_line_of_hccn_conf_with_two_equals_signs_is_named_by_number(build, world):
+    (world / "hccn.conf").write_text("netmask_0=255.255.255.0\naddress_0 = a = b\n")
+    answer = build("--device_num", "0", "--hccn_conf", "hccn.conf")
+    refused(answer, 1, "hccn.conf:2: address_0 is a = b, not an IP address")
+
+
+def test_a_name_of_the_host_that_cannot_be_resolved_gives_127_0_0_1(build, cards, monkeypatch):
+    def fail(_):
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "gethostbyname", fail)
+    status, out, err = build("--device_num", "0")
+    assert (status, os.path.basename(out)) == (0, "hccl_1p_0_127.0.0.1.json\n")
+    assert "server 127.0.0.1 is right for one server; for several give each its own: --server_ip IP" in err
+
+
+def test_the_address_that_debian_gives_a_host_is_no_server_address(build, cards, monkeypatch):
+    monkeypatch.setattr(socket, "gethostbyname", lambda name: "127.0.1.1")
+    _, out, _ = build("--device_num", "0")
+    assert os.path.basename(out) == "hccl_1p_0_127.0.0.1.json\n"
+
+
+@pytest.mark.parametrize(
+    "server_ip", ["a/b", "../x", "../../10.0.0.1", "/etc/x", "10.0.0.1/../x", "node1", "10.0.0", "10.0.0.256", "*"]
+)
+def test_a_server_ip_that_is_no_address_is_refused_and_makes_no_file_anywhere(build, cards, world, server_ip):
+    before = sorted(world.parent.rglob("*"))
+    refused(build("--device_num", "0", "--server_ip", server_ip), 2, f"--server_ip {server_ip} is not an IPv4")
+    assert sorted(world.parent.rglob("*")) == before
+    assert cards.calls() == []
+
+
+def test_two_cards_with_one_address_are_no_table(build, cards, world):
+    cards.set({0: "192.168.100.1", 1: "192.168.100.1"})
+    answer = build("--device_num", "[0,2)")
+    refused(answer, 1, '/server_list/0/device/1/device_ip: device_ip "192.168.100.1" stands at', "[duplicate-address]")
+    assert nothing_written(world)
+
+
+def test_an_address_that_is_none_is_no_table(build, cards, world):
+    cards.set({0: "0.0.0.0"})
+    refused(build("--device_num", "0"), 1, "/server_list/0/device/0/device_ip", "[bad-address]")
+    assert nothing_written(world)
+
+
+@pytest.mark.parametrize("text", ["0,1,4,5", "[2,6)", "[0,3)", "[3,10)"])
+@pytest.mark.parametrize("generation", [None, "A2", "A3"])
+def test_groups_of_910a_do_not_hold_elsewhere(build, cards, text, generation):
+    status, _, err = build("--device_num", text, *(["--generation", generation] if generation else []))
+    assert status == 0, err
+
+
+def test_two_linked_pairs_are_legal_on_910a(devices):
+    assert devices("--device_num", "0,1,4,5", "--generation", "910A") == expected([0, 1, 4, 5])
+
+
+@pytest.mark.parametrize("text", ["[2,6)", "[0,3)", "3,4", "[0,16)", "8"])
+def test_groups_of_910a_hold_on_910a_and_no_card_is_asked(build, cards, world, text):
+    refused(build("--device_num", text, "--generation", "910A"), 2, "on a 910A host; ")
+    assert nothing_written(world)
+    assert cards.calls() == []
+
+
+def test_groups_of_910a_are_those_of_the_physical_devices(build, cards):
+    answer = build("--visible_devices", "2,3,4,5", "--device_num", "[0,4)", "--generation", "910A")
+    refused(answer, 2, "devices 2,3,4,5 are not linked")
+
+
+def test_the_table_is_written_whole_or_not_at_all(build, cards, world, monkeypatch):
+    old = rank_table.dump(rank_table.build([(0, "192.168.100.9")], "10.0.0.1"))
+    (world / "t.json").write_text(old)
+
+    def fail(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    status, out, err = build("--device_num", "0", "--output", "t.json")
+    assert (status, out) == (2, "")
+    assert "cannot write t.json: No space left on device; nothing was changed" in err
+    assert (world / "t.json").read_text() == old
+    assert os.listdir(world) == ["t.json"]
+
+
+def test_the_table_goes_where_output_says(build, cards, world):
+    (world / "tables").mkdir()
+    _, out, _ = build("--device_num", "0", "--output", "tables/t.json")
+    assert out == str(world / "tables" / "t.json") + "\n"
+    assert [path.name for path in world.rglob("*.json")] == ["t.json"]
+
+
+def test_nothing_goes_through_a_shell(build, cards, world):
+    before = sorted(os.listdir(world))
+    refused(build("--device_num", "0;echo>made"), 2)
+    refused(build("--device_num", "0", "--server_ip", "$(echo>made)"), 2)
+    cards.fault(0, "absent")
+    refused(build("--device_num", "0", "--hccn_conf", "$(echo>made)`echo>made`;echo>made"), 1)
+    assert sorted(os.listdir(world)) == before
+
+
+# ---- the command line ----------------------------------------------------------------------------
+
+
+def test_without_options_the_host_has_eight_devices(devices):
+    assert devices() == expected(range(8))
+
+
+def test_options_may_be_written_with_hyphens(devices):
+    assert devices("--visible-devices", "4,5", "--device-num", "0", "--server-ip", "10.0.0.1") == expected([4])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--no_such"], "unrecognized arguments: --no_such"),
+        (["extra"], "unrecognized arguments: extra"),
+        (["--device"], "unrecognized arguments: --device"),
+        (["--device_num"], "expected one argument"),
+        (["--generation", "910"], "invalid choice"),
+        (["--stdout", "--output", "t.json"], "--stdout writes no file"),
+    ],
+)
+def test_a_command_line_that_cannot_be_is_exit_2(build, cards, world, arguments, words):
+    status, out, err = build(*arguments)
+    assert (status, out) == (2, "")
+    assert words in err
+    assert nothing_written(world)
+
+
+@pytest.mark.parametrize("option", ["--device_num", "--visible_devices", "--server_ip", "--output"])
+def test_an_empty_value_is_not_taken_for_the_default(build, cards, world, option):
+    status, out, _ = build("--device_num", "0", option, "")
+    assert (status, out) == (2, "")
+    assert nothing_written(world)
+
+
+@pytest.mark.parametrize("arguments", [["--device_num", "[0,\n4)"], ["--device_num", "0\r1"], ["--server_ip", "a\nb"]])
+def test_a_complaint_is_one_line_whatever_was_typed(build, cards, arguments):
+    answer = build(*arguments)
+    refused(answer, 2)
+    assert len(answer[2].splitlines()) == 1
+
+
+# ---- what it says --------------------------------------------------------------------------------
+
+
+def test_stdout_is_the_path_only_and_the_rest_is_on_stderr(build, cards, world):
+    status, out, err = build("--device_num", "[4,8)", "--server_ip", "10.0.0.1")
+    assert (status, out) == (0, str(world / "hccl_4p_4567_10.0.0.1.json") + "\n")
+    assert err == "hccl_tools.py: 4 ranks on devices 4,5,6,7, addresses from hccn_tool, server 10.0.0.1\n"
+
+
+def test_stdout_is_the_table_only_when_it_is_asked_for(build, cards, world):
+    status, out, err = build("--device_num", "[4,8)", "--stdout")
+    assert (status, check.check(json.loads(out))) == (0, [])
+    assert err.startswith("hccl_tools.py: 4 ranks")
+    assert nothing_written(world)
+
+
+def test_the_server_is_what_the_hosts_name_stands_for(build, cards, world):
+    _, out, err = build("--device_num", "0")
+    assert out.endswith("/hccl_1p_0_10.1.2.3.json\n")
+    assert "127.0.0.1" not in err
+
+
+def test_a_server_of_127_0_0_1_that_was_asked_for_needs_no_advice(build, cards):
+    assert "for several" not in build("--device_num", "0", "--server_ip", "127.0.0.1")[2]
+
+
+def test_a_server_may_have_an_ipv6_address(build, cards, world):
+    _, out, _ = build("--device_num", "0", "--server_ip", "fd00::1")
+    assert json.loads((world / os.path.basename(out.strip())).read_text())["server_list"][0]["server_id"] == "fd00::1"
+
+
+def test_the_source_of_the_addresses_is_said(build, world):
+    (world / "hccn.conf").write_text("address_0=192.168.100.1\n")
+    _, _, err = build("--device_num", "0", "--hccn_conf", "hccn.conf")
+    assert "addresses from hccn.conf" in err
+
+
+@pytest.mark.parametrize("generation", ["A2", "A3"])
+def test_a2_and_a3_do_without_addresses_that_are_not_set(devices, cards, generation):
+    cards.set({0: "192.168.100.1"})
+    found = devices("--device_num", "[0,2)", "--generation", generation)
+    assert found == [("0", "192.168.100.1", "0"), ("1", None, "1")]
+
+
+def test_910a_does_not_do_without_addresses(build, cards):
+    cards.set({0: "192.168.100.1"})
+    refused(build("--device_num", "[0,2)", "--generation", "910A"), 1, "device 1 has no IP address")
+
+
+# ---- a file that is there already ----------------------------------------------------------------
+
+
+def test_the_same_table_again_is_no_news(build, cards):
+    first = build("--device_num", "0")
+    assert build("--device_num", "0") == first
+
+
+def test_another_table_is_replaced_and_said_so(build, cards, world):
+    build("--device_num", "0", "--output", "t.json")
+    status, _, err = build("--device_num", "[0,2)", "--output", "t.json")
+    assert status == 0
+    assert "t.json held another table; it is replaced" in err
+    assert len(json.loads((world / "t.json").read_text())["server_list"][0]["device"]) == 2
+
+
+@pytest.mark.parametrize("content", ["{", "", "a: b", "[]", "{}", '{"version": "1.0"}', "\0"])
+def test_a_file_that_is_no_rank_table_is_not_overwritten(build, cards, world, content):
+    (world / "t.json").write_text(content)
+    status, out, err = build("--device_num", "0", "--output", "t.json")
+    assert (status, out) == (2, "")
+    assert "name another file with --output" in err
+    assert (world / "t.json").read_text() == content
+
+
+@pytest.mark.parametrize("output", [".", "none/t.json"])
+def test_a_place_that_cannot_be_written_is_exit_2(build, cards, world, output):
+    status, out, err = build("--device_num", "0", "--output", output)
+    assert (status, out) == (2, "")
+    assert err.splitlines()[-1].startswith("hccl_tools.py: ")
+    assert nothing_written(world)
+
+
+# ---- as a program --------------------------------------------------------------------------------
+
+
+def test_it_runs_from_another_folder(run, cards, world):
+    ended = run("hccl_tools/hccl_tools.py", "--device_num", "[0, 2)", "--server_ip", "10.0.0.1")
+    path = world / "hccl_2p_01_10.0.0.1.json"
+    assert (ended.returncode, ended.stdout) == (0, f"{path}\n"), ended.stderr
+    assert check.check_file(path)[1] == []
+
+
+def test_it_runs_through_a_link(run, cards, world, root):
+    (world / "build").symlink_to(root / "hccl_tools" / "hccl_tools.py")
+    ended = run(world / "build", "--device_num", "0", "--server_ip", "10.0.0.1", "--stdout")
+    assert (ended.returncode, json.loads(ended.stdout)["server_count"]) == (0, "1"), ended.stderr
+
+
+def test_it_runs_as_a_module(root, cards):
+    command = [sys.executable, "-m", "hccl_tools.hccl_tools", "--device_num", "0", "--server_ip", "::1", "--stdout"]
+    assert subprocess.run(command, cwd=root, capture_output=True, timeout=60).returncode == 0
+
+
+def test_its_exit_code_is_that_of_the_verdict(run, cards):
+    assert run("hccl_tools/hccl_tools.py", "--device_num", "[4,4)").returncode == 2
+    cards.set({})
+    assert run("hccl_tools/hccl_tools.py", "--device_num", "0", "--server_ip", "10.0.0.1").returncode == 1
+
+
+def test_it_needs_no_jsonschema(run, cards, tmp_path):
+    (tmp_path / "jsonschema.py").write_text("raise ImportError('not installed')\n")
+    ended = run("hccl_tools/hccl_tools.py", "--device_num", "0", "--stdout", env={"PYTHONPATH": str(tmp_path)})
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_a_stdout_that_is_full_is_exit_2_and_one_line(run, cards):
+    with open("/dev/full", "w") as full:
+        arguments = ("--device_num", "0", "--server_ip", "10.0.0.1", "--stdout")
+        ended = run("hccl_tools/hccl_tools.py", *arguments, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert ended.returncode == 2, ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert "No space left on device" in ended.stderr

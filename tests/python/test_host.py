@@ -1,0 +1,159 @@
+import socket
+
+import pytest
+
+from hccl_tools import host
+
+# npu-smi info -m, by generation, as documented.
+MAP_910A = """\
+\tNPU ID                         Chip ID                        Chip Logic ID                  Chip Name
+\t0                              0                              0                              Ascend 910A
+\t1                              0                              1                              Ascend 910A
+"""
+MAP_A2 = """\
+\tNPU ID                         Chip ID                        Chip Logic ID                  Chip Name
+\t0                              0                              0                              Ascend 910B3
+\t0                              1                              -                              Mcu
+\t5                              0                              1                              Ascend 910B3
+\t5                              1                              -                              Mcu
+"""
+MAP_A3 = """\
+\tNPU ID                         Chip ID                        Chip Logic ID                  \
+Chip Phy-ID                    Chip Name
+\t4                              0                              0                              \
+8                              Ascend910
+\t4                              1                              1                              \
+9                              Ascend910
+\t4                              2                              -                              \
+-                              Mcu
+"""
+MAP_950 = """\
+\tNPU ID                         Slot ID                        Chip ID                        \
+Chip Phy-ID                    Chip Name
+\t3                              7                              0                              \
+6                              Ascend950
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "devices"),
+    [
+        pytest.param(MAP_910A, {0, 1}, id="910A"),
+        pytest.param(MAP_A2, {0, 1}, id="A2 has rows of the board's controller"),
+        pytest.param(MAP_A3, {8, 9}, id="A3 has a column of physical ids"),
+        pytest.param(MAP_950, {6}, id="950 has other columns before it"),
+        pytest.param("There is no NPU card on this server.\n", set(), id="no card"),
+        pytest.param("", set(), id="nothing"),
+        pytest.param("\n\n", set(), id="blank lines"),
+    ],
+)
+def test_the_map_of_npu_smi_names_the_devices(text, devices):
+    assert host.parse_npu_smi_map(text) == devices
+
+
+# ---- devices -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def dev(monkeypatch):
+    """dev("davinci0"): the files that /dev has of those that are asked for."""
+
+    def have(*names):
+        monkeypatch.setattr(host.glob, "glob", lambda pattern: [f"/dev/{name}" for name in names])
+
+    have()
+    return have
+
+
+@pytest.fixture
+def npu_smi(world, tmp_path):
+    """npu_smi(text, status): a npu-smi on PATH that prints the text."""
+
+    def make(text, status=0):
+        program = tmp_path / "programs" / "npu-smi"
+        lines = ["#!/usr/bin/env bash", "[[ $* == 'info -m' ]] || exit 99", f"printf '%s' '{text}'", f"exit {status}"]
+        program.write_text("\n".join(lines) + "\n")
+        program.chmod(0o755)
+
+    return make
+
+
+def test_devices_are_those_of_dev_in_order_of_their_numbers(dev, world):
+    dev("davinci10", "davinci9", "davinci0")
+    assert host.devices() == [0, 9, 10]
+
+
+def test_files_that_only_start_like_a_device_are_none(dev, world):
+    dev("davinci0", "davinci0_manager", "davinci1.old")
+    assert host.devices() == [0]
+
+
+def test_npu_smi_is_not_asked_where_dev_has_devices(dev, npu_smi):
+    dev("davinci0")
+    npu_smi(MAP_A3)
+    assert host.devices() == [0]
+
+
+def test_npu_smi_is_asked_where_dev_has_none(dev, npu_smi):
+    npu_smi(MAP_A3)
+    assert host.devices() == [8, 9]
+
+
+def test_a_npu_smi_that_fails_names_no_device(dev, npu_smi):
+    npu_smi(MAP_A3, status=1)
+    assert host.devices() == []
+
+
+def test_a_host_without_npu_has_no_device(dev, world):
+    assert host.devices() == []
+
+
+# ---- address -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("resolved", "address"), [("10.1.2.3", "10.1.2.3"), ("127.0.1.1", "127.0.0.1"), ("127.0.0.1", "127.0.0.1")]
+)
+def test_the_address_is_that_of_the_hosts_name_unless_it_is_a_loopback(monkeypatch, resolved, address):
+    monkeypatch.setattr(socket, "gethostbyname", lambda name: resolved)
+    assert host.address() == address
+
+
+def test_a_name_that_cannot_be_resolved_stands_for_the_loopback(monkeypatch):
+    def fail(_):
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "gethostbyname", fail)
+    assert host.address() == "127.0.0.1"
+
+
+@pytest.mark.parametrize("name", ["n" * 64, "a..b"], ids=["64 letters", "an empty label"])
+def test_a_name_that_dns_cannot_express_stands_for_the_loopback(monkeypatch, name):
+    monkeypatch.setattr(socket, "gethostname", lambda: name)  # Linux takes both
+    assert host.address() == "127.0.0.1"
+
+
+# ---- owns ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def named(monkeypatch):
+    monkeypatch.setattr(socket, "gethostname", lambda: "node1.example.com")
+
+
+@pytest.mark.parametrize("server_id", ["127.0.0.1", "localhost", "node1.example.com", "node1"])
+def test_a_host_owns_its_addresses_and_its_name(named, server_id):
+    assert host.owns(server_id)
+
+
+@pytest.mark.parametrize("server_id", ["203.0.113.7", "2001:db8::7", "node2", "node", ""])
+def test_a_host_does_not_own_what_belongs_to_another(named, server_id):
+    assert not host.owns(server_id)
+
+
+def test_a_host_without_ipv6_owns_no_ipv6_address(monkeypatch):
+    def fail(*_):
+        raise OSError(97, "Address family not supported by protocol")
+
+    monkeypatch.setattr(socket, "socket", fail)
+    assert not host.owns("2001:db8::7")

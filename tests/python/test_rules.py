@@ -1,0 +1,223 @@
+import itertools
+
+import pytest
+
+from hccl_tools import check, rules
+
+DEVICE = "/server_list/0/device/"
+SERVER_1, SERVER_2 = "/server_list/0", "/server_list/1"
+
+
+def swap(*ranks):
+    """Edits that give the devices of two servers with two devices each these ranks."""
+    places = ("0/device/0", "0/device/1", "1/device/0", "1/device/1")
+    return {f"/server_list/{place}/rank_id": rank for place, rank in zip(places, ranks)}
+
+
+def ids(*numbers):
+    """Edits that give the devices of the first server these ids."""
+    return {f"{DEVICE}{index}/device_id": str(number) for index, number in enumerate(numbers)}
+
+
+# rule, devices of each server, edits to a good table, generation, (code, pointer) of every problem
+BAD = [
+    ("status_completed", (2,), {"/status": "initializing"}, None, [("bad-status", "/status")]),
+    ("server_count_matches", (2,), {"/server_count": "2"}, None, [("count-mismatch", "/server_count")]),
+    ("server_count_matches", (2, 2), {"/server_count": "1"}, None, [("count-mismatch", "/server_count")]),
+    (
+        "server_ids_unique",
+        (1, 1, 1),
+        {"/server_list/2/server_id": "10.0.0.1"},
+        None,
+        [("duplicate-server", "/server_list/2/server_id")],
+    ),
+    *(
+        ("server_ids_real", (1,), {SERVER_1 + "/server_id": name}, None, [("bad-address", SERVER_1 + "/server_id")])
+        for name in ("10.*.*.*", "10.xxx.xxx.1", "xx.xx.xx.xx", "XX.XX.XX.XX", "a.b.c.d", "server_0_10.*.*.*")
+    ),
+    ("device_ids_unique", (2,), ids(0, 0), None, [("duplicate-device", DEVICE + "1/device_id")]),
+    ("device_ids_possible", (2,), ids(0, 65), None, [("bad-value", DEVICE + "1/device_id")]),
+    *(
+        ("device_addresses_real", (2,), {DEVICE + "1/device_ip": ip}, None, [("bad-address", DEVICE + "1/device_ip")])
+        for ip in (
+            "192.168.100.300",
+            "192.168.100.01",
+            "192.168.100",
+            " something went wrong",
+            "192.168.100.9 ",
+            "192.168.100.9\n",
+            "fe80",
+            "-.-.-.-",
+            "",
+            "\0",
+            "\ud800",
+            "0.0.0.0",
+            "::",
+            "0:0:0:0:0:0:0:0",
+            "192.168.100.9,nonsense",
+            "192.168.100.9,",
+        )
+    ),
+    *(
+        ("device_addresses_unique", sizes, {where: ip}, None, [("duplicate-address", where)])
+        for sizes, where, ip in (
+            ((2,), DEVICE + "1/device_ip", "192.168.100.1"),
+            ((1, 1), SERVER_2 + "/device/0/device_ip", "192.168.100.1"),
+            ((2,), DEVICE + "1/device_ip", "192.168.100.9,192.168.100.1"),
+        )
+    ),
+    (
+        "device_addresses_unique",
+        (2,),
+        {DEVICE + "0/device_ip": "fd00::1", DEVICE + "1/device_ip": "fd00:0:0::1"},
+        None,
+        [("duplicate-address", DEVICE + "1/device_ip")],
+    ),
+    (
+        "device_addresses_one_family",
+        (1, 1),
+        {SERVER_2 + "/device/0/device_ip": "fd00::1"},
+        None,
+        [("mixed-family", SERVER_2 + "/device/0/device_ip")],
+    ),
+    (
+        "device_addresses_present",
+        (1, 1),
+        {SERVER_2 + "/device/0/device_ip": ...},
+        None,
+        [("missing-field", SERVER_2 + "/device/0")],
+    ),
+    ("ranks_contiguous", (2,), {DEVICE + "1/rank_id": "0"}, None, [("duplicate-rank", DEVICE + "1/rank_id")]),
+    ("ranks_contiguous", (2,), {DEVICE + "1/rank_id": "2"}, None, [("rank-gap", "/server_list")]),
+    ("ranks_contiguous", (1,), {DEVICE + "0/rank_id": "1"}, None, [("rank-gap", "/server_list")]),
+    ("ranks_contiguous", (2, 2), swap("0", "1", "3", "4"), None, [("rank-gap", "/server_list")]),
+    ("ranks_in_blocks", (2, 2), swap("0", "2", "1", "3"), None, [("rank-interleave", SERVER_2)]),
+    ("ranks_in_blocks", (2, 2), swap("0", "3", "1", "2"), None, [("rank-interleave", SERVER_2)]),
+    ("ranks_in_blocks", (2, 2), swap("1", "2", "0", "3"), None, [("rank-interleave", "/server_list/0")]),
+    *(
+        ("ports_possible", (1,), {f"{DEVICE}0/{key}": port}, None, [("bad-value", f"{DEVICE}0/{key}")])
+        for key in ("device_port", "host_port")
+        for port in ("0", "65536")
+    ),
+    ("devices_of_910a", (2,), ids(3, 4), "910A", [("device-group", SERVER_1 + "/device")]),
+    ("devices_of_910a", (3,), {}, "910A", [("device-group", SERVER_1 + "/device")]),
+    ("devices_of_910a", (4,), ids(0, 1, 2, 4), "910A", [("device-group", SERVER_1 + "/device")]),
+    ("devices_of_910a", (1,), ids(8), "910A", [("device-group", SERVER_1 + "/device")]),
+    ("devices_of_910a", (16,), {}, "910A", [("device-group", SERVER_1 + "/device")]),
+    ("servers_alike_on_910a", (2, 1), {}, "910A", [("device-count", SERVER_2 + "/device")]),
+    ("addresses_of_910a", (1,), {DEVICE + "0/device_ip": ...}, "910A", [("missing-field", DEVICE + "0")]),
+    ("device_addresses_present", (1, 1), {DEVICE + "0/device_ip": ...}, "910A", [("missing-field", DEVICE + "0")]),
+]
+
+GOOD = [
+    ("one device", (1,), {}, None),
+    ("sixteen devices", (16,), {}, None),
+    ("any devices together", (2,), ids(3, 4), None),
+    ("three devices", (3,), {}, None),
+    ("the largest device id", (1,), ids(64), None),
+    ("servers of different size", (2, 1), {}, None),
+    ("a server_id that is a name", (1, 1), {SERVER_1 + "/server_id": "node_0"}, None),
+    ("a server_id that is a full name", (1,), {SERVER_1 + "/server_id": "node1.example.com.cn"}, None),
+    ("a server_id with a label of one letter", (1,), {SERVER_1 + "/server_id": "node1.a.example.com"}, None),
+    ("a server_id with two labels of one letter", (1,), {SERVER_1 + "/server_id": "x.y"}, None),
+    ("a server_id that is IPv6", (1,), {SERVER_1 + "/server_id": "fd00::1"}, None),
+    ("no device_ip on one server", (1,), {DEVICE + "0/device_ip": ...}, None),
+    ("both families on one server", (2,), {DEVICE + "1/device_ip": "fd00::1"}, None),
+    ("a list of addresses", (1,), {DEVICE + "0/device_ip": "192.168.100.1,192.168.101.1"}, None),
+    ("IPv6 on all servers", (1, 1), {f"/server_list/{n}/device/0/device_ip": f"fd00::{n}:1" for n in (0, 1)}, None),
+    ("the same device on two servers", (1, 1), {}, None),
+    ("ranks in another order than devices", (2,), {DEVICE + "0/rank_id": "1", DEVICE + "1/rank_id": "0"}, None),
+    ("the second server has the first ranks", (2, 2), swap("2", "3", "0", "1"), None),
+    ("the first and the last port", (1,), {DEVICE + "0/device_port": "1", DEVICE + "0/host_port": "65535"}, None),
+    ("keys that HCCL does not read", (1,), {"/cluster_list": [], DEVICE + "0/numa_id": ""}, None),
+    ("eight devices", (8,), {}, "910A"),
+    ("the second group", (4,), ids(4, 5, 6, 7), "910A"),
+    ("two linked pairs", (4,), ids(0, 1, 4, 5), "910A"),
+    ("two servers alike", (8, 8), {}, "910A"),
+    *((f"A2 and A3 have no groups: {generation}", (3,), ids(0, 5, 11), generation) for generation in ("A2", "A3")),
+    *(
+        (f"A2 and A3 do without address: {generation}", (1,), {DEVICE + "0/device_ip": ...}, generation)
+        for generation in ("A2", "A3")
+    ),
+]
+
+
+def named(case):
+    return case[0]
+
+
+@pytest.mark.parametrize("case", BAD, ids=[f"{case[0]}-{list(case[2].values())!a}-{case[3]}" for case in BAD])
+def test_a_rule_finds_what_breaks_it_where_it_is_and_nothing_else(table, case):
+    _, sizes, edits, generation, expected = case
+    found = check.check(table(*sizes, edits=edits), generation)
+    assert [(problem.code, problem.pointer) for problem in found] == expected
+
+
+@pytest.mark.parametrize(("sizes", "edits", "generation"), [case[1:] for case in GOOD], ids=map(named, GOOD))
+def test_a_good_table_breaks_no_rule(table, sizes, edits, generation):
+    assert check.check(table(*sizes, edits=edits), generation) == []
+
+
+def test_every_rule_has_a_table_that_breaks_it():
+    in_use = {rule.__name__ for rule in rules.RULES + tuple(itertools.chain(*rules.GENERATION_RULES.values()))}
+    assert in_use == set(map(named, BAD))
+
+
+def test_every_generation_has_its_rules():
+    assert set(rules.GENERATION_RULES) == {None, *rules.GENERATIONS}
+
+
+@pytest.mark.parametrize("generation", [None, "A2", "A3"])
+@pytest.mark.parametrize(("sizes", "edits"), [case[1:3] for case in BAD if case[0].endswith("910a")])
+def test_rules_of_910a_hold_on_910a_only(table, sizes, edits, generation):
+    assert check.check(table(*sizes, edits=edits), generation) == []
+
+
+def test_a_problem_says_what_was_found_and_how_to_mend_it(table):
+    (problem,) = check.check(table(2, edits={"/server_count": "7"}))
+    assert (problem.text, problem.remedy) == ('server_count is "7" but server_list has 1', 'write "1"')
+
+
+# ---- groups of 910A ------------------------------------------------------------------------------
+
+FOURS = ["0123", "4567", "0145", "0246", "0347", "1256", "1357", "2367"]
+
+
+@pytest.mark.parametrize("devices", list(itertools.combinations(range(8), 4)), ids=str)
+def test_910a_runs_the_fours_that_hccl_knows_in_any_order(devices):
+    legal = "".join(map(str, devices)) in FOURS
+    assert (rules.group_problem_910a(devices[::-1]) is None) == legal
+
+
+@pytest.mark.parametrize("devices", list(itertools.combinations(range(8), 2)), ids=str)
+def test_910a_runs_pairs_of_one_group(devices):
+    legal = (devices[0] < 4) == (devices[1] < 4)
+    assert (rules.group_problem_910a(devices) is None) == legal
+
+
+@pytest.mark.parametrize("count", range(1, 9))
+def test_910a_runs_1_2_4_or_8_devices(count):
+    assert (rules.group_problem_910a(range(count)) is None) == (count in (1, 2, 4, 8))
+
+
+# ---- addresses -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("address", "family"),
+    [
+        ("10.0.0.1", "AF_INET"),
+        ("fd00::1", "AF_INET6"),
+        ("::ffff:10.0.0.1", "AF_INET6"),
+        ("10.0.0", None),
+        ("010.0.0.1", None),
+        ("10.0.0.1/24", None),
+        ("fe80::1%eth0", None),
+        ("", None),
+        ("\0", None),
+        ("机", None),
+    ],
+)
+def test_an_address_is_what_inet_pton_takes(address, family):
+    found = rules.family(address)
+    assert (found and found.name) == family

@@ -1,0 +1,232 @@
+import json
+import subprocess
+import sys
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from hccl_tools import schema_check
+
+SCHEMA = schema_check.load_schema("rank_table_v1.0")
+DEVICE = "/server_list/0/device/0"
+
+GOOD = [
+    {},
+    {"/extra": 1},
+    {"/status": "anything"},
+    {"/server_count": "99"},
+    {"/server_list/0/host_ip": "10.0.0.1"},
+    {"/server_list/0/host_nic_ip": ...},
+    {"/server_list/0/server_id": "s"},
+    {"/server_list/0/server_id": "s" * 64},
+    {"/server_list/0/server_id": "机" * 64},
+    {DEVICE + "/device_ip": ...},
+    {DEVICE + "/device_ip": "not checked here"},
+    {DEVICE + "/device_port": "16666", DEVICE + "/host_port": "1"},
+    {DEVICE + "/rank_id": "9999999999"},
+]
+
+BAD = [
+    {"/version": ...},
+    {"/version": "1.2"},
+    {"/version": 1.0},
+    {"/version": True},
+    {"/server_count": ...},
+    {"/server_count": 1},
+    {"/server_count": True},
+    {"/server_count": None},
+    {"/server_count": ""},
+    {"/server_count": "01"},
+    {"/server_count": "-1"},
+    {"/server_count": "1 "},
+    {"/server_count": "１"},
+    {"/server_count": "12345678901"},
+    {"/server_list": ...},
+    {"/server_list": []},
+    {"/server_list": {}},
+    {"/server_list": None},
+    {"/server_list": "text"},
+    {"/server_list/-": None},
+    {"/server_list/-": {}},
+    {"/status": ...},
+    {"/status": None},
+    {"/status": False},
+    {"/server_list/0": []},
+    {"/server_list/0/server_id": ...},
+    {"/server_list/0/server_id": ""},
+    {"/server_list/0/server_id": "s" * 65},
+    {"/server_list/0/server_id": 10},
+    {"/server_list/0/host_ip": None},
+    {"/server_list/0/host_nic_ip": 0},
+    {"/server_list/0/device": ...},
+    {"/server_list/0/device": []},
+    {"/server_list/0/device": {}},
+    {"/server_list/0/device/-": "0"},
+    {DEVICE: []},
+    {DEVICE + "/device_id": ...},
+    {DEVICE + "/device_id": 0},
+    {DEVICE + "/device_id": "a"},
+    {DEVICE + "/device_ip": None},
+    {DEVICE + "/device_ip": ["192.168.100.1"]},
+    {DEVICE + "/rank_id": ...},
+    {DEVICE + "/rank_id": 0.0},
+    {DEVICE + "/rank_id": "+0"},
+    {DEVICE + "/device_port": 16666},
+    {DEVICE + "/host_port": "x"},
+    *({"": junk} for junk in (None, True, 0, 1.5, "", "text", [], [{}], {}, {"version": "1.0"}, {"a": {"b": []}})),
+]
+
+
+@pytest.mark.parametrize("edits", GOOD, ids=str)
+def test_the_quick_check_says_yes_to_what_is_good(table, edits):
+    document = table(2, 2, edits=edits)
+    assert Draft202012Validator(SCHEMA).is_valid(document)
+    assert schema_check.accepts(document, SCHEMA)
+    assert schema_check.problems(document, SCHEMA) == []
+
+
+@pytest.mark.parametrize("edits", BAD, ids=str)
+def test_the_quick_check_says_no_to_what_jsonschema_refuses(table, edits):
+    document = table(2, 2, edits=edits)
+    assert not Draft202012Validator(SCHEMA).is_valid(document)
+    assert not schema_check.accepts(document, SCHEMA)
+    assert schema_check.problems(document, SCHEMA)
+
+
+VALUES = [None, True, False, 0, 1, 2, -1, 1.0, 2.5, "", "a", "ab", "1", [], [1], [1, "a"], {}, {"a": 1}, {"b": "a"}]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        *({"type": name} for name in ("object", "array", "string", "boolean", "integer", "number", "null")),
+        {"type": ["string", "null"]},
+        {"const": 1},
+        {"const": "a"},
+        {"const": True},
+        {"enum": [0, "a", None]},
+        {"required": ["a"]},
+        {"properties": {"a": {"type": "string"}}},
+        {"properties": {"a": {}}, "additionalProperties": False},
+        {"items": {"type": "integer"}},
+        {"pattern": "^a"},
+        {"pattern": "b$"},
+        {"minItems": 1},
+        {"maxItems": 1},
+        {"minLength": 1},
+        {"maxLength": 1},
+        {"minimum": 1},
+        {"exclusiveMinimum": 1},
+        {"maximum": 1},
+        {"$defs": {"x": {"type": "string"}}, "$ref": "#/$defs/x"},
+        {"type": "string", "minLength": 2},
+        {"format": "ipv4"},
+        {"title": "annotations only", "$comment": "c"},
+    ],
+    ids=str,
+)
+def test_no_keyword_lets_through_what_jsonschema_refuses(schema):
+    judge = Draft202012Validator(schema)
+    wrong = [value for value in VALUES if schema_check.accepts(value, schema) and not judge.is_valid(value)]
+    assert wrong == []
+
+
+def test_the_quick_check_knows_its_keywords_by_refusing_something_with_each():
+    # A keyword whose check always says no would pass the test above, and cost time.
+    refused = {"type": "null", "properties": {"a": {"type": "null"}}, "additionalProperties": False}
+    assert not schema_check.accepts({"a": 1}, refused)
+    assert schema_check.accepts({"a": 1}, {"properties": {"a": {"type": "integer"}}, "additionalProperties": False})
+
+
+def test_a_keyword_that_the_quick_check_does_not_know_goes_to_jsonschema():
+    schema = {"properties": {"a": {"not": {"type": "string"}}}}
+    assert not schema_check.accepts({"a": 1}, schema)
+    assert schema_check.problems({"a": 1}, schema) == []
+    assert [problem.pointer for problem in schema_check.problems({"a": "x"}, schema)] == ["/a"]
+
+
+# ---- the schemas themselves ----------------------------------------------------------------------
+
+
+def keywords(schema):
+    """Every (keyword, argument) of a schema and of the schemas in it."""
+    if not isinstance(schema, dict):
+        return
+    for keyword, argument in schema.items():
+        yield keyword, argument
+        if keyword in ("properties", "patternProperties", "$defs", "dependentSchemas"):
+            inner = argument.values()
+        elif keyword in ("allOf", "anyOf", "oneOf", "prefixItems"):
+            inner = argument
+        elif keyword in ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"):
+            inner = [argument]
+        else:
+            inner = []
+        for part in inner:
+            yield from keywords(part)
+
+
+def schema_names(root):
+    return sorted(path.name[: -len(".schema.json")] for path in (root / "schemas").glob("*.json"))
+
+
+def test_every_schema_is_a_schema(root):
+    for name in schema_names(root):
+        Draft202012Validator.check_schema(schema_check.load_schema(name))
+
+
+def test_the_quick_check_knows_every_keyword_that_the_schemas_use(root):
+    known = set(schema_check._KEYWORDS) | schema_check._ANNOTATIONS | {"additionalProperties"}
+    used = {name: {keyword for keyword, _ in keywords(schema_check.load_schema(name))} for name in schema_names(root)}
+    assert "rank_table_v1.0" in used
+    assert {name: found - known for name, found in used.items() if found - known} == {}
+
+
+def test_additional_properties_of_the_schemas_are_forbidden_or_not_mentioned(root):
+    for name in schema_names(root):
+        assert [a for k, a in keywords(schema_check.load_schema(name)) if k == "additionalProperties" and a] == [], name
+
+
+# ---- what it is for ------------------------------------------------------------------------------
+
+
+def test_a_good_table_is_checked_without_loading_jsonschema(root, tmp_path, table):
+    (tmp_path / "t.json").write_text(json.dumps(table(8)))
+    code = (
+        "import sys; from hccl_tools import check; "
+        "assert check.check_file(sys.argv[1])[1] == []; assert 'jsonschema' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "t.json")], cwd=root, check=True, timeout=60)
+
+
+# ---- reasons -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("edits", "code", "pointer", "words"),
+    [
+        ({"/status": ...}, "missing-field", "", '"status" is missing; add "status": "completed"'),
+        ({DEVICE + "/rank_id": 3}, "wrong-type", DEVICE + "/rank_id", '3 is a number; put it in quotes: "3"'),
+        ({"/server_count": None}, "wrong-type", "/server_count", "null is empty; write a text"),
+        ({"/server_list": {}}, "wrong-type", "/server_list", "is a group of keys; write a list"),
+        ({"/server_list": []}, "bad-value", "/server_list", "0 items is too little; at least 1 items"),
+        ({DEVICE + "/device_id": "x"}, "bad-value", DEVICE + "/device_id", '"x" does not fit; write '),
+        ({"/server_list/0/server_id": "s" * 65}, "bad-value", "/server_list/0/server_id", "65 characters is too much"),
+    ],
+)
+def test_a_reason_says_what_was_found_and_what_to_write(table, edits, code, pointer, words):
+    (problem,) = schema_check.problems(table(2, edits=edits), SCHEMA)
+    assert (problem.code, problem.pointer) == (code, pointer)
+    assert words in f"{problem.text}; {problem.remedy}"
+
+
+def test_two_missing_names_are_two_problems(table):
+    found = schema_check.problems(table(2, edits={"/status": ..., "/server_count": ...}), SCHEMA)
+    assert sorted(problem.text for problem in found) == ['"server_count" is missing', '"status" is missing']
+
+
+def test_a_misspelt_key_of_a_closed_object_is_told_the_right_one():
+    schema = {"type": "object", "properties": {"batch_size": {}}, "additionalProperties": False}
+    (problem,) = schema_check.problems({"batchsize": 1}, schema)
+    assert (problem.code, problem.pointer) == ("unknown-key", "/batchsize")
+    assert problem.remedy == 'did you mean "batch_size"?'

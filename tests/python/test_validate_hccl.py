@@ -1,0 +1,177 @@
+import json
+import os
+import subprocess
+
+import pytest
+
+from hccl_tools import validate_hccl
+
+
+@pytest.fixture
+def validate(world, capsys):
+    """validate("a.json"): runs the command in this process; (exit code, stdout, stderr)."""
+
+    def run_main(*arguments):
+        try:
+            status = validate_hccl.main(list(arguments))
+        except SystemExit as leaving:  # argparse
+            status = leaving.code
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run_main
+
+
+@pytest.fixture
+def write(world, table):
+    """write("a.json", 2, 2, edits={...}): writes such a table to the current folder."""
+
+    def to(name, *sizes, **options):
+        (world / name).write_text(json.dumps(table(*sizes, **options)))
+
+    return to
+
+
+def test_a_good_table_is_exit_0_and_one_line_about_it(validate, write):
+    write("a.json", 8, 8)
+    good = "a.json: good: version 1.0, servers: 2, ranks: 16 (rules of every generation)\n"
+    assert validate("a.json") == (0, good, "")
+
+
+def test_a_bad_table_is_exit_1_and_a_line_for_each_problem(validate, write):
+    write("a.json", 2, edits={"/status": "busy", "/server_list/0/device/1/rank_id": "0"})
+    status, out, err = validate("a.json")
+    assert (status, err) == (1, "")
+    first, second, summary = out.splitlines()
+    assert first.startswith("a.json: /server_list/0/device/1/rank_id: ")
+    assert first.endswith(" [duplicate-rank]")
+    assert second.startswith('a.json: /status: status is "busy"')
+    assert second.endswith(" [bad-status]")
+    assert summary == "a.json: 2 problems (rules of every generation)"
+
+
+def test_one_problem_is_not_two(validate, write):
+    write("a.json", 2, edits={"/status": "busy"})
+    assert validate("a.json")[1].splitlines()[-1] == "a.json: 1 problem (rules of every generation)"
+
+
+def test_a_file_that_is_not_json_is_a_bad_table(validate, world):
+    (world / "a.json").write_text('{"version": "1.0", // the version\n}')
+    status, out, _ = validate("a.json")
+    assert status == 1
+    assert "line 1, column 20: a comment" in out
+    assert "[not-json]" in out
+
+
+def test_the_rules_of_a_generation_hold_when_it_is_named(validate, write):
+    write("a.json", 3)
+    assert validate("a.json")[0] == 0
+    assert validate("--generation", "A2", "a.json")[0] == 0
+    status, out, _ = validate("--generation", "910A", "a.json")
+    assert status == 1
+    assert "[device-group]" in out
+    assert out.splitlines()[-1] == "a.json: 1 problem (rules of 910A)"
+
+
+@pytest.mark.parametrize(("name", "reason"), [("none.json", "No such file or directory"), ("folder", "is a folder")])
+def test_a_file_that_cannot_be_read_is_exit_2_and_said_on_stderr(validate, world, name, reason):
+    (world / "folder").mkdir()
+    status, out, err = validate(name)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"validate_hccl.py: {name} ")
+    assert reason in err
+
+
+@pytest.mark.parametrize(
+    ("names", "status"),
+    [
+        (["good.json", "good.json"], 0),
+        (["bad.json", "good.json"], 1),
+        (["good.json", "bad.json"], 1),
+        (["none.json", "bad.json"], 2),
+        (["bad.json", "none.json", "good.json"], 2),
+    ],
+)
+def test_of_several_files_all_are_checked_and_the_worst_counts(validate, write, names, status):
+    write("good.json", 2)
+    write("bad.json", 2, edits={"/status": "busy"})
+    found, out, err = validate(*names)
+    assert found == status
+    for name in names:
+        assert f"{name}: good" in out or f"{name}: 1 problem" in out or f"{name} cannot be read" in err
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--generation", "910", "a.json"], ["--no_such", "a.json"], ["--gen", "A2", "a.json"]], ids=str
+)
+def test_a_command_line_that_cannot_be_is_exit_2(validate, write, arguments):
+    write("a.json", 1)
+    status, out, err = validate(*arguments)
+    assert (status, out) == (2, "")
+    assert "usage: validate_hccl.py" in err
+
+
+def test_a_problem_is_one_line_whatever_the_file_holds(validate, write):
+    write("a\nb.json", 1, edits={"/status": "x\ny\u2028z", "/server_list/0/device/0/device_ip": "\x1b[31m\n\ud800"})
+    status, out, _ = validate("a\nb.json")
+    assert status == 1
+    assert len(out.splitlines()) == 3
+    assert "\x1b" not in out
+
+
+# ---- as a program --------------------------------------------------------------------------------
+
+
+def test_it_runs_from_another_folder(run, write):
+    write("a.json", 2)
+    ended = run("hccl_tools/validate_hccl.py", "a.json")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("a.json: good")
+
+
+def test_it_runs_through_a_link(run, write, world, root):
+    write("a.json", 2, edits={"/status": "busy"})
+    (world / "check").symlink_to(root / "hccl_tools" / "validate_hccl.py")
+    ended = run(world / "check", "a.json")
+    assert (ended.returncode, ended.stderr) == (1, "")
+    assert "[bad-status]" in ended.stdout
+
+
+def test_it_reads_a_pipe(run, write, world):
+    write("a.json", 2)
+    with open(world / "a.json") as table:
+        ended = run("hccl_tools/validate_hccl.py", "/dev/stdin", stdin=table)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_a_file_name_that_is_no_text_is_no_crash(run, write, world):
+    write("a.json", 2)
+    name = os.fsdecode(b"\xff.json")
+    os.rename("a.json", name)
+    ended = run("hccl_tools/validate_hccl.py", name, env={"LC_ALL": "C.UTF-8"})
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_without_jsonschema_a_good_table_is_good_all_the_same(run, write, tmp_path):
+    (tmp_path / "jsonschema.py").write_text("raise ImportError('not installed')\n")
+    write("a.json", 2)
+    assert run("hccl_tools/validate_hccl.py", "a.json", env={"PYTHONPATH": str(tmp_path)}).returncode == 0
+
+
+def test_without_jsonschema_a_bad_structure_is_said_in_a_line_and_no_traceback(run, write, tmp_path):
+    (tmp_path / "jsonschema.py").write_text("raise ImportError('not installed')\n")
+    write("a.json", 2, edits={"/status": ...})
+    ended = run("hccl_tools/validate_hccl.py", "a.json", env={"PYTHONPATH": str(tmp_path)})
+    assert ended.returncode in (1, 2)
+    assert "Traceback" not in ended.stderr
+    assert "jsonschema" in ended.stdout + ended.stderr
+
+
+def test_a_reader_that_stops_early_gets_no_traceback(run, write):
+    write("a.json", 64, edits={f"/server_list/0/device/{n}/device_ip": "x" for n in range(64)})
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as pipe:
+        ended = run("hccl_tools/validate_hccl.py", "a.json", capture_output=False, stdout=pipe, stderr=subprocess.PIPE)
+    assert ended.returncode != 0
+    assert "Traceback" not in ended.stderr

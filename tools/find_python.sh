@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Prints the Python that `make` builds its environment with: $PYTHON, else the newest of 3.10 to 3.12
+# on PATH, which are those that MindSpore has wheels for.
+set -u
+
+for candidate in ${PYTHON-} python3.12 python3.11 python3.10 python3 python; do
+  if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null; then
+    command -v "$candidate"
+    exit 0
+  fi
+done
+printf 'make: no Python 3.10, 3.11 or 3.12 with its venv module on PATH; install one (Debian: python3-venv), or name it: make PYTHON=/path/to/python3.11\n' >&2
+exit 1

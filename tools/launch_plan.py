@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""The launch plan's entry; scripts/lib/plan.sh calls it, nobody else does.
+
+Kept to syntax that any Python reads, so that an old one is told so in words.
+"""
+
+import os
+import sys
+
+if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+REFUSED = 78
+
+
+def refuse(reason):
+    """One line about this interpreter, and what to do."""
+    root = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    hint = "activate the environment that has MindSpore, or name its Python in PYTHON"
+    if os.path.exists(os.path.join(root, ".venv", "bin", "python")):
+        hint = "activate this project's: source " + os.path.join(root, ".venv", "bin", "activate")
+    name = [word[len("script=") :] for word in sys.argv if word.startswith("script=")]
+    sys.stderr.write("%s: %s %s; %s\n" % (name[0], sys.executable, reason, hint))  # noqa: UP031
+    sys.exit(REFUSED)
+
+
+if sys.version_info < (3, 9):
+    refuse("is Python %d.%d; 3.9 or later is needed" % sys.version_info[:2])  # noqa: UP031
+try:
+    from tools import planner
+except ImportError as error:
+    refuse("cannot plan a launch: " + str(error))
+
+if __name__ == "__main__":
+    sys.exit(planner.main(sys.argv[1:]))

@@ -1,0 +1,353 @@
+"""One launch, planned: from what the user typed to one line a rank, or to what is wrong.
+
+Runs once before every launch, so it starts quickly: what only a message needs is imported where the
+message is made.  Messages go to stderr; the plan goes to stdout as pairs of NUL-terminated words
+(scripts/lib/plan.sh reads them) and, unless --dry_run, to launch.json in the run's folder.
+"""
+
+import json
+import os
+import sys
+import time
+
+from hccl_tools import device_range, rank_table, rules
+from hccl_tools.problem import one_line
+from tools import config as configs
+from tools import device_check, table_choice
+
+USAGE, REFUSED = 2, 78
+PROJECT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+OWN_TRAINER = os.path.join(PROJECT, "tools", "train.py")
+
+
+class Refusal(Exception):
+    """The launch cannot be: the lines say why, `status` is the script's exit code."""
+
+    def __init__(self, status, *lines):
+        super().__init__("\n".join(lines))
+        self.status = status
+        self.lines = lines
+
+
+class Plan:
+    """What will be started; `remarks` are lines for the user once it is sure to start."""
+
+    def __init__(self):
+        self.run_dir = ""
+        self.exports = {}
+        self.ranks = []  # (rank, device), in rank order
+        self.trainer = []
+        self.scheduler = []
+        self.table = None  # table_choice.Choice, or None: no rank table in this launch
+        self.remarks = []
+
+
+def main(arguments):
+    """Prints the plan, or what is wrong; returns the exit code."""
+    split = arguments.index("--")
+    asked = dict(word.partition("=")[::2] for word in arguments[:split])
+    script = asked["script"]
+    try:
+        plan = make_plan(asked, arguments[split + 1 :])
+        if "dry_run" not in asked:
+            write_run(plan, asked)
+    except Refusal as refusal:
+        for line in refusal.lines:
+            say(script, line)
+        return refusal.status
+    for remark in plan.remarks:
+        say(script, remark)
+    sys.stdout.buffer.write(words(plan, asked))
+    return 0
+
+
+def say(script, line):
+    """One line of the conversation, on stderr."""
+    sys.stderr.buffer.write(os.fsencode(f"{script}: {line}\n"))
+
+
+def make_plan(asked, trainer_arguments):
+    """The Plan for the words that plan.sh passed on.  Raises Refusal."""
+    plan = Plan()
+    target = chosen_target(asked)
+    devices = chosen_devices(asked)
+    trainer = chosen_trainer(asked)
+    config = read_config(asked["config"], trainer, trainer_arguments)
+    alone = check_distribute(config, len(devices))
+    check_mindspore(trainer, target)
+    if target == "Ascend" and "no_check" not in asked:
+        refuse_with(device_check.missing(asked["script"], devices))
+    plan.run_dir = run_folder(asked)
+    plan.ranks = list(enumerate(devices))
+    if not alone:
+        plan.table = choose_table(asked, target, devices, plan)
+        plan.ranks = plan.table.ranks
+    plan.trainer = [
+        os.environ.get("PYTHON") or sys.executable, "-u", trainer, "--config", asked["config"],
+        *with_target(trainer_arguments, config, trainer, target),
+    ]
+    plan.exports = exports(asked, plan, target, alone)
+    if "MS_SCHED_PORT" in plan.exports:
+        plan.scheduler = [plan.trainer[0], "-u", os.path.join(PROJECT, "tools", "scheduler.py")]
+    return plan
+
+
+# ---- what the user typed ---------------------------------------------------------------------------
+
+
+def chosen_target(asked):
+    """Ascend or CPU."""
+    for known in ("Ascend", "CPU"):
+        if asked["device_target"].lower() == known.lower():
+            return known
+    script = asked["script"]
+    raise Refusal(USAGE, f"--device_target {one_line(asked['device_target'])}: {script} knows Ascend and CPU")
+
+
+def chosen_devices(asked):
+    """The device ids of the ranks; as many as the script is for, and a set that the chip can run."""
+    count = len(device_range.parse(asked["script_devices"]))
+    try:
+        devices = device_range.parse(asked.get("devices", asked["script_devices"]))
+    except device_range.RangeError as error:
+        raise Refusal(USAGE, f"--devices {error}") from error
+    if len(devices) != count:
+        named = ",".join(map(str, devices))
+        text = f'--devices "{asked["devices"]}" names {len(devices)} ({named}), {asked["script"]} starts {count}'
+        other = f"scripts/ascend{len(devices)}p.sh"
+        fits = len(devices) in (1, 2, 4, 8)
+        raise Refusal(USAGE, text + (f"; use {other}" if fits else "; 1, 2, 4 and 8 devices have a script each"))
+    problem = rules.group_problem_910a(devices) if asked["generation"] == "910A" else None
+    if problem:
+        raise Refusal(USAGE, f'--devices "{asked["devices"]}": {problem[0]}; {problem[1]}')
+    return devices
+
+
+def chosen_trainer(asked):
+    """The trainer's path: as named, else tools/train.py here, else the project's."""
+    named = asked.get("train_script")
+    if named is None:
+        return os.path.join("tools", "train.py") if os.path.isfile(os.path.join("tools", "train.py")) else OWN_TRAINER
+    if not os.path.isfile(named):
+        what = "is a folder" if os.path.isdir(named) else "no such file"
+        raise Refusal(REFUSED, f"--train_script {one_line(named)}: {what}; name the Python file that trains")
+    if not os.access(named, os.R_OK):
+        raise Refusal(REFUSED, f"--train_script {one_line(named)} cannot be read; check its permissions")
+    return named
+
+
+def is_own(trainer):
+    """Whether it is this project's trainer, whose configs we know."""
+    return os.path.realpath(trainer) == OWN_TRAINER
+
+
+def read_config(path, trainer, trainer_arguments):
+    """The config with the overrides of the trainer's arguments; all of its mistakes are one Refusal.
+
+    Another trainer's config is only parsed: its keys are not ours to judge.
+    """
+    try:
+        config = configs.load(path)
+        config.override(assignments(trainer_arguments))
+        problems = config.problems() if is_own(trainer) else []
+    except configs.ConfigError as error:
+        problems = error.lines
+    if problems:
+        raise Refusal(REFUSED, *problems)
+    return config
+
+
+def assignments(trainer_arguments):
+    """The key=value words after -o or --opt."""
+    found, inside = [], False
+    for word in trainer_arguments:
+        if word.startswith("-"):
+            inside = word in ("-o", "--opt")
+        elif inside:
+            found.append(word)
+    return found
+
+
+def with_target(trainer_arguments, config, trainer, target):
+    """The trainer's arguments, with `system.device_target` set when the config says another one.
+
+    It joins the last -o there is: some trainers take one -o only.
+    """
+    known = config.get("system.device_target", "Ascend" if is_own(trainer) else None)
+    arguments = list(trainer_arguments)
+    if known in (None, target):
+        return arguments
+    setting = f"system.device_target={target}"
+    places = [index for index, word in enumerate(arguments) if word in ("-o", "--opt")]
+    if not places:
+        return [*arguments, "-o", setting]
+    end = places[-1] + 1
+    while end < len(arguments) and not arguments[end].startswith("-"):
+        end += 1
+    return [*arguments[:end], setting, *arguments[end:]]
+
+
+def check_distribute(config, ranks):
+    """Whether the one rank of a one-rank launch runs alone; several ranks must be distributed."""
+    distribute = config.get("system.distribute")
+    if ranks > 1 and distribute is not True:
+        raise Refusal(REFUSED, configs.not_distributed(config))
+    return ranks == 1 and distribute is not True
+
+
+# ---- this host -------------------------------------------------------------------------------------
+
+
+def check_mindspore(trainer, target):
+    """The interpreter has MindSpore, if the trainer or the scheduler will import it."""
+    from importlib.util import find_spec
+
+    if (is_own(trainer) or target == "CPU") and find_spec("mindspore") is None:
+        text = f"{sys.executable} has no MindSpore, which the ranks need; "
+        venv = os.path.join(PROJECT, ".venv", "bin", "activate")
+        hint = f"activate this project's environment: source {venv}" if os.path.exists(venv) else (
+            "install it with: pip install mindspore, or name another Python in PYTHON")
+        raise Refusal(REFUSED, text + hint)
+
+
+def refuse_with(problem):
+    """Raises Refusal when there is a problem (a line, or None)."""
+    if problem:
+        raise Refusal(REFUSED, problem)
+
+
+def run_folder(asked):
+    """The absolute path of the folder that this run will get; its parent can be written."""
+    name = asked["script"].rpartition(".sh")[0] or asked["script"]
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    logs = os.path.abspath(asked.get("log_dir", "logs"))
+    existing = logs
+    while not os.path.lexists(existing):
+        existing = os.path.dirname(existing)
+    if not os.path.isdir(existing):
+        raise Refusal(REFUSED, f"--log_dir {one_line(logs)}: {one_line(existing)} is not a folder; name another one")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise Refusal(REFUSED, f"--log_dir {one_line(logs)} cannot be written; name another one with --log_dir")
+    return os.path.join(logs, f"{name}-{stamp}-{asked['job_pid']}")
+
+
+def choose_table(asked, target, devices, plan):
+    """The rank table of this launch; what is remarkable about it goes to plan.remarks."""
+    try:
+        choice = table_choice.choose(asked, target, devices, plan.run_dir)
+    except table_choice.NoTable as error:
+        raise Refusal(REFUSED, *error.lines) from error
+    plan.remarks.extend(choice.remarks)
+    return choice
+
+
+def exports(asked, plan, target, alone):
+    """The job-wide part of a rank's environment, and on CPU defaults that the user has not set."""
+    found = {"RANK_SIZE": str(len(plan.ranks)), "DEVICE_NUM": asked["device_num"], "LOG_DIR": plan.run_dir}
+    if plan.table:
+        found["RANK_TABLE_FILE"] = plan.table.path
+    if target != "CPU":
+        return found
+    if not alone:
+        found["MS_WORKER_NUM"] = str(len(plan.ranks))
+        found["MS_SCHED_HOST"] = "127.0.0.1"
+        found["MS_SCHED_PORT"] = scheduler_port(int(asked["job_pid"]))
+    # More threads than cores make ranks on one machine slower, and MindSpore 2.10 crash at exit.
+    threads = max(1, len(os.sched_getaffinity(0)) // len(plan.ranks))
+    for name, value in (("OMP_NUM_THREADS", str(threads)), ("GLOG_v", "3")):
+        if name not in os.environ:
+            found[name] = value
+    return found
+
+
+def scheduler_port(seed):
+    """A port that is free now: the user's MS_SCHED_PORT, else one below those of outgoing connections."""
+    asked = os.environ.get("MS_SCHED_PORT")
+    if asked is not None:
+        if not (asked.isascii() and asked.isdigit() and 1024 <= int(asked[:6]) <= 65535):
+            raise Refusal(REFUSED, f"MS_SCHED_PORT={one_line(asked)} is no port; unset it, or set one of 1024 to 65535")
+        if not is_free(int(asked)):
+            raise Refusal(REFUSED, f"MS_SCHED_PORT={asked} is in use; unset it to have a free one chosen")
+        return asked
+    for offset in range(1000):  # started at a place of the job's own, so that two jobs do not meet
+        port = 10000 + (seed * 7 + offset) % 20000
+        if is_free(port):
+            return str(port)
+    raise Refusal(REFUSED, "no free port for MindSpore's scheduler between 10000 and 30000")
+
+
+def is_free(port):
+    """Whether a server could listen on the port of 127.0.0.1 now."""
+    import socket
+
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the scheduler does
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+# ---- what comes out --------------------------------------------------------------------------------
+
+
+def write_run(plan, asked):
+    """Makes the run's folder with launch.json and a built rank table, and moves the links to it."""
+    try:
+        os.makedirs(plan.run_dir)
+        if plan.table and plan.table.text is not None:
+            rank_table.write(plan.table.text, plan.table.path)
+        rank_table.write(json.dumps(document(plan, asked), indent=2, ensure_ascii=False) + "\n",
+                         os.path.join(plan.run_dir, "launch.json"))
+    except OSError as error:
+        raise Refusal(REFUSED, f"{one_line(plan.run_dir)} cannot be written: {error.strerror}; "
+                               "name another folder with --log_dir") from error
+    logs = os.path.dirname(plan.run_dir)
+    first = os.path.join(plan.run_dir, f"rank_{plan.ranks[0][0]}.log")
+    move_link(os.path.join(logs, "latest"), os.path.basename(plan.run_dir), plan)
+    move_link("train.log", os.path.relpath(first) if first.startswith(os.getcwd() + os.sep) else first, plan)
+
+
+def move_link(link, target, plan):
+    """Lets `link` lead to `target`; what is there and is no link of ours stays, with a remark."""
+    ours = os.path.islink(link) and os.path.basename(os.readlink(link)).startswith(("rank_", "ascend", "run"))
+    if os.path.lexists(link) and not ours:
+        plan.remarks.append(f"{one_line(link)} is there and is not a link of ours; it stays as it is")
+        return
+    draft = f"{link}.{os.getpid()}.part"
+    try:
+        os.symlink(target, draft)
+        os.replace(draft, link)
+    except OSError as error:
+        plan.remarks.append(f"no link {one_line(link)}: {error.strerror}")
+
+
+def document(plan, asked):
+    """launch.json as it is at the start; scripts/lib/report.sh adds the outcome."""
+    import socket
+
+    return {
+        "script": asked["script"],
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "host": socket.gethostname(),
+        "folder": os.getcwd(),
+        "device_target": chosen_target(asked),
+        "run_dir": plan.run_dir,
+        "exports": plan.exports,
+        "trainer": plan.trainer,
+        "scheduler": plan.scheduler,
+        "ranks": [{"rank": rank, "device": device, "log": f"rank_{rank}.log"} for rank, device in plan.ranks],
+    }
+
+
+def words(plan, asked):
+    """The plan as bytes for scripts/lib/plan.sh."""
+    pairs = [("run_dir", plan.run_dir)]
+    pairs += [("export", f"{name}={value}") for name, value in plan.exports.items()]
+    pairs += [("rank", f"{rank} {device}") for rank, device in plan.ranks]
+    pairs += [("trainer", word) for word in plan.trainer]
+    pairs += [("scheduler", word) for word in plan.scheduler]
+    if "dry_run" in asked and plan.table:
+        pairs += [("setup", word) for word in plan.table.setup]
+    return b"".join(os.fsencode(word) + b"\0" for pair in pairs for word in pair)

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Trains what a config describes: alone, or as one rank of many when a launcher started it.
+
+  python tools/train.py --config configs/mnist/lenet5_digits.yaml -o system.distribute=False
+  bash scripts/ascend4p.sh --device_target CPU configs/mnist/lenet5_digits.yaml
+
+A rank reads RANK_ID and RANK_SIZE from its environment (docs/architecture.md) and puts its
+checkpoints into a folder of its own.  Exit: 0 trained, 2 the config or the data cannot be used.
+"""
+
+import argparse
+import os
+import sys
+
+if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+from tools import config as configs
+from tools import datasets
+
+
+def main(argv=None):
+    """Runs the command; returns its exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("--config", "-c", metavar="FILE", required=True, help="a config such as those in configs/")
+    parser.add_argument(
+        "-o", "--opt", metavar="KEY=VALUE", nargs="+", action="extend", default=[],
+        help="set values of the config, such as -o scheduler.num_epochs=3 system.seed=1",
+    )
+    options = parser.parse_args(argv)
+    try:
+        config = checked_config(options.config, options.opt)
+    except (configs.ConfigError, datasets.DataError) as error:
+        for line in str(error).splitlines():
+            print(f"train.py: {line}", file=sys.stderr)
+        return 2
+    train(config)
+    return 0
+
+
+def checked_config(path, assignments):
+    """The config as a dict with all defaults filled in, once it and its data are fit for use."""
+    config = configs.load(path)
+    config.override(assignments)
+    problems = config.problems()
+    if problems:
+        raise configs.ConfigError(problems)
+    filled = configs.fill_defaults(config.data)
+    shards = int(os.environ.get("RANK_SIZE", "1")) if filled["system"]["distribute"] else 1
+    datasets.check(filled["train"]["dataset"], filled["train"]["loader"]["batch_size"], shards)
+    if "eval" in filled:
+        datasets.check(filled["eval"]["dataset"], 1, 1)
+    return filled
+
+
+def train(config):
+    """Builds everything that `config` (filled) names, trains, and measures on held-out data."""
+    import mindspore as ms  # 2.5 s: only when there is something to train
+
+    rank, ranks = start(config)
+    data = datasets.build(config["train"]["dataset"], config["train"]["loader"], rank, ranks)
+    model = build_model(config)
+    steps = data.get_dataset_size()
+    print(f"rank {rank} of {ranks}: {steps} steps an epoch, {config['scheduler']['num_epochs']} epochs", flush=True)
+    sink = config["train"]["dataset_sink_mode"]
+    callbacks = [
+        ms.LossMonitor(steps if sink else config["system"]["log_interval"]),
+        checkpoints(config, rank, steps),
+    ]
+    model.train(config["scheduler"]["num_epochs"], data, callbacks=callbacks, dataset_sink_mode=sink)
+    if "eval" in config:
+        held_out = datasets.build(config["eval"]["dataset"], config["eval"]["loader"])
+        accuracy = model.eval(held_out, dataset_sink_mode=False)["accuracy"]
+        print(f"accuracy on held-out data: {accuracy:.2%}", flush=True)
+    finish(config)
+
+
+def start(config):
+    """Sets the device up and joins the job; returns (rank, number of ranks)."""
+    import mindspore as ms
+
+    system = config["system"]
+    ms.set_device(system["device_target"], *device_of_rank(system["device_target"]))
+    ms.set_context(mode=system["mode"])
+    ms.set_seed(system["seed"])
+    if not system["distribute"]:
+        return 0, 1
+    from mindspore import communication
+
+    communication.init()
+    rank, ranks = communication.get_rank(), communication.get_group_size()
+    told = os.environ.get("RANK_ID", str(rank))
+    if told != str(rank):
+        sys.exit(f"train.py: MindSpore made this rank {rank}, but the launcher started it as RANK_ID={told}")
+    ms.set_auto_parallel_context(
+        parallel_mode=config["parallel"]["mode"],
+        gradients_mean=config["parallel"]["gradients_mean"],
+        device_num=ranks,
+        global_rank=rank,
+    )
+    return rank, ranks
+
+
+def device_of_rank(target):
+    """The device id that set_device takes, as a tuple; processors have no ids."""
+    return () if target == "CPU" else (int(os.environ.get("DEVICE_ID", "0")),)
+
+
+def build_model(config):
+    """mindspore.Model with the network, loss, optimizer and metric that `config` names."""
+    import mindspore as ms
+    from mindspore import nn
+
+    from tools import models
+
+    network = models.build(config["model"])
+    optimizer = config["optimizer"]
+    common = {"learning_rate": config["scheduler"]["lr"], "weight_decay": optimizer["weight_decay"]}
+    if optimizer["opt"] == "momentum":
+        optimizer = nn.Momentum(network.trainable_params(), momentum=optimizer["momentum"], **common)
+    else:
+        optimizer = nn.Adam(network.trainable_params(), **common)
+    return ms.Model(network, nn.CrossEntropyLoss(), optimizer, metrics={"accuracy"})
+
+
+def checkpoints(config, rank, steps):
+    """The callback that saves a checkpoint after every epoch, in a folder of this rank's own."""
+    import mindspore as ms
+
+    section = config["train"]
+    folder = section.get("ckpt_save_dir") or os.path.join(os.environ.get("LOG_DIR", "."), "ckpt")
+    saving = ms.CheckpointConfig(save_checkpoint_steps=steps, keep_checkpoint_max=section["keep_checkpoint_max"])
+    return ms.ModelCheckpoint(config["model"]["name"], os.path.join(folder, f"rank_{rank}"), saving)
+
+
+def finish(config):
+    """Leaves the job in order: every rank has trained before the first one lets go of the others."""
+    if config["system"]["distribute"]:
+        from mindspore import communication
+
+        communication.release()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
