@@ -33,7 +33,9 @@ def check_file(path, generation=None):
 
 def _place(problem):
     """Sorts /a/2 before /a/10, and a place before what is inside it."""
-    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in problem.pointer.split("/")]
+    parts = problem.pointer.split("/")
+    place = [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
+    return place, problem
 
 
 def _foreign_format(table):

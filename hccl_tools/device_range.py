@@ -9,6 +9,8 @@ Blanks are allowed around numbers.  The order of a list is the order of the rank
 
 import re
 
+from hccl_tools.problem import one_line
+
 MAX_DEVICE_ID = 64  # the largest device_id that HCCL's newest rank-table parser takes
 
 _RANGE = re.compile(r" *\[ *(0|[1-9][0-9]*) *, *(0|[1-9][0-9]*) *\) *")
@@ -18,6 +20,9 @@ _HOW = 'write a range such as "[0,8)" (8 itself is not in it) or a list such as 
 
 class RangeError(ValueError):
     """The text is not in the grammar, or names no device, one twice, or one that cannot exist."""
+
+    def __init__(self, message):
+        super().__init__(one_line(message))
 
 
 def parse(text):

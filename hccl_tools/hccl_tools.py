@@ -36,7 +36,9 @@ def main(argv=None):
     """Runs the command; returns its exit code."""
     options = parse_arguments(argv)
     try:
-        return run(options)
+        code = run(options)
+        sys.stdout.flush()
+        return code
     except (device_range.RangeError, UsageError) as error:
         say(error)
         return 2
@@ -44,7 +46,9 @@ def main(argv=None):
         say(error)
         return 1
     except OSError as error:
-        say(f"cannot write {one_line(error.filename or options.output)}: {error.strerror}; nothing was changed")
+        where = error.filename or options.output or "to stdout"
+        say(f"cannot write {one_line(where)}: {error.strerror}; nothing was changed")
+        _drop_stdout()
         return 2
 
 
@@ -54,18 +58,39 @@ def parse_arguments(argv):
         prog=PROGRAM, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     add = parser.add_argument
-    add("--device_num", "--device-num", metavar="RANGE", help='devices, as "[4,8)" or "0,1,4,5" (default: "[0,8)", '
-        "or all of --visible_devices)")
-    add("--visible_devices", "--visible-devices", metavar="LIST",
-        help="physical devices that this container sees, in order; RANGE then counts positions in this list")
-    add("--server_ip", "--server-ip", metavar="IP", help="this host's address in the table (default: the address "
-        "of the host's name; 127.0.0.1 is enough for one server, several need an address each)")
-    add("--hccn_conf", "--hccn-conf", metavar="FILE", default=hccn.DEFAULT_CONF,
-        help="addresses of the devices where hccn_tool is not on PATH (default: %(default)s)")
+    add(
+        "--device_num",
+        "--device-num",
+        metavar="RANGE",
+        help='devices, as "[4,8)" or "0,1,4,5" (default: "[0,8)", or all of --visible_devices)',
+    )
+    add(
+        "--visible_devices",
+        "--visible-devices",
+        metavar="LIST",
+        help="physical devices that this container sees, in order; RANGE then counts positions in this list",
+    )
+    add(
+        "--server_ip",
+        "--server-ip",
+        metavar="IP",
+        help="this host's address in the table (default: the address "
+        "of the host's name; 127.0.0.1 is enough for one server, several need an address each)",
+    )
+    add(
+        "--hccn_conf",
+        "--hccn-conf",
+        metavar="FILE",
+        default=hccn.DEFAULT_CONF,
+        help="addresses of the devices where hccn_tool is not on PATH (default: %(default)s)",
+    )
     add("--generation", choices=rules.GENERATIONS, help="refuse what this chip generation cannot run")
     add("--output", metavar="FILE", help="write to FILE instead of the default name in the current folder")
     add("--stdout", action="store_true", help="print the table and write no file")
     options = parser.parse_args(argv)
+    for name, value in vars(options).items():
+        if value == "":
+            parser.error(f"--{name} is empty")
     if options.stdout and options.output:
         parser.error("--stdout writes no file, so it does not go with --output")
     return options
@@ -76,7 +101,9 @@ def run(options):
     devices = chosen_devices(options)
     server_id = options.server_ip or host.address()
     if rules.family(server_id) is None:
-        raise UsageError(f"--server_ip {one_line(server_id)} is not an IPv4 or IPv6 address; write one such as 10.0.0.1")
+        raise UsageError(
+            f"--server_ip {one_line(server_id)} is not an IPv4 or IPv6 address; write one such as 10.0.0.1"
+        )
     found, source = hccn.addresses(devices, options.hccn_conf, options.generation in ("A2", "A3"))
     table = rank_table.build([(device, found[device]) for device in devices], server_id)
     problems = check.check(table, options.generation)
@@ -84,7 +111,9 @@ def run(options):
         for problem in problems:
             say(problem.line("no table was written"))
         return 1
-    summary = f"{len(devices)} ranks on devices {','.join(map(str, devices))}, addresses from {source}, server {server_id}"
+    summary = (
+        f"{len(devices)} ranks on devices {','.join(map(str, devices))}, addresses from {source}, server {server_id}"
+    )
     say(summary)
     if server_id == host.LOOPBACK and not options.server_ip:
         say("server 127.0.0.1 is right for one server; for several give each its own: --server_ip IP")
@@ -117,6 +146,11 @@ def checked(devices, generation):
     return list(devices)
 
 
+def _drop_stdout():
+    # What is buffered cannot be written; the interpreter would try again at its end.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
 def save(table, path):
     """Writes the table to `path`; returns the absolute path.  A file that is no rank table stays."""
     text = rank_table.dump(table)
@@ -124,7 +158,9 @@ def save(table, path):
         try:
             old, _ = rank_table.read(path)
         except rank_table.NotReadable as error:
-            raise UsageError(f"{one_line(path)} {error}; nothing was changed, name another file with --output") from error
+            raise UsageError(
+                f"{one_line(path)} {error}; nothing was changed, name another file with --output"
+            ) from error
         if not isinstance(old, dict) or "server_list" not in old:
             raise UsageError(f"{one_line(path)} is there and is not a rank table; name another file with --output")
         if old != table:

@@ -1,8 +1,10 @@
 """The network addresses of a host's devices: from hccn_tool, else from hccn.conf."""
 
+import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 
@@ -30,12 +32,13 @@ def addresses(device_ids, conf=DEFAULT_CONF, address_optional=False):
     A3 one server can do without, and the address is None.
     """
     if not shutil.which("hccn_tool"):
-        return _from_conf(device_ids, conf, "hccn_tool is not on PATH", address_optional), conf
+        return _from_conf(device_ids, conf, "hccn_tool is not on PATH", address_optional)
     answers = _ask_all(device_ids)
     broken = [device for device in device_ids if answers[device].failed]
     if broken:
         why = f"hccn_tool failed for device {broken[0]}: {answers[broken[0]].text}"
-        return _from_conf(device_ids, conf, why, address_optional), f"{conf} ({why})"
+        found, source = _from_conf(device_ids, conf, why, address_optional)
+        return found, f"{source} ({why})"
     unset = [device for device in device_ids if answers[device].address is None]
     if unset and not address_optional:
         raise AddressError(_unset_message(unset, conf))
@@ -96,6 +99,7 @@ def _start(device, question):
         return subprocess.Popen(
             ["hccn_tool", "-i", str(device), *question],
             stdin=subprocess.DEVNULL,
+            start_new_session=True,  # to be able to end what it started, too
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
@@ -110,8 +114,11 @@ def _finish(process, deadline):
     try:
         stdout, stderr = process.communicate(timeout=max(0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.stdout.close()
+        process.stderr.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # one that hangs in the driver does not die
+            process.wait(timeout=1)
         return _Answer(124, "", f"no answer within {_SECONDS} s")
     return _Answer(process.returncode, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace"))
 
@@ -119,7 +126,10 @@ def _finish(process, deadline):
 def _unset_message(unset, conf):
     first = unset[0]
     text = f"device {_listed(unset)} has no IP address (hccn_tool -i {first} -ip -g)"
-    in_conf, _ = _parse_conf(conf) if os.path.isfile(conf) else ({}, None)
+    try:
+        in_conf, _ = _parse_conf(conf)
+    except (OSError, UnicodeDecodeError):
+        in_conf = {}
     if first in in_conf:
         return f"{text}, though {conf} has {in_conf[first]}: apply it with `hccn_tool -i {first} -cfg recovery`"
     return f"{text}; set one with `hccn_tool -i {first} -ip -s address A netmask M`"
@@ -131,7 +141,7 @@ def _unset_message(unset, conf):
 def _from_conf(device_ids, conf, why_not_tool, address_optional):
     if not os.path.exists(conf):
         if address_optional:
-            return dict.fromkeys(device_ids)
+            return dict.fromkeys(device_ids), "nowhere"
         raise AddressError(
             f"no address for device {_listed(device_ids)}: {why_not_tool}, and there is no {conf}; "
             "put hccn_tool on PATH (it is installed in /usr/local/Ascend/driver/tools), "
@@ -147,7 +157,7 @@ def _from_conf(device_ids, conf, why_not_tool, address_optional):
     missing = [device for device in device_ids if device not in found]
     if missing and not address_optional:
         raise AddressError(f"{conf} has no address_{missing[0]} (device {_listed(missing)}); {why_not_tool}")
-    return {device: found.get(device) for device in device_ids}
+    return {device: found.get(device) for device in device_ids}, conf
 
 
 def _parse_conf(conf):

@@ -18,7 +18,7 @@ def address():
     """
     try:
         found = socket.gethostbyname(socket.gethostname())
-    except OSError:
+    except (OSError, UnicodeError):  # UnicodeError: Linux takes names that DNS cannot express
         return LOOPBACK
     return LOOPBACK if found.startswith("127.") else found
 
@@ -28,11 +28,11 @@ def owns(server_id):
     kind = rules.family(server_id)
     if kind is None:
         return server_id in (socket.gethostname(), socket.gethostname().partition(".")[0], "localhost")
-    with socket.socket(kind, socket.SOCK_DGRAM) as probe:
-        try:
+    try:
+        with socket.socket(kind, socket.SOCK_DGRAM) as probe:
             probe.bind((server_id, 0))
-        except OSError:
-            return False
+    except OSError:  # not ours, or a kernel without IPv6
+        return False
     return True
 
 

@@ -46,16 +46,15 @@ def write(text, path):
     """Write `text` to `path` whole or not at all; a link is followed, not replaced.  Raises OSError."""
     target = os.path.realpath(path)
     draft = f"{target}.{os.getpid()}.part"
-    try:
-        with open(draft, "x", encoding="utf-8") as file:
+    with open(draft, "x", encoding="utf-8") as file:  # a draft that is there is another's: not ours to remove
+        try:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(draft, target)
-    except BaseException:
-        if os.path.exists(draft):
+            os.replace(draft, target)
+        except BaseException:
             os.unlink(draft)
-        raise
+            raise
 
 
 class NotReadable(Exception):
@@ -81,13 +80,17 @@ def parse(data):
     if not data.strip():
         return None, [_not_json("the file is empty", "build the table with hccl_tools/hccl_tools.py")]
     try:
-        return json.loads(data.decode("utf-8")), []
+        return json.loads(data.decode("utf-8"), parse_constant=_no_such_number), []
     except UnicodeDecodeError as error:
         return None, [_not_json(f"byte {error.start + 1} is not UTF-8", "save the file as UTF-8")]
     except RecursionError:
         return None, [_not_json("it is nested too deeply", "a rank table has five levels")]
     except ValueError as error:  # JSONDecodeError, or a number too long for int()
         return None, [_syntax_problem(data.decode("utf-8"), error)]
+
+
+def _no_such_number(name):
+    raise ValueError(f"{name} is no number in JSON")
 
 
 def _syntax_problem(text, error):
@@ -99,7 +102,7 @@ def _syntax_problem(text, error):
     where = f"line {line}, column {column}"
     if found[column - 1 :].lstrip().startswith(("//", "/*")):
         return _not_json(f"{where}: a comment; JSON has none", "delete the comments")
-    if found[column - 1 : column] in ("]", "}"):
+    if found[column - 1 : column] in ("]", "}") and text[: error.pos].rstrip().endswith(","):
         return _not_json(f"{where}: a comma before '{found[column - 1]}'", "delete that comma")
     rest = one_line(found[column - 1 : column + 29].strip()) or "the end of the line"
     return _not_json(f"{where}: {getattr(error, 'msg', error)}, found {rest}", "write JSON there")

@@ -62,7 +62,7 @@ def device_addresses_real(_, servers):
     """HCCL reads device_ip with inet_pton, each address of a comma-separated list; 0.0.0.0 is none."""
     for device in _devices(servers):
         for address in [] if device.device_ip is None else device.device_ip.split(","):
-            if family(address) is None or address in ("0.0.0.0", "::"):
+            if family(address) is None or not any(_packed(address)):
                 text = f"device_ip {shown(address)} is not an IPv4 or IPv6 address of a device"
                 remedy = f"write what `hccn_tool -i {device.device_id} -ip -g` prints"
                 yield Problem("bad-address", device.pointer + "/device_ip", text, remedy)
@@ -75,7 +75,8 @@ def device_addresses_unique(_, servers):
         for device in _devices(servers)
         for address in ([] if device.device_ip is None else device.device_ip.split(","))
     ]
-    yield from _repeated(named, "duplicate-address", "device_ip", "give each device its own address (hccn_tool -ip -s)")
+    yield from _repeated(named, "duplicate-address", "device_ip", "give each device its own address (hccn_tool -ip -s)",
+                         lambda address: _packed(address) or address)
 
 
 def device_addresses_one_family(_, servers):
@@ -143,7 +144,16 @@ def ports_possible(table, _):
 
 # The sets of four devices that HCCL's code takes on 910A; of two it takes any, but only devices
 # 0-3 and 4-7 are wired to each other, and the manual forbids pairs across.
-_FOURS_910A = ((0, 1, 2, 3), (4, 5, 6, 7), (0, 1, 4, 5), (0, 2, 4, 6), (0, 3, 4, 7), (1, 2, 5, 6), (1, 3, 5, 7), (2, 3, 6, 7))
+_FOURS_910A = (
+    (0, 1, 2, 3),
+    (4, 5, 6, 7),
+    (0, 1, 4, 5),
+    (0, 2, 4, 6),
+    (0, 3, 4, 7),
+    (1, 2, 5, 6),
+    (1, 3, 5, 7),
+    (2, 3, 6, 7),
+)
 
 
 def devices_of_910a(_, servers):
@@ -165,7 +175,10 @@ def group_problem_910a(ids):
     if len(ids) == 2 and ids[0] // 4 != ids[1] // 4:
         return f"devices {named} are not linked on a 910A host", "take both from 0-3 or both from 4-7"
     if len(ids) == 4 and tuple(sorted(ids)) not in _FOURS_910A:
-        return f"devices {named} are not linked on a 910A host", 'take "[0,4)", "[4,8)" or two linked pairs such as 0,1,4,5'
+        return (
+            f"devices {named} are not linked on a 910A host",
+            'take "[0,4)", "[4,8)" or two linked pairs such as 0,1,4,5',
+        )
     return None
 
 
@@ -223,10 +236,18 @@ def family(address):
     return None
 
 
+def _packed(address):
+    """The bytes of an address, so that two spellings of one compare equal; b"" if it is none."""
+    return socket.inet_pton(family(address), address) if family(address) else b""
+
+
 def _is_placeholder(text):
-    """Four dotted parts of which one is a run of stars or letters: 10.*.*.*, xx.xx.xx.xx, a.b.c.d."""
+    """Four dotted parts of which one is a run of stars or letters (10.*.*.*, xx.xx.xx.xx, a.b.c.d, but
+    not node1.a.example.com), or a description such as "Master节点IP地址"."""
     parts = text.split(".")
-    return len(parts) == 4 and any(set(part) <= {"*"} or _same_letter(part) for part in parts)
+    masked = [part for part in parts if set(part) <= {"*"} or _same_letter(part)]
+    dotted = len(parts) == 4 and bool(masked) and ("*" in text or all(p.isdigit() or p in masked for p in parts))
+    return dotted or not text.isascii()
 
 
 def _same_letter(part):
@@ -241,9 +262,9 @@ def _number(text):
     return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 11 else None
 
 
-def _repeated(named, code, what, remedy):
+def _repeated(named, code, what, remedy, same=str):
     """A Problem for each (value, pointer) whose value stood before."""
     first = {}
     for value, place in named:
-        if value is not None and first.setdefault(value, place) != place:
-            yield Problem(code, place, f"{what} {shown(value)} stands at {first[value]} too", remedy)
+        if value is not None and first.setdefault(same(value), place) != place:
+            yield Problem(code, place, f"{what} {shown(value)} stands at {first[same(value)]} too", remedy)

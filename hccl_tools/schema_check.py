@@ -13,9 +13,7 @@ import re
 SCHEMA_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "schemas")
 
 # keywords that describe and do not constrain
-_ANNOTATIONS = frozenset(
-    ["$schema", "$id", "$comment", "$defs", "title", "description", "default", "examples"]
-)
+_ANNOTATIONS = frozenset(["$schema", "$id", "$comment", "$defs", "title", "description", "default", "examples"])
 
 
 def load_schema(name):

@@ -10,7 +10,7 @@ from hccl_tools.problem import Problem, pointer, shown
 def problems(document, schema):
     """A list of Problem, sorted by place; empty when jsonschema finds `document` valid."""
     found = [problem for error in Draft202012Validator(schema).iter_errors(document) for problem in _explain(error)]
-    return sorted(set(found), key=lambda problem: problem.pointer)
+    return sorted(set(found), key=lambda problem: (problem.pointer, problem))
 
 
 def _explain(error):
@@ -27,7 +27,9 @@ def _explain_required(error, place):
     # jsonschema makes one error of each missing name and gives the name only inside the message.
     for name in error.validator_value:
         if name not in error.instance and repr(name) in error.message:
-            yield Problem("missing-field", pointer(*place), f'"{name}" is missing', f'add "{name}"{_meaning(error, name)}')
+            yield Problem(
+                "missing-field", pointer(*place), f'"{name}" is missing', f'add "{name}"{_meaning(error, name)}'
+            )
 
 
 def _explain_type(error, place):

@@ -30,7 +30,16 @@ def main(argv=None):
     parser.add_argument("files", metavar="FILE", nargs="+", help="rank tables")
     parser.add_argument("--generation", choices=rules.GENERATIONS, help="check the rules of this generation too")
     options = parser.parse_args(argv)
-    return max(verdict(path, options.generation) for path in options.files)
+    try:
+        code = max(verdict(path, options.generation) for path in options.files)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 2
+    except ImportError as error:
+        print(f"{PROGRAM}: a table is not well-formed, and to say why needs jsonschema: {error}", file=sys.stderr)
+        return 2
 
 
 def verdict(path, generation):

@@ -7,7 +7,7 @@
 #   bash scripts/ascend1p.sh configs/mnist/lenet5_mnist.yaml
 #   bash scripts/ascend1p.sh --device_target CPU configs/mnist/lenet5_digits.yaml
 #   bash scripts/ascend1p.sh CONFIG -- -o scheduler.num_epochs=3
-[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@" # typed as: sh scripts/ascend1p.sh
+test -n "${BASH_VERSION-}" || exec bash "$0" "$@" # typed as: sh scripts/ascend1p.sh
 set +o posix && set -euo pipefail
 here=$(readlink -f -- "${BASH_SOURCE[0]}")
 # shellcheck source=scripts/lib/launch.sh

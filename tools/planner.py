@@ -83,7 +83,11 @@ def make_plan(asked, trainer_arguments):
         plan.table = choose_table(asked, target, devices, plan)
         plan.ranks = plan.table.ranks
     plan.trainer = [
-        os.environ.get("PYTHON") or sys.executable, "-u", trainer, "--config", asked["config"],
+        os.environ.get("PYTHON") or sys.executable,
+        "-u",
+        trainer,
+        "--config",
+        asked["config"],
         *with_target(trainer_arguments, config, trainer, target),
     ]
     plan.exports = exports(asked, plan, target, alone)
@@ -205,8 +209,11 @@ def check_mindspore(trainer, target):
     if (is_own(trainer) or target == "CPU") and find_spec("mindspore") is None:
         text = f"{sys.executable} has no MindSpore, which the ranks need; "
         venv = os.path.join(PROJECT, ".venv", "bin", "activate")
-        hint = f"activate this project's environment: source {venv}" if os.path.exists(venv) else (
-            "install it with: pip install mindspore, or name another Python in PYTHON")
+        hint = (
+            f"activate this project's environment: source {venv}"
+            if os.path.exists(venv)
+            else ("install it with: pip install mindspore, or name another Python in PYTHON")
+        )
         raise Refusal(REFUSED, text + hint)
 
 
@@ -298,11 +305,14 @@ def write_run(plan, asked):
         os.makedirs(plan.run_dir)
         if plan.table and plan.table.text is not None:
             rank_table.write(plan.table.text, plan.table.path)
-        rank_table.write(json.dumps(document(plan, asked), indent=2, ensure_ascii=False) + "\n",
-                         os.path.join(plan.run_dir, "launch.json"))
+        rank_table.write(
+            json.dumps(document(plan, asked), indent=2, ensure_ascii=False) + "\n",
+            os.path.join(plan.run_dir, "launch.json"),
+        )
     except OSError as error:
-        raise Refusal(REFUSED, f"{one_line(plan.run_dir)} cannot be written: {error.strerror}; "
-                               "name another folder with --log_dir") from error
+        raise Refusal(
+            REFUSED, f"{one_line(plan.run_dir)} cannot be written: {error.strerror}; name another folder with --log_dir"
+        ) from error
     logs = os.path.dirname(plan.run_dir)
     first = os.path.join(plan.run_dir, f"rank_{plan.ranks[0][0]}.log")
     move_link(os.path.join(logs, "latest"), os.path.basename(plan.run_dir), plan)

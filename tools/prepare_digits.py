@@ -30,7 +30,10 @@ def main(argv=None):
     held_out = len(labels) // 5
     write_set(os.path.join(folder, "train"), "train", images[held_out:], labels[held_out:])
     write_set(os.path.join(folder, "test"), "t10k", images[:held_out], labels[:held_out])
-    print(f"prepare_digits.py: {len(labels) - held_out} digits to train on, {held_out} held out, in {folder}", file=sys.stderr)
+    print(
+        f"prepare_digits.py: {len(labels) - held_out} digits to train on, {held_out} held out, in {folder}",
+        file=sys.stderr,
+    )
     return 0
 
 

@@ -93,7 +93,7 @@ def host_faults(shown, server):
         pass  # nothing to compare with: the address is all there is
     return [
         f"{shown} is for server {one_line(server.server_id)}, which is not an address of this host; build this "
-        'host\'s with hccl_tools/hccl_tools.py (in a container, mount the host\'s /etc/hccn.conf)'
+        "host's with hccl_tools/hccl_tools.py (in a container, mount the host's /etc/hccn.conf)"
     ]
 
 
@@ -101,7 +101,7 @@ def path_faults(path):
     """HCCL takes a path only if its first ".json" is its end, and below 4,096 bytes."""
     real = os.path.realpath(path)
     if real.find(".json") != len(real) - len(".json") or len(os.fsencode(real)) >= 4096:
-        return [f"{one_line(real)}: HCCL reads a table only from a path with one \".json\", at its end; move the file"]
+        return [f'{one_line(real)}: HCCL reads a table only from a path with one ".json", at its end; move the file']
     return []
 
 
@@ -127,8 +127,16 @@ def build(asked, target, devices, run_dir, remarks):
     made_up = " (made up: CPU ranks do not use them)" if demo else ""
     remarks = [*remarks, f"rank table: built for device {_listed(devices)}, addresses from {one_line(source)}{made_up}"]
     setup = [
-        os.environ.get("PYTHON") or sys.executable, os.path.join(PROJECT, "hccl_tools", "hccl_tools.py"),
-        "--device_num", _listed(devices), "--server_ip", host.LOOPBACK, "--hccn_conf", conf, "--output", path,
+        os.environ.get("PYTHON") or sys.executable,
+        os.path.join(PROJECT, "hccl_tools", "hccl_tools.py"),
+        "--device_num",
+        _listed(devices),
+        "--server_ip",
+        host.LOOPBACK,
+        "--hccn_conf",
+        conf,
+        "--output",
+        path,
     ]
     return Choice(path, list(enumerate(devices)), remarks, rank_table.dump(table), setup)
 

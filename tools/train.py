@@ -26,7 +26,12 @@ def main(argv=None):
     )
     parser.add_argument("--config", "-c", metavar="FILE", required=True, help="a config such as those in configs/")
     parser.add_argument(
-        "-o", "--opt", metavar="KEY=VALUE", nargs="+", action="extend", default=[],
+        "-o",
+        "--opt",
+        metavar="KEY=VALUE",
+        nargs="+",
+        action="extend",
+        default=[],
         help="set values of the config, such as -o scheduler.num_epochs=3 system.seed=1",
     )
     options = parser.parse_args(argv)

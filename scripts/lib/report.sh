@@ -17,7 +17,7 @@ report::first_failure() {
 
 # report::print: the end of the log that matters, then a line a rank, on stderr.
 report::print() {
-  local i name log width=4
+  local i name log
   if [[ -n $SUPERVISE_FIRST ]]; then
     report::_log "$SUPERVISE_FIRST"
     log::say "the last lines of $REPLY:"
@@ -47,7 +47,7 @@ report::_who() {
 # report::_how STATUS: an exit status in words, in REPLY. 128+N is how bash reports signal N; a program
 # may also exit with such a number, and nothing tells the two apart.
 report::_how() {
-  local -r name=${REPORT_SIGNALS[$1 > 128 ? $1 - 128 : 0]-}
+  local -r name=${REPORT_SIGNALS[$1>128?$1-128:0]-}
   if (($1 > 128)) && [[ -n $name ]]; then
     REPLY="was ended by SIG$name"
   else
@@ -64,7 +64,7 @@ report::_exit() {
     return 0
   fi
   REPLY=$status
-  ((status <= 128)) || signal=${REPORT_SIGNALS[status - 128]-}
+  ((status <= 128)) || signal=${REPORT_SIGNALS[status-128]-}
   [[ -z $signal ]] || REPLY+=" SIG$signal"
   if [[ $1 == "$SUPERVISE_FIRST" ]]; then
     REPLY+=', failed first'

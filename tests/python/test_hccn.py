@@ -95,6 +95,13 @@ def test_hccn_tool_does_not_see_the_list_that_renumbers_devices(cards, no_conf, 
     assert os.environ["ASCEND_RT_VISIBLE_DEVICES"] == "4,5,6,7"
 
 
+def test_hccn_tool_answers_in_english(world, tmp_path, no_conf):
+    program = tmp_path / "programs" / "hccn_tool"
+    program.write_text("#!/usr/bin/env bash\necho LC_ALL is $LC_ALL\nexit 1\n")
+    program.chmod(0o755)
+    assert "LC_ALL is C (exit 1)" in refusal([0], no_conf)
+
+
 def test_all_cards_are_asked_at_the_same_time(cards, no_conf, monkeypatch):
     events = []
     for name in ("_start", "_finish"):

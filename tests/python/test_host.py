@@ -79,8 +79,8 @@ def npu_smi(world, tmp_path):
 
 
 def test_devices_are_those_of_dev_in_order_of_their_numbers(dev, world):
-    dev("davinci10", "davinci9", "davinci0")
-    assert host.devices() == [0, 9, 10]
+    dev("davinci10", "davinci8", "davinci1")
+    assert host.devices() == [1, 8, 10]
 
 
 def test_files_that_only_start_like_a_device_are_none(dev, world):

@@ -1,0 +1,142 @@
+# shellcheck shell=bash
+# What all bats files share: a closed world for each test, and ways to look at what a launch did.
+
+bats_require_minimum_version 1.5.0
+
+PROJECT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd -P)
+SCRIPTS=$PROJECT/scripts
+FIXTURES=$PROJECT/tests/fixtures
+
+# A folder of its own with blanks, quotes and Chinese in its name, a config, and no variable that the
+# person who runs the tests may have set.
+setup_world() {
+  local name
+  for name in RANK_ID RANK_SIZE DEVICE_ID DEVICE_NUM RANK_TABLE_FILE MS_WORKER_NUM MS_SCHED_HOST MS_SCHED_PORT \
+    MS_ROLE MS_NODE_ID LOG_DIR OMP_NUM_THREADS GLOG_v ASCEND_RT_VISIBLE_DEVICES NO_COLOR POSIXLY_CORRECT; do
+    unset "$name"
+  done
+  PYTHON=$(command -v python)
+  WORLD="$BATS_TEST_TMPDIR/a 'world' 世界"
+  STUB_OUT=$BATS_TEST_TMPDIR/out
+  TEST_MARK=$BATS_TEST_TMPDIR
+  PYTHONPATH=$FIXTURES/stub_mindspore
+  export PYTHON STUB_OUT TEST_MARK PYTHONPATH
+  mkdir -p "$WORLD" "$STUB_OUT"
+  cd "$WORLD" || return 1
+  printf 'system:\n  distribute: True\n' >config.yaml
+  for name in 0 1 2 3 4 5 6 7; do
+    printf 'address_%s=10.1.1.1%s\n' "$name" "$name"
+  done >hccn.conf
+}
+
+# launch SCRIPT ARGUMENT...: the script with the stub trainer, on CPU, where no NPU is looked for.
+launch() {
+  local -r script=$1
+  shift
+  bash "$SCRIPTS/$script" --device_target CPU --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf "$@"
+}
+
+# launch_behind SCRIPT ARGUMENT...: the same in the background; LAUNCHER is its process id. Like a job
+# of an interactive shell: in a group of its own, INT and QUIT not ignored.
+launch_behind() {
+  local -r script=$1
+  shift
+  set -m
+  bash "$SCRIPTS/$script" --device_target CPU --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf "$@" \
+    >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
+  LAUNCHER=$!
+  set +m
+}
+
+# ended: the exit status of LAUNCHER in `status`, its messages in `stderr`.
+ended() {
+  eventually gone "$LAUNCHER"
+  status=0
+  wait "$LAUNCHER" || status=$?
+  stderr=$(<"$BATS_TEST_TMPDIR/stderr")
+}
+
+gone() {
+  ! kill -0 "$1" 2>/dev/null || [[ $(ps -o stat= -p "$1") == Z* ]]
+}
+
+# A test that fails halfway must not leave its launch behind.
+teardown() {
+  local file
+  left_over | while IFS= read -r file; do
+    kill -KILL "$(cut -d/ -f3 <<<"$file")" 2>/dev/null || true
+  done
+}
+
+# launch_npu SCRIPT ARGUMENT...: the same for NPUs that are not looked for.
+launch_npu() {
+  local -r script=$1
+  shift
+  bash "$SCRIPTS/$script" --no_check --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf "$@"
+}
+
+# refused STATUS PATTERN: the last `run` ended so, with one line on stderr that fits, and did nothing.
+refused() {
+  [ "$status" -eq "$1" ] || fail "exit $status, not $1: $stderr"
+  [ "${#stderr_lines[@]}" -eq 1 ] || fail "not one line: $stderr"
+  # shellcheck disable=SC2053 # a pattern is meant
+  [[ $stderr == $2 ]] || fail "the message is: $stderr"
+  [ -z "$output" ] || fail "stdout is not empty: $output"
+  [ ! -e logs ] || fail "logs was made"
+  [ ! -L train.log ] || fail "train.log was made"
+  [ -z "$(ls "$STUB_OUT")" ] || fail "ranks were started: $(ls "$STUB_OUT")"
+}
+
+fail() {
+  printf '%s\n' "$@" >&2
+  return 1
+}
+
+# eventually COMMAND...: polls until it is true; 20 s at most.
+eventually() {
+  local -r end=$((SECONDS + 20))
+  until "$@"; do
+    ((SECONDS < end)) || fail "never came true: $*"
+    sleep 0.02
+  done
+}
+
+# ranks_up N...: whether these ranks run.
+ranks_up() {
+  local rank
+  for rank; do
+    [ -e "$STUB_OUT/rank_$rank.json" ] || return 1
+  done
+}
+
+# Processes that the test started and that still live; a zombie's environment is empty.
+left_over() {
+  grep -lszF -- "TEST_MARK=$TEST_MARK" /proc/[0-9]*/environ
+}
+
+nobody_left() {
+  [ -z "$(left_over)" ]
+}
+
+# recorded NAME EXPRESSION: what a rank's or the scheduler's record holds; the record is `r` in Python.
+recorded() {
+  python -c 'import json, sys; r = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$STUB_OUT/$1.json" "$2"
+}
+
+# contract NAME: the variables that the launch gave it, sorted, one a line; paths of the run as RUN.
+contract() {
+  python - "$STUB_OUT/$1.json" "$(readlink -f logs/latest)" <<'PY'
+import json, os, sys
+
+record = json.load(open(sys.argv[1]))
+env = record.get("env", record)
+for name in sorted(env):
+    if os.environ.get(name) != env[name] and name not in ("SHLVL", "_", "OLDPWD", "LAUNCH_JOB"):
+        print(f"{name}={env[name]}".replace(sys.argv[2], "RUN"))
+PY
+}
+
+# launch_json EXPRESSION: a part of the latest launch.json; the document is `r` in Python.
+launch_json() {
+  python -c 'import json, sys; r = json.load(open("logs/latest/launch.json")); print(eval(sys.argv[1]))' "$1"
+}
