@@ -75,8 +75,13 @@ def device_addresses_unique(_, servers):
         for device in _devices(servers)
         for address in ([] if device.device_ip is None else device.device_ip.split(","))
     ]
-    yield from _repeated(named, "duplicate-address", "device_ip", "give each device its own address (hccn_tool -ip -s)",
-                         lambda address: _packed(address) or address)
+    yield from _repeated(
+        named,
+        "duplicate-address",
+        "device_ip",
+        "give each device its own address (hccn_tool -ip -s)",
+        lambda address: _packed(address) or address,
+    )
 
 
 def device_addresses_one_family(_, servers):

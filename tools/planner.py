@@ -63,7 +63,8 @@ def main(arguments):
 
 def say(script, line):
     """One line of the conversation, on stderr."""
-    sys.stderr.buffer.write(os.fsencode(f"{script}: {line}\n"))
+    if sys.stderr is not None:  # closed by the caller: nobody wants to know
+        sys.stderr.buffer.write(os.fsencode(f"{script}: {line}\n"))
 
 
 def make_plan(asked, trainer_arguments):

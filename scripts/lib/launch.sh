@@ -76,8 +76,8 @@ launch::_run() {
   fi
   report::print
   report::save "$status"
-  log::one_line "$PLAN_RUN_DIR"
-  log::say "exit $status; logs and launch.json are in ${REPLY#"$PWD"/}"
+  report::path "$PLAN_RUN_DIR"
+  log::say "exit $status; logs and launch.json are in $REPLY"
   launch::_end "$status"
 }
 

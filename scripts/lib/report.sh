@@ -6,7 +6,10 @@ readonly REPORT_LOG_LINES=15
 
 # report::first_failure NAME: said when it happens, before the others are stopped.
 report::first_failure() {
-  local who others=$((${#SUPERVISE_NAMES[@]} - ${#SUPERVISE_STATUS[@]}))
+  local who rank others=0
+  for rank in "${PLAN_RANKS[@]}"; do
+    [[ -n ${SUPERVISE_STATUS[$rank]-} ]] || others=$((others + 1))
+  done
   report::_who "$1"
   who=$REPLY
   report::_how "${SUPERVISE_STATUS[$1]}"
@@ -73,10 +76,16 @@ report::_exit() {
   fi
 }
 
-# report::_log NAME: the path of its log as short as it can be named from here, in REPLY.
+# report::_log NAME: the path of its log, in REPLY.
 report::_log() {
   REPLY=$PLAN_RUN_DIR/$1.log
   [[ $1 == scheduler ]] || REPLY=$PLAN_RUN_DIR/rank_$1.log
+  report::path "$REPLY"
+}
+
+# report::path PATH: as short as it can be named from here, in REPLY.
+report::path() {
+  REPLY=$1
   [[ $REPLY != "$PWD"/* ]] || REPLY=${REPLY#"$PWD"/}
 }
 

@@ -1,0 +1,131 @@
+#!/usr/bin/env bats
+# How the scripts are called: help, dry run, links, other folders, other shells; what a run leaves.
+
+load helper
+
+setup() {
+  setup_world
+}
+
+@test "--help of every script: its own usage, then every option there is" {
+  for script in ascend1p ascend2p ascend4p ascend8p; do
+    run --separate-stderr bash "$SCRIPTS/$script.sh" --help
+    [ "$status" -eq 0 ]
+    [ -z "$stderr" ]
+    [[ $output == *"Usage: bash scripts/$script.sh [options] CONFIG [-- trainer arguments]"*Example:*"$script.sh --device_target CPU"* ]]
+    for option in device_target devices rank_table train_script log_dir dry_run no_check grace help; do
+      [[ $output == *"  --$option"* ]] || fail "$script.sh --help does not name --$option"
+    done
+  done
+}
+
+@test "hyphens and underscores in option names are the same" {
+  bash "$SCRIPTS/ascend2p.sh" --device-target=cpu --train-script "$FIXTURES/stub_trainer.py" --hccn-conf hccn.conf config.yaml
+  ranks_up 0 1
+}
+
+@test "called through a link, from another folder" {
+  ln -s "$SCRIPTS/ascend2p.sh" "$BATS_TEST_TMPDIR/train it.sh"
+  bash "$BATS_TEST_TMPDIR/train it.sh" --no_check --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml
+  ranks_up 0 1
+}
+
+@test "called from its own folder, by its bare name" {
+  cp config.yaml hccn.conf "$STUB_OUT/.."
+  cd "$SCRIPTS"
+  run bash ascend2p.sh --help
+  [ "$status" -eq 0 ]
+}
+
+@test "called with sh" {
+  sh "$SCRIPTS/ascend2p.sh" --no_check --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml
+  ranks_up 0 1
+}
+
+@test "called with bash in its POSIX mode" {
+  POSIXLY_CORRECT=1 bash "$SCRIPTS/ascend2p.sh" --no_check --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml
+  ranks_up 0 1
+}
+
+@test "tools/train.py of the current folder comes before the project's" {
+  mkdir tools
+  cp "$FIXTURES/stub_trainer.py" tools/train.py
+  bash "$SCRIPTS/ascend2p.sh" --no_check --hccn_conf hccn.conf config.yaml
+  ranks_up 0 1
+}
+
+@test "another trainer is told of the target only if its config names one" {
+  echo 'system: {distribute: True, device_target: Ascend}' >config.yaml
+  launch ascend2p.sh config.yaml -- -o a=1 --flag
+  [ "$(recorded rank_0 'r["argv"][2:]')" = "['-o', 'a=1', 'system.device_target=CPU', '--flag']" ]
+}
+
+@test "--dry_run prints the plan, starts nothing and writes nothing" {
+  run --separate-stderr launch ascend4p.sh --dry_run config.yaml
+  [ "$status" -eq 0 ]
+  [ "$(grep -c 'env RANK_ID=' <<<"$output")" -eq 4 ]
+  [ ! -e logs ]
+  [ -z "$(ls "$STUB_OUT")" ]
+}
+
+@test "what --dry_run prints can be pasted into a shell and starts the same ranks" {
+  launch_npu ascend2p.sh --dry_run config.yaml >plan.sh 2>/dev/null
+  RANK_ID=9 MS_ROLE=MS_SCHED bash plan.sh
+  ranks_up 0 1
+  [ "$(recorded rank_1 'r["env"]["RANK_ID"], r["env"]["DEVICE_ID"], r["env"]["RANK_SIZE"], "MS_ROLE" in r["env"]')" = "('1', '1', '2', False)" ]
+  python "$PROJECT/hccl_tools/validate_hccl.py" "$(recorded rank_1 'r["env"]["RANK_TABLE_FILE"]')"
+}
+
+@test "a run leaves its logs, its plan and its outcome; an earlier run stays as it is" {
+  launch ascend2p.sh config.yaml
+  first=$(readlink logs/latest)
+  STUB_DO='1: exit 4' run launch ascend2p.sh config.yaml
+  [ "$status" -eq 4 ]
+  [ "$(readlink logs/latest)" != "$first" ]
+  [[ $first =~ ^ascend2p-[0-9]{8}T[0-9]{6}Z-[0-9]+$ ]]
+  for file in launch.json rank_0.log rank_0.env rank_1.log rank_1.env scheduler.log hccl_2p_01_127.0.0.1.json; do
+    [ -e "logs/$first/$file" ] || fail "no $file"
+  done
+  [ "$(launch_json 'r["outcome"]["exit"], r["ranks"][1], r["device_target"]')" = "(4, {'rank': 1, 'device': 1, 'log': 'rank_1.log'}, 'CPU')" ]
+}
+
+@test "launch.json satisfies its schema, before and after the run" {
+  export STUB_DO='0: wait; 1: wait'
+  launch_behind ascend2p.sh config.yaml
+  eventually ranks_up 0 1
+  cp logs/latest/launch.json before.json
+  kill -TERM "$LAUNCHER"
+  ended
+  python -m check_jsonschema --schemafile "$PROJECT/schemas/launch.schema.json" before.json logs/latest/launch.json
+}
+
+@test "train.log leads to rank 0's log of the latest run" {
+  export STUB_DO='0: print 3'
+  launch ascend2p.sh config.yaml
+  launch ascend2p.sh config.yaml
+  [ "$(readlink -f train.log)" = "$(readlink -f logs/latest/rank_0.log)" ]
+  grep -q 'line 1' train.log
+}
+
+@test "a train.log and a logs/latest of the user's stay as they are, and that is said" {
+  echo mine >train.log
+  mkdir -p logs/latest
+  run --separate-stderr launch ascend2p.sh config.yaml
+  [ "$status" -eq 0 ]
+  [ "$(cat train.log)" = mine ]
+  [ -d logs/latest ] && [ ! -L logs/latest ]
+  [[ $stderr == *'logs/latest is there and is not a link of ours'*'train.log is there and is not a link of ours'* ]] || fail "$stderr"
+}
+
+@test "--log_dir: the runs go there, with blanks in its name too" {
+  launch ascend2p.sh --log_dir "$WORLD/my logs/deep" config.yaml
+  [ -e "my logs/deep/latest/rank_1.log" ]
+}
+
+@test "two launches at once do not meet" {
+  launch_behind ascend2p.sh config.yaml
+  launch ascend2p.sh config.yaml
+  ended
+  [ "$status" -eq 0 ] || fail "$stderr"
+  [ "$(find logs -maxdepth 1 -type d -name 'ascend2p-*' | wc -l)" -eq 2 ]
+}

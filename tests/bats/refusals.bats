@@ -1,0 +1,184 @@
+#!/usr/bin/env bats
+# Every wrong thing a person would type: one clear line on stderr, its exit code, nothing started,
+# nothing written.
+
+load helper
+
+setup() {
+  setup_world
+}
+
+# refuses STATUS PATTERN ARGUMENT...: ascend4p.sh on CPU with these arguments
+refuses() {
+  local -r wanted=$1 pattern=$2
+  shift 2
+  run --separate-stderr launch ascend4p.sh "$@"
+  refused "$wanted" "$pattern"
+}
+
+# ---- the command line
+
+@test "no config" { refuses 2 'ascend4p.sh: CONFIG is missing; see: bash *--help'; }
+@test "an argument too many" { refuses 2 '*one argument too many: 8*' config.yaml 8; }
+@test "an unknown option" { refuses 2 '*unknown option --devcies*' --devcies=4 config.yaml; }
+@test "an unknown short option" { refuses 2 '*unknown option -o; trainer arguments come after --*' config.yaml -o a=b; }
+@test "an unknown option with a newline in it" { refuses 2 '*unknown option --a\\nb*' $'--a\nb' config.yaml; }
+@test "an option without its value" { refuses 2 '*--devices needs a value: --devices RANGE*' config.yaml --devices; }
+@test "an option where a value should be" { refuses 2 '*--devices needs a value*' --devices --dry_run config.yaml; }
+@test "an empty value" { refuses 2 '*--log_dir needs a value*' --log_dir= config.yaml; }
+@test "a value for an option that takes none" { refuses 2 '*--no_check takes no value*' --no_check=1 config.yaml; }
+@test "a grace time that is no number" { refuses 2 '*--grace 1s is not a number of seconds*' --grace 1s config.yaml; }
+@test "an unknown target" { refuses 2 '*--device_target TPU: ascend4p.sh knows Ascend and CPU' --device_target TPU config.yaml; }
+
+# ---- devices
+
+@test "three devices, and across the two groups" { refuses 2 '*"\[3,6)" names 3 (3,4,5), ascend4p.sh starts 4*' --devices "[3,6)" config.yaml; }
+@test "five devices" { refuses 2 '*names 5 (0,1,2,3,4)*' --devices 0,1,2,3,4 config.yaml; }
+@test "another script's number of devices" { refuses 2 '*use scripts/ascend8p.sh' --devices "[0,8)" config.yaml; }
+@test "a device twice" { refuses 2 '*names device 4 twice*' --devices 4,5,4,6 config.yaml; }
+@test "devices across the two groups" { refuses 2 '*2,3,4,5 are not linked*' --devices "[2,6)" config.yaml; }
+@test "a range that is none" { refuses 2 "*'-' has no place in it*" --devices "[0-4)" config.yaml; }
+@test "a Chinese comma" { refuses 2 "*'，' is not an ASCII character*" --devices "[4，8)" config.yaml; }
+
+# ---- the config
+
+@test "no such config" { refuses 78 '*nix.yaml: no such file; a relative path counts from *' nix.yaml; }
+@test "a folder as config" { mkdir d && refuses 78 '*d: is a folder*' d; }
+@test "an empty config" { : >e.yaml && refuses 78 '*e.yaml: is empty; start from one of the files in configs/' e.yaml; }
+@test "a config of comments only" { echo '# x' >e.yaml && refuses 78 '*e.yaml: is empty*' e.yaml; }
+@test "a config that is no YAML" {
+  printf 'system:\n  distribute: [True\n' >bad.yaml
+  refuses 78 '*bad.yaml:3: not YAML: *' bad.yaml
+}
+@test "a config that is not UTF-8" { printf 'a: \377\n' >b.yaml && refuses 78 '*b.yaml: byte 4 is not UTF-8*' b.yaml; }
+@test "a config with a list at the top" { echo '- 1' >l.yaml && refuses 78 '*l.yaml: holds no sections*' l.yaml; }
+@test "a key twice" {
+  printf 'system:\n  distribute: True\n  distribute: False\n' >two.yaml
+  refuses 78 '*two.yaml:3: distribute stands on line 2 too*' two.yaml
+}
+@test "distribute: False names the line to change" {
+  printf 'model:\n  name: x\nsystem:\n  mode: 0\n  distribute: False\n' >alone.yaml
+  refuses 78 '*alone.yaml:5: /system/distribute: system.distribute is not True*write `distribute: True` under `system:`*' alone.yaml
+}
+@test "distribute missing names the section" {
+  printf 'model:\n  name: x\nsystem:\n  mode: 0\n' >alone.yaml
+  refuses 78 '*alone.yaml:3: /system/distribute*' alone.yaml
+}
+@test "an override that is no key=value" { refuses 78 '*-o epochs: write key=value*' config.yaml -- -o epochs; }
+@test "distribute can be set on the command line" {
+  echo 'system: {distribute: False}' >alone.yaml
+  launch ascend2p.sh alone.yaml -- -o system.distribute=True
+}
+@test "the project's own trainer: an unknown key, with the nearest known one" {
+  sed 's/num_epochs/num_epoch/' "$PROJECT/configs/mnist/lenet5_digits.yaml" >typo.yaml
+  run --separate-stderr bash "$SCRIPTS/ascend4p.sh" --device_target CPU typo.yaml
+  [ "$status" -eq 78 ]
+  [[ $stderr == *'typo.yaml:19: /scheduler/num_epoch: no such key: "num_epoch"; did you mean "num_epochs"?'* ]] || fail "$stderr"
+  [ ! -e logs ]
+}
+
+# ---- the trainer, the logs, the machine
+
+@test "no such trainer" {
+  run --separate-stderr bash "$SCRIPTS/ascend4p.sh" --device_target CPU --train_script nix.py config.yaml
+  refused 78 '*--train_script nix.py: no such file*'
+}
+@test "a folder as trainer" {
+  run --separate-stderr bash "$SCRIPTS/ascend4p.sh" --device_target CPU --train_script . config.yaml
+  refused 78 '*--train_script .: is a folder*'
+}
+@test "a log folder below a file" { refuses 78 '*config.yaml is not a folder*' --log_dir config.yaml/logs config.yaml; }
+@test "a log folder on a read-only disk" {
+  refuses 78 '*--log_dir /proc/sys/logs cannot be written*' --log_dir /proc/sys/logs config.yaml
+}
+@test "a disk without room for the log folder" {
+  refuses 78 '*cannot be written: *' --log_dir /proc/logs config.yaml
+}
+@test "no NPU on this machine: what was looked for, and what to type instead" {
+  [ ! -e /dev/davinci4 ] || skip "this machine has NPUs"
+  run --separate-stderr bash "$SCRIPTS/ascend4p.sh" --hccn_conf hccn.conf --train_script "$FIXTURES/stub_trainer.py" config.yaml
+  refused 78 '*no Ascend NPU on this machine: looked for /dev/davinci4*bash scripts/ascend4p.sh --device_target CPU CONFIG'
+}
+@test "NPUs that are not among those of this machine" {
+  [ ! -e /dev/davinci4 ] || skip "this machine has NPUs"
+  mkdir bin
+  printf '#!/usr/bin/env bash\nprintf "\\tNPU ID                         Chip ID                        Chip Logic ID                  Chip Name\\n"\nfor i in 0 1 2 3; do printf "\\t%%-30s %%-30s %%-30s Ascend 910A\\n" $i 0 $i; done\n' >bin/npu-smi
+  chmod +x bin/npu-smi
+  PATH=$PWD/bin:$PATH run --separate-stderr bash "$SCRIPTS/ascend4p.sh" --hccn_conf hccn.conf --train_script "$FIXTURES/stub_trainer.py" config.yaml
+  refused 78 '*device 4,5,6,7 of 4,5,6,7 is not on this machine, which has 0,1,2,3*'
+  PATH=$PWD/bin:$PATH bash "$SCRIPTS/ascend4p.sh" --devices "[0,4)" --hccn_conf hccn.conf --train_script "$FIXTURES/stub_trainer.py" config.yaml
+}
+@test "no addresses: no hccn_tool and no hccn.conf" {
+  run --separate-stderr launch_npu ascend4p.sh --hccn_conf nix.conf config.yaml
+  refused 78 '*no address for device 4,5,6,7: hccn_tool is not on PATH, and there is no nix.conf*'
+}
+@test "a python that is not there" {
+  PYTHON=/nix/python refuses 78 '*PYTHON=/nix/python is not a program*' config.yaml
+}
+@test "a scheduler's port that is in use" {
+  python -c 'import socket, time
+s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()[1], flush=True); time.sleep(60)' >port 3>&- &
+  local -r holder=$!
+  eventually test -s port
+  MS_SCHED_PORT=$(<port) refuses 78 '*MS_SCHED_PORT=* is in use*' config.yaml
+  kill "$holder"
+}
+@test "a scheduler's port that is none" { MS_SCHED_PORT=80 refuses 78 '*MS_SCHED_PORT=80 is no port*' config.yaml; }
+@test "a free port that the user asked for is taken" {
+  export MS_SCHED_PORT=28118
+  launch ascend2p.sh config.yaml
+  [ "$(recorded rank_1 'r["env"]["MS_SCHED_PORT"]')" = 28118 ]
+}
+
+# ---- the rank table
+
+# table DEVICES [SERVER]: a good table, as table.json
+table() {
+  python "$PROJECT/hccl_tools/hccl_tools.py" --device_num "$1" --hccn_conf hccn.conf --server_ip "${2:-127.0.0.1}" \
+    --output table.json >/dev/null 2>&1
+}
+
+@test "a rank table that is not there" { refuses 78 '*--rank_table: t.json cannot be read: No such file*' --rank_table t.json config.yaml; }
+@test "a rank table of 0 bytes" { : >t.json && refuses 78 '*t.json: the file is empty*\[not-json\]' --rank_table t.json config.yaml; }
+@test "a rank table with comments" {
+  table "[4,8)"
+  sed '2s|$| // for HCCL|' table.json >t.json
+  refuses 78 '*t.json: line 2, column 23: a comment; JSON has none; delete the comments \[not-json\]' --rank_table t.json config.yaml
+}
+@test "a rank table for other devices" {
+  table "[0,4)"
+  refuses 78 '*table.json is for device 0,1,2,3, this launch is on 4,5,6,7; choose them with --devices "0,1,2,3"*' --rank_table table.json config.yaml
+}
+@test "a rank table for another host" {
+  table "[4,8)" 203.0.113.9
+  refuses 78 '*table.json is for server 203.0.113.9, which is not an address of this host*' --rank_table table.json config.yaml
+}
+@test "a rank table that may not be read" {
+  [ "$(id -u)" -ne 0 ] || skip "root may read everything"
+  table "[4,8)" && chmod 0 table.json
+  refuses 78 '*table.json cannot be read: Permission denied*' --rank_table table.json config.yaml
+}
+@test "a stale RANK_TABLE_FILE is refused by its name" {
+  table "[0,4)"
+  RANK_TABLE_FILE=table.json refuses 78 '*RANK_TABLE_FILE (from your shell): table.json is for device 0,1,2,3*' config.yaml
+}
+@test "a rank table with two faults: one line each" {
+  table "[4,8)"
+  sed 's/completed/initializing/; s/"10.1.1.15"/"10.1.1.14"/' table.json >t.json
+  run --separate-stderr launch ascend4p.sh --rank_table t.json config.yaml
+  [ "$status" -eq 78 ]
+  [ "${#stderr_lines[@]}" -eq 2 ]
+  [[ $stderr == *'/server_list/0/device/1/device_ip'*'[duplicate-address]'*'/status'*'[bad-status]' ]]
+}
+@test "a table in the folder is used when it fits" {
+  python "$PROJECT/hccl_tools/hccl_tools.py" --device_num "[4,8)" --hccn_conf hccn.conf --server_ip 127.0.0.1 >/dev/null 2>&1
+  run --separate-stderr launch_npu ascend4p.sh config.yaml
+  [[ $stderr == *'rank table: hccl_4p_4567_127.0.0.1.json, found in this folder'* ]]
+  [ "$(recorded rank_0 'r["env"]["RANK_TABLE_FILE"]')" = "$WORLD/hccl_4p_4567_127.0.0.1.json" ]
+}
+@test "a table in the folder that does not fit is named, and another one built" {
+  python "$PROJECT/hccl_tools/hccl_tools.py" --device_num "[0,4)" --hccn_conf hccn.conf --server_ip 127.0.0.1 >/dev/null 2>&1
+  run --separate-stderr launch_npu ascend4p.sh config.yaml
+  [ "$status" -eq 0 ]
+  [[ $stderr == *'not used: hccl_4p_0123_127.0.0.1.json is for device 0,1,2,3'*'rank table: built for device 4,5,6,7'* ]]
+}

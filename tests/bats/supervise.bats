@@ -1,0 +1,191 @@
+#!/usr/bin/env bats
+# A rank fails, or somebody stops the launcher: the right exit code, and nothing left running.
+
+load helper
+
+setup() {
+  setup_world
+}
+
+# ends_with STATUS PATTERN: a launch of four ranks ends so, and leaves nothing
+ends_with() {
+  run --separate-stderr launch ascend4p.sh --grace 1 config.yaml
+  [ "$status" -eq "$1" ] || fail "exit $status: $stderr"
+  # shellcheck disable=SC2053 # a pattern is meant
+  [[ $stderr == $2 ]] || fail "$stderr"
+  nobody_left
+}
+
+@test "all ranks end with 0: so does the launch" {
+  ends_with 0 '*exit 0; logs and launch.json are in *'
+}
+
+@test "a rank that fails ends the others, and its code is the launch's" {
+  export STUB_DO='0: wait; 1: wait; 2: await 0 1 3, exit 7; 3: wait'
+  ends_with 7 '*rank 2 (device 6) exited with code 7 after * s; stopping the other 3*'
+  [[ $stderr == *'    rank 2 gives up'* ]] || fail "the end of its log is missing: $stderr"
+  [ "$(launch_json 'r["outcome"]["first_failure"], r["outcome"]["exit"], r["outcome"]["members"]["2"]["status"]')" = "('2', 7, 7)" ]
+}
+
+@test "a rank that ends with 0 while others run is no failure" {
+  export STUB_DO='1: wait'
+  launch_behind ascend2p.sh config.yaml
+  eventually grep -q '"pid"' "$STUB_OUT/rank_0.json"
+  eventually ranks_up 1
+  kill -0 "$LAUNCHER"
+  kill "$(recorded rank_1 'r["pid"]')"
+  ended
+  [ "$status" -eq 143 ]
+}
+
+@test "a rank that is killed by a signal is named with it" {
+  export STUB_DO='0: wait; 1: await 0 2 3, kill SEGV; 2: wait; 3: wait'
+  ends_with 139 '*rank 1 (device 5) was ended by SIGSEGV*'
+}
+
+@test "a trainer that cannot be started fails its rank with 127" {
+  launch_python="$BATS_TEST_TMPDIR/bin/python"
+  mkdir "$BATS_TEST_TMPDIR/bin"
+  # plans like Python, and is not there any more when the ranks start
+  printf '#!/usr/bin/env bash\n"%s" "$@"; s=$?; rm -f "$0"; exit $s\n' "$PYTHON" >"$launch_python"
+  chmod +x "$launch_python"
+  PYTHON=$launch_python run -127 --separate-stderr launch_npu ascend2p.sh config.yaml
+  [[ $stderr == *'exited with code 127'*'No such file'* ]] || fail "$stderr"
+  nobody_left
+}
+
+@test "ranks that ignore SIGTERM are killed after the grace time" {
+  export STUB_DO='0: ignore TERM; 1: ignore TERM; 2: ignore TERM; 3: await 0 1 2, exit 5'
+  ends_with 5 '*137 SIGKILL*'
+}
+
+@test "a stopped rank is ended too" {
+  export STUB_DO='0: wait; 1: stop; 2: wait; 3: await 0 1 2, exit 5'
+  ends_with 5 '*'
+}
+
+@test "children of ranks end with them, also those that called setsid" {
+  export STUB_DO='0: children; 1: leave children; 2: wait; 3: wait'
+  launch_behind ascend4p.sh --grace 1 config.yaml
+  eventually ranks_up 0 1 2 3
+  kill -TERM "$LAUNCHER"
+  ended
+  [ "$status" -eq 143 ]
+  nobody_left
+}
+
+@test "children that a successful rank leaves end with the launch" {
+  export STUB_DO='0: leave children; 1: leave children'
+  ends_with 0 '*'
+}
+
+# stopped_by SIGNAL STATUS
+stopped_by() {
+  export STUB_DO='0: wait; 1: wait'
+  launch_behind ascend2p.sh --grace 1 config.yaml
+  eventually ranks_up 0 1
+  kill -s "$1" "$LAUNCHER"
+  ended
+  [ "$status" -eq "$2" ] || fail "exit $status: $stderr"
+  [[ $stderr == *"SIG$1: stopping all ranks"* ]] || fail "$stderr"
+  [ "$(launch_json 'r["outcome"]["stopped_by"]')" = "SIG$1" ]
+  nobody_left
+}
+
+@test "SIGINT to the launcher ends everything" { stopped_by INT 130; }
+@test "SIGTERM to the launcher ends everything" { stopped_by TERM 143; }
+@test "SIGHUP to the launcher ends everything" { stopped_by HUP 129; }
+@test "SIGQUIT to the launcher ends everything" { stopped_by QUIT 131; }
+
+@test "a second signal does not wait for the grace time" {
+  export STUB_DO='0: ignore TERM; 1: ignore TERM'
+  launch_behind ascend2p.sh --grace 600 config.yaml
+  eventually ranks_up 0 1
+  kill -INT "$LAUNCHER"
+  eventually grep -q 'SIGINT: stopping' "$BATS_TEST_TMPDIR/stderr"
+  kill -INT "$LAUNCHER"
+  ended
+  [ "$status" -eq 130 ]
+  nobody_left
+}
+
+@test "a launcher started with SIGHUP ignored, as by nohup, survives the hang-up" {
+  export STUB_DO='0: wait; 1: wait'
+  (trap '' HUP && launch_behind ascend2p.sh config.yaml && echo "$LAUNCHER" >pid)
+  LAUNCHER=$(<pid)
+  eventually ranks_up 0 1
+  kill -HUP "$LAUNCHER"
+  kill "$(recorded rank_0 'r["pid"]')" # the launch still notices: so it has survived
+  eventually gone "$LAUNCHER"
+  grep -q 'rank 0 (device 0) was ended by SIGTERM' "$BATS_TEST_TMPDIR/stderr"
+  run ! grep -q SIGHUP "$BATS_TEST_TMPDIR/stderr"
+}
+
+@test "SIGUSR1 goes through to the ranks" {
+  export STUB_DO='0: usr1; 1: usr1'
+  launch_behind ascend2p.sh config.yaml
+  eventually ranks_up 0 1
+  kill -USR1 "$LAUNCHER"
+  ended
+  [ "$status" -eq 0 ] || fail "$stderr"
+  grep -qx 'got SIGUSR1' logs/latest/rank_1.log
+}
+
+@test "SIGKILL of the launcher leaves nothing running" {
+  export STUB_DO='0: children; 1: ignore TERM'
+  launch_behind ascend2p.sh --grace 1 config.yaml
+  eventually ranks_up 0 1
+  kill -KILL "$LAUNCHER"
+  eventually nobody_left
+}
+
+@test "SIGKILL of the guardian leaves the job running, and its end in order" {
+  export STUB_DO='0: wait; 1: wait'
+  launch_behind ascend2p.sh config.yaml
+  eventually ranks_up 0 1
+  pkill -KILL -P "$LAUNCHER" -f guardian.sh
+  kill -TERM "$LAUNCHER"
+  ended
+  [ "$status" -eq 143 ]
+  nobody_left
+}
+
+@test "a minder that is killed counts as its rank's death" {
+  export STUB_DO='0: wait; 1: wait'
+  launch_behind ascend2p.sh config.yaml
+  eventually ranks_up 0 1
+  kill -KILL "$(ps -o ppid= -p "$(recorded rank_1 'r["pid"]')")"
+  ended
+  [ "$status" -eq 137 ]
+  nobody_left
+}
+
+@test "the scheduler is watched like a rank" {
+  export STUB_DO='0: wait; 1: wait' STUB_SCHEDULER_EXIT=9
+  run --separate-stderr launch ascend2p.sh config.yaml
+  [ "$status" -eq 9 ]
+  [[ $stderr == *"MindSpore's scheduler exited with code 9"*scheduler.log* ]] || fail "$stderr"
+  nobody_left
+}
+
+@test "every line of every rank is in its log, and rank 0's on stdout" {
+  export STUB_DO='0: print 3000; 1: print 3000'
+  run --separate-stderr launch ascend2p.sh config.yaml
+  [ "$status" -eq 0 ]
+  [ "$output" = "$(seq -f 'line %g' 0 2999)"$'\nno end' ]
+  cmp logs/latest/rank_0.log logs/latest/rank_1.log
+}
+
+@test "stdout that nobody reads does not end the job" {
+  export STUB_DO='0: print 3000; 1: print 3000'
+  launch ascend2p.sh config.yaml | true
+  [ "${PIPESTATUS[0]}" -eq 0 ]
+  [ "$(wc -l <logs/latest/rank_1.log)" -eq 3000 ]
+}
+
+@test "stdin, stdout and stderr closed: the job runs and its code comes back" {
+  export STUB_DO='1: exit 3'
+  run -3 bash -c 'bash "$@" <&- >&- 2>&-' - "$SCRIPTS/ascend2p.sh" --no_check \
+    --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml
+  ranks_up 0 1
+}
