@@ -20,12 +20,12 @@ def refuse(reason):
     if os.path.exists(os.path.join(root, ".venv", "bin", "python")):
         hint = "activate this project's: source " + os.path.join(root, ".venv", "bin", "activate")
     name = [word[len("script=") :] for word in sys.argv if word.startswith("script=")]
-    sys.stderr.write("%s: %s %s; %s\n" % (name[0], sys.executable, reason, hint))  # noqa: UP031
+    sys.stderr.write("%s: %s %s; %s\n" % (name[0], sys.executable, reason, hint))
     sys.exit(REFUSED)
 
 
 if sys.version_info < (3, 9):
-    refuse("is Python %d.%d; 3.9 or later is needed" % sys.version_info[:2])  # noqa: UP031
+    refuse("is Python %d.%d; 3.9 or later is needed" % sys.version_info[:2])
 try:
     from tools import planner
 except ImportError as error:

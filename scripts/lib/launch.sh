@@ -62,6 +62,8 @@ launch::_run() {
   local status=0
   LAUNCH_JOB=${PLAN_RUN_DIR##*/}@$HOSTNAME
   rank_entry::job_environment ${PLAN_EXPORTS[@]+"${PLAN_EXPORTS[@]}"}
+  report::path "$PLAN_RUN_DIR"
+  log::say "${#PLAN_RANKS[@]} rank(s) on device(s) ${PLAN_DEVICES[*]}, logs in $REPLY"
   : >"$PLAN_RUN_DIR/rank_${PLAN_RANKS[0]}.log"
   supervise::open "$LAUNCH_JOB"
   console::open "$PLAN_RUN_DIR/rank_${PLAN_RANKS[0]}.log"

@@ -64,6 +64,7 @@ rank_entry::become() {
     rank_entry::_keep scheduler.env
   fi
   shift
+  set +e # so that bash 4.2, too, ends with 127 or 126 when there is no such program
   exec "$@"
 }
 

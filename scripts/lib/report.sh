@@ -71,7 +71,7 @@ report::_exit() {
   [[ -z $signal ]] || REPLY+=" SIG$signal"
   if [[ $1 == "$SUPERVISE_FIRST" ]]; then
     REPLY+=', failed first'
-  elif ((status != 0)); then
+  elif [[ -n $signal && $SUPERVISE_STATE != running ]]; then
     REPLY+=', stopped by us'
   fi
 }

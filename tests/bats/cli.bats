@@ -10,8 +10,8 @@ setup() {
 @test "--help of every script: its own usage, then every option there is" {
   for script in ascend1p ascend2p ascend4p ascend8p; do
     run --separate-stderr bash "$SCRIPTS/$script.sh" --help
-    [ "$status" -eq 0 ]
-    [ -z "$stderr" ]
+    [[ "$status" -eq 0 ]]
+    [[ -z "$stderr" ]]
     [[ $output == *"Usage: bash scripts/$script.sh [options] CONFIG [-- trainer arguments]"*Example:*"$script.sh --device_target CPU"* ]]
     for option in device_target devices rank_table train_script log_dir dry_run no_check grace help; do
       [[ $output == *"  --$option"* ]] || fail "$script.sh --help does not name --$option"
@@ -34,7 +34,7 @@ setup() {
   cp config.yaml hccn.conf "$STUB_OUT/.."
   cd "$SCRIPTS"
   run bash ascend2p.sh --help
-  [ "$status" -eq 0 ]
+  [[ "$status" -eq 0 ]]
 }
 
 @test "called with sh" {
@@ -57,22 +57,22 @@ setup() {
 @test "another trainer is told of the target only if its config names one" {
   echo 'system: {distribute: True, device_target: Ascend}' >config.yaml
   launch ascend2p.sh config.yaml -- -o a=1 --flag
-  [ "$(recorded rank_0 'r["argv"][2:]')" = "['-o', 'a=1', 'system.device_target=CPU', '--flag']" ]
+  [[ "$(recorded rank_0 'r["argv"][2:]')" = "['-o', 'a=1', 'system.device_target=CPU', '--flag']" ]]
 }
 
 @test "--dry_run prints the plan, starts nothing and writes nothing" {
   run --separate-stderr launch ascend4p.sh --dry_run config.yaml
-  [ "$status" -eq 0 ]
-  [ "$(grep -c 'env RANK_ID=' <<<"$output")" -eq 4 ]
-  [ ! -e logs ]
-  [ -z "$(ls "$STUB_OUT")" ]
+  [[ "$status" -eq 0 ]]
+  [[ "$(grep -c 'env RANK_ID=' <<<"$output")" -eq 4 ]]
+  [[ ! -e logs ]]
+  [[ -z "$(ls "$STUB_OUT")" ]]
 }
 
 @test "what --dry_run prints can be pasted into a shell and starts the same ranks" {
   launch_npu ascend2p.sh --dry_run config.yaml >plan.sh 2>/dev/null
   RANK_ID=9 MS_ROLE=MS_SCHED bash plan.sh
   ranks_up 0 1
-  [ "$(recorded rank_1 'r["env"]["RANK_ID"], r["env"]["DEVICE_ID"], r["env"]["RANK_SIZE"], "MS_ROLE" in r["env"]')" = "('1', '1', '2', False)" ]
+  [[ "$(recorded rank_1 'r["env"]["RANK_ID"], r["env"]["DEVICE_ID"], r["env"]["RANK_SIZE"], "MS_ROLE" in r["env"]')" = "('1', '1', '2', False)" ]]
   python "$PROJECT/hccl_tools/validate_hccl.py" "$(recorded rank_1 'r["env"]["RANK_TABLE_FILE"]')"
 }
 
@@ -80,13 +80,13 @@ setup() {
   launch ascend2p.sh config.yaml
   first=$(readlink logs/latest)
   STUB_DO='1: exit 4' run launch ascend2p.sh config.yaml
-  [ "$status" -eq 4 ]
-  [ "$(readlink logs/latest)" != "$first" ]
+  [[ "$status" -eq 4 ]]
+  [[ "$(readlink logs/latest)" != "$first" ]]
   [[ $first =~ ^ascend2p-[0-9]{8}T[0-9]{6}Z-[0-9]+$ ]]
   for file in launch.json rank_0.log rank_0.env rank_1.log rank_1.env scheduler.log hccl_2p_01_127.0.0.1.json; do
-    [ -e "logs/$first/$file" ] || fail "no $file"
+    [[ -e "logs/$first/$file" ]] || fail "no $file"
   done
-  [ "$(launch_json 'r["outcome"]["exit"], r["ranks"][1], r["device_target"]')" = "(4, {'rank': 1, 'device': 1, 'log': 'rank_1.log'}, 'CPU')" ]
+  [[ "$(launch_json 'r["outcome"]["exit"], r["ranks"][1], r["device_target"]')" = "(4, {'rank': 1, 'device': 1, 'log': 'rank_1.log'}, 'CPU')" ]]
 }
 
 @test "launch.json satisfies its schema, before and after the run" {
@@ -103,7 +103,7 @@ setup() {
   export STUB_DO='0: print 3'
   launch ascend2p.sh config.yaml
   launch ascend2p.sh config.yaml
-  [ "$(readlink -f train.log)" = "$(readlink -f logs/latest/rank_0.log)" ]
+  [[ "$(readlink -f train.log)" = "$(readlink -f logs/latest/rank_0.log)" ]]
   grep -q 'line 1' train.log
 }
 
@@ -111,21 +111,21 @@ setup() {
   echo mine >train.log
   mkdir -p logs/latest
   run --separate-stderr launch ascend2p.sh config.yaml
-  [ "$status" -eq 0 ]
-  [ "$(cat train.log)" = mine ]
-  [ -d logs/latest ] && [ ! -L logs/latest ]
+  [[ "$status" -eq 0 ]]
+  [[ "$(cat train.log)" = mine ]]
+  [[ -d logs/latest ]] && [[ ! -L logs/latest ]]
   [[ $stderr == *'logs/latest is there and is not a link of ours'*'train.log is there and is not a link of ours'* ]] || fail "$stderr"
 }
 
 @test "--log_dir: the runs go there, with blanks in its name too" {
   launch ascend2p.sh --log_dir "$WORLD/my logs/deep" config.yaml
-  [ -e "my logs/deep/latest/rank_1.log" ]
+  [[ -e "my logs/deep/latest/rank_1.log" ]]
 }
 
 @test "two launches at once do not meet" {
   launch_behind ascend2p.sh config.yaml
   launch ascend2p.sh config.yaml
   ended
-  [ "$status" -eq 0 ] || fail "$stderr"
-  [ "$(find logs -maxdepth 1 -type d -name 'ascend2p-*' | wc -l)" -eq 2 ]
+  [[ "$status" -eq 0 ]] || fail "$stderr"
+  [[ "$(find logs -maxdepth 1 -type d -name 'ascend2p-*' | wc -l)" -eq 2 ]]
 }

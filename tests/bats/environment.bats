@@ -26,7 +26,7 @@ npu() {
   for ((rank = 0; rank < $1; rank++)); do
     diff <(contract "rank_$rank") <(expect_npu "$rank" "$1" $(($2 + rank)) "$3")
   done
-  [ "$(ls "$STUB_OUT")" = "$(seq -f 'rank_%g.json' 0 $(($1 - 1)))" ]
+  [[ "$(ls "$STUB_OUT")" = "$(seq -f 'rank_%g.json' 0 $(($1 - 1)))" ]]
 }
 
 # cpu RANKS FIRST_DEVICE TABLE: the same on CPU, where a scheduler runs beside the ranks
@@ -64,25 +64,24 @@ cpu() {
 @test "one rank that is not distributed runs alone: no cluster, no rank table" {
   printf 'system:\n  distribute: False\n' >config.yaml
   launch ascend1p.sh config.yaml
-  [ "$(contract rank_0 | cut -d= -f1 | tr '\n' ' ')" = \
-    "DEVICE_ID DEVICE_NUM GLOG_v LOG_DIR OMP_NUM_THREADS RANK_ID RANK_SIZE " ]
+  [[ "$(contract rank_0 | cut -d= -f1 | tr '\n' ' ')" = "DEVICE_ID DEVICE_NUM GLOG_v LOG_DIR OMP_NUM_THREADS RANK_ID RANK_SIZE " ]]
 }
 
 @test "what the user exported goes through untouched" {
   export OMP_NUM_THREADS=7 GLOG_v=1 MY_TOKEN="a 'b' \$(c)
 d 你好"
   launch ascend2p.sh config.yaml
-  [ "$(recorded rank_1 'r["env"]["OMP_NUM_THREADS"] + r["env"]["GLOG_v"]')" = 71 ]
-  [ "$(recorded rank_1 'r["env"]["MY_TOKEN"]')" = "$MY_TOKEN" ]
+  [[ "$(recorded rank_1 'r["env"]["OMP_NUM_THREADS"] + r["env"]["GLOG_v"]')" = 71 ]]
+  [[ "$(recorded rank_1 'r["env"]["MY_TOKEN"]')" = "$MY_TOKEN" ]]
 }
 
 @test "stale variables of an earlier job are reported in one line and overridden" {
   export RANK_ID=3 MS_ROLE=MS_SCHED RANK_SIZE=16 MINDSPORE_HCCL_CONFIG_PATH=/old.json
   run --separate-stderr launch_npu ascend2p.sh config.yaml
-  [ "$status" -eq 0 ]
+  [[ "$status" -eq 0 ]]
   [[ $stderr == *"note: RANK_ID=3, RANK_SIZE=16, MS_ROLE=MS_SCHED, MINDSPORE_HCCL_CONFIG_PATH=/old.json from your shell"* ]]
-  [ "$(recorded rank_1 'r["env"]["RANK_ID"] + r["env"]["RANK_SIZE"]')" = 12 ]
-  [ "$(recorded rank_1 '"MS_ROLE" in r["env"] or "MINDSPORE_HCCL_CONFIG_PATH" in r["env"]')" = False ]
+  [[ "$(recorded rank_1 'r["env"]["RANK_ID"] + r["env"]["RANK_SIZE"]')" = 12 ]]
+  [[ "$(recorded rank_1 '"MS_ROLE" in r["env"] or "MINDSPORE_HCCL_CONFIG_PATH" in r["env"]')" = False ]]
 }
 
 @test "rank and device follow the rank table, not the order of the devices" {
@@ -93,23 +92,23 @@ print(json.dumps({"version": "1.0", "server_count": "1", "status": "completed",
                   "server_list": [{"server_id": "127.0.0.1", "device": devices}]}))
 PY
   launch_npu ascend4p.sh --rank_table table.json config.yaml
-  [ "$(recorded rank_0 'r["env"]["DEVICE_ID"]')" = 7 ]
-  [ "$(recorded rank_3 'r["env"]["DEVICE_ID"]')" = 4 ]
-  [ "$(recorded rank_0 'r["env"]["RANK_TABLE_FILE"]')" = "$WORLD/table.json" ]
+  [[ "$(recorded rank_0 'r["env"]["DEVICE_ID"]')" = 7 ]]
+  [[ "$(recorded rank_3 'r["env"]["DEVICE_ID"]')" = 4 ]]
+  [[ "$(recorded rank_0 'r["env"]["RANK_TABLE_FILE"]')" = "$WORLD/table.json" ]]
 }
 
 @test "--devices chooses other devices" {
   launch_npu ascend4p.sh --devices "[0, 4)" config.yaml
-  [ "$(recorded rank_3 'r["env"]["DEVICE_ID"]')" = 3 ]
+  [[ "$(recorded rank_3 'r["env"]["DEVICE_ID"]')" = 3 ]]
   STUB_OUT=$BATS_TEST_TMPDIR/again
   mkdir "$STUB_OUT"
   launch_npu ascend2p.sh --devices=6,7 config.yaml
-  [ "$(recorded rank_1 'r["env"]["DEVICE_ID"]')" = 7 ]
+  [[ "$(recorded rank_1 'r["env"]["DEVICE_ID"]')" = 7 ]]
 }
 
 @test "a rank runs where the command was typed, with nothing to read" {
   launch ascend2p.sh config.yaml
-  [ "$(recorded rank_1 'r["cwd"]')" = "$WORLD" ]
+  [[ "$(recorded rank_1 'r["cwd"]')" = "$WORLD" ]]
 }
 
 @test "trainer arguments arrive as they were typed, blanks, quotes, newlines and all" {
@@ -119,13 +118,13 @@ PY
 \$(touch gone) 你/c.yaml"
   launch ascend2p.sh "odd
 \$(touch gone) 你/c.yaml" -- -o a.b=1 --x "two  words" 'q"uo'\''te' '$(touch gone)' $'new\nline' '' '*'
-  [ "$(recorded rank_1 'r["argv"]')" = "['--config', 'odd\\n\$(touch gone) 你/c.yaml', '-o', 'a.b=1', '--x', 'two  words', 'q\"uo\\'te', '\$(touch gone)', 'new\\nline', '', '*']" ]
-  [ ! -e gone ]
+  [[ "$(recorded rank_1 'r["argv"]')" = "['--config', 'odd\\n\$(touch gone) 你/c.yaml', '-o', 'a.b=1', '--x', 'two  words', 'q\"uo\\'te', '\$(touch gone)', 'new\\nline', '', '*']" ]]
+  [[ ! -e gone ]]
 }
 
 @test "each rank's environment is kept in a file for its owner only" {
   MY_TOKEN=secret launch ascend2p.sh config.yaml
   grep -x 'declare -x RANK_ID="1"' logs/latest/rank_1.env
   grep -q MY_TOKEN logs/latest/rank_0.env
-  [ "$(stat -c %a logs/latest/rank_1.env)" = 600 ]
+  [[ "$(stat -c %a logs/latest/rank_1.env)" = 600 ]]
 }

@@ -77,14 +77,14 @@ launch_npu() {
 
 # refused STATUS PATTERN: the last `run` ended so, with one line on stderr that fits, and did nothing.
 refused() {
-  [ "$status" -eq "$1" ] || fail "exit $status, not $1: $stderr"
-  [ "${#stderr_lines[@]}" -eq 1 ] || fail "not one line: $stderr"
+  [[ "$status" -eq "$1" ]] || fail "exit $status, not $1: $stderr"
+  [[ "${#stderr_lines[@]}" -eq 1 ]] || fail "not one line: $stderr"
   # shellcheck disable=SC2053 # a pattern is meant
   [[ $stderr == $2 ]] || fail "the message is: $stderr"
-  [ -z "$output" ] || fail "stdout is not empty: $output"
-  [ ! -e logs ] || fail "logs was made"
-  [ ! -L train.log ] || fail "train.log was made"
-  [ -z "$(ls "$STUB_OUT")" ] || fail "ranks were started: $(ls "$STUB_OUT")"
+  [[ -z "$output" ]] || fail "stdout is not empty: $output"
+  [[ ! -e logs ]] || fail "logs was made"
+  [[ ! -L train.log ]] || fail "train.log was made"
+  [[ -z "$(ls "$STUB_OUT")" ]] || fail "ranks were started: $(ls "$STUB_OUT")"
 }
 
 fail() {
@@ -105,7 +105,7 @@ eventually() {
 ranks_up() {
   local rank
   for rank; do
-    [ -e "$STUB_OUT/rank_$rank.json" ] || return 1
+    [[ -e "$STUB_OUT/rank_$rank.json" ]] || return 1
   done
 }
 
@@ -115,7 +115,7 @@ left_over() {
 }
 
 nobody_left() {
-  [ -z "$(left_over)" ]
+  [[ -z "$(left_over)" ]]
 }
 
 # recorded NAME EXPRESSION: what a rank's or the scheduler's record holds; the record is `r` in Python.

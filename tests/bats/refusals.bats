@@ -72,9 +72,9 @@ refuses() {
 @test "the project's own trainer: an unknown key, with the nearest known one" {
   sed 's/num_epochs/num_epoch/' "$PROJECT/configs/mnist/lenet5_digits.yaml" >typo.yaml
   run --separate-stderr bash "$SCRIPTS/ascend4p.sh" --device_target CPU typo.yaml
-  [ "$status" -eq 78 ]
+  [[ "$status" -eq 78 ]]
   [[ $stderr == *'typo.yaml:19: /scheduler/num_epoch: no such key: "num_epoch"; did you mean "num_epochs"?'* ]] || fail "$stderr"
-  [ ! -e logs ]
+  [[ ! -e logs ]]
 }
 
 # ---- the trainer, the logs, the machine
@@ -95,12 +95,12 @@ refuses() {
   refuses 78 '*cannot be written: *' --log_dir /proc/logs config.yaml
 }
 @test "no NPU on this machine: what was looked for, and what to type instead" {
-  [ ! -e /dev/davinci4 ] || skip "this machine has NPUs"
+  [[ ! -e /dev/davinci4 ]] || skip "this machine has NPUs"
   run --separate-stderr bash "$SCRIPTS/ascend4p.sh" --hccn_conf hccn.conf --train_script "$FIXTURES/stub_trainer.py" config.yaml
   refused 78 '*no Ascend NPU on this machine: looked for /dev/davinci4*bash scripts/ascend4p.sh --device_target CPU CONFIG'
 }
 @test "NPUs that are not among those of this machine" {
-  [ ! -e /dev/davinci4 ] || skip "this machine has NPUs"
+  [[ ! -e /dev/davinci4 ]] || skip "this machine has NPUs"
   mkdir bin
   printf '#!/usr/bin/env bash\nprintf "\\tNPU ID                         Chip ID                        Chip Logic ID                  Chip Name\\n"\nfor i in 0 1 2 3; do printf "\\t%%-30s %%-30s %%-30s Ascend 910A\\n" $i 0 $i; done\n' >bin/npu-smi
   chmod +x bin/npu-smi
@@ -127,7 +127,7 @@ s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()
 @test "a free port that the user asked for is taken" {
   export MS_SCHED_PORT=28118
   launch ascend2p.sh config.yaml
-  [ "$(recorded rank_1 'r["env"]["MS_SCHED_PORT"]')" = 28118 ]
+  [[ "$(recorded rank_1 'r["env"]["MS_SCHED_PORT"]')" = 28118 ]]
 }
 
 # ---- the rank table
@@ -154,7 +154,7 @@ table() {
   refuses 78 '*table.json is for server 203.0.113.9, which is not an address of this host*' --rank_table table.json config.yaml
 }
 @test "a rank table that may not be read" {
-  [ "$(id -u)" -ne 0 ] || skip "root may read everything"
+  [[ "$(id -u)" -ne 0 ]] || skip "root may read everything"
   table "[4,8)" && chmod 0 table.json
   refuses 78 '*table.json cannot be read: Permission denied*' --rank_table table.json config.yaml
 }
@@ -166,19 +166,19 @@ table() {
   table "[4,8)"
   sed 's/completed/initializing/; s/"10.1.1.15"/"10.1.1.14"/' table.json >t.json
   run --separate-stderr launch ascend4p.sh --rank_table t.json config.yaml
-  [ "$status" -eq 78 ]
-  [ "${#stderr_lines[@]}" -eq 2 ]
+  [[ "$status" -eq 78 ]]
+  [[ "${#stderr_lines[@]}" -eq 2 ]]
   [[ $stderr == *'/server_list/0/device/1/device_ip'*'[duplicate-address]'*'/status'*'[bad-status]' ]]
 }
 @test "a table in the folder is used when it fits" {
   python "$PROJECT/hccl_tools/hccl_tools.py" --device_num "[4,8)" --hccn_conf hccn.conf --server_ip 127.0.0.1 >/dev/null 2>&1
   run --separate-stderr launch_npu ascend4p.sh config.yaml
   [[ $stderr == *'rank table: hccl_4p_4567_127.0.0.1.json, found in this folder'* ]]
-  [ "$(recorded rank_0 'r["env"]["RANK_TABLE_FILE"]')" = "$WORLD/hccl_4p_4567_127.0.0.1.json" ]
+  [[ "$(recorded rank_0 'r["env"]["RANK_TABLE_FILE"]')" = "$WORLD/hccl_4p_4567_127.0.0.1.json" ]]
 }
 @test "a table in the folder that does not fit is named, and another one built" {
   python "$PROJECT/hccl_tools/hccl_tools.py" --device_num "[0,4)" --hccn_conf hccn.conf --server_ip 127.0.0.1 >/dev/null 2>&1
   run --separate-stderr launch_npu ascend4p.sh config.yaml
-  [ "$status" -eq 0 ]
+  [[ "$status" -eq 0 ]]
   [[ $stderr == *'not used: hccl_4p_0123_127.0.0.1.json is for device 0,1,2,3'*'rank table: built for device 4,5,6,7'* ]]
 }

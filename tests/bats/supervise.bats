@@ -10,7 +10,7 @@ setup() {
 # ends_with STATUS PATTERN: a launch of four ranks ends so, and leaves nothing
 ends_with() {
   run --separate-stderr launch ascend4p.sh --grace 1 config.yaml
-  [ "$status" -eq "$1" ] || fail "exit $status: $stderr"
+  [[ "$status" -eq "$1" ]] || fail "exit $status: $stderr"
   # shellcheck disable=SC2053 # a pattern is meant
   [[ $stderr == $2 ]] || fail "$stderr"
   nobody_left
@@ -24,7 +24,7 @@ ends_with() {
   export STUB_DO='0: wait; 1: wait; 2: await 0 1 3, exit 7; 3: wait'
   ends_with 7 '*rank 2 (device 6) exited with code 7 after * s; stopping the other 3*'
   [[ $stderr == *'    rank 2 gives up'* ]] || fail "the end of its log is missing: $stderr"
-  [ "$(launch_json 'r["outcome"]["first_failure"], r["outcome"]["exit"], r["outcome"]["members"]["2"]["status"]')" = "('2', 7, 7)" ]
+  [[ "$(launch_json 'r["outcome"]["first_failure"], r["outcome"]["exit"], r["outcome"]["members"]["2"]["status"]')" = "('2', 7, 7)" ]]
 }
 
 @test "a rank that ends with 0 while others run is no failure" {
@@ -35,7 +35,7 @@ ends_with() {
   kill -0 "$LAUNCHER"
   kill "$(recorded rank_1 'r["pid"]')"
   ended
-  [ "$status" -eq 143 ]
+  [[ "$status" -eq 143 ]]
 }
 
 @test "a rank that is killed by a signal is named with it" {
@@ -70,7 +70,7 @@ ends_with() {
   eventually ranks_up 0 1 2 3
   kill -TERM "$LAUNCHER"
   ended
-  [ "$status" -eq 143 ]
+  [[ "$status" -eq 143 ]]
   nobody_left
 }
 
@@ -86,9 +86,9 @@ stopped_by() {
   eventually ranks_up 0 1
   kill -s "$1" "$LAUNCHER"
   ended
-  [ "$status" -eq "$2" ] || fail "exit $status: $stderr"
+  [[ "$status" -eq "$2" ]] || fail "exit $status: $stderr"
   [[ $stderr == *"SIG$1: stopping all ranks"* ]] || fail "$stderr"
-  [ "$(launch_json 'r["outcome"]["stopped_by"]')" = "SIG$1" ]
+  [[ "$(launch_json 'r["outcome"]["stopped_by"]')" = "SIG$1" ]]
   nobody_left
 }
 
@@ -105,7 +105,7 @@ stopped_by() {
   eventually grep -q 'SIGINT: stopping' "$BATS_TEST_TMPDIR/stderr"
   kill -INT "$LAUNCHER"
   ended
-  [ "$status" -eq 130 ]
+  [[ "$status" -eq 130 ]]
   nobody_left
 }
 
@@ -127,7 +127,7 @@ stopped_by() {
   eventually ranks_up 0 1
   kill -USR1 "$LAUNCHER"
   ended
-  [ "$status" -eq 0 ] || fail "$stderr"
+  [[ "$status" -eq 0 ]] || fail "$stderr"
   grep -qx 'got SIGUSR1' logs/latest/rank_1.log
 }
 
@@ -146,7 +146,7 @@ stopped_by() {
   pkill -KILL -P "$LAUNCHER" -f guardian.sh
   kill -TERM "$LAUNCHER"
   ended
-  [ "$status" -eq 143 ]
+  [[ "$status" -eq 143 ]]
   nobody_left
 }
 
@@ -156,14 +156,14 @@ stopped_by() {
   eventually ranks_up 0 1
   kill -KILL "$(ps -o ppid= -p "$(recorded rank_1 'r["pid"]')")"
   ended
-  [ "$status" -eq 137 ]
+  [[ "$status" -eq 137 ]]
   nobody_left
 }
 
 @test "the scheduler is watched like a rank" {
   export STUB_DO='0: wait; 1: wait' STUB_SCHEDULER_EXIT=9
   run --separate-stderr launch ascend2p.sh config.yaml
-  [ "$status" -eq 9 ]
+  [[ "$status" -eq 9 ]]
   [[ $stderr == *"MindSpore's scheduler exited with code 9"*scheduler.log* ]] || fail "$stderr"
   nobody_left
 }
@@ -171,20 +171,20 @@ stopped_by() {
 @test "every line of every rank is in its log, and rank 0's on stdout" {
   export STUB_DO='0: print 3000; 1: print 3000'
   run --separate-stderr launch ascend2p.sh config.yaml
-  [ "$status" -eq 0 ]
-  [ "$output" = "$(seq -f 'line %g' 0 2999)"$'\nno end' ]
+  [[ "$status" -eq 0 ]]
+  [[ "$output" = "$(seq -f 'line %g' 0 2999)"$'\nno end' ]]
   cmp logs/latest/rank_0.log logs/latest/rank_1.log
 }
 
 @test "stdout that nobody reads does not end the job" {
   export STUB_DO='0: print 3000; 1: print 3000'
   launch ascend2p.sh config.yaml | true
-  [ "${PIPESTATUS[0]}" -eq 0 ]
-  [ "$(wc -l <logs/latest/rank_1.log)" -eq 3000 ]
+  [[ "${PIPESTATUS[0]}" -eq 0 ]]
+  [[ "$(wc -l <logs/latest/rank_1.log)" -eq 3000 ]]
 }
 
 @test "stdin, stdout and stderr closed: the job runs and its code comes back" {
-  export STUB_DO='1: exit 3'
+  export STUB_DO='1: await 0, exit 3'
   run -3 bash -c 'bash "$@" <&- >&- 2>&-' - "$SCRIPTS/ascend2p.sh" --no_check \
     --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml
   ranks_up 0 1
