@@ -3,12 +3,10 @@
 import contextlib
 import os
 import re
-import shutil
 import signal
-import subprocess
 import time
 
-from hccl_tools import rules
+from hccl_tools import programs, rules
 from hccl_tools.problem import one_line
 
 DEFAULT_CONF = "/etc/hccn.conf"
@@ -31,7 +29,7 @@ def addresses(device_ids, conf=DEFAULT_CONF, address_optional=False):
     an error even if `conf` has one (the card does not use it), unless `address_optional`: on A2 and
     A3 one server can do without, and the address is None.
     """
-    if not shutil.which("hccn_tool"):
+    if not programs.on_path("hccn_tool"):
         return _from_conf(device_ids, conf, "hccn_tool is not on PATH", address_optional)
     answers = _ask_all(device_ids)
     broken = [device for device in device_ids if answers[device].failed]
@@ -92,6 +90,8 @@ def _ask(device_ids, question):
 
 
 def _start(device, question):
+    import subprocess  # 5 ms that a launch with hccn.conf need not spend
+
     # hccn_tool counts physical devices and must not see a list that renumbers them.
     environment = {name: value for name, value in os.environ.items() if name != "ASCEND_RT_VISIBLE_DEVICES"}
     environment["LC_ALL"] = "C"
@@ -109,6 +109,8 @@ def _start(device, question):
 
 
 def _finish(process, deadline):
+    import subprocess
+
     if isinstance(process, OSError):
         return _Answer(127, "", process.strerror or str(process))
     try:

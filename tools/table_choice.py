@@ -1,10 +1,9 @@
 """The rank table of a launch: the one named, one in the current folder that fits, or a new one."""
 
-import glob
 import os
 import sys
 
-from hccl_tools import check, hccn, host, rank_table
+from hccl_tools import check, hccn, host, programs, rank_table
 from hccl_tools.problem import one_line
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -46,7 +45,7 @@ def choose(asked, target, devices, run_dir):
             raise NoTable(lines)
         return Choice(os.path.abspath(named), ranks, [f"rank table: {one_line(named)}"])
     remarks = []
-    for path in sorted(glob.glob("hccl_*p_*.json")):
+    for path in sorted(name for name in os.listdir() if name.startswith("hccl_") and name.endswith(".json")):
         ranks, faults = examine(path, devices, asked["generation"])
         if not faults:
             return Choice(os.path.abspath(path), ranks, [f"rank table: {one_line(path)}, found in this folder"])
@@ -142,9 +141,7 @@ def build(asked, target, devices, run_dir, remarks):
 
 
 def _knows_addresses():
-    import shutil
-
-    return bool(shutil.which("hccn_tool")) or os.path.exists(hccn.DEFAULT_CONF)
+    return programs.on_path("hccn_tool") or os.path.exists(hccn.DEFAULT_CONF)
 
 
 def _listed(devices):

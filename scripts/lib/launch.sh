@@ -61,6 +61,7 @@ launch::_check_options() {
 launch::_run() {
   local status=0
   LAUNCH_JOB=${PLAN_RUN_DIR##*/}@$HOSTNAME
+  LAUNCH_UMASK=$(umask)
   rank_entry::job_environment ${PLAN_EXPORTS[@]+"${PLAN_EXPORTS[@]}"}
   report::path "$PLAN_RUN_DIR"
   log::say "${#PLAN_RANKS[@]} rank(s) on device(s) ${PLAN_DEVICES[*]}, logs in $REPLY"

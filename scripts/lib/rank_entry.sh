@@ -5,6 +5,7 @@
 #   LAUNCH_DEVICES     devices of this host's ranks, in order of their local rank: "4 5 6 7"
 #   LAUNCH_JOB         the job's name; it stays in the environment and marks every process of the job
 #   LAUNCH_RANK, LAUNCH_LOCAL_RANK   where it is (engine: local)
+#   LAUNCH_UMASK       the mask that its files get
 # and from the launcher's plan the job-wide variables. It sets the rest of the contract of
 # docs/architecture.md and becomes the trainer.
 
@@ -71,7 +72,9 @@ rank_entry::become() {
 # rank_entry::_keep FILE: the environment as a file that a shell can read, for its owner only: it may
 # hold passwords.
 rank_entry::_keep() {
-  (umask 077 && declare -px >"$LOG_DIR/$1")
+  umask 077
+  declare -px >"$LOG_DIR/$1"
+  umask "$LAUNCH_UMASK"
 }
 
 # MindSpore 2.10 loses a race when a thread that it wakes runs before the one that woke it: the

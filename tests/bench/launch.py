@@ -70,7 +70,7 @@ def last_start(command, folder):
     """Milliseconds from the start of `command` to the first instruction of its last rank."""
     stamps = tempfile.mkdtemp(dir=folder)
     environment = {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
         "STAMP_FOLDER": stamps,
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -87,9 +87,7 @@ def report(times):
     """The medians, and each as a ratio to the others."""
     medians = {name: statistics.median(values) for name, values in times.items()}
     cores = len(os.sched_getaffinity(0))
-    print(
-        f"{RANKS} ranks, {cores} cores, Linux {platform.release()}, Python {platform.python_version()}, {RUNS} runs each"
-    )
+    print(f"{RANKS} ranks, {cores} cores, Python {platform.python_version()}, median of {RUNS} runs")
     print(f"{'':14}{'last rank runs after':>22}" + "".join(f"{'/ ' + name:>16}" for name in medians))
     for name, median in medians.items():
         ratios = "".join(f"{median / other:16.2f}" for other in medians.values())
