@@ -62,6 +62,7 @@ ends_with() {
 @test "a stopped rank is ended too" {
   export STUB_DO='0: wait; 1: stop; 2: wait; 3: await 0 1 2, exit 5'
   ends_with 5 '*'
+  [[ $stderr != *SIGKILL* ]] || fail "it never saw SIGTERM: $stderr"
 }
 
 @test "children of ranks end with them, also those that called setsid" {
