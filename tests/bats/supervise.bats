@@ -80,6 +80,16 @@ ends_with() {
   ends_with 0 '*'
 }
 
+@test "what a rank leaves in its group is told to end at once, not only with the job" {
+  export STUB_DO='0: wait; 1: leave child'
+  launch_behind ascend2p.sh config.yaml
+  eventually grep -q '^child ' logs/latest/rank_1.log
+  eventually gone "$(sed -n 's/^child //p' logs/latest/rank_1.log)"
+  [[ $(recorded rank_0 'r["pid"]') ]] && kill -0 "$(recorded rank_0 'r["pid"]')"
+  kill -TERM "$LAUNCHER"
+  ended
+}
+
 # stopped_by SIGNAL STATUS
 stopped_by() {
   export STUB_DO='0: wait; 1: wait'
