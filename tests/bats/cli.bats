@@ -96,7 +96,12 @@ setup() {
   cp logs/latest/launch.json before.json
   kill -TERM "$LAUNCHER"
   ended
-  python -m check_jsonschema --schemafile "$PROJECT/schemas/launch.schema.json" before.json logs/latest/launch.json
+  PYTHONPATH=$PROJECT python - before.json logs/latest/launch.json <<'PY'
+import json, sys
+from hccl_tools import schema_check, schema_explain
+for path in sys.argv[1:]:
+    assert not schema_explain.problems(json.load(open(path)), schema_check.load_schema("launch")), path
+PY
 }
 
 @test "train.log leads to rank 0's log of the latest run" {
