@@ -80,8 +80,13 @@ def _ask(device_ids, question):
     for attempt in range(_BUSY_RETRIES):
         running = {device: _start(device, question) for device in waiting}
         deadline = time.monotonic() + _SECONDS
-        for device, process in running.items():
-            answers[device] = _finish(process, deadline)
+        try:
+            for device, process in running.items():
+                answers[device] = _finish(process, deadline)
+        except KeyboardInterrupt:  # they are in sessions of their own and did not get it
+            for process in running.values():
+                _kill(process)
+            raise
         waiting = [device for device in waiting if answers[device].busy]
         if not waiting:
             break
@@ -116,13 +121,18 @@ def _finish(process, deadline):
     try:
         stdout, stderr = process.communicate(timeout=max(0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+        _kill(process)
         process.stdout.close()
         process.stderr.close()
         with contextlib.suppress(subprocess.TimeoutExpired):  # one that hangs in the driver does not die
             process.wait(timeout=1)
         return _Answer(124, "", f"no answer within {_SECONDS} s")
     return _Answer(process.returncode, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace"))
+
+
+def _kill(process):
+    with contextlib.suppress(AttributeError, ProcessLookupError):  # never started; has ended
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _unset_message(unset, conf):

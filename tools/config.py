@@ -76,6 +76,8 @@ def load(path):
     try:
         if os.path.isdir(path):
             raise ConfigError([f"{shown}: is a folder; name the config file in it"])
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise ConfigError([f"{shown}: is no regular file; every rank reads it, so it must be one"])
         if os.path.getsize(path) > MAX_BYTES:
             raise ConfigError([f"{shown}: is larger than {MAX_BYTES} bytes, which no config is"])
         with open(path, encoding="utf-8") as file:

@@ -48,6 +48,7 @@ def main(arguments):
     asked = dict(word.partition("=")[::2] for word in arguments[:split])
     script = asked["script"]
     try:
+        check_folder()
         plan = make_plan(asked, arguments[split + 1 :])
         if "dry_run" not in asked:
             write_run(plan, asked)
@@ -201,6 +202,14 @@ def check_distribute(config, ranks):
 
 
 # ---- this host -------------------------------------------------------------------------------------
+
+
+def check_folder():
+    """The current folder is there: relative paths count from it, and the ranks run in it."""
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise Refusal(REFUSED, f"the current folder cannot be used: {error.strerror}; change to another one") from error
 
 
 def check_mindspore(trainer, target):

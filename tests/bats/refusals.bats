@@ -44,6 +44,7 @@ refuses() {
 
 @test "no such config" { refuses 78 '*nix.yaml: no such file; a relative path counts from *' nix.yaml; }
 @test "a folder as config" { mkdir d && refuses 78 '*d: is a folder*' d; }
+@test "a config that can be read only once" { mkfifo f && refuses 78 '*f: is no regular file*' f; }
 @test "an empty config" { : >e.yaml && refuses 78 '*e.yaml: is empty; start from one of the files in configs/' e.yaml; }
 @test "a config of comments only" { echo '# x' >e.yaml && refuses 78 '*e.yaml: is empty*' e.yaml; }
 @test "a config that is no YAML" {
@@ -111,6 +112,12 @@ refuses() {
 @test "no addresses: no hccn_tool and no hccn.conf" {
   run --separate-stderr launch_npu ascend4p.sh --hccn_conf nix.conf config.yaml
   refused 78 '*no address for device 4,5,6,7: hccn_tool is not on PATH, and there is no nix.conf*'
+}
+@test "a current folder that was deleted" {
+  mkdir gone && cd gone && rmdir ../gone
+  run --separate-stderr bash "$SCRIPTS/ascend4p.sh" --device_target CPU "$WORLD/config.yaml"
+  [[ $status -eq 78 ]]
+  [[ $stderr == *'the current folder cannot be used: No such file or directory; change to another one' ]] || fail "$stderr"
 }
 @test "a python that is not there" {
   PYTHON=/nix/python refuses 78 '*PYTHON=/nix/python is not a program*' config.yaml

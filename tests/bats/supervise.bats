@@ -108,6 +108,20 @@ stopped_by() {
 @test "SIGHUP to the launcher ends everything" { stopped_by HUP 129; }
 @test "SIGQUIT to the launcher ends everything" { stopped_by QUIT 131; }
 
+@test "Ctrl-C while the plan is being made ends it, and what it asks, without a traceback" {
+  export HCCN_SIM=$BATS_TEST_TMPDIR/sim HCCN_SIM_LOG=$BATS_TEST_TMPDIR/calls PATH=$FIXTURES/bin:$PATH
+  mkdir "$HCCN_SIM"
+  cp hccn.conf "$HCCN_SIM"
+  echo hang >"$HCCN_SIM/fault_1"
+  launch_behind ascend2p.sh config.yaml
+  eventually grep -q -- '-i 1 -ip -g' "$HCCN_SIM_LOG"
+  kill -INT -- "-$LAUNCHER"
+  ended
+  [[ $status -eq 130 ]]
+  [[ -z $stderr ]] || fail "$stderr"
+  eventually nobody_left
+}
+
 @test "a second signal does not wait for the grace time" {
   export STUB_DO='0: ignore TERM; 1: ignore TERM'
   launch_behind ascend2p.sh --grace 600 config.yaml
@@ -185,6 +199,12 @@ stopped_by() {
   [[ "$status" -eq 0 ]]
   [[ "$output" = "$(seq -f 'line %g' 0 2999)"$'\nno end' ]]
   cmp logs/latest/rank_0.log logs/latest/rank_1.log
+}
+
+@test "the last lines of rank 0 come before the table" {
+  export STUB_DO='0: print 3000'
+  run launch ascend2p.sh config.yaml
+  [[ $output == *$'\nline 2999\nno end\n'*'rank  device  exit'* ]] || fail "$output"
 }
 
 @test "stdout that nobody reads does not end the job" {
