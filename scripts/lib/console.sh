@@ -34,15 +34,25 @@ console::finish() {
 
 # The waits grow while nothing comes: to look costs next to nothing, but a job may run for weeks.
 console::_follow() {
-  local log control piece partial='' waits=(0.05 0.1 0.2 0.5) idle=0 ended=0
+  local log control partial='' last waits=(0.05 0.1 0.2 0.5) idle=0 ended=0
+  local -a lines=()
+  local LC_ALL=C # bytes, not characters
   supervise::forget
+  # No stderr: a stdout that was closed is no news to the one who closed it.
   exec {log}<"$1" {control}<"/dev/fd/$CONSOLE_CONTROL" {CONSOLE_CONTROL}>&- 2>/dev/null
   while :; do
-    while IFS= read -r piece <&"$log"; do
-      printf '%s\n' "$partial$piece" || exit 0 # the reader of our stdout has gone
-      partial='' idle=0
+    while mapfile -n 1000 -u "$log" lines && ((${#lines[@]})); do
+      last=${lines[${#lines[@]} - 1]}
+      lines[0]=$partial${lines[0]}
+      partial=''
+      if [[ $last != *$'\n' ]]; then # the beginning of a line whose end is not written yet
+        partial=${lines[${#lines[@]} - 1]}
+        lines[${#lines[@]} - 1]=''
+      fi
+      printf '%s' "${lines[@]}" || exit 0 # the reader of our stdout has gone
+      idle=0
+      [[ -z $partial ]] || break
     done
-    partial+=$piece # the beginning of a line whose end is not written yet
     ((ended == 0)) || break
     read -r -t "${waits[idle]}" -u "$control" _ || { (($? > 128)) || ended=1; }
     ((idle == ${#waits[@]} - 1)) || idle=$((idle + 1))

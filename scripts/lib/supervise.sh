@@ -80,7 +80,7 @@ supervise::_become() {
   "$@"
 }
 
-# supervise::forget: in a child that is no member: lets go of our pipes and of our signal handlers.
+# supervise::forget: for a child that is no member: lets go of our pipes.
 supervise::forget() {
   exec {SUPERVISE_BUS}>&- {SUPERVISE_LIFELINE}>&-
 }
