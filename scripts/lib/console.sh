@@ -41,13 +41,13 @@ console::_follow() {
   # No stderr: a stdout that was closed is no news to the one who closed it.
   exec {log}<"$1" {control}<"/dev/fd/$CONSOLE_CONTROL" {CONSOLE_CONTROL}>&- 2>/dev/null
   while :; do
-    while mapfile -n 1000 -u "$log" lines && ((${#lines[@]})); do
-      last=${lines[${#lines[@]} - 1]}
+    while console::_read "$log" && ((${#lines[@]})); do
+      last=${lines[${#lines[@]}-1]}
       lines[0]=$partial${lines[0]}
       partial=''
       if [[ $last != *$'\n' ]]; then # the beginning of a line whose end is not written yet
-        partial=${lines[${#lines[@]} - 1]}
-        lines[${#lines[@]} - 1]=''
+        partial=${lines[${#lines[@]}-1]}
+        lines[${#lines[@]}-1]=''
       fi
       printf '%s' "${lines[@]}" || exit 0 # the reader of our stdout has gone
       idle=0
@@ -58,4 +58,18 @@ console::_follow() {
     ((idle == ${#waits[@]} - 1)) || idle=$((idle + 1))
   done
   [[ -z $partial ]] || printf '%s\n' "$partial"
+}
+
+# console::_read FD: what is there now, 1000 lines at most, in `lines`. The last may have no end yet;
+# bash 4.2's mapfile would lose such a one.
+console::_read() {
+  local line
+  lines=()
+  if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] > 402)); then
+    mapfile -n 1000 -u "$1" lines
+  elif IFS= read -r line <&"$1"; then
+    lines=("$line"$'\n')
+  elif [[ -n $line ]]; then
+    lines=("$line")
+  fi
 }

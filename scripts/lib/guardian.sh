@@ -3,8 +3,8 @@
 #
 # Usage: bash guardian.sh JOB GRACE <lifeline
 #
-# Started by lib/supervise.sh only. Reads "start PGID", "gone PGID" and "quit" from the launcher; the
-# end of the input without "quit" means that the launcher is dead.
+# Started by lib/supervise.sh only. Reads "start PGID" and "gone PGID" from the launcher; the end of
+# the input means that the launcher is dead, for it kills the guardian when all is in order.
 set -u
 readonly job=$1 grace=$2
 declare -A groups=()
@@ -15,7 +15,6 @@ while read -r word group; do
   case $word in
     start) groups[$group]=1 ;;
     gone) unset "groups[$group]" ;;
-    quit) exit 0 ;;
   esac
 done
 

@@ -9,9 +9,10 @@
 # that pipe and ends the groups.
 #
 #   bus       "start NAME PID", "exit NAME STATUS", "signal NAME"
-#   lifeline  "start PGID", "gone PGID", "quit"
+#   lifeline  "start PGID", "gone PGID"
 
 SUPERVISE_BUS='' SUPERVISE_LIFELINE='' # file descriptors
+SUPERVISE_GUARDIAN=''                  # pid
 SUPERVISE_GRACE=10                     # seconds between SIGTERM and SIGKILL
 SUPERVISE_STATE=running                # running, stopping, killing
 SUPERVISE_DEADLINE=0                   # of the state, in hundredths of a second of uptime
@@ -33,6 +34,7 @@ supervise::open() {
   exec {SUPERVISE_LIFELINE}<> <(:)
   set -m # own process group, and INT and QUIT not ignored: both only by job control
   supervise::_guard "$1" &
+  SUPERVISE_GUARDIAN=$!
   set +m
   local name
   for name in INT TERM HUP QUIT USR1 USR2; do
@@ -237,18 +239,26 @@ supervise::_audit() {
 
 # supervise::close JOB: ends what escaped from its group but kept the job's mark, then the guardian.
 supervise::close() {
-  supervise::sweep "$1"
-  printf 'quit\n' >&"$SUPERVISE_LIFELINE"
-  exec {SUPERVISE_LIFELINE}>&-
+  supervise::_sweep "$1"
+  kill -KILL "$SUPERVISE_GUARDIAN" 2>/dev/null || :
+  wait "$SUPERVISE_GUARDIAN" 2>/dev/null || :
 }
 
-# supervise::sweep JOB: SIGKILL to every process that has the job's mark in its environment.
-supervise::sweep() {
-  local file pid
-  while IFS= read -r file; do
-    pid=${file#/proc/}
-    kill -KILL "${pid%%/*}" 2>/dev/null || :
-  done < <(grep -lszxF -- "LAUNCH_JOB=$1" /proc/[0-9]*/environ)
+# SIGKILL to every process that has the job's mark in its environment, until there is none; one that
+# waits in the kernel is left after a second.
+supervise::_sweep() {
+  local file pid found tries
+  for ((tries = 0; tries < 50; tries++)); do
+    found=''
+    while IFS= read -r file; do
+      pid=${file#/proc/}
+      found+=" ${pid%%/*}"
+    done < <(grep -lszxF -- "LAUNCH_JOB=$1" /proc/[0-9]*/environ)
+    [[ -n $found ]] || return 0
+    # shellcheck disable=SC2086 # a list of numbers
+    kill -KILL $found 2>/dev/null || :
+    read -r -t 0.02 -u "$SUPERVISE_BUS" _ || : # a sleep; what comes now needs no answer
+  done
 }
 
 supervise::_set_deadline() {
