@@ -22,7 +22,7 @@ import sys
 if not __package__:  # run as a file: its own folder would hide the package of the same name
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
-from hccl_tools import check, device_range, hccn, host, rank_table, rules
+from hccl_tools import check, device_range, hccn, host, output, rank_table, rules
 from hccl_tools.problem import one_line
 
 PROGRAM = "hccl_tools.py"
@@ -39,7 +39,7 @@ def main(argv=None):
         code = run(options)
         sys.stdout.flush()
         return code
-    except (device_range.RangeError, UsageError) as error:
+    except (device_range.RangeError, UsageError, output.NotOurs) as error:
         say(error)
         return 2
     except hccn.AddressError as error:
@@ -48,7 +48,7 @@ def main(argv=None):
     except OSError as error:
         where = error.filename or options.output or "to stdout"
         say(f"cannot write {one_line(where)}: {error.strerror}; nothing was changed")
-        _drop_stdout()
+        output.drop_stdout()
         return 2
 
 
@@ -120,7 +120,7 @@ def run(options):
     if options.stdout:
         print(rank_table.dump(table))
     else:
-        print(save(table, options.output or rank_table.file_name(devices, server_id)))
+        print(output.save(table, options.output or rank_table.file_name(devices, server_id), say))
     return 0
 
 
@@ -144,29 +144,6 @@ def checked(devices, generation):
     if problem:
         raise UsageError("{}; {}".format(*problem))
     return list(devices)
-
-
-def _drop_stdout():
-    # What is buffered cannot be written; the interpreter would try again at its end.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-
-
-def save(table, path):
-    """Writes the table to `path`; returns the absolute path.  A file that is no rank table stays."""
-    text = rank_table.dump(table)
-    if os.path.exists(path):
-        try:
-            old, _ = rank_table.read(path)
-        except rank_table.NotReadable as error:
-            raise UsageError(
-                f"{one_line(path)} {error}; nothing was changed, name another file with --output"
-            ) from error
-        if not isinstance(old, dict) or "server_list" not in old:
-            raise UsageError(f"{one_line(path)} is there and is not a rank table; name another file with --output")
-        if old != table:
-            say(f"{one_line(path)} held another table; it is replaced")
-    rank_table.write(text, path)
-    return os.path.abspath(path)
 
 
 def say(message):
