@@ -12,6 +12,15 @@ In a container that got devices 4 to 7 of its host, positions count within the v
 
   python hccl_tools/hccl_tools.py --visible_devices 4,5,6,7 --device_num "[0,4)"
 
+An A3 host has 16 devices.  In a super pod its table is of version 1.2, with the super_device_id that
+npu-smi tells; elsewhere it is of version 1.0:
+
+  python hccl_tools/hccl_tools.py --generation A3
+
+To look at a table (`show --help` has more):
+
+  python hccl_tools/hccl_tools.py show hccl_8p_01234567_10.0.0.1.json
+
 Exit: 0 the table is written, 1 no good table can be built, 2 usage, or a file that cannot be used.
 """
 
@@ -22,7 +31,7 @@ import sys
 if not __package__:  # run as a file: its own folder would hide the package of the same name
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
-from hccl_tools import check, device_range, hccn, host, output, rank_table, rules
+from hccl_tools import device_range, hccn, host, merging, output, rank_table, rules, super_pod
 from hccl_tools.problem import one_line
 
 PROGRAM = "hccl_tools.py"
@@ -32,8 +41,21 @@ class UsageError(Exception):
     """The command line asks for something that cannot be; one line says what."""
 
 
+class BadTable(Exception):
+    """What the host has makes no good table; `lines` says why, a line a problem."""
+
+    def __init__(self, lines):
+        super().__init__("\n".join(lines))
+        self.lines = lines
+
+
 def main(argv=None):
     """Runs the command; returns its exit code."""
+    argv = sys.argv[1:] if argv is None else argv
+    if argv[:1] == ["show"]:
+        from hccl_tools import show_hccl
+
+        return show_hccl.main(argv[1:], f"{PROGRAM} show")
     options = parse_arguments(argv)
     try:
         code = run(options)
@@ -42,7 +64,11 @@ def main(argv=None):
     except (device_range.RangeError, UsageError, output.NotOurs) as error:
         say(error)
         return 2
-    except hccn.AddressError as error:
+    except BadTable as error:
+        for line in error.lines:
+            say(line)
+        return 1
+    except (hccn.AddressError, super_pod.SuperPodError) as error:
         say(error)
         return 1
     except OSError as error:
@@ -62,7 +88,7 @@ def parse_arguments(argv):
         "--device_num",
         "--device-num",
         metavar="RANGE",
-        help='devices, as "[4,8)" or "0,1,4,5" (default: "[0,8)", or all of --visible_devices)',
+        help='devices, as "[4,8)" or "0,1,4,5" (default: "[0,8)", on A3 "[0,16)", or all of --visible_devices)',
     )
     add(
         "--visible_devices",
@@ -84,7 +110,7 @@ def parse_arguments(argv):
         default=hccn.DEFAULT_CONF,
         help="addresses of the devices where hccn_tool is not on PATH (default: %(default)s)",
     )
-    add("--generation", choices=rules.GENERATIONS, help="refuse what this chip generation cannot run")
+    add("--generation", choices=rules.GENERATIONS, help="refuse what this chip cannot run; A3: ask for the super pod")
     add("--output", metavar="FILE", help="write to FILE instead of the default name in the current folder")
     add("--stdout", action="store_true", help="print the table and write no file")
     options = parser.parse_args(argv)
@@ -98,36 +124,51 @@ def parse_arguments(argv):
 
 def run(options):
     """Builds, checks and writes the table of `options`; returns the exit code."""
+    table = build(options, say)
+    server = table["server_list"][0]
+    devices = [device["device_id"] for device in server["device"]]
+    if server["server_id"] == host.LOOPBACK and not options.server_ip:
+        say("server 127.0.0.1 is right for one server; for several give each its own: --server_ip IP")
+    if options.stdout:
+        print(rank_table.dump(table))
+    else:
+        print(output.save(table, options.output or rank_table.file_name(devices, server["server_id"]), say))
+    return 0
+
+
+def build(options, tell):
+    """The checked table of this host; `tell` is called with what is worth saying about it.
+
+    Raises UsageError, RangeError, AddressError, SuperPodError and BadTable.
+    """
     devices = chosen_devices(options)
     server_id = options.server_ip or host.address()
     if rules.family(server_id) is None:
         raise UsageError(
             f"--server_ip {one_line(server_id)} is not an IPv4 or IPv6 address; write one such as 10.0.0.1"
         )
+    pod, why = super_pod.of_devices(devices) if options.generation == "A3" else (None, None)
     found, source = hccn.addresses(devices, options.hccn_conf, options.generation in ("A2", "A3"))
     table = rank_table.build([(device, found[device]) for device in devices], server_id)
-    problems = check.check(table, options.generation)
+    if pod:
+        table = super_pod.add(table, pod)
+    problems = merging.errors(table, options.generation)
     if problems:
-        for problem in problems:
-            say(problem.line("no table was written"))
-        return 1
-    summary = (
-        f"{len(devices)} ranks on devices {','.join(map(str, devices))}, addresses from {source}, server {server_id}"
-    )
-    say(summary)
-    if server_id == host.LOOPBACK and not options.server_ip:
-        say("server 127.0.0.1 is right for one server; for several give each its own: --server_ip IP")
-    if options.stdout:
-        print(rank_table.dump(table))
-    else:
-        print(output.save(table, options.output or rank_table.file_name(devices, server_id), say))
-    return 0
+        raise BadTable([problem.line("no table was written") for problem in problems])
+    named = ",".join(map(str, devices))
+    tell(f"{len(devices)} ranks on devices {named}, addresses from {source}, server {server_id}")
+    if pod:
+        tell(f"version 1.2: super pod {pod.super_pod_id}")
+    elif why:
+        tell(f"version 1.0, which HCCL takes outside of super pods only: {why}")
+    return table
 
 
 def chosen_devices(options):
     """The physical device ids of the ranks, in rank order."""
     if not options.visible_devices:
-        return checked(device_range.parse(options.device_num or "[0,8)"), options.generation)
+        every = f"[0,{super_pod.DEVICES})" if options.generation == "A3" else "[0,8)"
+        return checked(device_range.parse(options.device_num or every), options.generation)
     visible = device_range.parse(options.visible_devices)
     positions = device_range.parse(options.device_num) if options.device_num else range(len(visible))
     if max(positions) >= len(visible):

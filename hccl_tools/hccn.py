@@ -1,9 +1,7 @@
 """The network addresses of a host's devices: from hccn_tool, else from hccn.conf."""
 
-import contextlib
 import os
 import re
-import signal
 import time
 
 from hccl_tools import programs, rules
@@ -90,39 +88,11 @@ def _ask(device_ids, question):
 
 
 def _start(device, question):
-    import subprocess  # 5 ms that a launch with hccn.conf need not spend
-
-    # hccn_tool counts physical devices and must not see a list that renumbers them.
-    environment = {name: value for name, value in os.environ.items() if name != "ASCEND_RT_VISIBLE_DEVICES"}
-    environment["LC_ALL"] = "C"
-    try:
-        return subprocess.Popen(
-            ["hccn_tool", "-i", str(device), *question],
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,  # to be able to end what it started, too
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-        )
-    except OSError as error:
-        return error
+    return programs.start(["hccn_tool", "-i", str(device), *question])
 
 
 def _finish(process, deadline):
-    import subprocess
-
-    if isinstance(process, OSError):
-        return _Answer(127, "", process.strerror or str(process))
-    try:
-        stdout, stderr = process.communicate(timeout=max(0, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.stdout.close()
-        process.stderr.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):  # one that hangs in the driver does not die
-            process.wait(timeout=1)
-        return _Answer(124, "", f"no answer within {_SECONDS} s")
-    return _Answer(process.returncode, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace"))
+    return _Answer(*programs.finish(process, deadline, f"no answer within {_SECONDS} s"))
 
 
 def _unset_message(unset, conf):

@@ -107,9 +107,11 @@ def read_all(files):
 
 def refuse_input(path, files, table):
     """Raises UsageError if writing `table` to `path` would change one of the inputs."""
-    for name in files:
-        if os.path.exists(path) and os.path.samefile(path, name) and rank_table.read(path)[0] != table:
-            raise UsageError(f"{one_line(path)} is one of the tables to merge; name another file with --output")
+    if not os.path.exists(path) or rank_table.read(path)[0] == table:
+        return
+    target = os.path.realpath(path)
+    if any(os.path.realpath(name) == target for name in files):
+        raise UsageError(f"{one_line(path)} is one of the tables to merge; name another file with --output")
 
 
 def say(message):

@@ -45,11 +45,16 @@ def merge(inputs, generation=None):
 
 def faults(item):
     """What keeps one input from being merged at all, a line a problem."""
-    lines = [problem.line(one_line(item.name)) for problem in _errors(item.table, None)]
+    lines = [problem.line(one_line(item.name)) for problem in errors(item.table, None)]
     if not lines and item.table.get("version") not in VERSIONS:
         found = f"version {shown(item.table['version'])}" if "version" in item.table else "without a version"
         lines = [f"{one_line(item.name)}: a table {found}; only tables of version 1.0 and of version 1.2 can be merged"]
     return lines
+
+
+def errors(table, generation):
+    """The Problems of a table that keep it from being used; those without a severity are errors."""
+    return [p for p in check.check(table, generation) if getattr(p, "severity", "error") == "error"]
 
 
 def combine(inputs):
@@ -260,14 +265,9 @@ def _packed(address):
 # ---- the result ----------------------------------------------------------------------------------
 
 
-def _errors(table, generation):
-    # Warnings do not keep a table from being used; problems without a severity are errors.
-    return [p for p in check.check(table, generation) if getattr(p, "severity", "error") == "error"]
-
-
 def _faults_of_result(table, inputs, generation):
     """What the check has to say about the result, each line under the input that the server is from."""
-    problems = _errors(table, generation)
+    problems = errors(table, generation)
     origin = {server_id: item.name for item in inputs for server_id in _ids(item)} if problems else {}
     lines = []
     for problem in problems:
