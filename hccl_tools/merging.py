@@ -10,7 +10,7 @@ import socket
 from collections import defaultdict, namedtuple
 
 from hccl_tools import check, rules
-from hccl_tools.problem import one_line, shown
+from hccl_tools.problem import Problem, one_line, shown
 
 VERSIONS = ("1.0", "1.2")  # the formats whose servers are a plain list
 _COMPUTED = frozenset(["server_count", "server_list", "super_pod_list"])
@@ -45,16 +45,20 @@ def merge(inputs, generation=None):
 
 def faults(item):
     """What keeps one input from being merged at all, a line a problem."""
-    lines = [problem.line(one_line(item.name)) for problem in errors(item.table, None)]
+    lines = [problem.line(one_line(item.name)) for problem in errors(item.table)]
     if not lines and item.table.get("version") not in VERSIONS:
         found = f"version {shown(item.table['version'])}" if "version" in item.table else "without a version"
         lines = [f"{one_line(item.name)}: a table {found}; only tables of version 1.0 and of version 1.2 can be merged"]
     return lines
 
 
-def errors(table, generation):
+def errors(table, generation=None):
     """The Problems of a table that keep it from being used; those without a severity are errors."""
-    return [p for p in check.check(table, generation) if getattr(p, "severity", "error") == "error"]
+    try:
+        problems = check.check(table, generation)
+    except RecursionError:  # some depths can be parsed and then not be looked into
+        return [Problem("not-json", "", "it is nested too deeply", "a rank table has five levels")]
+    return [problem for problem in problems if getattr(problem, "severity", "error") == "error"]
 
 
 def combine(inputs):

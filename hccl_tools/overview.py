@@ -2,7 +2,7 @@
 
 from collections import namedtuple
 
-from hccl_tools import check, rank_table
+from hccl_tools import merging, rank_table
 from hccl_tools.problem import one_line
 
 MAX_DETAILED = 32  # devices; with more of them a line a device is no longer taken in at a glance
@@ -23,7 +23,7 @@ def of(table, generation=None):
     headline = f"version {_shown(table, 'version')}, servers: {len(servers)}, ranks: {ranks}"
     if pods:
         headline += f", super pods: {len(set(pods.values()))}"
-    found = check.check(table, generation) if servers else []
+    found = merging.errors(table, generation) if servers else []
     count = f"{len(found)} problem{'s' if len(found) > 1 else ''}"
     warnings = [f"{count}; see `python hccl_tools/validate_hccl.py FILE`"] if found else []
     return View(headline, warnings, servers, _runs(servers), _group_of(generation))
