@@ -17,6 +17,11 @@ npu-smi tells; elsewhere it is of version 1.0:
 
   python hccl_tools/hccl_tools.py --generation A3
 
+For a whole cluster, with a hostfile of Open MPI; mpirun and this project must be on every host, at
+the same place, and ssh must reach the hosts without a password:
+
+  python hccl_tools/hccl_tools.py --hostfile hosts --generation A2
+
 To look at a table (`show --help` has more):
 
   python hccl_tools/hccl_tools.py show hccl_8p_01234567_10.0.0.1.json
@@ -26,12 +31,13 @@ Exit: 0 the table is written, 1 no good table can be built, 2 usage, or a file t
 
 import argparse
 import os
+import socket
 import sys
 
 if not __package__:  # run as a file: its own folder would hide the package of the same name
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
-from hccl_tools import device_range, hccn, host, merging, output, rank_table, rules, super_pod
+from hccl_tools import cluster, device_range, hccn, host, hostfile, merging, output, rank_table, rules, super_pod
 from hccl_tools.problem import one_line
 
 PROGRAM = "hccl_tools.py"
@@ -61,12 +67,17 @@ def main(argv=None):
         code = run(options)
         sys.stdout.flush()
         return code
-    except (device_range.RangeError, UsageError, output.NotOurs) as error:
+    except (device_range.RangeError, UsageError, hostfile.HostfileError, output.NotOurs) as error:
         say(error)
         return 2
     except BadTable as error:
         for line in error.lines:
             say(line)
+        return 1
+    except (cluster.ClusterError, merging.Refused) as error:
+        for line in error.lines:
+            say(line)
+        say("no table was written")
         return 1
     except (hccn.AddressError, super_pod.SuperPodError) as error:
         say(error)
@@ -111,6 +122,10 @@ def parse_arguments(argv):
         help="addresses of the devices where hccn_tool is not on PATH (default: %(default)s)",
     )
     add("--generation", choices=rules.GENERATIONS, help="refuse what this chip cannot run; A3: ask for the super pod")
+    add("--hostfile", metavar="FILE", help="ask all hosts of this file (Open MPI's syntax) and merge their tables")
+    # what --hostfile starts on every host: the table goes to stdout in a frame, see cluster.py
+    add("--answer", metavar="NONCE", help=argparse.SUPPRESS)
+    add("--hosts", nargs="+", default=(), help=argparse.SUPPRESS)
     add("--output", metavar="FILE", help="write to FILE instead of the default name in the current folder")
     add("--stdout", action="store_true", help="print the table and write no file")
     options = parser.parse_args(argv)
@@ -119,11 +134,17 @@ def parse_arguments(argv):
             parser.error(f"--{name} is empty")
     if options.stdout and options.output:
         parser.error("--stdout writes no file, so it does not go with --output")
+    if options.hostfile and options.server_ip:
+        parser.error("--server_ip is for one host; with --hostfile each has its own, from the file or from its name")
     return options
 
 
 def run(options):
     """Builds, checks and writes the table of `options`; returns the exit code."""
+    if options.answer:
+        return answer(options)
+    if options.hostfile:
+        return run_cluster(options)
     table = build(options, say)
     server = table["server_list"][0]
     devices = [device["device_id"] for device in server["device"]]
@@ -133,6 +154,48 @@ def run(options):
         print(rank_table.dump(table))
     else:
         print(output.save(table, options.output or rank_table.file_name(devices, server["server_id"]), say))
+    return 0
+
+
+def run_cluster(options):
+    """Builds and writes the table of all hosts of the hostfile; returns the exit code."""
+    chosen_devices(options)  # a mistake on the command line is told once, not by every host
+    table = cluster.collect(options.hostfile, forwarded(options), options.generation, say)
+    if options.stdout:
+        print(rank_table.dump(table))
+    else:
+        print(output.save(table, options.output or merging.file_name(table), say))
+    return 0
+
+
+def forwarded(options):
+    """The options that every host of a cluster gets, as words."""
+    conf = None if options.hccn_conf == hccn.DEFAULT_CONF else os.path.abspath(options.hccn_conf)
+    pairs = {
+        "--device_num": options.device_num,
+        "--visible_devices": options.visible_devices,
+        "--hccn_conf": conf,
+        "--generation": options.generation,
+    }
+    return [f"{name}={value}" for name, value in pairs.items() if value is not None]
+
+
+def answer(options):
+    """Prints this host's table, or why there is none, as a frame; the exit code is 0 either way.
+
+    mpirun ends all others when one fails, and then only the first to fail would be heard.
+    """
+    entry, said, table = cluster.own_entry(options.hosts), [], None
+    if entry and rules.family(entry):
+        options.server_ip = entry
+    try:
+        table = build(options, said.append)
+    except BadTable as error:
+        said = error.lines
+    except (device_range.RangeError, UsageError, hccn.AddressError, super_pod.SuperPodError) as error:
+        said = [str(error)]
+    answered = cluster.Answer(entry, socket.gethostname(), table, said)
+    os.write(1, cluster.frame(answered, options.answer))  # at once: see cluster.py
     return 0
 
 
