@@ -37,7 +37,7 @@ import sys
 if not __package__:  # run as a file: its own folder would hide the package of the same name
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
-from hccl_tools import cluster, device_range, hccn, host, hostfile, merging, output, rank_table, rules, super_pod
+from hccl_tools import check, cluster, device_range, hccn, host, hostfile, merging, output, rank_table, rules, super_pod
 from hccl_tools.problem import one_line
 
 PROGRAM = "hccl_tools.py"
@@ -215,9 +215,11 @@ def build(options, tell):
     table = rank_table.build([(device, found[device]) for device in devices], server_id)
     if pod:
         table = super_pod.add(table, pod)
-    problems = merging.errors(table, options.generation)
-    if problems:
+    problems = check.check(table, options.generation)
+    if merging.only_errors(problems):
         raise BadTable([problem.line("no table was written") for problem in problems])
+    for problem in problems:
+        tell(problem.line("the table"))
     named = ",".join(map(str, devices))
     tell(f"{len(devices)} ranks on devices {named}, addresses from {source}, server {server_id}")
     if pod:

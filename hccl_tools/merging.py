@@ -53,11 +53,15 @@ def faults(item):
 
 
 def errors(table, generation=None):
-    """The Problems of a table that keep it from being used; those without a severity are errors."""
+    """The Problems of a table that keep it from being used; warnings are not among them."""
     try:
-        problems = check.check(table, generation)
+        return only_errors(check.check(table, generation))
     except RecursionError:  # some depths can be parsed and then not be looked into
         return [Problem("not-json", "", "it is nested too deeply", "a rank table has five levels")]
+
+
+def only_errors(problems):
+    """The `problems` that are no warnings; those without a severity are errors."""
     return [problem for problem in problems if getattr(problem, "severity", "error") == "error"]
 
 
