@@ -12,17 +12,32 @@ In a container that got devices 4 to 7 of its host, positions count within the v
 
   python hccl_tools/hccl_tools.py --visible_devices 4,5,6,7 --device_num "[0,4)"
 
+An A3 host has 16 devices.  In a super pod its table is of version 1.2, with the super_device_id that
+npu-smi tells; elsewhere it is of version 1.0:
+
+  python hccl_tools/hccl_tools.py --generation A3
+
+For a whole cluster, with a hostfile of Open MPI; mpirun and this project must be on every host, at
+the same place, and ssh must reach the hosts without a password:
+
+  python hccl_tools/hccl_tools.py --hostfile hosts --generation A2
+
+To look at a table (`show --help` has more):
+
+  python hccl_tools/hccl_tools.py show hccl_8p_01234567_10.0.0.1.json
+
 Exit: 0 the table is written, 1 no good table can be built, 2 usage, or a file that cannot be used.
 """
 
 import argparse
 import os
+import socket
 import sys
 
 if not __package__:  # run as a file: its own folder would hide the package of the same name
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
-from hccl_tools import check, device_range, hccn, host, rank_table, rules
+from hccl_tools import check, cluster, device_range, hccn, host, hostfile, merging, output, rank_table, rules, super_pod
 from hccl_tools.problem import one_line
 
 PROGRAM = "hccl_tools.py"
@@ -32,23 +47,45 @@ class UsageError(Exception):
     """The command line asks for something that cannot be; one line says what."""
 
 
+class BadTable(Exception):
+    """What the host has makes no good table; `lines` says why, a line a problem."""
+
+    def __init__(self, lines):
+        super().__init__("\n".join(lines))
+        self.lines = lines
+
+
 def main(argv=None):
     """Runs the command; returns its exit code."""
+    argv = sys.argv[1:] if argv is None else argv
+    if argv[:1] == ["show"]:
+        from hccl_tools import show_hccl
+
+        return show_hccl.main(argv[1:], f"{PROGRAM} show")
     options = parse_arguments(argv)
     try:
         code = run(options)
         sys.stdout.flush()
         return code
-    except (device_range.RangeError, UsageError) as error:
+    except (device_range.RangeError, UsageError, hostfile.HostfileError, output.NotOurs) as error:
         say(error)
         return 2
-    except hccn.AddressError as error:
+    except BadTable as error:
+        for line in error.lines:
+            say(line)
+        return 1
+    except (cluster.ClusterError, merging.Refused) as error:
+        for line in error.lines:
+            say(line)
+        say("no table was written")
+        return 1
+    except (hccn.AddressError, super_pod.SuperPodError) as error:
         say(error)
         return 1
     except OSError as error:
         where = error.filename or options.output or "to stdout"
         say(f"cannot write {one_line(where)}: {error.strerror}; nothing was changed")
-        _drop_stdout()
+        output.drop_stdout()
         return 2
 
 
@@ -62,7 +99,7 @@ def parse_arguments(argv):
         "--device_num",
         "--device-num",
         metavar="RANGE",
-        help='devices, as "[4,8)" or "0,1,4,5" (default: "[0,8)", or all of --visible_devices)',
+        help='devices, as "[4,8)" or "0,1,4,5" (default: "[0,8)", on A3 "[0,16)", or all of --visible_devices)',
     )
     add(
         "--visible_devices",
@@ -84,7 +121,11 @@ def parse_arguments(argv):
         default=hccn.DEFAULT_CONF,
         help="addresses of the devices where hccn_tool is not on PATH (default: %(default)s)",
     )
-    add("--generation", choices=rules.GENERATIONS, help="refuse what this chip generation cannot run")
+    add("--generation", choices=rules.GENERATIONS, help="refuse what this chip cannot run; A3: ask for the super pod")
+    add("--hostfile", metavar="FILE", help="ask all hosts of this file (Open MPI's syntax) and merge their tables")
+    # what --hostfile starts on every host: the table goes to stdout in a frame, see cluster.py
+    add("--answer", metavar="NONCE", help=argparse.SUPPRESS)
+    add("--hosts", nargs="+", default=(), help=argparse.SUPPRESS)
     add("--output", metavar="FILE", help="write to FILE instead of the default name in the current folder")
     add("--stdout", action="store_true", help="print the table and write no file")
     options = parser.parse_args(argv)
@@ -93,41 +134,106 @@ def parse_arguments(argv):
             parser.error(f"--{name} is empty")
     if options.stdout and options.output:
         parser.error("--stdout writes no file, so it does not go with --output")
+    if options.hostfile and options.server_ip:
+        parser.error("--server_ip is for one host; with --hostfile each has its own, from the file or from its name")
     return options
 
 
 def run(options):
     """Builds, checks and writes the table of `options`; returns the exit code."""
+    if options.answer:
+        return answer(options)
+    if options.hostfile:
+        return run_cluster(options)
+    table = build(options, say)
+    server = table["server_list"][0]
+    devices = [device["device_id"] for device in server["device"]]
+    if server["server_id"] == host.LOOPBACK and not options.server_ip:
+        say("server 127.0.0.1 is right for one server; for several give each its own: --server_ip IP")
+    if options.stdout:
+        print(rank_table.dump(table))
+    else:
+        print(output.save(table, options.output or rank_table.file_name(devices, server["server_id"]), say))
+    return 0
+
+
+def run_cluster(options):
+    """Builds and writes the table of all hosts of the hostfile; returns the exit code."""
+    chosen_devices(options)  # a mistake on the command line is told once, not by every host
+    table = cluster.collect(options.hostfile, forwarded(options), options.generation, say)
+    if options.stdout:
+        print(rank_table.dump(table))
+    else:
+        print(output.save(table, options.output or merging.file_name(table), say))
+    return 0
+
+
+def forwarded(options):
+    """The options that every host of a cluster gets, as words."""
+    conf = None if options.hccn_conf == hccn.DEFAULT_CONF else os.path.abspath(options.hccn_conf)
+    pairs = {
+        "--device_num": options.device_num,
+        "--visible_devices": options.visible_devices,
+        "--hccn_conf": conf,
+        "--generation": options.generation,
+    }
+    return [f"{name}={value}" for name, value in pairs.items() if value is not None]
+
+
+def answer(options):
+    """Prints this host's table, or why there is none, as a frame; the exit code is 0 either way.
+
+    mpirun ends all others when one fails, and then only the first to fail would be heard.
+    """
+    entry, said, table = cluster.own_entry(options.hosts), [], None
+    if entry and rules.family(entry):
+        options.server_ip = entry
+    try:
+        table = build(options, said.append)
+    except BadTable as error:
+        said = error.lines
+    except (device_range.RangeError, UsageError, hccn.AddressError, super_pod.SuperPodError) as error:
+        said = [str(error)]
+    answered = cluster.Answer(entry, socket.gethostname(), table, said)
+    os.write(1, cluster.frame(answered, options.answer))  # at once: see cluster.py
+    return 0
+
+
+def build(options, tell):
+    """The checked table of this host; `tell` is called with what is worth saying about it.
+
+    Raises UsageError, RangeError, AddressError, SuperPodError and BadTable.
+    """
     devices = chosen_devices(options)
     server_id = options.server_ip or host.address()
     if rules.family(server_id) is None:
         raise UsageError(
             f"--server_ip {one_line(server_id)} is not an IPv4 or IPv6 address; write one such as 10.0.0.1"
         )
+    pod, why = super_pod.of_devices(devices) if options.generation == "A3" else (None, None)
     found, source = hccn.addresses(devices, options.hccn_conf, options.generation in ("A2", "A3"))
     table = rank_table.build([(device, found[device]) for device in devices], server_id)
+    if pod:
+        table = super_pod.add(table, pod)
     problems = check.check(table, options.generation)
-    if problems:
-        for problem in problems:
-            say(problem.line("no table was written"))
-        return 1
-    summary = (
-        f"{len(devices)} ranks on devices {','.join(map(str, devices))}, addresses from {source}, server {server_id}"
-    )
-    say(summary)
-    if server_id == host.LOOPBACK and not options.server_ip:
-        say("server 127.0.0.1 is right for one server; for several give each its own: --server_ip IP")
-    if options.stdout:
-        print(rank_table.dump(table))
-    else:
-        print(save(table, options.output or rank_table.file_name(devices, server_id)))
-    return 0
+    if merging.only_errors(problems):
+        raise BadTable([problem.line("no table was written") for problem in problems])
+    for problem in problems:
+        tell(problem.line("the table"))
+    named = ",".join(map(str, devices))
+    tell(f"{len(devices)} ranks on devices {named}, addresses from {source}, server {server_id}")
+    if pod:
+        tell(f"version 1.2: super pod {pod.super_pod_id}")
+    elif why:
+        tell(f"version 1.0, which HCCL takes outside of super pods only: {why}")
+    return table
 
 
 def chosen_devices(options):
     """The physical device ids of the ranks, in rank order."""
     if not options.visible_devices:
-        return checked(device_range.parse(options.device_num or "[0,8)"), options.generation)
+        every = f"[0,{super_pod.DEVICES})" if options.generation == "A3" else "[0,8)"
+        return checked(device_range.parse(options.device_num or every), options.generation)
     visible = device_range.parse(options.visible_devices)
     positions = device_range.parse(options.device_num) if options.device_num else range(len(visible))
     if max(positions) >= len(visible):
@@ -144,29 +250,6 @@ def checked(devices, generation):
     if problem:
         raise UsageError("{}; {}".format(*problem))
     return list(devices)
-
-
-def _drop_stdout():
-    # What is buffered cannot be written; the interpreter would try again at its end.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-
-
-def save(table, path):
-    """Writes the table to `path`; returns the absolute path.  A file that is no rank table stays."""
-    text = rank_table.dump(table)
-    if os.path.exists(path):
-        try:
-            old, _ = rank_table.read(path)
-        except rank_table.NotReadable as error:
-            raise UsageError(
-                f"{one_line(path)} {error}; nothing was changed, name another file with --output"
-            ) from error
-        if not isinstance(old, dict) or "server_list" not in old:
-            raise UsageError(f"{one_line(path)} is there and is not a rank table; name another file with --output")
-        if old != table:
-            say(f"{one_line(path)} held another table; it is replaced")
-    rank_table.write(text, path)
-    return os.path.abspath(path)
 
 
 def say(message):

@@ -1,9 +1,7 @@
 """The network addresses of a host's devices: from hccn_tool, else from hccn.conf."""
 
-import contextlib
 import os
 import re
-import signal
 import time
 
 from hccl_tools import programs, rules
@@ -78,61 +76,14 @@ def _ask(device_ids, question):
     answers = {}
     waiting = list(device_ids)
     for attempt in range(_BUSY_RETRIES):
-        running = {device: _start(device, question) for device in waiting}
-        deadline = time.monotonic() + _SECONDS
-        try:
-            for device, process in running.items():
-                answers[device] = _finish(process, deadline)
-        except KeyboardInterrupt:  # they are in sessions of their own and did not get it
-            for process in running.values():
-                _kill(process)
-            raise
+        commands = {device: ["hccn_tool", "-i", str(device), *question] for device in waiting}
+        for device, ended in programs.ask_all(commands, _SECONDS).items():
+            answers[device] = _Answer(*ended)
         waiting = [device for device in waiting if answers[device].busy]
         if not waiting:
             break
         time.sleep(0.1 * (attempt + 1))  # no event says when the tool's lock is free
     return answers
-
-
-def _start(device, question):
-    import subprocess  # 5 ms that a launch with hccn.conf need not spend
-
-    # hccn_tool counts physical devices and must not see a list that renumbers them.
-    environment = {name: value for name, value in os.environ.items() if name != "ASCEND_RT_VISIBLE_DEVICES"}
-    environment["LC_ALL"] = "C"
-    try:
-        return subprocess.Popen(
-            ["hccn_tool", "-i", str(device), *question],
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,  # to be able to end what it started, too
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-        )
-    except OSError as error:
-        return error
-
-
-def _finish(process, deadline):
-    import subprocess
-
-    if isinstance(process, OSError):
-        return _Answer(127, "", process.strerror or str(process))
-    try:
-        stdout, stderr = process.communicate(timeout=max(0, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        _kill(process)
-        process.stdout.close()
-        process.stderr.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):  # one that hangs in the driver does not die
-            process.wait(timeout=1)
-        return _Answer(124, "", f"no answer within {_SECONDS} s")
-    return _Answer(process.returncode, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace"))
-
-
-def _kill(process):
-    with contextlib.suppress(AttributeError, ProcessLookupError):  # never started; has ended
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _unset_message(unset, conf):

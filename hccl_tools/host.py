@@ -8,6 +8,8 @@ from hccl_tools import programs, rules
 
 LOOPBACK = "127.0.0.1"
 
+_SMALL = re.compile("[0-9]{1,6}")  # a number that can be an id
+
 
 def address():
     """The address that this host's name stands for, 127.0.0.1 if the name stands for no other.
@@ -43,26 +45,27 @@ def devices():
 def _devices_of_npu_smi():
     if not programs.on_path("npu-smi"):
         return set()
-    import subprocess  # 5 ms that a host with /dev/davinci* need not spend
-
-    try:
-        answer = subprocess.run(["npu-smi", "info", "-m"], capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return set()
-    return parse_npu_smi_map(answer.stdout) if answer.returncode == 0 else set()
+    answer = programs.ask(["npu-smi", "info", "-m"], 30)
+    return parse_npu_smi_map(answer.stdout) if answer.status == 0 else set()
 
 
 def parse_npu_smi_map(text):
-    """The device ids in the table that ``npu-smi info -m`` prints, as a set of int.
+    """The device ids in the table that ``npu-smi info -m`` prints, as a set of int."""
+    return set(npu_chips(text))
+
+
+def npu_chips(text):
+    """{device id: (NPU ID, Chip ID)} of the table that ``npu-smi info -m`` prints, all int.
 
     A3 and 950 have a column "Chip Phy-ID", which counts; elsewhere it is "Chip Logic ID", which is
     "-" for the row of the board's controller.
     """
     rows = [re.split(r" {2,}|\t", line.strip()) for line in text.splitlines() if line.strip()]
     if not rows:
-        return set()
-    for name in ("Chip Phy-ID", "Chip Logic ID"):
-        if name in rows[0]:
-            column = rows[0].index(name)
-            return {int(row[column]) for row in rows[1:] if len(row) > column and row[column].isdigit()}
-    return set()
+        return {}
+    device = "Chip Phy-ID" if "Chip Phy-ID" in rows[0] else "Chip Logic ID"
+    if any(name not in rows[0] for name in ("NPU ID", "Chip ID", device)):
+        return {}
+    columns = [rows[0].index(name) for name in (device, "NPU ID", "Chip ID")]
+    cells = [[row[column] for column in columns] for row in rows[1:] if len(row) > max(columns)]
+    return {int(cell[0]): (int(cell[1]), int(cell[2])) for cell in cells if all(map(_SMALL.fullmatch, cell))}

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from hccl_tools import hccn
+from hccl_tools import hccn, programs
 
 ENTER = "Enter [ hccn_tool -h ] for more details.\n"
 FIRST_FOUR = {device: f"192.168.100.{device + 1}" for device in range(4)}
@@ -105,8 +105,8 @@ def test_hccn_tool_answers_in_english(world, tmp_path, no_conf):
 def test_all_cards_are_asked_at_the_same_time(cards, no_conf, monkeypatch):
     events = []
     for name in ("_start", "_finish"):
-        real = getattr(hccn, name)
-        monkeypatch.setattr(hccn, name, lambda *args, name=name, real=real: (events.append(name), real(*args))[1])
+        real = getattr(programs, name)
+        monkeypatch.setattr(programs, name, lambda *args, name=name, real=real: (events.append(name), real(*args))[1])
     hccn.addresses([0, 1, 2], no_conf)
     assert events == ["_start"] * 3 + ["_finish"] * 3
 

@@ -1,0 +1,163 @@
+"""The table of a whole cluster: mpirun starts the generator once on every host, the answers are merged.
+
+A host answers with one frame on stdout, whether it has a table or not:
+
+    <<hccl_tools NONCE CRC DATA>>
+
+NONCE tells the frames of this run from anything else that a host prints; DATA is base64 of deflated
+JSON and CRC its checksum.  mpirun mixes the output of hosts even within a line, but does not cut what
+was written at once in up to 4096 bytes; a frame of 16 devices has a quarter of that.  A frame that is
+damaged all the same is not taken for a table.
+"""
+
+import base64
+import json
+import os
+import re
+import sys
+import zlib
+from collections import namedtuple
+
+from hccl_tools import host, hostfile, merging, programs
+from hccl_tools.problem import one_line
+
+_SECONDS = 300  # for the whole cluster; a thousand hosts take half a minute
+_PROJECT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+# entry: the line of the hostfile that the answering host believes to be, or None; name: what it calls
+# itself; table: None when it has none; lines: what it has to say.
+Answer = namedtuple("Answer", "entry name table lines")
+
+
+class ClusterError(Exception):
+    """There is no table of the cluster; `lines` says why, a line a problem."""
+
+    def __init__(self, *lines):
+        super().__init__("\n".join(lines))
+        self.lines = list(lines)
+
+
+# ---- where the command was typed -----------------------------------------------------------------
+
+
+def collect(path, forwarded, generation, tell):
+    """The merged table of the hosts in the hostfile `path`, checked by merging.merge.
+
+    forwarded: the options of the generator that every host gets.  generation: as for check.check.
+    tell is called with what the hosts say, a line each.
+    Raises ClusterError, merging.Refused and hostfile.HostfileError.
+    """
+    hosts = hostfile.read(path)
+    if not programs.on_path("mpirun"):
+        raise ClusterError(
+            "mpirun is not on PATH; install Open MPI (Debian: apt install openmpi-bin), or run this command on "
+            "every host and put the tables together with hccl_tools/merge_hccl.py"
+        )
+    nonce = os.urandom(8).hex()
+    status, stdout, stderr = _mpirun(command(path, hosts, nonce, forwarded))
+    answers = frames(stdout, nonce)
+    lines = _faults(answers, hosts, status, stderr)
+    if lines:
+        raise ClusterError(*lines)
+    for answer in answers:
+        for line in answer.lines:
+            tell(f"{answer.entry or answer.name}: {line}")
+    tables = [merging.Named(answer.entry or answer.name, answer.table) for answer in answers]
+    return merging.merge(tables, generation)
+
+
+def command(path, hosts, nonce, forwarded):
+    """The mpirun command that asks every host once, as a list."""
+    carried = [name for name in ("PATH", "PYTHONPATH") if name in os.environ]
+    # -wdir is the project: it has to be there on every host, and the current folder may not.
+    return [
+        *("mpirun", "--hostfile", os.path.abspath(path), "--map-by", "ppr:1:node", "--bind-to", "none"),
+        *("--timeout", str(_SECONDS)),
+        *(word for name in carried for word in ("-x", name)),
+        *("-wdir", _PROJECT, sys.executable, os.path.join(_PROJECT, "hccl_tools", "hccl_tools.py")),
+        *("--answer", nonce, *forwarded),
+        *("--hosts", *hosts),
+    ]
+
+
+def _mpirun(words):
+    """(exit code, stdout, stderr) of mpirun, as bytes, bytes and text."""
+    import subprocess
+
+    environment = dict(os.environ)
+    if os.geteuid() == 0:  # Open MPI asks root twice whether it is meant
+        environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    try:
+        # mpirun has its own time limit; ours is for an mpirun that hangs beyond it
+        ended = subprocess.run(
+            words, stdin=subprocess.DEVNULL, capture_output=True, env=environment, timeout=_SECONDS + 30, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        return 124, error.stdout or b"", f"no answer within {_SECONDS + 30} s"
+    except OSError as error:
+        return 127, b"", f"it cannot be started: {error.strerror}"
+    return ended.returncode, ended.stdout, ended.stderr.decode("utf-8", "replace")
+
+
+def frames(stdout, nonce):
+    """The Answers in what mpirun printed; damaged frames are not among them."""
+    found = re.findall(rb"<<hccl_tools %s ([0-9]{1,10}) ([A-Za-z0-9+/=]+)>>" % nonce.encode(), stdout)
+    return [_unframed(data) for crc, data in found if zlib.crc32(data) == int(crc)]
+
+
+def _unframed(data):
+    answer = Answer(**json.loads(zlib.decompress(base64.b64decode(data))))
+    return answer._replace(lines=[one_line(line) for line in answer.lines])
+
+
+def _faults(answers, hosts, status, stderr):
+    """What keeps the answers from being the tables of all hosts, a line a problem."""
+    lines = []
+    for answer in answers:
+        name = answer.entry or answer.name
+        if answer.table is None:
+            lines += [f"{name}: {line}" for line in answer.lines]
+        elif len(hosts) > 1 and answer.table["server_list"][0]["server_id"] == host.LOOPBACK:
+            lines.append(f"{name}: its own name stands for no address that others reach; write its address in the file")
+    known = {answer.entry for answer in answers if answer.entry}
+    silent = [name for name in hosts if name not in known]
+    missing = len(hosts) - len(answers)
+    if missing > 0:
+        which = ", ".join(silent[:5]) + (f" and {len(silent) - 5} more" if len(silent) > 5 else "")
+        which = which if len(silent) == missing else f"one of {which}"
+        lines.append(f"{which}: no answer; mpirun: {_said(stderr)} (exit {status})")
+    elif missing < 0:
+        lines.append(f"{-missing} more answers than hosts; two lines of the hostfile may be one host")
+    elif status and not lines:
+        lines.append(f"mpirun failed though all hosts answered: {_said(stderr)} (exit {status})")
+    return lines
+
+
+def _said(stderr):
+    """The first line that tells something; Open MPI draws lines of dashes around its texts."""
+    told = [line.strip() for line in stderr.splitlines() if line.strip(" -\t")]
+    return one_line(told[0]) if told else "nothing"
+
+
+# ---- on every host -------------------------------------------------------------------------------
+
+
+def own_entry(hosts):
+    """The entry of `hosts`, a hostfile's, that is this host; None where none is for sure.
+
+    Open MPI does not tell a process under which name its host was listed.  An address is ours when
+    it can be bound here; a name when it is the host's own.  Of several the one counts at which our
+    rank stands, which on most hostfiles is this host's line.
+    """
+    ours = [name for name in hosts if host.owns(name)]
+    if len(ours) < 2:
+        return ours[0] if ours else None
+    rank = os.environ.get("OMPI_COMM_WORLD_RANK", "")
+    at_rank = hosts[int(rank)] if rank.isdigit() and len(rank) < 9 and int(rank) < len(hosts) else None
+    return at_rank if at_rank in ours else ours[0]
+
+
+def frame(answer, nonce):
+    """The Answer as bytes for one write, with line ends around it that keep it apart."""
+    data = base64.b64encode(zlib.compress(json.dumps(answer._asdict()).encode(), 9))
+    return b"\n<<hccl_tools %s %d %s>>\n" % (nonce.encode(), zlib.crc32(data), data)

@@ -1,0 +1,277 @@
+import json
+import os
+import shutil
+import socket
+import sys
+
+import pytest
+
+from hccl_tools import check, cluster, hccl_tools, host, rank_table
+
+NONCE = "0123456789abcdef"
+MPIRUN = shutil.which("mpirun")
+
+
+class Cluster:
+    """The simulated hosts; tests/fixtures/bin/mpirun starts the generator for each."""
+
+    def __init__(self, folder, here):
+        self.folder, self.here = folder, here
+
+    def set(self, *entries):
+        """The hostfile has these entries; device D of host N has 192.168.N.D+1."""
+        (self.here / "hosts").write_text("".join(f"{entry} slots=8\n" for entry in entries))
+        for number in range(len(entries)):
+            cards = self.folder / f"host_{number}"
+            cards.mkdir()
+            lines = [f"address_{device}=192.168.{number}.{device + 1}\n" for device in range(16)]
+            (cards / "hccn.conf").write_text("".join(lines))
+
+    def fault(self, number, word):
+        (self.folder / f"fault_{number}").write_text(word + "\n")
+
+    def card_fault(self, number, device, word):
+        (self.folder / f"host_{number}" / f"fault_{device}").write_text(word + "\n")
+
+    def fail(self, status):
+        (self.folder / "status").write_text(f"{status}\n")
+
+    def argv(self):
+        return (self.folder / "argv").read_text().splitlines()
+
+    def asked(self):
+        return (self.folder / "argv").exists()
+
+
+@pytest.fixture
+def hosts(world, tmp_path, monkeypatch, root):
+    """Two simulated hosts, 127.0.0.2 and 127.0.0.3: addresses that are this machine's own."""
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    for name in ("hccn_tool", "mpirun"):
+        (tmp_path / "programs" / name).symlink_to(root / "tests" / "fixtures" / "bin" / name)
+    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("MPIRUN_SIM", str(folder))
+    found = Cluster(folder, world)
+    found.set("127.0.0.3", "127.0.0.2")
+    return found
+
+
+@pytest.fixture
+def build(world, capfd):
+    """build("--device_num", "[0,4)"): the command with --hostfile hosts; (exit code, stdout, stderr)."""
+
+    def run_main(*arguments):
+        try:
+            status = hccl_tools.main(["--hostfile", "hosts", "--hccn_conf", str(world / "no.conf"), *arguments])
+        except SystemExit as leaving:  # argparse
+            status = leaving.code
+        captured = capfd.readouterr()
+        return status, captured.out, captured.err
+
+    return run_main
+
+
+def refused(answer, status, *words):
+    """The command said no: this exit code, nothing on stdout, and the words on stderr."""
+    found, out, err = answer
+    assert (found, out) == (status, ""), err
+    assert "Traceback" not in err
+    for word in words:
+        assert word in err
+    for line in err.splitlines():
+        assert line.startswith("hccl_tools.py: ")
+
+
+# ---- the table of all hosts ----------------------------------------------------------------------
+
+
+def test_one_command_makes_the_table_of_the_whole_cluster(hosts, build, world):
+    status, out, err = build("--device_num", "[0,2)")
+    assert (status, out) == (0, f"{world}/hccl_2s_4p.json\n"), err
+    table, problems = check.check_file(out.strip())
+    assert [problem for problem in problems if getattr(problem, "severity", "error") == "error"] == []
+    assert [server["server_id"] for server in table["server_list"]] == ["127.0.0.2", "127.0.0.3"]
+    addresses = [device["device_ip"] for server in table["server_list"] for device in server["device"]]
+    assert addresses == ["192.168.1.1", "192.168.1.2", "192.168.0.1", "192.168.0.2"]
+    assert "127.0.0.3: 2 ranks on devices 0,1, addresses from hccn_tool, server 127.0.0.3" in err
+
+
+def test_stdout_is_the_table_only_when_it_is_asked_for(hosts, build, world):
+    status, out, _ = build("--device_num", "0", "--stdout")
+    assert (status, json.loads(out)["server_count"]) == (0, "2")
+    assert os.listdir(world) == ["hosts"]
+
+
+def test_mpirun_is_asked_for_one_process_a_host_unbound_with_path_and_folder(hosts, build, root, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/some/where")
+    build("--device_num", "[0,2)", "--generation", "A2")
+    argv = hosts.argv()
+    at = argv.index("--answer")
+    nonce = argv.pop(at + 1)
+    assert len(nonce) == 16
+    assert argv == [
+        *("--hostfile", os.path.abspath("hosts"), "--map-by", "ppr:1:node", "--bind-to", "none", "--timeout", "300"),
+        *("-x", "PATH", "-x", "PYTHONPATH", "-wdir", str(root), sys.executable),
+        *(str(root / "hccl_tools" / "hccl_tools.py"), "--answer", "--device_num=[0,2)"),
+        *("--hccn_conf=" + os.path.abspath("no.conf"), "--generation=A2", "--hosts", "127.0.0.3", "127.0.0.2"),
+    ]
+
+
+def test_what_is_not_set_is_not_carried(hosts, build):
+    build("--device_num", "0")
+    assert "PYTHONPATH" not in hosts.argv()
+
+
+@pytest.mark.parametrize(("user", "lines"), [(0, 2), (1000, 0)])
+def test_only_root_tells_open_mpi_that_root_is_meant(hosts, build, monkeypatch, user, lines):
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    build("--device_num", "0")
+    assert len((hosts.folder / "environ").read_text().splitlines()) == lines
+
+
+def test_noise_of_a_host_does_no_harm(hosts, build):
+    hosts.fault(0, "noise")
+    hosts.fault(1, "noise")
+    assert build("--device_num", "0")[0] == 0
+
+
+# ---- a host that fails ---------------------------------------------------------------------------
+
+
+def test_a_host_that_fails_is_named_with_its_message_and_nothing_is_written(hosts, build, world):
+    hosts.card_fault(1, 1, "garbage")
+    refused(build("--device_num", "[0,2)"), 1, "127.0.0.2: no address for device 0,1: hccn_tool failed for device 1")
+    assert os.listdir(world) == ["hosts"]
+
+
+def test_all_hosts_that_fail_are_named(hosts, build):
+    hosts.card_fault(0, 0, "garbage")
+    hosts.card_fault(1, 1, "denied")
+    refused(build("--device_num", "[0,2)"), 1, "127.0.0.3: no address", "127.0.0.2: no address", "permission denied")
+
+
+@pytest.mark.parametrize("word", ["silent", "cut"])
+def test_a_host_that_does_not_answer_is_named_with_what_mpirun_says(hosts, build, world, word):
+    hosts.fault(1, word)
+    hosts.fail(255)
+    refused(build("--device_num", "0"), 1, "127.0.0.2: no answer; mpirun: ssh: connect to host 10.0.0.9 port 22", "255")
+    assert os.listdir(world) == ["hosts"]
+
+
+def test_a_host_that_answers_twice_is_said(hosts, build):
+    hosts.fault(0, "twice")
+    refused(build("--device_num", "0"), 1, "1 more answers than hosts")
+
+
+def test_a_mpirun_that_fails_in_the_end_is_not_believed(hosts, build):
+    hosts.fail(3)
+    refused(build("--device_num", "0"), 1, "mpirun failed though all hosts answered: ssh: connect", "(exit 3)")
+
+
+def test_hosts_with_the_same_device_addresses_are_named(hosts, build):
+    shutil.copy(hosts.folder / "host_0" / "hccn.conf", hosts.folder / "host_1" / "hccn.conf")
+    refused(build("--device_num", "0"), 1, '127.0.0.2: device_ip "192.168.0.1" of server "127.0.0.2" belongs to')
+
+
+def test_a_bad_hostfile_is_exit_2_and_no_host_is_asked(hosts, build, world):
+    (world / "hosts").write_text("10.0.0.1 slots=0\n")
+    refused(build(), 2, "hosts:1: slots=0: a host without slots")
+    assert not hosts.asked()
+
+
+def test_a_mistake_in_the_devices_is_told_once_and_no_host_is_asked(hosts, build):
+    refused(build("--device_num", "[4,4)"), 2, "names no device")
+    assert not hosts.asked()
+
+
+def test_without_mpirun_the_other_way_is_named(hosts, build, tmp_path):
+    (tmp_path / "programs" / "mpirun").unlink()
+    refused(build(), 1, "mpirun is not on PATH; install Open MPI", "hccl_tools/merge_hccl.py")
+
+
+def test_one_server_ip_for_many_hosts_is_exit_2(hosts, build):
+    status, out, err = build("--server_ip", "10.0.0.1")
+    assert (status, out) == (2, "")
+    assert "--server_ip is for one host" in err
+
+
+def test_hosts_that_know_only_their_loopback_address_are_told_so():
+    table = rank_table.build([(0, "192.168.0.1")], host.LOOPBACK)
+    answers = [cluster.Answer(name, name, table, []) for name in ("node1", "node2")]
+    lines = cluster._faults(answers, ["node1", "node2"], 0, "")
+    assert [line.partition(":")[0] for line in lines] == ["node1", "node2"]
+    assert "its own name stands for no address that others reach" in lines[0]
+    assert cluster._faults(answers[:1], ["node1"], 0, "") == []
+
+
+def test_when_hosts_do_not_know_their_entry_the_candidates_are_named():
+    table = rank_table.build([(0, "192.168.0.1")], "10.0.0.1")
+    (line,) = cluster._faults([cluster.Answer(None, "x", table, [])], ["a", "b"], 1, "---\nORTE said\n")
+    assert line == "one of a, b: no answer; mpirun: ORTE said (exit 1)"
+
+
+# ---- frames --------------------------------------------------------------------------------------
+
+
+def sixteen():
+    return rank_table.build([(n, f"fd00:1234:5678:9abc:def0:1234:5678:{n:x}") for n in range(16)], "10.0.0.1")
+
+
+def test_a_frame_comes_back_whatever_is_around_it():
+    answer = cluster.Answer("10.0.0.1", "node1", sixteen(), ["a line", "机器"])
+    noise = b"x <<hccl_tools " + NONCE.encode() + b" 1 AAAA>> y"
+    assert cluster.frames(noise + cluster.frame(answer, NONCE) + noise, NONCE) == [answer]
+
+
+def test_a_frame_of_another_run_is_not_ours():
+    answer = cluster.Answer("10.0.0.1", "node1", sixteen(), [])
+    assert cluster.frames(cluster.frame(answer, "f" * 16), NONCE) == []
+
+
+def test_a_frame_is_short_enough_to_be_written_at_once():
+    assert len(cluster.frame(cluster.Answer("10.0.0.1", "node1", sixteen(), ["x" * 200]), NONCE)) < 4096
+
+
+def test_no_damaged_frame_is_taken_for_a_table():
+    whole = cluster.frame(cluster.Answer("10.0.0.1", "node1", sixteen(), []), NONCE)
+    for place in range(2, len(whole) - 1):
+        assert cluster.frames(whole[:place] + b"ab" + whole[place:], NONCE) in ([],)
+
+
+# ---- who am I ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("entries", "rank", "entry"),
+    [
+        (["10.255.255.1", "127.0.0.2"], "0", "127.0.0.2"),
+        (["127.0.0.2", "127.0.0.3"], "1", "127.0.0.3"),
+        (["127.0.0.2", "127.0.0.3", "10.255.255.1"], "2", "127.0.0.2"),
+        (["127.0.0.2", "127.0.0.3"], "", "127.0.0.2"),
+        (["127.0.0.2", "127.0.0.3"], "9" * 30, "127.0.0.2"),
+        (["10.255.255.1", "node7.example.com"], "0", None),
+    ],
+)
+def test_a_host_finds_its_own_line(monkeypatch, entries, rank, entry):
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", rank)
+    assert cluster.own_entry(entries) == entry
+
+
+def test_a_host_finds_its_own_name(monkeypatch):
+    monkeypatch.setattr(socket, "gethostname", lambda: "node7.example.com")
+    assert cluster.own_entry(["node6", "node7"]) == "node7"
+
+
+# ---- the real mpirun -----------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not MPIRUN, reason="mpirun is not installed")
+def test_the_real_mpirun_asks_this_host(cards, build, world, monkeypatch):
+    monkeypatch.setenv("PATH", os.environ["PATH"] + os.pathsep + os.path.dirname(MPIRUN) + ":/usr/bin:/bin")
+    (world / "hosts").write_text("# this machine\nlocalhost slots=1\n")
+    status, out, err = build("--device_num", "[0,4)", "--output", "t.json")
+    assert (status, out) == (0, f"{world}/t.json\n"), err
+    (server,) = json.loads((world / "t.json").read_text())["server_list"]
+    assert [device["device_ip"] for device in server["device"]] == [f"192.168.100.{n}" for n in (1, 2, 3, 4)]

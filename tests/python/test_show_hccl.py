@@ -1,0 +1,245 @@
+import json
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from hccl_tools import drawing, hccl_tools, merging, overview, rank_table, show_hccl, super_pod
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def cluster(count, size=8):
+    tables = [
+        rank_table.build([(device, f"192.168.{number}.{device + 1}") for device in range(size)], f"10.0.0.{number:03}")
+        for number in range(1, count + 1)
+    ]
+    return merging.merge([merging.Named(str(number), table) for number, table in enumerate(tables)])
+
+
+def pod_table():
+    table = rank_table.build([(0, "192.168.1.1"), (1, "192.168.1.2")], "10.0.0.1")
+    return super_pod.add(table, super_pod.SuperPod("7", {0: "167772160", 1: "167837697"}))
+
+
+@pytest.fixture
+def show(world, capsys, monkeypatch):
+    """show(table, "--format", "svg"): runs the command in this process; (exit code, stdout, stderr).
+
+    Text instead of a table goes into the file as it stands.
+    """
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    def run_main(table, *arguments):
+        text = table if isinstance(table, str) else rank_table.dump(table)
+        (world / "t.json").write_text(text, encoding="utf-8", errors="surrogatepass")
+        status = show_hccl.main(["t.json", *arguments])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run_main
+
+
+@pytest.fixture
+def cells(show):
+    """cells(table): the table that is shown, as lists of words, a list a row."""
+    pytest.importorskip("rich", reason="the library rich is not installed")
+
+    def of(table):
+        status, out, err = show(table)
+        assert status == 0, err
+        return [[cell.strip() for cell in line.split("│")] for line in out.splitlines() if "│" in line]
+
+    return of
+
+
+# ---- as a table ----------------------------------------------------------------------------------
+
+
+def test_a_small_table_has_a_line_a_device(cells):
+    rows = cells(cluster(2, 2))
+    assert rows == [
+        ["10.0.0.001", "0", "0", "192.168.1.1"],
+        ["", "1", "1", "192.168.1.2"],
+        ["10.0.0.002", "2", "0", "192.168.2.1"],
+        ["", "3", "1", "192.168.2.2"],
+    ]
+
+
+def test_a_hundred_servers_alike_are_one_line(cells):
+    (row,) = cells(cluster(100))
+    assert row == ["10.0.0.001 - 10.0.0.100", "100", "0-799", "0-7", "192.168.1.1 - 192.168.100.8"]
+
+
+def test_servers_that_differ_have_lines_of_their_own(cells):
+    tables = [cluster(6), rank_table.build([(0, "192.168.9.1"), (2, "192.168.9.2")], "10.0.0.9")]
+    rows = cells(merging.merge([merging.Named(str(number), table) for number, table in enumerate(tables)]))
+    assert [row[:4] for row in rows] == [
+        ["10.0.0.001 - 10.0.0.006", "6", "0-47", "0-7"],
+        ["10.0.0.9", "1", "48-49", "0,2"],
+    ]
+
+
+def test_super_pods_have_columns_of_their_own(cells):
+    assert cells(pod_table())[1] == ["", "1", "1", "192.168.1.2", "167837697", ""]
+    assert cells(pod_table())[0][-1] == "7"
+
+
+def test_the_headline_counts(show):
+    pytest.importorskip("rich", reason="the library rich is not installed")
+    assert show(pod_table())[1].startswith("version 1.2, servers: 1, ranks: 2, super pods: 1\n")
+
+
+def test_what_a_table_says_is_no_markup(cells):
+    table = cluster(1, 1)
+    table["server_list"][0]["server_id"] = "[red]x[/red]\x1b[31m"
+    assert cells(table)[0][0] == "[red]x[/red]\\x1b[31m"
+
+
+@pytest.mark.parametrize("name", ["NO_COLOR", "COLUMNS"])
+def test_a_stdout_that_is_no_terminal_gets_no_colour(show, monkeypatch, name):
+    pytest.importorskip("rich", reason="the library rich is not installed")
+    monkeypatch.setenv(name, "100")
+    assert "\x1b" not in show(cluster(2))[1]
+
+
+def test_a_terminal_gets_no_colour_with_no_color(show, monkeypatch):
+    pytest.importorskip("rich", reason="the library rich is not installed")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[3" not in show(cluster(2))[1]
+
+
+def test_without_rich_the_other_way_is_named(show, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "rich", None)
+    monkeypatch.setitem(__import__("sys").modules, "rich.console", None)
+    monkeypatch.delitem(__import__("sys").modules, "hccl_tools.show_table", raising=False)
+    monkeypatch.delattr("hccl_tools.show_table", raising=False)
+    status, out, err = show(cluster(1))
+    assert (status, out) == (2, "")
+    assert "the table needs the library rich" in err and err.count("\n") == 1
+
+
+# ---- bad tables ----------------------------------------------------------------------------------
+
+
+def test_a_bad_table_is_shown_and_that_it_is_bad_is_said(show):
+    status, out, err = show({**cluster(2), "status": "x"}, "--format", "svg")
+    assert (status, out[:4]) == (0, "<svg")
+    assert err == "show_hccl.py: t.json: 1 problem; see `python hccl_tools/validate_hccl.py FILE`\n"
+
+
+@pytest.mark.parametrize("junk", ["{}", "[]", "null", "1", '"x"', '{"server_list": [{}]}', '{"server_list": {}}'])
+def test_a_file_without_servers_is_exit_1(show, junk):
+    status, out, err = show(junk, "--format", "svg")
+    assert (status, out) == (1, "")
+    assert "no servers in it" in err
+
+
+def test_a_file_that_is_not_json_is_exit_1(show):
+    status, _, err = show("{", "--format", "svg")
+    assert status == 1 and "[not-json]" in err
+
+
+def test_a_file_that_is_not_there_is_exit_2(world, capsys):
+    assert show_hccl.main(["none.json"]) == 2
+    assert capsys.readouterr().err.startswith("show_hccl.py: none.json cannot be read: ")
+
+
+@pytest.mark.parametrize(
+    "place", ["server_id", "device_id", "device_ip", "rank_id", "device", "super_pod_list", "server_list"]
+)
+@pytest.mark.parametrize("value", [None, 1, [], {}, "", True, [None], [[]], "9" * 30, '<&"\ud800\x00'])
+def test_whatever_a_field_holds_something_is_said_and_nothing_raised(show, place, value):
+    table = json.loads(rank_table.dump(pod_table()))
+    server = table["server_list"][0]
+    for owner in (table, server, server["device"][0], table["super_pod_list"][0]):
+        if place in owner:
+            owner[place] = value
+    status, out, _ = show(json.dumps(table), "--format", "svg")
+    assert status in (0, 1)
+    if status == 0:
+        ElementTree.fromstring(out)
+
+
+# ---- as a drawing --------------------------------------------------------------------------------
+
+
+def drawn(table, generation=None):
+    """(classes of all shapes, texts) of the drawing."""
+    root = ElementTree.fromstring(drawing.svg(overview.of(table, generation)))
+    return [shape.get("class") for shape in root.iter(SVG + "rect")], [text.text for text in root.iter(SVG + "text")]
+
+
+def test_a_drawing_has_a_box_a_server_and_one_a_device_with_its_rank():
+    shapes, texts = drawn(cluster(2))
+    assert (shapes.count("server"), shapes.count("device")) == (2, 16)
+    assert {str(rank) for rank in range(16)} <= set(texts)
+    assert "10.0.0.002" in texts and "ranks 8-15" in texts
+
+
+@pytest.mark.parametrize(("generation", "groups"), [("910A", 2), ("A2", 1), (None, 1), ("A3", 4)])
+def test_a_drawing_has_the_groups_of_the_generation(generation, groups):
+    assert drawn(cluster(1), generation)[0].count("group") == groups
+
+
+def test_a_drawing_of_a_hundred_servers_alike_is_one_box():
+    shapes, texts = drawn(cluster(100))
+    assert (shapes.count("server"), shapes.count("device")) == (1, 8)
+    assert "100 servers, ranks 0-799" in texts
+
+
+def test_a_drawing_escapes_what_a_table_says():
+    table = cluster(1)
+    table["server_list"][0]["server_id"] = "<b>&\"'\x00"
+    assert "<b>&\"'\\x00" in drawn(table)[1]
+
+
+def test_a_drawing_names_the_super_pod():
+    assert "ranks 0-1, super pod 7" in drawn(pod_table())[1]
+
+
+def test_nothing_is_drawn_beyond_the_edge():
+    root = ElementTree.fromstring(drawing.svg(overview.of(cluster(12), "910A")))
+    for group in root.findall(SVG + "g"):
+        x, y = map(float, group.get("transform")[len("translate(") : -1].split(","))
+        box = group.find(SVG + "rect")
+        assert x + float(box.get("width")) <= float(root.get("width"))
+        assert y + float(box.get("height")) <= float(root.get("height"))
+
+
+# ---- in few words --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        (["0", "1", "2", "3", "8"], "0-3,8"),
+        (["0", "2"], "0,2"),
+        (["6", "4", "5"], "6,4-5"),
+        (["a", "b"], "a,b"),
+        (["0", "-", "1"], "0,-,1"),
+        ([], ""),
+    ],
+)
+def test_ranges_are_numbers_in_few_words(texts, words):
+    assert overview.ranges(texts) == words
+
+
+# ---- as a program --------------------------------------------------------------------------------
+
+
+def test_hccl_tools_show_is_the_same_command(world, capsys):
+    (world / "t.json").write_text(rank_table.dump(cluster(1)))
+    assert hccl_tools.main(["show", "t.json", "--format", "svg"]) == 0
+    assert capsys.readouterr().out.startswith("<svg")
+    assert hccl_tools.main(["show", "none.json"]) == 2
+    assert capsys.readouterr().err.startswith("hccl_tools.py show: ")
+
+
+def test_it_runs_as_a_program_and_a_full_stdout_is_one_line(run, world):
+    (world / "t.json").write_text(rank_table.dump(cluster(1)))
+    assert run("hccl_tools/show_hccl.py", "t.json", "--format", "svg").returncode == 0
+    with open("/dev/full", "w") as full:
+        arguments = ("t.json", "--format", "svg")
+        ended = run("hccl_tools/show_hccl.py", *arguments, capture_output=False, stdout=full, stderr=-1)
+    assert (ended.returncode, "Traceback" in ended.stderr) == (2, False)
