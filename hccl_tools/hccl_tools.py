@@ -23,7 +23,7 @@ if not __package__:  # run as a file: its own folder would hide the package of t
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 from hccl_tools import check, device_range, hccn, host, rank_table, rules
-from hccl_tools.problem import one_line
+from hccl_tools.problem import errors, one_line
 
 PROGRAM = "hccl_tools.py"
 
@@ -107,9 +107,10 @@ def run(options):
     found, source = hccn.addresses(devices, options.hccn_conf, options.generation in ("A2", "A3"))
     table = rank_table.build([(device, found[device]) for device in devices], server_id)
     problems = check.check(table, options.generation)
-    if problems:
-        for problem in problems:
-            say(problem.line("no table was written"))
+    bad = errors(problems)
+    for problem in problems:
+        say(problem.line("no table was written" if bad else "the table"))
+    if bad:
         return 1
     summary = (
         f"{len(devices)} ranks on devices {','.join(map(str, devices))}, addresses from {source}, server {server_id}"

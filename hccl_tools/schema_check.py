@@ -33,10 +33,15 @@ def problems(document, schema):
 
 def accepts(document, schema):
     """True when `document` surely satisfies `schema`; False means: ask jsonschema."""
+    return quick_check(schema, schema)(document)
+
+
+def quick_check(schema, root):
+    """`accepts` for a part of the schema `root`, ready to be called on many values."""
     try:
-        return _check_for(schema, schema)(document)
+        return _check_for(schema, root)
     except _UnknownKeyword:
-        return False
+        return lambda value: False
 
 
 class _UnknownKeyword(Exception):
