@@ -88,6 +88,18 @@ class View:
         return list(map(number, self.ranks))
 
     @cached_property
+    def rank_blocks(self):
+        """(first rank, last rank, server) of every server that has ranks, in the order of their ranks."""
+        blocks, numbers = [], self.rank_numbers
+        for server in self.servers:
+            ranks = [numbers[device] for device in server.devices]
+            if None in ranks:
+                ranks = [rank for rank in ranks if rank is not None]
+            if ranks:
+                blocks.append((min(ranks), max(ranks), server))
+        return sorted(blocks, key=lambda block: block[:2])
+
+    @cached_property
     def addresses(self):
         """Every address as three columns: the device it belongs to, its text, its bytes (b"" if none).
 

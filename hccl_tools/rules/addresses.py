@@ -4,6 +4,7 @@ from hccl_tools.problem import WARNING, shown
 from hccl_tools.rules.registry import LISTED, WITH_DEVICES, rule
 from hccl_tools.rules.repeated import repeated
 
+_NONE = {bytes(4), bytes(16)}
 _WITH_RANK_IP = (*WITH_DEVICES, "v1.1")
 
 
@@ -16,6 +17,8 @@ def address_is_none(view):
     Mend: write what `hccn_tool -i ID -ip -g` prints.
     """
     owners, texts, packed = view.addresses
+    if all(packed) and not _NONE.intersection(packed):
+        return
     for owner, text, octets in zip(owners, texts, packed):
         if not octets or not any(octets):
             what = f"{view.ip_key} {shown(text)} is not an IPv4 or IPv6 address of a device"
@@ -29,9 +32,9 @@ def address_used_twice(view):
     Why: HCCL: "The IP is used repeatedly."
     Mend: give each device its own address (hccn_tool -ip -s), then write the table anew.
     """
-    owners, texts, octets = view.addresses
+    owners, texts, packed = view.addresses
     yield from repeated(
-        octets,
+        packed if all(packed) else [octets or text for octets, text in zip(packed, texts)],
         lambda index: _place(view, owners[index]),
         view.ip_key,
         "give each device its own address (hccn_tool -ip -s)",

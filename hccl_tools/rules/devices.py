@@ -3,7 +3,7 @@
 from hccl_tools.problem import WARNING
 from hccl_tools.rules.registry import LISTED, WITH_DEVICES, rule
 from hccl_tools.rules.repeated import repeated
-from hccl_tools.view import number
+from hccl_tools.view import number, texts
 
 MAX_DEVICE_ID = 64
 
@@ -32,7 +32,8 @@ def device_id_too_large(view):
     Why: HCCL's newest parser takes device ids below 65.
     Mend: write the physical id that npu-smi shows.
     """
-    for device, number_ in enumerate(view.id_numbers):
+    known = set(view.id_numbers) - {None}
+    for device, number_ in enumerate(view.id_numbers) if known and max(known) > MAX_DEVICE_ID else ():
         if number_ is not None and number_ > MAX_DEVICE_ID:
             text = f"device_id {number_} is too large"
             yield view.place(device) + "/device_id", text, f"device ids run from 0 to {MAX_DEVICE_ID}"
@@ -81,12 +82,11 @@ def host_port_used_twice(view):
     Why: HCCL's manual: host_port is distinct within a server, since every rank listens on its own.
     Mend: give each device of the server its own host_port.
     """
-    for server in view.servers:
-        ports = [number(view.devices[device].get("host_port")) for device in server.devices]
-        if len(set(ports)) < len(ports):
-            yield from repeated(
-                ports,
-                lambda index, server=server: view.place(server.devices[index]) + "/host_port",
-                "host_port",
-                "give each device of the server its own",
-            )
+    ports = texts(view.devices, "host_port")
+    for server in view.servers if any(ports) else ():
+        yield from repeated(
+            [number(ports[device]) for device in server.devices],
+            lambda index, server=server: view.place(server.devices[index]) + "/host_port",
+            "host_port",
+            "give each device of the server its own",
+        )

@@ -80,6 +80,8 @@ def _entries(view):
     for server in view.servers:
         yield kind, server.pointer, server.entry
     kind = "rank of 1.1" if mixed else "device"
+    if all(map(_KNOWN[kind].issuperset, view.devices)):  # the usual case
+        return
     for index, device in enumerate(view.devices):
         yield kind, lambda index=index: view.place(index), device
 

@@ -45,13 +45,8 @@ def ranks_interleave(view):
     Why: HCCL's manual: {0,1,2,3} and {4,5,6,7} are good, {0,1,2,7} and {3,4,5,6} are not.
     Mend: give each server one block of ranks.
     """
-    spans = []
-    for server in view.servers:
-        ranks = [view.rank_numbers[d] for d in server.devices if view.rank_numbers[d] is not None]
-        if ranks:
-            spans.append((min(ranks), max(ranks), server))
-    spans.sort(key=lambda span: span[:2])
-    for (_, last, before), (first, _, server) in zip(spans, spans[1:]):
+    blocks = view.rank_blocks
+    for (_, last, before), (first, _, server) in zip(blocks, blocks[1:]):
         if first <= last:
             text = f"the ranks of server {shown(server.name)} and of {shown(before.name)} interleave"
             yield server.pointer, text, "give each server one block of ranks"

@@ -12,7 +12,7 @@ def repeated(values, place, what, remedy, texts=None):
         return
     first = {}
     for index, value in enumerate(values):
-        if value is None or value == b"":
+        if value is None:
             continue
         earlier = first.setdefault(value, index)
         if earlier != index:

@@ -82,15 +82,11 @@ def servers_out_of_order(view):
     Why: MindSpore's manual asks for it ("10.19.1.142" stands before "10.19.1.79"); HCCL does not check.
     Mend: number the ranks in that order, as merge_hccl.py does.
     """
-    ranks = view.rank_numbers
-    named = []
-    for server in view.servers:
-        found = [ranks[device] for device in server.devices if ranks[device] is not None]
-        if found and server.name is not None:
-            named.append((min(found), server))
-    named.sort(key=lambda pair: pair[0])
-    for (_, before), (_, server) in zip(named, named[1:]):
-        if server.name < before.name:
+    if len({server.name for server in view.servers}) < len(view.servers):
+        return  # what stands twice has no order
+    blocks = [block for block in view.rank_blocks if block[2].name is not None]
+    for (_, last, before), (first, _, server) in zip(blocks, blocks[1:]):
+        if server.name < before.name and last < first:  # nor has what interleaves
             text = (
                 f"server_id {shown(server.name)} comes before {shown(before.name)} in dictionary order, "
                 "but its ranks come after"

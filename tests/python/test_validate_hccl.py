@@ -43,9 +43,9 @@ def test_a_bad_table_is_exit_1_and_a_line_for_each_problem(validate, write):
     status, out, err = validate("a.json")
     assert (status, err) == (1, "")
     first, second, summary = out.splitlines()
-    assert first.startswith("a.json: /server_list/0/device/1/rank_id: ")
+    assert first.startswith("a.json:1: /server_list/0/device/1/rank_id: ")
     assert first.endswith(" [duplicate-rank]")
-    assert second.startswith('a.json: /status: status is "busy"')
+    assert second.startswith('a.json:1: /status: status is "busy"')
     assert second.endswith(" [bad-status]")
     assert summary == "a.json: 2 problems (rules of every generation)"
 
