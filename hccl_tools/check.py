@@ -32,7 +32,7 @@ def check_bytes(data, generation=None):
     table, found = rank_table.parse(data)
     if not found:
         found = check(table, generation)
-        if found:
+        if found and table is not None:
             from hccl_tools import positions  # only what is wrong needs a place
 
             found = positions.placed(found, data)
