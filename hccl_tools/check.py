@@ -29,14 +29,18 @@ def check_file(path, generation=None):
 
 def check_bytes(data, generation=None):
     """(document or None, problems) of a table's bytes; the problems know their rows."""
-    table, found = rank_table.parse(data)
-    if not found:
-        found = check(table, generation)
+    try:
+        table, found = rank_table.parse(data)
+        found = found or check(table, generation)
         if found and table is not None:
             from hccl_tools import positions  # only what is wrong needs a place
 
             found = positions.placed(found, data)
-    return table, found
+        return table, found
+    except RecursionError:  # shallow enough to be read, and not to be spoken about
+        from hccl_tools import json_faults
+
+        return None, [json_faults.too_deep()]
 
 
 def path_problem(path):

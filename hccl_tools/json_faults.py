@@ -7,7 +7,6 @@ from hccl_tools.problem import Problem, one_line, shown
 
 # a string, or a number that Python's json refuses: the string is there so that nothing in it counts
 _NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN|-?[0-9]{4000,})', re.DOTALL)
-_REMEDY_DEPTH = "a rank table has at most nine levels"
 
 
 def explain(data, error):
@@ -18,7 +17,7 @@ def explain(data, error):
         row = data.count(b"\n", 0, error.start) + 1
         return _problem(f"byte {error.start + 1} is not UTF-8 (line {row})", "save the file as UTF-8", row)
     if isinstance(error, RecursionError):
-        return _problem("it is nested too deeply", _REMEDY_DEPTH)
+        return too_deep()
     text = data.decode("utf-8")
     if text.startswith("\ufeff"):
         return _problem(
@@ -27,6 +26,11 @@ def explain(data, error):
     if not hasattr(error, "pos"):
         return _number(text, error)
     return _syntax(text, error)
+
+
+def too_deep():
+    """The Problem of a document with more levels than can be walked through."""
+    return _problem("it is nested too deeply", "a rank table has at most nine levels")
 
 
 def _syntax(text, error):
