@@ -39,8 +39,9 @@ format: $(INSTALLED) ## let shfmt and ruff put the code into shape
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-bench: $(INSTALLED) ## how fast a launch starts, beside a bare loop and mpirun
+bench: $(INSTALLED) ## how fast a launch starts and a large rank table is checked
 	PYTHON=$(BIN)/python $(BIN)/python tests/bench/launch.py
+	$(BIN)/python tests/bench/rank_tables.py
 
 data: $(DIGITS) ## the demo's handwritten digits, in MNIST's format
 

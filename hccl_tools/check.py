@@ -1,59 +1,59 @@
 """One verdict on a rank table: its structure by the schema, the rest by the rules."""
 
-from hccl_tools import rank_table, rules, schema_check
-from hccl_tools.problem import Problem, shown
+import os
 
-# Formats that HCCL reads and this version of the tool does not; named, so that nobody hunts for a
-# mistake in a good table.
-_OTHER_VERSIONS = {"1.1": "heterogeneous", "1.2": "A3 super pod", "2.0": "Ascend 950"}
+from hccl_tools import formats, rank_table, rules, schema_check
+from hccl_tools.problem import WARNING, Problem, one_line
+from hccl_tools.view import View
 
 
 def check(table, generation=None):
-    """Every Problem of a parsed table, sorted by place.
+    """Every Problem of a parsed table, sorted by place; warnings are among them (`problem.errors`).
 
     generation: one of `rules.GENERATIONS`, whose own rules then apply too, or None for the rules
     that hold on every chip.
     """
-    foreign = _foreign_format(table)
-    if foreign:
-        return [foreign]
-    found = schema_check.problems(table, schema_check.load_schema("rank_table_v1.0"))
-    if isinstance(table, dict):
-        servers = rank_table.servers(table)
-        for rule in rules.RULES + rules.GENERATION_RULES[generation]:
-            found.extend(rule(table, servers))
-    return sorted(set(found), key=_place)
+    try:
+        name, foreign = formats.detect(table)
+        if foreign:
+            return [foreign]
+        found = schema_check.problems(table, schema_check.load_schema("rank_table_" + name))
+        if isinstance(table, dict):
+            found.extend(rules.broken(View(table, name), generation))
+        return sorted(set(found), key=_place)
+    except RecursionError:  # shallow enough to be read, and not to be spoken about
+        from hccl_tools import json_faults
+
+        return [json_faults.too_deep()]
 
 
 def check_file(path, generation=None):
     """(document or None, problems) of the file `path`.  Raises rank_table.NotReadable."""
-    table, found = rank_table.read(path)
-    return table, found or check(table, generation)
+    return check_bytes(rank_table.read_bytes(path), generation)
+
+
+def check_bytes(data, generation=None):
+    """(document or None, problems) of a table's bytes; the problems know their rows."""
+    table, found = rank_table.parse(data)
+    found = found or check(table, generation)
+    if found and table is not None:
+        from hccl_tools import positions  # only what is wrong needs a place
+
+        found = positions.placed(found, data)
+    return table, found
+
+
+def path_problem(path):
+    """The Problem of a path from which HCCL reads no table, or None: the first ".json" ends it, < 4,096 bytes."""
+    real = os.path.realpath(path)
+    if real.find(".json") == len(real) - len(".json") and len(os.fsencode(real)) < 4096:
+        return None
+    text = f'HCCL reads a table only from a path with one ".json", at its end, and this is {one_line(real)}'
+    return Problem("bad-path", "", text, "give the table such a name before the launch", WARNING)
 
 
 def _place(problem):
     """Sorts /a/2 before /a/10, and a place before what is inside it."""
     parts = problem.pointer.split("/")
-    place = [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
-    return place, problem
-
-
-def _foreign_format(table):
-    if not isinstance(table, dict):
-        return None
-    if "server_group_list" in table:
-        return _unsupported("a MindIE global rank table, which HCCL itself cannot read")
-    if "prefill_device_list" in table or "decode_device_list" in table:
-        return _unsupported("an llm-datadist rank table, which HCCL itself cannot read")
-    if "version" not in table and "group_list" in table:
-        return _unsupported("a table of the legacy format with group_list")
-    version = table.get("version")
-    if isinstance(version, str) and version in _OTHER_VERSIONS:
-        return _unsupported(f"a table of version {version} ({_OTHER_VERSIONS[version]})")
-    if isinstance(version, str) and version != "1.0":
-        return Problem("bad-version", "/version", f"version {shown(version)} is none that HCCL reads", 'write "1.0"')
-    return None
-
-
-def _unsupported(what):
-    return Problem("unsupported-format", "", f"this is {what}", "this tool reads tables of version 1.0")
+    place = [(part.isdigit(), int(part) if part.isdigit() and len(part) < 20 else 0, part) for part in parts]
+    return place, problem[:5]

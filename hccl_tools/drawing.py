@@ -23,7 +23,7 @@ _STYLE = """\
 
 
 def svg(view):
-    """The drawing of a View as the text of an SVG document."""
+    """The drawing of an Overview as the text of an SVG document."""
     runs = [[server] for server in view.servers] if len(view.servers) <= _ALL_DRAWN else view.runs
     boxes = [_server(run, view.group_of) for run in runs]
     placed, width, height = _placed(boxes)

@@ -38,7 +38,7 @@ if not __package__:  # run as a file: its own folder would hide the package of t
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 from hccl_tools import check, cluster, device_range, hccn, host, hostfile, merging, output, rank_table, rules, super_pod
-from hccl_tools.problem import one_line
+from hccl_tools.problem import errors, one_line
 
 PROGRAM = "hccl_tools.py"
 
@@ -216,7 +216,7 @@ def build(options, tell):
     if pod:
         table = super_pod.add(table, pod)
     problems = check.check(table, options.generation)
-    if merging.only_errors(problems):
+    if errors(problems):
         raise BadTable([problem.line("no table was written") for problem in problems])
     for problem in problems:
         tell(problem.line("the table"))

@@ -69,3 +69,28 @@ def npu_chips(text):
     columns = [rows[0].index(name) for name in (device, "NPU ID", "Chip ID")]
     cells = [[row[column] for column in columns] for row in rows[1:] if len(row) > max(columns)]
     return {int(cell[0]): (int(cell[1]), int(cell[2])) for cell in cells if all(map(_SMALL.fullmatch, cell))}
+
+
+_PCI = "/sys/bus/pci/devices"
+_HUAWEI = "0x19e5"
+_CHIPS = {"0xd801": "910A", "0xd802": "A2", "0xd803": "A3"}
+
+
+def generation():
+    """The chip generation of this host's NPUs by their PCI ids, None where there is none that is known."""
+    try:
+        names = os.listdir(_PCI)
+    except OSError:
+        return None
+    for name in names:
+        if _id_of(name, "vendor") == _HUAWEI and _id_of(name, "device") in _CHIPS:
+            return _CHIPS[_id_of(name, "device")]
+    return None
+
+
+def _id_of(name, what):
+    try:
+        with open(os.path.join(_PCI, name, what), encoding="ascii") as file:
+            return file.read(16).strip()
+    except (OSError, UnicodeDecodeError):
+        return None

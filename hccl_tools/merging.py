@@ -6,11 +6,11 @@ code points.  Nothing is guessed: whatever two inputs disagree on is a refusal t
 """
 
 import json
-import socket
 from collections import defaultdict, namedtuple
 
-from hccl_tools import check, rules
-from hccl_tools.problem import Problem, one_line, shown
+from hccl_tools import check
+from hccl_tools.address import packed
+from hccl_tools.problem import errors, one_line, shown
 
 VERSIONS = ("1.0", "1.2")  # the formats whose servers are a plain list
 _COMPUTED = frozenset(["server_count", "server_list", "super_pod_list"])
@@ -45,24 +45,11 @@ def merge(inputs, generation=None):
 
 def faults(item):
     """What keeps one input from being merged at all, a line a problem."""
-    lines = [problem.line(one_line(item.name)) for problem in errors(item.table)]
+    lines = [problem.line(one_line(item.name)) for problem in errors(check.check(item.table))]
     if not lines and item.table.get("version") not in VERSIONS:
         found = f"version {shown(item.table['version'])}" if "version" in item.table else "without a version"
         lines = [f"{one_line(item.name)}: a table {found}; only tables of version 1.0 and of version 1.2 can be merged"]
     return lines
-
-
-def errors(table, generation=None):
-    """The Problems of a table that keep it from being used; warnings are not among them."""
-    try:
-        return only_errors(check.check(table, generation))
-    except RecursionError:  # some depths can be parsed and then not be looked into
-        return [Problem("not-json", "", "it is nested too deeply", "a rank table has five levels")]
-
-
-def only_errors(problems):
-    """The `problems` that are no warnings; those without a severity are errors."""
-    return [problem for problem in problems if getattr(problem, "severity", "error") == "error"]
 
 
 def combine(inputs):
@@ -255,7 +242,7 @@ def _repeated_addresses(inputs):
         for server in item.table["server_list"]:
             for device in server["device"]:
                 for address in device.get("device_ip", "").split(","):
-                    before, owner = first.setdefault(_packed(address), (item, server["server_id"]))
+                    before, owner = first.setdefault(packed(address) or address, (item, server["server_id"]))
                     if address and before is not item:
                         yield (
                             f"{one_line(item.name)}: device_ip {shown(address)} of server {shown(server['server_id'])} "
@@ -264,18 +251,12 @@ def _repeated_addresses(inputs):
                         )
 
 
-def _packed(address):
-    """Equal for two spellings of one address; the text itself where it is none."""
-    kind = rules.family(address)
-    return socket.inet_pton(kind, address) if kind else address
-
-
 # ---- the result ----------------------------------------------------------------------------------
 
 
 def _faults_of_result(table, inputs, generation):
     """What the check has to say about the result, each line under the input that the server is from."""
-    problems = errors(table, generation)
+    problems = errors(check.check(table, generation))
     origin = {server_id: item.name for item in inputs for server_id in _ids(item)} if problems else {}
     lines = []
     for problem in problems:

@@ -2,20 +2,20 @@
 
 from collections import namedtuple
 
-from hccl_tools import merging, rank_table
-from hccl_tools.problem import one_line
+from hccl_tools import check, rank_table
+from hccl_tools.problem import errors, one_line
 
 MAX_DETAILED = 32  # devices; with more of them a line a device is no longer taken in at a glance
 
 # headline: the table in one line; warnings: what is wrong with it, as lines; servers: all, by rank;
 # runs: lists of servers alike that follow one another; group_of: see `_group_of`.
-View = namedtuple("View", "headline warnings servers runs group_of")
+Overview = namedtuple("Overview", "headline warnings servers runs group_of")
 Server = namedtuple("Server", "name devices pod")  # pod: super_pod_id or None
 Device = namedtuple("Device", "number address rank super_device_id")  # texts as they stand, or "-"
 
 
 def of(table, generation=None):
-    """The View of a parsed table, good or bad; without servers where the table has no server_list."""
+    """The Overview of a parsed table, good or bad; without servers where the table has no server_list."""
     pods = _pods(table)
     servers = [_server(server, entry, pods) for server, entry in _entries(table)]
     servers = sorted((server for server in servers if server.devices), key=lambda server: _first_rank(server))
@@ -23,10 +23,10 @@ def of(table, generation=None):
     headline = f"version {_shown(table, 'version')}, servers: {len(servers)}, ranks: {ranks}"
     if pods:
         headline += f", super pods: {len(set(pods.values()))}"
-    found = merging.errors(table, generation) if servers else []
+    found = errors(check.check(table, generation)) if servers else []
     count = f"{len(found)} problem{'s' if len(found) > 1 else ''}"
     warnings = [f"{count}; see `python hccl_tools/validate_hccl.py FILE`"] if found else []
-    return View(headline, warnings, servers, _runs(servers), _group_of(generation))
+    return Overview(headline, warnings, servers, _runs(servers), _group_of(generation))
 
 
 def _entries(table):

@@ -4,7 +4,8 @@ import json
 import os
 from collections import namedtuple
 
-from hccl_tools.problem import Problem, one_line, pointer
+from hccl_tools.problem import pointer
+from hccl_tools.view import objects, text
 
 MAX_BYTES = 1 << 28  # 256 MiB: ten times the table of 100,000 ranks; more than that is a mistake
 
@@ -63,57 +64,62 @@ class NotReadable(Exception):
 
 def read(path):
     """(document, problems) of the file `path`; the document is None when it is not JSON."""
+    return parse(read_bytes(path))
+
+
+def read_bytes(path):
+    """The bytes of the file `path`; one that is too large is refused before it is read."""
     try:
         if os.path.isdir(path):
             raise NotReadable("is a folder; name the table's file")
-        size = os.stat(path).st_size
-        if size > MAX_BYTES:
-            raise NotReadable(f"has {size} bytes; a rank table has at most {MAX_BYTES}")
+        _refuse_size(os.stat(path).st_size)
         with open(path, "rb") as file:
-            return parse(file.read())
-    except OSError as error:
-        raise NotReadable(f"cannot be read: {error.strerror}") from error
+            return read_stream(file)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise NotReadable(f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def read_stream(file):
+    """The bytes of an open file, which may be a pipe: one that does not end is refused as well."""
+    data = file.read(MAX_BYTES + 1)
+    _refuse_size(len(data))
+    return data
+
+
+def _refuse_size(size):
+    if size > MAX_BYTES:
+        raise NotReadable(f"has {size} bytes or more; a rank table has at most {MAX_BYTES}")
 
 
 def parse(data):
     """(document, problems) of a table's bytes."""
-    if not data.strip():
-        return None, [_not_json("the file is empty", "build the table with hccl_tools/hccl_tools.py")]
+    repeated = []
+
+    def members(pairs):
+        members_ = dict(pairs)
+        if len(members_) != len(pairs):
+            repeated.append(True)
+        return members_
+
     try:
-        return json.loads(data.decode("utf-8"), parse_constant=_no_such_number), []
-    except UnicodeDecodeError as error:
-        return None, [_not_json(f"byte {error.start + 1} is not UTF-8", "save the file as UTF-8")]
-    except RecursionError:
-        return None, [_not_json("it is nested too deeply", "a rank table has five levels")]
-    except ValueError as error:  # JSONDecodeError, or a number too long for int()
-        return None, [_syntax_problem(data.decode("utf-8"), error)]
+        content = data.decode("utf-8")
+        document = json.loads(content, parse_constant=_no_such_number, object_pairs_hook=members)
+        if not repeated:
+            return document, []
+        error = None
+    except (ValueError, RecursionError) as caught:  # not UTF-8, not JSON, or a number too long for int()
+        error = caught
+    from hccl_tools import json_faults  # only what is wrong needs to be explained
+
+    return None, json_faults.repeated(content) if error is None else [json_faults.explain(data, error)]
 
 
 def _no_such_number(name):
     raise ValueError(f"{name} is no number in JSON")
 
 
-def _syntax_problem(text, error):
-    if text.startswith("\ufeff"):
-        return _not_json("the file starts with a byte-order mark", "save it as UTF-8 without one")
-    line = getattr(error, "lineno", 1)
-    column = getattr(error, "colno", 1)
-    found = text.splitlines()[line - 1] if line <= len(text.splitlines()) else ""
-    where = f"line {line}, column {column}"
-    if found[column - 1 :].lstrip().startswith(("//", "/*")):
-        return _not_json(f"{where}: a comment; JSON has none", "delete the comments")
-    if found[column - 1 : column] in ("]", "}") and text[: error.pos].rstrip().endswith(","):
-        return _not_json(f"{where}: a comma before '{found[column - 1]}'", "delete that comma")
-    rest = one_line(found[column - 1 : column + 29].strip()) or "the end of the line"
-    return _not_json(f"{where}: {getattr(error, 'msg', error)}, found {rest}", "write JSON there")
-
-
-def _not_json(text, remedy):
-    return Problem("not-json", "", text, remedy)
-
-
 def servers(table):
-    """The well-formed servers of a 1.0 table as Server, their devices as Device.
+    """The well-formed servers of a 1.0 or 1.2 table as Server, their devices as Device.
 
     Fields that are missing or no strings are None, entries that are no objects are left out: the
     schema reports those, and the rules look at all the rest.
@@ -122,22 +128,8 @@ def servers(table):
     for number, server in objects(table, "server_list"):
         place = pointer("server_list", number)
         devices = [
-            Device(f"{place}/device/{index}", *(_text(device, key) for key in ("device_id", "device_ip", "rank_id")))
+            Device(f"{place}/device/{index}", *(text(device, key) for key in ("device_id", "device_ip", "rank_id")))
             for index, device in objects(server, "device")
         ]
-        found.append(Server(place, _text(server, "server_id"), devices))
+        found.append(Server(place, text(server, "server_id"), devices))
     return found
-
-
-def objects(parent, key):
-    """(index, entry) of the entries of the list `parent[key]` that are objects; none if it is no list."""
-    entries = parent.get(key) if isinstance(parent, dict) else None
-    if isinstance(entries, list):
-        for index, entry in enumerate(entries):
-            if isinstance(entry, dict):
-                yield index, entry
-
-
-def _text(entry, key):
-    value = entry.get(key)
-    return value if isinstance(value, str) else None

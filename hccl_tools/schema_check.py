@@ -33,18 +33,28 @@ def problems(document, schema):
 
 def accepts(document, schema):
     """True when `document` surely satisfies `schema`; False means: ask jsonschema."""
+    return quick_check(schema, schema)(document)
+
+
+def quick_check(schema, root):
+    """`accepts` for a part of the schema `root`, ready to be called on many values."""
     try:
-        return _check_for(schema, schema)(document)
+        check = _check_for(schema, root)
     except _UnknownKeyword:
-        return False
+        return lambda value: False
+    return lambda value: check([value])
 
 
 class _UnknownKeyword(Exception):
     """The schema uses a keyword that the quick check does not know."""
 
 
+# A check takes a list of values and says whether all of them are good: the 100,000 device_id of a
+# table are one list, over which Python's built-in functions go.
+
+
 def _check_for(schema, root):
-    """A function value -> bool for one (sub)schema of the draft 2020-12 subset that we use."""
+    """A function values -> bool for one (sub)schema of the draft 2020-12 subset that we use."""
     checks = []
     for keyword, argument in schema.items():
         if keyword in _ANNOTATIONS:
@@ -57,76 +67,97 @@ def _check_for(schema, root):
             raise _UnknownKeyword(keyword)
     if len(checks) == 1:
         return checks[0]
-    return lambda value: all(check(value) for check in checks)
+    return lambda values: all(check(values) for check in checks)
 
 
-# A number written as 2.0 is an integer for JSON Schema and not here: jsonschema settles it.
+# A number written as 2.0 is an integer for JSON Schema and not here: jsonschema settles it.  In
+# Python True is an int, but its type is not; in JSON it is no number at all.
 _TYPES = {
-    "object": dict,
-    "array": list,
-    "string": str,
-    "boolean": bool,
-    "integer": int,
-    "number": (int, float),
-    "null": type(None),
+    "object": {dict},
+    "array": {list},
+    "string": {str},
+    "boolean": {bool},
+    "integer": {int},
+    "number": {int, float},
+    "null": {type(None)},
 }
 
 
 def _type(names, _):
-    types = tuple(_TYPES[name] for name in ([names] if isinstance(names, str) else names))
-    if bool in types:
-        return lambda value: isinstance(value, types)
-    # In Python True is an int; in JSON it is not.
-    return lambda value: isinstance(value, types) and value is not True and value is not False
+    types = set().union(*(_TYPES[name] for name in ([names] if isinstance(names, str) else names)))
+    return lambda values: types.issuperset(map(type, values))
 
 
 def _ref(target, root):
     return _check_for(root["$defs"][target.rpartition("/")[2]], root)
 
 
+def _of(kind, values):
+    """Those of the values that a keyword for `kind` has a say about."""
+    if {kind}.issuperset(map(type, values)):  # the usual case
+        return values
+    return [value for value in values if isinstance(value, kind)]
+
+
 def _properties(schemas, root):
-    checks = {name: _check_for(schema, root) for name, schema in schemas.items()}
-    return lambda value: (
-        not isinstance(value, dict) or all(checks[name](item) for name, item in value.items() if name in checks)
-    )
+    checks = [(name, _check_for(schema, root)) for name, schema in schemas.items()]
+
+    def check(values):
+        objects = _of(dict, values)
+        for name, good in checks:
+            column = [value[name] for value in objects if name in value]
+            if column and not good(column):
+                return False
+        return True
+
+    return check
+
+
+def _required(names, _):
+    wanted = set(names)
+    return lambda values: all(map(wanted.issubset, _of(dict, values)))
 
 
 def _closed(known):
-    return lambda value: not isinstance(value, dict) or known.issuperset(value)
+    return lambda values: all(map(known.issuperset, _of(dict, values)))
 
 
 def _items(schema, root):
     check = _check_for(schema, root)
-    return lambda value: not isinstance(value, list) or all(map(check, value))
+    return lambda values: check([item for value in _of(list, values) for item in value])
 
 
 def _pattern(regex, _):
     search = re.compile(regex).search
-    return lambda value: not isinstance(value, str) or search(value) is not None
+    return lambda values: all(map(search, _of(str, values)))
 
 
 def _sized(kind, fits):
-    return lambda limit, _: lambda value: not isinstance(value, kind) or fits(len(value), limit)
+    return lambda limit, _: lambda values: fits(map(len, _of(kind, values)), limit)
 
 
 def _bounded(fits):
-    return lambda limit, _: lambda value: not isinstance(value, (int, float)) or fits(value, limit)
+    return lambda limit, _: lambda values: fits(_of((int, float), values), limit)
+
+
+def _of_enum(wanted, _):
+    return lambda values: all(any(type(value) is type(w) and value == w for w in wanted) for value in values)
 
 
 _KEYWORDS = {
     "type": _type,
-    "const": lambda wanted, _: lambda value: type(value) is type(wanted) and value == wanted,
-    "enum": lambda wanted, _: lambda value: any(type(value) is type(w) and value == w for w in wanted),
-    "required": lambda names, _: lambda value: not isinstance(value, dict) or all(n in value for n in names),
+    "const": lambda wanted, root: _of_enum([wanted], root),
+    "enum": _of_enum,
+    "required": _required,
     "properties": _properties,
     "items": _items,
     "pattern": _pattern,
-    "minItems": _sized(list, lambda size, limit: size >= limit),
-    "maxItems": _sized(list, lambda size, limit: size <= limit),
-    "minLength": _sized(str, lambda size, limit: size >= limit),
-    "maxLength": _sized(str, lambda size, limit: size <= limit),
-    "minimum": _bounded(lambda value, limit: value >= limit),
-    "exclusiveMinimum": _bounded(lambda value, limit: value > limit),
-    "maximum": _bounded(lambda value, limit: value <= limit),
+    "minItems": _sized(list, lambda sizes, limit: min(sizes, default=limit) >= limit),
+    "maxItems": _sized(list, lambda sizes, limit: max(sizes, default=limit) <= limit),
+    "minLength": _sized(str, lambda sizes, limit: min(sizes, default=limit) >= limit),
+    "maxLength": _sized(str, lambda sizes, limit: max(sizes, default=limit) <= limit),
+    "minimum": _bounded(lambda values, limit: all(value >= limit for value in values)),
+    "exclusiveMinimum": _bounded(lambda values, limit: all(value > limit for value in values)),
+    "maximum": _bounded(lambda values, limit: all(value <= limit for value in values)),
     "$ref": _ref,
 }

@@ -12,7 +12,7 @@ _FILE_WIDTH = 160  # columns where stdout is no terminal: enough that nothing is
 
 
 def show(view):
-    """Prints the View on stdout: a line a device where that is few, else a line a run of servers."""
+    """Prints the Overview on stdout: a line a device where that is few, else a line a run of servers."""
     console = Console(highlight=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console = Console(highlight=False, width=_FILE_WIDTH)

@@ -4,7 +4,7 @@ import os
 import sys
 
 from hccl_tools import check, hccn, host, programs, rank_table
-from hccl_tools.problem import one_line
+from hccl_tools.problem import errors, one_line
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 DEMO_CONF = os.path.join(PROJECT, "configs", "demo_hccn.conf")
@@ -63,7 +63,7 @@ def examine(path, devices, generation):
         table, problems = check.check_file(path, generation)
     except rank_table.NotReadable as error:
         return [], [f"{shown} {error}"]
-    faults = [problem.line(shown) for problem in problems] + path_faults(path)
+    faults = [problem.line(shown) for problem in errors(problems)] + path_faults(path)
     if faults:
         return [], faults
     servers = rank_table.servers(table)
@@ -119,7 +119,9 @@ def build(asked, target, devices, run_dir, remarks):
         raise NoTable([f"no rank table could be built: {error}"]) from error
     table = rank_table.build([(device, found[device]) for device in devices], host.LOOPBACK)
     path = os.path.join(run_dir, rank_table.file_name(devices, host.LOOPBACK))
-    faults = [problem.line("no rank table could be built") for problem in check.check(table, asked["generation"])]
+    faults = [
+        problem.line("no rank table could be built") for problem in errors(check.check(table, asked["generation"]))
+    ]
     faults += path_faults(path)
     if faults:
         raise NoTable(faults)

@@ -43,9 +43,9 @@ def test_a_bad_table_is_exit_1_and_a_line_for_each_problem(validate, write):
     status, out, err = validate("a.json")
     assert (status, err) == (1, "")
     first, second, summary = out.splitlines()
-    assert first.startswith("a.json: /server_list/0/device/1/rank_id: ")
+    assert first.startswith("a.json:1: /server_list/0/device/1/rank_id: ")
     assert first.endswith(" [duplicate-rank]")
-    assert second.startswith('a.json: /status: status is "busy"')
+    assert second.startswith('a.json:1: /status: status is "busy"')
     assert second.endswith(" [bad-status]")
     assert summary == "a.json: 2 problems (rules of every generation)"
 
@@ -175,3 +175,156 @@ def test_a_reader_that_stops_early_gets_no_traceback(run, write):
         ended = run("hccl_tools/validate_hccl.py", "a.json", capture_output=False, stdout=pipe, stderr=subprocess.PIPE)
     assert ended.returncode != 0
     assert "Traceback" not in ended.stderr
+
+
+# ---- output for machines, standard input, explanations ---------------------------------------------
+
+
+def test_json_output_holds_every_file_and_problem(validate, write):
+    write("good.json", 8, 8)
+    write("bad.json", 2, edits={"/status": "busy"})
+    status, out, _ = validate("--format", "json", "--generation", "A2", "good.json", "bad.json", "none.json")
+    report = json.loads(out)
+    assert status == 2
+    assert report["generation"] == "A2"
+    good, bad, none = report["files"]
+    assert good == {
+        "file": "good.json",
+        "verdict": "good",
+        "table_format": "v1.0",
+        "servers": 2,
+        "ranks": 16,
+        "problems": [],
+    }
+    (problem,) = bad["problems"]
+    assert bad["verdict"] == "bad"
+    assert (problem["code"], problem["severity"], problem["pointer"]) == ("bad-status", "error", "/status")
+    with open("bad.json", encoding="utf-8") as file:
+        assert (problem["line"], problem["column"]) == (1, file.read().index('"busy"') + 1)
+    assert none["verdict"] == "unreadable"
+
+
+def test_a_warning_is_printed_and_the_table_is_good(validate, write):
+    write("a.json", 2, edits={"/server_list/0/device/0/host_port": "80"})
+    status, out, _ = validate("a.json")
+    first, second = out.splitlines()
+    assert status == 0
+    assert first.startswith("a.json:1: /server_list/0/device/0/host_port: warning: ")
+    assert second == "a.json: good, 1 warning: version 1.0, servers: 1, ranks: 2 (rules of every generation)"
+
+
+def test_errors_and_warnings_are_counted_apart(validate, write):
+    write("a.json", 2, edits={"/server_list/0/device/0/host_port": "80", "/status": "x"})
+    assert validate("a.json")[1].splitlines()[-1] == "a.json: 1 problem, 1 warning (rules of every generation)"
+
+
+def test_a_problem_has_its_line(validate, world, table):
+    (world / "a.json").write_text(json.dumps(table(2, edits={"/status": "busy"}), indent=4))
+    assert validate("a.json")[1].startswith("a.json:22: /status: ")
+
+
+def test_a_dash_is_standard_input(run, write, world):
+    write("a.json", 2)
+    with open(world / "a.json") as table:
+        ended = run("hccl_tools/validate_hccl.py", "-", stdin=table)
+    assert (ended.returncode, ended.stdout.partition(": good")[0]) == (0, "stdin")
+
+
+def test_an_input_that_does_not_end_is_refused_with_the_limit(validate, monkeypatch):
+    monkeypatch.setattr(validate_hccl.rank_table, "MAX_BYTES", 1000)
+    status, _, err = validate("/dev/zero")
+    assert status == 2
+    assert "a rank table has at most 1000" in err
+
+
+def test_a_path_that_hccl_does_not_read_is_a_warning(validate, write):
+    write("a.txt", 2)
+    status, out, _ = validate("a.txt")
+    assert (status, "[bad-path]" in out) == (0, True)
+
+
+def test_a_code_is_explained_without_a_file(validate):
+    status, out, _ = validate("--explain", "rank-gap")
+    assert status == 0
+    assert out.startswith("rank-gap\n")
+    assert validate("--explain", "no-such")[0] == 2
+
+
+@pytest.mark.parametrize(("device", "generation"), [("0xd801", "910A"), ("0xd802", "A2"), ("0xd803", "A3")])
+def test_the_generation_of_this_host_counts_if_none_is_named(
+    validate, write, tmp_path, monkeypatch, device, generation
+):
+    card = tmp_path / "pci" / "0000:c1:00.0"
+    card.mkdir(parents=True)
+    (card / "vendor").write_text("0x19e5\n")
+    (card / "device").write_text(device + "\n")
+    monkeypatch.setattr(validate_hccl.host, "_PCI", str(tmp_path / "pci"))
+    write("a.json", 2)
+    assert f"(rules of {generation}, this host's)" in validate("a.json")[1]
+    assert "(rules of every generation)" in validate("--generation", "any", "a.json")[1]
+    assert "(rules of A2)" in validate("--generation", "A2", "a.json")[1]
+
+
+# ---- against the host ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ours(write, cards, monkeypatch):
+    """ours(edits): a.json, a table of this host with the addresses of its simulated cards."""
+    monkeypatch.setattr(validate_hccl.host, "owns", lambda name: name == "10.0.0.1")
+    return lambda *sizes, **edits: write("a.json", *(sizes or (2,)), **edits)
+
+
+def test_a_table_of_this_host_is_good(validate, ours):
+    ours()
+    assert validate("--against-host", "a.json")[0] == 0
+
+
+def test_an_address_that_the_device_has_not_is_an_error(validate, ours):
+    ours(edits={"/server_list/0/device/1/device_ip": "192.168.100.77"})
+    status, out, _ = validate("--against-host", "a.json")
+    assert status == 1
+    assert "/server_list/0/device/1/device_ip" in out
+    assert 'write "192.168.100.2"' in out
+    assert "[host-address]" in out
+
+
+def test_a_table_of_another_host_is_an_error(validate, ours):
+    ours(edits={"/server_list/0/server_id": "10.9.9.9", "/server_list/0/device/0/device_ip": "192.168.100.77"})
+    status, out, _ = validate("--against-host", "a.json")
+    assert (status, "[host-server]" in out) == (1, True)
+
+
+def test_in_a_container_the_devices_tell_the_host(validate, ours):
+    ours(edits={"/server_list/0/server_id": "10.9.9.9"})
+    assert validate("--against-host", "a.json")[0] == 0
+
+
+def test_addresses_come_from_a_named_hccn_conf(validate, write, world, monkeypatch):
+    monkeypatch.setattr(validate_hccl.host, "owns", lambda name: True)
+    (world / "conf").write_text("address_0=192.168.100.1\naddress_1=192.168.100.9\n")
+    write("a.json", 2)
+    status, out, _ = validate("--against-host", "--hccn_conf", "conf", "a.json")
+    assert (status, out.count("[host-address]")) == (1, 1)
+    (world / "conf").unlink()
+    assert validate("--against-host", "--hccn_conf", "conf", "a.json")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("variables", "good"),
+    [
+        ({"RANK_ID": "1", "DEVICE_ID": "1", "RANK_SIZE": "2"}, True),
+        ({"RANK_ID": "1", "DEVICE_ID": "0"}, False),
+        ({"RANK_ID": "2"}, False),
+        ({"RANK_ID": "x"}, False),
+        ({"RANK_SIZE": "8"}, False),
+        ({"DEVICE_ID": "5"}, True),  # says nothing without a rank
+    ],
+)
+def test_the_variables_of_a_rank_are_compared_with_the_table(validate, ours, monkeypatch, variables, good):
+    ours()
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    status, out, _ = validate("--against-host", "a.json")
+    assert (status == 0) == good
+    assert ("[host-rank]" in out) != good

@@ -1,0 +1,31 @@
+"""Which devices of a 910A host can run one job; the launcher and the rank-table tools share this."""
+
+# The sets of four devices that HCCL's code takes on 910A (topoinfo_parse.cc); of two it takes any,
+# but only devices 0-3 and 4-7 are wired to each other, and the manual forbids pairs across.
+_FOURS_910A = (
+    (0, 1, 2, 3),
+    (4, 5, 6, 7),
+    (0, 1, 4, 5),
+    (0, 2, 4, 6),
+    (0, 3, 4, 7),
+    (1, 2, 5, 6),
+    (1, 3, 5, 7),
+    (2, 3, 6, 7),
+)
+
+
+def group_problem_910a(ids):
+    """(text, remedy) when a 910A host cannot run one job on the devices `ids`, else None."""
+    named = ",".join(map(str, ids))
+    if ids and max(ids) > 7:
+        return f"device {max(ids)} does not exist on a 910A host", "its devices are 0 to 7"
+    if len(ids) not in (1, 2, 4, 8):
+        return f"{len(ids)} devices ({named}) on a 910A host", "take 1, 2, 4 or 8 devices"
+    if len(ids) == 2 and ids[0] // 4 != ids[1] // 4:
+        return f"devices {named} are not linked on a 910A host", "take both from 0-3 or both from 4-7"
+    if len(ids) == 4 and tuple(sorted(ids)) not in _FOURS_910A:
+        return (
+            f"devices {named} are not linked on a 910A host",
+            'take "[0,4)", "[4,8)" or two linked pairs such as 0,1,4,5',
+        )
+    return None
