@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-from hccl_tools import device_range, rank_table, rules
+from hccl_tools import device_range, host, rank_table, rules
 from hccl_tools.problem import one_line
 from tools import config as configs
 from tools import device_check, table_choice
@@ -47,6 +47,7 @@ def main(arguments):
     split = arguments.index("--")
     asked = dict(word.partition("=")[::2] for word in arguments[:split])
     script = asked["script"]
+    asked["generation"] = host.generation() or asked["generation"]  # the hardware knows better than the tutorials
     try:
         check_folder()
         plan = make_plan(asked, arguments[split + 1 :])
