@@ -15,6 +15,7 @@ be used.
 """
 
 import argparse
+import gc
 import os
 import sys
 
@@ -126,4 +127,5 @@ def say(message):
 
 
 if __name__ == "__main__":
+    gc.disable()  # thousands of tables are millions of objects, none of them garbage
     sys.exit(main())
