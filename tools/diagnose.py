@@ -6,7 +6,7 @@ The launcher's report runs it after a failure; by hand it explains any earlier r
   python tools/diagnose.py logs/latest
 
 The explanation goes to stdout, and as outcome.diagnosis into the run's launch.json. Exit code 0: something was said;
-2: RUN_FOLDER holds no finished run.
+2: RUN_FOLDER holds no run that has ended.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from tools import diagnoses, rank_log
 
 # What the launcher ends the other ranks with: SIGTERM, after the grace time SIGKILL. No failures of their own.
 _STOPPED_BY_US = (128 + 15, 128 + 9)
-_MOST_LOGS = 16  # of 1,000 ranks that fail together the first few say it all
+_MOST_LOGS = 8  # of 1,000 ranks that fail together the first few say it all
 _MOST_SHOWN = 3
 _MOST_TEXT = 300  # characters of a log's line on the screen
 
@@ -96,7 +96,7 @@ def read_launch(folder):
     """launch.json of a run that has ended, as a dict.  Raises NoRun."""
     path = os.path.join(folder, "launch.json")
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
             launch = json.load(file)
     except FileNotFoundError as error:
         raise NoRun(f"{one_line(path)}: no such file; name the folder of a run, such as logs/latest") from error
@@ -119,6 +119,7 @@ def read_members(outcome, folder):
     ended = outcome.get("members")
     ended = ended if isinstance(ended, dict) else {}
     status = {name: entry.get("status") for name, entry in ended.items() if isinstance(entry, dict)}
+    status = {name: code for name, code in status.items() if isinstance(code, int)}
     others = [name for name, code in status.items() if name != first and code and code not in _STOPPED_BY_US]
     folder = os.path.join(folder, str(outcome.get("logs") or "."))
     return [_member(name, status.get(name), folder) for name in [first, *others[: _MOST_LOGS - 1]]]
@@ -273,7 +274,7 @@ def save(launch, folder):
     part = path + ".part"
     try:
         mode = os.stat(path).st_mode & 0o777
-        with open(part, "w", encoding="utf-8", errors="surrogateescape") as file:
+        with open(part, "w", encoding="utf-8", errors="backslashreplace") as file:  # \udcff is JSON
             json.dump(launch, file, ensure_ascii=False, indent=2)
             file.write("\n")
         os.chmod(part, mode)
@@ -283,4 +284,11 @@ def save(launch, folder):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        code = main()
+    except KeyboardInterrupt:
+        code = 130
+    except Exception as error:  # whoever reads a failure's report needs no second failure in it
+        print(f"diagnose.py: cannot explain this run: {type(error).__name__}: {one_line(error)}", file=sys.stderr)
+        code = 1
+    sys.exit(code)

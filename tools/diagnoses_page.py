@@ -44,8 +44,9 @@ _HEAD_ZH = """\
 由 `python -m tools.diagnoses_page zh` 根据 [configs/diagnoses.yaml](../../configs/diagnoses.yaml) 生成。
 [英文版](../when_it_fails.md)。
 
-失败后，启动脚本会指出最先失败的 rank，显示其日志末尾、Python 异常及抛出位置；若属于下列已知失败，还会说明原因和处理方法。
-同样的内容写入本次运行的 `launch.json` 的 `outcome.diagnosis`。要再次查看某次运行的说明：
+失败后，启动脚本会指出最先失败的 rank，显示其日志末尾、Python 异常及抛出位置；
+若属于下列已知失败，还会说明原因和处理方法。同样的内容写入 `launch.json` 的 `outcome.diagnosis`。
+要再次查看某次运行的说明：
 
     python tools/diagnose.py logs/latest
 
@@ -88,7 +89,13 @@ def _section(entry, language):
     signs = [_code(sample) for sample in entry.samples]
     if entry.status:
         signs.append(f"{status} {', '.join(map(str, sorted(entry.status)))}{oom if entry.oom_kill else ''}")
-    lines = [f"### `{entry.code}`", "", f"- {cause}{colon}{why}", f"- {remedy}{colon}{what}", f"- {seen}{colon}"]
+    lines = [
+        f"### `{entry.code}`",
+        "",
+        f"- {cause}{colon}{why}",
+        f"- {remedy}{colon}{what}",
+        f"- {seen}{colon}".rstrip(),
+    ]
     return "\n".join(lines + [f"  - {sign}" for sign in signs]) + "\n"
 
 

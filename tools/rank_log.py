@@ -3,6 +3,7 @@
 A log may hold anything: colours, progress bars, bytes that are not UTF-8, half a line, nothing at all.
 """
 
+import errno
 import os
 import re
 from collections import namedtuple
@@ -16,6 +17,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+")
 _HEADER = re.compile(r"^(?P<prefix>.*?)(?:Exception Group )?Traceback \(most recent call last\):\s*$")
 _FRAME = re.compile(r'\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
 _RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: ?(?P<message>.*))?$")
+_SYNTAX = re.compile(r"^(?:SyntaxError|IndentationError|TabError): ")
 _NOT_MESSAGE = re.compile(r"^(?:-{10,}|\[(?:ERROR|WARNING|CRITICAL|INFO)\]|[ |]*\+[-+])")  # MindSpore's own sections
 _LIBRARY = re.compile(r"^<|/(?:site|dist)-packages/|/lib(?:64)?/python3[^/]*/")
 
@@ -33,6 +35,8 @@ index: of the line that says type and message.
 
 def read(path):
     """The RankLog of the last 256 KiB of the file `path`.  Raises OSError."""
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe without a writer would never be opened
+        raise OSError(errno.EINVAL, "it is no regular file")
     with open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - MOST_BYTES))
@@ -64,6 +68,17 @@ def last_exception(lines):
             found = _exception(lines, index, header["prefix"])
             if found:
                 return found
+    return _syntax_error(lines)
+
+
+def _syntax_error(lines):
+    """The PythonException of a trainer that Python could not even read: it has no traceback, only a place."""
+    for index in range(len(lines) - 1, -1, -1):
+        if _SYNTAX.match(lines[index]):
+            frames = [frame for frame in map(_FRAME.match, lines[max(0, index - 4) : index]) if frame]
+            if frames:
+                kind, _, message = lines[index].partition(": ")
+                return PythonException(kind, message, frames[-1]["file"], int(frames[-1]["line"]), None, index)
     return None
 
 
