@@ -212,7 +212,10 @@ def _nothing_known(member):
     ended = f"{_who(member)} ended with status {member.status}"
     if member.trouble:
         return f"{ended}; {log} {member.trouble}"
-    return f"{ended}; {log} has no Python exception, and nothing that configs/diagnoses.yaml knows"
+    last = next(line for line in reversed(member.log.lines) if line)
+    return (
+        f"{ended}; {log} has no Python exception and nothing that configs/diagnoses.yaml knows, it ends: {_cut(last)}"
+    )
 
 
 def _who(member):

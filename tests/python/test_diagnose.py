@@ -348,7 +348,7 @@ def test_who_killed_the_rank(explained, options, known):
 def test_a_kill_by_the_kernel_does_not_explain_another_status(explained):
     said, diagnosis = explained({"0": (3, "step 3\n")}, "--oom_kills", "2")
     assert codes(diagnosis) == []
-    assert "rank 0 ended with status 3" in said and "no Python exception" in said
+    assert "rank 0 ended with status 3" in said and "no Python exception" in said and "it ends: step 3" in said
 
 
 # --- Chinese ----------------------------------------------------------------------------------------------------------
