@@ -90,10 +90,10 @@ def parse_info(text, ids):
             if len(words) > 1 and words[1].isdigit():
                 device = ids.get((int(words[0]), int(words[1])), int(words[0]))
                 holders.setdefault(device, []).append(_holder(cells))
-        elif len(words) > 1 and not words[1].isdigit():
-            npu, card = int(words[0]), Card(words[1], cells[1])
-        elif card is not None:
-            shown = int(words[1]) if len(words) > 1 else npu
+        elif card is None:
+            npu, card = int(words[0]), Card(" ".join(words[1:]), cells[1])
+        else:
+            shown = int(words[1]) if len(words) > 1 and words[1].isdigit() else npu
             cards[ids.get((npu, int(words[0])), shown)] = card
             card = None
     return cards, holders

@@ -91,10 +91,11 @@ def _python():
     version = ".".join(map(str, sys.version_info[:3]))
     yield Line("Python", OK, f"{version} ({sys.executable})")
     missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
-        needed = " and ".join(_NEEDED[name] for name in missing)
-        text = f"{', '.join(missing)} not installed, needed for {needed}"
-        install = " ".join("PyYAML" if name == "yaml" else name for name in missing)
-        yield Line("its packages", PROBLEM, text, f"{sys.executable} -m pip install {install}")
-    else:
+    if not missing:
         yield Line("its packages", OK, f"{', '.join(_NEEDED)} installed")
+        return
+    needed = " and ".join(_NEEDED[name] for name in missing)
+    install = " ".join("PyYAML" if name == "yaml" else name for name in missing)
+    status = WARNING if missing == ["rich"] else PROBLEM  # a launch does without tables on the screen
+    text = f"{', '.join(missing)} not installed, needed for {needed}"
+    yield Line("its packages", status, text, f"{sys.executable} -m pip install {install}")
