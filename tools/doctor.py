@@ -23,6 +23,9 @@ SECONDS = 30  # for one program; to import MindSpore takes 3 s, and more from a 
 def main(argv=None):
     """Prints the page; 0 without problems, 1 with some, 2 when it cannot be printed."""
     options = parse_arguments(argv)
+    if sys.stdout is None:
+        print("doctor.sh: stdout is closed, and the page goes there", file=sys.stderr)
+        return 2
     made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     try:
         sections = examine(options)

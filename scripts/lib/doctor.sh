@@ -166,7 +166,7 @@ doctor::_close() {
   local status separator=''
   if [[ $DOCTOR_FORMAT != json ]]; then
     doctor::_count problem
-    printf '\n%d problem: mend the problems before you launch.\n' "$REPLY"
+    printf '\n%d problem(s): mend them before you launch.\n' "$REPLY"
     return 0
   fi
   printf '\n  ],\n  "status": "problem",\n  "counts": {'

@@ -33,7 +33,7 @@ json() {
   done
   [[ $output == *"bash "*"$BASH_VERSION"* ]]
   last=${lines[${#lines[@]}-1]}
-  if [[ $last == *problem,* ]]; then [[ "$status" -eq 1 ]]; else [[ "$status" -eq 0 ]]; fi
+  if [[ $last == *problem*,* ]]; then [[ "$status" -eq 1 ]]; else [[ "$status" -eq 0 ]]; fi
 }
 
 @test "--format json is JSON with the same lines, and the exit code goes with its status" {
@@ -114,7 +114,7 @@ shell_page() {
   [[ -z "$stderr" ]] || fail "$stderr"
   # shellcheck disable=SC2053 # a pattern is meant
   [[ $output == *"  problem  Python      "$2$'\n'*'-> activate an environment with Python 3.9 or later'* ]] || fail "$output"
-  [[ $output == *'  kernel '*'1 problem: mend the problems before you launch.' ]] || fail "$output"
+  [[ $output == *'  kernel '*'1 problem(s): mend them before you launch.' ]] || fail "$output"
   run --separate-stderr env PYTHON="$1" PATH="$BARE" bash "$SCRIPTS/doctor.sh" --format json
   [[ "$status" -eq 1 ]]
   # shellcheck disable=SC2053 # a pattern is meant

@@ -216,6 +216,21 @@ def test_a_mistake_when_npus_are_asked_leaves_the_rest(machine, monkeypatch):
     assert "ZeroDivisionError" in machine.line("npu-smi").text
 
 
+def test_a_closed_stdout_is_said(machine, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdout", None)
+    assert doctor.main([]) == 2
+    assert capsys.readouterr().err == "doctor.sh: stdout is closed, and the page goes there\n"
+
+
+def test_the_documents_name_every_line(a3, root):
+    with_npus, _ = a3.lines()
+    a3.set("fault_info", "fail")
+    for name in {*with_npus, *a3.lines()[0]}:
+        for document in ("docs/doctor.md", "docs/zh/doctor.md"):
+            text = (root / document).read_text()
+            assert f"`{re.sub('[0-9]+', 'N', name)}`" in text, (document, name)
+
+
 # ---- what the page may not say ---------------------------------------------------------------------
 
 
@@ -418,6 +433,7 @@ def test_a_device_that_is_not_well(a3, health, status):
     a3.set("health_5", health)
     lines, code = a3.lines()
     assert lines["device 5"].status == status
+    assert "npu-smi info -t health -i 2 -c 1 says more" in lines["device 5"].remedy  # two chips an NPU
     assert f"health {health}" in lines["device 5"].text
     assert lines["device 4"].status == "ok"
     assert code == (status == "problem")
@@ -564,6 +580,7 @@ def measured(total, free, inodes=9, writable=1, folder="/x"):
         (measured(50 << 30, 20 << 30, inodes=0), "problem"),
         (measured(50 << 30, 20 << 30, writable=0), "problem"),
         (programs.Ended(124, "", "no answer within 30 s"), "unknown"),
+        (programs.Ended(1, "", "the current folder: No such file or directory"), "problem"),
     ],
 )
 def test_the_disk_of_the_logs(ended, status):

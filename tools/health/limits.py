@@ -89,7 +89,9 @@ def _shared_memory(ended):
 def _disk(name, ended, asked):
     found = _measured(ended)
     if isinstance(found, str):
-        return Line(name, UNKNOWN, found, "look whether the file server answers: df -h .")
+        if ended.status == answer.TIMED_OUT:
+            return Line(name, UNKNOWN, found, "look whether the file server answers: df -h .")
+        return Line(name, PROBLEM, found, "change to a folder that is there")
     text = _room(found)
     if asked != ".":
         text += f" in {found['folder']}"

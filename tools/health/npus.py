@@ -16,9 +16,14 @@ SECONDS = 30  # for one npu-smi, which takes a second or two on a busy host
 
 # devices: physical ids.  generation: as host.generation.  driver: version or None.  board: {field: value} of
 # `npu-smi info -t board`.  failure: why npu-smi says nothing, or None.  cards: {device: Card}.  holders: {device:
-# [words]}.  addresses: {device: (address or None, words)}; the words say where it comes from, or why there is none.
-Npus = namedtuple("Npus", "devices generation driver board failure cards holders addresses")
+# [words]}.  places: {device: (NPU, chip)}, as npu-smi counts.  addresses: {device: (address or None, words)}; the
+# words say where it comes from, or why there is none.
+Npus = namedtuple("Npus", "devices generation driver board failure cards holders places addresses")
 Card = namedtuple("Card", "name health")
+
+# What npu-smi said, as in Npus.
+_Answers = namedtuple("_Answers", "driver board failure cards holders places", defaults=(None, {}, None, {}, {}, {}))
+_NOT_ON_PATH = "npu-smi is not on PATH (it is in /usr/local/bin or /usr/local/sbin of a host)"
 
 _HEALTH = {"OK": OK, "Warning": WARNING, "Alarm": PROBLEM, "Critical": PROBLEM}
 _MANAGER = "/dev/davinci_manager"
@@ -31,14 +36,14 @@ def look(conf):
     with ThreadPoolExecutor(max_workers=len(devices) + 1) as pool:
         optional = generation in ("A2", "A3")  # one server of these can do without addresses
         asked = {device: pool.submit(_address, device, conf, optional) for device in devices}
-        driver, board, failure, cards, holders = _npu_smi() if devices else (None, {}, None, {}, {})
+        answers = _npu_smi() if devices else _Answers()
         addresses = {device: future.result() for device, future in asked.items()}
-    return Npus(devices, generation, driver, board, failure, cards, holders, addresses)
+    return Npus(devices, generation, *answers, addresses)
 
 
 def none(failure=None):
     """The Npus of a host without any, or where they cannot be known: `failure` says why."""
-    return Npus([], None, None, {}, failure, {}, {}, {})
+    return Npus([], None, *_Answers(failure=failure), {})
 
 
 def _address(device, conf, optional):
@@ -50,18 +55,18 @@ def _address(device, conf, optional):
 
 
 def _npu_smi():
-    """(driver, board, failure, cards, holders) as in Npus."""
+    """The _Answers of npu-smi."""
     if not programs.on_path("npu-smi"):
-        return None, {}, "npu-smi is not on PATH (it is in /usr/local/bin or /usr/local/sbin of a host)", {}, {}
+        return _Answers(failure=_NOT_ON_PATH)
     asked = programs.ask_all({"info": ["npu-smi", "info"], "map": ["npu-smi", "info", "-m"]}, SECONDS)
     if asked["info"].status != 0:
-        return None, {}, f"npu-smi info: {answer.failure(asked['info'])}", {}, {}
+        return _Answers(failure=f"npu-smi info: {answer.failure(asked['info'])}")
     text = asked["info"].stdout
-    ids = {place: device for device, place in host.npu_chips(asked["map"].stdout).items()}
+    places = host.npu_chips(asked["map"].stdout)
     version = re.search(r"Version:\s*(\S+)", text)
-    cards, holders = parse_info(text, ids)
-    board = _board(min(ids)[0]) if ids else {}
-    return version[1] if version else board.get("Software Version"), board, None, cards, holders
+    cards, holders = parse_info(text, {place: device for device, place in places.items()})
+    board = _board(min(places.values())[0]) if places else {}
+    return _Answers(version[1] if version else board.get("Software Version"), board, None, cards, holders, places)
 
 
 def _board(npu):
@@ -124,12 +129,12 @@ def lines(npus, conf):
     """conf: as for `look`."""
     found = [_summary(npus)]
     if npus.failure:
-        found.append(Line("npu-smi", WARNING, npus.failure, _NO_SMI))
+        remedy = "in a container mount it from the host; on a host install the driver"
+        if npus.failure != _NOT_ON_PATH:
+            remedy = "the driver or a card may be at fault: see dmesg, and ask the operator"
+        found.append(Line("npu-smi", WARNING, npus.failure, remedy))
     found += [_device(npus, device) for device in npus.devices]
     return [*found, _locks(), _conf(npus, conf)]
-
-
-_NO_SMI = "in a container mount it from the host; on a host reinstall the driver"
 
 
 def _summary(npus):
@@ -154,7 +159,8 @@ def _device(npus, device):
         states.append(_HEALTH.get(card.health, UNKNOWN))
         texts.append(f"{card.name}, health {card.health}")
         if card.health != "OK":
-            remedies.append(f"npu-smi info -t health -i {device} says more; ask its operator")
+            npu, chip = npus.places.get(device, (device, 0))
+            remedies.append(f"npu-smi info -t health -i {npu} -c {chip} says more; ask the operator")
     else:
         states.append(UNKNOWN)
         texts.append("health unknown")

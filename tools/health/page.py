@@ -43,10 +43,15 @@ def _painted(status, colour):
 
 def _summary(lines):
     counts = Counter(line.status for line in lines)
-    words = [f"{counts[status]} {status}" for status in reversed(STATUSES) if counts[status]]
+    words = [_counted(counts[status], status) for status in reversed(STATUSES) if counts[status]]
     if counts[PROBLEM]:
         return f"{', '.join(words)}: mend the problems before you launch."
     return f"{', '.join(words)}: nothing here keeps a launch from working."
+
+
+def _counted(number, status):
+    plural = "s" if number > 1 and status in (WARNING, PROBLEM) else ""
+    return f"{number} {status}{plural}"
 
 
 def as_json(sections, made):
