@@ -143,6 +143,7 @@ def test_a_good_machine_without_npus_has_no_problem(machine):
     assert {name for name, line in lines.items() if line.status == "problem"} == set()
     assert lines["devices"].status == "absent"
     assert "--device_target CPU" in lines["devices"].remedy
+    assert "npu-smi" not in lines
     assert lines["OS"].text == "Kylin Linux Advanced Server V10"
 
 
@@ -459,6 +460,12 @@ def test_no_npu_smi(a3, monkeypatch):
     (a3.tools / "npu-smi").unlink()
     lines, _ = a3.lines()
     assert lines["npu-smi"].text.startswith("npu-smi is not on PATH")
+
+
+def test_npu_smi_that_fails_is_said_where_there_are_no_devices(machine):
+    machine.tool("npu-smi", "echo 'dcmi module initialize failed. ret is -8005'; exit 255")
+    lines, _ = machine.lines()
+    assert (lines["devices"].status, lines["npu-smi"].status) == ("absent", "warning")
 
 
 def test_one_device_without_an_address_leaves_the_others(a3, cards, monkeypatch):

@@ -32,13 +32,13 @@ _MANAGER = "/dev/davinci_manager"
 def look(conf):
     """The Npus of this host; conf: the file of addresses where there is no hccn_tool."""
     generation = host.generation()
-    devices = host.devices()
-    with ThreadPoolExecutor(max_workers=len(devices) + 1) as pool:
+    with ThreadPoolExecutor(max_workers=64) as pool:  # all at the same time: they wait for programs
+        asked_npu_smi = pool.submit(_npu_smi)
+        devices = host.devices()
         optional = generation in ("A2", "A3")  # one server of these can do without addresses
         asked = {device: pool.submit(_address, device, conf, optional) for device in devices}
-        answers = _npu_smi() if devices else _Answers()
         addresses = {device: future.result() for device, future in asked.items()}
-    return Npus(devices, generation, *answers, addresses)
+    return Npus(devices, generation, *asked_npu_smi.result(), addresses)
 
 
 def none(failure=None):
@@ -128,7 +128,7 @@ def launcher_locks():
 def lines(npus, conf):
     """conf: as for `look`."""
     found = [_summary(npus)]
-    if npus.failure:
+    if npus.failure and (npus.devices or npus.failure != _NOT_ON_PATH):
         remedy = "in a container mount it from the host; on a host install the driver"
         if npus.failure != _NOT_ON_PATH:
             remedy = "the driver or a card may be at fault: see dmesg, and ask the operator"
