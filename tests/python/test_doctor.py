@@ -10,7 +10,7 @@ import types
 import pytest
 
 from hccl_tools import host, programs
-from tools import doctor, planner
+from tools import device_locks, doctor, planner
 from tools.health import files, installed, limits, network, npus, page, system, versions
 
 # `npu-smi info`, by generation, as seen in public bug reports; ids changed.
@@ -507,15 +507,18 @@ def test_hccn_conf_that_is_no_such_file(a3):
     assert a3.line("hccn.conf").status == "problem"
 
 
-def test_the_locks_of_the_launcher(machine, monkeypatch):
-    locks = types.SimpleNamespace(holders=lambda: {4: "ascend4p-1", 5: "ascend4p-1"})
-    monkeypatch.setitem(sys.modules, "tools.device_locks", locks)
-    line = machine.line("launcher's locks")
-    assert (line.status, line.text) == ("warning", "device 4 by ascend4p-1, device 5 by ascend4p-1")
-    locks.holders = dict
+def test_the_locks_of_the_launcher(machine, tmp_path, monkeypatch):
+    monkeypatch.setenv("LAUNCH_LOCKS", str(tmp_path / "locks"))
+    assert machine.line("launcher's locks").status == "ok"  # no job ever ran
+    (tmp_path / "locks").mkdir()
+    with open(tmp_path / "locks" / "1", "wb") as mine:
+        assert device_locks.take(mine.fileno(), "ascend4p-1", 1, [4, 5]) == []
+        line = machine.line("launcher's locks")
+        assert (line.status, line.text) == ("warning", "device 4 by ascend4p-1, device 5 by ascend4p-1")
     assert machine.line("launcher's locks").status == "ok"
-    monkeypatch.setitem(sys.modules, "tools.device_locks", None)  # as if it were not there
-    assert machine.line("launcher's locks").status == "absent"
+    monkeypatch.setenv("LAUNCH_LOCKS", str(tmp_path / "locks" / "2"))
+    (tmp_path / "locks" / "2").write_text("")
+    assert machine.line("launcher's locks").status == "warning"  # no folder
 
 
 # ---- limits ----------------------------------------------------------------------------------------

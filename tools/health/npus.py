@@ -4,10 +4,11 @@ import os
 import re
 from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 
 from hccl_tools import hccn, host, programs
 from hccl_tools.address import packed
+from hccl_tools.problem import one_line
+from tools import device_locks
 from tools.health import answer, files
 from tools.health.page import ABSENT, OK, PROBLEM, UNKNOWN, WARNING, Line, masked, worst
 
@@ -111,15 +112,8 @@ def _holder(cells):
 
 
 def launcher_locks():
-    """{device: name of the job} that jobs of this launcher hold; None as long as it keeps no locks.
-
-    The seam to tools/device_locks.py: whatever keeps the locks offers `holders()` there.
-    """
-    try:
-        holders = import_module("tools.device_locks").holders
-    except (ImportError, AttributeError):
-        return None
-    return holders()
+    """{device: name of the job} that jobs of this launcher hold.  Raises OSError when nobody can tell."""
+    return {device: holder.job for holder in device_locks.held() for device in holder.devices}
 
 
 # ---- lines -----------------------------------------------------------------------------------------
@@ -181,9 +175,11 @@ def _device(npus, device):
 
 
 def _locks():
-    held = launcher_locks()
-    if held is None:
-        return Line("launcher's locks", ABSENT, "this version keeps none")
+    try:
+        held = launcher_locks()
+    except OSError as error:
+        text = f"cannot be seen: {one_line(device_locks.folder())}: {error.strerror}"
+        return Line("launcher's locks", WARNING, text, "two jobs may get the same device; make the folder readable")
     if not held:
         return Line("launcher's locks", OK, "no job of this launcher holds a device")
     text = ", ".join(f"device {device} by {job}" for device, job in sorted(held.items()))
