@@ -13,7 +13,7 @@ import time
 from hccl_tools import device_range, host, rank_table, rules
 from hccl_tools.problem import one_line
 from tools import config as configs
-from tools import device_check, table_choice
+from tools import device_check, device_locks, table_choice
 
 USAGE, REFUSED = 2, 78
 PROJECT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -50,14 +50,16 @@ def main(arguments):
     asked["generation"] = host.generation() or asked["generation"]  # the hardware knows better than the tutorials
     try:
         check_folder()
+        check_limits()
         plan = make_plan(asked, arguments[split + 1 :])
         if "dry_run" not in asked:
+            take_devices(plan, asked)
             write_run(plan, asked)
     except Refusal as refusal:
         for line in refusal.lines:
             say(script, line)
         return refusal.status
-    for remark in plan.remarks:
+    for remark in () if "quiet" in asked else plan.remarks:
         say(script, remark)
     sys.stdout.buffer.write(words(plan, asked))
     return 0
@@ -75,6 +77,7 @@ def make_plan(asked, trainer_arguments):
     target = chosen_target(asked)
     devices = chosen_devices(asked)
     trainer = chosen_trainer(asked)
+    check_data_path(asked)
     config = read_config(asked["config"], trainer, trainer_arguments)
     alone = check_distribute(config, len(devices))
     check_mindspore(trainer, target)
@@ -234,6 +237,43 @@ def refuse_with(problem):
         raise Refusal(REFUSED, problem)
 
 
+def check_limits():
+    """The launcher and its console keep a few files open, a MindSpore rank hundreds."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= soft < 256:
+        most = "unlimited" if hard < 0 else hard
+        raise Refusal(REFUSED, f"ulimit -n is {soft}, too few open files for MindSpore; type: ulimit -n {most}")
+
+
+def check_data_path(asked):
+    """The data set's folder is there, where a script takes one."""
+    if "data_path" in asked and not os.path.isdir(asked["data_path"]):
+        path = asked["data_path"]
+        what = "is no folder" if os.path.exists(path) else "no such folder"
+        raise Refusal(REFUSED, f"DATA_PATH {one_line(path)}: {what}; name the folder that holds the data set")
+
+
+def take_devices(plan, asked):
+    """The devices are ours from here on; CPU ranks use none."""
+    if chosen_target(asked) == "CPU":
+        return
+    devices = [device for _, device in plan.ranks]
+    descriptor, pid = int(asked["lock_fd"] or -1), int(asked["job_pid"])
+    try:
+        while holders := device_locks.take(descriptor, plan.run_dir, pid, devices):
+            lines = [device_locks.words(holder, devices) for holder in holders]
+            if "wait_for_devices" not in asked:
+                remedy = "wait for it with --wait_for_devices, or choose others with --devices"
+                raise Refusal(REFUSED, *(f"{line}; {remedy}" for line in lines))
+            say(asked["script"], f"waiting: {lines[0]}")
+            device_locks.wait_for(holders[0])
+    except OSError as error:
+        folder = one_line(device_locks.folder())
+        plan.remarks.append(f"other jobs cannot see which devices this one uses: {folder}: {error.strerror}")
+
+
 def run_folder(asked):
     """The absolute path of the folder that this run will get; its parent can be written."""
     name = asked["script"].rpartition(".sh")[0] or asked["script"]
@@ -264,6 +304,10 @@ def exports(asked, plan, target, alone):
     found = {"RANK_SIZE": str(len(plan.ranks)), "DEVICE_NUM": asked["device_num"], "LOG_DIR": plan.run_dir}
     if plan.table:
         found["RANK_TABLE_FILE"] = plan.table.path
+    if "data_path" in asked:
+        found["DATA_PATH"] = os.path.abspath(asked["data_path"])
+    if "PYTHONFAULTHANDLER" not in os.environ:
+        found["PYTHONFAULTHANDLER"] = "1"  # a rank that crashes, or is aborted, says where it was
     if target != "CPU":
         return found
     if not alone:

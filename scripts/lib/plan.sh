@@ -5,6 +5,7 @@
 #   run_dir DIR, export NAME=VALUE, rank "RANK DEVICE", trainer WORD, scheduler WORD, setup WORD
 
 PLAN_RUN_DIR=''
+PLAN_LOG_DIR=''   # of this attempt: the same, or restart_N in it
 PLAN_EXPORTS=()   # NAME=VALUE, the same for all ranks
 PLAN_RANKS=()     # rank ids of this host, in order of their local rank
 PLAN_DEVICES=()   # their devices
@@ -18,7 +19,7 @@ plan::make() {
   plan::_python
   while IFS= read -r -d '' kind && IFS= read -r -d '' value; do
     case $kind in
-      run_dir) PLAN_RUN_DIR=$value ;;
+      run_dir) PLAN_RUN_DIR=$value PLAN_LOG_DIR=$value ;;
       export) PLAN_EXPORTS+=("$value") ;;
       rank) PLAN_RANKS+=("${value% *}") && PLAN_DEVICES+=("${value#* }") ;;
       trainer) PLAN_TRAINER+=("$value") ;;
@@ -31,7 +32,25 @@ plan::make() {
     "$PYTHON" "$LAUNCH_ROOT/tools/launch_plan.py" "$@" || code=$?
     printf 'status\0%d\0' "$code"
   )
-  [[ $status == 0 ]] || exit "${status:-78}"
+  [[ $status == 0 ]] || { plan::unlock && exit "${status:-78}"; }
+}
+
+# plan::lock_file TARGET: opens the file by which this job will hold its devices; LOCK_FD is its
+# descriptor, or empty where there are no devices to hold, or no folder for locks. tools/device_locks.py
+# takes the lock; the descriptor stays open here and in the ranks, which keeps it.
+plan::lock_file() {
+  local -r folder=${LAUNCH_LOCKS:-/tmp/mindspore-launch-locks}
+  LOCK_FD='' LOCK_FILE=''
+  [[ ${1,,} != cpu && -z ${OPTIONS[dry_run]-} ]] || return 0
+  [[ -d $folder ]] || mkdir -m 1777 -- "$folder" 2>/dev/null || :
+  LOCK_FILE=$folder/$$.$RANDOM
+  # shellcheck disable=SC2015 # no file: the plan says so
+  { exec {LOCK_FD}>"$LOCK_FILE"; } 2>/dev/null || LOCK_FILE=''
+}
+
+# plan::unlock: nobody needs the file any more; the kernel has freed the devices, or does so now.
+plan::unlock() {
+  [[ -z $LOCK_FILE ]] || rm -f -- "$LOCK_FILE"
 }
 
 # The interpreter: $PYTHON, else the active environment's.
