@@ -41,14 +41,10 @@ def read(path):
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - MOST_BYTES))
         data = file.read(MOST_BYTES)
-    whole = size <= MOST_BYTES
-    text = data.decode("utf-8", errors="replace")
-    lines = text.split("\n")
-    if not whole and len(lines) > 1:
-        del lines[0]  # half a line
-    if lines and not lines[-1]:
+    lines = data.decode("utf-8", errors="replace").split("\n")
+    if not lines[-1]:
         del lines[-1]
-    return RankLog([_plain(line) for line in lines], whole)
+    return RankLog([_plain(line) for line in lines], whole=size <= MOST_BYTES)
 
 
 def _plain(line):
