@@ -100,6 +100,8 @@ def _exception(lines, index, prefix):
         prefix = ""  # the header stood behind a log record's text, the rest stands by itself
     frames = []
     for number, line in enumerate(body):
+        if "Traceback (most recent call last)" in line:
+            return None  # another one begins; to look on behind it would take for ever where there are thousands
         line = line[len(prefix) :] if line.startswith(prefix) else line
         frame = _FRAME.match(line)
         if frame:
@@ -111,8 +113,6 @@ def _exception(lines, index, prefix):
                 where = _innermost(frames)
                 place = (where["file"], int(where["line"]), where["function"])
                 return PythonException(raised["type"], message, *place, index + 1 + number)
-            if _HEADER.match(line):
-                return None
     return None
 
 

@@ -291,6 +291,17 @@ def test_a_message_ends_where_other_lines_begin():
         assert rank_log.last_exception([*lines, other, "y"]).message == "no\nmore"
 
 
+def test_thousands_of_tracebacks_that_break_off_are_not_read_again_and_again(monkeypatch):
+    lines = [" " * (number % 50) + "Traceback (most recent call last):" for number in range(5000)]
+    tried = []
+    frame = rank_log._FRAME
+    monkeypatch.setattr(
+        rank_log, "_FRAME", type("Counted", (), {"match": lambda _, line: tried.append(frame.match(line))})()
+    )
+    assert rank_log.last_exception(lines) is None
+    assert len(tried) < 2 * len(lines)
+
+
 def test_an_exception_within_libraries_is_placed_in_them():
     library = "/opt/lib/python3.11/site-packages/x"
     lines = ["Traceback (most recent call last):", f'  File "{library}/a.py", line 1, in f']
