@@ -68,7 +68,8 @@ report::_exit() {
     return 0
   fi
   if [[ -n ${SUPERVISE_LOST[$1]-} ]]; then
-    REPLY='no word of its end'
+    REPLY='not started'
+    [[ -z ${SUPERVISE_BEGAN[$1]-} ]] || REPLY='no word of its end'
     return 0
   fi
   REPLY=$status
