@@ -131,13 +131,8 @@ def read_servers(path):
     if errors(problems):
         raise Refusal(1, *(problem.line(path) for problem in errors(problems)))
     servers = rank_table.servers(table)
-    return compact(path, servers)
-
-
-def compact(path, servers):
-    """The servers, once each device has what the questions need.  Raises Refusal."""
     if not servers:
-        raise Refusal(1, f"{one_line(path)} has no server_list; tables of version 1.0 and of version 1.2 can be checked")
+        raise Refusal(1, f"{one_line(path)} has no server_list; tables of versions 1.0 and 1.2 can be checked")
     for server in servers:
         for device in server.devices:
             if device.device_ip is None:

@@ -67,9 +67,10 @@ def ask(path, program, forwarded):
     """
     hosts = hostfile.read(path)
     if not programs.on_path("mpirun"):
+        merging_them = ", and put the tables together with hccl_tools/merge_hccl.py"
         raise ClusterError(
             "mpirun is not on PATH; install Open MPI (Debian: apt install openmpi-bin), or run this command on "
-            "every host" + (", and merge the tables with hccl_tools/merge_hccl.py" if program == "hccl_tools.py" else "")
+            "every host" + (merging_them if program == "hccl_tools.py" else "")
         )
     nonce = os.urandom(8).hex()
     status, stdout, stderr = _mpirun(command(path, hosts, nonce, forwarded, program))

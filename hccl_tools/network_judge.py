@@ -8,7 +8,7 @@ from hccl_tools.address import packed
 # check: the fact that is wrong; code: the error that HCCL would end with; device: its id, None: the server
 Finding = namedtuple("Finding", "server device rank check code text remedy")
 
-NO_ANSWER = "answer"
+_Fault = namedtuple("_Fault", "check code text remedy")  # of one device
 
 
 def partners(servers):
@@ -41,10 +41,8 @@ def judge(servers, facts):
     findings = []
     for server, device, found in asked:
         partner = reached.get((server.server_id, int(device.device_id)))
-        for check, code, text, remedy in _of_device(device, found, partner, usual_tls):
-            findings.append(
-                Finding(server.server_id, int(device.device_id), int(device.rank_id), check, code, text, remedy)
-            )
+        place = server.server_id, int(device.device_id), int(device.rank_id)
+        findings += [Finding(*place, *fault) for fault in _of_device(device, found, partner, usual_tls)]
     return findings
 
 
@@ -55,34 +53,48 @@ def _usual(values):
 
 
 def _of_device(device, found, partner, usual_tls):
-    """(check, code, text, remedy) of everything that is wrong with one device."""
+    """The _Faults of one device."""
     number = device.device_id
     for check, said in found["failed"].items():
         if check == "restore":
-            yield "detect", None, said, f"set it with `hccn_tool -i {number} -netdetect -s address A`"
+            yield _Fault("detect", None, said, f"set it with `hccn_tool -i {number} -netdetect -s address A`")
         elif check != "gateway":  # not every card has one
-            yield check, "EI0009" if check != "tls" else "EI0016", f"hccn_tool told nothing about {check}: {said}", (
-                "look at the driver with `npu-smi info`"
+            yield _Fault(
+                check,
+                "EI0009" if check != "tls" else "EI0016",
+                f"hccn_tool told nothing about {check}: {said}",
+                "look at the driver with `npu-smi info`",
             )
     if found["link"] not in (None, "UP"):
-        yield "link", "EI0009", f"the link is {found['link']}", (
-            f"look at cable and optical module: `hccn_tool -i {number} -optical -g`, and at the switch's port"
+        yield _Fault(
+            "link",
+            "EI0009",
+            f"the link is {found['link']}",
+            f"look at cable and optical module: `hccn_tool -i {number} -optical -g`, and at the switch's port",
         )
     yield from _of_address(device, found, partner)
     if found["health"] not in (None, "Success"):
-        yield "health", "EI0006", f"its network does not reach {partner}: {found['health']}", (
-            f"look for link, address, netmask and gateway of both ends, then `hccn_tool -i {number} -ping -g address "
-            f"{partner}`"
+        yield _Fault(
+            "health",
+            "EI0006",
+            f"its network does not reach {partner}: {found['health']}",
+            f"look at link, address, netmask and gateway of both; try `hccn_tool -i {number} -ping -g address {partner}`",
         )
     for address, lost in found["lost"].items():
         if lost:
-            yield "ping", "EI0006", f"{lost:g} % of the packets to {address} are lost", (
-                "look at the other device and at the switch between them"
+            yield _Fault(
+                "ping",
+                "EI0006",
+                f"{lost:g} % of the packets to {address} are lost",
+                "look at the other device and at the switch between them",
             )
     if found["tls"] not in (None, usual_tls):
         states = {"0": "off", "1": "on"}
-        yield "tls", "EI0016", f"TLS is {states[found['tls']]}, on most devices it is {states[usual_tls]}", (
-            f"make it the same on all: `hccn_tool -i {number} -tls -s enable {usual_tls}`"
+        yield _Fault(
+            "tls",
+            "EI0016",
+            f"TLS is {states[found['tls']]}, on most devices it is {states[usual_tls]}",
+            f"make it the same on all: `hccn_tool -i {number} -tls -s enable {usual_tls}`",
         )
 
 
@@ -93,14 +105,20 @@ def _of_address(device, found, partner):
         return
     if found["ip"] is None:
         remedy = f"set it: `hccn_tool -i {number} -ip -s address {wanted} netmask M`"
-        yield "ip", "EI0009", f"it has no address; the table says {wanted}", remedy
+        yield _Fault("ip", "EI0009", f"it has no address; the table says {wanted}", remedy)
     elif wanted is not None and packed(found["ip"]) not in map(packed, wanted.split(",")):
-        yield "ip", "EI0014", f"its address is {found['ip']}; the table says {wanted}", (
-            "build the table anew, or set the address that it says"
+        yield _Fault(
+            "ip",
+            "EI0014",
+            f"its address is {found['ip']}; the table says {wanted}",
+            "build the table anew, or set the address that it says",
         )
     elif partner and not found["gateway"] and _outside(found["ip"], found["netmask"], partner):
-        yield "netmask", "EI0006", f"{partner} is outside of {found['ip']}/{found['netmask']} and no gateway is set", (
-            f"set a wider netmask, or a gateway: `hccn_tool -i {number} -gateway -s gateway G`"
+        yield _Fault(
+            "netmask",
+            "EI0006",
+            f"{partner} is outside of {found['ip']}/{found['netmask']} and no gateway is set",
+            f"set a wider netmask, or a gateway: `hccn_tool -i {number} -gateway -s gateway G`",
         )
 
 
