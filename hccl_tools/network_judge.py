@@ -78,7 +78,7 @@ def _of_device(device, found, partner, usual_tls):
             "health",
             "EI0006",
             f"its network does not reach {partner}: {found['health']}",
-            f"look at link, address, netmask and gateway of both; try `hccn_tool -i {number} -ping -g address {partner}`",
+            f"look at link, address and gateway of both ends, then `hccn_tool -i {number} -ping -g address {partner}`",
         )
     for address, lost in found["lost"].items():
         if lost:
