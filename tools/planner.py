@@ -275,6 +275,8 @@ def exports(asked, plan, target, alone):
         found["RANK_TABLE_FILE"] = plan.table.path
     if "data_path" in asked:
         found["DATA_PATH"] = os.path.abspath(asked["data_path"])
+    if "PYTHONFAULTHANDLER" not in os.environ:
+        found["PYTHONFAULTHANDLER"] = "1"  # a rank that crashes, or is aborted, says where it was
     if target != "CPU":
         return found
     if not alone:
