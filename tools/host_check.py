@@ -21,8 +21,8 @@ _FIX_SSH = "set up a key for it: ssh-copy-id {}"
 def problems(asked, place):
     """A line a problem of a host, in the order of the hosts; empty when all are ready."""
     others = [name for name in dict.fromkeys(place.hosts) if not host.owns(name.rpartition("@")[2])]
-    command = asked.get("ssh") or os.environ.get("OMPI_MCA_plm_rsh_agent") or "ssh"
-    agent = [*shlex.split(command), *shlex.split(os.environ.get("OMPI_MCA_plm_rsh_args", ""))]
+    command = asked.get("ssh") or os.environ.get("OMPI_MCA_" + "plm_rsh_agent") or "ssh"
+    agent = [*shlex.split(command), *shlex.split(os.environ.get("OMPI_MCA_" + "plm_rsh_args", ""))]
     question = questions(asked, place.engine.get("version"))
     answers = programs.ask_all({name: [*agent, *_options(agent), name, question] for name in others}, SECONDS)
     here = expected(place.engine.get("version"))

@@ -134,16 +134,15 @@ agent::_tell_tail() {
   done < <(tail -n 15 -- "$AGENT_LOG")
 }
 
-# TERM, INT and HUP come from the engine when it ends the job on its own account.
 agent::_handle_signals() {
   if [[ -n ${LAUNCH_BUS-} ]]; then # the supervisor signals the trainer itself
     trap '' TERM INT HUP QUIT URG USR1 USR2
     return 0
   fi
-  trap agent::_stop URG TERM INT HUP QUIT
+  trap agent::_stop URG
+  trap agent::_cancelled TERM INT HUP QUIT
   if [[ ${LAUNCH_CONTROL-} == stdin ]]; then
-    trap 'agent::tell cancelled && agent::_stop' TERM # scancel, or the end of the job's time
-    trap '' USR1 USR2                                 # Slurm gives them to the trainer, too
+    trap '' USR1 USR2 # Slurm gives them to the trainer, too
   else
     trap 'AGENT_SIGNALLED=1; kill -USR1 "$AGENT_TRAINER" 2>/dev/null' USR1
     trap 'AGENT_SIGNALLED=1; kill -USR2 "$AGENT_TRAINER" 2>/dev/null' USR2
@@ -162,6 +161,13 @@ agent::_stop() {
   kill -TERM -- "-$AGENT_TRAINER" 2>/dev/null
   kill -CONT -- "-$AGENT_TRAINER" 2>/dev/null # a stopped process takes SIGTERM only once it runs again
   agent::_kill_late "$AGENT_TRAINER" <&- >/dev/null 2>&1 &
+}
+
+# The engine ends the job on its own account: scancel; a host that mpirun has lost.
+# shellcheck disable=SC2329 # a handler of signals
+agent::_cancelled() {
+  ((AGENT_STOPS)) || agent::tell cancelled
+  agent::_stop
 }
 
 agent::_kill_late() {

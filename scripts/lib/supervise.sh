@@ -12,7 +12,7 @@
 # the process that we start and stop; the ranks' agents (rank_agent.sh) tell us about them.
 #
 #   bus       "start NAME PID", "exit NAME STATUS", "signal NAME"; of a rank that we cannot signal
-#             ourselves: "began NAME"
+#             ourselves: "began NAME"; of one that its carrier ended: "was NAME STATUS"
 #   lifeline  "start PGID", "gone PGID"
 
 SUPERVISE_BUS='' SUPERVISE_LIFELINE='' # file descriptors
@@ -180,6 +180,10 @@ supervise::_event() {
     began)
       supervise::_now
       SUPERVISE_BEGAN[$2]=$REPLY
+      ;;
+    was)
+      supervise::_now
+      SUPERVISE_STATUS[$2]=$3 SUPERVISE_ENDED[$2]=$REPLY
       ;;
     exit) supervise::_ended "$2" "$3" ;;
     signal) supervise::_signal "$2" ;;

@@ -86,7 +86,7 @@ carrier::exported() {
 # carrier::_carry BUS: the member: runs the engine, reads what comes from it, hands orders on. The
 # environment for the ranks is made here: the launcher's own children do not belong to the job.
 carrier::_carry() {
-  local bus pipe engine='' ordered='' line part='' word name value
+  local bus pipe engine='' ordered='' line part='' word name value told=exit failed=0
   carrier::environment
   export LAUNCH_JOB LAUNCH_TELL LAUNCH_GRACE
   engine::command
@@ -115,12 +115,30 @@ carrier::_carry() {
       engine) engine=$name ;;
       start) printf 'began %s\n' "$name" >&"$bus" ;;
       line) printf '%s\n' "${line#"$LAUNCH_TELL line $name "}" >>"$PLAN_LOG_DIR/rank_$name.log" ;;
-      exit) printf 'exit %s %d\n' "$name" "$value" >&"$bus" ;;
-      cancelled) printf 'signal TERM\n' >&"$bus" && ordered=1 ;;
-      ended) exit "$name" ;;
+      exit)
+        printf '%s %s %d\n' "$told" "$name" "$value" >&"$bus"
+        ((value == 0)) || failed=$value
+        ;;
+      cancelled) carrier::_cancelled ;;
+      ended) # with 0 though it ended ranks: somebody else did that
+        ((name != 0)) || [[ $told == exit ]] || name=$failed
+        exit "$name"
+        ;;
     esac
   done
   exit 137
+}
+
+# The engine ends the ranks on its own account. If that is not because it was told to, by scancel say, it
+# has a reason of its own, and how the ranks end from now on is no failure of theirs.
+carrier::_cancelled() {
+  [[ -z $ordered && $told == exit ]] || return 0
+  if [[ $ENGINE_NAME == srun ]]; then
+    ordered=1
+    printf 'signal TERM\n' >&"$bus"
+  else
+    told=was
+  fi
 }
 
 # carrier::_order WORD: "stop" only once: to an agent the second means SIGKILL.
