@@ -38,7 +38,7 @@ class Table(table_choice.Choice):
 
     def __init__(self, path, ranks, data, text=None):
         self.digest = hashlib.sha256(data).hexdigest()
-        remark = f"rank table: {one_line(path)}, sha256 {self.digest[:16]} (the same on every host, or they do not meet)"
+        remark = f"rank table: {one_line(path)}, sha256 {self.digest[:16]} (must be the same on every host)"
         super().__init__(path, ranks, [remark], text)
 
 
