@@ -19,7 +19,7 @@
 #   LAUNCH_CONTROL stdin: orders come as words there (srun); else as signals: URG, USR1, USR2 (mpirun)
 #   LAUNCH_GRACE   seconds between SIGTERM and SIGKILL
 #   LAUNCH_FOLDER, LAUNCH_HOST   where the command was typed
-#   LAUNCH_LOGS    a folder that gets links to the ranks' logs, in Open MPI's layout
+#   LAUNCH_LINKS    a folder that gets links to the ranks' logs, in Open MPI's layout
 set -u
 readonly AGENT_LIB=${BASH_SOURCE[0]%/*}
 # shellcheck source=scripts/lib/log.sh
@@ -92,9 +92,9 @@ agent::_open_log() {
   [[ -z $AGENT_AWAY ]] || mkdir -p -- "$LOG_DIR" || agent::refuse "the log folder $LOG_DIR cannot be made"
   AGENT_LOG=$LOG_DIR/$AGENT_NAME.log
   [[ $AGENT_NAME == scheduler ]] || AGENT_LOG=$LOG_DIR/rank_$AGENT_NAME.log
-  if [[ -n ${LAUNCH_LOGS-} && $AGENT_NAME != scheduler ]]; then
+  if [[ -n ${LAUNCH_LINKS-} && $AGENT_NAME != scheduler ]]; then
     local folder
-    printf -v folder '%s/1/rank.%0*d' "$LAUNCH_LOGS" "${#RANK_SIZE}" "$AGENT_NAME" # as Open MPI numbers them
+    printf -v folder '%s/1/rank.%0*d' "$LAUNCH_LINKS" "${#RANK_SIZE}" "$AGENT_NAME" # as Open MPI numbers them
     mkdir -p -- "$folder" && ln -s -- "$AGENT_LOG" "$folder/stdout" || agent::refuse "$folder/stdout cannot be made"
   fi
   : >>"$AGENT_LOG" || agent::refuse "the log $AGENT_LOG cannot be written"
