@@ -101,7 +101,24 @@ def scheduler(servers, digest):
     address = engines.ipv4(first, f"server {one_line(first)}, which has rank 0,", socket)
     if address.startswith("127.") and not all(host.owns(server.name) for server in servers):
         raise Refusal(REFUSED, f"server {one_line(first)} has rank 0, and the other servers cannot reach that address")
-    return address, os.environ.get("MS_SCHED_PORT") or str(10000 + int(digest, 16) % 20000)
+    port = os.environ.get("MS_SCHED_PORT") or str(10000 + int(digest, 16) % 20000)
+    if not (port.isascii() and port.isdigit() and 1024 <= int(port[:6]) <= 65535):
+        raise Refusal(REFUSED, f"MS_SCHED_PORT={one_line(port)} is no port; unset it, or set one of 1024 to 65535")
+    return address, port
+
+
+def check_port(address, port):
+    """The scheduler can listen there, on the host where it will run.  Raises Refusal."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the scheduler does
+        try:
+            probe.bind((address, int(port)))
+        except OSError as error:
+            raise Refusal(
+                REFUSED,
+                f"MindSpore's scheduler cannot listen at {address} port {port}: {error.strerror}; "
+                "set MS_SCHED_PORT to another one, the same on every host",
+            ) from error
 
 
 # ---- the table -----------------------------------------------------------------------------------

@@ -48,8 +48,10 @@ def server(asked):
     engine = {"scheduler_host": address, "scheduler_port": port}
     if own is not all_servers[0]:
         engine["scheduler_node"] = all_servers[0].name
-    elif len(all_servers) > 1:
-        engine["scheduler_is_shared"] = "yes"
+    else:
+        if asked["device_target"] == "CPU":
+            cluster_placement.check_port(address, port)
+        engine.update({"scheduler_is_shared": "yes"} if len(all_servers) > 1 else {})
     world = sum(len(each.ranks) for each in all_servers)
     return Placement(own.ranks, world=world, engine=engine, table=table)
 
