@@ -12,9 +12,11 @@ damaged all the same is not taken for a table.
 """
 
 import base64
+import contextlib
 import json
 import os
 import re
+import signal
 import sys
 import zlib
 from collections import namedtuple
@@ -98,17 +100,19 @@ def _mpirun(words):
     import subprocess
 
     try:
-        process = subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=_environment(),
-            start_new_session=True,  # away from the terminal, where ssh would ask for a password
-        )
+        with _signals_held() as let_go:
+            process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=_environment(),
+                start_new_session=True,  # away from the terminal, where ssh would ask for a password
+            )
     except OSError as error:
         return 127, b"", f"it cannot be started: {error.strerror}"
     try:
+        let_go()
         # mpirun has its own time limit; ours is for an mpirun that hangs beyond it
         stdout, stderr = process.communicate(timeout=_SECONDS + 30)
     except subprocess.TimeoutExpired:
@@ -120,6 +124,24 @@ def _mpirun(words):
         process.communicate()
         raise
     return process.returncode, stdout, stderr.decode("utf-8", "replace")
+
+
+@contextlib.contextmanager
+def _signals_held():
+    """Inside, signals wait that else raise: what is started there is known before it has to be ended.
+
+    Yields the function that handles those that came.
+    """
+    came = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in handlers:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield lambda: [handlers[number](number, None) for number in came]
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def _environment():
