@@ -42,6 +42,7 @@ format: $(INSTALLED) ## let shfmt and ruff put the code into shape
 bench: $(INSTALLED) ## how fast a launch starts and a large rank table is checked
 	PYTHON=$(BIN)/python $(BIN)/python tests/bench/launch.py
 	$(BIN)/python tests/bench/rank_tables.py
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/bench/check_network.py
 
 lab: ## a shell on the first of two test hosts, which exist inside this machine only
 	bash tests/lab/lab.sh shell
