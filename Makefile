@@ -45,6 +45,7 @@ bench: $(INSTALLED) ## how fast a launch starts and a large rank table is checke
 	PYTHON=$(BIN)/python $(BIN)/python tests/bench/launch.py
 	$(BIN)/python tests/bench/engines.py
 	$(BIN)/python tests/bench/rank_tables.py
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/bench/check_network.py
 
 lab: ## a shell on the first of two test hosts, which exist inside this machine only
 	bash tests/lab/lab.sh shell
