@@ -62,6 +62,8 @@ agent::main() {
   [[ -z $AGENT_AWAY ]] || agent::tell line "$AGENT_NAME" "(this rank's log is on $HOSTNAME: $AGENT_LOG)"
   agent::_wait
   local -r status=$REPLY
+  # Slurm signals the trainer and us one after the other; ours says why.
+  ((status != 143 || AGENT_STOPS)) || read -r -t 0.3 -u "$AGENT_LIFE" _ || :
   ((status == 0)) || [[ -z $AGENT_AWAY ]] || agent::_tell_tail
   agent::tell exit "$AGENT_NAME" "$status"
   agent::_sweep
