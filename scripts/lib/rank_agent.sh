@@ -138,13 +138,13 @@ agent::_tell_tail() {
 
 agent::_handle_signals() {
   if [[ -n ${LAUNCH_BUS-} ]]; then # the supervisor signals the trainer itself
-    trap '' TERM INT HUP QUIT URG USR1 USR2
+    trap AGENT_SIGNALLED=1 TERM INT HUP QUIT URG USR1 USR2 # not '', which bash 4.2 hands on for good
     return 0
   fi
   trap agent::_stop URG
   trap agent::_cancelled TERM INT HUP QUIT
   if [[ ${LAUNCH_CONTROL-} == stdin ]]; then
-    trap '' USR1 USR2 # Slurm gives them to the trainer, too
+    trap AGENT_SIGNALLED=1 USR1 USR2 # Slurm gives them to the trainer, too
   else
     trap 'AGENT_SIGNALLED=1; kill -USR1 "$AGENT_TRAINER" 2>/dev/null' USR1
     trap 'AGENT_SIGNALLED=1; kill -USR2 "$AGENT_TRAINER" 2>/dev/null' USR2

@@ -50,6 +50,7 @@ refused_lines() {
     [[ "$(recorded "rank_$rank" 'r["env"]["MY_OWN"], r["cwd"]')" = "('a b', \"$WORLD\")" ]]
     [[ -e logs/latest/rank_$rank.log ]]
   done
+  check-jsonschema --schemafile "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json
   [[ "$(launch_json 'r["ranks"][3]["host"], r["ranks"][3]["device"]')" = "('node1', 1)" ]]
 }
 
