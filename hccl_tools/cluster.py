@@ -1,6 +1,7 @@
-"""The table of a whole cluster: mpirun starts the generator once on every host, the answers are merged.
+"""Asking a whole cluster: mpirun starts a command of ours once on every host, the answers come together.
 
-A host answers with one frame on stdout, whether it has a table or not:
+So the table of a cluster is built and its network checked.  A host answers with one frame on stdout,
+whether it has what it was asked for or not:
 
     <<hccl_tools NONCE CRC DATA>>
 
@@ -11,9 +12,11 @@ damaged all the same is not taken for a table.
 """
 
 import base64
+import contextlib
 import json
 import os
 import re
+import signal
 import sys
 import zlib
 from collections import namedtuple
@@ -21,11 +24,12 @@ from collections import namedtuple
 from hccl_tools import host, hostfile, merging, programs
 from hccl_tools.problem import one_line
 
+_SSH_OPTIONS = "-o BatchMode=yes -o ConnectTimeout=8"
 _SECONDS = 300  # for the whole cluster; a thousand hosts take half a minute
 _PROJECT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 # entry: the line of the hostfile that the answering host believes to be, or None; name: what it calls
-# itself; table: None when it has none; lines: what it has to say.
+# itself; table: its table, or what else it was asked for, None when it has none; lines: what it has to say.
 Answer = namedtuple("Answer", "entry name table lines")
 
 
@@ -47,16 +51,8 @@ def collect(path, forwarded, generation, tell):
     tell is called with what the hosts say, a line each.
     Raises ClusterError, merging.Refused and hostfile.HostfileError.
     """
-    hosts = hostfile.read(path)
-    if not programs.on_path("mpirun"):
-        raise ClusterError(
-            "mpirun is not on PATH; install Open MPI (Debian: apt install openmpi-bin), or run this command on "
-            "every host and put the tables together with hccl_tools/merge_hccl.py"
-        )
-    nonce = os.urandom(8).hex()
-    status, stdout, stderr = _mpirun(command(path, hosts, nonce, forwarded))
-    answers = frames(stdout, nonce)
-    lines = _faults(answers, hosts, status, stderr)
+    _, answers, lines = ask(path, "hccl_tools.py", forwarded)
+    lines += _without_address(answers)
     if lines:
         raise ClusterError(*lines)
     for answer in answers:
@@ -66,7 +62,26 @@ def collect(path, forwarded, generation, tell):
     return merging.merge(tables, generation)
 
 
-def command(path, hosts, nonce, forwarded):
+def ask(path, program, forwarded):
+    """(hosts of the hostfile `path`, their Answers, what is wrong with those as lines).
+
+    program: the command in this folder that every host runs, with --answer and --hosts; forwarded: its
+    other options.  Raises ClusterError and hostfile.HostfileError.
+    """
+    hosts = hostfile.read(path)
+    if not programs.on_path("mpirun"):
+        merging_them = ", and put the tables together with hccl_tools/merge_hccl.py"
+        raise ClusterError(
+            "mpirun is not on PATH; install Open MPI (Debian: apt install openmpi-bin), or run this command on "
+            "every host" + (merging_them if program == "hccl_tools.py" else "")
+        )
+    nonce = os.urandom(8).hex()
+    status, stdout, stderr = _mpirun(command(path, hosts, nonce, forwarded, program))
+    answers = frames(stdout, nonce)
+    return hosts, answers, _faults(answers, hosts, status, stderr)
+
+
+def command(path, hosts, nonce, forwarded, program="hccl_tools.py"):
     """The mpirun command that asks every host once, as a list."""
     carried = [name for name in ("PATH", "PYTHONPATH") if name in os.environ]
     # -wdir is the project: it has to be there on every host, and the current folder may not.
@@ -74,7 +89,7 @@ def command(path, hosts, nonce, forwarded):
         *("mpirun", "--hostfile", os.path.abspath(path), "--map-by", "ppr:1:node", "--bind-to", "none"),
         *("--timeout", str(_SECONDS)),
         *(word for name in carried for word in ("-x", name)),
-        *("-wdir", _PROJECT, sys.executable, os.path.join(_PROJECT, "hccl_tools", "hccl_tools.py")),
+        *("-wdir", _PROJECT, sys.executable, os.path.join(_PROJECT, "hccl_tools", program)),
         *("--answer", nonce, *forwarded),
         *("--hosts", *hosts),
     ]
@@ -84,19 +99,59 @@ def _mpirun(words):
     """(exit code, stdout, stderr) of mpirun, as bytes, bytes and text."""
     import subprocess
 
+    try:
+        with _signals_held() as let_go:
+            process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=_environment(),
+                start_new_session=True,  # away from the terminal, where ssh would ask for a password
+            )
+    except OSError as error:
+        return 127, b"", f"it cannot be started: {error.strerror}"
+    try:
+        let_go()
+        # mpirun has its own time limit; ours is for an mpirun that hangs beyond it
+        stdout, stderr = process.communicate(timeout=_SECONDS + 30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        stdout, _ = process.communicate()
+        return 124, stdout, f"no answer within {_SECONDS + 30} s"
+    except KeyboardInterrupt:
+        process.terminate()  # it hands that on to all hosts, which put in order what they have begun
+        process.communicate()
+        raise
+    return process.returncode, stdout, stderr.decode("utf-8", "replace")
+
+
+@contextlib.contextmanager
+def _signals_held():
+    """Inside, signals wait that else raise: what is started there is known before it has to be ended.
+
+    Yields the function that handles those that came.
+    """
+    came = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in handlers:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield lambda: [handlers[number](number, None) for number in came]
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _environment():
+    """mpirun's environment: root is allowed, and ssh fails at once instead of asking or waiting for long."""
     environment = dict(os.environ)
     if os.geteuid() == 0:  # Open MPI asks root twice whether it is meant
         environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    try:
-        # mpirun has its own time limit; ours is for an mpirun that hangs beyond it
-        ended = subprocess.run(
-            words, stdin=subprocess.DEVNULL, capture_output=True, env=environment, timeout=_SECONDS + 30, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        return 124, error.stdout or b"", f"no answer within {_SECONDS + 30} s"
-    except OSError as error:
-        return 127, b"", f"it cannot be started: {error.strerror}"
-    return ended.returncode, ended.stdout, ended.stderr.decode("utf-8", "replace")
+    if not any(name.startswith(("OMPI_MCA_plm_", "PRTE_MCA_plm_")) for name in environment):
+        environment["OMPI_MCA_plm_rsh_args"] = environment["PRTE_MCA_plm_ssh_args"] = _SSH_OPTIONS
+    return environment
 
 
 def frames(stdout, nonce):
@@ -117,20 +172,39 @@ def _faults(answers, hosts, status, stderr):
         name = answer.entry or answer.name
         if answer.table is None:
             lines += [f"{name}: {line}" for line in answer.lines]
-        elif len(hosts) > 1 and answer.table["server_list"][0]["server_id"] == host.LOOPBACK:
-            lines.append(f"{name}: its own name stands for no address that others reach; write its address in the file")
     known = {answer.entry for answer in answers if answer.entry}
     silent = [name for name in hosts if name not in known]
     missing = len(hosts) - len(answers)
     if missing > 0:
         which = ", ".join(silent[:5]) + (f" and {len(silent) - 5} more" if len(silent) > 5 else "")
         which = which if len(silent) == missing else f"one of {which}"
-        lines.append(f"{which}: no answer; mpirun: {_said(stderr)} (exit {status})")
+        lines.append(f"{which}: no answer; mpirun: {_said(stderr)} (exit {status}){_hint(stderr)}")
     elif missing < 0:
         lines.append(f"{-missing} more answers than hosts; two lines of the hostfile may be one host")
     elif status and not lines:
         lines.append(f"mpirun failed though all hosts answered: {_said(stderr)} (exit {status})")
     return lines
+
+
+def _hint(stderr):
+    """What to do about a failure of ssh, as the end of a message."""
+    if "Permission denied" in stderr:
+        return "; ssh must need no password: ssh-keygen -t ed25519 (once), then ssh-copy-id HOST for each host"
+    if "Host key verification failed" in stderr:
+        return "; ssh does not know the host yet: type ssh HOST once and compare its key"
+    return ""
+
+
+def _without_address(answers):
+    """Tables of several hosts with an address that only the host itself can reach, a line each."""
+    if len(answers) < 2:
+        return []
+    return [
+        f"{answer.entry or answer.name}: its own name stands for no address that others reach; write its address in "
+        "the file"
+        for answer in answers
+        if answer.table and answer.table["server_list"][0]["server_id"] == host.LOOPBACK
+    ]
 
 
 def _said(stderr):

@@ -8,7 +8,11 @@
 # reads a pipe that only the supervisor holds open: when the supervisor is killed it sees the end of
 # that pipe and ends the groups.
 #
-#   bus       "start NAME PID", "exit NAME STATUS", "signal NAME"
+# Under an engine (mpirun, srun, msrun) the ranks are members, too, but the engine's, the "carrier", is
+# the process that we start and stop; the ranks' agents (rank_agent.sh) tell us about them.
+#
+#   bus       "start NAME PID", "exit NAME STATUS", "signal NAME"; of a rank that we cannot signal
+#             ourselves: "began NAME"; of one that its carrier ended: "was NAME STATUS"
 #   lifeline  "start PGID", "gone PGID"
 
 SUPERVISE_BUS='' SUPERVISE_LIFELINE='' # file descriptors
@@ -16,6 +20,7 @@ SUPERVISE_GUARDIAN=''                  # pid
 SUPERVISE_GRACE=10                     # seconds between SIGTERM and SIGKILL
 SUPERVISE_STATE=running                # running, stopping, killing
 SUPERVISE_DEADLINE=0                   # of the state, in hundredths of a second of uptime
+SUPERVISE_SHARED=''                    # not empty: ranks of other hosts need our scheduler, too
 SUPERVISE_SIGNAL=''                    # the signal that told us to stop
 SUPERVISE_LIMIT=''                     # timeout or hang: the limit of time that was reached
 SUPERVISE_FIRST=''                     # the member that failed first
@@ -26,11 +31,14 @@ SUPERVISE_LOOK_AT=0                    # uptime of the next look at the logs
 SUPERVISE_STILL_SINCE=0                # uptime since when they look as they do
 SUPERVISE_LOOK=''                      # how they look: sizes and times
 
+SUPERVISE_CARRIER='' # the member that starts the ranks, where we do not
+
 SUPERVISE_NAMES=()             # members in the order of their start
 declare -A SUPERVISE_MINDER=() # name -> pid of its minder
 declare -A SUPERVISE_GROUP=()  # name -> process group, until nothing of it lives
 declare -A SUPERVISE_LOG=()    # name -> its log
 declare -A SUPERVISE_STATUS=() # name -> exit status, once it ended
+declare -A SUPERVISE_LOST=()   # name -> 1, if the carrier ended without a word about it
 declare -A SUPERVISE_BEGAN=()  # name -> uptime of its start, in hundredths of a second
 declare -A SUPERVISE_ENDED=()  # name -> uptime of its end
 
@@ -60,7 +68,7 @@ supervise::open() {
 supervise::again() {
   SUPERVISE_STATE=running SUPERVISE_FIRST='' SUPERVISE_DEADLINE=0 SUPERVISE_LOOK='' SUPERVISE_LOOK_AT=0
   SUPERVISE_NAMES=()
-  SUPERVISE_MINDER=() SUPERVISE_GROUP=() SUPERVISE_LOG=() SUPERVISE_STATUS=() SUPERVISE_BEGAN=() SUPERVISE_ENDED=()
+  SUPERVISE_MINDER=() SUPERVISE_GROUP=() SUPERVISE_LOG=() SUPERVISE_STATUS=() SUPERVISE_LOST=() SUPERVISE_BEGAN=() SUPERVISE_ENDED=()
 }
 
 # The shell gives up in the middle: bash does so when it cannot start one more process.
@@ -95,6 +103,12 @@ supervise::start() {
   supervise::_mind "$@" </dev/null >/dev/null 2>&1 &
   set +m
   SUPERVISE_MINDER[$1]=$!
+}
+
+# supervise::expect NAME LOG: a member that the carrier will start.
+supervise::expect() {
+  SUPERVISE_NAMES+=("$1")
+  SUPERVISE_LOG[$1]=$2
 }
 
 supervise::_mind() {
@@ -169,6 +183,14 @@ supervise::_event() {
       SUPERVISE_BEGAN[$2]=$REPLY
       [[ $SUPERVISE_STATE == running ]] || supervise::_signal_groups TERM
       ;;
+    began)
+      supervise::_now
+      SUPERVISE_BEGAN[$2]=$REPLY
+      ;;
+    was)
+      supervise::_now
+      SUPERVISE_STATUS[$2]=$3 SUPERVISE_ENDED[$2]=$REPLY
+      ;;
     exit) supervise::_ended "$2" "$3" ;;
     signal) supervise::_signal "$2" ;;
   esac
@@ -181,6 +203,10 @@ supervise::_ended() {
   SUPERVISE_ENDED[$1]=$REPLY
   # What it left in its group, workers of a data loader say, ends with it.
   [[ -z ${SUPERVISE_GROUP[$1]-} ]] || kill -TERM -- "-${SUPERVISE_GROUP[$1]}" 2>/dev/null || :
+  if [[ $1 == "$SUPERVISE_CARRIER" ]]; then
+    supervise::_lose
+    (($2 != 0)) || set -- "${REPLY:-$1}" "${SUPERVISE_STATUS[${REPLY:-$1}]}"
+  fi
   [[ $SUPERVISE_STATE == running ]] || return 0
   if (($2 != 0)); then
     SUPERVISE_FIRST=$1
@@ -191,11 +217,28 @@ supervise::_ended() {
   fi
 }
 
-# Whether all members have ended, or all but MindSpore's scheduler, which nobody needs any more.
+# supervise::_lose: the carrier has ended; members that it has not told the end of are lost, and count
+# as failed with 255. The first of them in REPLY.
+supervise::_lose() {
+  local name
+  REPLY=''
+  for name in "${SUPERVISE_NAMES[@]}"; do
+    if [[ -z ${SUPERVISE_STATUS[$name]-} && -z ${SUPERVISE_MINDER[$name]-} && -z ${SUPERVISE_GROUP[$name]-} ]]; then
+      SUPERVISE_STATUS[$name]=255
+      SUPERVISE_LOST[$name]=1
+      SUPERVISE_ENDED[$name]=${SUPERVISE_ENDED[$SUPERVISE_CARRIER]}
+      REPLY=${REPLY:-$name}
+    fi
+  done
+}
+
+# Whether all members have ended, or all but MindSpore's scheduler and the carrier, which nobody needs
+# any more. A scheduler that ranks of other hosts share ends by itself when the last of them has left.
 supervise::_work_is_done() {
   local name
   for name in "${SUPERVISE_NAMES[@]}"; do
-    [[ -n ${SUPERVISE_STATUS[$name]-} || $name == scheduler ]] || return 1
+    [[ $name != scheduler || -z $SUPERVISE_SHARED || -n ${SUPERVISE_STATUS[$name]-} ]] || return 1
+    [[ -n ${SUPERVISE_STATUS[$name]-} || $name == @(scheduler|"${SUPERVISE_CARRIER:-scheduler}") ]] || return 1
   done
 }
 
@@ -293,7 +336,7 @@ supervise::_stand_still() {
   local name look
   local -a logs=()
   for name in "${!SUPERVISE_LOG[@]}"; do
-    [[ $name == scheduler ]] || logs+=("${SUPERVISE_LOG[$name]}")
+    [[ $name == scheduler || $name == "$SUPERVISE_CARRIER" ]] || logs+=("${SUPERVISE_LOG[$name]}")
   done
   ((${#logs[@]})) || return 1
   look=$(stat -c '%s %y' -- "${logs[@]}" 2>&1) || :
@@ -320,6 +363,10 @@ supervise::_give_up() {
 supervise::_audit() {
   local name status
   for name in "${SUPERVISE_NAMES[@]}"; do
+    if [[ -z ${SUPERVISE_MINDER[$name]-} ]]; then
+      supervise::_audit_carried "$name"
+      continue
+    fi
     if [[ -z ${SUPERVISE_STATUS[$name]-} ]] && ! kill -0 "${SUPERVISE_MINDER[$name]}" 2>/dev/null; then
       status=137
       if [[ -z ${SUPERVISE_GROUP[$name]-} ]]; then
@@ -330,6 +377,13 @@ supervise::_audit() {
       supervise::_ended "$name" "$status"
     fi
   done
+}
+
+# A member of a carrier that has ended, whose agent was killed and could not tell its end.
+supervise::_audit_carried() {
+  local -r group=${SUPERVISE_GROUP[$1]-}
+  [[ -n ${SUPERVISE_STATUS[$SUPERVISE_CARRIER]-} && -n $group && -z ${SUPERVISE_STATUS[$1]-} ]] || return 0
+  supervise::_alive "$group" || supervise::_ended "$1" 137
 }
 
 # supervise::close JOB: ends what escaped from its group but kept the job's mark, then the guardian.

@@ -1,0 +1,46 @@
+# shellcheck shell=bash
+# Engine "msrun": MindSpore's own launcher starts this host's ranks, and its scheduler on host 0.
+#
+# msrun would end the ranks with SIGKILL, leave them behind on any signal but INT, and wait for its
+# scheduler without limit. So each rank, and the scheduler, is an agent (lib/rank_agent.sh) that puts its
+# trainer's start and end on the supervisor's own bus: all of them run on this host, and are signalled by
+# the supervisor itself.
+
+# shellcheck source=scripts/lib/engines/carrier.sh
+source "$LAUNCH_LIB/engines/carrier.sh"
+
+ENGINE_NAME=msrun
+
+# engine::start: msrun; what it starts are members, too.
+engine::start() {
+  local rank
+  SUPERVISE_CARRIER=msrun
+  for rank in "${PLAN_RANKS[@]}"; do
+    supervise::expect "$rank" "$PLAN_LOG_DIR/rank_$rank.log"
+  done
+  [[ -z ${PLAN_ENGINE[scheduler]-} ]] || supervise::expect scheduler "$PLAN_LOG_DIR/scheduler.log"
+  [[ ${PLAN_ENGINE[world]} == "${#PLAN_RANKS[@]}" ]] || SUPERVISE_SHARED=yes
+  supervise::start msrun "$PLAN_LOG_DIR/msrun.log" msrun::_become \
+    "/proc/$$/fd/$SUPERVISE_BUS" "/proc/$$/fd/$SUPERVISE_LIFELINE"
+}
+
+msrun::_become() {
+  LAUNCH_TELL=bus LAUNCH_BUS=$1 LAUNCH_LIFELINE=$2 LAUNCH_GRACE=$SUPERVISE_GRACE
+  export LAUNCH_TELL LAUNCH_BUS LAUNCH_LIFELINE LAUNCH_GRACE LAUNCH_JOB
+  carrier::environment
+  engine::command
+  set +e # so that bash 4.2, too, ends with 127 or 126 when there is no such program
+  exec "${ENGINE_COMMAND[@]}" "${PLAN_TRAINER[@]}"
+}
+
+# msrun runs "python", "python3" or a file that it gives to python, nothing else; so python it is, which
+# becomes bash at once. The scheduler leaves msrun's process group, as msrun lets the ranks do.
+engine::command() {
+  local python=python
+  command -v python >/dev/null || python=python3
+  ENGINE_COMMAND=("$PYTHON" -c 'from mindspore.parallel.cluster.run import main; main()'
+    --worker_num="${PLAN_ENGINE[world]}" --local_worker_num="${#PLAN_RANKS[@]}"
+    --master_addr="$MS_SCHED_HOST" --master_port="$MS_SCHED_PORT" --node_rank="${PLAN_ENGINE[node]}"
+    --log_dir="$PLAN_LOG_DIR/msrun" --join=True
+    "$python" -S -E -c 'import os, sys; os.getpid() == os.getsid(0) or os.setsid(); os.execvp(sys.argv[1], sys.argv[1:])' bash "$LAUNCH_LIB/rank_agent.sh")
+}
