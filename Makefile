@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 DIGITS := data/digits/test/t10k-labels-idx1-ubyte
-CONFIGS := $(shell find configs -name '*.yaml')
+DIAGNOSES := configs/diagnoses.yaml
+CONFIGS := $(filter-out $(DIAGNOSES),$(shell find configs -name '*.yaml'))
 SCHEMAS := $(wildcard schemas/*.schema.json)
 SHELL_FILES := .ci/run $(shell find scripts tools tests -name '*.sh' -o -name '*.bash' -o -name '*.bats' -o -path '*/bin/*' -type f)
 
@@ -33,6 +34,7 @@ lint: $(INSTALLED) ## shellcheck, shfmt, ruff, and every schema and config again
 	$(BIN)/ruff format --check .
 	$(BIN)/check-jsonschema --check-metaschema $(SCHEMAS)
 	$(BIN)/check-jsonschema --schemafile schemas/train_config.schema.json $(CONFIGS)
+	$(BIN)/check-jsonschema --schemafile schemas/diagnoses.schema.json $(DIAGNOSES)
 
 format: $(INSTALLED) ## let shfmt and ruff put the code into shape
 	$(BIN)/shfmt -i 2 -ci -bn -w $(SHELL_FILES)
