@@ -43,6 +43,7 @@ format: $(INSTALLED) ## let shfmt and ruff put the code into shape
 
 bench: $(INSTALLED) ## how fast a launch starts and a large rank table is checked
 	PYTHON=$(BIN)/python $(BIN)/python tests/bench/launch.py
+	$(BIN)/python tests/bench/engines.py
 	$(BIN)/python tests/bench/rank_tables.py
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/bench/check_network.py
 
