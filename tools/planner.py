@@ -13,7 +13,7 @@ import time
 
 from hccl_tools import host, rank_table
 from hccl_tools.problem import one_line
-from tools import cluster_placement, device_check, device_locks, host_check, placement, table_choice
+from tools import device_check, device_locks, host_check, placement, table_choice
 from tools import config as configs
 from tools.refusal import REFUSED, USAGE, Refusal
 
@@ -356,6 +356,8 @@ def write_run(plan, asked):
         if plan.table and plan.table.text is not None:
             rank_table.write(plan.table.text, plan.table.path)
         if plan.placement.table and plan.placement.hosts:
+            from tools import cluster_placement
+
             cluster_placement.distribute(asked, plan.table)
         rank_table.write(
             json.dumps(document(plan, asked), indent=2, ensure_ascii=False) + "\n",
