@@ -9,7 +9,7 @@ import os
 
 from hccl_tools import device_range, host, hostfile, rules
 from hccl_tools.problem import one_line
-from tools import cluster_placement, engines
+from tools import engines
 from tools.refusal import REFUSED, USAGE, Refusal
 
 MAX_RANKS = 1 << 16
@@ -43,6 +43,8 @@ def place(asked):
 
 def server(asked):
     """This host's ranks of a table of several servers; the command is typed on each of them."""
+    from tools import cluster_placement  # several milliseconds that other launches need not spend
+
     own, all_servers, table = cluster_placement.own_part(asked)
     address, port = cluster_placement.scheduler(all_servers, table.digest)
     engine = {"scheduler_host": address, "scheduler_port": port}
@@ -58,6 +60,8 @@ def server(asked):
 
 def servers(asked):
     """All ranks of all servers of a table, by mpirun from this host."""
+    from tools import cluster_placement
+
     all_servers, table = cluster_placement.all_hosts(asked)
     hosts = [each.name for each in all_servers for _ in each.ranks]
     return Placement(table.ranks, hosts, engine=cluster_placement.engine_of(asked, all_servers), table=table)

@@ -13,8 +13,8 @@ import time
 
 from hccl_tools import host, rank_table
 from hccl_tools.problem import one_line
-from tools import cluster_placement, device_check, device_locks, host_check, placement, table_choice
 from tools import config as configs
+from tools import device_check, device_locks, host_check, placement, table_choice
 from tools.refusal import REFUSED, USAGE, Refusal
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -69,7 +69,8 @@ def make_plan(asked, trainer_arguments):
     plan = Plan()
     target = chosen_target(asked)
     asked["device_target"] = target
-    plan.run_dir = asked["run_dir"] = run_folder(asked)
+    if asked.get("placement") == "servers":
+        asked["run_dir"] = run_folder(asked)  # where their table will be
     plan.placement = placement.place(asked)
     trainer = chosen_trainer(asked)
     check_data_path(asked)
@@ -80,6 +81,7 @@ def make_plan(asked, trainer_arguments):
     devices = [device for _, device in plan.ranks]
     if "no_check" not in asked:
         check_devices(asked, target, plan.placement)
+    plan.run_dir = asked.get("run_dir") or run_folder(asked)
     if plan.placement.table:
         plan.table = plan.placement.table
         plan.remarks.extend(plan.table.remarks)
@@ -356,6 +358,8 @@ def write_run(plan, asked):
         if plan.table and plan.table.text is not None:
             rank_table.write(plan.table.text, plan.table.path)
         if plan.placement.table and plan.placement.hosts:
+            from tools import cluster_placement
+
             cluster_placement.distribute(asked, plan.table)
         rank_table.write(
             json.dumps(document(plan, asked), indent=2, ensure_ascii=False) + "\n",
