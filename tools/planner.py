@@ -13,7 +13,7 @@ import time
 from hccl_tools import device_range, rank_table, rules
 from hccl_tools.problem import one_line
 from tools import config as configs
-from tools import device_check, table_choice
+from tools import device_check, parallel, table_choice
 
 USAGE, REFUSED = 2, 78
 PROJECT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -76,6 +76,8 @@ def make_plan(asked, trainer_arguments):
     trainer = chosen_trainer(asked)
     config = read_config(asked["config"], trainer, trainer_arguments)
     alone = check_distribute(config, len(devices))
+    if is_own(trainer):
+        check_parallel(config, len(devices), target)
     check_mindspore(trainer, target)
     if target == "Ascend" and "no_check" not in asked:
         refuse_with(device_check.missing(asked["script"], devices))
@@ -199,6 +201,13 @@ def check_distribute(config, ranks):
     if ranks > 1 and distribute is not True:
         raise Refusal(REFUSED, configs.not_distributed(config))
     return ranks == 1 and distribute is not True
+
+
+def check_parallel(config, ranks, target):
+    """What the parallel mode asks for is there, on this target with this many ranks."""
+    problems = parallel.problems(configs.fill_defaults(config.data), ranks, target)
+    if problems:
+        raise Refusal(REFUSED, *[problem.line(config.place(problem.pointer)) for problem in problems])
 
 
 # ---- this host -------------------------------------------------------------------------------------
