@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-from hccl_tools import device_range, rank_table, rules
+from hccl_tools import device_range, host, rank_table, rules
 from hccl_tools.problem import one_line
 from tools import config as configs
 from tools import device_check, parallel, table_choice
@@ -47,6 +47,7 @@ def main(arguments):
     split = arguments.index("--")
     asked = dict(word.partition("=")[::2] for word in arguments[:split])
     script = asked["script"]
+    asked["generation"] = host.generation() or asked["generation"]  # the hardware knows better than the tutorials
     try:
         check_folder()
         plan = make_plan(asked, arguments[split + 1 :])
@@ -74,6 +75,7 @@ def make_plan(asked, trainer_arguments):
     target = chosen_target(asked)
     devices = chosen_devices(asked)
     trainer = chosen_trainer(asked)
+    check_data_path(asked)
     config = read_config(asked["config"], trainer, trainer_arguments)
     alone = check_distribute(config, len(devices))
     if is_own(trainer):
@@ -242,6 +244,14 @@ def refuse_with(problem):
         raise Refusal(REFUSED, problem)
 
 
+def check_data_path(asked):
+    """The data set's folder is there, where a script takes one."""
+    if "data_path" in asked and not os.path.isdir(asked["data_path"]):
+        path = asked["data_path"]
+        what = "is no folder" if os.path.exists(path) else "no such folder"
+        raise Refusal(REFUSED, f"DATA_PATH {one_line(path)}: {what}; name the folder that holds the data set")
+
+
 def run_folder(asked):
     """The absolute path of the folder that this run will get; its parent can be written."""
     name = asked["script"].rpartition(".sh")[0] or asked["script"]
@@ -272,6 +282,10 @@ def exports(asked, plan, target, alone):
     found = {"RANK_SIZE": str(len(plan.ranks)), "DEVICE_NUM": asked["device_num"], "LOG_DIR": plan.run_dir}
     if plan.table:
         found["RANK_TABLE_FILE"] = plan.table.path
+    if "data_path" in asked:
+        found["DATA_PATH"] = os.path.abspath(asked["data_path"])
+    if "PYTHONFAULTHANDLER" not in os.environ:
+        found["PYTHONFAULTHANDLER"] = "1"  # a rank that crashes, or is aborted, says where it was
     if target != "CPU":
         return found
     if not alone:

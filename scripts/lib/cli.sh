@@ -2,8 +2,9 @@
 # The command line: options that all scripts share, and each script's own arguments.
 #
 # cli::parse fills OPTIONS (by name, underscores), ARGUMENTS (positional) and TRAINER_ARGUMENTS (what
-# stands after --). The table below is the one place where an option is declared: --help prints it and
-# the parser reads it.
+# stands after --). The tables below are the one place where an option is declared: --help prints them
+# and the parser reads them. The first holds for every script; from the second a script takes the
+# options that it names.
 
 declare -A OPTIONS=()
 ARGUMENTS=()
@@ -17,10 +18,33 @@ rank_table FILE the rank table (default: RANK_TABLE_FILE if it is set, else one 
 hccn_conf FILE addresses of the devices where hccn_tool is not on PATH (default: /etc/hccn.conf)
 train_script FILE the trainer (default: tools/train.py of the current folder, else of this project)
 log_dir DIR folder for the logs of all runs; each makes its own folder in it (default: logs)
+console 0|all|none whose output is on the screen while the job runs: rank 0'\''s, all ranks'\'' with their numbers, or nothing (default: 0)
+quiet - nothing on the screen but what went wrong
+timeout SECONDS end the job after this time, with exit code 124 (default: no limit)
+hang_timeout SECONDS end the job, with exit code 124, when no rank has written to its log for this long; the stacks of all ranks are saved first (default: no limit)
+max_restarts N when a rank fails, start all of them again, at most N times, with RESUME=1 in their environment (default: 0)
+wait_for_devices - wait until other jobs have freed the devices, instead of ending
 grace SECONDS time between SIGTERM and SIGKILL when ranks are stopped (default: 10)
 no_check - skip the checks that need the NPUs; those of the rank table stay
 dry_run - print the plan in a form that can be pasted into a shell; start and write nothing
 help - this page'
+
+readonly CLI_OWN_OPTIONS='config FILE the training config (default: the script'\''s own)'
+
+CLI_TABLE=$CLI_OPTIONS # the options of this script
+
+# cli::declare OWN WITHOUT: takes the options named in OWN from the second table, and those named in
+# WITHOUT from the first away; names separated by blanks.
+cli::declare() {
+  local line
+  CLI_TABLE=''
+  while IFS= read -r line; do
+    [[ " $1 " != *" ${line%% *} "* ]] || CLI_TABLE+=${CLI_TABLE:+$'\n'}$line
+  done <<<"$CLI_OWN_OPTIONS"
+  while IFS= read -r line; do
+    [[ " $2 " == *" ${line%% *} "* ]] || CLI_TABLE+=${CLI_TABLE:+$'\n'}$line
+  done <<<"$CLI_OPTIONS"
+}
 
 # cli::parse ARGUMENT_NAMES WORD...: ARGUMENT_NAMES such as "CONFIG", separated by blanks.
 cli::parse() {
@@ -30,8 +54,9 @@ cli::parse() {
     case $1 in
       --) shift && TRAINER_ARGUMENTS=("$@") && break ;;
       -h) OPTIONS[help]=1 && CLI_TAKEN=1 ;;
+      -[0-9]*) ARGUMENTS+=("$1") && CLI_TAKEN=1 ;; # a number, right or wrong
       --?*) cli::_option "$@" ;;
-      -?*) cli::usage "unknown option $1; trainer arguments come after --" ;;
+      -?*) cli::_letter "$@" ;;
       *) ARGUMENTS+=("$1") && CLI_TAKEN=1 ;;
     esac
     shift "$CLI_TAKEN"
@@ -42,14 +67,16 @@ cli::parse() {
 
 # cli::_option WORD...: takes one option and its value from the front; CLI_TAKEN says how many words.
 cli::_option() {
-  local name=${1%%=*} takes
+  local name=${1%%=*} takes shown
   name=${name#--}
   name=${name//-/_}
+  cli::_shown "$name"
+  shown=$REPLY
   cli::_takes "$name" || cli::usage "unknown option ${1%%=*}"
   takes=$REPLY
   CLI_TAKEN=1
   if [[ $takes == - ]]; then
-    [[ $1 != *=* ]] || cli::usage "--$name takes no value"
+    [[ $1 != *=* ]] || cli::usage "$shown takes no value"
     OPTIONS[$name]=1
   elif [[ $1 == *=* ]]; then
     OPTIONS[$name]=${1#*=}
@@ -57,9 +84,23 @@ cli::_option() {
     OPTIONS[$name]=$2
     CLI_TAKEN=2
   else
-    cli::usage "--$name needs a value: --$name $takes"
+    cli::usage "$shown needs a value: $shown $takes"
   fi
-  [[ $takes == - || -n ${OPTIONS[$name]} ]] || cli::usage "--$name needs a value: --$name $takes"
+  [[ $takes == - || -n ${OPTIONS[$name]} ]] || cli::usage "$shown needs a value: $shown $takes"
+}
+
+# cli::_letter WORD...: an option of one letter, such as -n 4, is the option of that name.
+cli::_letter() {
+  if [[ $1 != -? ]] || ! cli::_takes "${1#-}"; then
+    cli::usage "unknown option $1; trainer arguments come after --"
+  fi
+  cli::_option "-$1" "${@:2}"
+}
+
+# cli::_shown NAME: how the option is typed, in REPLY; the name of a short one is a letter.
+cli::_shown() {
+  REPLY=--$1
+  [[ $1 != ? ]] || REPLY=-$1
 }
 
 # cli::_takes NAME: what the option takes in REPLY; fails if there is no such option.
@@ -67,7 +108,7 @@ cli::_takes() {
   local name takes _meaning
   while read -r name takes _meaning; do
     [[ $name == "$1" ]] && REPLY=$takes && return 0
-  done <<<"$CLI_OPTIONS"
+  done <<<"$CLI_TABLE"
   return 1
 }
 
@@ -99,8 +140,10 @@ cli::help() {
   printf '\nOptions (hyphens and underscores are the same):\n'
   while read -r name takes meaning; do
     [[ $takes != - ]] || takes=''
-    printf '  --%s\n      %s\n' "$name${takes:+ $takes}" "$meaning"
-  done <<<"$CLI_OPTIONS"
+    cli::_shown "$name"
+    printf '  %s\n      %s\n' "$REPLY${takes:+ $takes}" "$meaning"
+  done <<<"$CLI_TABLE"
   printf '\nExit: 0 all ranks ended with 0; a rank'\''s own code (128+N for signal N) when it failed first;\n'
-  printf '2 usage; 78 the plan was refused; 128+N when the launcher itself was stopped by signal N.\n'
+  printf '2 usage; 78 the plan was refused; 124 a limit of time was reached; 128+N when the launcher itself was\n'
+  printf 'stopped by signal N.\n'
 }

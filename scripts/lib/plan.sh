@@ -5,6 +5,7 @@
 #   run_dir DIR, export NAME=VALUE, rank "RANK DEVICE", trainer WORD, scheduler WORD, setup WORD
 
 PLAN_RUN_DIR=''
+PLAN_LOG_DIR=''   # of this attempt: the same, or restart_N in it
 PLAN_EXPORTS=()   # NAME=VALUE, the same for all ranks
 PLAN_RANKS=()     # rank ids of this host, in order of their local rank
 PLAN_DEVICES=()   # their devices
@@ -18,7 +19,7 @@ plan::make() {
   plan::_python
   while IFS= read -r -d '' kind && IFS= read -r -d '' value; do
     case $kind in
-      run_dir) PLAN_RUN_DIR=$value ;;
+      run_dir) PLAN_RUN_DIR=$value PLAN_LOG_DIR=$value ;;
       export) PLAN_EXPORTS+=("$value") ;;
       rank) PLAN_RANKS+=("${value% *}") && PLAN_DEVICES+=("${value#* }") ;;
       trainer) PLAN_TRAINER+=("$value") ;;
