@@ -48,6 +48,8 @@ def main(argv=None):
 def checked_config(path, assignments):
     """The config as a dict with all defaults filled in, once it and its data are fit for use."""
     config = configs.load(path)
+    if os.environ.get("DATA_PATH"):
+        config.take_data_from(os.environ["DATA_PATH"])
     config.override(assignments)
     problems = config.problems()
     if problems:
@@ -62,7 +64,7 @@ def checked_config(path, assignments):
 
 def train(config):
     """Builds everything that `config` (filled) names, trains, and measures on held-out data."""
-    import mindspore as ms  # 2.5 s: only when there is something to train
+    from tools import callbacks  # brings MindSpore along, 2.5 s: only when there is something to train
 
     rank, ranks = start(config)
     data = datasets.build(config["train"]["dataset"], config["train"]["loader"], rank, ranks)
@@ -70,15 +72,17 @@ def train(config):
     steps = data.get_dataset_size()
     print(f"rank {rank} of {ranks}: {steps} steps an epoch, {config['scheduler']['num_epochs']} epochs", flush=True)
     sink = config["train"]["dataset_sink_mode"]
-    callbacks = [
-        ms.LossMonitor(steps if sink else config["system"]["log_interval"]),
-        checkpoints(config, rank, steps),
-    ]
-    model.train(config["scheduler"]["num_epochs"], data, callbacks=callbacks, dataset_sink_mode=sink)
-    if "eval" in config:
-        held_out = datasets.build(config["eval"]["dataset"], config["eval"]["loader"])
-        accuracy = model.eval(held_out, dataset_sink_mode=False)["accuracy"]
-        print(f"accuracy on held-out data: {accuracy:.2%}", flush=True)
+    said = [callbacks.Progress(config["system"]["log_interval"], config["train"]["stop_at_nan"])]
+    held_out = datasets.build(config["eval"]["dataset"], config["eval"]["loader"]) if "eval" in config else None
+    if held_out and config["system"]["val_while_train"]:
+        said.append(callbacks.Evaluate(model, held_out))
+    said.append(checkpoints(config, rank, steps))
+    try:
+        model.train(config["scheduler"]["num_epochs"], data, callbacks=said, dataset_sink_mode=sink)
+    except callbacks.LossNotFinite as error:
+        sys.exit(f"train.py: rank {rank}: {error}")
+    if held_out:
+        callbacks.report(model, held_out)
     finish(config)
 
 
@@ -118,7 +122,7 @@ def build_model(config):
     import mindspore as ms
     from mindspore import nn
 
-    from tools import models
+    from tools import losses, metrics, models
 
     network = models.build(config["model"])
     optimizer = config["optimizer"]
@@ -127,7 +131,7 @@ def build_model(config):
         optimizer = nn.Momentum(network.trainable_params(), momentum=optimizer["momentum"], **common)
     else:
         optimizer = nn.Adam(network.trainable_params(), **common)
-    return ms.Model(network, nn.CrossEntropyLoss(), optimizer, metrics={"accuracy"})
+    return ms.Model(network, losses.build(config["loss"]), optimizer, metrics=metrics.build(config["loss"]["name"]))
 
 
 def checkpoints(config, rank, steps):
