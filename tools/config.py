@@ -74,7 +74,7 @@ class Config:
         return f"{one_line(self.path)}:{_line(self._node, pointer)}"
 
     def problems(self):
-        """The lines of everything that the schema finds, else of all that does not fit together; in the file's order."""
+        """The lines of what the schema finds, in the order of the file; else of what does not fit together."""
         found = schema_check.problems(self.data, schema_check.load_schema("train_config")) or tasks.problems(self.data)
         return [problem.line(self.place(problem.pointer)) for problem in found]
 

@@ -51,7 +51,7 @@ class Lines:
         return len(self.entries)
 
     def __getitem__(self, index):
-        """image: float32 (1, 32, width) in -1..1; label: int32 (longest,), 0 after the text's end."""
+        """image: float32 (1, 32, width) in 0..1; label: int32 (longest,), 0 after the text's end."""
         import numpy as np
         from PIL import Image
 
@@ -60,14 +60,16 @@ class Lines:
             grey = picture.convert("L")
             wide = min(self.width, max(1, round(grey.width * HEIGHT / grey.height)))
             grey = np.asarray(grey.resize((wide, HEIGHT)), np.float32)
-        image = np.pad(grey, ((0, 0), (0, self.width - wide)), mode="edge") / 127.5 - 1
+        # Bright on dark or dark on bright: the background becomes 0, and writing positive either way.
+        contrast = np.abs(grey - np.median(grey))
+        image = np.pad(contrast / max(1.0, contrast.max()), ((0, 0), (0, self.width - wide)))
         label = np.zeros(self.longest, np.int32)
         label[: len(text)] = [self.number[character] for character in text]
         return image[None], label
 
 
 def build(section, loader, folder, shard, shards):
-    """Images float32 (batch, 1, 32, width) in -1..1, labels int32 (batch, longest): characters' numbers from 1."""
+    """Images float32 (batch, 1, 32, width) in 0..1, labels int32 (batch, longest): characters' numbers from 1."""
     from mindspore.dataset import GeneratorDataset
 
     data = GeneratorDataset(
