@@ -5,7 +5,7 @@ from collections import namedtuple
 import mindspore as ms
 from mindspore import nn
 
-from tools import checkpoints, models, nets_parallel, parallel
+from tools import checkpoints, losses, metrics, models, nets_parallel, parallel
 
 # model trains and measure measures; they differ where training needs a form of its own.
 Run = namedtuple("Run", "network optimizer model measure")
@@ -13,18 +13,18 @@ Run = namedtuple("Run", "network optimizer model measure")
 
 def build(config, rank, ranks):
     """The Run of `config` for rank `rank` of `ranks`."""
-    loss = build_loss(config)
+    loss = losses.build(config["loss"])
     if config["model"]["name"] == parallel.STAGES_BY_HAND:
         return _stages_by_hand(config, rank, loss)
     network = build_network(config, rank, ranks)
     optimizer = build_optimizer(config, network.trainable_params())
-    metrics = {"accuracy"}
+    measures = metrics.build(config["loss"]["name"])
     pipeline = config["parallel"]["pipeline_stages"] > 1
     parts = config["parallel"]["micro_batches"] if pipeline else config["train"]["gradient_accumulation_steps"]
     if pipeline or parts > 1:
         model = ms.Model(nets_parallel.in_parts(network, loss, parts, pipeline), optimizer=optimizer)
-        return Run(network, optimizer, model, ms.Model(network, loss, metrics=metrics))
-    model = ms.Model(network, loss, optimizer, metrics=metrics)
+        return Run(network, optimizer, model, ms.Model(network, loss, metrics=measures))
+    model = ms.Model(network, loss, optimizer, metrics=measures)
     return Run(network, optimizer, model, model)
 
 
@@ -36,11 +36,6 @@ def build_network(config, rank, ranks):
     if config["model"]["name"] == parallel.TENSOR_PARALLEL and ranks > 1:
         checkpoints.write_strategy(checkpoints.folder_of(config), network.cuts, ranks)
     return network
-
-
-def build_loss(config):
-    """The loss that the section `loss` names."""
-    return nn.CrossEntropyLoss()
 
 
 def build_optimizer(config, parameters):
