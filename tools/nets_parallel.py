@@ -158,7 +158,7 @@ class HandPipelineStep(nn.Cell):
         hidden_size=parallel.HIDDEN_SIZE,
         seed=42,
     ):
-        super().__init__()
+        super().__init__(auto_prefix=False)  # names as in the undivided net
         self.first = rank == 0
         net = WholeNet(num_classes, hidden_size, seed)
         self.stage = FirstStage(net) if self.first else LastStage(net, loss)
@@ -195,7 +195,7 @@ class FirstStage(nn.Cell):
     """Images -> hidden values."""
 
     def __init__(self, net):
-        super().__init__()
+        super().__init__(auto_prefix=False)  # names as in the undivided net
         self.fc1, self.relu = net.fc1, net.relu
 
     def construct(self, x):
@@ -207,7 +207,7 @@ class LastStage(nn.Cell):
     """Hidden values and labels -> loss."""
 
     def __init__(self, net, loss):
-        super().__init__()
+        super().__init__(auto_prefix=False)  # names as in the undivided net
         self.fc2, self.fc3, self.relu, self.loss = net.fc2, net.fc3, net.relu, loss
 
     def construct(self, x, labels):
