@@ -118,6 +118,10 @@ def cut_anew(files, strategy, ranks, work):
         os.symlink(os.path.abspath(path), os.path.join(checkpoints.rank_folder(source, rank), os.path.basename(path)))
     new = strategy_for(strategy, ranks, work) if ranks > 1 else None
     made = os.path.join(work, "made")
+    if ranks & (ranks - 1) or len(files) & (len(files) - 1):
+        raise CheckpointError(
+            f"from {len(files)} ranks to {ranks}: MindSpore cuts anew between powers of 2 only (1, 2, 4, 8 ...)"
+        )
     transform(source, made, "part_", strategy if len(files) > 1 else None, new)
     return {rank: os.path.join(checkpoints.rank_folder(made, rank), f"part_{rank}.ckpt") for rank in range(ranks)}
 
