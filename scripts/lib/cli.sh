@@ -2,8 +2,9 @@
 # The command line: options that all scripts share, and each script's own arguments.
 #
 # cli::parse fills OPTIONS (by name, underscores), ARGUMENTS (positional) and TRAINER_ARGUMENTS (what
-# stands after --). The table below is the one place where an option is declared: --help prints it and
-# the parser reads it.
+# stands after --). The tables below are the one place where an option is declared: --help prints them
+# and the parser reads them. The first holds for every script; from the second a script takes the
+# options that it names.
 
 declare -A OPTIONS=()
 ARGUMENTS=()
@@ -11,7 +12,7 @@ TRAINER_ARGUMENTS=()
 CLI_TAKEN=1
 
 # name, value ("-": none), meaning
-readonly CLI_OPTIONS='device_target Ascend|CPU what the ranks run on (default: Ascend); CPU: real MindSpore ranks on this machine, to try a launch without NPUs
+readonly CLI_OPTIONS='device_target Ascend|GPU|CPU what the ranks run on (default: the script'\''s; GPU: run_gpu.sh, run_mpirun*.sh, run_msrun.sh, run_slurm.sh); CPU: real MindSpore ranks on this machine, to try a launch without NPUs
 devices RANGE which devices, such as "[4,8)" or "0,1,4,5" (default: the script'\''s own)
 rank_table FILE the rank table (default: RANK_TABLE_FILE if it is set, else one in the current folder that fits, else one is built)
 hccn_conf FILE addresses of the devices where hccn_tool is not on PATH (default: /etc/hccn.conf)
@@ -22,6 +23,28 @@ no_check - skip the checks that need the NPUs; those of the rank table stay
 dry_run - print the plan in a form that can be pasted into a shell; start and write nothing
 help - this page'
 
+readonly CLI_OWN_OPTIONS='config FILE the training config (default: the script'\''s own)
+n N how many ranks (default: one a slot; 8 where there are no hosts)
+no_sink - do not sink: run operator by operator (GRAPH_OP_RUN=1, HCCL_WHITELIST_DISABLE=1)
+output_filename DIR also links the ranks'\'' logs there in Open MPI'\''s layout, DIR/1/rank.N/stdout
+ssh COMMAND what reaches other hosts, such as "ssh -F FILE" (default: OMPI_MCA_plm_rsh_agent, else ssh)
+network NAME the network between the hosts, where they have several: an interface such as eth0, or a range such as 10.0.0.0/24'
+
+CLI_TABLE=$CLI_OPTIONS # the options of this script
+
+# cli::declare OWN WITHOUT: takes the options named in OWN from the second table, and those named in
+# WITHOUT from the first away; names separated by blanks.
+cli::declare() {
+  local line
+  CLI_TABLE=''
+  while IFS= read -r line; do
+    [[ " $1 " != *" ${line%% *} "* ]] || CLI_TABLE+=${CLI_TABLE:+$'\n'}$line
+  done <<<"$CLI_OWN_OPTIONS"
+  while IFS= read -r line; do
+    [[ " $2 " == *" ${line%% *} "* ]] || CLI_TABLE+=${CLI_TABLE:+$'\n'}$line
+  done <<<"$CLI_OPTIONS"
+}
+
 # cli::parse ARGUMENT_NAMES WORD...: ARGUMENT_NAMES such as "CONFIG", separated by blanks.
 cli::parse() {
   local -r names=$1
@@ -30,8 +53,9 @@ cli::parse() {
     case $1 in
       --) shift && TRAINER_ARGUMENTS=("$@") && break ;;
       -h) OPTIONS[help]=1 && CLI_TAKEN=1 ;;
+      -[0-9]*) ARGUMENTS+=("$1") && CLI_TAKEN=1 ;; # a number, right or wrong
       --?*) cli::_option "$@" ;;
-      -?*) cli::usage "unknown option $1; trainer arguments come after --" ;;
+      -?*) cli::_letter "$@" ;;
       *) ARGUMENTS+=("$1") && CLI_TAKEN=1 ;;
     esac
     shift "$CLI_TAKEN"
@@ -42,14 +66,16 @@ cli::parse() {
 
 # cli::_option WORD...: takes one option and its value from the front; CLI_TAKEN says how many words.
 cli::_option() {
-  local name=${1%%=*} takes
+  local name=${1%%=*} takes shown
   name=${name#--}
   name=${name//-/_}
+  cli::_shown "$name"
+  shown=$REPLY
   cli::_takes "$name" || cli::usage "unknown option ${1%%=*}"
   takes=$REPLY
   CLI_TAKEN=1
   if [[ $takes == - ]]; then
-    [[ $1 != *=* ]] || cli::usage "--$name takes no value"
+    [[ $1 != *=* ]] || cli::usage "$shown takes no value"
     OPTIONS[$name]=1
   elif [[ $1 == *=* ]]; then
     OPTIONS[$name]=${1#*=}
@@ -57,9 +83,23 @@ cli::_option() {
     OPTIONS[$name]=$2
     CLI_TAKEN=2
   else
-    cli::usage "--$name needs a value: --$name $takes"
+    cli::usage "$shown needs a value: $shown $takes"
   fi
-  [[ $takes == - || -n ${OPTIONS[$name]} ]] || cli::usage "--$name needs a value: --$name $takes"
+  [[ $takes == - || -n ${OPTIONS[$name]} ]] || cli::usage "$shown needs a value: $shown $takes"
+}
+
+# cli::_letter WORD...: an option of one letter, such as -n 4, is the option of that name.
+cli::_letter() {
+  if [[ $1 != -? ]] || ! cli::_takes "${1#-}"; then
+    cli::usage "unknown option $1; trainer arguments come after --"
+  fi
+  cli::_option "-$1" "${@:2}"
+}
+
+# cli::_shown NAME: how the option is typed, in REPLY; the name of a short one is a letter.
+cli::_shown() {
+  REPLY=--$1
+  [[ $1 != ? ]] || REPLY=-$1
 }
 
 # cli::_takes NAME: what the option takes in REPLY; fails if there is no such option.
@@ -67,7 +107,7 @@ cli::_takes() {
   local name takes _meaning
   while read -r name takes _meaning; do
     [[ $name == "$1" ]] && REPLY=$takes && return 0
-  done <<<"$CLI_OPTIONS"
+  done <<<"$CLI_TABLE"
   return 1
 }
 
@@ -99,8 +139,9 @@ cli::help() {
   printf '\nOptions (hyphens and underscores are the same):\n'
   while read -r name takes meaning; do
     [[ $takes != - ]] || takes=''
-    printf '  --%s\n      %s\n' "$name${takes:+ $takes}" "$meaning"
-  done <<<"$CLI_OPTIONS"
+    cli::_shown "$name"
+    printf '  %s\n      %s\n' "$REPLY${takes:+ $takes}" "$meaning"
+  done <<<"$CLI_TABLE"
   printf '\nExit: 0 all ranks ended with 0; a rank'\''s own code (128+N for signal N) when it failed first;\n'
   printf '2 usage; 78 the plan was refused; 128+N when the launcher itself was stopped by signal N.\n'
 }

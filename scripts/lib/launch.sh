@@ -16,37 +16,47 @@ done
 
 # launch::main KEY=VALUE... -- WORD...: launches what the user typed (WORDs) by what the script says:
 #   engine        a file of lib/engines
-#   arguments     names of the positional arguments
+#   arguments     names of the positional arguments; the plan gets each by its name in small letters
+#   options       names of options that not every script has (CLI_OWN_OPTIONS), if it has any
+#   without       names of options that make no sense for this script
 #   device_target Ascend
 #   devices       the range of devices if the user names none
 #   device_num    devices that a host of this kind has
 #   generation    chip generation whose rules hold for the rank table
+#   config        the config if the user names none, in the project; for scripts with the option config
+# A key that only tools/planner.py knows goes through to it.
 launch::main() {
-  local -A script=()
-  local -a words=()
-  local key
+  local -A script=([options]='' [without]='' [arguments]='')
+  local -a words=() names=()
+  local key i
   while [[ $1 != -- ]]; do
     script[${1%%=*}]=${1#*=}
     shift
   done
   shift
+  cli::declare "${script[options]}" "${script[without]}"
   cli::parse "${script[arguments]}" "$@"
   launch::_check_options
-  words=(
-    "script=$LOG_NAME" "script_devices=${script[devices]}" "device_num=${script[device_num]}"
-    "generation=${script[generation]}" "device_target=${script[device_target]}"
-    "config=${ARGUMENTS[0]}" "job_pid=$$"
-  )
-  for key in device_target devices rank_table hccn_conf train_script log_dir no_check dry_run; do
-    [[ -z ${OPTIONS[$key]-} ]] || words+=("$key=${OPTIONS[$key]}")
+  [[ -z ${script[config]-} ]] || script[config]=$LAUNCH_ROOT/${script[config]}
+  words=("script=$LOG_NAME" "script_devices=${script[devices]-}" "job_pid=$$")
+  for key in "${!script[@]}"; do
+    [[ $key == @(options|without|arguments|devices) ]] || words+=("$key=${script[$key]}")
+  done
+  for key in "${!OPTIONS[@]}"; do # after the script's own, so that the user's word counts
+    [[ $key == @(grace|help) ]] || words+=("$key=${OPTIONS[$key]}")
+  done
+  read -r -a names <<<"${script[arguments]}"
+  for i in "${!ARGUMENTS[@]}"; do
+    key=${names[i],,}
+    words+=("$key=${ARGUMENTS[i]}")
   done
   plan::make "${words[@]}" -- ${TRAINER_ARGUMENTS[@]+"${TRAINER_ARGUMENTS[@]}"}
+  # shellcheck source=scripts/lib/engines/local.sh
+  source "$LAUNCH_LIB/engines/${script[engine]}.sh"
   if [[ -n ${OPTIONS[dry_run]-} ]]; then
     plan::print
     return 0
   fi
-  # shellcheck source=scripts/lib/engines/local.sh
-  source "$LAUNCH_LIB/engines/${script[engine]}.sh"
   launch::_run
 }
 

@@ -2,14 +2,17 @@
 # The launch plan: made by one Python process, read here, and printed for --dry_run.
 #
 # tools/launch_plan.py writes pairs of NUL-terminated words, so that a path may hold anything:
-#   run_dir DIR, export NAME=VALUE, rank "RANK DEVICE", trainer WORD, scheduler WORD, setup WORD
+#   run_dir DIR, export NAME=VALUE, rank "RANK DEVICE", host NAME (of that rank), trainer WORD,
+#   scheduler WORD, setup WORD, engine "NAME VALUE"
 
 PLAN_RUN_DIR=''
 PLAN_EXPORTS=()   # NAME=VALUE, the same for all ranks
 PLAN_RANKS=()     # rank ids of this host, in order of their local rank
 PLAN_DEVICES=()   # their devices
+PLAN_HOSTS=()     # their hosts, where there are several
 PLAN_TRAINER=()   # the command of every rank
 PLAN_SCHEDULER=() # the command of MindSpore's scheduler; empty where none is needed
+declare -A PLAN_ENGINE=() # what the engine needs to know
 PLAN_SETUP=()     # --dry_run: the command that writes the rank table which a launch would build
 
 # plan::make WORD...: asks Python for the plan; ends the script when it is refused.
@@ -21,6 +24,8 @@ plan::make() {
       run_dir) PLAN_RUN_DIR=$value ;;
       export) PLAN_EXPORTS+=("$value") ;;
       rank) PLAN_RANKS+=("${value% *}") && PLAN_DEVICES+=("${value#* }") ;;
+      host) PLAN_HOSTS+=("$value") ;;
+      engine) PLAN_ENGINE[${value%% *}]=${value#* } ;;
       trainer) PLAN_TRAINER+=("$value") ;;
       scheduler) PLAN_SCHEDULER+=("$value") ;;
       setup) PLAN_SETUP+=("$value") ;;
@@ -61,6 +66,10 @@ plan::print() {
   done
   ((${#PLAN_EXPORTS[@]} == 0)) || plan::_line export "${PLAN_EXPORTS[@]}"
   ((${#PLAN_SCHEDULER[@]} == 0)) || plan::_member scheduler "${PLAN_SCHEDULER[@]}"
+  if declare -F engine::print >/dev/null; then
+    engine::print
+    return 0
+  fi
   LAUNCH_DEVICES=${PLAN_DEVICES[*]}
   for i in "${!PLAN_RANKS[@]}"; do
     LAUNCH_RANK=${PLAN_RANKS[i]} LAUNCH_LOCAL_RANK=$i

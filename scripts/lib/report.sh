@@ -42,8 +42,9 @@ report::print() {
 report::_who() {
   local i
   REPLY="MindSpore's scheduler"
+  [[ $1 == scheduler ]] || REPLY=$1
   for i in "${!PLAN_RANKS[@]}"; do
-    [[ ${PLAN_RANKS[i]} != "$1" ]] || REPLY="rank $1 (device ${PLAN_DEVICES[i]})"
+    [[ ${PLAN_RANKS[i]} != "$1" ]] || REPLY="rank $1 (device ${PLAN_DEVICES[i]}${PLAN_HOSTS[i]:+ of ${PLAN_HOSTS[i]}})"
   done
 }
 
@@ -66,6 +67,10 @@ report::_exit() {
     REPLY='not started'
     return 0
   fi
+  if [[ -n ${SUPERVISE_LOST[$1]-} ]]; then
+    REPLY='no word of its end'
+    return 0
+  fi
   REPLY=$status
   ((status <= 128)) || signal=${REPORT_SIGNALS[status-128]-}
   [[ -z $signal ]] || REPLY+=" SIG$signal"
@@ -78,8 +83,8 @@ report::_exit() {
 
 # report::_log NAME: the path of its log, in REPLY.
 report::_log() {
-  REPLY=$PLAN_RUN_DIR/$1.log
-  [[ $1 == scheduler ]] || REPLY=$PLAN_RUN_DIR/rank_$1.log
+  REPLY=$PLAN_RUN_DIR/rank_$1.log
+  [[ $1 == [0-9]* ]] || REPLY=$PLAN_RUN_DIR/$1.log # the scheduler's, an engine's
   report::path "$REPLY"
 }
 
