@@ -14,7 +14,7 @@ import time
 from hccl_tools import rank_table
 from hccl_tools.problem import one_line
 from tools import config as configs
-from tools import device_check, host_check, placement, table_choice
+from tools import device_check, host_check, parallel, placement, table_choice
 from tools.refusal import REFUSED, USAGE, Refusal
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -69,8 +69,12 @@ def make_plan(asked, trainer_arguments):
     plan.placement = placement.place(asked)
     trainer = chosen_trainer(asked)
     check_data_path(asked)
-    config = read_config(asked["config"], trainer, trainer_arguments)
+    config = read_config(
+        asked["config"], trainer, trainer_arguments, asked.get("data_path") or os.environ.get("DATA_PATH")
+    )
     alone = check_distribute(config, plan.placement.world)
+    if is_own(trainer):
+        check_parallel(config, plan.placement.world, target)
     check_mindspore(trainer, target)
     plan.ranks = plan.placement.ranks
     devices = [device for _, device in plan.ranks]
@@ -126,13 +130,15 @@ def is_own(trainer):
     return os.path.realpath(trainer) == OWN_TRAINER
 
 
-def read_config(path, trainer, trainer_arguments):
+def read_config(path, trainer, trainer_arguments, data_path):
     """The config with the overrides of the trainer's arguments; all of its mistakes are one Refusal.
 
     Another trainer's config is only parsed: its keys are not ours to judge.
     """
     try:
         config = configs.load(path)
+        if data_path:
+            config.take_data_from(data_path)
         config.override(assignments(trainer_arguments))
         problems = config.problems() if is_own(trainer) else []
     except configs.ConfigError as error:
@@ -178,6 +184,13 @@ def check_distribute(config, ranks):
     if ranks > 1 and distribute is not True:
         raise Refusal(REFUSED, configs.not_distributed(config))
     return ranks == 1 and distribute is not True
+
+
+def check_parallel(config, ranks, target):
+    """What the parallel mode asks for is there, on this target with this many ranks."""
+    problems = parallel.problems(configs.fill_defaults(config.data), ranks, target)
+    if problems:
+        raise Refusal(REFUSED, *[problem.line(config.place(problem.pointer)) for problem in problems])
 
 
 # ---- this host -------------------------------------------------------------------------------------
@@ -273,7 +286,8 @@ def exports(asked, plan, target, alone):
         return found
     # More threads than cores make ranks on one machine slower, and MindSpore 2.10 crash at exit.
     threads = max(1, len(os.sched_getaffinity(0)) // plan.placement.most_on_a_host())
-    for name, value in (("OMP_NUM_THREADS", str(threads)), ("GLOG_v", "3")):
+    # ONEDNN: see tools/train.py; here it is for other trainers too.
+    for name, value in (("OMP_NUM_THREADS", str(threads)), ("GLOG_v", "3"), ("ONEDNN_MAX_CPU_ISA", "AVX2")):
         if name not in os.environ:
             found[name] = value
     return found

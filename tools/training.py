@@ -1,0 +1,59 @@
+"""What is trained: network, loss, optimizer, and the MindSpore Model that runs them in the config's mode."""
+
+from collections import namedtuple
+
+import mindspore as ms
+from mindspore import nn
+
+from tools import checkpoints, losses, metrics, models, nets_parallel, parallel
+
+# model trains and measure measures; they differ where training needs a form of its own.
+Run = namedtuple("Run", "network optimizer model measure")
+
+
+def build(config, rank, ranks):
+    """The Run of `config` for rank `rank` of `ranks`."""
+    loss = losses.build(config["loss"])
+    if config["model"]["name"] == parallel.STAGES_BY_HAND:
+        return _stages_by_hand(config, rank, loss)
+    network = build_network(config, rank, ranks)
+    optimizer = build_optimizer(config, network.trainable_params())
+    measures = metrics.build(config["loss"]["name"])
+    pipeline = config["parallel"]["pipeline_stages"] > 1
+    parts = config["parallel"]["micro_batches"] if pipeline else config["train"]["gradient_accumulation_steps"]
+    if pipeline or parts > 1:
+        model = ms.Model(nets_parallel.in_parts(network, loss, parts, pipeline), optimizer=optimizer)
+        return Run(network, optimizer, model, ms.Model(network, loss, metrics=measures))
+    model = ms.Model(network, loss, optimizer, metrics=measures)
+    return Run(network, optimizer, model, model)
+
+
+def build_network(config, rank, ranks):
+    """The network that the section `model` names; one cut by hand says on disk how it is cut."""
+    if config["model"]["name"] not in parallel.NETS:
+        return models.build(config["model"])
+    network = nets_parallel.build(config, rank, ranks)
+    if config["model"]["name"] == parallel.TENSOR_PARALLEL and ranks > 1:
+        checkpoints.write_strategy(checkpoints.folder_of(config), network.cuts, ranks)
+    return network
+
+
+def build_optimizer(config, parameters):
+    """The optimizer that the section `optimizer` names, for these parameters."""
+    section = config["optimizer"]
+    common = {"learning_rate": config["scheduler"]["lr"], "weight_decay": section["weight_decay"]}
+    if section["opt"] == "momentum":
+        return nn.Momentum(parameters, momentum=section["momentum"], **common)
+    return nn.Adam(parameters, **common)
+
+
+def _stages_by_hand(config, rank, loss):
+    step = nets_parallel.HandPipelineStep(
+        rank,
+        config["train"]["loader"]["batch_size"],
+        loss,
+        lambda parameters: build_optimizer(config, parameters),
+        seed=config["system"]["seed"],
+        **{key: config["model"][key] for key in ("num_classes", "hidden_size") if key in config["model"]},
+    )
+    return Run(step.stage, step.optimizer, ms.Model(step), None)
