@@ -17,7 +17,7 @@ def check(table, generation=None):
         name, foreign = formats.detect(table)
         if foreign:
             return [foreign]
-        found = schema_check.problems(table, schema_check.load_schema("rank_table_" + name))
+        found = schema_check.problems_by_name(table, "rank_table_" + name)
         if isinstance(table, dict):
             found.extend(rules.broken(View(table, name), generation))
         return sorted(set(found), key=_place)

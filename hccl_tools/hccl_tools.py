@@ -121,7 +121,11 @@ def parse_arguments(argv):
         default=hccn.DEFAULT_CONF,
         help="addresses of the devices where hccn_tool is not on PATH (default: %(default)s)",
     )
-    add("--generation", choices=rules.GENERATIONS, help="refuse what this chip cannot run; A3: ask for the super pod")
+    add(
+        "--generation",
+        choices=(*rules.GENERATIONS, "any"),
+        help="refuse what this chip cannot run; A3: ask for the super pod (default: this host's, if it has NPUs)",
+    )
     add("--hostfile", metavar="FILE", help="ask all hosts of this file (Open MPI's syntax) and merge their tables")
     # what --hostfile starts on every host: the table goes to stdout in a frame, see cluster.py
     add("--answer", metavar="NONCE", help=argparse.SUPPRESS)
@@ -132,6 +136,7 @@ def parse_arguments(argv):
     for name, value in vars(options).items():
         if value == "":
             parser.error(f"--{name} is empty")
+    options.chip, options.origin = host.chosen_generation(options.generation)
     if options.stdout and options.output:
         parser.error("--stdout writes no file, so it does not go with --output")
     if options.hostfile and options.server_ip:
@@ -160,7 +165,7 @@ def run(options):
 def run_cluster(options):
     """Builds and writes the table of all hosts of the hostfile; returns the exit code."""
     chosen_devices(options)  # a mistake on the command line is told once, not by every host
-    table = cluster.collect(options.hostfile, forwarded(options), options.generation, say)
+    table = cluster.collect(options.hostfile, forwarded(options), options.chip, say)
     if options.stdout:
         print(rank_table.dump(table))
     else:
@@ -210,18 +215,18 @@ def build(options, tell):
         raise UsageError(
             f"--server_ip {one_line(server_id)} is not an IPv4 or IPv6 address; write one such as 10.0.0.1"
         )
-    pod, why = super_pod.of_devices(devices) if options.generation == "A3" else (None, None)
-    found, source = hccn.addresses(devices, options.hccn_conf, options.generation in ("A2", "A3"))
+    pod, why = super_pod.of_devices(devices) if options.chip == "A3" else (None, None)
+    found, source = hccn.addresses(devices, options.hccn_conf, options.chip in ("A2", "A3"))
     table = rank_table.build([(device, found[device]) for device in devices], server_id)
     if pod:
         table = super_pod.add(table, pod)
-    problems = check.check(table, options.generation)
+    problems = check.check(table, options.chip)
     if errors(problems):
         raise BadTable([problem.line("no table was written") for problem in problems])
     for problem in problems:
         tell(problem.line("the table"))
     named = ",".join(map(str, devices))
-    tell(f"{len(devices)} ranks on devices {named}, addresses from {source}, server {server_id}")
+    tell(f"{len(devices)} ranks on devices {named}, addresses from {source}, server {server_id} ({options.origin})")
     if pod:
         tell(f"version 1.2: super pod {pod.super_pod_id}")
     elif why:
@@ -232,8 +237,8 @@ def build(options, tell):
 def chosen_devices(options):
     """The physical device ids of the ranks, in rank order."""
     if not options.visible_devices:
-        every = f"[0,{super_pod.DEVICES})" if options.generation == "A3" else "[0,8)"
-        return checked(device_range.parse(options.device_num or every), options.generation)
+        every = f"[0,{super_pod.DEVICES})" if options.chip == "A3" else "[0,8)"
+        return checked(device_range.parse(options.device_num or every), options.chip)
     visible = device_range.parse(options.visible_devices)
     positions = device_range.parse(options.device_num) if options.device_num else range(len(visible))
     if max(positions) >= len(visible):
@@ -241,7 +246,7 @@ def chosen_devices(options):
             f'--device_num "{options.device_num}" asks for position {max(positions)}, but --visible_devices '
             f'{options.visible_devices} has positions 0 to {len(visible) - 1}; write --device_num "[0,{len(visible)})"'
         )
-    return checked([visible[position] for position in positions], options.generation)
+    return checked([visible[position] for position in positions], options.chip)
 
 
 def checked(devices, generation):

@@ -88,6 +88,17 @@ def generation():
     return None
 
 
+def chosen_generation(asked):
+    """(generation whose rules hold, or None; words for a message) for the --generation that was `asked`.
+
+    asked: a generation, "any", or None: then the hardware of this host decides.
+    """
+    if asked and asked != "any":
+        return asked, f"rules of {asked}"
+    found = None if asked else generation()
+    return found, f"rules of {found}, this host's" if found else "rules common to all generations"
+
+
 def _id_of(name, what):
     try:
         with open(os.path.join(_PCI, name, what), encoding="ascii") as file:

@@ -15,13 +15,14 @@ be used.
 """
 
 import argparse
+import gc
 import os
 import sys
 
 if not __package__:  # run as a file: its own folder would hide the package of the same name
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
-from hccl_tools import merging, output, rank_table, rules
+from hccl_tools import host, merging, output, rank_table, rules
 from hccl_tools.problem import one_line
 
 PROGRAM = "merge_hccl.py"
@@ -62,7 +63,11 @@ def parse_arguments(argv):
         prog=PROGRAM, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     parser.add_argument("files", metavar="FILE", nargs="+", help="rank tables, of one server or several each")
-    parser.add_argument("--generation", choices=rules.GENERATIONS, help="refuse what this chip generation cannot run")
+    parser.add_argument(
+        "--generation",
+        choices=(*rules.GENERATIONS, "any"),
+        help="refuse what this chip generation cannot run (default: that of this host's NPUs if it has some, else any)",
+    )
     parser.add_argument(
         "--output", metavar="FILE", help="write to FILE instead of hccl_<servers>s_<ranks>p.json in the current folder"
     )
@@ -77,10 +82,12 @@ def parse_arguments(argv):
 
 def run(options):
     """Reads, merges and writes; returns the exit code."""
-    table = merging.merge(read_all(options.files), options.generation)
+    generation, origin = host.chosen_generation(options.generation)
+    table = merging.merge(read_all(options.files), generation)
     servers = table["server_list"]
     ranks = sum(len(server["device"]) for server in servers)
-    said = f"servers: {len(servers)} from {servers[0]['server_id']} to {servers[-1]['server_id']}, ranks: {ranks}"
+    first, last = servers[0]["server_id"], servers[-1]["server_id"]
+    said = f"servers: {len(servers)} from {first} to {last}, ranks: {ranks} ({origin})"
     path = options.output or merging.file_name(table)
     if not options.stdout:
         refuse_input(path, options.files, table)
@@ -120,4 +127,5 @@ def say(message):
 
 
 if __name__ == "__main__":
+    gc.disable()  # thousands of tables are millions of objects, none of them garbage
     sys.exit(main())

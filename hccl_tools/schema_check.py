@@ -9,6 +9,7 @@ tests/python/test_schema_check.py holds the two against each other.
 import json
 import os
 import re
+from functools import cache
 
 SCHEMA_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "schemas")
 
@@ -22,10 +23,24 @@ def load_schema(name):
         return json.load(file)
 
 
+def problems_by_name(document, name):
+    """`problems` for the schema `name`, which is made ready once for all documents of a process."""
+    schema, good = _ready(name)
+    return [] if good(document) else _explained(document, schema)
+
+
+@cache
+def _ready(name):
+    schema = load_schema(name)
+    return schema, quick_check(schema, schema)
+
+
 def problems(document, schema):
     """A list of Problem, sorted by place; empty when `document` has the structure of `schema`."""
-    if accepts(document, schema):
-        return []
+    return [] if accepts(document, schema) else _explained(document, schema)
+
+
+def _explained(document, schema):
     from hccl_tools import schema_explain  # brings jsonschema along: 0.1 s
 
     return schema_explain.problems(document, schema)

@@ -32,7 +32,7 @@ def main(argv=None):
     options = parse_arguments(argv)
     if options.explain:
         return explain(options.explain)
-    generation, origin = chosen_generation(options.generation)
+    generation, origin = host.chosen_generation(options.generation)
     try:
         verdicts = []
         for path in options.files:
@@ -96,14 +96,6 @@ def explain(code):
         return 2
     sys.stdout.write(text)
     return 0
-
-
-def chosen_generation(asked):
-    """(generation or None, words for a message)."""
-    if asked and asked != "any":
-        return asked, f"rules of {asked}"
-    found = None if asked else host.generation()
-    return found, f"rules of {found}, this host's" if found else "rules of every generation"
 
 
 def judge(path, generation, options):

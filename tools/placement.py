@@ -184,7 +184,8 @@ def check_group(asked, devices):
     """The devices are a set that the chips of one host can run together, where the script knows the chips."""
     problem = rules.group_problem_910a(devices) if asked.get("generation") == "910A" else None
     if problem:
-        raise Refusal(USAGE, f'--devices "{asked["devices"]}": {problem[0]}; {problem[1]}')
+        named = ",".join(map(str, devices))
+        raise Refusal(USAGE, f'--devices "{asked.get("devices", named)}": {problem[0]}; {problem[1]}')
 
 
 def host_list(text):

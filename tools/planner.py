@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from hccl_tools import rank_table
+from hccl_tools import host, rank_table
 from hccl_tools.problem import one_line
 from tools import config as configs
 from tools import device_check, host_check, parallel, placement, table_choice
@@ -40,6 +40,7 @@ def main(arguments):
     split = arguments.index("--")
     asked = dict(word.partition("=")[::2] for word in arguments[:split])
     script = asked["script"]
+    asked["generation"] = host.generation() or asked.get("generation")  # the hardware knows better than the tutorials
     try:
         check_folder()
         plan = make_plan(asked, arguments[split + 1 :])

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from hccl_tools import check, hccn, host, programs, rank_table
+from hccl_tools import check, formats, hccn, host, programs, rank_table
 from hccl_tools.problem import errors, one_line
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -59,6 +59,8 @@ def choose(asked, target, devices, run_dir):
 def examine(path, devices, generation):
     """((rank, device) pairs, faults): whether the table at `path` is good, ours, and for `devices`."""
     shown = one_line(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        return [], [f"{shown} is no regular file; every rank reads the table, so give it one that stays"]
     try:
         table, problems = check.check_file(path, generation)
     except rank_table.NotReadable as error:
@@ -66,6 +68,9 @@ def examine(path, devices, generation):
     faults = [problem.line(shown) for problem in errors(problems)] + path_faults(path)
     if faults:
         return [], faults
+    if "server_list" not in table:
+        name = formats.FORMATS[formats.detect(table)[0]]
+        return [], [f"{shown} is a table of {name}; these scripts start ranks from tables with a server_list"]
     servers = rank_table.servers(table)
     if len(servers) != 1:
         return [], [f"{shown} is for {len(servers)} servers, this script starts ranks on one; build one for this host"]
@@ -97,11 +102,9 @@ def host_faults(shown, server):
 
 
 def path_faults(path):
-    """HCCL takes a path only if its first ".json" is its end, and below 4,096 bytes."""
-    real = os.path.realpath(path)
-    if real.find(".json") != len(real) - len(".json") or len(os.fsencode(real)) >= 4096:
-        return [f'{one_line(real)}: HCCL reads a table only from a path with one ".json", at its end; move the file']
-    return []
+    """A path that validate_hccl.py only warns of: here HCCL is about to read it."""
+    problem = check.path_problem(path)
+    return [problem.text + "; move the file"] if problem else []
 
 
 # ---- a new one -------------------------------------------------------------------------------------

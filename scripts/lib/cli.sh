@@ -28,7 +28,13 @@ n N how many ranks (default: one a slot; 8 where there are no hosts)
 no_sink - do not sink: run operator by operator (GRAPH_OP_RUN=1, HCCL_WHITELIST_DISABLE=1)
 output_filename DIR also links the ranks'\'' logs there in Open MPI'\''s layout, DIR/1/rank.N/stdout
 ssh COMMAND what reaches other hosts, such as "ssh -F FILE" (default: OMPI_MCA_plm_rsh_agent, else ssh)
-network NAME the network between the hosts, where they have several: an interface such as eth0, or a range such as 10.0.0.0/24'
+network NAME the network between the hosts, where they have several: an interface such as eth0, or a range such as 10.0.0.0/24
+worker_num N ranks of the whole job (default: 8)
+local_worker_num N ranks of this host (default: all of them)
+master_addr HOST the host of --node_rank 0, where MindSpore'\''s scheduler runs (default: 127.0.0.1)
+master_port PORT the scheduler'\''s port (default: a free one; with several hosts 8118)
+node_rank N which of the hosts this is, from 0
+ntasks_per_node N ranks of each node (default: as the allocation says)'
 
 CLI_TABLE=$CLI_OPTIONS # the options of this script
 

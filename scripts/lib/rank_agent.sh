@@ -60,7 +60,7 @@ agent::main() {
   [[ -z $AGENT_AWAY ]] || agent::tell line "$AGENT_NAME" "(this rank's log is on $HOSTNAME: $AGENT_LOG)"
   while :; do # a signal ends the wait, not the trainer
     status=0
-    wait "$AGENT_TRAINER" || status=$?
+    wait "$AGENT_TRAINER" 2>/dev/null || status=$? # bash would tell of its signal on stderr
     if ((status <= 128)) || ! kill -0 "$AGENT_TRAINER" 2>/dev/null; then break; fi
   done
   ((status == 0)) || [[ -z $AGENT_AWAY ]] || agent::_tell_tail
@@ -127,7 +127,8 @@ agent::_handle_signals() {
   fi
   trap agent::_stop URG TERM INT HUP QUIT
   if [[ ${LAUNCH_CONTROL-} == stdin ]]; then
-    trap '' USR1 USR2 # Slurm gives them to the trainer, too
+    trap 'agent::tell cancelled && agent::_stop' TERM # scancel, or the end of the job's time
+    trap '' USR1 USR2                                 # Slurm gives them to the trainer, too
   else
     trap 'kill -USR1 "$AGENT_TRAINER" 2>/dev/null' USR1
     trap 'kill -USR2 "$AGENT_TRAINER" 2>/dev/null' USR2

@@ -167,6 +167,7 @@ supervise::_lose() {
     if [[ -z ${SUPERVISE_STATUS[$name]-} && -z ${SUPERVISE_MINDER[$name]-} && -z ${SUPERVISE_GROUP[$name]-} ]]; then
       SUPERVISE_STATUS[$name]=255
       SUPERVISE_LOST[$name]=1
+      SUPERVISE_ENDED[$name]=${SUPERVISE_ENDED[$SUPERVISE_CARRIER]}
       REPLY=${REPLY:-$name}
     fi
   done

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""How long a large rank table takes to validate, beside parsing it alone and jsonschema alone.
+"""How long rank tables take: to validate a large one, to merge many, to build one of eight devices.
 
-The whole command is measured, from its start to its end, with the largest amount of memory that it
-held.  The figures are medians of several runs taken in turns; what can be compared with another
-machine is their ratio.
+Each is a whole command, from its start to its end, beside what it cannot be faster than: parsing the
+table alone, reading the inputs alone, one call of hccn_tool (simulated: it sleeps).  The figures are
+medians of several runs taken in turns; what can be compared with another machine is their ratio.
 
   make bench
 """
@@ -26,8 +26,53 @@ JSONSCHEMA = (
 )
 
 
+READ_ALL = "import glob, json, sys; [json.load(open(p)) for p in glob.glob(sys.argv[1] + '/s*.json')]"
+CALL_SECONDS = "0.5"  # what the simulated hccn_tool takes for a call
+
+
 def main():
     """Measures and prints; returns the exit code."""
+    with tempfile.TemporaryDirectory() as folder:
+        generating(folder)
+    with tempfile.TemporaryDirectory() as folder:
+        merging(folder)
+    validating()
+    return 0
+
+
+def generating(folder):
+    """A table of eight devices beside one call of hccn_tool."""
+    tool = os.path.join(folder, "hccn_tool")
+    with open(tool, "w", encoding="utf-8") as file:
+        file.write(
+            f'#!/bin/sh\nsleep {CALL_SECONDS}\necho "ipaddr:192.168.100.$(($2 + 1))"\necho netmask:255.255.0.0\n'
+        )
+    os.chmod(tool, 0o755)
+    os.environ["PATH"] = folder + os.pathsep + os.environ["PATH"]
+    generate = [sys.executable, os.path.join(PROJECT, "hccl_tools", "hccl_tools.py"), "--stdout"]
+    figures = in_turns({"one": [tool, "-i", "0", "-ip", "-g"], "eight": generate})
+    one, eight = seconds_of(figures["one"]), seconds_of(figures["eight"])
+    print(f"table of 8 devices: {eight:.3f} s, one call of hccn_tool: {one:.3f} s, ratio {eight / one:.2f}")
+
+
+def merging(folder):
+    """The tables of many servers become one, beside reading them."""
+    for number, entry in enumerate(table(SERVERS[-1])["server_list"]):
+        for rank, device in enumerate(entry["device"]):
+            device["rank_id"] = str(rank)
+        single = {"version": "1.0", "server_count": "1", "server_list": [entry], "status": "completed"}
+        with open(os.path.join(folder, f"s{number}.json"), "w", encoding="utf-8") as file:
+            json.dump(single, file, indent=4)
+    files = [os.path.join(folder, f"s{number}.json") for number in range(SERVERS[-1])]
+    result = os.path.join(folder, "merged.json")
+    merge = [sys.executable, os.path.join(PROJECT, "hccl_tools", "merge_hccl.py"), "--output", result, *files]
+    figures = in_turns({"read": [sys.executable, "-c", READ_ALL, folder], "merge": merge})
+    read, merged = seconds_of(figures["read"]), seconds_of(figures["merge"])
+    print(f"merging {SERVERS[-1]} tables: {merged:.2f} s, reading them: {read:.2f} s, ratio {merged / read:.1f}")
+
+
+def validating():
+    """Tables of a thousand ranks and more, beside parsing alone and jsonschema alone."""
     print(
         f"{'ranks':>8} {'MB':>6} {'validate':>10} {'parse':>8} {'jsonschema':>11} {'memory':>8} {'ratio to parse':>15}"
     )
@@ -37,14 +82,13 @@ def main():
             with open(path, "w", encoding="utf-8") as file:
                 json.dump(table(servers), file, indent=4)
             size = os.path.getsize(path) / 1e6
-            figures = measure(path)
-        seconds = {name: statistics.median(each[0] for each in runs) for name, runs in figures.items()}
+            figures = in_turns(validators(path))
+        seconds = {name: seconds_of(runs) for name, runs in figures.items()}
         memory = max(each[1] for each in figures["validate"])
         print(
             f"{servers * 8:>8} {size:>6.1f} {seconds['validate']:>8.3f} s {seconds['parse']:>6.3f} s "
             f"{seconds['jsonschema']:>9.3f} s {memory:>5.0f} MB {seconds['validate'] / seconds['parse']:>15.1f}"
         )
-    return 0
 
 
 def table(servers):
@@ -61,15 +105,19 @@ def table(servers):
     return {"version": "1.0", "server_count": str(servers), "server_list": entries, "status": "completed"}
 
 
-def measure(path):
-    """{command: [(seconds, MB)]} of several runs, taken in turns."""
+def validators(path):
+    """{name: command} of what reads the table at `path`."""
     python = sys.executable
     schema = os.path.join(PROJECT, "schemas", "rank_table_v1.0.schema.json")
-    commands = {
+    return {
         "validate": [python, os.path.join(PROJECT, "hccl_tools", "validate_hccl.py"), path],
         "parse": [python, "-c", PARSE, path],
         "jsonschema": [python, "-c", JSONSCHEMA, path, schema],
     }
+
+
+def in_turns(commands):
+    """{name: [(seconds, MB)]} of several runs of each command, taken in turns."""
     figures = {name: [] for name in commands}
     for _ in range(RUNS):
         for name, command in commands.items():
@@ -77,11 +125,22 @@ def measure(path):
     return figures
 
 
+def seconds_of(runs):
+    """The median of the times."""
+    return statistics.median(each[0] for each in runs)
+
+
 def one_run(command):
     """(seconds, MB) of one command, which must succeed."""
     began = time.perf_counter()
     process = os.posix_spawn(
-        command[0], command, os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+        command[0],
+        command,
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+        ],
     )
     _, status, used = os.wait4(process, 0)
     seconds = time.perf_counter() - began

@@ -119,6 +119,23 @@ def cards(world, tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def chip(tmp_path, monkeypatch):
+    """chip("0xd801"): this host has a card of Huawei with that PCI device id; before that it has none."""
+    from hccl_tools import host
+
+    folder = tmp_path / "pci"
+    monkeypatch.setattr(host, "_PCI", str(folder))
+
+    def plug(device):
+        card = folder / "0000:c1:00.0"
+        card.mkdir(parents=True)
+        (card / "vendor").write_text("0x19e5\n")
+        (card / "device").write_text(device + "\n")
+
+    return plug
+
+
+@pytest.fixture
 def run(world):
     """run("hccl_tools/validate_hccl.py", "x.json"): a command of the project as a process of its own."""
 

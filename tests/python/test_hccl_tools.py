@@ -291,7 +291,8 @@ def test_a_complaint_is_one_line_whatever_was_typed(build, cards, arguments):
 def test_stdout_is_the_path_only_and_the_rest_is_on_stderr(build, cards, world):
     status, out, err = build("--device_num", "[4,8)", "--server_ip", "10.0.0.1")
     assert (status, out) == (0, str(world / "hccl_4p_4567_10.0.0.1.json") + "\n")
-    assert err == "hccl_tools.py: 4 ranks on devices 4,5,6,7, addresses from hccn_tool, server 10.0.0.1\n"
+    expected = "hccl_tools.py: 4 ranks on devices 4,5,6,7, addresses from hccn_tool, server 10.0.0.1"
+    assert err == expected + " (rules common to all generations)\n"
 
 
 def test_stdout_is_the_table_only_when_it_is_asked_for(build, cards, world):
@@ -407,3 +408,22 @@ def test_a_stdout_that_is_full_is_exit_2_and_one_line(run, cards):
     assert ended.returncode == 2, ended.stderr
     assert "Traceback" not in ended.stderr
     assert "No space left on device" in ended.stderr
+
+
+# ---- the generation --------------------------------------------------------------------------------
+
+
+def test_the_rules_of_this_hosts_own_chips_hold_if_none_is_named(build, cards, chip):
+    assert build("--device_num", "[0,3)", "--stdout")[0] == 0
+    chip("0xd801")
+    status, _, err = build("--device_num", "[0,3)", "--stdout")
+    assert status == 2
+    assert "3 devices (0,1,2) on a 910A host" in err
+    assert build("--device_num", "[0,3)", "--stdout", "--generation", "any")[0] == 0
+
+
+def test_a_host_with_a3_chips_has_sixteen_devices_unless_others_are_named(build, cards, chip):
+    chip("0xd803")
+    status, _, err = build("--stdout")
+    assert status == 0, err
+    assert "16 ranks" in err and "(rules of A3, this host's)" in err

@@ -304,7 +304,7 @@ def merge(world, capsys):
 def test_the_result_has_upstreams_name_in_the_current_folder(merge, world):
     status, out, err = merge("b.json", "a.json")
     assert (status, out) == (0, f"{world}/hccl_2s_5p.json\n"), err
-    assert err == "merge_hccl.py: servers: 2 from 10.0.0.1 to 10.0.0.2, ranks: 5\n"
+    assert err == "merge_hccl.py: servers: 2 from 10.0.0.1 to 10.0.0.2, ranks: 5 (rules common to all generations)\n"
     assert check.check_file("hccl_2s_5p.json")[1] == []
 
 
@@ -406,3 +406,11 @@ def test_saving_tells_of_a_table_that_it_replaces(world):
     output.save(A, "t.json", said.append)
     output.save(B, "t.json", said.append)
     assert said == ["t.json held another table; it is replaced"]
+
+
+def test_the_rules_of_this_hosts_own_chips_hold_if_none_is_named(merge, world, chip):
+    chip("0xd801")  # which takes 1, 2, 4 or 8 devices of a server, and b.json has 3
+    status, _, err = merge("a.json", "b.json")
+    assert status == 1
+    assert "[device-group]" in err
+    assert merge("--generation", "any", "a.json", "b.json")[0] == 0

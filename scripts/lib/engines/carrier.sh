@@ -10,6 +10,7 @@
 # An engine's file has
 #   engine::command   sets ENGINE_COMMAND, all but the trainer
 #   engine::order     WORD PID: hands "stop", "USR1" or "USR2" on to the ranks of the engine's process PID
+#   engine::scheduler puts what reaches another host before PLAN_SCHEDULER, where it has to
 #   ENGINE_NAME
 
 ENGINE_COMMAND=() # the engine with its options, up to the agent
@@ -26,6 +27,7 @@ engine::start() {
   LAUNCH_TELL="launch-$RANDOM$RANDOM$RANDOM"
   LAUNCH_GRACE=$SUPERVISE_GRACE
   if ((${#PLAN_SCHEDULER[@]})); then
+    ! declare -F engine::scheduler >/dev/null || engine::scheduler
     supervise::start scheduler "$PLAN_RUN_DIR/scheduler.log" rank_entry::become scheduler "${PLAN_SCHEDULER[@]}"
   fi
   SUPERVISE_CARRIER=$ENGINE_NAME
@@ -79,7 +81,7 @@ carrier::exported() {
 # carrier::_carry BUS: the member: runs the engine, reads what comes from it, hands orders on. The
 # environment for the ranks is made here: the launcher's own children do not belong to the job.
 carrier::_carry() {
-  local bus pipe engine='' ordered='' line word name value
+  local bus pipe engine='' ordered='' line part='' word name value
   carrier::environment
   export LAUNCH_JOB LAUNCH_TELL LAUNCH_GRACE
   engine::command
@@ -92,10 +94,13 @@ carrier::_carry() {
   trap 'carrier::_order USR1' USR1
   trap 'carrier::_order USR2' USR2
   while :; do
+    line=''
     if ! IFS= read -r -t 1 -u "$pipe" line; then
+      part+=$line # the second may end in the middle of a line
       kill -0 "$runner" 2>/dev/null || break # it was killed and could not say so
       continue
     fi
+    line=$part$line part=''
     if [[ $line != "$LAUNCH_TELL "* ]]; then
       [[ -z $line ]] || printf '%s\n' "$line"
       continue
@@ -106,6 +111,7 @@ carrier::_carry() {
       start) printf 'began %s\n' "$name" >&"$bus" ;;
       line) printf '%s\n' "${line#"$LAUNCH_TELL line $name "}" >>"$PLAN_RUN_DIR/rank_$name.log" ;;
       exit) printf 'exit %s %d\n' "$name" "$value" >&"$bus" ;;
+      cancelled) printf 'signal TERM\n' >&"$bus" && ordered=1 ;;
       ended) exit "$name" ;;
     esac
   done
@@ -135,6 +141,6 @@ carrier::_run() {
   ) &
   set +m
   exec {ENGINE_ORDERS}>&- {bus}>&-
-  wait "$!" || status=$?
+  wait "$!" 2>/dev/null || status=$?
   printf '\n%s ended %d\n' "$LAUNCH_TELL" "$status" >&"$pipe"
 }

@@ -1,0 +1,54 @@
+"""Which rank table a launch takes; whole launches are in tests/bats."""
+
+import os
+
+import pytest
+
+from hccl_tools import host, rank_table
+from tools import planner, table_choice
+
+
+@pytest.fixture
+def faults(world, table, monkeypatch):
+    """faults("t.json", "910A"): why the launcher does not take the table for devices 0 and 1 of server 10.0.0.1."""
+    monkeypatch.setattr(host, "owns", lambda name: name == "10.0.0.1")
+    (world / "t.json").write_text(rank_table.dump(table(2)))
+    return lambda path, generation="910A": table_choice.examine(path, [0, 1], generation)[1]
+
+
+def test_a_table_for_this_host_and_these_devices_is_taken(faults):
+    assert faults("t.json") == []
+
+
+def test_a_table_that_can_be_read_only_once_is_refused_before_it_is_read(faults):
+    os.mkfifo("pipe.json")  # nobody writes: to read from it would never end
+    assert faults("pipe.json") == [
+        "pipe.json is no regular file; every rank reads the table, so give it one that stays"
+    ]
+
+
+def test_a_table_without_servers_is_named_by_its_format(faults, world):
+    level = '{"net_layer": 0, "net_instance_id": "a", "net_type": "TOPO_FILE_DESC", "rank_addr_list": []}'
+    rank = f'{{"rank_id": 0, "local_id": 0, "device_id": 0, "level_list": [{level}]}}'
+    (world / "v2.json").write_text(f'{{"version": "2.0", "rank_count": 1, "rank_list": [{rank}]}}')
+    found = faults("v2.json", "950")
+    assert len(found) == 1
+    assert "v2.json is a table of version 2.0 (Ascend 950); these scripts start ranks from" in found[0]
+
+
+def test_a_name_that_hccl_cannot_read_is_refused(faults, world):
+    os.rename("t.json", "t.json.old")
+    assert 'HCCL reads a table only from a path with one ".json", at its end' in faults("t.json.old")[0]
+
+
+def test_a_warning_is_no_reason_to_refuse(faults, world, table):
+    (world / "w.json").write_text(rank_table.dump(table(2, edits={"/extra": "x"})))
+    assert faults("w.json") == []
+
+
+def test_the_chips_of_this_host_decide_which_rules_hold(world, chip, capsysbinary):
+    chip("0xd802")  # A2, where any devices can work together
+    planner.main(
+        ["script=s", "script_devices=[0,3)", "generation=910A", "device_target=Ascend", "config=no.yaml", "--"]
+    )
+    assert b"no.yaml" in capsysbinary.readouterr().err  # that it has three devices is no longer the problem
