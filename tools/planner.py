@@ -277,6 +277,8 @@ def exports(asked, plan, target, alone):
         found["RANK_TABLE_FILE"] = plan.table.path
     if "data_path" in asked:
         found["DATA_PATH"] = os.path.abspath(asked["data_path"])
+    if "PYTHONFAULTHANDLER" not in os.environ:
+        found["PYTHONFAULTHANDLER"] = "1"  # a rank that crashes, or is aborted, says where it was
     if "no_sink" in asked:
         found.update(GRAPH_OP_RUN="1", HCCL_WHITELIST_DISABLE="1")
     if not alone and (target == "CPU" or asked["engine"] in ("msrun", "srun")):

@@ -76,8 +76,7 @@ def checked_config(path, assignments):
 
 def train(config):
     """Builds everything that `config` (filled) names, trains, and measures on held-out data."""
-    # these bring MindSpore along, 2.5 s: only when there is something to train
-    from tools import callbacks, saving, training
+    from tools import callbacks, saving, training  # they import MindSpore, 2.5 s: only when there is something to train
 
     rank, ranks = start(config)
     part = parallel.data_part(config, rank, ranks)
@@ -90,8 +89,8 @@ def train(config):
     steps, epochs = data.get_dataset_size(), config["scheduler"]["num_epochs"]
     print(f"rank {rank} of {ranks}: {steps} steps an epoch, {epochs} epochs", flush=True)
     sink = config["train"]["dataset_sink_mode"]
-    said = [callbacks.Progress(config["system"]["log_interval"], config["train"]["stop_at_nan"])]
     held_out = datasets.build(config["eval"]["dataset"], config["eval"]["loader"]) if "eval" in config else None
+    said = [callbacks.Progress(config["system"]["log_interval"], config["train"]["stop_at_nan"])]
     if held_out and config["system"]["val_while_train"]:
         said.append(callbacks.Evaluate(run.measure, held_out))
     said.append(stand.saving(run.model.train_network))

@@ -18,6 +18,12 @@ rank_table FILE the rank table (default: RANK_TABLE_FILE if it is set, else one 
 hccn_conf FILE addresses of the devices where hccn_tool is not on PATH (default: /etc/hccn.conf)
 train_script FILE the trainer (default: tools/train.py of the current folder, else of this project)
 log_dir DIR folder for the logs of all runs; each makes its own folder in it (default: logs)
+console 0|all|none whose output is on the screen while the job runs: rank 0'\''s, all ranks'\'' with their numbers, or nothing (default: 0)
+quiet - nothing on the screen but what went wrong
+timeout SECONDS end the job after this time, with exit code 124 (default: no limit)
+hang_timeout SECONDS end the job, with exit code 124, when no rank has written to its log for this long; the stacks of all ranks are saved first (default: no limit)
+max_restarts N when a rank fails, start all of them again, at most N times, with RESUME=1 in their environment (default: 0)
+wait_for_devices - wait until other jobs have freed the devices, instead of ending
 grace SECONDS time between SIGTERM and SIGKILL when ranks are stopped (default: 10)
 no_check - skip the checks that need the NPUs; those of the rank table stay
 dry_run - print the plan in a form that can be pasted into a shell; start and write nothing
@@ -149,5 +155,6 @@ cli::help() {
     printf '  %s\n      %s\n' "$REPLY${takes:+ $takes}" "$meaning"
   done <<<"$CLI_TABLE"
   printf '\nExit: 0 all ranks ended with 0; a rank'\''s own code (128+N for signal N) when it failed first;\n'
-  printf '2 usage; 78 the plan was refused; 128+N when the launcher itself was stopped by signal N.\n'
+  printf '2 usage; 78 the plan was refused; 124 a limit of time was reached; 128+N when the launcher itself was\n'
+  printf 'stopped by signal N.\n'
 }

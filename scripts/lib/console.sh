@@ -1,18 +1,31 @@
 # shellcheck shell=bash
-# What the user sees of the ranks while they run: rank 0's log, followed line by line, on stdout.
+# What the user sees of the ranks while they run: rank 0's log, or all logs, followed on stdout.
 #
 # The ranks write their logs themselves and nothing passes through the launcher. One reader, a process
-# of its own so that a terminal that stands still never holds the launcher up, follows the file until
-# the launcher closes the pipe to it, then prints the rest and ends.
+# of its own so that a terminal that stands still never holds the launcher up, follows the files until
+# the launcher closes the pipe to it, then prints the rest and ends. On a terminal it says on stderr,
+# in a line that it takes back, how long the job has run when nothing was printed for a while.
 
+CONSOLE_SHOWS=0    # 0: the first rank's log; all: every rank's, with its number; none
 CONSOLE_CONTROL='' # the launcher's end of the pipe
 CONSOLE_PID=''
 
-# console::open LOG: starts to follow LOG, which must exist.
+readonly CONSOLE_STATUS_AFTER=3000                             # hundredths of a second without a line
+readonly CONSOLE_COLOURS=(36 33 32 35 34 96 93 92 95 94 31 91) # of the ranks' numbers, in turns
+
+# console::open: starts to follow the logs of this attempt.
 console::open() {
+  [[ $CONSOLE_SHOWS != none ]] || return 0
+  local -a ranks=("${PLAN_RANKS[0]}") logs=()
+  local rank
+  [[ $CONSOLE_SHOWS == 0 ]] || ranks=("${PLAN_RANKS[@]}")
+  for rank in "${ranks[@]}"; do
+    logs+=("$PLAN_LOG_DIR/rank_$rank.log")
+    : >>"$PLAN_LOG_DIR/rank_$rank.log"
+  done
   exec {CONSOLE_CONTROL}<> <(:)
   set -m # a group of its own: Ctrl-C must not cut the last lines off
-  console::_follow "$1" &
+  console::_follow "${logs[@]}" &
   set +m
   CONSOLE_PID=$!
 }
@@ -23,41 +36,95 @@ console::close() {
   CONSOLE_CONTROL=''
 }
 
-# console::finish: waits until all of the log is on stdout; a signal ends the wait, and the reader.
+# console::finish: waits until all of the logs is on stdout; a signal ends the wait, and the reader.
 console::finish() {
+  local status=0
   [[ -n $CONSOLE_PID ]] || return 0
   console::close
-  trap 'kill -TERM "$CONSOLE_PID" 2>/dev/null' INT TERM HUP QUIT
-  wait "$CONSOLE_PID" 2>/dev/null || :
-  trap - INT TERM HUP QUIT
+  wait "$CONSOLE_PID" 2>/dev/null || status=$?
+  ((status <= 128)) || kill -TERM "$CONSOLE_PID" 2>/dev/null || :
+  CONSOLE_PID=''
 }
 
 # The waits grow while nothing comes: to look costs next to nothing, but a job may run for weeks.
 console::_follow() {
-  local log control partial='' last waits=(0.05 0.1 0.2 0.5) idle=0 ended=0
-  local -a lines=()
+  local control i fd waits=(0.05 0.1 0.2 0.5 1) idle=0 ended=0 last_line=0 status='' terminal=''
+  local -a fds=() prefixes=() partials=() lines=()
   local LC_ALL=C # bytes, not characters
   supervise::forget
+  trap - EXIT
+  [[ ! -t 2 || $TERM == dumb ]] || exec {terminal}>&2
   # No stderr: a stdout that was closed is no news to the one who closed it.
-  exec {log}<"$1" {control}<"/dev/fd/$CONSOLE_CONTROL" {CONSOLE_CONTROL}>&- 2>/dev/null
+  exec {control}<"/dev/fd/$CONSOLE_CONTROL" {CONSOLE_CONTROL}>&- 2>/dev/null
+  for i; do
+    exec {fd}<"$i"
+    fds+=("$fd") && partials+=('')
+  done
+  console::_prefixes
+  supervise::_now && last_line=$REPLY
   while :; do
-    while console::_read "$log" && ((${#lines[@]})); do
-      last=${lines[${#lines[@]}-1]}
-      lines[0]=$partial${lines[0]}
-      partial=''
-      if [[ $last != *$'\n' ]]; then # the beginning of a line whose end is not written yet
-        partial=${lines[${#lines[@]}-1]}
-        lines[${#lines[@]}-1]=''
-      fi
-      printf '%s' "${lines[@]}" || exit 0 # the reader of our stdout has gone
-      idle=0
-      [[ -z $partial ]] || break
+    for i in "${!fds[@]}"; do
+      console::_show "$i"
     done
     ((ended == 0)) || break
+    console::_status
     read -r -t "${waits[idle]}" -u "$control" _ || { (($? > 128)) || ended=1; }
     ((idle == ${#waits[@]} - 1)) || idle=$((idle + 1))
   done
-  [[ -z $partial ]] || printf '%s\n' "$partial"
+  console::_clear_status
+  for i in "${!fds[@]}"; do
+    [[ -z ${partials[i]} ]] || printf '%s%s\n' "${prefixes[i]}" "${partials[i]}"
+  done
+}
+
+# What stands before a line: nothing when there is one log only, else the rank, in colour on a terminal.
+console::_prefixes() {
+  local i
+  for i in "${!fds[@]}"; do
+    prefixes[i]=''
+    ((${#fds[@]} > 1)) || continue
+    prefixes[i]="[${PLAN_RANKS[i]}] "
+    [[ ! -t 1 || -n ${NO_COLOR-} || ${TERM-dumb} == dumb ]] ||
+      prefixes[i]=$'\e['"${CONSOLE_COLOURS[i % ${#CONSOLE_COLOURS[@]}]}m[${PLAN_RANKS[i]}]"$'\e[0m '
+  done
+}
+
+# console::_show I: prints the whole lines that log I has now. A line of which only the beginning is
+# there waits for its end.
+console::_show() {
+  local last
+  while console::_read "${fds[$1]}" && ((${#lines[@]})); do
+    console::_clear_status
+    last=$((${#lines[@]} - 1))
+    lines[0]=${partials[$1]}${lines[0]}
+    partials[$1]=''
+    if [[ ${lines[last]} != *$'\n' ]]; then
+      partials[$1]=${lines[last]}
+      unset "lines[$last]"
+    fi
+    if ((${#lines[@]})); then
+      printf "${prefixes[$1]//%/%%}%s" "${lines[@]}" || exit 0 # the reader of our stdout has gone
+    fi
+    idle=0
+    [[ -z $terminal ]] || { supervise::_now && last_line=$REPLY; }
+    [[ -z ${partials[$1]} ]] || break
+  done
+}
+
+# console::_status: on a terminal, how long nothing was printed, once it is long.
+console::_status() {
+  [[ -n $terminal ]] || return 0
+  supervise::_now
+  local -r seconds=$(((REPLY - last_line) / 100))
+  ((REPLY - last_line >= CONSOLE_STATUS_AFTER)) || return 0
+  status=1
+  printf '\r\e[K%s: %d rank(s) running, no line for %d:%02d' "$LOG_NAME" "${#PLAN_RANKS[@]}" \
+    $((seconds / 60)) $((seconds % 60)) >&"$terminal"
+}
+
+console::_clear_status() {
+  [[ -z $status ]] || printf '\r\e[K' >&"$terminal"
+  status=''
 }
 
 # console::_read FD: what is there now, 1000 lines at most, in `lines`. The last may have no end yet;

@@ -43,7 +43,7 @@ launch::main() {
     [[ $key == @(options|without|arguments|devices) ]] || words+=("$key=${script[$key]}")
   done
   for key in "${!OPTIONS[@]}"; do # after the script's own, so that the user's word counts
-    [[ $key == @(grace|help) ]] || words+=("$key=${OPTIONS[$key]}")
+    [[ $key == @(console|grace|hang_timeout|help|max_restarts|timeout) ]] || words+=("$key=${OPTIONS[$key]}")
   done
   read -r -a names <<<"${script[arguments]}"
   for i in "${!ARGUMENTS[@]}"; do
@@ -62,36 +62,91 @@ launch::main() {
 
 # What the shell itself needs of the options; the plan checks the others.
 launch::_check_options() {
-  local -r grace=${OPTIONS[grace]-10}
-  [[ $grace =~ ^[0-9]{1,5}$ ]] || cli::usage "--grace $grace is not a number of seconds"
-  SUPERVISE_GRACE=$((10#$grace))
+  launch::_number grace 10 && SUPERVISE_GRACE=$REPLY
+  launch::_number timeout 0 && SUPERVISE_TIMEOUT=$REPLY
+  launch::_number hang_timeout 0 && SUPERVISE_HANG=$REPLY
+  launch::_number max_restarts 0 && LAUNCH_RESTARTS=$REPLY
+  LOG_QUIET=${OPTIONS[quiet]-}
+  CONSOLE_SHOWS=${OPTIONS[console]-${LOG_QUIET:+none}}
+  CONSOLE_SHOWS=${CONSOLE_SHOWS:-0}
+  [[ $CONSOLE_SHOWS == @(0|all|none) ]] || cli::usage "--console $CONSOLE_SHOWS is none of 0, all and none"
+}
+
+# launch::_number OPTION DEFAULT: its value, a whole number, in REPLY.
+launch::_number() {
+  REPLY=${OPTIONS[$1]-$2}
+  [[ $REPLY =~ ^[0-9]{1,8}$ ]] || cli::usage "--$1 $REPLY is not a whole number of at most 8 digits"
+  REPLY=$((10#$REPLY))
 }
 
 # Starts the plan, waits for its end, reports it, and ends as the job ended.
 launch::_run() {
-  local status=0
+  local -i restart=0 pause=1
   LAUNCH_JOB=${PLAN_RUN_DIR##*/}@$HOSTNAME
   LAUNCH_UMASK=$(umask)
   rank_entry::job_environment ${PLAN_EXPORTS[@]+"${PLAN_EXPORTS[@]}"}
   report::path "$PLAN_RUN_DIR"
-  log::say "${#PLAN_RANKS[@]} rank(s) on device(s) ${PLAN_DEVICES[*]}, logs in $REPLY"
-  : >"$PLAN_RUN_DIR/rank_${PLAN_RANKS[0]}.log"
+  log::note "${#PLAN_RANKS[@]} rank(s) on device(s) ${PLAN_DEVICES[*]}, logs in $REPLY"
   supervise::open "$LAUNCH_JOB"
-  console::open "$PLAN_RUN_DIR/rank_${PLAN_RANKS[0]}.log"
-  engine::start
-  supervise::run
+  launch::_attempt
+  while [[ -n $SUPERVISE_FIRST && -z $SUPERVISE_SIGNAL ]] && ((restart < LAUNCH_RESTARTS)); do
+    report::keep_attempt "$LAUNCH_STATUS"
+    restart+=1
+    log::say "restart $restart of $LAUNCH_RESTARTS in $pause s"
+    supervise::again
+    supervise::pause "$pause" || break
+    pause=$((pause < 32 ? pause * 2 : 60))
+    launch::_new_logs "$restart"
+    export RESUME=1
+    launch::_attempt
+  done
   supervise::close "$LAUNCH_JOB"
-  console::finish
-  if [[ -n $SUPERVISE_FIRST ]]; then
-    status=${SUPERVISE_STATUS[$SUPERVISE_FIRST]}
-  elif [[ -n $SUPERVISE_SIGNAL ]]; then
-    status=$((128 + $(kill -l "$SUPERVISE_SIGNAL")))
-  fi
+  launch::_exit_status
   report::print
-  report::save "$status"
+  report::save "$LAUNCH_STATUS"
+  report::diagnosis
   report::path "$PLAN_RUN_DIR"
-  log::say "exit $status; logs and launch.json are in $REPLY"
-  launch::_end "$status"
+  if ((LAUNCH_STATUS)); then
+    log::say "exit $LAUNCH_STATUS; logs and launch.json are in $REPLY"
+  else
+    log::note "exit 0; logs and launch.json are in $REPLY"
+  fi
+  launch::_end "$LAUNCH_STATUS"
+}
+
+# All ranks, from their start to their end.
+launch::_attempt() {
+  LAUNCH_LOGS=$PLAN_LOG_DIR
+  console::open
+  engine::start
+  report::begin
+  supervise::run
+  supervise::sweep "$LAUNCH_JOB"
+  console::finish
+  launch::_exit_status
+}
+
+# launch::_new_logs N: restart N has logs of its own, and train.log, if it is ours, leads there.
+launch::_new_logs() {
+  local -r old=$PLAN_LOG_DIR/rank_${PLAN_RANKS[0]}.log
+  PLAN_LOG_DIR=$PLAN_RUN_DIR/restart_$1
+  mkdir -p -- "$PLAN_LOG_DIR"
+  if [[ -L train.log && train.log -ef $old ]]; then
+    report::path "$PLAN_LOG_DIR"
+    ln -sfn -- "$REPLY/${old##*/}" train.log || :
+  fi
+}
+
+# launch::_exit_status: the script's exit code as things stand, in LAUNCH_STATUS.
+launch::_exit_status() {
+  LAUNCH_STATUS=0
+  if [[ -n $SUPERVISE_FIRST ]]; then
+    LAUNCH_STATUS=${SUPERVISE_STATUS[$SUPERVISE_FIRST]}
+  elif [[ -n $SUPERVISE_LIMIT ]]; then
+    LAUNCH_STATUS=124 # as timeout(1) does
+  elif [[ -n $SUPERVISE_SIGNAL ]]; then
+    LAUNCH_STATUS=$((128 + $(kill -l "$SUPERVISE_SIGNAL")))
+  fi
 }
 
 # A shell that waits for us must see that a signal ended us: so it does, in the end.

@@ -2,11 +2,17 @@
 # Messages: all of them on stderr, each with the name of the script that the user typed.
 
 LOG_NAME=${0##*/}
+LOG_QUIET='' # --quiet: only what went wrong
 
 # log::say TEXT...: one line, whatever is in the text. A closed stderr is no reason to stop a job.
 log::say() {
   local -r text=$*
   printf '%s: %s\n' "$LOG_NAME" "${text//$'\n'/\\n}" >&2 || :
+}
+
+# log::note TEXT...: the same for what is as it should be.
+log::note() {
+  [[ -n $LOG_QUIET ]] || log::say "$@"
 }
 
 # log::die STATUS TEXT...: one line, then the script ends.

@@ -6,6 +6,7 @@
 #   scheduler WORD, setup WORD, engine "NAME VALUE"
 
 PLAN_RUN_DIR=''
+PLAN_LOG_DIR=''   # of this attempt: the same, or restart_N in it
 PLAN_EXPORTS=()   # NAME=VALUE, the same for all ranks
 PLAN_RANKS=()     # rank ids of this host, in order of their local rank
 PLAN_DEVICES=()   # their devices
@@ -21,7 +22,7 @@ plan::make() {
   plan::_python
   while IFS= read -r -d '' kind && IFS= read -r -d '' value; do
     case $kind in
-      run_dir) PLAN_RUN_DIR=$value ;;
+      run_dir) PLAN_RUN_DIR=$value PLAN_LOG_DIR=$value ;;
       export) PLAN_EXPORTS+=("$value") ;;
       rank) PLAN_RANKS+=("${value% *}") && PLAN_DEVICES+=("${value#* }") ;;
       host) PLAN_HOSTS+=("$value") ;;

@@ -6,6 +6,7 @@
 #   LAUNCH_JOB         the job's name; it stays in the environment and marks every process of the job
 #   LAUNCH_RANK, LAUNCH_LOCAL_RANK   where it is; under mpirun, srun and msrun found by rank_entry::place
 #   LAUNCH_UMASK       the mask that its files get
+#   LAUNCH_LOGS        the folder of this attempt's logs
 # and from the launcher's plan the job-wide variables. It sets the rest of the contract of
 # docs/architecture.md and becomes the trainer.
 
@@ -99,8 +100,10 @@ rank_entry::become() {
 # rank_entry::_keep FILE: the environment as a file that a shell can read, for its owner only: it may
 # hold passwords.
 rank_entry::_keep() {
+  local -r file=$LAUNCH_LOGS/$1
+  unset LAUNCH_LOGS
   umask 077
-  declare -px >"$LOG_DIR/$1"
+  declare -px >"$file"
   umask "$LAUNCH_UMASK"
 }
 

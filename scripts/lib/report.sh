@@ -3,6 +3,9 @@
 
 readonly REPORT_SIGNALS=('' HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM)
 readonly REPORT_LOG_LINES=15
+readonly REPORT_ROWS=16 # with more ranks, those that ended alike share a row
+REPORT_OOM_KILLS=0
+REPORT_ATTEMPTS='' # the outcomes of earlier attempts, as JSON objects with commas between them
 
 # report::first_failure NAME: said when it happens, before the others are stopped.
 report::first_failure() {
@@ -18,24 +21,96 @@ report::first_failure() {
   log::say "$who after $REPLY; stopping the other $others"
 }
 
-# report::print: the end of the log that matters, then a line a rank, on stderr.
+# report::begin: remembers how many processes the kernel has killed for want of memory so far.
+report::begin() {
+  report::_oom_kills
+  REPORT_OOM_KILLS=$REPLY
+}
+
+# report::_oom_kills: that number, in REPLY; 0 where the kernel does not tell.
+report::_oom_kills() {
+  local name value
+  while read -r name value; do
+    [[ $name == oom_kill ]] && REPLY=$value && return 0
+  done 2>/dev/null </proc/vmstat
+  REPLY=0
+}
+
+# report::stacks: where every rank is, in rank_N.stack beside its log, and in short on stderr.
+report::stacks() {
+  local name line
+  local -a processes=()
+  for name in "${PLAN_RANKS[@]}"; do
+    [[ -n ${SUPERVISE_STATUS[$name]-} || -z ${SUPERVISE_GROUP[$name]-} ]] || processes+=("$name=${SUPERVISE_GROUP[$name]}")
+  done
+  ((${#processes[@]})) || return 0
+  while IFS= read -r line; do
+    log::say "$line"
+  done < <(supervise::forget && exec "$PYTHON" "$LAUNCH_ROOT/tools/stacks.py" "$PLAN_LOG_DIR" "${processes[@]}")
+}
+
+# report::print: a line a rank, then the end of the log that matters, on stderr.
 report::print() {
-  local i name log
+  local log
+  ((${#SUPERVISE_NAMES[@]})) || return 0
+  [[ -n $LOG_QUIET && -z $SUPERVISE_FIRST ]] || report::_table
   if [[ -n $SUPERVISE_FIRST ]]; then
     report::_log "$SUPERVISE_FIRST"
     log::say "the last lines of $REPLY:"
     report::_indented_tail "$REPLY"
   fi
+}
+
+# The table of all ranks; where there are many, those that ended alike share a line.
+report::_table() {
+  local i name log how seconds key
+  local -a order=()
+  local -A alike=()
   printf '%-5s %-7s %-28s %-9s %s\n' rank device exit time log >&2 || :
   for i in "${!PLAN_RANKS[@]}"; do
     name=${PLAN_RANKS[i]}
-    report::_log "$name"
-    log=$REPLY
     report::_exit "$name"
-    printf '%-5s %-7s %-28s ' "$name" "${PLAN_DEVICES[i]}" "$REPLY" >&2 || :
+    how=$REPLY
+    if ((${#PLAN_RANKS[@]} > REPORT_ROWS)) && [[ $name != "$SUPERVISE_FIRST" ]]; then
+      [[ -n ${alike[$how]-} ]] || order+=("$how")
+      alike[$how]+=" $name"
+      continue
+    fi
     report::_seconds "$name"
-    printf '%-9s %s\n' "$REPLY" "$log" >&2 || :
+    seconds=$REPLY
+    report::_log "$name"
+    printf '%-5s %-7s %-28s %-9s %s\n' "$name" "${PLAN_DEVICES[i]}" "$how" "$seconds" "$REPLY" >&2 || :
   done
+  for key in ${order[@]+"${order[@]}"}; do
+    report::_ranges "${alike[$key]}"
+    printf '%s: ranks %s\n' "$key" "$REPLY" >&2 || :
+  done
+}
+
+# report::_ranges RANKS: "0 1 2 5" as "0-2,5", in REPLY.
+report::_ranges() {
+  local rank first='' last=''
+  REPLY=''
+  for rank in $1 end; do
+    if [[ -n $first && $rank == $((last + 1)) ]]; then
+      last=$rank
+      continue
+    fi
+    [[ -z $first ]] || REPLY+=${REPLY:+,}$first
+    [[ $first == "$last" ]] || REPLY+=-$last
+    first=$rank last=$rank
+  done
+}
+
+# report::diagnosis: what the failure means, and what to do about it.
+report::diagnosis() {
+  local line killed
+  [[ -n $SUPERVISE_FIRST ]] || return 0
+  report::_oom_kills
+  killed=$((REPLY - REPORT_OOM_KILLS))
+  while IFS= read -r line; do
+    log::say "$line"
+  done < <("$PYTHON" "$LAUNCH_ROOT/tools/diagnose.py" "$PLAN_RUN_DIR" --oom_kills "$killed" 2>/dev/null)
 }
 
 # report::_who NAME: the member in words, in REPLY.
@@ -83,8 +158,8 @@ report::_exit() {
 
 # report::_log NAME: the path of its log, in REPLY.
 report::_log() {
-  REPLY=$PLAN_RUN_DIR/rank_$1.log
-  [[ $1 == [0-9]* ]] || REPLY=$PLAN_RUN_DIR/$1.log # the scheduler's, an engine's
+  REPLY=$PLAN_LOG_DIR/rank_$1.log
+  [[ $1 == [0-9]* ]] || REPLY=$PLAN_LOG_DIR/$1.log # the scheduler's, an engine's
   report::path "$REPLY"
 }
 
@@ -110,26 +185,37 @@ report::_indented_tail() {
   done < <(tail -n "$REPORT_LOG_LINES" -- "$1")
 }
 
+# report::keep_attempt STATUS: an attempt that failed, and is not the last one.
+report::keep_attempt() {
+  report::_outcome "$1"
+  REPORT_ATTEMPTS+="${REPORT_ATTEMPTS:+, }{$REPLY}"
+}
+
 # report::save STATUS: adds the outcome to launch.json, whole or not at all.
 report::save() {
   local -r file=$PLAN_RUN_DIR/launch.json
-  local plan name i ended members='' separator=''
+  local plan
   plan=$(<"$file") || return 0
   [[ $plan == *'}' ]] || return 0
-  for name in "${SUPERVISE_NAMES[@]}"; do
-    i=${SUPERVISE_STATUS[$name]-null}
-    report::_seconds "$name"
-    members+="$separator"$'\n'"      \"$name\": {\"status\": $i, \"seconds\": ${REPLY% s}}"
-    separator=,
-  done
-  members=${members//: -\}/: null\}}
-  printf -v ended '%(%Y-%m-%dT%H:%M:%SZ)T' -1
-  printf '%s,\n  "outcome": {\n    "ended": "%s",\n    "exit": %d,\n    "first_failure": %s,\n    "stopped_by": %s,\n    "members": {%s\n    }\n  }\n}\n' \
-    "${plan%$'\n'\}}" "$ended" "$1" \
-    "$(report::_json "$SUPERVISE_FIRST")" "$(report::_json "${SUPERVISE_SIGNAL:+SIG$SUPERVISE_SIGNAL}")" \
-    "$members" >"$file.part" && mv -f -- "$file.part" "$file"
+  report::_outcome "$1"
+  [[ -z $REPORT_ATTEMPTS ]] || REPLY+=", \"attempts\": [$REPORT_ATTEMPTS]"
+  # shellcheck disable=SC2015 # what fails, wherever, is the same to us
+  printf '%s,\n  "outcome": {%s}\n}\n' "${plan%$'\n'\}}" "$REPLY" 2>/dev/null >"$file.part" &&
+    mv -f -- "$file.part" "$file" ||
+    log::say "the outcome could not be added to $file: is the disk full? (df -h)"
 }
 
-report::_json() {
-  if [[ -n $1 ]]; then printf '"%s"' "$1"; else printf null; fi
+# report::_outcome STATUS: the members of a JSON object about this attempt, in REPLY.
+report::_outcome() {
+  local name status ended members='' limit=${SUPERVISE_LIMIT:-${SUPERVISE_SIGNAL:+SIG$SUPERVISE_SIGNAL}}
+  for name in ${SUPERVISE_NAMES[@]+"${SUPERVISE_NAMES[@]}"}; do
+    status=${SUPERVISE_STATUS[$name]-null}
+    report::_seconds "$name"
+    [[ $REPLY != - ]] || REPLY=null
+    members+="${members:+, }\"$name\": {\"status\": $status, \"seconds\": ${REPLY% s}}"
+  done
+  printf -v ended '%(%Y-%m-%dT%H:%M:%SZ)T' -1
+  REPLY="\"ended\": \"$ended\", \"exit\": $1, \"logs\": \".${PLAN_LOG_DIR#"$PLAN_RUN_DIR"}\""
+  REPLY+=", \"first_failure\": ${SUPERVISE_FIRST:+\"}${SUPERVISE_FIRST:-null}${SUPERVISE_FIRST:+\"}"
+  REPLY+=", \"stopped_by\": ${limit:+\"}${limit:-null}${limit:+\"}, \"members\": {$members}"
 }

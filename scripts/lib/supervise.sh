@@ -21,13 +21,21 @@ SUPERVISE_GRACE=10                     # seconds between SIGTERM and SIGKILL
 SUPERVISE_STATE=running                # running, stopping, killing
 SUPERVISE_DEADLINE=0                   # of the state, in hundredths of a second of uptime
 SUPERVISE_SIGNAL=''                    # the signal that told us to stop
+SUPERVISE_LIMIT=''                     # timeout or hang: the limit of time that was reached
 SUPERVISE_FIRST=''                     # the member that failed first
+SUPERVISE_TIMEOUT=0                    # seconds that the job may run; 0: no limit
+SUPERVISE_HANG=0                       # seconds that all ranks' logs may stand still; 0: no limit
+SUPERVISE_TIMEOUT_AT=0                 # uptime, in hundredths of a second
+SUPERVISE_LOOK_AT=0                    # uptime of the next look at the logs
+SUPERVISE_STILL_SINCE=0                # uptime since when they look as they do
+SUPERVISE_LOOK=''                      # how they look: sizes and times
 
 SUPERVISE_CARRIER=''                   # the member that starts the ranks, where we do not
 
 SUPERVISE_NAMES=()             # members in the order of their start
 declare -A SUPERVISE_MINDER=() # name -> pid of its minder
 declare -A SUPERVISE_GROUP=()  # name -> process group, until nothing of it lives
+declare -A SUPERVISE_LOG=()    # name -> its log
 declare -A SUPERVISE_STATUS=() # name -> exit status, once it ended
 declare -A SUPERVISE_LOST=()   # name -> 1, if the carrier ended without a word about it
 declare -A SUPERVISE_BEGAN=()  # name -> uptime of its start, in hundredths of a second
@@ -48,6 +56,29 @@ supervise::open() {
     # shellcheck disable=SC2064 # the name is meant to be expanded now
     trap "printf 'signal $name\n' >&$SUPERVISE_BUS" "$name"
   done
+  trap 'supervise::_abandoned' EXIT
+  if ((SUPERVISE_TIMEOUT)); then
+    supervise::_now
+    SUPERVISE_TIMEOUT_AT=$((REPLY + SUPERVISE_TIMEOUT * 100))
+  fi
+}
+
+# supervise::again: forgets the members of an attempt that has ended, for the next one.
+supervise::again() {
+  SUPERVISE_STATE=running SUPERVISE_FIRST='' SUPERVISE_DEADLINE=0 SUPERVISE_LOOK='' SUPERVISE_LOOK_AT=0
+  SUPERVISE_NAMES=()
+  SUPERVISE_MINDER=() SUPERVISE_GROUP=() SUPERVISE_LOG=() SUPERVISE_STATUS=() SUPERVISE_BEGAN=() SUPERVISE_ENDED=()
+}
+
+# The shell gives up in the middle: bash does so when it cannot start one more process.
+supervise::_abandoned() {
+  trap - EXIT
+  log::say "no more processes can be started after ${SUPERVISE_NAMES[*]:-none}: see ulimit -u, and the container's limit of pids; stopping all ranks"
+  unset "SUPERVISE_NAMES[${#SUPERVISE_NAMES[@]}-1]" # the one that could not be started
+  supervise::stop
+  supervise::run
+  kill -KILL "$SUPERVISE_GUARDIAN" 2>/dev/null
+  exit 78
 }
 
 # A file of its own, so that `pkill -9 -f ascend8p` does not hit the guardian together with us. Its
@@ -61,6 +92,7 @@ supervise::_guard() {
 # supervise::start NAME LOG COMMAND...: runs COMMAND (a program or a function) with its output in LOG.
 supervise::start() {
   SUPERVISE_NAMES+=("$1")
+  SUPERVISE_LOG[$1]=$2
   set -m
   supervise::_mind "$@" </dev/null >/dev/null 2>&1 &
   set +m
@@ -106,16 +138,32 @@ supervise::run() {
     if read -r -t "$REPLY" -u "$SUPERVISE_BUS" event name value; then
       supervise::_event "$event" "$name" "$value"
     else
-      supervise::_audit # once a second, and only when the bus is empty
+      supervise::_audit # now and then, and only when the bus is empty
     fi
     supervise::_collect
     supervise::_deadline
+    supervise::_limits
+  done
+}
+
+# supervise::pause SECONDS: waits; fails at once when a signal tells us to stop, or the time is up.
+supervise::pause() {
+  local event name value end
+  supervise::_set_deadline "$1"
+  end=$SUPERVISE_DEADLINE SUPERVISE_DEADLINE=0
+  while supervise::_now && ((REPLY < end)); do
+    if read -r -t 1 -u "$SUPERVISE_BUS" event name value && [[ $event == signal && $name != USR[12] ]]; then
+      supervise::_event "$event" "$name" "$value"
+    fi
+    supervise::_limits
+    [[ $SUPERVISE_STATE == running ]] || return 1
   done
 }
 
 # supervise::_pending: whether there is something to wait for, and for how long to sleep in REPLY.
 supervise::_pending() {
-  REPLY=1
+  REPLY=5
+  ((SUPERVISE_TIMEOUT_AT == 0 && SUPERVISE_HANG == 0)) || REPLY=1
   [[ $SUPERVISE_STATE == running ]] || REPLY=0.05
   ((${#SUPERVISE_STATUS[@]} < ${#SUPERVISE_NAMES[@]} || ${#SUPERVISE_GROUP[@]} > 0))
 }
@@ -219,6 +267,7 @@ supervise::_signal() {
     log::say "SIG$1: stopping all ranks (once more: kill them at once)"
     supervise::stop
   else
+    SUPERVISE_SIGNAL=${SUPERVISE_SIGNAL:-$1}
     [[ $SUPERVISE_STATE == killing ]] || SUPERVISE_DEADLINE=1 # long ago: no more grace
   fi
 }
@@ -252,6 +301,41 @@ supervise::_deadline() {
   fi
 }
 
+# What the user limited: the time of the whole job, and how long all ranks' logs may stand still.
+supervise::_limits() {
+  [[ $SUPERVISE_STATE == running ]] || return 0
+  ((SUPERVISE_TIMEOUT_AT || SUPERVISE_HANG)) || return 0
+  supervise::_now
+  if ((SUPERVISE_TIMEOUT_AT && REPLY >= SUPERVISE_TIMEOUT_AT)); then
+    SUPERVISE_LIMIT=timeout
+    log::say "the job has run for $SUPERVISE_TIMEOUT s, its --timeout: stopping all ranks"
+    supervise::stop
+  elif ((SUPERVISE_HANG && REPLY >= SUPERVISE_LOOK_AT)) && supervise::_stand_still "$REPLY"; then
+    SUPERVISE_LIMIT=hang SUPERVISE_STATE=stopping # how a rank ends from now on is our doing
+    log::say "no rank has written to its log for $SUPERVISE_HANG s, the --hang_timeout: saving the stacks of all ranks, then stopping them"
+    report::stacks
+    supervise::stop
+  fi
+}
+
+# supervise::_stand_still NOW: whether the ranks' logs have stood still for too long. Sizes and times are
+# compared for being the same only: a clock that steps does not matter.
+supervise::_stand_still() {
+  local name look
+  local -a logs=()
+  for name in "${!SUPERVISE_LOG[@]}"; do
+    [[ $name == scheduler ]] || logs+=("${SUPERVISE_LOG[$name]}")
+  done
+  ((${#logs[@]})) || return 1
+  look=$(stat -c '%s %y' -- "${logs[@]}" 2>&1) || :
+  if [[ $look != "$SUPERVISE_LOOK" ]]; then
+    SUPERVISE_LOOK=$look SUPERVISE_STILL_SINCE=$1
+  fi
+  local -r end=$((SUPERVISE_STILL_SINCE + SUPERVISE_HANG * 100)) step=$((SUPERVISE_HANG * 10 < 100 ? 100 : SUPERVISE_HANG * 10))
+  SUPERVISE_LOOK_AT=$(($1 + step < end ? $1 + step : end))
+  (($1 >= end))
+}
+
 # Not even SIGKILL ends a process that waits inside the kernel, for a device say.
 supervise::_give_up() {
   local name
@@ -276,14 +360,15 @@ supervise::_audit() {
 
 # supervise::close JOB: ends what escaped from its group but kept the job's mark, then the guardian.
 supervise::close() {
-  supervise::_sweep "$1"
+  supervise::sweep "$1"
+  trap - EXIT
   kill -KILL "$SUPERVISE_GUARDIAN" 2>/dev/null || :
   wait "$SUPERVISE_GUARDIAN" 2>/dev/null || :
 }
 
-# SIGKILL to every process that has the job's mark in its environment, until there is none; one that
-# waits in the kernel is left after a second.
-supervise::_sweep() {
+# supervise::sweep JOB: SIGKILL to every process that has the job's mark in its environment, until there
+# is none; one that waits in the kernel is left after a second.
+supervise::sweep() {
   local file pid found tries
   for ((tries = 0; tries < 50; tries++)); do
     found=''

@@ -28,8 +28,8 @@ def count(section, folder):
     for name, records in counts.items():
         if records != counts[most]:
             raise DataError(
-                f"{one_line(os.path.join(folder, name))} has {records} records, {most} has {counts[most]}; all files of "
-                "CIFAR-10 have the same number: fetch it again"
+                f"{one_line(os.path.join(folder, name))} has {records} records, {most} has {counts[most]}; all of "
+                "CIFAR-10's files have the same number: fetch it again"
             )
     return sum(counts.values())
 

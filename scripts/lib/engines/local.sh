@@ -6,11 +6,11 @@ engine::start() {
   local i
   LAUNCH_DEVICES=${PLAN_DEVICES[*]}
   if ((${#PLAN_SCHEDULER[@]})); then
-    supervise::start scheduler "$PLAN_RUN_DIR/scheduler.log" rank_entry::become scheduler "${PLAN_SCHEDULER[@]}"
+    supervise::start scheduler "$PLAN_LOG_DIR/scheduler.log" rank_entry::become scheduler "${PLAN_SCHEDULER[@]}"
   fi
   for i in "${!PLAN_RANKS[@]}"; do
     LAUNCH_RANK=${PLAN_RANKS[i]} LAUNCH_LOCAL_RANK=$i
-    supervise::start "$LAUNCH_RANK" "$PLAN_RUN_DIR/rank_$LAUNCH_RANK.log" \
+    supervise::start "$LAUNCH_RANK" "$PLAN_LOG_DIR/rank_$LAUNCH_RANK.log" \
       rank_entry::become rank "${PLAN_TRAINER[@]}"
   done
 }
