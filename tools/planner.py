@@ -14,7 +14,7 @@ import time
 from hccl_tools import host, rank_table
 from hccl_tools.problem import one_line
 from tools import config as configs
-from tools import device_check, host_check, parallel, placement, table_choice
+from tools import datasets, device_check, host_check, parallel, placement, table_choice
 from tools.refusal import REFUSED, USAGE, Refusal
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -70,12 +70,16 @@ def make_plan(asked, trainer_arguments):
     plan.placement = placement.place(asked)
     trainer = chosen_trainer(asked)
     check_data_path(asked)
+    if "alone" in asked:
+        trainer_arguments = with_setting(trainer_arguments, "system.distribute=False")
     config = read_config(
         asked["config"], trainer, trainer_arguments, asked.get("data_path") or os.environ.get("DATA_PATH")
     )
     alone = check_distribute(config, plan.placement.world)
     if is_own(trainer):
         check_parallel(config, plan.placement.world, target)
+        if asked["engine"] == "local" and "dry_run" not in asked:  # elsewhere the data may be on other hosts
+            check_data(config, plan.placement.world)
     check_mindspore(trainer, target)
     plan.ranks = plan.placement.ranks
     devices = [device for _, device in plan.ranks]
@@ -161,15 +165,15 @@ def assignments(trainer_arguments):
 
 
 def with_target(trainer_arguments, config, trainer, target):
-    """The trainer's arguments, with `system.device_target` set when the config says another one.
-
-    It joins the last -o there is: some trainers take one -o only.
-    """
+    """The trainer's arguments, with `system.device_target` set when the config says another one."""
     known = config.get("system.device_target", "Ascend" if is_own(trainer) else None)
-    arguments = list(trainer_arguments)
     if known in (None, target):
-        return arguments
-    setting = f"system.device_target={target}"
+        return list(trainer_arguments)
+    return with_setting(trainer_arguments, f"system.device_target={target}")
+
+
+def with_setting(arguments, setting):
+    """The trainer's arguments and one key=value; it joins the last -o there is: some trainers take one -o only."""
     places = [index for index, word in enumerate(arguments) if word in ("-o", "--opt")]
     if not places:
         return [*arguments, "-o", setting]
@@ -192,6 +196,15 @@ def check_parallel(config, ranks, target):
     problems = parallel.problems(configs.fill_defaults(config.data), ranks, target)
     if problems:
         raise Refusal(REFUSED, *[problem.line(config.place(problem.pointer)) for problem in problems])
+
+
+def check_data(config, ranks):
+    """The data is there and enough for each rank, before any of them starts."""
+    filled = configs.fill_defaults(config.data)
+    try:
+        datasets.check(filled, parallel.data_part(filled, 0, ranks).shards)
+    except datasets.DataError as error:
+        raise Refusal(REFUSED, str(error)) from error
 
 
 # ---- this host -------------------------------------------------------------------------------------
