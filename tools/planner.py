@@ -14,7 +14,7 @@ import time
 from hccl_tools import host, rank_table
 from hccl_tools.problem import one_line
 from tools import config as configs
-from tools import datasets, device_check, host_check, parallel, placement, table_choice
+from tools import datasets, device_check, device_locks, host_check, parallel, placement, table_choice
 from tools.refusal import REFUSED, USAGE, Refusal
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -45,12 +45,13 @@ def main(arguments):
         check_folder()
         plan = make_plan(asked, arguments[split + 1 :])
         if "dry_run" not in asked:
+            take_devices(plan, asked)
             write_run(plan, asked)
     except Refusal as refusal:
         for line in refusal.lines:
             say(script, line)
         return refusal.status
-    for remark in plan.remarks:
+    for remark in () if "quiet" in asked else plan.remarks:
         say(script, remark)
     sys.stdout.buffer.write(words(plan, asked))
     return 0
@@ -255,6 +256,25 @@ def check_data_path(asked):
         path = asked["data_path"]
         what = "is no folder" if os.path.exists(path) else "no such folder"
         raise Refusal(REFUSED, f"DATA_PATH {one_line(path)}: {what}; name the folder that holds the data set")
+
+
+def take_devices(plan, asked):
+    """The devices are ours from here on; CPU ranks use none."""
+    if chosen_target(asked) == "CPU":
+        return
+    devices = [device for _, device in plan.ranks]
+    descriptor, pid = int(asked["lock_fd"] or -1), int(asked["job_pid"])
+    try:
+        while holders := device_locks.take(descriptor, plan.run_dir, pid, devices):
+            lines = [device_locks.words(holder, devices) for holder in holders]
+            if "wait_for_devices" not in asked:
+                remedy = "wait for it with --wait_for_devices, or choose others with --devices"
+                raise Refusal(REFUSED, *(f"{line}; {remedy}" for line in lines))
+            say(asked["script"], f"waiting: {lines[0]}")
+            device_locks.wait_for(holders[0])
+    except OSError as error:
+        folder = one_line(device_locks.folder())
+        plan.remarks.append(f"other jobs cannot see which devices this one uses: {folder}: {error.strerror}")
 
 
 def run_folder(asked):

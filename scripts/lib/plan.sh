@@ -37,7 +37,25 @@ plan::make() {
     "$PYTHON" "$LAUNCH_ROOT/tools/launch_plan.py" "$@" || code=$?
     printf 'status\0%d\0' "$code"
   )
-  [[ $status == 0 ]] || exit "${status:-78}"
+  [[ $status == 0 ]] || { plan::unlock && exit "${status:-78}"; }
+}
+
+# plan::lock_file TARGET: opens the file by which this job will hold its devices; LOCK_FD is its
+# descriptor, or empty where there are no devices to hold, or no folder for locks. tools/device_locks.py
+# takes the lock; the descriptor stays open here and in the ranks, which keeps it.
+plan::lock_file() {
+  local -r folder=${LAUNCH_LOCKS:-/tmp/mindspore-launch-locks}
+  LOCK_FD='' LOCK_FILE=''
+  [[ ${1,,} != cpu && -z ${OPTIONS[dry_run]-} ]] || return 0
+  [[ -d $folder ]] || mkdir -m 1777 -- "$folder" 2>/dev/null || :
+  LOCK_FILE=$folder/$$.$RANDOM
+  # shellcheck disable=SC2015 # no file: the plan says so
+  { exec {LOCK_FD}>"$LOCK_FILE"; } 2>/dev/null || LOCK_FILE=''
+}
+
+# plan::unlock: nobody needs the file any more; the kernel has freed the devices, or does so now.
+plan::unlock() {
+  [[ -z $LOCK_FILE ]] || rm -f -- "$LOCK_FILE"
 }
 
 # The interpreter: $PYTHON, else the active environment's.

@@ -143,7 +143,8 @@ report::_exit() {
     return 0
   fi
   if [[ -n ${SUPERVISE_LOST[$1]-} ]]; then
-    REPLY='no word of its end'
+    REPLY='not started'
+    [[ -z ${SUPERVISE_BEGAN[$1]-} ]] || REPLY='no word of its end'
     return 0
   fi
   REPLY=$status
@@ -200,9 +201,9 @@ report::save() {
   report::_outcome "$1"
   [[ -z $REPORT_ATTEMPTS ]] || REPLY+=", \"attempts\": [$REPORT_ATTEMPTS]"
   # shellcheck disable=SC2015 # what fails, wherever, is the same to us
-  printf '%s,\n  "outcome": {%s}\n}\n' "${plan%$'\n'\}}" "$REPLY" 2>/dev/null >"$file.part" &&
-    mv -f -- "$file.part" "$file" ||
-    log::say "the outcome could not be added to $file: is the disk full? (df -h)"
+  printf '%s,\n  "outcome": {%s}\n}\n' "${plan%$'\n'\}}" "$REPLY" 2>/dev/null >"$file.part" \
+    && mv -f -- "$file.part" "$file" \
+    || log::say "the outcome could not be added to $file: is the disk full? (df -h)"
 }
 
 # report::_outcome STATUS: the members of a JSON object about this attempt, in REPLY.
