@@ -2,7 +2,7 @@
 
 They are for small grey images, (batch, 1, 32, 32) float32, and give (batch, num_classes) logits.  Their
 weights come from one generator in one order, so nets of one seed are equal however they are cut, and
-can be compared with `DenseNet`, the undivided one.
+can be compared with `WholeNet`, the undivided one.
 """
 
 import mindspore as ms
@@ -45,7 +45,7 @@ class Dense(nn.Cell):
         return self.add(self.matmul(x, self.weight), self.bias)
 
 
-class DenseNet(nn.Cell):
+class WholeNet(nn.Cell):
     """The undivided net.  `strategies`: one a layer, for semi-auto mode."""
 
     def __init__(self, num_classes=10, hidden_size=parallel.HIDDEN_SIZE, seed=42, strategies=(None, None, None)):
@@ -117,30 +117,59 @@ class HybridParallelNet(nn.Cell):
         return self.fc3(self.relu(x))
 
 
-class HandPipelineStep(nn.Cell):
-    """One training step of the net in two stages on two ranks, written with Send and Receive.
+class HandOver(nn.Cell):
+    """Gives rank `source`'s tensor to the other one of two ranks: called on both, the result is the other's.
 
-    Rank 0 has the first layer: it sends what comes out of it, and receives the gradient of that.  Rank 1
+    Send and Receive on Ascend and GPU.  MindSpore 2.10's CPU back end has no such kernels ("Unsupported op
+    [Send] on CPU"), but it has Broadcast, which between two ranks is the same.
+    """
+
+    def __init__(self, rank, source, shape, target):
+        super().__init__()
+        self.sends, self.by_broadcast = rank == source, target == "CPU"
+        self.broadcast = ops.Broadcast(source)
+        self.send = ops.Send(sr_tag=source, dest_rank=1 - source)
+        self.receive = ops.Receive(sr_tag=source, src_rank=source, shape=list(shape), dtype=ms.float32)
+        self.place = ops.zeros(tuple(shape), ms.float32)  # what a rank that receives brings along to Broadcast
+
+    def construct(self, x):
+        """What `source` gave as x; on the other rank x only says what must be done before."""
+        if self.by_broadcast:
+            return self.broadcast((x if self.sends else ops.depend(self.place, x),))[0]
+        return ops.depend(x, self.send(x)) if self.sends else self.receive(x)
+
+
+class HandPipelineStep(nn.Cell):
+    """One training step of the net in two stages on two ranks, with the communication written by hand.
+
+    Rank 0 has the first layer: it hands over what comes out of it, and gets the gradient of that.  Rank 1
     has the other two and the loss.  Called with (images, labels), the same batch on both; both give the
     loss.  `make_optimizer` takes a list of parameters.
     """
 
     def __init__(
-        self, rank, batch_size, loss, make_optimizer, num_classes=10, hidden_size=parallel.HIDDEN_SIZE, seed=42
+        self,
+        rank,
+        batch_size,
+        loss,
+        make_optimizer,
+        target="CPU",
+        num_classes=10,
+        hidden_size=parallel.HIDDEN_SIZE,
+        seed=42,
     ):
-        super().__init__()
+        super().__init__(auto_prefix=False)  # names as in the undivided net
         self.first = rank == 0
-        net = DenseNet(num_classes, hidden_size, seed)
+        net = WholeNet(num_classes, hidden_size, seed)
         self.stage = FirstStage(net) if self.first else LastStage(net, loss)
         self.optimizer = make_optimizer(self.stage.trainable_params())
-        self.weights = self.optimizer.parameters
-        self.send = ops.Send(sr_tag=0, dest_rank=1 - rank)
-        self.receive = ops.Receive(sr_tag=0, src_rank=1 - rank, shape=[batch_size, hidden_size], dtype=ms.float32)
-        self.sum = ops.AllReduce()
+        self.forward = HandOver(rank, 0, (batch_size, hidden_size), target)
+        self.backward = HandOver(rank, 1, (batch_size, hidden_size), target)
+        self.report = HandOver(rank, 1, (1,), target)
         if self.first:
-            self.gradients = ops.GradOperation(get_by_list=True, sens_param=True)(self.stage, self.weights)
+            self.gradients = ops.GradOperation(get_by_list=True, sens_param=True)(self.stage, self.optimizer.parameters)
         else:
-            self.gradients = ops.GradOperation(get_all=True, get_by_list=True)(self.stage, self.weights)
+            self.gradients = ops.GradOperation(get_all=True, get_by_list=True)(self.stage, self.optimizer.parameters)
 
     def construct(self, images, labels):
         """The loss of the batch, after the weights were changed."""
@@ -148,27 +177,25 @@ class HandPipelineStep(nn.Cell):
 
     def first_stage(self, images):
         """Forward, then backward with what the other rank found."""
-        hidden = self.stage(images)
-        sent = self.send(hidden)
-        gradient = self.receive(ops.depend(hidden, sent))
+        gradient = self.backward(self.forward(self.stage(images)))
         changed = self.optimizer(self.gradients(images, gradient))
-        return self.sum(ops.depend(ops.zeros((1,), ms.float32), changed))  # the loss is the other rank's
+        return ops.depend(self.report(gradient), changed)
 
     def last_stage(self, images, labels):
-        """Forward and backward of the rest; `images` only set the order: first receive, then send."""
-        hidden = self.receive(images)
+        """Forward and backward of the rest."""
+        hidden = self.forward(images)
         loss = self.stage(hidden, labels)
-        inputs, weights = self.gradients(hidden, labels)
-        sent = self.send(inputs[0])
-        changed = self.optimizer(ops.depend(weights, sent))
-        return self.sum(ops.depend(loss.reshape((1,)), changed))
+        of_inputs, of_weights = self.gradients(hidden, labels)
+        done = self.backward(of_inputs[0])
+        changed = self.optimizer(of_weights)
+        return ops.depend(self.report(ops.depend(loss.reshape((1,)), done)), changed)
 
 
 class FirstStage(nn.Cell):
     """Images -> hidden values."""
 
     def __init__(self, net):
-        super().__init__()
+        super().__init__(auto_prefix=False)  # names as in the undivided net
         self.fc1, self.relu = net.fc1, net.relu
 
     def construct(self, x):
@@ -180,7 +207,7 @@ class LastStage(nn.Cell):
     """Hidden values and labels -> loss."""
 
     def __init__(self, net, loss):
-        super().__init__()
+        super().__init__(auto_prefix=False)  # names as in the undivided net
         self.fc2, self.fc3, self.relu, self.loss = net.fc2, net.fc3, net.relu, loss
 
     def construct(self, x, labels):
@@ -191,7 +218,7 @@ class LastStage(nn.Cell):
 # ---- cut by MindSpore (Ascend and GPU) ---------------------------------------------------------------
 
 
-class SemiAutoParallelNet(DenseNet):
+class SemiAutoParallelNet(WholeNet):
     """The net with shard() strategies for `ranks` ranks, for mode semi_auto_parallel: cut as
     HybridParallelNet is, but the communication is MindSpore's.  In other modes shard() has no effect.
     """
@@ -202,7 +229,7 @@ class SemiAutoParallelNet(DenseNet):
         self.relu = nn.ReLU()
 
 
-class PipelineNet(DenseNet):
+class PipelineNet(WholeNet):
     """The net in `stages` stages, for pipeline_stages above 1: its three layers are dealt out in order."""
 
     def __init__(self, num_classes=10, hidden_size=parallel.HIDDEN_SIZE, seed=42, stages=2):

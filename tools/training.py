@@ -53,6 +53,7 @@ def _stages_by_hand(config, rank, loss):
         config["train"]["loader"]["batch_size"],
         loss,
         lambda parameters: build_optimizer(config, parameters),
+        config["system"]["device_target"],
         seed=config["system"]["seed"],
         **{key: config["model"][key] for key in ("num_classes", "hidden_size") if key in config["model"]},
     )
