@@ -13,7 +13,7 @@ SHELL_FILES := .ci/run $(shell find scripts tools tests -name '*.sh' -o -name '*
 MEANT_IN_TESTS := SC2016,SC2030,SC2031
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format data bench lock clean
+.PHONY: help demo test lint format data bench lab lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ format: $(INSTALLED) ## let shfmt and ruff put the code into shape
 bench: $(INSTALLED) ## how fast a launch starts and a large rank table is checked
 	PYTHON=$(BIN)/python $(BIN)/python tests/bench/launch.py
 	$(BIN)/python tests/bench/rank_tables.py
+
+lab: ## a shell on the first of two test hosts, which exist inside this machine only
+	bash tests/lab/lab.sh shell
 
 data: $(DIGITS) ## the demo's handwritten digits, in MNIST's format
 

@@ -1,6 +1,7 @@
-"""The table of a whole cluster: mpirun starts the generator once on every host, the answers are merged.
+"""Asking a whole cluster: mpirun starts a command of ours once on every host, the answers come together.
 
-A host answers with one frame on stdout, whether it has a table or not:
+So the table of a cluster is built and its network checked.  A host answers with one frame on stdout,
+whether it has what it was asked for or not:
 
     <<hccl_tools NONCE CRC DATA>>
 
@@ -25,7 +26,7 @@ _SECONDS = 300  # for the whole cluster; a thousand hosts take half a minute
 _PROJECT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 # entry: the line of the hostfile that the answering host believes to be, or None; name: what it calls
-# itself; table: None when it has none; lines: what it has to say.
+# itself; table: its table, or what else it was asked for, None when it has none; lines: what it has to say.
 Answer = namedtuple("Answer", "entry name table lines")
 
 
@@ -47,16 +48,8 @@ def collect(path, forwarded, generation, tell):
     tell is called with what the hosts say, a line each.
     Raises ClusterError, merging.Refused and hostfile.HostfileError.
     """
-    hosts = hostfile.read(path)
-    if not programs.on_path("mpirun"):
-        raise ClusterError(
-            "mpirun is not on PATH; install Open MPI (Debian: apt install openmpi-bin), or run this command on "
-            "every host and put the tables together with hccl_tools/merge_hccl.py"
-        )
-    nonce = os.urandom(8).hex()
-    status, stdout, stderr = _mpirun(command(path, hosts, nonce, forwarded))
-    answers = frames(stdout, nonce)
-    lines = _faults(answers, hosts, status, stderr)
+    _, answers, lines = ask(path, "hccl_tools.py", forwarded)
+    lines += _without_address(answers)
     if lines:
         raise ClusterError(*lines)
     for answer in answers:
@@ -66,7 +59,26 @@ def collect(path, forwarded, generation, tell):
     return merging.merge(tables, generation)
 
 
-def command(path, hosts, nonce, forwarded):
+def ask(path, program, forwarded):
+    """(hosts of the hostfile `path`, their Answers, what is wrong with those as lines).
+
+    program: the command in this folder that every host runs, with --answer and --hosts; forwarded: its
+    other options.  Raises ClusterError and hostfile.HostfileError.
+    """
+    hosts = hostfile.read(path)
+    if not programs.on_path("mpirun"):
+        merging_them = ", and put the tables together with hccl_tools/merge_hccl.py"
+        raise ClusterError(
+            "mpirun is not on PATH; install Open MPI (Debian: apt install openmpi-bin), or run this command on "
+            "every host" + (merging_them if program == "hccl_tools.py" else "")
+        )
+    nonce = os.urandom(8).hex()
+    status, stdout, stderr = _mpirun(command(path, hosts, nonce, forwarded, program))
+    answers = frames(stdout, nonce)
+    return hosts, answers, _faults(answers, hosts, status, stderr)
+
+
+def command(path, hosts, nonce, forwarded, program="hccl_tools.py"):
     """The mpirun command that asks every host once, as a list."""
     carried = [name for name in ("PATH", "PYTHONPATH") if name in os.environ]
     # -wdir is the project: it has to be there on every host, and the current folder may not.
@@ -74,7 +86,7 @@ def command(path, hosts, nonce, forwarded):
         *("mpirun", "--hostfile", os.path.abspath(path), "--map-by", "ppr:1:node", "--bind-to", "none"),
         *("--timeout", str(_SECONDS)),
         *(word for name in carried for word in ("-x", name)),
-        *("-wdir", _PROJECT, sys.executable, os.path.join(_PROJECT, "hccl_tools", "hccl_tools.py")),
+        *("-wdir", _PROJECT, sys.executable, os.path.join(_PROJECT, "hccl_tools", program)),
         *("--answer", nonce, *forwarded),
         *("--hosts", *hosts),
     ]
@@ -117,8 +129,6 @@ def _faults(answers, hosts, status, stderr):
         name = answer.entry or answer.name
         if answer.table is None:
             lines += [f"{name}: {line}" for line in answer.lines]
-        elif len(hosts) > 1 and answer.table["server_list"][0]["server_id"] == host.LOOPBACK:
-            lines.append(f"{name}: its own name stands for no address that others reach; write its address in the file")
     known = {answer.entry for answer in answers if answer.entry}
     silent = [name for name in hosts if name not in known]
     missing = len(hosts) - len(answers)
@@ -131,6 +141,18 @@ def _faults(answers, hosts, status, stderr):
     elif status and not lines:
         lines.append(f"mpirun failed though all hosts answered: {_said(stderr)} (exit {status})")
     return lines
+
+
+def _without_address(answers):
+    """Tables of several hosts with an address that only the host itself can reach, a line each."""
+    if len(answers) < 2:
+        return []
+    return [
+        f"{answer.entry or answer.name}: its own name stands for no address that others reach; write its address in "
+        "the file"
+        for answer in answers
+        if answer.table and answer.table["server_list"][0]["server_id"] == host.LOOPBACK
+    ]
 
 
 def _said(stderr):

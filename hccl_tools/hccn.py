@@ -53,7 +53,6 @@ class _Answer:
         self.text = one_line((stderr.strip() or stdout.strip() or "no output").splitlines()[0])
         match = _IP_LINE.search(stdout) if status == 0 else None
         self.address = match.group(1) if match else None
-        self.busy = "is busy" in stdout + stderr
         no_address = "no ip was preset" in stdout + stderr
         usable = self.address is not None and rules.family(self.address) is not None
         self.failed = not usable and not no_address
@@ -72,14 +71,20 @@ def _ask_all(device_ids):
 
 
 def _ask(device_ids, question):
-    """{device: _Answer}, all asked at once; who is told that the tool is busy asks again."""
-    answers = {}
-    waiting = list(device_ids)
+    """{device: _Answer}, all asked at once."""
+    return {device: _Answer(*ended) for device, ended in ask({device: question for device in device_ids}).items()}
+
+
+def ask(questions):
+    """{device: programs.Ended} of the questions {device: arguments of hccn_tool}, all asked at once.
+
+    Who is told that the tool is busy asks again.
+    """
+    answers, waiting = {}, list(questions)
     for attempt in range(_BUSY_RETRIES):
-        commands = {device: ["hccn_tool", "-i", str(device), *question] for device in waiting}
-        for device, ended in programs.ask_all(commands, _SECONDS).items():
-            answers[device] = _Answer(*ended)
-        waiting = [device for device in waiting if answers[device].busy]
+        commands = {device: ["hccn_tool", "-i", str(device), *questions[device]] for device in waiting}
+        answers.update(programs.ask_all(commands, _SECONDS))
+        waiting = [device for device in waiting if "is busy" in answers[device].stdout + answers[device].stderr]
         if not waiting:
             break
         time.sleep(0.1 * (attempt + 1))  # no event says when the tool's lock is free

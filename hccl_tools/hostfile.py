@@ -23,6 +23,15 @@ class HostfileError(Exception):
 
 def read(path):
     """The hosts of the file `path`, in its order, as a list of names or addresses.  Raises HostfileError."""
+    return parse(_content(path), one_line(path))
+
+
+def slots(path):
+    """[(host as ssh takes it, its slots; None where the file does not say)].  Raises HostfileError."""
+    return [(words[0], _slots(words)) for words in _entries(_content(path), one_line(path))]
+
+
+def _content(path):
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -30,11 +39,16 @@ def read(path):
         raise HostfileError(f"{one_line(path)} cannot be read: {error.strerror}; name the hosts' file") from error
     if len(data) > MAX_BYTES:
         raise HostfileError(f"{one_line(path)} has more than {MAX_BYTES} bytes; a hostfile has a line a host")
-    return parse(data, one_line(path))
+    return data
 
 
 def parse(data, name):
     """The hosts in the bytes of a hostfile, which messages call `name`.  Raises HostfileError."""
+    return [_name(words) for words in _entries(data, name)]
+
+
+def _entries(data, name):
+    """The words of every line with a host."""
     if data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         raise HostfileError(f"{name}: starts with a byte-order mark, which Open MPI reads as a host; save it without")
     try:
@@ -46,26 +60,34 @@ def parse(data, name):
         words = re.sub(r"\s*=\s*", "=", line.partition("#")[0]).split()
         if words:
             where = f"{name}:{number}"
-            host = _host(words, where)
+            _check(words, where)
+            host = _name(words)
             if host.lower() in hosts:
                 first = hosts[host.lower()][1]
                 raise HostfileError(f"{where}: {host} stands in line {first} too; give each host once, with all slots")
-            hosts[host.lower()] = host, number
+            hosts[host.lower()] = words, number
     if not hosts:
         raise HostfileError(f"{name}: there is no host in it; write one a line, such as: 10.0.0.1 slots=8")
-    return [host for host, _ in hosts.values()]
+    return [words for words, _ in hosts.values()]
 
 
-def _host(words, where):
-    """The host of one line's words; its name without the user, by which ssh logs in."""
-    host = words[0]
-    fault = _fault(host) or next(filter(None, map(_fault_of_key, words[1:])), None)
+def _name(words):
+    """The host's name or address without the user, by which ssh logs in."""
+    return words[0].rpartition("@")[2]
+
+
+def _slots(words):
+    return next((int(word.partition("=")[2]) for word in words[1:] if word.startswith("slots=")), None)
+
+
+def _check(words, where):
+    fault = fault_of_host(words[0]) or next(filter(None, map(_fault_of_key, words[1:])), None)
     if fault:
         raise HostfileError(f"{where}: {fault}")
-    return host.rpartition("@")[2]
 
 
-def _fault(host):
+def fault_of_host(host):
+    """What is wrong with the name or address of a host, in words; None if nothing is."""
     shown = one_line(host)
     if rules.family(host.strip("[]")) == rules.family("::1"):
         return f"{shown} is an IPv6 address, which Open MPI's hostfiles cannot hold; write the host's name"

@@ -13,13 +13,23 @@ _FILE_WIDTH = 160  # columns where stdout is no terminal: enough that nothing is
 
 def show(view):
     """Prints the Overview on stdout: a line a device where that is few, else a line a run of servers."""
-    console = Console(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console = Console(highlight=False, width=_FILE_WIDTH)
+    console = _console()
     devices = sum(len(server.devices) for server in view.servers)
     columns, rows = (_detailed if devices <= overview.MAX_DETAILED else _folded)(view)
     console.print(Text(view.headline))
     console.print(_table(columns, rows))
+
+
+def show_rows(columns, rows):
+    """Prints rows, (texts, whether a line is drawn below), under columns, (name, whether to the right)."""
+    _console().print(_table(columns, rows))
+
+
+def _console():
+    console = Console(highlight=False)
+    if console.is_terminal or "COLUMNS" in os.environ:
+        return console
+    return Console(highlight=False, width=_FILE_WIDTH)
 
 
 def _table(columns, rows):

@@ -5,28 +5,20 @@ message is made.  Messages go to stderr; the plan goes to stdout as pairs of NUL
 (scripts/lib/plan.sh reads them) and, unless --dry_run, to launch.json in the run's folder.
 """
 
+import itertools
 import json
 import os
 import sys
 import time
 
-from hccl_tools import device_range, host, rank_table, rules
+from hccl_tools import host, rank_table
 from hccl_tools.problem import one_line
 from tools import config as configs
-from tools import device_check, parallel, table_choice
+from tools import datasets, device_check, device_locks, host_check, parallel, placement, table_choice
+from tools.refusal import REFUSED, USAGE, Refusal
 
-USAGE, REFUSED = 2, 78
 PROJECT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 OWN_TRAINER = os.path.join(PROJECT, "tools", "train.py")
-
-
-class Refusal(Exception):
-    """The launch cannot be: the lines say why, `status` is the script's exit code."""
-
-    def __init__(self, status, *lines):
-        super().__init__("\n".join(lines))
-        self.status = status
-        self.lines = lines
 
 
 class Plan:
@@ -36,6 +28,7 @@ class Plan:
         self.run_dir = ""
         self.exports = {}
         self.ranks = []  # (rank, device), in rank order
+        self.placement = None  # placement.Placement
         self.trainer = []
         self.scheduler = []
         self.table = None  # table_choice.Choice, or None: no rank table in this launch
@@ -47,17 +40,18 @@ def main(arguments):
     split = arguments.index("--")
     asked = dict(word.partition("=")[::2] for word in arguments[:split])
     script = asked["script"]
-    asked["generation"] = host.generation() or asked["generation"]  # the hardware knows better than the tutorials
+    asked["generation"] = host.generation() or asked.get("generation")  # the hardware knows better than the tutorials
     try:
         check_folder()
         plan = make_plan(asked, arguments[split + 1 :])
         if "dry_run" not in asked:
+            take_devices(plan, asked)
             write_run(plan, asked)
     except Refusal as refusal:
         for line in refusal.lines:
             say(script, line)
         return refusal.status
-    for remark in plan.remarks:
+    for remark in () if "quiet" in asked else plan.remarks:
         say(script, remark)
     sys.stdout.buffer.write(words(plan, asked))
     return 0
@@ -73,19 +67,27 @@ def make_plan(asked, trainer_arguments):
     """The Plan for the words that plan.sh passed on.  Raises Refusal."""
     plan = Plan()
     target = chosen_target(asked)
-    devices = chosen_devices(asked)
+    asked["device_target"] = target
+    plan.placement = placement.place(asked)
     trainer = chosen_trainer(asked)
     check_data_path(asked)
-    config = read_config(asked["config"], trainer, trainer_arguments)
-    alone = check_distribute(config, len(devices))
+    if "alone" in asked:
+        trainer_arguments = with_setting(trainer_arguments, "system.distribute=False")
+    config = read_config(
+        asked["config"], trainer, trainer_arguments, asked.get("data_path") or os.environ.get("DATA_PATH")
+    )
+    alone = check_distribute(config, plan.placement.world)
     if is_own(trainer):
-        check_parallel(config, len(devices), target)
+        check_parallel(config, plan.placement.world, target)
+        if asked["engine"] == "local" and "dry_run" not in asked:  # elsewhere the data may be on other hosts
+            check_data(config, plan.placement.world)
     check_mindspore(trainer, target)
-    if target == "Ascend" and "no_check" not in asked:
-        refuse_with(device_check.missing(asked["script"], devices))
+    plan.ranks = plan.placement.ranks
+    devices = [device for _, device in plan.ranks]
+    if "no_check" not in asked:
+        check_devices(asked, target, plan.placement)
     plan.run_dir = run_folder(asked)
-    plan.ranks = list(enumerate(devices))
-    if not alone:
+    if not alone and asked["engine"] == "local":
         plan.table = choose_table(asked, target, devices, plan)
         plan.ranks = plan.table.ranks
     plan.trainer = [
@@ -97,7 +99,7 @@ def make_plan(asked, trainer_arguments):
         *with_target(trainer_arguments, config, trainer, target),
     ]
     plan.exports = exports(asked, plan, target, alone)
-    if "MS_SCHED_PORT" in plan.exports:
+    if "MS_SCHED_PORT" in plan.exports and asked["engine"] != "msrun":
         plan.scheduler = [plan.trainer[0], "-u", os.path.join(PROJECT, "tools", "scheduler.py")]
     return plan
 
@@ -106,31 +108,14 @@ def make_plan(asked, trainer_arguments):
 
 
 def chosen_target(asked):
-    """Ascend or CPU."""
-    for known in ("Ascend", "CPU"):
-        if asked["device_target"].lower() == known.lower():
-            return known
-    script = asked["script"]
-    raise Refusal(USAGE, f"--device_target {one_line(asked['device_target'])}: {script} knows Ascend and CPU")
-
-
-def chosen_devices(asked):
-    """The device ids of the ranks; as many as the script is for, and a set that the chip can run."""
-    count = len(device_range.parse(asked["script_devices"]))
-    try:
-        devices = device_range.parse(asked.get("devices", asked["script_devices"]))
-    except device_range.RangeError as error:
-        raise Refusal(USAGE, f"--devices {error}") from error
-    if len(devices) != count:
-        named = ",".join(map(str, devices))
-        text = f'--devices "{asked["devices"]}" names {len(devices)} ({named}), {asked["script"]} starts {count}'
-        other = f"scripts/ascend{len(devices)}p.sh"
-        fits = len(devices) in (1, 2, 4, 8)
-        raise Refusal(USAGE, text + (f"; use {other}" if fits else "; 1, 2, 4 and 8 devices have a script each"))
-    problem = rules.group_problem_910a(devices) if asked["generation"] == "910A" else None
-    if problem:
-        raise Refusal(USAGE, f'--devices "{asked["devices"]}": {problem[0]}; {problem[1]}')
-    return devices
+    """Ascend, GPU or CPU; our own shell starts no ranks on GPUs."""
+    known = ("Ascend", "CPU") if asked["engine"] == "local" else ("Ascend", "GPU", "CPU")
+    for target in known:
+        if asked["device_target"].lower() == target.lower():
+            return target
+    script, names = asked["script"], " and ".join((", ".join(known[:-1]), known[-1]))
+    other = "; for GPUs: scripts/run_gpu.sh" if asked["device_target"].lower() == "gpu" else ""
+    raise Refusal(USAGE, f"--device_target {one_line(asked['device_target'])}: {script} knows {names}{other}")
 
 
 def chosen_trainer(asked):
@@ -151,13 +136,15 @@ def is_own(trainer):
     return os.path.realpath(trainer) == OWN_TRAINER
 
 
-def read_config(path, trainer, trainer_arguments):
+def read_config(path, trainer, trainer_arguments, data_path):
     """The config with the overrides of the trainer's arguments; all of its mistakes are one Refusal.
 
     Another trainer's config is only parsed: its keys are not ours to judge.
     """
     try:
         config = configs.load(path)
+        if data_path:
+            config.take_data_from(data_path)
         config.override(assignments(trainer_arguments))
         problems = config.problems() if is_own(trainer) else []
     except configs.ConfigError as error:
@@ -179,15 +166,15 @@ def assignments(trainer_arguments):
 
 
 def with_target(trainer_arguments, config, trainer, target):
-    """The trainer's arguments, with `system.device_target` set when the config says another one.
-
-    It joins the last -o there is: some trainers take one -o only.
-    """
+    """The trainer's arguments, with `system.device_target` set when the config says another one."""
     known = config.get("system.device_target", "Ascend" if is_own(trainer) else None)
-    arguments = list(trainer_arguments)
     if known in (None, target):
-        return arguments
-    setting = f"system.device_target={target}"
+        return list(trainer_arguments)
+    return with_setting(trainer_arguments, f"system.device_target={target}")
+
+
+def with_setting(arguments, setting):
+    """The trainer's arguments and one key=value; it joins the last -o there is: some trainers take one -o only."""
     places = [index for index, word in enumerate(arguments) if word in ("-o", "--opt")]
     if not places:
         return [*arguments, "-o", setting]
@@ -210,6 +197,15 @@ def check_parallel(config, ranks, target):
     problems = parallel.problems(configs.fill_defaults(config.data), ranks, target)
     if problems:
         raise Refusal(REFUSED, *[problem.line(config.place(problem.pointer)) for problem in problems])
+
+
+def check_data(config, ranks):
+    """The data is there and enough for each rank, before any of them starts."""
+    filled = configs.fill_defaults(config.data)
+    try:
+        datasets.check(filled, parallel.data_part(filled, 0, ranks).shards)
+    except datasets.DataError as error:
+        raise Refusal(REFUSED, str(error)) from error
 
 
 # ---- this host -------------------------------------------------------------------------------------
@@ -238,8 +234,18 @@ def check_mindspore(trainer, target):
         raise Refusal(REFUSED, text + hint)
 
 
-def refuse_with(problem):
-    """Raises Refusal when there is a problem (a line, or None)."""
+def check_devices(asked, target, place):
+    """The devices of the ranks that start on this host are there, and other hosts are ready."""
+    if place.hosts:
+        lines = host_check.problems(asked, place)
+        if lines:
+            raise Refusal(REFUSED, *lines)
+    devices = sorted({device for _, device in place.ranks})
+    problem = None
+    if target == "Ascend" and not place.hosts:
+        problem = device_check.missing(asked["script"], devices)
+    elif target == "GPU" and not place.hosts:
+        problem = device_check.missing_gpus(asked["script"], devices)
     if problem:
         raise Refusal(REFUSED, problem)
 
@@ -250,6 +256,25 @@ def check_data_path(asked):
         path = asked["data_path"]
         what = "is no folder" if os.path.exists(path) else "no such folder"
         raise Refusal(REFUSED, f"DATA_PATH {one_line(path)}: {what}; name the folder that holds the data set")
+
+
+def take_devices(plan, asked):
+    """The devices are ours from here on; CPU ranks use none."""
+    if chosen_target(asked) == "CPU":
+        return
+    devices = [device for _, device in plan.ranks]
+    descriptor, pid = int(asked["lock_fd"] or -1), int(asked["job_pid"])
+    try:
+        while holders := device_locks.take(descriptor, plan.run_dir, pid, devices):
+            lines = [device_locks.words(holder, devices) for holder in holders]
+            if "wait_for_devices" not in asked:
+                remedy = "wait for it with --wait_for_devices, or choose others with --devices"
+                raise Refusal(REFUSED, *(f"{line}; {remedy}" for line in lines))
+            say(asked["script"], f"waiting: {lines[0]}")
+            device_locks.wait_for(holders[0])
+    except OSError as error:
+        folder = one_line(device_locks.folder())
+        plan.remarks.append(f"other jobs cannot see which devices this one uses: {folder}: {error.strerror}")
 
 
 def run_folder(asked):
@@ -279,22 +304,26 @@ def choose_table(asked, target, devices, plan):
 
 def exports(asked, plan, target, alone):
     """The job-wide part of a rank's environment, and on CPU defaults that the user has not set."""
-    found = {"RANK_SIZE": str(len(plan.ranks)), "DEVICE_NUM": asked["device_num"], "LOG_DIR": plan.run_dir}
+    world = plan.placement.world
+    found = {"RANK_SIZE": str(world), "DEVICE_NUM": asked["device_num"], "LOG_DIR": plan.run_dir}
     if plan.table:
         found["RANK_TABLE_FILE"] = plan.table.path
     if "data_path" in asked:
         found["DATA_PATH"] = os.path.abspath(asked["data_path"])
     if "PYTHONFAULTHANDLER" not in os.environ:
         found["PYTHONFAULTHANDLER"] = "1"  # a rank that crashes, or is aborted, says where it was
+    if "no_sink" in asked:
+        found.update(GRAPH_OP_RUN="1", HCCL_WHITELIST_DISABLE="1")
+    if not alone and (target == "CPU" or asked["engine"] in ("msrun", "srun")):
+        found["MS_WORKER_NUM"] = str(world)
+        found["MS_SCHED_HOST"] = plan.placement.engine.get("scheduler_host", "127.0.0.1")
+        found["MS_SCHED_PORT"] = plan.placement.engine.get("scheduler_port") or scheduler_port(int(asked["job_pid"]))
     if target != "CPU":
         return found
-    if not alone:
-        found["MS_WORKER_NUM"] = str(len(plan.ranks))
-        found["MS_SCHED_HOST"] = "127.0.0.1"
-        found["MS_SCHED_PORT"] = scheduler_port(int(asked["job_pid"]))
     # More threads than cores make ranks on one machine slower, and MindSpore 2.10 crash at exit.
-    threads = max(1, len(os.sched_getaffinity(0)) // len(plan.ranks))
-    for name, value in (("OMP_NUM_THREADS", str(threads)), ("GLOG_v", "3")):
+    threads = max(1, len(os.sched_getaffinity(0)) // plan.placement.most_on_a_host())
+    # ONEDNN: see tools/train.py; here it is for other trainers too.
+    for name, value in (("OMP_NUM_THREADS", str(threads)), ("GLOG_v", "3"), ("ONEDNN_MAX_CPU_ISA", "AVX2")):
         if name not in os.environ:
             found[name] = value
     return found
@@ -375,12 +404,15 @@ def document(plan, asked):
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "host": socket.gethostname(),
         "folder": os.getcwd(),
-        "device_target": chosen_target(asked),
+        "device_target": asked["device_target"],
         "run_dir": plan.run_dir,
         "exports": plan.exports,
         "trainer": plan.trainer,
         "scheduler": plan.scheduler,
-        "ranks": [{"rank": rank, "device": device, "log": f"rank_{rank}.log"} for rank, device in plan.ranks],
+        "ranks": [
+            {"rank": rank, "device": device, "log": f"rank_{rank}.log", **({"host": host} if host else {})}
+            for (rank, device), host in itertools.zip_longest(plan.ranks, plan.placement.hosts)
+        ],
     }
 
 
@@ -389,6 +421,8 @@ def words(plan, asked):
     pairs = [("run_dir", plan.run_dir)]
     pairs += [("export", f"{name}={value}") for name, value in plan.exports.items()]
     pairs += [("rank", f"{rank} {device}") for rank, device in plan.ranks]
+    pairs += [("host", name) for name in plan.placement.hosts]
+    pairs += [("engine", f"{name} {value}") for name, value in plan.placement.engine.items()]
     pairs += [("trainer", word) for word in plan.trainer]
     pairs += [("scheduler", word) for word in plan.scheduler]
     if "dry_run" in asked and plan.table:

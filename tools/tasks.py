@@ -14,6 +14,11 @@ NETWORKS = {
     "lenet5": (("mnist",), _CLASSES, ("num_classes",)),
     "dense": (("mnist",), _CLASSES, ("num_classes", "image_size")),
     "resnet50": (("cifar10",), _CLASSES, ("num_classes",)),
+    # the examples of parallel modes, tools/nets_parallel.py
+    "hybrid_parallel_net": (("mnist",), _CLASSES, ("num_classes", "hidden_size")),
+    "semi_auto_parallel_net": (("mnist",), _CLASSES, ("num_classes", "hidden_size")),
+    "pipeline_net": (("mnist",), _CLASSES, ("num_classes", "hidden_size")),
+    "hand_pipeline_net": (("mnist",), _CLASSES, ("num_classes", "hidden_size")),
     "crnn": (("RecDataset",), ("CTCLoss",), ("num_classes", "hidden_size")),
     "dbnet": (("DetDataset",), ("DBLoss",), ("channels", "k")),
     **{name: (("mnist",), _CLASSES, ("num_classes", "hidden_size")) for name in parallel.NETS},

@@ -67,10 +67,7 @@ def checked_config(path, assignments):
     problems = parallel.problems(filled, ranks, filled["system"]["device_target"])
     if problems:
         raise configs.ConfigError([problem.line(config.place(problem.pointer)) for problem in problems])
-    part = parallel.data_part(filled, 0, ranks)
-    datasets.check(filled["train"]["dataset"], filled["train"]["loader"]["batch_size"], part.shards)
-    if "eval" in filled:
-        datasets.check(filled["eval"]["dataset"], 1, 1)
+    datasets.check(filled, parallel.data_part(filled, 0, ranks).shards)
     return filled
 
 

@@ -12,7 +12,7 @@ TRAINER_ARGUMENTS=()
 CLI_TAKEN=1
 
 # name, value ("-": none), meaning
-readonly CLI_OPTIONS='device_target Ascend|CPU what the ranks run on (default: Ascend); CPU: real MindSpore ranks on this machine, to try a launch without NPUs
+readonly CLI_OPTIONS='device_target Ascend|GPU|CPU what the ranks run on (default: the script'\''s; GPU: run_gpu.sh, run_mpirun*.sh, run_msrun.sh, run_slurm.sh); CPU: real MindSpore ranks on this machine, to try a launch without NPUs
 devices RANGE which devices, such as "[4,8)" or "0,1,4,5" (default: the script'\''s own)
 rank_table FILE the rank table (default: RANK_TABLE_FILE if it is set, else one in the current folder that fits, else one is built)
 hccn_conf FILE addresses of the devices where hccn_tool is not on PATH (default: /etc/hccn.conf)
@@ -29,7 +29,18 @@ no_check - skip the checks that need the NPUs; those of the rank table stay
 dry_run - print the plan in a form that can be pasted into a shell; start and write nothing
 help - this page'
 
-readonly CLI_OWN_OPTIONS='config FILE the training config (default: the script'\''s own)'
+readonly CLI_OWN_OPTIONS='config FILE the training config (default: the script'\''s own)
+n N how many ranks (default: one a slot; 8 where there are no hosts)
+no_sink - do not sink: run operator by operator (GRAPH_OP_RUN=1, HCCL_WHITELIST_DISABLE=1)
+output_filename DIR also links the ranks'\'' logs there in Open MPI'\''s layout, DIR/1/rank.N/stdout
+ssh COMMAND what reaches other hosts, such as "ssh -F FILE" (default: OMPI_MCA_plm_rsh_agent, else ssh)
+network NAME the network between the hosts, where they have several: an interface such as eth0, or a range such as 10.0.0.0/24
+worker_num N ranks of the whole job (default: 8)
+local_worker_num N ranks of this host (default: all of them)
+master_addr HOST the host of --node_rank 0, where MindSpore'\''s scheduler runs (default: 127.0.0.1)
+master_port PORT the scheduler'\''s port (default: a free one; with several hosts 8118)
+node_rank N which of the hosts this is, from 0
+ntasks_per_node N ranks of each node (default: as the allocation says)'
 
 CLI_TABLE=$CLI_OPTIONS # the options of this script
 

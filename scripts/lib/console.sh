@@ -84,8 +84,8 @@ console::_prefixes() {
     prefixes[i]=''
     ((${#fds[@]} > 1)) || continue
     prefixes[i]="[${PLAN_RANKS[i]}] "
-    [[ ! -t 1 || -n ${NO_COLOR-} || ${TERM-dumb} == dumb ]] ||
-      prefixes[i]=$'\e['"${CONSOLE_COLOURS[i % ${#CONSOLE_COLOURS[@]}]}m[${PLAN_RANKS[i]}]"$'\e[0m '
+    [[ ! -t 1 || -n ${NO_COLOR-} || ${TERM-dumb} == dumb ]] \
+      || prefixes[i]=$'\e['"${CONSOLE_COLOURS[i%${#CONSOLE_COLOURS[@]}]}m[${PLAN_RANKS[i]}]"$'\e[0m '
   done
 }
 

@@ -50,6 +50,8 @@ launch::main() {
     key=${names[i],,}
     words+=("$key=${ARGUMENTS[i]}")
   done
+  plan::lock_file "${OPTIONS[device_target]-${script[device_target]}}"
+  words+=("lock_fd=$LOCK_FD")
   plan::make "${words[@]}" -- ${TRAINER_ARGUMENTS[@]+"${TRAINER_ARGUMENTS[@]}"}
   # shellcheck source=scripts/lib/engines/local.sh
   source "$LAUNCH_LIB/engines/${script[engine]}.sh"
@@ -101,6 +103,7 @@ launch::_run() {
     launch::_attempt
   done
   supervise::close "$LAUNCH_JOB"
+  plan::unlock
   launch::_exit_status
   report::print
   report::save "$LAUNCH_STATUS"

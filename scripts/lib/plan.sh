@@ -2,15 +2,18 @@
 # The launch plan: made by one Python process, read here, and printed for --dry_run.
 #
 # tools/launch_plan.py writes pairs of NUL-terminated words, so that a path may hold anything:
-#   run_dir DIR, export NAME=VALUE, rank "RANK DEVICE", trainer WORD, scheduler WORD, setup WORD
+#   run_dir DIR, export NAME=VALUE, rank "RANK DEVICE", host NAME (of that rank), trainer WORD,
+#   scheduler WORD, setup WORD, engine "NAME VALUE"
 
 PLAN_RUN_DIR=''
 PLAN_LOG_DIR=''   # of this attempt: the same, or restart_N in it
 PLAN_EXPORTS=()   # NAME=VALUE, the same for all ranks
 PLAN_RANKS=()     # rank ids of this host, in order of their local rank
 PLAN_DEVICES=()   # their devices
+PLAN_HOSTS=()     # their hosts, where there are several
 PLAN_TRAINER=()   # the command of every rank
 PLAN_SCHEDULER=() # the command of MindSpore's scheduler; empty where none is needed
+declare -A PLAN_ENGINE=() # what the engine needs to know
 PLAN_SETUP=()     # --dry_run: the command that writes the rank table which a launch would build
 
 # plan::make WORD...: asks Python for the plan; ends the script when it is refused.
@@ -22,6 +25,8 @@ plan::make() {
       run_dir) PLAN_RUN_DIR=$value PLAN_LOG_DIR=$value ;;
       export) PLAN_EXPORTS+=("$value") ;;
       rank) PLAN_RANKS+=("${value% *}") && PLAN_DEVICES+=("${value#* }") ;;
+      host) PLAN_HOSTS+=("$value") ;;
+      engine) PLAN_ENGINE[${value%% *}]=${value#* } ;;
       trainer) PLAN_TRAINER+=("$value") ;;
       scheduler) PLAN_SCHEDULER+=("$value") ;;
       setup) PLAN_SETUP+=("$value") ;;
@@ -32,7 +37,25 @@ plan::make() {
     "$PYTHON" "$LAUNCH_ROOT/tools/launch_plan.py" "$@" || code=$?
     printf 'status\0%d\0' "$code"
   )
-  [[ $status == 0 ]] || exit "${status:-78}"
+  [[ $status == 0 ]] || { plan::unlock && exit "${status:-78}"; }
+}
+
+# plan::lock_file TARGET: opens the file by which this job will hold its devices; LOCK_FD is its
+# descriptor, or empty where there are no devices to hold, or no folder for locks. tools/device_locks.py
+# takes the lock; the descriptor stays open here and in the ranks, which keeps it.
+plan::lock_file() {
+  local -r folder=${LAUNCH_LOCKS:-/tmp/mindspore-launch-locks}
+  LOCK_FD='' LOCK_FILE=''
+  [[ ${1,,} != cpu && -z ${OPTIONS[dry_run]-} ]] || return 0
+  [[ -d $folder ]] || mkdir -m 1777 -- "$folder" 2>/dev/null || :
+  LOCK_FILE=$folder/$$.$RANDOM
+  # shellcheck disable=SC2015 # no file: the plan says so
+  { exec {LOCK_FD}>"$LOCK_FILE"; } 2>/dev/null || LOCK_FILE=''
+}
+
+# plan::unlock: nobody needs the file any more; the kernel has freed the devices, or does so now.
+plan::unlock() {
+  [[ -z $LOCK_FILE ]] || rm -f -- "$LOCK_FILE"
 }
 
 # The interpreter: $PYTHON, else the active environment's.
@@ -62,6 +85,10 @@ plan::print() {
   done
   ((${#PLAN_EXPORTS[@]} == 0)) || plan::_line export "${PLAN_EXPORTS[@]}"
   ((${#PLAN_SCHEDULER[@]} == 0)) || plan::_member scheduler "${PLAN_SCHEDULER[@]}"
+  if declare -F engine::print >/dev/null; then
+    engine::print
+    return 0
+  fi
   LAUNCH_DEVICES=${PLAN_DEVICES[*]}
   for i in "${!PLAN_RANKS[@]}"; do
     LAUNCH_RANK=${PLAN_RANKS[i]} LAUNCH_LOCAL_RANK=$i

@@ -4,7 +4,7 @@
 # From its engine a rank learns
 #   LAUNCH_DEVICES     devices of this host's ranks, in order of their local rank: "4 5 6 7"
 #   LAUNCH_JOB         the job's name; it stays in the environment and marks every process of the job
-#   LAUNCH_RANK, LAUNCH_LOCAL_RANK   where it is (engine: local)
+#   LAUNCH_RANK, LAUNCH_LOCAL_RANK   where it is; under mpirun, srun and msrun found by rank_entry::place
 #   LAUNCH_UMASK       the mask that its files get
 #   LAUNCH_LOGS        the folder of this attempt's logs
 # and from the launcher's plan the job-wide variables. It sets the rest of the contract of
@@ -37,6 +37,26 @@ rank_entry::job_environment() {
   done
 }
 
+# rank_entry::place: where this rank is, from what its engine (LAUNCH_ENGINE) gave it. Not by looking
+# which variables there are: under salloc a rank of mpirun has those of srun, too, from another step.
+rank_entry::place() {
+  local name
+  case $LAUNCH_ENGINE in
+    mpirun) LAUNCH_RANK=$OMPI_COMM_WORLD_RANK LAUNCH_LOCAL_RANK=$OMPI_COMM_WORLD_LOCAL_RANK ;;
+    srun) LAUNCH_RANK=$SLURM_PROCID LAUNCH_LOCAL_RANK=$SLURM_LOCALID ;;
+    msrun)
+      if [[ $MS_ROLE == MS_SCHED ]]; then
+        LAUNCH_RANK=scheduler LAUNCH_LOCAL_RANK=0
+      else
+        LAUNCH_RANK=$MS_NODE_ID LAUNCH_LOCAL_RANK=$DEVICE_ID
+      fi
+      ;;
+  esac
+  for name in $RANK_ENTRY_CONTRACT; do # a remote shell's start-up files may set some of them
+    [[ " $LAUNCH_EXPORTS " == *" $name "* ]] || unset "$name"
+  done
+}
+
 # rank_entry::rank: exports what differs from rank to rank.
 rank_entry::rank() {
   local -a devices
@@ -46,14 +66,21 @@ rank_entry::rank() {
     export MS_ROLE=MS_WORKER MS_NODE_ID=$RANK_ID
   fi
   export LAUNCH_JOB
-  unset LAUNCH_DEVICES LAUNCH_RANK LAUNCH_LOCAL_RANK
+  rank_entry::_forget
+}
+
+# What is between the launcher and us is nothing to the trainer.
+rank_entry::_forget() {
+  unset LAUNCH_DEVICES LAUNCH_RANK LAUNCH_LOCAL_RANK LAUNCH_ENGINE LAUNCH_EXPORTS LAUNCH_TELL LAUNCH_BUS \
+    LAUNCH_LIFELINE LAUNCH_CONTROL LAUNCH_GRACE LAUNCH_HOST LAUNCH_FOLDER LAUNCH_LOGS
 }
 
 # rank_entry::scheduler: the environment of MindSpore's scheduler. It must not see the rank table: it
 # would number the ranks by it.
 rank_entry::scheduler() {
   export MS_ROLE=MS_SCHED LAUNCH_JOB
-  unset RANK_TABLE_FILE LAUNCH_DEVICES LAUNCH_RANK LAUNCH_LOCAL_RANK
+  unset RANK_TABLE_FILE
+  rank_entry::_forget
 }
 
 # rank_entry::become rank|scheduler COMMAND...: this process becomes the trainer, or the scheduler.

@@ -117,8 +117,9 @@ report::diagnosis() {
 report::_who() {
   local i
   REPLY="MindSpore's scheduler"
+  [[ $1 == scheduler ]] || REPLY=$1
   for i in "${!PLAN_RANKS[@]}"; do
-    [[ ${PLAN_RANKS[i]} != "$1" ]] || REPLY="rank $1 (device ${PLAN_DEVICES[i]})"
+    [[ ${PLAN_RANKS[i]} != "$1" ]] || REPLY="rank $1 (device ${PLAN_DEVICES[i]}${PLAN_HOSTS[i]:+ of ${PLAN_HOSTS[i]}})"
   done
 }
 
@@ -141,6 +142,11 @@ report::_exit() {
     REPLY='not started'
     return 0
   fi
+  if [[ -n ${SUPERVISE_LOST[$1]-} ]]; then
+    REPLY='not started'
+    [[ -z ${SUPERVISE_BEGAN[$1]-} ]] || REPLY='no word of its end'
+    return 0
+  fi
   REPLY=$status
   ((status <= 128)) || signal=${REPORT_SIGNALS[status-128]-}
   [[ -z $signal ]] || REPLY+=" SIG$signal"
@@ -153,8 +159,8 @@ report::_exit() {
 
 # report::_log NAME: the path of its log, in REPLY.
 report::_log() {
-  REPLY=$PLAN_LOG_DIR/$1.log
-  [[ $1 == scheduler ]] || REPLY=$PLAN_LOG_DIR/rank_$1.log
+  REPLY=$PLAN_LOG_DIR/rank_$1.log
+  [[ $1 == [0-9]* ]] || REPLY=$PLAN_LOG_DIR/$1.log # the scheduler's, an engine's
   report::path "$REPLY"
 }
 
@@ -195,9 +201,9 @@ report::save() {
   report::_outcome "$1"
   [[ -z $REPORT_ATTEMPTS ]] || REPLY+=", \"attempts\": [$REPORT_ATTEMPTS]"
   # shellcheck disable=SC2015 # what fails, wherever, is the same to us
-  printf '%s,\n  "outcome": {%s}\n}\n' "${plan%$'\n'\}}" "$REPLY" 2>/dev/null >"$file.part" &&
-    mv -f -- "$file.part" "$file" ||
-    log::say "the outcome could not be added to $file: is the disk full? (df -h)"
+  printf '%s,\n  "outcome": {%s}\n}\n' "${plan%$'\n'\}}" "$REPLY" 2>/dev/null >"$file.part" \
+    && mv -f -- "$file.part" "$file" \
+    || log::say "the outcome could not be added to $file: is the disk full? (df -h)"
 }
 
 # report::_outcome STATUS: the members of a JSON object about this attempt, in REPLY.

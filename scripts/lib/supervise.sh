@@ -8,7 +8,11 @@
 # reads a pipe that only the supervisor holds open: when the supervisor is killed it sees the end of
 # that pipe and ends the groups.
 #
-#   bus       "start NAME PID", "exit NAME STATUS", "signal NAME"
+# Under an engine (mpirun, srun, msrun) the ranks are members, too, but the engine's, the "carrier", is
+# the process that we start and stop; the ranks' agents (rank_agent.sh) tell us about them.
+#
+#   bus       "start NAME PID", "exit NAME STATUS", "signal NAME"; of a rank that we cannot signal
+#             ourselves: "began NAME"
 #   lifeline  "start PGID", "gone PGID"
 
 SUPERVISE_BUS='' SUPERVISE_LIFELINE='' # file descriptors
@@ -26,11 +30,14 @@ SUPERVISE_LOOK_AT=0                    # uptime of the next look at the logs
 SUPERVISE_STILL_SINCE=0                # uptime since when they look as they do
 SUPERVISE_LOOK=''                      # how they look: sizes and times
 
+SUPERVISE_CARRIER=''                   # the member that starts the ranks, where we do not
+
 SUPERVISE_NAMES=()             # members in the order of their start
 declare -A SUPERVISE_MINDER=() # name -> pid of its minder
 declare -A SUPERVISE_GROUP=()  # name -> process group, until nothing of it lives
 declare -A SUPERVISE_LOG=()    # name -> its log
 declare -A SUPERVISE_STATUS=() # name -> exit status, once it ended
+declare -A SUPERVISE_LOST=()   # name -> 1, if the carrier ended without a word about it
 declare -A SUPERVISE_BEGAN=()  # name -> uptime of its start, in hundredths of a second
 declare -A SUPERVISE_ENDED=()  # name -> uptime of its end
 
@@ -90,6 +97,11 @@ supervise::start() {
   supervise::_mind "$@" </dev/null >/dev/null 2>&1 &
   set +m
   SUPERVISE_MINDER[$1]=$!
+}
+
+# supervise::expect NAME...: members that the carrier will start.
+supervise::expect() {
+  SUPERVISE_NAMES+=("$@")
 }
 
 supervise::_mind() {
@@ -164,6 +176,10 @@ supervise::_event() {
       SUPERVISE_BEGAN[$2]=$REPLY
       [[ $SUPERVISE_STATE == running ]] || supervise::_signal_groups TERM
       ;;
+    began)
+      supervise::_now
+      SUPERVISE_BEGAN[$2]=$REPLY
+      ;;
     exit) supervise::_ended "$2" "$3" ;;
     signal) supervise::_signal "$2" ;;
   esac
@@ -176,6 +192,10 @@ supervise::_ended() {
   SUPERVISE_ENDED[$1]=$REPLY
   # What it left in its group, workers of a data loader say, ends with it.
   [[ -z ${SUPERVISE_GROUP[$1]-} ]] || kill -TERM -- "-${SUPERVISE_GROUP[$1]}" 2>/dev/null || :
+  if [[ $1 == "$SUPERVISE_CARRIER" ]]; then
+    supervise::_lose
+    (($2 != 0)) || set -- "${REPLY:-$1}" "${SUPERVISE_STATUS[${REPLY:-$1}]}"
+  fi
   [[ $SUPERVISE_STATE == running ]] || return 0
   if (($2 != 0)); then
     SUPERVISE_FIRST=$1
@@ -186,11 +206,27 @@ supervise::_ended() {
   fi
 }
 
-# Whether all members have ended, or all but MindSpore's scheduler, which nobody needs any more.
+# supervise::_lose: the carrier has ended; members that it has not told the end of are lost, and count
+# as failed with 255. The first of them in REPLY.
+supervise::_lose() {
+  local name
+  REPLY=''
+  for name in "${SUPERVISE_NAMES[@]}"; do
+    if [[ -z ${SUPERVISE_STATUS[$name]-} && -z ${SUPERVISE_MINDER[$name]-} && -z ${SUPERVISE_GROUP[$name]-} ]]; then
+      SUPERVISE_STATUS[$name]=255
+      SUPERVISE_LOST[$name]=1
+      SUPERVISE_ENDED[$name]=${SUPERVISE_ENDED[$SUPERVISE_CARRIER]}
+      REPLY=${REPLY:-$name}
+    fi
+  done
+}
+
+# Whether all members have ended, or all but MindSpore's scheduler and the carrier, which nobody needs
+# any more.
 supervise::_work_is_done() {
   local name
   for name in "${SUPERVISE_NAMES[@]}"; do
-    [[ -n ${SUPERVISE_STATUS[$name]-} || $name == scheduler ]] || return 1
+    [[ -n ${SUPERVISE_STATUS[$name]-} || $name == @(scheduler|"${SUPERVISE_CARRIER:-scheduler}") ]] || return 1
   done
 }
 
@@ -314,6 +350,7 @@ supervise::_give_up() {
 supervise::_audit() {
   local name
   for name in "${SUPERVISE_NAMES[@]}"; do
+    [[ -n ${SUPERVISE_MINDER[$name]-} ]] || continue
     if [[ -z ${SUPERVISE_STATUS[$name]-} ]] && ! kill -0 "${SUPERVISE_MINDER[$name]}" 2>/dev/null; then
       [[ -z ${SUPERVISE_GROUP[$name]-} ]] || kill -KILL -- "-${SUPERVISE_GROUP[$name]}" 2>/dev/null || :
       supervise::_ended "$name" 137

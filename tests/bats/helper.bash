@@ -12,7 +12,8 @@ FIXTURES=$PROJECT/tests/fixtures
 setup_world() {
   local name
   for name in RANK_ID RANK_SIZE DEVICE_ID DEVICE_NUM RANK_TABLE_FILE MS_WORKER_NUM MS_SCHED_HOST MS_SCHED_PORT \
-    MS_ROLE MS_NODE_ID LOG_DIR OMP_NUM_THREADS GLOG_v ASCEND_RT_VISIBLE_DEVICES NO_COLOR POSIXLY_CORRECT; do
+    MS_ROLE MS_NODE_ID LOG_DIR OMP_NUM_THREADS GLOG_v ASCEND_RT_VISIBLE_DEVICES NO_COLOR POSIXLY_CORRECT \
+    PYTHONFAULTHANDLER RESUME; do
     unset "$name"
   done
   PYTHON=$(command -v python)
@@ -20,7 +21,9 @@ setup_world() {
   STUB_OUT=$BATS_TEST_TMPDIR/out
   TEST_MARK=$BATS_TEST_TMPDIR
   PYTHONPATH=$FIXTURES/stub_mindspore
-  export PYTHON STUB_OUT TEST_MARK PYTHONPATH
+  LAUNCH_LOCKS=$BATS_TEST_TMPDIR/locks # tests do not wait for one another's made-up devices
+  export PYTHON STUB_OUT TEST_MARK PYTHONPATH LAUNCH_LOCKS
+  HCCN=(--hccn_conf hccn.conf) # scripts without rank tables have no such option; their tests empty it
   mkdir -p "$WORLD" "$STUB_OUT"
   cd "$WORLD" || return 1
   printf 'system:\n  distribute: True\n' >config.yaml
@@ -33,7 +36,7 @@ setup_world() {
 launch() {
   local -r script=$1
   shift
-  bash "$SCRIPTS/$script" --device_target CPU --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf "$@"
+  bash "$SCRIPTS/$script" --device_target CPU --train_script "$FIXTURES/stub_trainer.py" "${HCCN[@]}" "$@"
 }
 
 # launch_behind SCRIPT ARGUMENT...: the same in the background; LAUNCHER is its process id. Like a job
@@ -42,7 +45,7 @@ launch_behind() {
   local -r script=$1
   shift
   set -m
-  bash "$SCRIPTS/$script" --device_target CPU --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf "$@" \
+  bash "$SCRIPTS/$script" --device_target CPU --train_script "$FIXTURES/stub_trainer.py" "${HCCN[@]}" "$@" \
     >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
   LAUNCHER=$!
   set +m
@@ -72,7 +75,7 @@ teardown() {
 launch_npu() {
   local -r script=$1
   shift
-  bash "$SCRIPTS/$script" --no_check --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf "$@"
+  bash "$SCRIPTS/$script" --no_check --train_script "$FIXTURES/stub_trainer.py" "${HCCN[@]}" "$@"
 }
 
 # refused STATUS PATTERN: the last `run` ended so, with one line on stderr that fits, and did nothing.

@@ -200,10 +200,10 @@ def test_one_server_ip_for_many_hosts_is_exit_2(hosts, build):
 def test_hosts_that_know_only_their_loopback_address_are_told_so():
     table = rank_table.build([(0, "192.168.0.1")], host.LOOPBACK)
     answers = [cluster.Answer(name, name, table, []) for name in ("node1", "node2")]
-    lines = cluster._faults(answers, ["node1", "node2"], 0, "")
+    lines = cluster._without_address(answers)
     assert [line.partition(":")[0] for line in lines] == ["node1", "node2"]
     assert "its own name stands for no address that others reach" in lines[0]
-    assert cluster._faults(answers[:1], ["node1"], 0, "") == []
+    assert cluster._without_address(answers[:1]) == []
 
 
 def test_when_hosts_do_not_know_their_entry_the_candidates_are_named():

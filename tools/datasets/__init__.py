@@ -37,14 +37,22 @@ def locate(root):
     )
 
 
-def check(section, batch_size, shards):
-    """Refuses, with DataError, data that is not there or too little for one batch a shard."""
+def check(config, shards):
+    """Refuses, with DataError, data of a config (filled) that is not there or too little for one batch a shard."""
+    loader = config["train"]["loader"]
+    _check_section(config["train"]["dataset"], loader["batch_size"] if loader["drop_remainder"] else 1, shards)
+    if "eval" in config:
+        _check_section(config["eval"]["dataset"], 1, 1)
+
+
+def _check_section(section, least, shards):
+    """`least`: samples that each of the shards needs."""
     folder = locate(section["dataset_root"])
     samples = _module(section).count(section, folder)
-    if samples // shards < batch_size:
+    if samples // shards < least:
         raise DataError(
             f"{one_line(folder)} has {samples} samples, {samples // shards} for each of {shards} ranks: less than "
-            f"one batch of {batch_size}; lower loader.batch_size or take fewer ranks"
+            f"one batch of {least}; lower loader.batch_size or take fewer ranks"
         )
 
 

@@ -11,6 +11,7 @@ from hccl_tools.problem import one_line
 from tools.datasets.errors import DataError
 
 RECORD = 1 + 3 * 32 * 32
+ORIGINAL = 10000  # records of each of the original's files
 CLASSES = 10
 FILES = {"train": [f"data_batch_{number}.bin" for number in range(1, 6)], "test": ["test_batch.bin"]}
 
@@ -22,7 +23,15 @@ MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
 def count(section, folder):
     """Samples in the files of the section's usage; each must be there and whole."""
     folder = _folder_with_files(folder)
-    return sum(_count_file(folder, name) for name in _names(section, folder))
+    counts = {name: _count_file(folder, name) for name in _names(section, folder)}
+    most = max(counts, key=counts.get)
+    for name, records in counts.items():
+        if records != counts[most]:
+            raise DataError(
+                f"{one_line(os.path.join(folder, name))} has {records} records, {most} has {counts[most]}; all of "
+                "CIFAR-10's files have the same number: fetch it again"
+            )
+    return sum(counts.values())
 
 
 def _names(section, folder):
@@ -82,17 +91,10 @@ def build(section, loader, folder, shard, shards):
     four pixels and mirrored at random, as in MindSpore's tutorial.
     """
     import mindspore as ms
-    from mindspore.dataset import Cifar10Dataset, transforms, vision
+    from mindspore.dataset import transforms, vision
 
     workers = loader["num_workers"]
-    data = Cifar10Dataset(
-        _folder_with_files(folder),
-        usage=section.get("usage"),
-        shuffle=loader["shuffle"],
-        num_shards=shards,
-        shard_id=shard,
-        num_parallel_workers=workers,
-    )
+    data = _source(section, _folder_with_files(folder), loader, shard, shards)
     images = []
     if section.get("augment", False):
         images += [vision.RandomCrop((32, 32), (4, 4, 4, 4)), vision.RandomHorizontalFlip()]
@@ -103,3 +105,19 @@ def build(section, loader, folder, shard, shards):
     data = data.map(images, "image", num_parallel_workers=workers)
     data = data.map(transforms.TypeCast(ms.int32), "label", num_parallel_workers=workers)
     return data.batch(loader["batch_size"], drop_remainder=loader["drop_remainder"])
+
+
+def _source(section, folder, loader, shard, shards):
+    """The dataset of columns image, uint8 (32, 32, 3), and label."""
+    from mindspore.dataset import Cifar10Dataset, NumpySlicesDataset
+
+    order = {"shuffle": loader["shuffle"], "num_shards": shards, "shard_id": shard}
+    names = _names(section, folder)
+    if all(os.path.getsize(os.path.join(folder, name)) == ORIGINAL * RECORD for name in names):
+        return Cifar10Dataset(folder, usage=section.get("usage"), num_parallel_workers=loader["num_workers"], **order)
+    # MindSpore's own reader takes no files but those with 10,000 records; the generated ones are smaller.
+    import numpy as np
+
+    records = np.concatenate([np.fromfile(os.path.join(folder, name), np.uint8) for name in names]).reshape(-1, RECORD)
+    images = np.ascontiguousarray(records[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
+    return NumpySlicesDataset({"image": images, "label": records[:, 0].astype(np.uint32)}, **order)

@@ -1,7 +1,7 @@
 """ResNet-50 (He et al., 2015), version 1.5: the stride of a block is in its 3 x 3 convolution."""
 
 from mindspore import nn
-from mindspore.common.initializer import HeNormal
+from mindspore.common.initializer import HeNormal, initializer
 
 EXPANSION = 4  # a block's output has four times its inner channels
 
@@ -35,6 +35,8 @@ class Bottleneck(nn.Cell):
             nn.ReLU(),
             convolution(channels, outside, 1),
         )
+        # At first the block passes on what came in: training starts calmer (Goyal et al., 2017).
+        self.branch[-1][-1].gamma.set_data(initializer("zeros", outside))
         same = stride == 1 and inside == outside
         self.shortcut = nn.SequentialCell() if same else convolution(inside, outside, 1, stride)
         self.same = same

@@ -1,0 +1,146 @@
+# shellcheck shell=bash
+# What the engines have in common that carry ranks to other hosts (mpirun, srun).
+#
+# The engine's process is a member of the supervisor, like a rank. Every rank is an agent
+# (lib/rank_agent.sh), whose lines about its trainer come through the engine's stdout; here they are
+# put on the supervisor's bus. Orders go the other way: SIGTERM from the supervisor becomes an order to
+# the agents, which have the grace time for their trainers, and not SIGTERM to the engine, which would
+# kill them after a time of its own. An engine that does not end is killed with what it left.
+#
+# An engine's file has
+#   engine::command   sets ENGINE_COMMAND, all but the trainer
+#   engine::order     WORD PID: hands "stop", "USR1" or "USR2" on to the ranks of the engine's process PID
+#   engine::scheduler puts what reaches another host before PLAN_SCHEDULER, where it has to
+#   ENGINE_NAME
+
+ENGINE_COMMAND=() # the engine with its options, up to the agent
+ENGINE_ORDERS=''  # a pipe to the engine's stdin
+# Names of variables that belong to a host, a login or an engine, not to a job; with a * at its end: all
+# that begin so.
+readonly ENGINE_OWN_VARIABLES='HOME USER LOGNAME SHELL MAIL PWD OLDPWD SHLVL _ TERM HOSTNAME DISPLAY TMPDIR LINES
+COLUMNS LS_COLORS SSH_* XDG_* DBUS_* OMPI_* PMIX_* PRTE_* SLURM_* SLURMD_* BASH_*'
+
+readonly CARRIER_VARIABLES='LAUNCH_ENGINE LAUNCH_DEVICES LAUNCH_FOLDER LAUNCH_HOST LAUNCH_EXPORTS LAUNCH_LOGS LAUNCH_UMASK'
+
+# engine::start: the scheduler, if the plan has one, then the engine.
+engine::start() {
+  LAUNCH_TELL="launch-$RANDOM$RANDOM$RANDOM"
+  LAUNCH_GRACE=$SUPERVISE_GRACE
+  if ((${#PLAN_SCHEDULER[@]})); then
+    ! declare -F engine::scheduler >/dev/null || engine::scheduler
+    supervise::start scheduler "$PLAN_RUN_DIR/scheduler.log" rank_entry::become scheduler "${PLAN_SCHEDULER[@]}"
+  fi
+  SUPERVISE_CARRIER=$ENGINE_NAME
+  SUPERVISE_GRACE=$((SUPERVISE_GRACE + 3)) # the agents are the first to kill
+  supervise::expect "${PLAN_RANKS[@]}"
+  supervise::start "$ENGINE_NAME" "$PLAN_RUN_DIR/$ENGINE_NAME.log" carrier::_carry "/proc/$$/fd/$SUPERVISE_BUS"
+}
+
+# engine::print: for --dry_run, the engine's command; nobody listens to the ranks that it starts.
+engine::print() {
+  local name
+  local -a words=()
+  carrier::environment
+  engine::command
+  for name in $CARRIER_VARIABLES; do
+    words+=("$name=${!name}")
+  done
+  plan::_line export "${words[@]}"
+  plan::_line "${ENGINE_COMMAND[@]}" "${PLAN_TRAINER[@]}"
+  ((${#PLAN_SCHEDULER[@]} == 0)) || printf 'kill %%1 # the scheduler\n'
+  printf 'wait\n'
+}
+
+# carrier::environment: what the agents need to know, exported; see lib/rank_agent.sh.
+carrier::environment() {
+  local assignment
+  LAUNCH_ENGINE=$ENGINE_NAME LAUNCH_DEVICES=${PLAN_ENGINE[devices]} LAUNCH_FOLDER=$PWD LAUNCH_EXPORTS=''
+  LAUNCH_LOGS=${PLAN_ENGINE[logs]-}
+  LAUNCH_UMASK=$(umask)
+  read -r LAUNCH_HOST </proc/sys/kernel/hostname
+  for assignment in "${PLAN_EXPORTS[@]}"; do
+    LAUNCH_EXPORTS+="${LAUNCH_EXPORTS:+ }${assignment%%=*}"
+  done
+  # shellcheck disable=SC2086 # a list of names
+  export $CARRIER_VARIABLES
+}
+
+# carrier::exported: the names of all variables that go to other hosts, in REPLY.
+carrier::exported() {
+  local name own
+  REPLY=''
+  while IFS= read -r name; do
+    for own in $ENGINE_OWN_VARIABLES; do
+      # shellcheck disable=SC2053 # a pattern is meant
+      [[ $name != $own ]] || continue 2
+    done
+    REPLY+="${REPLY:+ }$name"
+  done < <(compgen -e)
+}
+
+# carrier::_carry BUS: the member: runs the engine, reads what comes from it, hands orders on. The
+# environment for the ranks is made here: the launcher's own children do not belong to the job.
+carrier::_carry() {
+  local bus pipe engine='' ordered='' line part='' word name value
+  carrier::environment
+  export LAUNCH_JOB LAUNCH_TELL LAUNCH_GRACE
+  engine::command
+  exec {bus}>"$1" {pipe}<> <(:) {ENGINE_ORDERS}<> <(:)
+  set -m # a group of its own: the supervisor's signals are for us
+  carrier::_run "$pipe" &
+  set +m
+  local -r runner=$!
+  trap 'carrier::_order stop' TERM
+  trap 'carrier::_order USR1' USR1
+  trap 'carrier::_order USR2' USR2
+  while :; do
+    line=''
+    if ! IFS= read -r -t 1 -u "$pipe" line; then
+      part+=$line # the second may end in the middle of a line
+      kill -0 "$runner" 2>/dev/null || break # it was killed and could not say so
+      continue
+    fi
+    line=$part$line part=''
+    if [[ $line != "$LAUNCH_TELL "* ]]; then
+      [[ -z $line ]] || printf '%s\n' "$line"
+      continue
+    fi
+    read -r _ word name value <<<"$line"
+    case $word in
+      engine) engine=$name ;;
+      start) printf 'began %s\n' "$name" >&"$bus" ;;
+      line) printf '%s\n' "${line#"$LAUNCH_TELL line $name "}" >>"$PLAN_RUN_DIR/rank_$name.log" ;;
+      exit) printf 'exit %s %d\n' "$name" "$value" >&"$bus" ;;
+      cancelled) printf 'signal TERM\n' >&"$bus" && ordered=1 ;;
+      ended) exit "$name" ;;
+    esac
+  done
+  exit 137
+}
+
+# carrier::_order WORD: "stop" only once: to an agent the second means SIGKILL.
+carrier::_order() {
+  [[ $1 != stop || -z $ordered ]] || return 0
+  [[ $1 != stop ]] || ordered=1
+  if [[ -n $engine ]]; then
+    engine::order "$1" "$engine"
+  elif [[ -n $ordered ]]; then
+    exit 143 # not even started; the supervisor sweeps what is left
+  fi
+}
+
+# carrier::_run PIPE: the engine, its stdout in PIPE; what it says on stderr goes to its log. The other
+# end of its stdin is the carrier's alone, so that it ends with the carrier.
+carrier::_run() {
+  local pipe=$1 status=0
+  set -m
+  (
+    printf '%s engine %d\n' "$LAUNCH_TELL" "$BASHPID" >&"$pipe"
+    exec >&"$pipe" <"/dev/fd/$ENGINE_ORDERS" {ENGINE_ORDERS}>&- {pipe}>&- {bus}>&-
+    exec "${ENGINE_COMMAND[@]}" "${PLAN_TRAINER[@]}"
+  ) &
+  set +m
+  exec {ENGINE_ORDERS}>&- {bus}>&-
+  wait "$!" 2>/dev/null || status=$?
+  printf '\n%s ended %d\n' "$LAUNCH_TELL" "$status" >&"$pipe"
+}

@@ -1,0 +1,49 @@
+# shellcheck shell=bash
+# Engine "mpirun": Open MPI 4 or 5 starts the ranks, on this host or over ssh on several.
+
+# shellcheck source=scripts/lib/engines/carrier.sh
+source "$LAUNCH_LIB/engines/carrier.sh"
+
+ENGINE_NAME=mpirun
+
+# Beside what its documentation says about each option:
+#   --bind-to none     with few ranks a host Open MPI would bind each to one core
+#   -wdir, -x          ranks of other hosts would start in the home folder, with what ssh's shell has
+#   keepalive          a host whose network is cut off is noticed in about a minute, not in eight
+engine::command() {
+  local name mca=-mca prefix=orte
+  local -a where=()
+  if ((${PLAN_ENGINE[version]%%.*} >= 5)); then
+    mca=--prtemca prefix=prte
+  fi
+  if [[ -n ${PLAN_ENGINE[hostfile]-} ]]; then
+    where=(--hostfile "${PLAN_ENGINE[hostfile]}")
+  else
+    where=(-H "${PLAN_ENGINE[hosts]}")
+  fi
+  ENGINE_COMMAND=(mpirun)
+  ((EUID != 0)) || ENGINE_COMMAND+=(--allow-run-as-root)
+  ENGINE_COMMAND+=(-n "${PLAN_ENGINE[ranks]}" "${where[@]}" --map-by slot --bind-to none -wdir "$PWD"
+    "$mca" "${prefix}_abort_on_non_zero_status" 1
+    "$mca" oob_tcp_keepalive_time 30 "$mca" oob_tcp_keepalive_intvl 10 "$mca" oob_tcp_keepalive_probes 3)
+  if [[ -n ${PLAN_ENGINE[ssh]-} ]]; then
+    [[ $prefix == orte ]] && name=plm_rsh_agent || name=plm_ssh_agent
+    ENGINE_COMMAND+=("$mca" "$name" "${PLAN_ENGINE[ssh]}")
+  fi
+  if [[ -n ${PLAN_ENGINE[network]-} ]]; then
+    ENGINE_COMMAND+=("$mca" oob_tcp_if_include "${PLAN_ENGINE[network]}" -mca btl_tcp_if_include "${PLAN_ENGINE[network]}")
+  fi
+  carrier::exported
+  for name in $REPLY; do
+    ENGINE_COMMAND+=(-x "$name")
+  done
+  ENGINE_COMMAND+=(bash "$LAUNCH_LIB/rank_agent.sh")
+}
+
+# mpirun hands these signals on to every rank's process group, where the agent is alone; SIGURG does
+# nothing to a program that does not ask for it.
+engine::order() {
+  local signal=$1
+  [[ $1 != stop ]] || signal=URG
+  kill -s "$signal" "$2" 2>/dev/null
+}

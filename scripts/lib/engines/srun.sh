@@ -1,0 +1,36 @@
+# shellcheck shell=bash
+# Engine "srun": Slurm starts the ranks, as many on each node of the allocation.
+
+# shellcheck source=scripts/lib/engines/carrier.sh
+source "$LAUNCH_LIB/engines/carrier.sh"
+
+ENGINE_NAME=srun
+
+# Beside what its documentation says about each option:
+#   --ntasks-per-node, --distribution   without them Slurm may put 3 ranks of 4 on one node
+#   --kill-on-bad-exit     the net beneath ours: an agent that dies ends the job
+#   --cpu-bind=none        as many threads as the trainer wants, on any core of the job
+#   --mpi=none             the ranks find each other by MindSpore's scheduler
+engine::command() {
+  ENGINE_COMMAND=(srun --nodes="${PLAN_ENGINE[node_count]}" --ntasks="$((PLAN_ENGINE[node_count] * PLAN_ENGINE[per_node]))"
+    --ntasks-per-node="${PLAN_ENGINE[per_node]}" --nodelist="${PLAN_ENGINE[nodes]}" --distribution=block
+    --kill-on-bad-exit=1 --cpu-bind=none --mpi=none --export=ALL --chdir="$PWD" --overlap
+    bash "$LAUNCH_LIB/rank_agent.sh")
+  # A number of tasks or a node count of sbatch's own would contradict ours.
+  unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE SLURM_DISTRIBUTION
+  LAUNCH_CONTROL=stdin # srun kills its tasks at once when it gets SIGTERM; words on stdin reach all of them
+  export LAUNCH_CONTROL
+}
+
+# engine::order WORD PID: over srun's stdin.
+engine::order() {
+  printf '%s\n' "$1" >&"$ENGINE_ORDERS"
+}
+
+# engine::scheduler: the command of MindSpore's scheduler, which runs on the first node, also when we do
+# not: under salloc the script may run on a node for logins.
+engine::scheduler() {
+  [[ -n ${PLAN_ENGINE[scheduler_node]-} ]] || return 0
+  PLAN_SCHEDULER=(srun --nodes=1 --ntasks=1 --nodelist="${PLAN_ENGINE[scheduler_node]}" --overlap --mpi=none
+    --cpu-bind=none --export=ALL "${PLAN_SCHEDULER[@]}")
+}

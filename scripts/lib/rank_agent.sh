@@ -1,0 +1,217 @@
+#!/usr/bin/env bash
+# The first program in every rank that mpirun, srun or msrun starts.
+#
+# Usage: bash rank_agent.sh TRAINER...     (lib/engines/ only)
+#
+# It sets the rank's environment (rank_entry.sh), lets the trainer write its log into the run's folder,
+# tells the launcher when the trainer starts and ends, and stops it with all its children when it is
+# told to. So the launcher knows every rank's exit code at once, whatever the engine makes of it, and
+# the grace time holds, whatever the engine's own is.
+#
+# The engine's process group has the agent alone in it; the trainer and the watcher have their own:
+# what the engine kills in its own way does not take the trainer's last words, and the watcher lives
+# long enough to end the trainer when the agent was killed.
+#
+# Environment, beside that of rank_entry.sh
+#   LAUNCH_TELL    the first word of each line for the launcher, on stdout; a secret of this launch. Not
+#                  set: nobody listens, the agent becomes the trainer
+#   LAUNCH_BUS, LAUNCH_LIFELINE   instead of stdout, for ranks of this host: the supervisor's own pipes
+#   LAUNCH_CONTROL stdin: orders come as words there (srun); else as signals: URG, USR1, USR2 (mpirun)
+#   LAUNCH_GRACE   seconds between SIGTERM and SIGKILL
+#   LAUNCH_FOLDER, LAUNCH_HOST   where the command was typed
+#   LAUNCH_LOGS    a folder that gets links to the ranks' logs, in Open MPI's layout
+set -u
+readonly AGENT_LIB=${BASH_SOURCE[0]%/*}
+# shellcheck source=scripts/lib/log.sh
+source "$AGENT_LIB/log.sh"
+# shellcheck source=scripts/lib/rank_entry.sh
+source "$AGENT_LIB/rank_entry.sh"
+
+AGENT_NAME=''    # the rank, or scheduler
+AGENT_LOG=''     # its log
+AGENT_AWAY=''    # not empty: the run's folder is on another host, which cannot see ours
+AGENT_TRAINER='' # pid of the trainer, and its process group
+AGENT_STOPS=0    # how often it was told to stop
+AGENT_LIFE=''    # a pipe that ends with the agent
+
+agent::main() {
+  local kind=rank status=0
+  read -r HOSTNAME </proc/sys/kernel/hostname # not the launcher's, which some engines hand on
+  cd -- "$LAUNCH_FOLDER" 2>/dev/null || agent::refuse "the folder $LAUNCH_FOLDER, where the command was typed, is not there"
+  rank_entry::place
+  AGENT_NAME=$LAUNCH_RANK
+  if [[ $AGENT_NAME == scheduler ]]; then
+    kind=scheduler
+    set -- "$1" -u "${AGENT_LIB%/scripts/lib}/tools/scheduler.py"
+  fi
+  agent::_open_log
+  if [[ -z ${LAUNCH_TELL-} ]]; then
+    rank_entry::become "$kind" "$@" </dev/null >>"$AGENT_LOG" 2>&1
+  fi
+  agent::_handle_signals
+  exec {AGENT_LIFE}<> <(:)
+  set -m # process groups of their own, and INT and QUIT not ignored
+  agent::_become "$kind" "$@" &
+  AGENT_TRAINER=$!
+  agent::_watch "$$" "$PPID" <&0 &
+  local -r watcher=$!
+  set +m
+  agent::tell start "$AGENT_NAME" "$AGENT_TRAINER"
+  [[ -z $AGENT_AWAY ]] || agent::tell line "$AGENT_NAME" "(this rank's log is on $HOSTNAME: $AGENT_LOG)"
+  while :; do # a signal ends the wait, not the trainer
+    status=0
+    wait "$AGENT_TRAINER" 2>/dev/null || status=$? # bash would tell of its signal on stderr
+    if ((status <= 128)) || ! kill -0 "$AGENT_TRAINER" 2>/dev/null; then break; fi
+  done
+  ((status == 0)) || [[ -z $AGENT_AWAY ]] || agent::_tell_tail
+  agent::tell exit "$AGENT_NAME" "$status"
+  agent::_sweep
+  ((status == 0)) || agent::_await_orders
+  kill -KILL "$watcher" 2>/dev/null
+  # The launcher knows; to the engine a failure would mean to end the others its own way.
+  ((AGENT_STOPS == 0)) || status=0
+  exit "$status"
+}
+
+agent::_become() {
+  exec {AGENT_LIFE}>&- </dev/null >>"$AGENT_LOG" 2>&1
+  trap - URG TERM INT HUP QUIT USR1 USR2
+  rank_entry::become "$@"
+}
+
+# agent::refuse TEXT: the rank cannot start; the engine ends the job, and its log has the reason.
+agent::refuse() {
+  printf 'rank %s on %s: %s\n' "${OMPI_COMM_WORLD_RANK-${SLURM_PROCID-}}" "$HOSTNAME" "$1" >&2
+  exit 78
+}
+
+# The log: in the run's folder, where report.sh looks for it. On a host that does not see that folder
+# one of the same name is made.
+agent::_open_log() {
+  [[ -f $LOG_DIR/launch.json ]] || AGENT_AWAY=1
+  [[ -z $AGENT_AWAY ]] || mkdir -p -- "$LOG_DIR" || agent::refuse "the log folder $LOG_DIR cannot be made"
+  AGENT_LOG=$LOG_DIR/$AGENT_NAME.log
+  [[ $AGENT_NAME == scheduler ]] || AGENT_LOG=$LOG_DIR/rank_$AGENT_NAME.log
+  if [[ -n ${LAUNCH_LOGS-} && $AGENT_NAME != scheduler ]]; then
+    local folder
+    printf -v folder '%s/1/rank.%0*d' "$LAUNCH_LOGS" "${#RANK_SIZE}" "$AGENT_NAME" # as Open MPI numbers them
+    mkdir -p -- "$folder" && ln -s -- "$AGENT_LOG" "$folder/stdout" || agent::refuse "$folder/stdout cannot be made"
+  fi
+  : >>"$AGENT_LOG" || agent::refuse "the log $AGENT_LOG cannot be written"
+}
+
+# agent::tell WORD...: one line for the launcher, written at once, so that mpirun does not mix it with
+# another rank's.
+agent::tell() {
+  if [[ -n ${LAUNCH_BUS-} ]]; then
+    [[ $1 != start ]] || printf 'start %d\n' "$3" >"$LAUNCH_LIFELINE"
+    [[ $1 == line ]] || printf '%s %s %d\n' "$@" >"$LAUNCH_BUS"
+  else
+    printf '\n%s %s\n' "$LAUNCH_TELL" "$*"
+  fi 2>/dev/null
+}
+
+# The end of a log that the launcher's host cannot read.
+agent::_tell_tail() {
+  local line
+  while IFS= read -r line; do
+    agent::tell line "$AGENT_NAME" "${line:0:1000}"
+  done < <(tail -n 15 -- "$AGENT_LOG")
+}
+
+# TERM, INT and HUP come from the engine when it ends the job on its own account.
+agent::_handle_signals() {
+  if [[ -n ${LAUNCH_BUS-} ]]; then # the supervisor signals the trainer itself
+    trap '' TERM INT HUP QUIT URG USR1 USR2
+    return 0
+  fi
+  trap agent::_stop URG TERM INT HUP QUIT
+  if [[ ${LAUNCH_CONTROL-} == stdin ]]; then
+    trap 'agent::tell cancelled && agent::_stop' TERM # scancel, or the end of the job's time
+    trap '' USR1 USR2                                 # Slurm gives them to the trainer, too
+  else
+    trap 'kill -USR1 "$AGENT_TRAINER" 2>/dev/null' USR1
+    trap 'kill -USR2 "$AGENT_TRAINER" 2>/dev/null' USR2
+  fi
+}
+
+# Told once: SIGTERM, and SIGKILL after the grace time. Told once more: SIGKILL.
+agent::_stop() {
+  AGENT_STOPS=$((AGENT_STOPS + 1))
+  if ((AGENT_STOPS > 1)); then
+    kill -KILL -- "-$AGENT_TRAINER" 2>/dev/null
+    return 0
+  fi
+  kill -TERM -- "-$AGENT_TRAINER" 2>/dev/null
+  kill -CONT -- "-$AGENT_TRAINER" 2>/dev/null # a stopped process takes SIGTERM only once it runs again
+  agent::_kill_late "$AGENT_TRAINER" <&- >/dev/null 2>&1 &
+}
+
+agent::_kill_late() {
+  trap '' URG TERM INT HUP
+  local tick
+  for ((tick = 0; tick < LAUNCH_GRACE * 10; tick++)); do
+    kill -0 -- "-$1" 2>/dev/null || return 0
+    read -r -t 0.1 <> <(:) # a sleep that starts no program
+  done
+  kill -KILL -- "-$1" 2>/dev/null
+}
+
+# agent::_watch AGENT ENGINE: stops the trainer when the agent or the engine's process on this host is
+# killed, or when the launcher says so on stdin. Looks every two seconds where nothing else tells it.
+agent::_watch() {
+  local word from
+  trap '' URG TERM INT HUP QUIT USR1 USR2
+  if [[ ${LAUNCH_CONTROL-} == stdin ]]; then
+    exec {from}<&0
+  else
+    exec {from}<"/dev/fd/$AGENT_LIFE"
+  fi
+  exec {AGENT_LIFE}>&- <&- >/dev/null 2>&1
+  while kill -0 "$1" 2>/dev/null && agent::_is_child "$1" "$2"; do
+    if read -r -t 2 -u "$from" word; then
+      case $word in
+        stop) kill -URG "$1" ;;
+        USR[12]) kill -s "$word" "$AGENT_TRAINER" 2>/dev/null ;;
+      esac
+    elif (($? <= 128)); then
+      break # the end of the pipe: the agent, or the launcher, was killed
+    fi
+  done
+  kill -TERM -- "-$AGENT_TRAINER" 2>/dev/null
+  kill -CONT -- "-$AGENT_TRAINER" 2>/dev/null
+  agent::_kill_late "$AGENT_TRAINER"
+  agent::_sweep
+}
+
+# agent::_is_child PID PARENT: whether the engine's process is still the parent.
+agent::_is_child() {
+  local line parent _
+  [[ -z ${LAUNCH_BUS-} ]] || return 0
+  { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
+  read -r _ parent _ <<<"${line##*) }"
+  [[ $parent == "$2" ]]
+}
+
+# What the trainer left, in its group and outside of it, by the marks in its environment.
+agent::_sweep() {
+  local file pid
+  kill -TERM -- "-$AGENT_TRAINER" 2>/dev/null
+  [[ $HOSTNAME != "$LAUNCH_HOST" ]] || return 0 # where the launcher is, it does that for all
+  while IFS= read -r file; do
+    pid=${file#/proc/}
+    kill -KILL "${pid%%/*}" 2>/dev/null
+  done < <(grep -lszxF -- "LAUNCH_JOB=$LAUNCH_JOB" /proc/[0-9]*/environ | xargs -r grep -lszxF -- "RANK_ID=$AGENT_NAME")
+}
+
+# After a failure the launcher tells all ranks to stop. If it does not, it is gone: then the agent ends
+# with the rank's code and the engine ends the job.
+agent::_await_orders() {
+  local tick
+  [[ -z ${LAUNCH_BUS-} ]] || { AGENT_STOPS=1 && return 0; }
+  for ((tick = 0; tick < (LAUNCH_GRACE + 5) * 20 && AGENT_STOPS == 0; tick++)); do
+    read -r -t 0.05 -u "$AGENT_LIFE" _ || : # a sleep; signals are handled in between
+  done
+}
+
+agent::main "$@"

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Trains on several hosts that are named in the command; Open MPI starts the ranks over ssh.
+#
+# Usage: bash scripts/run_mpirun_1.sh [options] HOST:SLOTS,HOST:SLOTS [-- trainer arguments]
+#
+# A host gets as many ranks as it has slots, one on each of its devices 0 to SLOTS-1. The project, the
+# environment and the data stand at the same paths on all hosts.
+#
+# Example:
+#   bash scripts/run_mpirun_1.sh --config configs/mnist/lenet5_mnist.yaml 10.0.0.1:8,10.0.0.2:8
+#   bash scripts/run_mpirun_1.sh --device_target CPU --config configs/mnist/lenet5_digits.yaml node1:2,node2:2
+test -n "${BASH_VERSION-}" || exec bash "$0" "$@" # typed as: sh scripts/run_mpirun_1.sh
+set +o posix && set -euo pipefail
+here=$(readlink -f -- "${BASH_SOURCE[0]}")
+# shellcheck source=scripts/lib/launch.sh
+source "${here%/*}/lib/launch.sh"
+
+launch::main engine=mpirun arguments=HOSTS options='config n no_sink output_filename ssh network' \
+  without='rank_table hccn_conf' config=configs/cls/resnet/resnet50_cifar10.yaml \
+  device_target=Ascend device_num=8 -- "$@"

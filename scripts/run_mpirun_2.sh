@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Trains on the hosts of a file; Open MPI starts the ranks over ssh.
+#
+# Usage: bash scripts/run_mpirun_2.sh [options] HOSTFILE [-- trainer arguments]
+#
+# HOSTFILE has Open MPI's syntax, a host a line, such as: 10.0.0.1 slots=8. A host gets as many ranks as
+# it has slots, one on each of its devices 0 to SLOTS-1. The project, the environment and the data stand
+# at the same paths on all hosts.
+#
+# Example:
+#   bash scripts/run_mpirun_2.sh --config configs/mnist/lenet5_mnist.yaml hostfile
+#   bash scripts/run_mpirun_2.sh --device_target CPU --config configs/mnist/lenet5_digits.yaml hostfile
+test -n "${BASH_VERSION-}" || exec bash "$0" "$@" # typed as: sh scripts/run_mpirun_2.sh
+set +o posix && set -euo pipefail
+here=$(readlink -f -- "${BASH_SOURCE[0]}")
+# shellcheck source=scripts/lib/launch.sh
+source "${here%/*}/lib/launch.sh"
+
+launch::main engine=mpirun arguments=HOSTFILE options='config n no_sink output_filename ssh network' \
+  without='rank_table hccn_conf' config=configs/cls/resnet/resnet50_cifar10.yaml \
+  device_target=Ascend device_num=8 -- "$@"

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Trains on the nodes of a Slurm allocation; srun starts the ranks.
+#
+# Usage: sbatch -N NODES --ntasks-per-node=N scripts/run_slurm.sh [options] CONFIG [-- trainer arguments]
+#        salloc -N NODES --ntasks-per-node=N bash scripts/run_slurm.sh [options] CONFIG
+#
+# The project, the environment and the data stand at the same paths on all nodes.
+#
+# Example:
+#   sbatch -N 2 --ntasks-per-node=8 scripts/run_slurm.sh configs/mnist/lenet5_mnist.yaml
+#   salloc -N 2 --ntasks-per-node=2 bash scripts/run_slurm.sh --device_target CPU configs/mnist/lenet5_digits.yaml
+test -n "${BASH_VERSION-}" || exec bash "$0" "$@" # typed as: sh scripts/run_slurm.sh
+set +o posix && set -euo pipefail
+here=$(readlink -f -- "${BASH_SOURCE[0]}")
+if [[ ${here##*/} == slurm_script ]]; then # sbatch runs a copy of this file, and knows where it is from
+  here=$(scontrol show job "$SLURM_JOB_ID" | sed -n 's/^ *Command=//p')
+  here=$(readlink -f -- "${here%%run_slurm.sh*}run_slurm.sh")
+fi
+# shellcheck source=scripts/lib/launch.sh
+source "${here%/*}/lib/launch.sh"
+LOG_NAME=run_slurm.sh
+
+launch::main engine=srun arguments=CONFIG options=ntasks_per_node without='rank_table hccn_conf' \
+  device_target=Ascend device_num=8 -- "$@"

@@ -1,0 +1,233 @@
+#!/usr/bin/env bats
+# Ranks that Open MPI starts: the environment, the logs, the report and the end are those of local ranks.
+
+load helper
+
+setup() {
+  command -v mpirun >/dev/null || skip "no mpirun (Debian: apt install openmpi-bin)"
+  setup_world
+  HCCN=()
+}
+
+# run_mpirun ARGUMENT...: three ranks, short grace.
+run_mpirun() {
+  launch run_mpirun.sh -n 3 --grace 2 "$@" config.yaml
+}
+
+@test "each rank has the environment of the contract, its log and its line in the report" {
+  STUB_DO='1: print 3' run --separate-stderr run_mpirun
+  [[ $status -eq 0 ]] || fail "$stderr"
+  [[ "$(contract rank_2 | grep -E '^(RANK|DEVICE|MS_|LOG)' | grep -v PORT)" = "DEVICE_ID=2
+DEVICE_NUM=8
+LOG_DIR=RUN
+MS_NODE_ID=2
+MS_ROLE=MS_WORKER
+MS_SCHED_HOST=127.0.0.1
+MS_WORKER_NUM=3
+RANK_ID=2
+RANK_SIZE=3" ]] || fail "$(contract rank_2)"
+  [[ "$(contract rank_2)" != *LAUNCH_T* ]]
+  [[ "$(tail -n 1 logs/latest/rank_1.log)" = 'no end' ]]
+  [[ $stderr == *$'\n'"2     2       0 "*"rank_2.log"* ]] || fail "$stderr"
+  [[ "$(launch_json 'r["outcome"]["members"]["2"]["status"], r["outcome"]["exit"]')" = '(0, 0)' ]]
+  nobody_left
+}
+
+@test "a rank runs where the command was typed, with nothing to read, and the user's variables" {
+  MY_OWN=$'a;b "c"\nd' run_mpirun
+  [[ "$(recorded rank_1 'r["cwd"]')" = "$WORLD" ]]
+  [[ "$(recorded rank_1 'r["env"]["MY_OWN"]')" = $'a;b "c"\nd' ]]
+}
+
+@test "the first failure ends the others, with its code, its log and no second blame" {
+  export STUB_DO='0: wait; 1: await 0 2, exit 7; 2: wait'
+  run --separate-stderr run_mpirun
+  [[ $status -eq 7 ]] || fail "$status: $stderr"
+  [[ $stderr == *"rank 1 (device 1) exited with code 7 after "*"; stopping the other 2"*"    rank 1 gives up"*"143 SIGTERM, stopped by us"*"7, failed first"* ]] || fail "$stderr"
+  [[ "$(launch_json 'r["outcome"]["first_failure"]')" = 1 ]]
+  nobody_left
+}
+
+@test "a rank has the whole grace time, whatever mpirun's own is, and not more" {
+  export STUB_DO='0: wait; 1: await 0 2, kill SEGV; 2: ignore TERM'
+  run --separate-stderr run_mpirun
+  [[ $status -eq 139 ]] || fail "$status: $stderr"
+  [[ $stderr == *"137 SIGKILL, stopped by us   2."* ]] || fail "$stderr"
+  nobody_left
+}
+
+@test "children of a rank, and those that called setsid, end with the job" {
+  export STUB_DO='0: wait; 1: await 0 2, exit 7; 2: children'
+  run run_mpirun
+  [[ $status -eq 7 ]]
+  nobody_left
+}
+
+@test "a rank that stopped itself is ended, too" {
+  export STUB_DO='0: wait; 1: await 0 2, exit 7; 2: stop'
+  run run_mpirun
+  [[ $status -eq 7 ]]
+  nobody_left
+}
+
+for_signal() {
+  export STUB_DO='0: wait; 1: wait; 2: children'
+  launch_behind run_mpirun.sh -n 3 config.yaml
+  eventually ranks_up 0 1 2
+  kill -s "$1" "$LAUNCHER"
+  ended
+  [[ $status -eq $((128 + $(kill -l "$1"))) ]] || fail "$status: $stderr"
+  [[ $stderr == *"SIG$1: stopping all ranks"*"143 SIGTERM, stopped by us"* ]] || fail "$stderr"
+  nobody_left
+}
+
+@test "SIGTERM to the launcher ends all" { for_signal TERM; }
+@test "SIGINT to the launcher ends all" { for_signal INT; }
+@test "SIGHUP to the launcher ends all" { for_signal HUP; }
+@test "SIGQUIT to the launcher ends all" { for_signal QUIT; }
+
+@test "SIGUSR1 reaches the ranks, and only them" {
+  export STUB_DO='0: usr1; 1: usr1; 2: usr1'
+  launch_behind run_mpirun.sh -n 3 config.yaml
+  eventually ranks_up 0 1 2
+  kill -USR1 "$LAUNCHER"
+  ended
+  [[ $status -eq 0 ]] || fail "$status: $stderr"
+  grep -qx 'got SIGUSR1' logs/latest/rank_2.log
+}
+
+@test "SIGKILL of the launcher leaves nothing" {
+  export STUB_DO='0: wait; 1: wait; 2: children'
+  launch_behind run_mpirun.sh -n 3 --grace 1 config.yaml
+  eventually ranks_up 0 1 2
+  kill -KILL "$LAUNCHER"
+  eventually nobody_left
+}
+
+@test "SIGKILL of mpirun ends the job, leaves nothing, and is said" {
+  export STUB_DO='0: wait; 1: wait; 2: wait'
+  launch_behind run_mpirun.sh -n 3 config.yaml
+  eventually ranks_up 0 1 2
+  local agent
+  agent=$(ps -o ppid= -p "$(recorded rank_0 'r["pid"]')")
+  kill -KILL "$(ps -o ppid= -p "${agent// /}" | tr -d ' ')"
+  ended
+  [[ $status -eq 137 ]] || fail "$status: $stderr"
+  [[ $stderr == *"mpirun was ended by SIGKILL"*"no word of its end"* ]] || fail "$stderr"
+  nobody_left
+}
+
+@test "SIGKILL of an agent ends its rank and the job" {
+  export STUB_DO='0: wait; 1: wait; 2: children'
+  launch_behind run_mpirun.sh -n 3 --grace 1 config.yaml
+  eventually ranks_up 0 1 2
+  kill -KILL "$(ps -o ppid= -p "$(recorded rank_2 'r["pid"]')" | tr -d ' ')"
+  ended
+  [[ $status -ne 0 ]]
+  nobody_left
+}
+
+@test "MindSpore's scheduler that fails ends the job" {
+  export STUB_DO='0: wait; 1: wait; 2: wait'
+  STUB_SCHEDULER_EXIT=3 run --separate-stderr run_mpirun
+  [[ $status -eq 3 ]] || fail "$status: $stderr"
+  [[ $stderr == *"MindSpore's scheduler exited with code 3"* ]] || fail "$stderr"
+}
+
+@test "--output_filename links the logs in Open MPI's layout, and never over an earlier run's" {
+  export STUB_DO='1: print 2'
+  run_mpirun --output_filename log_output
+  grep -qx 'line 1' log_output/1/rank.1/stdout
+  run --separate-stderr run_mpirun --output_filename log_output
+  [[ $status -eq 78 ]]
+  [[ $stderr == *"log_output: there are logs of an earlier run in it; name another folder" ]] || fail "$stderr"
+}
+
+@test "--no_sink: the two variables that it stands for" {
+  run_mpirun --no_sink
+  [[ "$(recorded rank_0 'r["env"]["GRAPH_OP_RUN"], r["env"]["HCCL_WHITELIST_DISABLE"]')" = "('1', '1')" ]]
+}
+
+@test "--dry_run prints mpirun's line, which can be pasted and starts the same ranks" {
+  run_mpirun --dry_run >plan.sh
+  [[ ! -e logs ]]
+  grep -q -- '^mpirun .*--map-by slot --bind-to none -wdir' plan.sh
+  bash plan.sh
+  ranks_up 0 1 2
+  [[ "$(recorded rank_1 'r["env"]["RANK_ID"], r["env"]["DEVICE_ID"], r["env"]["RANK_SIZE"]')" = "('1', '1', '3')" ]]
+}
+
+@test "--allow-run-as-root is for root only" {
+  run_mpirun --dry_run >plan.sh
+  [[ $EUID -eq 0 ]] || ! grep -q allow-run-as-root plan.sh
+  [[ $EUID -ne 0 ]] || grep -q -- '^mpirun --allow-run-as-root ' plan.sh
+}
+
+# An mpirun of another version, or another MPI, first on PATH.
+fake_mpirun() {
+  mkdir -p bin
+  printf '#!/bin/sh\necho "%s"\n' "$1" >bin/mpirun
+  chmod +x bin/mpirun
+  PATH=$WORLD/bin:$PATH
+}
+
+@test "Open MPI 5 gets its own spelling" {
+  fake_mpirun 'mpirun (Open MPI) 5.0.3'
+  run_mpirun --dry_run >plan.sh
+  grep -q -- '--prtemca prte_abort_on_non_zero_status 1 --prtemca oob_tcp_keepalive_time 30' plan.sh
+  ! grep -q orte_ plan.sh
+}
+
+@test "another MPI's mpirun, an old one, or none is refused in words" {
+  (fake_mpirun 'HYDRA build details:' && run --separate-stderr run_mpirun &&
+    refused 78 "run_mpirun.sh: the mpirun on PATH is not Open MPI's; it says: HYDRA build details:; put*")
+  (fake_mpirun 'mpirun (Open MPI) 3.1.6' && run --separate-stderr run_mpirun &&
+    refused 78 "run_mpirun.sh: mpirun is of Open MPI 3.1.6; 4 or 5 is needed*")
+  rm -rf bin && mkdir bin
+  for program in bash env readlink dirname; do ln -s "$(command -v $program)" bin/; done
+  run --separate-stderr env PATH="$WORLD/bin" "$(command -v bash)" "$SCRIPTS/run_mpirun.sh" --device_target CPU config.yaml
+  refused 78 "run_mpirun.sh: mpirun is not on PATH; install Open MPI*"
+}
+
+@test "wrong values are named" {
+  while IFS='|' read -r arguments message; do
+    # shellcheck disable=SC2086 # several arguments
+    run --separate-stderr launch run_mpirun.sh $arguments config.yaml
+    refused 2 "run_mpirun.sh: $message"
+  done <<'LIST'
+-n 0|-n 0 is not a number from 1 to 65536
+-n x|-n x is not a number from 1 to 65536
+-n -1|-n -1 is not a number from 1 to 65536
+-n 3 --devices 0,1|--devices "0,1" names 2, but a host has 3 ranks; name as many
+--device_target TPU|--device_target TPU: run_mpirun.sh knows Ascend, GPU and CPU
+--rank_table x.json|unknown option --rank_table; see: *
+LIST
+}
+
+@test "without NPUs, and without GPUs, that is said" {
+  run --separate-stderr bash "$SCRIPTS/run_mpirun.sh" -n 2 --train_script "$FIXTURES/stub_trainer.py" config.yaml
+  refused 78 "run_mpirun.sh: no Ascend NPU on this machine*"
+  command -v nvidia-smi && skip "there may be a GPU here"
+  run --separate-stderr bash "$SCRIPTS/run_gpu.sh" -n 2 --train_script "$FIXTURES/stub_trainer.py" --config config.yaml .
+  refused 78 "run_gpu.sh: no GPU on this machine: nvidia-smi is not on PATH; to try the launch without GPUs: bash scripts/run_gpu.sh --device_target CPU*"
+}
+
+@test "run_gpu.sh: DATA_PATH reaches the ranks as an absolute path; one that is not there is refused" {
+  mkdir data
+  run --separate-stderr launch run_gpu.sh -n 2 --config config.yaml nowhere
+  refused 78 "run_gpu.sh: DATA_PATH nowhere: no such folder; name the folder that holds the data set"
+  launch run_gpu.sh -n 2 --config config.yaml data
+  [[ "$(recorded rank_1 'r["env"]["DATA_PATH"]')" = "$WORLD/data" ]]
+}
+
+@test "run_gpu.sh on a machine whose (simulated) nvidia-smi names GPUs: planned for GPUs, with no scheduler" {
+  mkdir bin
+  printf '#!/bin/sh\necho "GPU 0: A"\necho "GPU 1: B"\n' >bin/nvidia-smi
+  chmod +x bin/nvidia-smi
+  PATH=$WORLD/bin:$PATH bash "$SCRIPTS/run_gpu.sh" -n 2 --train_script "$FIXTURES/stub_trainer.py" --config config.yaml .
+  [[ "$(launch_json 'r["device_target"], r["scheduler"], "MS_ROLE" in r["exports"]')" = "('GPU', [], False)" ]]
+  PATH=$WORLD/bin:$PATH run --separate-stderr bash "$SCRIPTS/run_gpu.sh" -n 3 \
+    --train_script "$FIXTURES/stub_trainer.py" --config config.yaml .
+  [[ $status -eq 78 ]]
+  [[ $stderr == "run_gpu.sh: GPU 2 is not on this machine, which has 2; start fewer ranks with -n" ]] || fail "$stderr"
+}

@@ -1,0 +1,236 @@
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from hccl_tools import network_judge, rank_table
+
+PROGRAM = "hccl_tools/check_network.py"
+
+
+class Network:
+    """Eight cards of this host, 192.168.100.1 to .8, which the table's server 127.0.0.1 has."""
+
+    def __init__(self, cards, here, run):
+        self.cards, self.here, self.run_program = cards, here, run
+
+    def write(self, name, text):
+        (self.cards.folder / name).write_text(text + "\n")
+
+    def read(self, name):
+        path = self.cards.folder / name
+        return path.read_text().strip() if path.exists() else None
+
+    def conf(self, lines):
+        with open(self.cards.folder / "hccn.conf", "a") as file:
+            file.write(lines + "\n")
+
+    def check(self, *arguments):
+        return self.run_program(PROGRAM, *arguments, "table.json")
+
+    def problems(self, *arguments):
+        ended = self.check("--format", "json", *arguments)
+        assert ended.returncode == 1, ended.stderr
+        return [(p["server"], p["device"], p["check"], p["code"]) for p in json.loads(ended.stdout)["problems"]]
+
+
+@pytest.fixture
+def network(cards, table, world, run):
+    document = table(8, 8, edits={"/server_list/0/server_id": "127.0.0.1"})
+    (world / "table.json").write_text(json.dumps(document))
+    cards.set({device: f"192.168.100.{device + 1}" for device in range(8)})
+    found = Network(cards, world, run)
+    found.conf("\n".join(f"netmask_{device}=255.255.0.0" for device in range(8)))
+    return found
+
+
+def test_a_network_that_is_well_is_exit_0_and_a_matrix_of_ok(network):
+    ended = network.check()
+    assert (ended.returncode, ended.stdout.count("ok")) == (0, 8), ended.stderr
+    assert "8 devices asked on 1 of 2 servers, 0 with a problem" in ended.stdout
+    assert "server 10.0.0.2 is not this host and was not asked; --hostfile FILE asks all" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "check", "code"),
+    [
+        ("link_3", "DOWN", "link", "EI0009"),
+        ("health_3", "Socket fail", "health", "EI0006"),
+        ("health_3", "Init\nReceive timeout", "health", "EI0006"),
+        ("fault_3", "absent", "ip", "EI0009"),
+    ],
+)
+def test_each_cause_is_named_with_the_device(network, file, text, check, code):
+    network.write(file, text)
+    assert ("127.0.0.1", 3, check, code) in network.problems()
+    assert {device for _, device, _, _ in network.problems()} == {3}
+
+
+@pytest.mark.parametrize(
+    ("line", "check", "code"),
+    [
+        ("address_5=192.168.100.77", "ip", "EI0014"),
+        ("address_5=", "ip", "EI0009"),
+        ("netmask_5=255.255.255.0", "netmask", "EI0006"),
+        ("tls_enable_5=1", "tls", "EI0016"),
+    ],
+)
+def test_each_mistake_in_the_cards_configuration_is_named(network, line, check, code):
+    network.conf(line)
+    assert network.problems() == [("127.0.0.1", 5, check, code)]
+
+
+def test_a_gateway_makes_other_subnets_reachable(network):
+    network.conf("netmask_5=255.255.255.0\ngateway_5=192.168.100.254")
+    assert network.check().returncode == 0
+
+
+def test_ping_asks_for_the_like_device_of_the_other_server(network):
+    network.write("lost_2", "66.67")
+    assert network.check().returncode == 0
+    ended = network.check("--ping")
+    assert ended.returncode == 1
+    assert "127.0.0.1 device 2 (rank 2): 66.67 % of the packets to 192.168.101.3 are lost" in ended.stdout
+
+
+def test_the_detect_address_is_the_partner_and_is_put_back(network):
+    network.write("netdetect_4", "1.2.3.4")
+    network.check()
+    asked = [words for _, words in network.cards.calls()]
+    assert asked.index("-i 4 -netdetect -s address 192.168.101.5") < asked.index("-i 4 -net_health -g")
+    assert asked.index("-i 4 -net_health -g") < asked.index("-i 4 -netdetect -s address 1.2.3.4")
+    assert network.read("netdetect_4") == "1.2.3.4"
+
+
+def test_a_detect_address_that_was_not_there_stays_and_is_told(network):
+    network.write("netdetect_4", "1.2.3.4")
+    assert "device 0,1,2,3,5,6,7 had no detect address before" in network.check().stderr
+
+
+@pytest.mark.parametrize("name", ["INT", "TERM", "HUP"])
+def test_an_interrupted_check_puts_the_detect_address_back(network, root, name):
+    for device in range(8):
+        network.write(f"netdetect_{device}", "1.2.3.4")
+    network.write("health_7", "Init")  # never ready: the check waits
+    process = subprocess.Popen(
+        [sys.executable, str(root / PROGRAM), "table.json"], stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 20
+    while "-i 7 -net_health -g" not in [words for _, words in network.cards.calls()]:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(getattr(signal, "SIG" + name))
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 128 + getattr(signal, "SIG" + name), stderr
+    assert "interrupted" in stderr and "Traceback" not in stderr
+    assert {network.read(f"netdetect_{device}") for device in range(8)} == {"1.2.3.4"}
+
+
+def test_json_has_what_every_device_said(network):
+    document = json.loads(network.check("--format", "json").stdout)
+    assert document["ok"] is True
+    first, second = document["servers"]
+    assert (first["answered"], second["answered"]) == (True, False)
+    assert first["devices"][7] == {
+        **{"device_id": 7, "rank_id": 7, "device_ip": "192.168.100.8", "ip": "192.168.100.8"},
+        **{"netmask": "255.255.0.0", "link": "UP", "tls": "0", "gateway": None, "health": "Success", "lost": {}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["no.json"], "no.json cannot be read"),
+        ([], "RANK_TABLE_FILE"),
+        (["--hostfile", "no", "table.json"], "no cannot be read"),
+        (["--server_id", "10.9.9.9", "table.json"], "--server_id 10.9.9.9 is not in the table"),
+        (["--hostfile", "h", "--server_id", "x", "table.json"], "--server_id is for one host"),
+    ],
+)
+def test_what_cannot_be_asked_is_exit_2(network, run, arguments, text):
+    ended = run(PROGRAM, *arguments)
+    assert (ended.returncode, text in ended.stderr + ended.stdout) == (2 if arguments else 0, True)
+    assert network.cards.calls() == []
+
+
+def test_a_bad_table_is_exit_1_and_no_card_is_asked(network, table):
+    (network.here / "table.json").write_text(json.dumps(table(2, edits={"/status": "started"})))
+    ended = network.check()
+    assert ended.returncode == 1 and "/status" in ended.stderr
+    assert network.cards.calls() == []
+
+
+def test_a_table_that_is_not_for_this_host_is_exit_2(network, table):
+    (network.here / "table.json").write_text(json.dumps(table(2)))
+    ended = network.check()
+    assert ended.returncode == 2
+    assert "no server of the table is this host (10.0.0.1); say which one with --server_id ID" in ended.stderr
+    assert network.check("--server_id", "10.0.0.1").returncode == 0
+
+
+def test_without_hccn_tool_there_is_nothing_to_ask(network, tmp_path):
+    (tmp_path / "programs" / "hccn_tool").unlink()
+    ended = network.check()
+    assert ended.returncode == 2 and "hccn_tool is not on PATH" in ended.stderr
+
+
+# ---- all hosts -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two(network, tmp_path, root, monkeypatch, table):
+    """Two simulated hosts, 127.0.0.2 and 127.0.0.3, and their table."""
+    (tmp_path / "programs" / "mpirun").symlink_to(root / "tests" / "fixtures" / "bin" / "mpirun")
+    folder = tmp_path / "hosts"
+    monkeypatch.setenv("MPIRUN_SIM", str(folder))
+    for number in range(2):
+        cards = folder / f"host_{number}"
+        cards.mkdir(parents=True)
+        lines = [f"address_{d}=192.168.{100 + number}.{d + 1}\nnetmask_{d}=255.255.0.0\n" for d in range(4)]
+        (cards / "hccn.conf").write_text("".join(lines))
+    edits = {f"/server_list/{n}/server_id": f"127.0.0.{n + 2}" for n in range(2)}
+    (network.here / "table.json").write_text(json.dumps(table(4, 4, edits=edits)))
+    (network.here / "hosts").write_text("127.0.0.2 slots=4\n127.0.0.3 slots=4\n")
+    return folder
+
+
+def test_all_hosts_are_asked_and_judged_together(network, two):
+    assert network.check("--hostfile", "hosts").returncode == 0
+    (two / "host_1" / "link_2").write_text("DOWN\n")
+    for device in range(4):  # on both hosts each for itself all devices are alike
+        with (two / "host_1" / "hccn.conf").open("a") as file:
+            file.write(f"tls_enable_{device}=1\n")
+    found = network.problems("--hostfile", "hosts")
+    assert ("127.0.0.3", 2, "link", "EI0009") in found
+    assert [(server, device) for server, device, check, _ in found if check == "tls"] == [
+        ("127.0.0.3", device) for device in range(4)
+    ]
+
+
+def test_a_host_that_does_not_answer_is_named_and_the_others_are_shown(network, two):
+    (two / "fault_1").write_text("silent\n")
+    ended = network.check("--hostfile", "hosts")
+    assert ended.returncode == 1
+    assert "127.0.0.3: no answer" in ended.stderr
+    assert "no answer" in ended.stdout and "4 devices asked on 1 of 2 servers" in ended.stdout
+
+
+def test_a_host_of_the_hostfile_that_is_not_in_the_table_says_so(network, two, table):
+    (network.here / "table.json").write_text(json.dumps(table(4, edits={"/server_list/0/server_id": "127.0.0.2"})))
+    ended = network.check("--hostfile", "hosts")
+    assert ended.returncode == 1
+
+
+# ---- partners ------------------------------------------------------------------------------------
+
+
+def test_partners_are_on_the_next_server_and_on_one_server_the_next_device(table):
+    servers = rank_table.servers(table(2, 2, 2))
+    found = network_judge.partners(servers)
+    assert found["10.0.0.1", 1] == "192.168.101.2"
+    assert found["10.0.0.3", 0] == "192.168.100.1"
+    assert network_judge.partners(rank_table.servers(table(2)))["10.0.0.1", 1] == "192.168.100.1"
+    assert network_judge.partners(rank_table.servers(table(1))) == {}
