@@ -77,7 +77,7 @@ def train(config):
 
     rank, ranks = start(config)
     part = parallel.data_part(config, rank, ranks)
-    data = datasets.build(config["train"]["dataset"], config["train"]["loader"], part.shard, part.shards)
+    data = datasets.build(config["train"]["dataset"], config["train"]["loader"], *part)
     run = training.build(config, rank, ranks)
     stand = saving.Continuation(config, rank, ranks)
     stand.load(run.network, run.optimizer, data)
