@@ -39,9 +39,10 @@ format: $(INSTALLED) ## let shfmt and ruff put the code into shape
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-bench: $(INSTALLED) ## how fast a launch starts and a large rank table is checked
+bench: $(INSTALLED) data ## how fast a launch starts and a large rank table is checked
 	PYTHON=$(BIN)/python $(BIN)/python tests/bench/launch.py
 	$(BIN)/python tests/bench/rank_tables.py
+	$(BIN)/python tests/bench/training.py
 
 lab: ## a shell on the first of two test hosts, which exist inside this machine only
 	bash tests/lab/lab.sh shell
