@@ -41,6 +41,11 @@ def check(config, shards):
     """Refuses, with DataError, data of a config (filled) that is not there or too little for one batch a shard."""
     loader = config["train"]["loader"]
     _check_section(config["train"]["dataset"], loader["batch_size"] if loader["drop_remainder"] else 1, shards)
+    check_held_out(config)
+
+
+def check_held_out(config):
+    """Refuses, with DataError, held-out data that is named and not there."""
     if "eval" in config:
         _check_section(config["eval"]["dataset"], 1, 1)
 
