@@ -93,6 +93,12 @@ def _write_label(path, label):
     _write_json(path[: -len(".ckpt")] + ".json", label)
 
 
+def relabel(path, label, rank, ranks):
+    """Labels the checkpoint `path` as `label` says, but as that of rank `rank` of `ranks`."""
+    size, checksum = seen(path)
+    _write_label(path, {**label._asdict(), "rank": rank, "ranks": ranks, "bytes": size, "crc32": checksum})
+
+
 def _write_json(path, document):
     draft = f"{path}.{os.getpid()}.part"
     with open(draft, "w", encoding="utf-8") as file:
@@ -250,6 +256,27 @@ def _all_gather(tensor):
             return self.gather(value)
 
     return AllGather()(tensor).asnumpy().reshape(-1, *tensor.shape)
+
+
+def in_all_ranks(folder):
+    """{rank: (path, Label)}: the newest checkpoint that is whole on all ranks of its job, all under `folder`.
+
+    For a folder that holds every rank's.  Raises CheckpointError when there is none.
+    """
+    own = {}
+    for path in glob.glob(os.path.join(glob.escape(folder), "rank_*")):
+        number = os.path.basename(path)[len("rank_") :]
+        if number.isdigit():
+            own[int(number)] = newest_first(path)
+    points = {label.point for found in own.values() for _, label in found}
+    for point in sorted(points, reverse=True):
+        files = {rank: item for rank, found in own.items() for item in found if item[1].point == point}
+        if set(files) == set(range(next(iter(files.values()))[1].ranks)):
+            return files
+    raise CheckpointError(
+        f"{one_line(folder)} has no checkpoint of tools/train.py that is whole on all ranks; name the folder in which "
+        "rank_0, rank_1 ... are, and bring those of other hosts there"
+    )
 
 
 # ---- reading -----------------------------------------------------------------------------------------

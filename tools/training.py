@@ -18,24 +18,37 @@ def build(config, rank, ranks):
         return _stages_by_hand(config, rank, loss)
     network = build_network(config, rank, ranks)
     optimizer = build_optimizer(config, network.trainable_params())
+    if config["model"]["name"] == parallel.TENSOR_PARALLEL and ranks > 1:
+        checkpoints.write_strategy(checkpoints.folder_of(config), _cuts(network, optimizer), ranks)
     measures = metrics.build(config["loss"]["name"])
     pipeline = config["parallel"]["pipeline_stages"] > 1
     parts = config["parallel"]["micro_batches"] if pipeline else config["train"]["gradient_accumulation_steps"]
     if pipeline or parts > 1:
-        model = ms.Model(nets_parallel.in_parts(network, loss, parts, pipeline), optimizer=optimizer)
+        whole = nets_parallel.in_parts(network, loss, parts, pipeline)
+        if config["parallel"]["mode"] in parallel.BY_MINDSPORE:
+            model = ms.Model(whole, optimizer=optimizer)
+        else:  # the step that Model would choose for it leaves out the exchange of gradients between ranks
+            model = ms.Model(nn.TrainOneStepCell(whole, optimizer))
         return Run(network, optimizer, model, ms.Model(network, loss, metrics=measures))
     model = ms.Model(network, loss, optimizer, metrics=measures)
     return Run(network, optimizer, model, model)
 
 
 def build_network(config, rank, ranks):
-    """The network that the section `model` names; one cut by hand says on disk how it is cut."""
+    """The network that the section `model` names."""
     if config["model"]["name"] not in parallel.NETS:
         return models.build(config["model"])
-    network = nets_parallel.build(config, rank, ranks)
-    if config["model"]["name"] == parallel.TENSOR_PARALLEL and ranks > 1:
-        checkpoints.write_strategy(checkpoints.folder_of(config), network.cuts, ranks)
-    return network
+    return nets_parallel.build(config, rank, ranks)
+
+
+def _cuts(network, optimizer):
+    """How the network's parameters are cut, and the same for the optimizer's moments of them."""
+    cuts = dict(network.cuts)
+    for parameter in optimizer.get_parameters():
+        of = parameter.name.partition(".")[2]  # moments.fc1.weight -> fc1.weight
+        if of in network.cuts and parameter.name not in cuts:
+            cuts[parameter.name] = network.cuts[of]
+    return cuts
 
 
 def build_optimizer(config, parameters):
