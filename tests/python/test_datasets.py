@@ -140,6 +140,10 @@ def test_files_of_ten_thousand_records_are_read_the_same_by_mindspore(tmp_path):
     assert (images == own).all()
 
 
+def test_more_workers_than_processors_are_as_many_as_there_are(cifar):
+    assert len(read(cifar, num_workers=1000)) == 10
+
+
 def test_augmented_images_are_others_and_resized_ones_larger(cifar):
     plain = read({**cifar, "augment": False})[0][0]
     assert (plain != read({**cifar, "augment": True})[0][0]).any()

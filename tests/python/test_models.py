@@ -54,6 +54,13 @@ def test_resnet_50_has_as_many_weights_as_the_paper_says():
     assert weights == 25_557_032
 
 
+def test_the_layers_of_resnet_50_are_dealt_out_to_pipeline_stages_in_order():
+    network = models.build({"name": "resnet50"})
+    network.set_pipeline_stages(2)
+    stages = [cell.pipeline_stage for cell in (network.stem, *network.stages, network.classify)]
+    assert stages == [0] * 9 + [1] * 9
+
+
 def test_columns_of_crnn_are_probabilities():
     output = models.build({"name": "crnn", "num_classes": 5})(tensor(np.zeros((1, 1, 32, 32)))).asnumpy()
     assert np.exp(output).sum(-1) == pytest.approx(1, abs=1e-5)

@@ -66,6 +66,8 @@ def build(section, loader, shard=0, shards=1):
 
     With `shards` > 1 it is the part number `shard` of that many equal parts.
     """
+    workers = min(loader["num_workers"], os.cpu_count() or 1)  # MindSpore refuses more than there are processors
+    loader = {**loader, "num_workers": workers}
     return _module(section).build(section, loader, locate(section["dataset_root"]), shard, shards)
 
 
