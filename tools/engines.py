@@ -79,3 +79,16 @@ def ipv4(name, what, socket):
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise Refusal(REFUSED, f"{what} stands for no IPv4 address ({reason}); put it into /etc/hosts") from error
+
+
+def address_towards(hosts):
+    """Our IPv4 address on the way to `hosts`, as they see us.  Every name must stand for one.  Raises Refusal."""
+    import socket
+
+    addresses = [ipv4(name, one_line(name), socket) for name in hosts]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((addresses[0], 9))  # sends nothing: it only looks up the way
+        except OSError as error:
+            raise Refusal(REFUSED, f"{hosts[0]} ({addresses[0]}): {error.strerror}; is the network up?") from error
+        return probe.getsockname()[0]

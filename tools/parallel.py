@@ -18,6 +18,7 @@ TENSOR_PARALLEL, STAGES_BY_HAND, STAGED = "hybrid_parallel_net", "hand_pipeline_
 CUT_BY_SHARD = "semi_auto_parallel_net"
 NETS = (TENSOR_PARALLEL, STAGES_BY_HAND, STAGED, CUT_BY_SHARD)
 HIDDEN_SIZE = 128  # width of their inner layers
+IN_STAGES = {STAGED: 3, "resnet50": 16}  # into how many parts a network can be cut
 BY_HAND = (TENSOR_PARALLEL, STAGES_BY_HAND)
 
 SLICED = ("mnist", "cifar10")  # types of data whose images can be cut into patches
@@ -90,9 +91,12 @@ def _network(config, mode, ranks):
     if name in BY_HAND:
         text = f"{name} is cut by hand and does its own communication, so it does not go with mode {mode}"
         return [Problem("net-for-mode", place, text, "set parallel.mode to hybrid_parallel")]
-    if (config["parallel"]["pipeline_stages"] > 1) != (name == STAGED) and mode in BY_MINDSPORE:
-        text = f"{name} does not go with pipeline_stages {config['parallel']['pipeline_stages']}"
-        return [Problem("net-for-mode", place, text, f"above 1 stage take {STAGED}, for 1 another network")]
+    stages = config["parallel"]["pipeline_stages"]
+    if mode in BY_MINDSPORE and (name not in IN_STAGES if stages > 1 else name == STAGED):
+        text = f"{name} does not go with pipeline_stages {stages}"
+        return [
+            Problem("net-for-mode", place, text, f"above 1 stage take {' or '.join(IN_STAGES)}, for 1 another network")
+        ]
     return []
 
 
@@ -124,9 +128,10 @@ def _pipeline(config, ranks):
     if ranks % stages:
         text = f"{ranks} ranks cannot be cut into {stages} stages of one size"
         found.append(Problem("stages", "/parallel/pipeline_stages", text, f"write a divisor of {ranks}"))
-    if stages > 3:
-        text = f"{STAGED} has 3 layers, and each of {stages} stages needs one"
-        found.append(Problem("stages", "/parallel/pipeline_stages", text, "write 2 or 3"))
+    name = config["model"]["name"]
+    if stages > IN_STAGES.get(name, stages):
+        text = f"{name} can be cut into {IN_STAGES[name]} parts, and each of {stages} stages needs one"
+        found.append(Problem("stages", "/parallel/pipeline_stages", text, f"write 2 to {IN_STAGES[name]}"))
     if stages > 1 and micro < stages:
         text = f"{micro} micro-batches keep only {micro} of {stages} stages busy, and MindSpore asks for one each"
         found.append(Problem("stages", "/parallel/micro_batches", text, f"write {stages} or more"))

@@ -81,6 +81,9 @@ def mpirun(asked):
         raise Refusal(USAGE, f"-n {ranks}: the hosts have {room} slots in all; give them more, or start fewer ranks")
     engine = engines.open_mpi(asked)
     engine["ranks"] = str(ranks)
+    others = [name.rpartition("@")[2] for name, _ in slots if not host.owns(name.rpartition("@")[2])]
+    if others:  # MindSpore's scheduler runs here, and takes no name
+        engine["scheduler_host"] = engines.address_towards(others)
     if "hostfile" in asked:
         engine["hostfile"] = os.path.abspath(asked["hostfile"])
     else:

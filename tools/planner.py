@@ -236,7 +236,7 @@ def check_mindspore(trainer, target):
 
 def check_devices(asked, target, place):
     """The devices of the ranks that start on this host are there, and other hosts are ready."""
-    if place.hosts:
+    if place.hosts and asked["engine"] == "mpirun":
         lines = host_check.problems(asked, place)
         if lines:
             raise Refusal(REFUSED, *lines)

@@ -27,20 +27,24 @@ def main(argv=None):
     options = parser.parse_args(argv)
     if options.images < 1:
         parser.error(f"--images {options.images}: at least 1 is needed")
-    random = np.random.RandomState(42)
     os.makedirs(options.folder, exist_ok=True)
-    for name in [*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"]:
-        labels = random.permutation(np.arange(options.images) % CLASSES).astype(np.uint8)
-        records = np.concatenate([labels[:, None], images_of(labels, random).reshape(len(labels), -1)], axis=1)
-        path = os.path.join(options.folder, name)
-        with open(path + ".part", "wb") as file:
-            file.write(records.tobytes())
-        os.replace(path + ".part", path)
+    for seed, name in enumerate([*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"], 42):
+        write_file(os.path.join(options.folder, name), options.images, seed)
     print(
         f"prepare_cifar10.py: {5 * options.images} images to train on, {options.images} held out, in {options.folder}",
         file=sys.stderr,
     )
     return 0
+
+
+def write_file(path, images, seed=42):
+    """One file of `images` records, all classes as often as each other."""
+    random = np.random.RandomState(seed)
+    labels = random.permutation(np.arange(images) % CLASSES).astype(np.uint8)
+    records = np.concatenate([labels[:, None], images_of(labels, random).reshape(images, -1)], axis=1)
+    with open(path + ".part", "wb") as file:
+        file.write(records.tobytes())
+    os.replace(path + ".part", path)
 
 
 def images_of(labels, random):

@@ -78,12 +78,12 @@ def train(config):
     rank, ranks = start(config)
     part = parallel.data_part(config, rank, ranks)
     data = datasets.build(config["train"]["dataset"], config["train"]["loader"], *part)
-    run = training.build(config, rank, ranks)
+    steps, epochs = data.get_dataset_size(), config["scheduler"]["num_epochs"]
+    run = training.build(config, rank, ranks, steps)
     stand = saving.Continuation(config, rank, ranks)
     stand.load(run.network, run.optimizer, data)
     if config["parallel"]["parameter_broadcast"] and ranks > 1:
         parallel.broadcast(run.network, config)
-    steps, epochs = data.get_dataset_size(), config["scheduler"]["num_epochs"]
     print(f"rank {rank} of {ranks}: {steps} steps an epoch, {epochs} epochs", flush=True)
     sink = config["train"]["dataset_sink_mode"]
     held_out = datasets.build(config["eval"]["dataset"], config["eval"]["loader"]) if "eval" in config else None

@@ -11,13 +11,13 @@ from tools import checkpoints, losses, metrics, models, nets_parallel, parallel
 Run = namedtuple("Run", "network optimizer model measure")
 
 
-def build(config, rank, ranks):
-    """The Run of `config` for rank `rank` of `ranks`."""
+def build(config, rank, ranks, steps):
+    """The Run of `config` for rank `rank` of `ranks`, with `steps` steps an epoch."""
     loss = losses.build(config["loss"])
     if config["model"]["name"] == parallel.STAGES_BY_HAND:
-        return _stages_by_hand(config, rank, loss)
+        return _stages_by_hand(config, rank, loss, steps)
     network = build_network(config, rank, ranks)
-    optimizer = build_optimizer(config, network.trainable_params())
+    optimizer = build_optimizer(config, network.trainable_params(), steps)
     if config["model"]["name"] == parallel.TENSOR_PARALLEL:
         checkpoints.write_strategy(checkpoints.folder_of(config), _cuts(network, optimizer), ranks)
     measures = metrics.build(config["loss"]["name"])
@@ -37,7 +37,10 @@ def build(config, rank, ranks):
 def build_network(config, rank, ranks):
     """The network that the section `model` names."""
     if config["model"]["name"] not in parallel.NETS:
-        return models.build(config["model"])
+        network = models.build(config["model"])
+        if config["parallel"]["pipeline_stages"] > 1:
+            network.set_pipeline_stages(config["parallel"]["pipeline_stages"])
+        return network
     return nets_parallel.build(config, rank, ranks)
 
 
@@ -51,21 +54,29 @@ def _cuts(network, optimizer):
     return cuts
 
 
-def build_optimizer(config, parameters):
+def build_optimizer(config, parameters, steps):
     """The optimizer that the section `optimizer` names, for these parameters."""
     section = config["optimizer"]
-    common = {"learning_rate": config["scheduler"]["lr"], "weight_decay": section["weight_decay"]}
+    common = {"learning_rate": learning_rate(config["scheduler"], steps), "weight_decay": section["weight_decay"]}
     if section["opt"] == "momentum":
         return nn.Momentum(parameters, momentum=section["momentum"], **common)
     return nn.Adam(parameters, **common)
 
 
-def _stages_by_hand(config, rank, loss):
+def learning_rate(section, steps):
+    """The learning rate, or a list of one for each step, as the section `scheduler` says."""
+    if section["scheduler"] == "constant":
+        return section["lr"]
+    epochs = section["num_epochs"]
+    return nn.cosine_decay_lr(0.0, section["lr"], steps * epochs, steps, epochs)
+
+
+def _stages_by_hand(config, rank, loss, steps):
     step = nets_parallel.HandPipelineStep(
         rank,
         config["train"]["loader"]["batch_size"],
         loss,
-        lambda parameters: build_optimizer(config, parameters),
+        lambda parameters: build_optimizer(config, parameters, steps),
         config["system"]["device_target"],
         seed=config["system"]["seed"],
         **{key: config["model"][key] for key in ("num_classes", "hidden_size") if key in config["model"]},

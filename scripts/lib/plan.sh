@@ -6,15 +6,15 @@
 #   scheduler WORD, setup WORD, engine "NAME VALUE"
 
 PLAN_RUN_DIR=''
-PLAN_LOG_DIR=''   # of this attempt: the same, or restart_N in it
-PLAN_EXPORTS=()   # NAME=VALUE, the same for all ranks
-PLAN_RANKS=()     # rank ids of this host, in order of their local rank
-PLAN_DEVICES=()   # their devices
-PLAN_HOSTS=()     # their hosts, where there are several
-PLAN_TRAINER=()   # the command of every rank
-PLAN_SCHEDULER=() # the command of MindSpore's scheduler; empty where none is needed
+PLAN_LOG_DIR=''           # of this attempt: the same, or restart_N in it
+PLAN_EXPORTS=()           # NAME=VALUE, the same for all ranks
+PLAN_RANKS=()             # rank ids of this host, in order of their local rank
+PLAN_DEVICES=()           # their devices
+PLAN_HOSTS=()             # their hosts, where there are several
+PLAN_TRAINER=()           # the command of every rank
+PLAN_SCHEDULER=()         # the command of MindSpore's scheduler; empty where none is needed
 declare -A PLAN_ENGINE=() # what the engine needs to know
-PLAN_SETUP=()     # --dry_run: the command that writes the rank table which a launch would build
+PLAN_SETUP=()             # --dry_run: the command that writes the rank table which a launch would build
 
 # plan::make WORD...: asks Python for the plan; ends the script when it is refused.
 plan::make() {

@@ -19,7 +19,8 @@
 #   LAUNCH_CONTROL stdin: orders come as words there (srun); else as signals: URG, USR1, USR2 (mpirun)
 #   LAUNCH_GRACE   seconds between SIGTERM and SIGKILL
 #   LAUNCH_FOLDER, LAUNCH_HOST   where the command was typed
-#   LAUNCH_LOGS    a folder that gets links to the ranks' logs, in Open MPI's layout
+#   LAUNCH_LOGS    the folder of this attempt's logs
+#   LAUNCH_LINKS   a folder that gets links to the ranks' logs, in Open MPI's layout
 set -u
 readonly AGENT_LIB=${BASH_SOURCE[0]%/*}
 # shellcheck source=scripts/lib/log.sh
@@ -27,15 +28,16 @@ source "$AGENT_LIB/log.sh"
 # shellcheck source=scripts/lib/rank_entry.sh
 source "$AGENT_LIB/rank_entry.sh"
 
-AGENT_NAME=''    # the rank, or scheduler
-AGENT_LOG=''     # its log
-AGENT_AWAY=''    # not empty: the run's folder is on another host, which cannot see ours
-AGENT_TRAINER='' # pid of the trainer, and its process group
-AGENT_STOPS=0    # how often it was told to stop
-AGENT_LIFE=''    # a pipe that ends with the agent
+AGENT_NAME=''      # the rank, or scheduler
+AGENT_LOG=''       # its log
+AGENT_AWAY=''      # not empty: the run's folder is on another host, which cannot see ours
+AGENT_TRAINER=''   # pid of the trainer, and its process group
+AGENT_SIGNALLED='' # not empty: a signal was handled
+AGENT_STOPS=0      # how often it was told to stop
+AGENT_LIFE=''      # a pipe that ends with the agent
 
 agent::main() {
-  local kind=rank status=0
+  local kind=rank
   read -r HOSTNAME </proc/sys/kernel/hostname # not the launcher's, which some engines hand on
   cd -- "$LAUNCH_FOLDER" 2>/dev/null || agent::refuse "the folder $LAUNCH_FOLDER, where the command was typed, is not there"
   rank_entry::place
@@ -58,19 +60,30 @@ agent::main() {
   set +m
   agent::tell start "$AGENT_NAME" "$AGENT_TRAINER"
   [[ -z $AGENT_AWAY ]] || agent::tell line "$AGENT_NAME" "(this rank's log is on $HOSTNAME: $AGENT_LOG)"
-  while :; do # a signal ends the wait, not the trainer
-    status=0
-    wait "$AGENT_TRAINER" 2>/dev/null || status=$? # bash would tell of its signal on stderr
-    if ((status <= 128)) || ! kill -0 "$AGENT_TRAINER" 2>/dev/null; then break; fi
-  done
+  agent::_wait
+  local -r status=$REPLY
   ((status == 0)) || [[ -z $AGENT_AWAY ]] || agent::_tell_tail
   agent::tell exit "$AGENT_NAME" "$status"
   agent::_sweep
   ((status == 0)) || agent::_await_orders
   kill -KILL "$watcher" 2>/dev/null
   # The launcher knows; to the engine a failure would mean to end the others its own way.
-  ((AGENT_STOPS == 0)) || status=0
+  ((AGENT_STOPS == 0)) || exit 0
   exit "$status"
+}
+
+# agent::_wait: until the trainer has ended; its exit status in REPLY. A signal ends the wait, not the
+# trainer; then 128 and its number comes instead, and we wait again. Should the trainer have ended in
+# that moment the second wait says 127, and the first counts; 151 is our SIGURG and never a trainer's.
+agent::_wait() {
+  local status
+  REPLY=''
+  while :; do
+    AGENT_SIGNALLED='' status=0
+    wait "$AGENT_TRAINER" 2>/dev/null || status=$? # bash would tell of its signal on stderr
+    [[ $status == 127 && -n $REPLY && $REPLY != 151 ]] || REPLY=$status
+    [[ -n $AGENT_SIGNALLED ]] || return 0
+  done
 }
 
 agent::_become() {
@@ -89,13 +102,15 @@ agent::refuse() {
 # one of the same name is made.
 agent::_open_log() {
   [[ -f $LOG_DIR/launch.json ]] || AGENT_AWAY=1
-  [[ -z $AGENT_AWAY ]] || mkdir -p -- "$LOG_DIR" || agent::refuse "the log folder $LOG_DIR cannot be made"
-  AGENT_LOG=$LOG_DIR/$AGENT_NAME.log
-  [[ $AGENT_NAME == scheduler ]] || AGENT_LOG=$LOG_DIR/rank_$AGENT_NAME.log
-  if [[ -n ${LAUNCH_LOGS-} && $AGENT_NAME != scheduler ]]; then
+  [[ -z $AGENT_AWAY ]] || mkdir -p -- "$LAUNCH_LOGS" || agent::refuse "the log folder $LAUNCH_LOGS cannot be made"
+  AGENT_LOG=$LAUNCH_LOGS/$AGENT_NAME.log
+  [[ $AGENT_NAME == scheduler ]] || AGENT_LOG=$LAUNCH_LOGS/rank_$AGENT_NAME.log
+  if [[ -n ${LAUNCH_LINKS-} && $AGENT_NAME != scheduler ]]; then
     local folder
-    printf -v folder '%s/1/rank.%0*d' "$LAUNCH_LOGS" "${#RANK_SIZE}" "$AGENT_NAME" # as Open MPI numbers them
-    mkdir -p -- "$folder" && ln -s -- "$AGENT_LOG" "$folder/stdout" || agent::refuse "$folder/stdout cannot be made"
+    printf -v folder '%s/1/rank.%0*d' "$LAUNCH_LINKS" "${#RANK_SIZE}" "$AGENT_NAME" # as Open MPI numbers them
+    if ! mkdir -p -- "$folder" || ! ln -sfn -- "$AGENT_LOG" "$folder/stdout"; then
+      agent::refuse "$folder/stdout cannot be made"
+    fi
   fi
   : >>"$AGENT_LOG" || agent::refuse "the log $AGENT_LOG cannot be written"
 }
@@ -119,24 +134,25 @@ agent::_tell_tail() {
   done < <(tail -n 15 -- "$AGENT_LOG")
 }
 
-# TERM, INT and HUP come from the engine when it ends the job on its own account.
 agent::_handle_signals() {
   if [[ -n ${LAUNCH_BUS-} ]]; then # the supervisor signals the trainer itself
     trap '' TERM INT HUP QUIT URG USR1 USR2
     return 0
   fi
-  trap agent::_stop URG TERM INT HUP QUIT
+  trap agent::_stop URG
+  trap agent::_cancelled TERM INT HUP QUIT
   if [[ ${LAUNCH_CONTROL-} == stdin ]]; then
-    trap 'agent::tell cancelled && agent::_stop' TERM # scancel, or the end of the job's time
-    trap '' USR1 USR2                                 # Slurm gives them to the trainer, too
+    trap '' USR1 USR2 # Slurm gives them to the trainer, too
   else
-    trap 'kill -USR1 "$AGENT_TRAINER" 2>/dev/null' USR1
-    trap 'kill -USR2 "$AGENT_TRAINER" 2>/dev/null' USR2
+    trap 'AGENT_SIGNALLED=1; kill -USR1 "$AGENT_TRAINER" 2>/dev/null' USR1
+    trap 'AGENT_SIGNALLED=1; kill -USR2 "$AGENT_TRAINER" 2>/dev/null' USR2
   fi
 }
 
 # Told once: SIGTERM, and SIGKILL after the grace time. Told once more: SIGKILL.
+# shellcheck disable=SC2329 # a handler of signals
 agent::_stop() {
+  AGENT_SIGNALLED=1
   AGENT_STOPS=$((AGENT_STOPS + 1))
   if ((AGENT_STOPS > 1)); then
     kill -KILL -- "-$AGENT_TRAINER" 2>/dev/null
@@ -145,6 +161,13 @@ agent::_stop() {
   kill -TERM -- "-$AGENT_TRAINER" 2>/dev/null
   kill -CONT -- "-$AGENT_TRAINER" 2>/dev/null # a stopped process takes SIGTERM only once it runs again
   agent::_kill_late "$AGENT_TRAINER" <&- >/dev/null 2>&1 &
+}
+
+# The engine ends the job on its own account: scancel; a host that mpirun has lost.
+# shellcheck disable=SC2329 # a handler of signals
+agent::_cancelled() {
+  ((AGENT_STOPS)) || agent::tell cancelled
+  agent::_stop
 }
 
 agent::_kill_late() {

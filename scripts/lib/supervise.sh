@@ -12,7 +12,7 @@
 # the process that we start and stop; the ranks' agents (rank_agent.sh) tell us about them.
 #
 #   bus       "start NAME PID", "exit NAME STATUS", "signal NAME"; of a rank that we cannot signal
-#             ourselves: "began NAME"
+#             ourselves: "began NAME"; of one that its carrier ended: "was NAME STATUS"
 #   lifeline  "start PGID", "gone PGID"
 
 SUPERVISE_BUS='' SUPERVISE_LIFELINE='' # file descriptors
@@ -30,7 +30,7 @@ SUPERVISE_LOOK_AT=0                    # uptime of the next look at the logs
 SUPERVISE_STILL_SINCE=0                # uptime since when they look as they do
 SUPERVISE_LOOK=''                      # how they look: sizes and times
 
-SUPERVISE_CARRIER=''                   # the member that starts the ranks, where we do not
+SUPERVISE_CARRIER='' # the member that starts the ranks, where we do not
 
 SUPERVISE_NAMES=()             # members in the order of their start
 declare -A SUPERVISE_MINDER=() # name -> pid of its minder
@@ -67,7 +67,7 @@ supervise::open() {
 supervise::again() {
   SUPERVISE_STATE=running SUPERVISE_FIRST='' SUPERVISE_DEADLINE=0 SUPERVISE_LOOK='' SUPERVISE_LOOK_AT=0
   SUPERVISE_NAMES=()
-  SUPERVISE_MINDER=() SUPERVISE_GROUP=() SUPERVISE_LOG=() SUPERVISE_STATUS=() SUPERVISE_BEGAN=() SUPERVISE_ENDED=()
+  SUPERVISE_MINDER=() SUPERVISE_GROUP=() SUPERVISE_LOG=() SUPERVISE_STATUS=() SUPERVISE_LOST=() SUPERVISE_BEGAN=() SUPERVISE_ENDED=()
 }
 
 # The shell gives up in the middle: bash does so when it cannot start one more process.
@@ -99,9 +99,10 @@ supervise::start() {
   SUPERVISE_MINDER[$1]=$!
 }
 
-# supervise::expect NAME...: members that the carrier will start.
+# supervise::expect NAME LOG: a member that the carrier will start.
 supervise::expect() {
-  SUPERVISE_NAMES+=("$@")
+  SUPERVISE_NAMES+=("$1")
+  SUPERVISE_LOG[$1]=$2
 }
 
 supervise::_mind() {
@@ -179,6 +180,10 @@ supervise::_event() {
     began)
       supervise::_now
       SUPERVISE_BEGAN[$2]=$REPLY
+      ;;
+    was)
+      supervise::_now
+      SUPERVISE_STATUS[$2]=$3 SUPERVISE_ENDED[$2]=$REPLY
       ;;
     exit) supervise::_ended "$2" "$3" ;;
     signal) supervise::_signal "$2" ;;
@@ -324,7 +329,7 @@ supervise::_stand_still() {
   local name look
   local -a logs=()
   for name in "${!SUPERVISE_LOG[@]}"; do
-    [[ $name == scheduler ]] || logs+=("${SUPERVISE_LOG[$name]}")
+    [[ $name == scheduler || $name == "$SUPERVISE_CARRIER" ]] || logs+=("${SUPERVISE_LOG[$name]}")
   done
   ((${#logs[@]})) || return 1
   look=$(stat -c '%s %y' -- "${logs[@]}" 2>&1) || :

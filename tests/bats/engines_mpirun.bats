@@ -43,7 +43,7 @@ RANK_SIZE=3" ]] || fail "$(contract rank_2)"
   export STUB_DO='0: wait; 1: await 0 2, exit 7; 2: wait'
   run --separate-stderr run_mpirun
   [[ $status -eq 7 ]] || fail "$status: $stderr"
-  [[ $stderr == *"rank 1 (device 1) exited with code 7 after "*"; stopping the other 2"*"    rank 1 gives up"*"143 SIGTERM, stopped by us"*"7, failed first"* ]] || fail "$stderr"
+  [[ $stderr == *"rank 1 (device 1) exited with code 7 after "*"; stopping the other 2"*"143 SIGTERM, stopped by us"*"7, failed first"*"    rank 1 gives up"* ]] || fail "$stderr"
   [[ "$(launch_json 'r["outcome"]["first_failure"]')" = 1 ]]
   nobody_left
 }
@@ -175,16 +175,16 @@ fake_mpirun() {
   fake_mpirun 'mpirun (Open MPI) 5.0.3'
   run_mpirun --dry_run >plan.sh
   grep -q -- '--prtemca prte_abort_on_non_zero_status 1 --prtemca oob_tcp_keepalive_time 30' plan.sh
-  ! grep -q orte_ plan.sh
+  [[ "$(cat plan.sh)" != *orte_* ]]
 }
 
 @test "another MPI's mpirun, an old one, or none is refused in words" {
-  (fake_mpirun 'HYDRA build details:' && run --separate-stderr run_mpirun &&
-    refused 78 "run_mpirun.sh: the mpirun on PATH is not Open MPI's; it says: HYDRA build details:; put*")
-  (fake_mpirun 'mpirun (Open MPI) 3.1.6' && run --separate-stderr run_mpirun &&
-    refused 78 "run_mpirun.sh: mpirun is of Open MPI 3.1.6; 4 or 5 is needed*")
+  (fake_mpirun 'HYDRA build details:' && run --separate-stderr run_mpirun \
+    && refused 78 "run_mpirun.sh: the mpirun on PATH is not Open MPI's; it says: HYDRA build details:; put*")
+  (fake_mpirun 'mpirun (Open MPI) 3.1.6' && run --separate-stderr run_mpirun \
+    && refused 78 "run_mpirun.sh: mpirun is of Open MPI 3.1.6; 4 or 5 is needed*")
   rm -rf bin && mkdir bin
-  for program in bash env readlink dirname; do ln -s "$(command -v $program)" bin/; done
+  for program in bash env readlink dirname; do ln -s "$(command -v "$program")" bin/; done
   run --separate-stderr env PATH="$WORLD/bin" "$(command -v bash)" "$SCRIPTS/run_mpirun.sh" --device_target CPU config.yaml
   refused 78 "run_mpirun.sh: mpirun is not on PATH; install Open MPI*"
 }
@@ -230,4 +230,14 @@ LIST
     --train_script "$FIXTURES/stub_trainer.py" --config config.yaml .
   [[ $status -eq 78 ]]
   [[ $stderr == "run_gpu.sh: GPU 2 is not on this machine, which has 2; start fewer ranks with -n" ]] || fail "$stderr"
+}
+
+@test "--max_restarts starts all ranks again, with logs of their own" {
+  export STUB_DO='0: wait; 1: await 0, exit 7'
+  run --separate-stderr launch run_mpirun.sh -n 2 --max_restarts 1 config.yaml
+  [[ $status -eq 7 ]] || fail "$status: $stderr"
+  [[ $stderr == *"restart 1 of 1"* ]] || fail "$stderr"
+  grep -q 'rank 1 gives up' logs/latest/rank_1.log
+  grep -q 'rank 1 gives up' logs/latest/restart_1/rank_1.log
+  nobody_left
 }

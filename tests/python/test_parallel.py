@@ -52,7 +52,7 @@ def test_what_is_cut_by_hand_runs_everywhere(path, count):
         ("parallel/hand_pipeline_digits.yaml", [], 4, "has two stages and this job 4 ranks; start 2 ranks"),
         ("parallel/hand_pipeline_digits.yaml", ["train.gradient_accumulation_steps=2"], 2, "cuts its batches already"),
         ("parallel/pipeline_digits.yaml", ["parallel.pipeline_stages=3"], 4, "4 ranks cannot be cut into 3 stages"),
-        ("parallel/pipeline_digits.yaml", ["parallel.pipeline_stages=4"], 4, "has 3 layers"),
+        ("parallel/pipeline_digits.yaml", ["parallel.pipeline_stages=4"], 4, "pipeline_net can be cut into 3 parts"),
         (
             "parallel/pipeline_digits.yaml",
             ["parallel.micro_batches=1"],

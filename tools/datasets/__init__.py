@@ -42,6 +42,11 @@ def check(config, shards):
     """Refuses, with DataError, data of a config (filled) that is not there or too little for one batch a shard."""
     loader = config["train"]["loader"]
     _check_section(config["train"]["dataset"], loader["batch_size"] if loader["drop_remainder"] else 1, shards)
+    check_held_out(config)
+
+
+def check_held_out(config):
+    """Refuses, with DataError, held-out data that is named and not there."""
     if "eval" in config:
         _check_section(config["eval"]["dataset"], 1, 1)
 
@@ -62,6 +67,8 @@ def build(section, loader, shard=0, shards=1, patches=WHOLE):
 
     With `shards` > 1 it is the part number `shard` of that many equal parts; `patches`: of each image a patch.
     """
+    workers = min(loader["num_workers"], os.cpu_count() or 1)  # MindSpore refuses more than there are processors
+    loader = {**loader, "num_workers": workers}
     sliced = {} if patches == WHOLE else {"patches": patches}  # parallel.SLICED: the types that know it
     return _module(section).build(section, loader, locate(section["dataset_root"]), shard, shards, **sliced)
 

@@ -72,6 +72,13 @@ class ResNet50(nn.Cell):
         self.stages = nn.SequentialCell(stages)
         self.classify = nn.Dense(inside, num_classes)
 
+    def set_pipeline_stages(self, stages):
+        """Deals the layers out to the stages of a pipeline: as many blocks each, the first with the stem."""
+        self.stem.pipeline_stage = 0
+        for number, block in enumerate(self.stages):
+            block.pipeline_stage = number * stages // len(self.stages)
+        self.classify.pipeline_stage = stages - 1
+
     def construct(self, x):
         """Logits of a batch of images."""
         x = self.stages(self.stem(x))

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# What the engines have in common that carry ranks to other hosts (mpirun, srun).
+# What the engines have in common that carry ranks to other hosts (mpirun, srun); of msrun, which does
+# not, what its agents need to know.
 #
 # The engine's process is a member of the supervisor, like a rank. Every rank is an agent
 # (lib/rank_agent.sh), whose lines about its trainer come through the engine's stdout; here they are
@@ -14,26 +15,30 @@
 #   ENGINE_NAME
 
 ENGINE_COMMAND=() # the engine with its options, up to the agent
+CARRIER_GRACE=''  # what the user gave as --grace
 ENGINE_ORDERS=''  # a pipe to the engine's stdin
 # Names of variables that belong to a host, a login or an engine, not to a job; with a * at its end: all
 # that begin so.
 readonly ENGINE_OWN_VARIABLES='HOME USER LOGNAME SHELL MAIL PWD OLDPWD SHLVL _ TERM HOSTNAME DISPLAY TMPDIR LINES
 COLUMNS LS_COLORS SSH_* XDG_* DBUS_* OMPI_* PMIX_* PRTE_* SLURM_* SLURMD_* BASH_*'
 
-readonly CARRIER_VARIABLES='LAUNCH_ENGINE LAUNCH_DEVICES LAUNCH_FOLDER LAUNCH_HOST LAUNCH_EXPORTS LAUNCH_LOGS LAUNCH_UMASK'
+readonly CARRIER_VARIABLES='LAUNCH_ENGINE LAUNCH_DEVICES LAUNCH_FOLDER LAUNCH_HOST LAUNCH_EXPORTS LAUNCH_LOGS LAUNCH_LINKS LAUNCH_UMASK'
 
 # engine::start: the scheduler, if the plan has one, then the engine.
 engine::start() {
+  local rank
   LAUNCH_TELL="launch-$RANDOM$RANDOM$RANDOM"
-  LAUNCH_GRACE=$SUPERVISE_GRACE
+  LAUNCH_GRACE=${CARRIER_GRACE:=$SUPERVISE_GRACE}
   if ((${#PLAN_SCHEDULER[@]})); then
     ! declare -F engine::scheduler >/dev/null || engine::scheduler
-    supervise::start scheduler "$PLAN_RUN_DIR/scheduler.log" rank_entry::become scheduler "${PLAN_SCHEDULER[@]}"
+    supervise::start scheduler "$PLAN_LOG_DIR/scheduler.log" rank_entry::become scheduler "${PLAN_SCHEDULER[@]}"
   fi
   SUPERVISE_CARRIER=$ENGINE_NAME
-  SUPERVISE_GRACE=$((SUPERVISE_GRACE + 3)) # the agents are the first to kill
-  supervise::expect "${PLAN_RANKS[@]}"
-  supervise::start "$ENGINE_NAME" "$PLAN_RUN_DIR/$ENGINE_NAME.log" carrier::_carry "/proc/$$/fd/$SUPERVISE_BUS"
+  SUPERVISE_GRACE=$((CARRIER_GRACE + 3)) # the agents are the first to kill
+  for rank in "${PLAN_RANKS[@]}"; do
+    supervise::expect "$rank" "$PLAN_LOG_DIR/rank_$rank.log"
+  done
+  supervise::start "$ENGINE_NAME" "$PLAN_LOG_DIR/$ENGINE_NAME.log" carrier::_carry "/proc/$$/fd/$SUPERVISE_BUS"
 }
 
 # engine::print: for --dry_run, the engine's command; nobody listens to the ranks that it starts.
@@ -55,13 +60,13 @@ engine::print() {
 carrier::environment() {
   local assignment
   LAUNCH_ENGINE=$ENGINE_NAME LAUNCH_DEVICES=${PLAN_ENGINE[devices]} LAUNCH_FOLDER=$PWD LAUNCH_EXPORTS=''
-  LAUNCH_LOGS=${PLAN_ENGINE[logs]-}
-  LAUNCH_UMASK=$(umask)
+  LAUNCH_LINKS=${PLAN_ENGINE[logs]-}
+  LAUNCH_LOGS=$PLAN_LOG_DIR LAUNCH_UMASK=$(umask)
   read -r LAUNCH_HOST </proc/sys/kernel/hostname
   for assignment in "${PLAN_EXPORTS[@]}"; do
     LAUNCH_EXPORTS+="${LAUNCH_EXPORTS:+ }${assignment%%=*}"
   done
-  # shellcheck disable=SC2086 # a list of names
+  # shellcheck disable=SC2086,SC2163 # a list of names
   export $CARRIER_VARIABLES
 }
 
@@ -81,7 +86,7 @@ carrier::exported() {
 # carrier::_carry BUS: the member: runs the engine, reads what comes from it, hands orders on. The
 # environment for the ranks is made here: the launcher's own children do not belong to the job.
 carrier::_carry() {
-  local bus pipe engine='' ordered='' line part='' word name value
+  local bus pipe engine='' ordered='' line part='' word name value told=exit failed=0
   carrier::environment
   export LAUNCH_JOB LAUNCH_TELL LAUNCH_GRACE
   engine::command
@@ -96,7 +101,7 @@ carrier::_carry() {
   while :; do
     line=''
     if ! IFS= read -r -t 1 -u "$pipe" line; then
-      part+=$line # the second may end in the middle of a line
+      part+=$line                            # the second may end in the middle of a line
       kill -0 "$runner" 2>/dev/null || break # it was killed and could not say so
       continue
     fi
@@ -109,13 +114,31 @@ carrier::_carry() {
     case $word in
       engine) engine=$name ;;
       start) printf 'began %s\n' "$name" >&"$bus" ;;
-      line) printf '%s\n' "${line#"$LAUNCH_TELL line $name "}" >>"$PLAN_RUN_DIR/rank_$name.log" ;;
-      exit) printf 'exit %s %d\n' "$name" "$value" >&"$bus" ;;
-      cancelled) printf 'signal TERM\n' >&"$bus" && ordered=1 ;;
-      ended) exit "$name" ;;
+      line) printf '%s\n' "${line#"$LAUNCH_TELL line $name "}" >>"$PLAN_LOG_DIR/rank_$name.log" ;;
+      exit)
+        printf '%s %s %d\n' "$told" "$name" "$value" >&"$bus"
+        ((value == 0)) || failed=$value
+        ;;
+      cancelled) carrier::_cancelled ;;
+      ended) # with 0 though it ended ranks: somebody else did that
+        ((name != 0)) || [[ $told == exit ]] || name=$failed
+        exit "$name"
+        ;;
     esac
   done
   exit 137
+}
+
+# The engine ends the ranks on its own account. If that is not because it was told to, by scancel say, it
+# has a reason of its own, and how the ranks end from now on is no failure of theirs.
+carrier::_cancelled() {
+  [[ -z $ordered && $told == exit ]] || return 0
+  if [[ $ENGINE_NAME == srun ]]; then
+    ordered=1
+    printf 'signal TERM\n' >&"$bus"
+  else
+    told=was
+  fi
 }
 
 # carrier::_order WORD: "stop" only once: to an agent the second means SIGKILL.

@@ -11,7 +11,7 @@ ENGINE_NAME=mpirun
 #   -wdir, -x          ranks of other hosts would start in the home folder, with what ssh's shell has
 #   keepalive          a host whose network is cut off is noticed in about a minute, not in eight
 engine::command() {
-  local name mca=-mca prefix=orte
+  local name variable mca=-mca prefix=orte
   local -a where=()
   if ((${PLAN_ENGINE[version]%%.*} >= 5)); then
     mca=--prtemca prefix=prte
@@ -24,8 +24,11 @@ engine::command() {
   ENGINE_COMMAND=(mpirun)
   ((EUID != 0)) || ENGINE_COMMAND+=(--allow-run-as-root)
   ENGINE_COMMAND+=(-n "${PLAN_ENGINE[ranks]}" "${where[@]}" --map-by slot --bind-to none -wdir "$PWD"
-    "$mca" "${prefix}_abort_on_non_zero_status" 1
-    "$mca" oob_tcp_keepalive_time 30 "$mca" oob_tcp_keepalive_intvl 10 "$mca" oob_tcp_keepalive_probes 3)
+    "$mca" "${prefix}_abort_on_non_zero_status" 1)
+  for name in time=30 intvl=10 probes=3; do
+    variable=OMPI_MCA_oob_tcp_keepalive_${name%=*} # what the user has set counts
+    [[ -n ${!variable-} ]] || ENGINE_COMMAND+=("$mca" "oob_tcp_keepalive_${name%=*}" "${name#*=}")
+  done
   if [[ -n ${PLAN_ENGINE[ssh]-} ]]; then
     [[ $prefix == orte ]] && name=plm_rsh_agent || name=plm_ssh_agent
     ENGINE_COMMAND+=("$mca" "$name" "${PLAN_ENGINE[ssh]}")

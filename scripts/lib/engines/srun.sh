@@ -12,10 +12,10 @@ ENGINE_NAME=srun
 #   --cpu-bind=none        as many threads as the trainer wants, on any core of the job
 #   --mpi=none             the ranks find each other by MindSpore's scheduler
 engine::command() {
-  ENGINE_COMMAND=(srun --nodes="${PLAN_ENGINE[node_count]}" --ntasks="$((PLAN_ENGINE[node_count] * PLAN_ENGINE[per_node]))"
-    --ntasks-per-node="${PLAN_ENGINE[per_node]}" --nodelist="${PLAN_ENGINE[nodes]}" --distribution=block
-    --kill-on-bad-exit=1 --cpu-bind=none --mpi=none --export=ALL --chdir="$PWD" --overlap
-    bash "$LAUNCH_LIB/rank_agent.sh")
+  local -r nodes=${PLAN_ENGINE[node_count]} each=${PLAN_ENGINE[per_node]}
+  ENGINE_COMMAND=(srun --nodes="$nodes" --ntasks="$((nodes * each))" --ntasks-per-node="$each"
+    --nodelist="${PLAN_ENGINE[nodes]}" --distribution=block --kill-on-bad-exit=1 --cpu-bind=none --mpi=none
+    --export=ALL --chdir="$PWD" --overlap bash "$LAUNCH_LIB/rank_agent.sh")
   # A number of tasks or a node count of sbatch's own would contradict ours.
   unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE SLURM_DISTRIBUTION
   LAUNCH_CONTROL=stdin # srun kills its tasks at once when it gets SIGTERM; words on stdin reach all of them

@@ -1,0 +1,178 @@
+#!/usr/bin/env bats
+# Ranks on several hosts: real mpirun over real ssh, in the lab; what a person would get wrong.
+
+load helper
+load ../lab/lab
+
+setup() {
+  need mpirun ssh unshare nsenter ip
+  setup_world
+  HCCN=()
+  export OMPI_MCA_orte_tmpdir_base=$BATS_TEST_TMPDIR
+}
+
+teardown() {
+  lab_down
+}
+
+# launch_on_hosts SCRIPT ARGUMENT...: from host 0, ranks of the stub trainer.
+launch_on_hosts() {
+  local -r script=$1
+  shift
+  on 0 bash "$SCRIPTS/$script" --device_target CPU --train_script "$FIXTURES/stub_trainer.py" --config config.yaml "$@"
+}
+
+# The lab's own processes have the test's mark, too.
+no_rank_left() {
+  [[ -z "$(left_over | xargs -r grep -lszF RANK_ID= 2>/dev/null)" ]]
+}
+
+@test "two hosts of two ranks: each has its place, the user's variables, and a line in the report" {
+  lab_up 2
+  MY_OWN='a b' run --separate-stderr launch_on_hosts run_mpirun_1.sh node0:2,node1:2
+  [[ $status -eq 0 ]] || fail "$stderr"
+  ranks_up 0 1 2 3
+  for rank in 0 1 2 3; do
+    [[ "$(recorded rank_$rank 'r["env"]["RANK_ID"], r["env"]["DEVICE_ID"], r["env"]["RANK_SIZE"], r["env"]["MS_SCHED_HOST"]')" = "('$rank', '$((rank % 2))', '4', '10.77.0.1')" ]]
+    [[ "$(recorded rank_$rank 'r["env"]["MY_OWN"], r["cwd"]')" = "('a b', \"$WORLD\")" ]]
+    [[ -e logs/latest/rank_$rank.log ]]
+  done
+  [[ "$(launch_json 'r["ranks"][3]["host"], r["ranks"][3]["device"]')" = "('node1', 1)" ]]
+}
+
+@test "a hostfile, with comments, blank lines and blanks around =" {
+  lab_up 2
+  printf '# the hosts\n\nnode0 slots = 1 # here\n10.77.0.2   slots=2\n\n' >hosts
+  run --separate-stderr launch_on_hosts run_mpirun_2.sh hosts
+  [[ $status -eq 0 ]] || fail "$stderr"
+  [[ "$(recorded rank_2 'r["env"]["DEVICE_ID"]')" = 1 ]]
+}
+
+@test "a rank that fails on the far host ends all, with its code, its log and its host" {
+  lab_up 2
+  STUB_DO='0: wait; 1: children; 2: await 0 1 3, exit 7; 3: children' run --separate-stderr \
+    launch_on_hosts run_mpirun_1.sh node0:2,node1:2
+  [[ $status -eq 7 ]] || fail "$status $stderr"
+  [[ $stderr == *"rank 2 (device 0 of node1) exited with code 7"*"    rank 2 gives up"* ]] || fail "$stderr"
+  eventually no_rank_left
+}
+
+@test "a host that does not see the run's folder: its ranks' logs are there, and their end is here" {
+  lab_up 2
+  "$LAB_SH" root 1 mount -t tmpfs tmpfs "$WORLD"
+  on 1 cp "$PROJECT/configs/mnist/lenet5_digits.yaml" config.yaml
+  STUB_DO='0: wait; 1: await 0, exit 7' run --separate-stderr launch_on_hosts run_mpirun_1.sh node0:1,node1:1
+  [[ $status -eq 7 ]] || fail "$status $stderr"
+  grep -q "this rank's log is on node1: " logs/latest/rank_1.log
+  [[ $stderr == *"    rank 1 gives up"* ]] || fail "$stderr"
+  on 1 grep -q 'rank 1 gives up' "$(readlink -f logs/latest)/rank_1.log"
+}
+
+@test "SIGTERM to the launcher ends the ranks of all hosts, with their children" {
+  lab_up 2
+  export STUB_DO='0: wait; 1: children'
+  set -m
+  launch_on_hosts run_mpirun_1.sh node0:1,node1:1 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
+  LAUNCHER=$!
+  set +m
+  eventually ranks_up 0 1
+  on 0 bash -c 'kill -TERM "$(ps -eo pid,args | grep "[b]ash .*run_mpirun_1.sh" | sort -n | head -n 1 | cut -c1-8)"'
+  ended
+  [[ $stderr == *"SIGTERM: stopping all ranks"*"143 SIGTERM, stopped by us"* ]] || fail "$stderr"
+  eventually no_rank_left
+}
+
+@test "the far host vanishes: the job ends, and says what mpirun knows" {
+  lab_up 2
+  export STUB_DO='0: wait; 1: wait'
+  launch_on_hosts run_mpirun_1.sh --grace 1 node0:1,node1:1 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
+  LAUNCHER=$!
+  eventually ranks_up 0 1
+  "$LAB_SH" off 1
+  ended
+  [[ $status -ne 0 ]]
+  [[ $stderr == *"mpirun exited with code "* ]] || fail "$stderr"
+  eventually no_rank_left
+}
+
+@test "the network to the far host is cut: the job ends when mpirun's keepalive says so" {
+  lab_up 2
+  export STUB_DO='0: wait; 1: wait'
+  export OMPI_MCA_oob_tcp_keepalive_time=2 OMPI_MCA_oob_tcp_keepalive_intvl=1 OMPI_MCA_oob_tcp_keepalive_probes=2
+  launch_on_hosts run_mpirun_1.sh --grace 1 node0:1,node1:1 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
+  LAUNCHER=$!
+  eventually ranks_up 0 1
+  "$LAB_SH" link 1 down
+  ended
+  [[ $status -ne 0 ]]
+  [[ $stderr == *"mpirun exited with code "* ]] || fail "$stderr"
+  eventually no_rank_left
+}
+
+@test "another Open MPI there, no password-less ssh, a folder that is not there: the host is named" {
+  lab_up 3
+  mkdir bin
+  printf '#!/bin/sh\necho "mpirun (Open MPI) 4.0.1"\n' >bin/mpirun
+  chmod +x bin/mpirun
+  "$LAB_SH" root 1 mount --bind bin/mpirun "$(readlink -f "$(command -v mpirun)")"
+  "$LAB_SH" root 2 mount -t tmpfs tmpfs "$WORLD/.."
+  run --separate-stderr launch_on_hosts run_mpirun_1.sh node0:1,node1:1,node2:1
+  refused_lines 78 'node1: Open MPI 4.* is needed, as here; there it is: mpirun (Open MPI) 4.0.1' \
+    'node2: the folder * is not there; ranks run where the command was typed: share it'
+  run --separate-stderr launch_on_hosts run_mpirun_1.sh --ssh 'ssh -l nobody -i /dev/null' node0:1,node1:1
+  refused_lines 78 'node1: ssh asks for a password (*); set up a key for it: ssh-copy-id node1'
+}
+
+# refused_lines STATUS PATTERN...: one line each.
+refused_lines() {
+  [[ $status -eq $1 ]] || fail "$status: $stderr"
+  shift
+  [[ ${#stderr_lines[@]} -eq $# ]] || fail "$stderr"
+  local i
+  for ((i = 0; i < $#; i++)); do
+    # shellcheck disable=SC2053 # a pattern is meant
+    [[ ${stderr_lines[i]} == "run_mpirun_1.sh: "${*:i+1:1} ]] || fail "${stderr_lines[i]}"
+  done
+  [[ -z "$(ls "$STUB_OUT")" ]]
+}
+
+@test "a host that does not answer is said so within the time, others are named too" {
+  lab_up 2
+  "$LAB_SH" link 1 down
+  run --separate-stderr launch_on_hosts run_mpirun_1.sh node0:1,node1:1
+  [[ $status -eq 78 ]] || fail "$stderr"
+  [[ $stderr == "run_mpirun_1.sh: node1: "* ]] || fail "$stderr"
+}
+
+@test "hosts that cannot be are named" {
+  while IFS='|' read -r hosts message; do
+    run --separate-stderr launch run_mpirun_1.sh --config config.yaml "$hosts"
+    # shellcheck disable=SC2053 # a pattern is meant
+    [[ $stderr == "run_mpirun_1.sh: "$message && $status -ne 0 ]] || fail "$hosts: $stderr"
+  done <<'LIST'
+node0|HOSTS: node0 has no number of ranks; write HOST:8,HOST:8
+node0:x|HOSTS: node0:x has no number of ranks; write HOST:8,HOST:8
+node0:0|HOSTS: node0:0 runs nothing; write HOST:8, or take it out
+node0:2,node0:2|HOSTS: node0 stands there twice; give each host once, with all its ranks
+fe80::1|HOSTS: fe80::1 is an IPv6 address, which -H cannot hold; write a name
+no-such-host.invalid:2|no-such-host.invalid stands for no IPv4 address (*); put it into /etc/hosts
+LIST
+  run --separate-stderr launch run_mpirun_1.sh --config config.yaml -n 5 127.0.0.1:2
+  refused 2 'run_mpirun_1.sh: -n 5: the hosts have 2 slots in all; give them more, or start fewer ranks'
+}
+
+@test "hostfiles that cannot be are named, with the line" {
+  while IFS='|' read -r text message; do
+    printf '%b' "$text" >hosts
+    run --separate-stderr launch run_mpirun_2.sh --config config.yaml hosts
+    refused 78 "run_mpirun_2.sh: HOSTFILE hosts$message"
+  done <<'LIST'
+127.0.0.1 slots=0\n|:1: slots=0: a host without slots runs nothing*
+\xef\xbb\xbf127.0.0.1 slots=1\n|: starts with a byte-order mark*
+127.0.0.1 slots=1\n127.0.0.1 slots=1\n|:2: 127.0.0.1 stands in line 1 too*
+# none\n\n|: there is no host in it*
+127.0.0.1:2\n|:1: 127.0.0.1:2: number of slots after a colon; write 127.0.0.1 slots=N
+::1 slots=2\n|:1: ::1 is an IPv6 address*
+127.0.0.1\n|: 127.0.0.1 has no slots=N; write how many devices it has: 127.0.0.1 slots=8
+LIST
+}
