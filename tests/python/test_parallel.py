@@ -1,5 +1,9 @@
 """What the parallel modes ask of a config, and which part of the data each rank gets."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import ranks
@@ -30,6 +34,17 @@ def test_what_the_cpu_back_end_refuses_is_refused_with_its_words_and_a_way_out(p
     (text,) = texts(config, count)
     assert text.startswith("/parallel/mode: ") and '"Invalid backend: CPU"' in text and "hybrid_parallel" in text
     assert texts(config, count, "Ascend") == [] and texts(config, count, "GPU") == []
+
+
+@pytest.mark.parametrize("path", ["semi_auto", "auto", "pipeline", "slices"])
+def test_a_launch_on_cpu_is_refused_before_any_rank_starts(tmp_path, path):
+    config = CONFIGS / "parallel" / f"{path}_digits.yaml"
+    command = ["bash", str(ranks.PROJECT / "scripts" / "ascend4p.sh"), "--device_target", "CPU", str(config)]
+    environment = {**os.environ, "PYTHON": sys.executable}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 78 and os.listdir(tmp_path) == []
+    assert done.stderr.count("\n") == 1 and "[cpu-refuses]" in done.stderr
+    assert f"{path}_digits.yaml:" in done.stderr  # the line of the file
 
 
 @pytest.mark.parametrize(("path", "count"), [("hybrid", 2), ("hybrid", 4), ("hybrid", 8), ("hand_pipeline", 2)])
