@@ -13,8 +13,8 @@ import time
 
 from hccl_tools import host, rank_table
 from hccl_tools.problem import one_line
+from tools import checkpoints, datasets, device_check, device_locks, host_check, parallel, placement, table_choice
 from tools import config as configs
-from tools import datasets, device_check, device_locks, host_check, parallel, placement, table_choice
 from tools.refusal import REFUSED, USAGE, Refusal
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -80,6 +80,7 @@ def make_plan(asked, trainer_arguments):
     if is_own(trainer):
         check_parallel(config, plan.placement.world, target)
         if asked["engine"] == "local" and "dry_run" not in asked:  # elsewhere the data may be on other hosts
+            refuse_problems(config, checkpoints.problems(configs.fill_defaults(config.data)))
             check_data(config, plan.placement.world)
     check_mindspore(trainer, target)
     plan.ranks = plan.placement.ranks
@@ -194,7 +195,11 @@ def check_distribute(config, ranks):
 
 def check_parallel(config, ranks, target):
     """What the parallel mode asks for is there, on this target with this many ranks."""
-    problems = parallel.problems(configs.fill_defaults(config.data), ranks, target)
+    refuse_problems(config, parallel.problems(configs.fill_defaults(config.data), ranks, target))
+
+
+def refuse_problems(config, problems):
+    """Raises Refusal with a line for each of the problems, each with its place in the config."""
     if problems:
         raise Refusal(REFUSED, *[problem.line(config.place(problem.pointer)) for problem in problems])
 

@@ -65,6 +65,7 @@ def checked_config(path, assignments):
     filled = configs.fill_defaults(config.data)
     ranks = parallel.ranks_of(filled)
     problems = parallel.problems(filled, ranks, filled["system"]["device_target"])
+    problems += checkpoints.problems(filled)
     if problems:
         raise configs.ConfigError([problem.line(config.place(problem.pointer)) for problem in problems])
     datasets.check(filled, parallel.data_part(filled, 0, ranks).shards)

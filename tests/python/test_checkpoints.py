@@ -10,7 +10,7 @@ ms = pytest.importorskip("mindspore", reason="this Python has no MindSpore")
 
 from mindspore import nn  # noqa: E402 - after the skip
 
-from tools import checkpoints, convert_ckpt, nets_parallel  # noqa: E402
+from tools import checkpoints, convert_ckpt, nets_parallel, saving  # noqa: E402
 from tools.checkpoints import CheckpointError  # noqa: E402
 
 RUN = 1_800_000_000
@@ -144,6 +144,24 @@ def test_what_is_no_checkpoint_is_named(tmp_path, name, said):
     (tmp_path / "x.ckpt").write_bytes(b"\x00garbage" * 100)
     with pytest.raises(CheckpointError, match=said):
         checkpoints.read(str(tmp_path / name))
+
+
+def test_a_checkpoint_that_a_config_names_must_be_there(tmp_path):
+    config = {"train": {"pretrained": str(tmp_path / "no.ckpt"), "resume_from": str(tmp_path / "x")}}
+    (tmp_path / "x").write_text("a file")
+    first, second = checkpoints.problems(config)
+    assert first.pointer == "/train/pretrained" and "no.ckpt: no such file" in first.text
+    assert second.pointer == "/train/resume_from" and "x: is no folder" in second.text
+
+
+def test_training_starts_from_pretrained_weights_unless_it_goes_on(tmp_path, monkeypatch):
+    monkeypatch.delenv("RESUME", raising=False)
+    net, other = nn.Dense(2, 3), nn.Dense(2, 3)
+    section = {"pretrained": saved(tmp_path / "old", net=net), "ckpt_save_dir": str(tmp_path / "new")}
+    stand = saving.Continuation({"model": {"name": "lenet5"}, "train": section}, 0, 1)
+    stand.load(other, None, None)
+    assert stand.epochs == 0
+    np.testing.assert_array_equal(net.weight.asnumpy(), other.weight.asnumpy())
 
 
 # ---- for another number of ranks -----------------------------------------------------------------------
