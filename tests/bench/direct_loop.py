@@ -49,3 +49,5 @@ for epoch in range(1, EPOCHS + 1):
     print(f"epoch: {epoch} step: {steps}, step time is {milliseconds:.3f} ms, loss is {loss}", flush=True)
 if "MS_WORKER_NUM" in os.environ:
     communication.release()
+    sys.stdout.flush()
+    os._exit(0)  # as tools/train.py does: the interpreter's end may crash
