@@ -43,6 +43,7 @@ def main(arguments):
     asked["generation"] = host.generation() or asked.get("generation")  # the hardware knows better than the tutorials
     try:
         check_folder()
+        check_limits()
         plan = make_plan(asked, arguments[split + 1 :])
         if "dry_run" not in asked:
             take_devices(plan, asked)
@@ -253,6 +254,16 @@ def check_devices(asked, target, place):
         problem = device_check.missing_gpus(asked["script"], devices)
     if problem:
         raise Refusal(REFUSED, problem)
+
+
+def check_limits():
+    """The launcher and its console keep a few files open, a MindSpore rank hundreds."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= soft < 256:
+        most = "unlimited" if hard < 0 else hard
+        raise Refusal(REFUSED, f"ulimit -n is {soft}, too few open files for MindSpore; type: ulimit -n {most}")
 
 
 def check_data_path(asked):
