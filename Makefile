@@ -6,7 +6,8 @@ INSTALLED := $(VENV)/installed
 DIGITS := data/digits/test/t10k-labels-idx1-ubyte
 CIFAR10 := data/cifar10/test_batch.bin
 TEXT := data/text/det/test/det_gt.txt
-CONFIGS := $(shell find configs -name '*.yaml')
+DIAGNOSES := configs/diagnoses.yaml
+CONFIGS := $(filter-out $(DIAGNOSES),$(shell find configs -name '*.yaml'))
 SCHEMAS := $(wildcard schemas/*.schema.json)
 SHELL_FILES := .ci/run $(shell find scripts tools tests -name '*.sh' -o -name '*.bash' -o -name '*.bats' -o -path '*/bin/*' -type f)
 
@@ -35,6 +36,7 @@ lint: $(INSTALLED) ## shellcheck, shfmt, ruff, and every schema and config again
 	$(BIN)/ruff format --check .
 	$(BIN)/check-jsonschema --check-metaschema $(SCHEMAS)
 	$(BIN)/check-jsonschema --schemafile schemas/train_config.schema.json $(CONFIGS)
+	$(BIN)/check-jsonschema --schemafile schemas/diagnoses.schema.json $(DIAGNOSES)
 
 format: $(INSTALLED) ## let shfmt and ruff put the code into shape
 	$(BIN)/shfmt -i 2 -ci -bn -w $(SHELL_FILES)
@@ -43,7 +45,9 @@ format: $(INSTALLED) ## let shfmt and ruff put the code into shape
 
 bench: $(INSTALLED) ## how fast a launch starts, a large rank table is checked, and images are read
 	PYTHON=$(BIN)/python $(BIN)/python tests/bench/launch.py
+	$(BIN)/python tests/bench/engines.py
 	$(BIN)/python tests/bench/rank_tables.py
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/bench/check_network.py
 	$(BIN)/python tests/bench/input_pipeline.py
 
 lab: ## a shell on the first of two test hosts, which exist inside this machine only

@@ -106,6 +106,11 @@ def _unset_message(unset, conf):
 # ---- hccn.conf -----------------------------------------------------------------------------------
 
 
+def read_conf(conf):
+    """({device id: address}, first fault as words or None) of the file.  Raises OSError and UnicodeDecodeError."""
+    return _parse_conf(conf)
+
+
 def _from_conf(device_ids, conf, why_not_tool, address_optional):
     if not os.path.exists(conf):
         if address_optional:

@@ -156,6 +156,10 @@ def _line(node, pointer):
     """The line on which the value at `pointer` stands, or the nearest thing around it that exists."""
     line = node.start_mark.line + 1
     for key in pointer.split("/")[1:]:
+        if isinstance(node, yaml.SequenceNode) and key.isdecimal() and int(key) < len(node.value):
+            node = node.value[int(key)]
+            line = node.start_mark.line + 1
+            continue
         if not isinstance(node, yaml.MappingNode):
             break
         entries = {k.value: (k, v) for k, v in node.value if isinstance(k, yaml.ScalarNode)}

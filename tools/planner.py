@@ -13,8 +13,8 @@ import time
 
 from hccl_tools import host, rank_table
 from hccl_tools.problem import one_line
+from tools import cluster_placement, datasets, device_check, device_locks, host_check, parallel, placement, table_choice
 from tools import config as configs
-from tools import datasets, device_check, device_locks, host_check, parallel, placement, table_choice
 from tools.refusal import REFUSED, USAGE, Refusal
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -43,6 +43,7 @@ def main(arguments):
     asked["generation"] = host.generation() or asked.get("generation")  # the hardware knows better than the tutorials
     try:
         check_folder()
+        check_limits()
         plan = make_plan(asked, arguments[split + 1 :])
         if "dry_run" not in asked:
             take_devices(plan, asked)
@@ -68,6 +69,7 @@ def make_plan(asked, trainer_arguments):
     plan = Plan()
     target = chosen_target(asked)
     asked["device_target"] = target
+    plan.run_dir = asked["run_dir"] = run_folder(asked)
     plan.placement = placement.place(asked)
     trainer = chosen_trainer(asked)
     check_data_path(asked)
@@ -86,8 +88,10 @@ def make_plan(asked, trainer_arguments):
     devices = [device for _, device in plan.ranks]
     if "no_check" not in asked:
         check_devices(asked, target, plan.placement)
-    plan.run_dir = run_folder(asked)
-    if not alone and asked["engine"] == "local":
+    if plan.placement.table:
+        plan.table = plan.placement.table
+        plan.remarks.extend(plan.table.remarks)
+    elif not alone and asked["engine"] == "local":
         plan.table = choose_table(asked, target, devices, plan)
         plan.ranks = plan.table.ranks
     plan.trainer = [
@@ -99,7 +103,8 @@ def make_plan(asked, trainer_arguments):
         *with_target(trainer_arguments, config, trainer, target),
     ]
     plan.exports = exports(asked, plan, target, alone)
-    if "MS_SCHED_PORT" in plan.exports and asked["engine"] != "msrun":
+    elsewhere = asked["engine"] == "local" and "scheduler_node" in plan.placement.engine
+    if "MS_SCHED_PORT" in plan.exports and asked["engine"] != "msrun" and not elsewhere:
         plan.scheduler = [plan.trainer[0], "-u", os.path.join(PROJECT, "tools", "scheduler.py")]
     return plan
 
@@ -250,6 +255,16 @@ def check_devices(asked, target, place):
         raise Refusal(REFUSED, problem)
 
 
+def check_limits():
+    """The launcher and its console keep a few files open, a MindSpore rank hundreds."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= soft < 256:
+        most = "unlimited" if hard < 0 else hard
+        raise Refusal(REFUSED, f"ulimit -n is {soft}, too few open files for MindSpore; type: ulimit -n {most}")
+
+
 def check_data_path(asked):
     """The data set's folder is there, where a script takes one."""
     if "data_path" in asked and not os.path.isdir(asked["data_path"]):
@@ -367,6 +382,8 @@ def write_run(plan, asked):
         os.makedirs(plan.run_dir)
         if plan.table and plan.table.text is not None:
             rank_table.write(plan.table.text, plan.table.path)
+        if plan.placement.table and plan.placement.hosts:
+            cluster_placement.distribute(asked, plan.table)
         rank_table.write(
             json.dumps(document(plan, asked), indent=2, ensure_ascii=False) + "\n",
             os.path.join(plan.run_dir, "launch.json"),
@@ -409,6 +426,7 @@ def document(plan, asked):
         "exports": plan.exports,
         "trainer": plan.trainer,
         "scheduler": plan.scheduler,
+        **({"rank_table": {"file": plan.table.path, "sha256": plan.table.digest}} if plan.placement.table else {}),
         "ranks": [
             {"rank": rank, "device": device, "log": f"rank_{rank}.log", **({"host": host} if host else {})}
             for (rank, device), host in itertools.zip_longest(plan.ranks, plan.placement.hosts)

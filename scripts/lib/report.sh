@@ -15,6 +15,10 @@ report::first_failure() {
   done
   report::_who "$1"
   who=$REPLY
+  if [[ -z ${SUPERVISE_BEGAN[$1]-} ]]; then
+    log::say "$who could not be started, there are too many processes (see ulimit -u, and the container's limit of pids); stopping the other $others"
+    return 0
+  fi
   report::_how "${SUPERVISE_STATUS[$1]}"
   who+=" $REPLY"
   report::_seconds "$1"
@@ -56,9 +60,19 @@ report::print() {
   [[ -n $LOG_QUIET && -z $SUPERVISE_FIRST ]] || report::_table
   if [[ -n $SUPERVISE_FIRST ]]; then
     report::_log "$SUPERVISE_FIRST"
-    log::say "the last lines of $REPLY:"
-    report::_indented_tail "$REPLY"
+    [[ ! -e $REPLY ]] || { log::say "the last lines of $REPLY:" && report::_indented_tail "$REPLY"; }
   fi
+  report::_disk
+}
+
+# A log ends without a word when its disk is full.
+report::_disk() {
+  local -r probe=$PLAN_LOG_DIR/.probe
+  report::path "$PLAN_LOG_DIR"
+  if ! { printf '%4096s' '' >"$probe"; } 2>/dev/null; then
+    log::say "no space left on the disk of $REPLY, or it cannot be written any more: the logs may lack their end; make room, or choose another with --log_dir"
+  fi
+  rm -f -- "$probe"
 }
 
 # The table of all ranks; where there are many, those that ended alike share a line.
@@ -138,7 +152,7 @@ report::_how() {
 report::_exit() {
   local -r status=${SUPERVISE_STATUS[$1]-}
   local signal=''
-  if [[ -z $status ]]; then
+  if [[ -z $status || -z ${SUPERVISE_BEGAN[$1]-} ]]; then
     REPLY='not started'
     return 0
   fi

@@ -20,6 +20,7 @@ SUPERVISE_GUARDIAN=''                  # pid
 SUPERVISE_GRACE=10                     # seconds between SIGTERM and SIGKILL
 SUPERVISE_STATE=running                # running, stopping, killing
 SUPERVISE_DEADLINE=0                   # of the state, in hundredths of a second of uptime
+SUPERVISE_SHARED=''                    # not empty: ranks of other hosts need our scheduler, too
 SUPERVISE_SIGNAL=''                    # the signal that told us to stop
 SUPERVISE_LIMIT=''                     # timeout or hang: the limit of time that was reached
 SUPERVISE_FIRST=''                     # the member that failed first
@@ -72,9 +73,14 @@ supervise::again() {
 
 # The shell gives up in the middle: bash does so when it cannot start one more process.
 supervise::_abandoned() {
+  local name
+  local -a started=()
   trap - EXIT
-  log::say "no more processes can be started after ${SUPERVISE_NAMES[*]:-none}: see ulimit -u, and the container's limit of pids; stopping all ranks"
-  unset "SUPERVISE_NAMES[${#SUPERVISE_NAMES[@]}-1]" # the one that could not be started
+  log::say "the launcher can start no more processes (see ulimit -u, and the container's limit of pids); stopping all ranks"
+  for name in ${SUPERVISE_NAMES[@]+"${SUPERVISE_NAMES[@]}"}; do
+    [[ -z ${SUPERVISE_MINDER[$name]-} ]] || started+=("$name")
+  done
+  SUPERVISE_NAMES=(${started[@]+"${started[@]}"})
   supervise::stop
   supervise::run
   kill -KILL "$SUPERVISE_GUARDIAN" 2>/dev/null
@@ -227,10 +233,11 @@ supervise::_lose() {
 }
 
 # Whether all members have ended, or all but MindSpore's scheduler and the carrier, which nobody needs
-# any more.
+# any more. A scheduler that ranks of other hosts share ends by itself when the last of them has left.
 supervise::_work_is_done() {
   local name
   for name in "${SUPERVISE_NAMES[@]}"; do
+    [[ $name != scheduler || -z $SUPERVISE_SHARED || -n ${SUPERVISE_STATUS[$name]-} ]] || return 1
     [[ -n ${SUPERVISE_STATUS[$name]-} || $name == @(scheduler|"${SUPERVISE_CARRIER:-scheduler}") ]] || return 1
   done
 }
@@ -351,14 +358,20 @@ supervise::_give_up() {
   SUPERVISE_GROUP=()
 }
 
-# A minder that was killed writes nothing: its member is ended and counts as killed.
+# A minder that was killed writes nothing: its member is ended and counts as killed. One that could not
+# even start its member, for want of processes, ends with 254: then nothing was launched, so 78.
 supervise::_audit() {
-  local name
+  local name status
   for name in "${SUPERVISE_NAMES[@]}"; do
     [[ -n ${SUPERVISE_MINDER[$name]-} ]] || continue
     if [[ -z ${SUPERVISE_STATUS[$name]-} ]] && ! kill -0 "${SUPERVISE_MINDER[$name]}" 2>/dev/null; then
-      [[ -z ${SUPERVISE_GROUP[$name]-} ]] || kill -KILL -- "-${SUPERVISE_GROUP[$name]}" 2>/dev/null || :
-      supervise::_ended "$name" 137
+      status=137
+      if [[ -z ${SUPERVISE_GROUP[$name]-} ]]; then
+        status=78
+      else
+        kill -KILL -- "-${SUPERVISE_GROUP[$name]}" 2>/dev/null || :
+      fi
+      supervise::_ended "$name" "$status"
     fi
   done
 }
@@ -366,7 +379,6 @@ supervise::_audit() {
 # supervise::close JOB: ends what escaped from its group but kept the job's mark, then the guardian.
 supervise::close() {
   supervise::sweep "$1"
-  trap - EXIT
   kill -KILL "$SUPERVISE_GUARDIAN" 2>/dev/null || :
   wait "$SUPERVISE_GUARDIAN" 2>/dev/null || :
 }

@@ -43,6 +43,39 @@ ends_with() {
   ends_with 139 '*rank 1 (device 5) was ended by SIGSEGV*'
 }
 
+@test "rank 0 fails, the last rank fails, all fail at once" {
+  export STUB_DO='0: await 1 2 3, exit 3; 1: wait; 2: wait; 3: wait'
+  ends_with 3 '*rank 0 (device 4) exited with code 3*'
+  rm "$STUB_OUT"/*
+  export STUB_DO='0: wait; 1: wait; 2: wait; 3: await 0 1 2, exit 4'
+  ends_with 4 '*rank 3 (device 7) exited with code 4*'
+  rm "$STUB_OUT"/*
+  export STUB_DO='0: exit 5; 1: exit 5; 2: exit 5; 3: exit 5'
+  ends_with 5 '*rank ? (device ?) exited with code 5*'
+}
+
+@test "SIGKILL and SIGTERM of a rank are failures of it, with these signals" {
+  export STUB_DO='0: wait; 1: wait; 2: wait; 3: await 0 1 2, kill KILL'
+  ends_with 137 '*rank 3 (device 7) was ended by SIGKILL*'
+  rm "$STUB_OUT"/*
+  export STUB_DO='0: wait; 1: wait; 2: wait; 3: await 0 1 2, kill TERM'
+  ends_with 143 '*rank 3 (device 7) was ended by SIGTERM*'
+}
+
+@test "64 ranks: one fails, all end, and those that ended alike share a line" {
+  export STUB_DO
+  STUB_DO="63: exit 9$(printf '; %d: wait' {0..62})"
+  for name in {0..63}; do
+    echo "address_$name=10.2.0.$name" | sed 's/\.0$/.64/'
+  done >hccn.conf
+  bash "$FIXTURES/many_ranks.sh" --no_check --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml \
+    >"$BATS_TEST_TMPDIR/stdout" 2>stderr || status=$?
+  [[ $status -eq 9 ]] || fail "$(<stderr)"
+  grep -q '^143 SIGTERM, stopped by us: ranks 0-62$' stderr || fail "$(<stderr)"
+  grep -q '^63    63      9, failed first ' stderr || fail "$(<stderr)"
+  nobody_left
+}
+
 @test "a trainer that cannot be started fails its rank with 127" {
   launch_python="$BATS_TEST_TMPDIR/bin/python"
   mkdir "$BATS_TEST_TMPDIR/bin"
@@ -108,6 +141,53 @@ stopped_by() {
 @test "SIGHUP to the launcher ends everything" { stopped_by HUP 129; }
 @test "SIGQUIT to the launcher ends everything" { stopped_by QUIT 131; }
 
+# group_stopped_by SIGNAL STATUS: as a terminal does it, to the launcher's whole process group
+group_stopped_by() {
+  export STUB_DO='0: wait; 1: children'
+  launch_behind ascend2p.sh --grace 1 config.yaml
+  eventually ranks_up 0 1
+  kill -s "$1" -- "-$LAUNCHER"
+  ended
+  [[ "$status" -eq "$2" ]] || fail "exit $status: $stderr"
+  nobody_left
+}
+
+@test "SIGINT to the launcher's group ends everything" { group_stopped_by INT 130; }
+@test "SIGTERM to the launcher's group ends everything" { group_stopped_by TERM 143; }
+@test "SIGHUP to the launcher's group ends everything" { group_stopped_by HUP 129; }
+@test "SIGQUIT to the launcher's group ends everything" { group_stopped_by QUIT 131; }
+
+@test "a launcher started with & in a script, where SIGINT is ignored: SIGTERM ends it, Ctrl-C does not reach it" {
+  export STUB_DO='0: wait; 1: wait'
+  bash -c '"$@" >/dev/null 2>stderr & echo $! >pid' - bash "$SCRIPTS/ascend2p.sh" --device_target CPU \
+    --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml 3>&-
+  eventually ranks_up 0 1
+  kill -INT "$(<pid)"
+  kill -TERM "$(<pid)"
+  eventually gone "$(<pid)"
+  grep -q 'SIGTERM: stopping' stderr || fail "$(<stderr)"
+  run ! grep -q 'SIGINT' stderr
+  nobody_left
+}
+
+@test "SIGSTOP and SIGCONT of the launcher: it goes on, and has missed nothing" {
+  export STUB_DO='0: wait; 1: wait'
+  launch_behind ascend2p.sh config.yaml
+  eventually ranks_up 0 1
+  kill -STOP "$LAUNCHER"
+  eventually stands_still "$LAUNCHER"
+  kill -KILL "$(recorded rank_1 'r["pid"]')"
+  eventually gone "$(recorded rank_1 'r["pid"]')"
+  kill -CONT "$LAUNCHER"
+  ended
+  [[ "$status" -eq 137 ]] || fail "$stderr"
+  [[ $stderr == *'rank 1 (device 1) was ended by SIGKILL'* ]] || fail "$stderr"
+}
+
+stands_still() {
+  [[ $(ps -o stat= -p "$1") == T* ]]
+}
+
 @test "Ctrl-C while the plan is being made ends it, and what it asks, without a traceback" {
   # Bash 4.2 starts the plan with SIGINT ignored; there it ends by itself, after 20 s at most.
   ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] > 402)) || skip "bash 4.2"
@@ -156,6 +236,15 @@ stopped_by() {
   ended
   [[ "$status" -eq 0 ]] || fail "$stderr"
   grep -qx 'got SIGUSR1' logs/latest/rank_1.log
+}
+
+@test "SIGUSR2 goes through to the ranks, and one that does not expect it fails by it" {
+  export STUB_DO='0: wait; 1: wait'
+  launch_behind ascend2p.sh config.yaml
+  eventually ranks_up 0 1
+  kill -USR2 "$LAUNCHER"
+  ended
+  [[ "$status" -eq 140 ]] || fail "$stderr"
 }
 
 @test "SIGKILL of the launcher leaves nothing running" {

@@ -1,0 +1,98 @@
+#!/usr/bin/env bats
+# Machines on which something is missing, full or forbidden.
+
+load helper
+
+setup() {
+  setup_world
+}
+
+# python_of_all USER: a Python with PyYAML that this user can run, in PYTHON
+python_of_all() {
+  local site
+  site=$("$PYTHON" -c 'import os, yaml; print(os.path.dirname(os.path.dirname(yaml.__file__)))')
+  PYTHONPATH+=:$site
+  for PYTHON in "$PYTHON" /usr/bin/python3; do
+    # shellcheck disable=SC2016 # for the inner shell
+    ! setpriv --reuid "$1" --clear-groups bash -c '"$1" -c "import yaml"' - "$PYTHON" 2>/dev/null || return 0
+  done
+  skip "another user cannot run $PYTHON with PyYAML"
+}
+
+@test "no process can be started for a rank: it is said, the others end, exit 78" {
+  local -r user=54321 # with no other processes; ulimit -u does not hold for root
+  [[ $EUID -eq 0 ]] || skip "needs root, to become a user without other processes"
+  python_of_all "$user"
+  chmod a+rx "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR" && chmod -R a+rwX .. "$STUB_OUT"
+  export STUB_DO='0: wait; 1: wait; 2: wait; 3: wait; 4: wait; 5: wait; 6: wait; 7: wait'
+  # shellcheck disable=SC2016 # for the inner shell
+  run --separate-stderr setpriv --reuid "$user" --clear-groups bash -c 'ulimit -u 15; exec bash "$@"' - \
+    "$SCRIPTS/ascend8p.sh" --no_check --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml
+  [[ $status -eq 78 ]] || fail "exit $status: $stderr"
+  [[ $stderr == *'ulimit -u'* ]] || fail "$stderr"
+  nobody_left
+}
+
+@test "too few open files are refused with the command that helps" {
+  run --separate-stderr bash -c 'ulimit -Sn 40; exec bash "$@"' - "$SCRIPTS/ascend2p.sh" --device_target CPU \
+    --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml
+  refused 78 '*ulimit -n is 40, too few open files for MindSpore; type: ulimit -n *'
+}
+
+@test "TMPDIR is missing: nothing needs it" {
+  TMPDIR=/none/such run --separate-stderr launch ascend2p.sh config.yaml
+  [[ $status -eq 0 ]] || fail "$stderr"
+}
+
+# only NAME...: a PATH with these programs and no others
+only() {
+  local name
+  mkdir "$BATS_TEST_TMPDIR/only"
+  for name; do
+    ln -s "$(command -v "$name")" "$BATS_TEST_TMPDIR/only/"
+  done
+  printf '%s\n' "$BATS_TEST_TMPDIR/only"
+}
+
+@test "a PATH without setsid, flock, chrt, stat and ps: the launch and its end are as ever" {
+  export STUB_DO='0: children; 1: await 0, exit 3'
+  run --separate-stderr env PATH="$(only bash grep mv rm mkdir readlink tail)" bash "$SCRIPTS/ascend2p.sh" \
+    --device_target CPU --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf --grace 1 config.yaml
+  [[ $status -eq 3 ]] || fail "exit $status: $stderr"
+  [[ $stderr != *'command not found'* ]] || fail "$stderr"
+  nobody_left
+}
+
+# A clock that was set back while the job ran: `date` and files' times jump, /proc/uptime does not.
+@test "the logs are an hour in the future: no hang is seen where there is none, and one is where there is" {
+  export STUB_DO='0: tick 30, exit 4; 1: wait'
+  launch_behind ascend2p.sh --hang_timeout 2 config.yaml
+  eventually ranks_up 0 1
+  touch -d '+1 hour' logs/latest/rank_1.log
+  ended
+  [[ $status -eq 4 ]] || fail "exit $status: $stderr"
+}
+
+@test "/proc shows only one's own processes (hidepid): nothing is left all the same" {
+  export STUB_DO='0: children; 1: await 0, exit 3'
+  unshare -m true 2>/dev/null || skip "needs root and namespaces for mounts, to mount /proc anew"
+  run --separate-stderr unshare -m bash -c 'mount -o remount,hidepid=2 /proc 2>/dev/null || exit 99; exec bash "$@"' - \
+    "$SCRIPTS/ascend2p.sh" --device_target CPU --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf --grace 1 config.yaml
+  [[ $status -ne 99 ]] || skip "/proc cannot be mounted with hidepid here"
+  [[ $status -eq 3 ]] || fail "exit $status: $stderr"
+  nobody_left
+}
+
+@test "the disk with the logs is full: the end of the job says so" {
+  export STUB_DO='0: fill, exit 3; 1: wait'
+  unshare -m true 2>/dev/null || skip "needs root and namespaces for mounts, to have a small disk"
+  mkdir small
+  # shellcheck disable=SC2016 # for the inner shell
+  run --separate-stderr unshare -m bash -c 'mount -t tmpfs -o size=256k none small || exit 99; exec bash "$@"' - \
+    "$SCRIPTS/ascend2p.sh" --device_target CPU --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf \
+    --log_dir small --grace 1 config.yaml
+  [[ $status -ne 99 ]] || skip "no tmpfs can be mounted here"
+  [[ $status -ne 0 ]] || fail "$stderr"
+  [[ $stderr == *'no space left on '*small* ]] || fail "$stderr"
+  nobody_left
+}

@@ -1,0 +1,208 @@
+#!/usr/bin/env bats
+# Limits of time, restarts, and jobs that want the same devices.
+
+load helper
+
+setup() {
+  setup_world
+}
+
+@test "--timeout ends the job with 124" {
+  export STUB_DO='0: wait; 1: children'
+  run --separate-stderr launch ascend2p.sh --grace 1 --timeout 1 config.yaml
+  [[ $status -eq 124 ]] || fail "$stderr"
+  [[ $stderr == *'the job has run for 1 s, its --timeout: stopping all ranks'* ]] || fail "$stderr"
+  [[ "$(launch_json 'r["outcome"]["stopped_by"]')" = timeout ]]
+  nobody_left
+}
+
+@test "a job that ends before its --timeout ends as it would without" {
+  export STUB_DO='1: exit 3'
+  run -3 --separate-stderr launch ascend2p.sh --timeout 600 --hang_timeout 600 config.yaml
+}
+
+@test "--hang_timeout: the stacks of ranks whose logs stand still are saved, then the job ends with 124" {
+  export STUB_DO='0: wait; 1: wait'
+  PATH=$(without py-spy) run --separate-stderr launch ascend2p.sh --hang_timeout 1 config.yaml
+  [[ $status -eq 124 ]] || fail "$stderr"
+  [[ $stderr == *'no rank has written to its log for 1 s'*'ranks 0, 1: in act ('*'/stub_trainer.py:'* ]] || fail "$stderr"
+  grep -q 'line [0-9]* in main' logs/latest/rank_1.stack
+  [[ "$(launch_json 'r["outcome"]["stopped_by"]')" = hang ]]
+  nobody_left
+}
+
+# without NAME: a PATH on which all programs of this one are, but not NAME
+without() {
+  local file
+  mkdir "$BATS_TEST_TMPDIR/path"
+  while IFS= read -r file; do
+    [[ ${file##*/} == "$1" ]] || ln -s "$file" "$BATS_TEST_TMPDIR/path/" 2>/dev/null || true
+  done < <(IFS=: && find $PATH -maxdepth 1 -perm /111 ! -type d)
+  printf '%s\n' "$BATS_TEST_TMPDIR/path"
+}
+
+@test "where py-spy is installed, it tells where the ranks are, and nobody is aborted" {
+  export STUB_DO='0: wait; 1: wait'
+  mkdir bin
+  cat >bin/py-spy <<'END'
+#!/usr/bin/env bash
+printf 'Process %s: python\nPython v3.11.7\n\nThread 1 (idle): "MainThread"\n    wait (x/threading.py:5)\n    step (t.py:7)\n' "$3"
+END
+  chmod +x bin/py-spy
+  PATH=$PWD/bin:$PATH run --separate-stderr launch ascend2p.sh --hang_timeout 1 config.yaml
+  [[ $status -eq 124 ]] || fail "$stderr"
+  [[ $stderr == *'ranks 0, 1: in wait (x/threading.py:5)'*'143 SIGTERM, stopped by us'* ]] || fail "$stderr"
+  grep -q MainThread logs/latest/rank_0.stack
+}
+
+@test "a rank that writes keeps a job with --hang_timeout alive" {
+  export STUB_DO='0: wait; 1: tick 25, exit 6'
+  run -6 --separate-stderr launch ascend2p.sh --hang_timeout 2 config.yaml
+}
+
+@test "--max_restarts: all ranks start again with RESUME=1, and every attempt keeps its logs" {
+  export STUB_DO='0: first wait; 1: first exit 5, print 3'
+  run --separate-stderr launch ascend2p.sh --max_restarts 2 config.yaml
+  [[ $status -eq 0 ]] || fail "$stderr"
+  [[ $stderr == *'rank 1 (device 1) exited with code 5'*'restart 1 of 2 in 1 s'* ]] || fail "$stderr"
+  grep -q 'rank 1 gives up' logs/latest/rank_1.log
+  grep -qx 'line 2' logs/latest/restart_1/rank_1.log
+  [[ $(readlink train.log) == logs/ascend2p-*/restart_1/rank_0.log ]]
+  [[ "$(recorded rank_0 'r["env"]["RESUME"]')" = 1 ]]
+  [[ "$(launch_json '[a["exit"] for a in r["outcome"]["attempts"]], r["outcome"]["exit"]')" = '([5], 0)' ]]
+  check-jsonschema --schemafile "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json
+}
+
+@test "--max_restarts: a job that goes on failing ends with the last attempt's code" {
+  export STUB_DO='0: wait; 1: exit 5'
+  run --separate-stderr launch ascend2p.sh --max_restarts 1 config.yaml
+  [[ $status -eq 5 ]] || fail "$stderr"
+  [[ $stderr == *'logs/ascend2p-'*'/restart_1/rank_1.log'* ]] || fail "$stderr"
+  nobody_left
+}
+
+@test "Ctrl-C while a restart is waited for ends the job" {
+  export STUB_DO='0: wait; 1: exit 5'
+  launch_behind ascend2p.sh --max_restarts 9 config.yaml
+  eventually grep -q 'restart 2 of 9 in 2 s' "$BATS_TEST_TMPDIR/stderr"
+  kill -INT "$LAUNCHER"
+  ended
+  [[ $status -eq 130 ]] || fail "exit $status: $stderr"
+  nobody_left
+}
+
+@test "Ctrl-C in the second attempt ends the job" {
+  export STUB_DO='0: wait; 1: first exit 5, wait'
+  launch_behind ascend2p.sh --max_restarts 9 config.yaml
+  eventually grep -q '"RESUME": "1"' "$STUB_OUT/rank_1.json"
+  kill -INT "$LAUNCHER"
+  ended
+  [[ $status -eq 130 ]] || fail "exit $status: $stderr"
+  nobody_left
+}
+
+@test "a limit that is no number, and a console that is none" {
+  run --separate-stderr launch ascend2p.sh --timeout 1h config.yaml
+  refused 2 '*--timeout 1h is not a whole number*'
+  run --separate-stderr launch ascend2p.sh --max_restarts -1 config.yaml
+  refused 2 '*--max_restarts -1 is not a whole number*'
+  run --separate-stderr launch ascend2p.sh --console 1 config.yaml
+  refused 2 '*--console 1 is none of 0, all and none*'
+}
+
+# ---- devices -------------------------------------------------------------------------------------
+
+# first_job: a job on devices 0 and 1; it runs until it is told to end
+first_job() {
+  export STUB_DO='0: wait; 1: wait'
+  launch_behind ascend2p.sh --device_target Ascend --no_check config.yaml
+  eventually ranks_up 0 1
+  rm "$STUB_OUT"/*
+}
+
+@test "two jobs on one device: the second is refused with the name of the first, and starts nothing" {
+  first_job
+  mkdir other && cp config.yaml hccn.conf other && cd other
+  run --separate-stderr launch_npu ascend1p.sh config.yaml
+  refused 78 "*device 0 in use by */logs/ascend2p-*(process $LAUNCHER of *, since *)*wait for it with --wait_for_devices*"
+  STUB_DO='' run --separate-stderr launch_npu ascend2p.sh --devices 2,3 config.yaml
+  [[ $status -eq 0 ]] || fail "other devices are free: $stderr"
+  kill -KILL "$LAUNCHER"
+  eventually nobody_left
+  STUB_DO='' run --separate-stderr launch_npu ascend1p.sh config.yaml
+  [[ $status -eq 0 ]] || fail "the kernel has freed it: $stderr"
+}
+
+@test "--wait_for_devices waits until the other job has ended" {
+  first_job
+  local -r first=$LAUNCHER
+  STUB_DO='' launch_behind ascend1p.sh --device_target Ascend --no_check --wait_for_devices config.yaml
+  eventually grep -q 'waiting: device 0 in use by' "$BATS_TEST_TMPDIR/stderr"
+  [[ -z "$(ls "$STUB_OUT")" ]]
+  kill -TERM "$first"
+  ended
+  [[ $status -eq 0 ]] || fail "$stderr"
+  ranks_up 0
+}
+
+@test "ranks that outlive launcher and guardian keep their devices" {
+  export STUB_DO='0: wait; 1: wait'
+  launch_behind ascend2p.sh --device_target Ascend --no_check config.yaml
+  eventually ranks_up 0 1
+  rm "$STUB_OUT"/*
+  pkill -KILL -P "$LAUNCHER" -f guardian.sh
+  kill -KILL "$LAUNCHER"
+  eventually gone "$LAUNCHER"
+  mkdir other && cp config.yaml hccn.conf other && cd other
+  run --separate-stderr launch_npu ascend1p.sh config.yaml
+  refused 78 "*device 0 in use by */logs/ascend2p-*"
+}
+
+@test "CPU ranks use no devices, so they lock none" {
+  first_job
+  STUB_DO='' run --separate-stderr launch ascend2p.sh config.yaml
+  [[ $status -eq 0 ]] || fail "$stderr"
+}
+
+@test "where there can be no locks the job runs, and it is said" {
+  LAUNCH_LOCKS=/proc/none run --separate-stderr launch_npu ascend2p.sh config.yaml
+  [[ $status -eq 0 ]]
+  [[ $stderr == *'other jobs cannot see which devices this one uses: /proc/none: No such file or directory'* ]] || fail "$stderr"
+}
+
+# ---- the console ---------------------------------------------------------------------------------
+
+@test "--console all: every line of every rank, with its number, none torn" {
+  export STUB_DO='0: print 2000; 1: print 2000'
+  run --separate-stderr launch ascend2p.sh --console all config.yaml
+  [[ $status -eq 0 ]] || fail "$stderr"
+  for rank in 0 1; do
+    diff <(grep -F "[$rank] " <<<"$output") <(seq -f "[$rank] line %g" 0 1999 && echo "[$rank] no end")
+  done
+  [[ ${#lines[@]} -eq 4002 ]]
+}
+
+@test "--console none prints no line of a rank" {
+  export STUB_DO='0: print 3'
+  run --separate-stderr launch ascend2p.sh --console none config.yaml
+  [[ $status -eq 0 && -z $output ]] || fail "$output"
+}
+
+@test "--quiet: nothing at all when all is well, and what went wrong when not" {
+  export STUB_DO='0: print 3'
+  run launch ascend2p.sh --quiet config.yaml
+  [[ $status -eq 0 && -z $output ]] || fail "$output"
+  export STUB_DO='0: exit 4'
+  run launch ascend2p.sh --quiet config.yaml
+  [[ $status -eq 4 && $output == *'rank 0 (device 0) exited with code 4'*'rank 0 gives up'* ]] || fail "$output"
+}
+
+@test "colours on a terminal only, and not where NO_COLOR is set" {
+  export STUB_DO='0: print 2; 1: print 2' TERM=xterm
+  local -a command=(bash "$SCRIPTS/ascend2p.sh" --device_target CPU --train_script "$FIXTURES/stub_trainer.py"
+    --hccn_conf hccn.conf --console all config.yaml)
+  run script -qefc "$(printf '%q ' "${command[@]}")" /dev/null
+  [[ $output == *$'\e[36m[0]\e[0m line 1'* ]] || fail "$output"
+  NO_COLOR=1 run script -qefc "$(printf '%q ' "${command[@]}")" /dev/null
+  [[ $output == *'[0] line 1'* && $output != *$'\e[36m'* ]] || fail "$output"
+}

@@ -1,0 +1,25 @@
+"""Prints what is free where a folder is or would be made: bytes, bytes free, inodes free (-1: no limit), 1 if
+it can be written, and the folder or the one above it that is there.  A program of its own: limits.py says why."""
+
+import os
+import sys
+
+
+def main(folder):
+    """The one line for a folder that need not be there; 0."""
+    there = os.path.abspath(folder)
+    while not os.path.isdir(there):
+        there = os.path.dirname(there)
+    found = os.statvfs(there)
+    inodes = found.f_favail if found.f_files else -1
+    writable = int(os.access(there, os.W_OK | os.X_OK))
+    sys.stdout.reconfigure(errors="surrogateescape")
+    print(found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail, inodes, writable, there)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1]))
+    except OSError as error:
+        sys.exit(f"{error.filename or 'the current folder'}: {error.strerror}")

@@ -1,0 +1,138 @@
+"""The end of a rank's log: its lines, and the Python exception that ended the rank.
+
+A log may hold anything: colours, progress bars, bytes that are not UTF-8, half a line, nothing at all.
+"""
+
+import errno
+import os
+import re
+from collections import namedtuple
+
+MOST_BYTES = 256 << 10
+MOST_COLUMNS = 4000  # of a line: keeps a regular expression from going over 256 KiB again and again
+_MOST_MESSAGE = 12  # lines of an exception's message
+
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+")
+_HEADER = re.compile(r"^(?P<prefix>.*?)(?:Exception Group )?Traceback \(most recent call last\):\s*$")
+_FRAME = re.compile(r'\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
+_RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: ?(?P<message>.*))?$")
+_SYNTAX = re.compile(r"^(?:SyntaxError|IndentationError|TabError): ")
+_NOT_MESSAGE = re.compile(r"^(?:-{10,}|\[(?:ERROR|WARNING|CRITICAL|INFO)\]|[ |]*\+[-+])")  # MindSpore's own sections
+_LIBRARY = re.compile(r"^<|/(?:site|dist)-packages/|/lib(?:64)?/python3[^/]*/")
+
+RankLog = namedtuple("RankLog", "lines whole")
+RankLog.__doc__ = (
+    """`lines` as text without colours; `whole`: they are the whole log, so an index + 1 is a line number."""
+)
+
+PythonException = namedtuple("PythonException", "type message file line function index")
+PythonException.__doc__ = """file, line, function: the innermost frame that is not a library's.
+
+index: of the line that says type and message.
+"""
+
+
+def read(path):
+    """The RankLog of the last 256 KiB of the file `path`.  Raises OSError."""
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe without a writer would never be opened
+        raise OSError(errno.EINVAL, "it is no regular file")
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - MOST_BYTES))
+        data = file.read(MOST_BYTES)
+    whole = size <= MOST_BYTES
+    text = data.decode("utf-8", errors="replace")
+    lines = text.split("\n")
+    if not whole and len(lines) > 1:
+        del lines[0]  # half a line
+    if lines and not lines[-1]:
+        del lines[-1]
+    return RankLog([_plain(line) for line in lines], whole)
+
+
+def _plain(line):
+    # A progress bar writes its line again and again after \r: the last text is what a terminal shows.
+    line = _ESCAPES.sub("", line).rstrip("\r").rpartition("\r")[2]
+    return _CONTROLS.sub("", line)[:MOST_COLUMNS]
+
+
+def last_exception(lines):
+    """The PythonException of the last traceback, or None.
+
+    Tracebacks that Python prints while it takes itself apart ("Exception ignored in") are no reason.
+    """
+    for index in range(len(lines) - 1, -1, -1):
+        header = _HEADER.match(lines[index]) if "Traceback" in lines[index] else None
+        if header and not (index and "Exception ignored in" in lines[index - 1]):
+            found = _exception(lines, index, header["prefix"])
+            if found:
+                return found
+    return _syntax_error(lines)
+
+
+def _syntax_error(lines):
+    """The PythonException of a trainer that Python could not even read: it has no traceback, only a place."""
+    for index in range(len(lines) - 1, -1, -1):
+        if _SYNTAX.match(lines[index]):
+            frames = [frame for frame in map(_FRAME.match, lines[max(0, index - 4) : index]) if frame]
+            if frames:
+                kind, _, message = lines[index].partition(": ")
+                return PythonException(kind, message, frames[-1]["file"], int(frames[-1]["line"]), None, index)
+    return None
+
+
+def without_source(lines):
+    """`lines` with those of tracebacks' frames emptied: `raise ValueError("no space left")` is code, no event."""
+    found, after_frame = [], False
+    for line in lines:
+        if after_frame and line[:1].isspace() and not _FRAME.search(line):
+            found.append("")
+            after_frame = set(line.strip()) - set("^~ ")  # below the code may stand a line that underlines it
+            continue
+        after_frame = 'File "' in line and _FRAME.search(line)
+        found.append("" if after_frame else line)
+    return found
+
+
+def _exception(lines, index, prefix):
+    """The exception of the traceback whose header is lines[index]; None where the log breaks off before it."""
+    if prefix.endswith("+ "):  # an exception group draws its frames behind a bar
+        prefix = prefix[:-2] + "| "
+    body = lines[index + 1 :]
+    if prefix and not (body and body[0].startswith(prefix)):
+        prefix = ""  # the header stood behind a log record's text, the rest stands by itself
+    frames = []
+    for number, line in enumerate(body):
+        line = line[len(prefix) :] if line.startswith(prefix) else line
+        frame = _FRAME.match(line)
+        if frame:
+            frames.append(frame)
+        elif line and not line[0].isspace():
+            raised = _RAISED.match(line)
+            if raised and frames:
+                message = "\n".join([raised["message"] or "", *_rest(body[number + 1 :], prefix)]).strip()
+                where = _innermost(frames)
+                place = (where["file"], int(where["line"]), where["function"])
+                return PythonException(raised["type"], message, *place, index + 1 + number)
+            if _HEADER.match(line):
+                return None
+    return None
+
+
+def _innermost(frames):
+    own = [frame for frame in frames if not _LIBRARY.search(frame["file"])]
+    return (own or frames)[-1]
+
+
+def _rest(lines, prefix):
+    """The further lines of a message: up to an empty one, or one that is plainly something else's."""
+    found = []
+    for line in lines[: _MOST_MESSAGE - 1]:
+        if prefix and not line.startswith(prefix):
+            break
+        line = line[len(prefix) :]
+        if not line.strip() or _NOT_MESSAGE.match(line) or _HEADER.match(line):
+            break
+        found.append(line)
+    return found
