@@ -19,7 +19,7 @@ import time
 import zlib
 from collections import namedtuple
 
-from hccl_tools.problem import one_line
+from hccl_tools.problem import Problem, one_line
 
 STRATEGY, NEWEST = "strategy.json", "newest_run.json"
 _LABEL = {"model": str, "mode": str, "run": int, "epoch": int, "steps": int, "rank": int, "ranks": int}
@@ -54,6 +54,17 @@ def folder_of(config):
 def rank_folder(folder, rank):
     """Where rank `rank` keeps its checkpoints under `folder`."""
     return os.path.join(folder, f"rank_{rank}")
+
+
+def problems(config):
+    """Problems of the checkpoints that `config` (with all defaults) names; seen before MindSpore is imported."""
+    section, found = config["train"], []
+    for key, is_there, kind in (("pretrained", os.path.isfile, "file"), ("resume_from", os.path.isdir, "folder")):
+        if key in section and not is_there(section[key]):
+            what = f"no such {kind}" if not os.path.exists(section[key]) else f"is no {kind}"
+            remedy = f"name a {kind}; a relative path counts from {one_line(os.getcwd())}"
+            found.append(Problem("no-checkpoint", f"/train/{key}", f"{section[key]}: {what}", remedy))
+    return found
 
 
 # ---- writing -----------------------------------------------------------------------------------------

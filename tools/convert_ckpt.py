@@ -25,7 +25,7 @@ if not __package__:  # run as a file: import the packages hccl_tools and tools f
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 from hccl_tools.problem import one_line
-from tools import checkpoints
+from tools import checkpoints, parallel
 from tools.checkpoints import CheckpointError
 
 
@@ -80,11 +80,13 @@ def convert(options, work):
     files = checkpoints.in_all_ranks(options.source)
     path, label = files[0]
     strategy = os.path.join(options.source, checkpoints.STRATEGY)
-    if label.mode == "data_parallel" or label.ranks == 1 and not _was_cut(label):
+    if label.mode == "data_parallel":
         made = {rank: path for rank in range(options.ranks)}  # every rank has the same
-    elif os.path.isfile(strategy) or _was_cut(label):
+    elif label.ranks == options.ranks:
+        made = {rank: own for rank, (own, _) in files.items()}
+    elif label.model == parallel.TENSOR_PARALLEL:
         made = cut_anew(files, strategy, options.ranks, work)
-    elif label.mode == "hybrid_parallel":
+    elif label.model == parallel.STAGES_BY_HAND:
         made = {0: join_stages(files, options.ranks, work)}
     else:
         raise CheckpointError(
@@ -93,13 +95,10 @@ def convert(options, work):
         )
     for rank, file in made.items():
         put(file, checkpoints.rank_folder(target, rank), os.path.basename(path), label, rank, options.ranks)
-    cut = os.path.join(work, checkpoints.STRATEGY)
-    if os.path.exists(cut):
-        shutil.copy(cut, os.path.join(target, checkpoints.STRATEGY))
-
-
-def _was_cut(label):
-    return label.model == "hybrid_parallel_net"
+    for file in (os.path.join(work, checkpoints.STRATEGY), strategy):  # the one for as many ranks, else the same
+        if os.path.exists(file):
+            shutil.copy(file, os.path.join(target, checkpoints.STRATEGY))
+            break
 
 
 def put(file, folder, name, label, rank, ranks):
@@ -116,13 +115,13 @@ def cut_anew(files, strategy, ranks, work):
     for rank, (path, _) in files.items():  # one file a rank: of several MindSpore would take the last by name
         os.makedirs(checkpoints.rank_folder(source, rank))
         os.symlink(os.path.abspath(path), os.path.join(checkpoints.rank_folder(source, rank), os.path.basename(path)))
-    new = strategy_for(strategy, ranks, work) if ranks > 1 else None
+    new = strategy_for(strategy, ranks, work)
     made = os.path.join(work, "made")
     if ranks & (ranks - 1) or len(files) & (len(files) - 1):
         raise CheckpointError(
             f"from {len(files)} ranks to {ranks}: MindSpore cuts anew between powers of 2 only (1, 2, 4, 8 ...)"
         )
-    transform(source, made, "part_", strategy if len(files) > 1 else None, new)
+    transform(source, made, "part_", strategy if len(files) > 1 else None, new if ranks > 1 else None)
     return {rank: os.path.join(checkpoints.rank_folder(made, rank), f"part_{rank}.ckpt") for rank in range(ranks)}
 
 

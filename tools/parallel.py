@@ -8,6 +8,7 @@ import os
 from collections import namedtuple
 
 from hccl_tools.problem import Problem
+from tools.datasets.patches import WHOLE, Patches
 
 # Modes in which MindSpore itself cuts the network; its CPU back end has no such pass.
 BY_MINDSPORE = ("semi_auto_parallel", "auto_parallel")
@@ -20,9 +21,10 @@ HIDDEN_SIZE = 128  # width of their inner layers
 IN_STAGES = {STAGED: 3, "resnet50": 16}  # into how many parts a network can be cut
 BY_HAND = (TENSOR_PARALLEL, STAGES_BY_HAND)
 
-# A rank's part of the data: sample shard `shard` of `shards`, and of each image the patch `patch` when
-# it is cut into `rows` x `columns`.
-Part = namedtuple("Part", "shard shards rows columns patch", defaults=(0, 1, 1, 1, 0))
+SLICED = ("mnist", "cifar10")  # types of data whose images can be cut into patches
+
+# A rank's part of the data: shard number `shard` of `shards`, and `patches` of each image.
+Part = namedtuple("Part", "shard shards patches", defaults=(0, 1, WHOLE))
 
 
 def ranks_of(config):
@@ -146,6 +148,9 @@ def _strategy(config, ranks):
             return []
         text = f"{strategy} is not known here"
         return [Problem("strategy", place, text, "write data_parallel, full_batch, or such as [[1, 1, 1, 4], [1]]")]
+    if config["train"]["dataset"]["type"] not in SLICED:
+        text = f"data of type {config['train']['dataset']['type']} cannot be cut into patches"
+        return [Problem("strategy", place, text, f"write data_parallel; {' and '.join(SLICED)} can be cut")]
     images, labels, stages = strategy[0], strategy[1], config["parallel"]["pipeline_stages"]
     if len(images) != 4 or len(labels) != 1:
         text = f"images have 4 axes (batch, channel, height, width) and labels 1, not {len(images)} and {len(labels)}"
@@ -193,7 +198,7 @@ def data_part(config, rank, ranks):
         return Part(place, in_stage)
     shards, _, rows, columns = section["dataset_strategy"][0]
     shard, patch = divmod(place, rows * columns)
-    return Part(shard, shards, rows, columns, patch)
+    return Part(shard, shards, Patches(rows, columns, patch))
 
 
 # ---- setting a job up --------------------------------------------------------------------------------

@@ -13,7 +13,17 @@ import time
 
 from hccl_tools import host, rank_table
 from hccl_tools.problem import one_line
-from tools import cluster_placement, datasets, device_check, device_locks, host_check, parallel, placement, table_choice
+from tools import (
+    checkpoints,
+    cluster_placement,
+    datasets,
+    device_check,
+    device_locks,
+    host_check,
+    parallel,
+    placement,
+    table_choice,
+)
 from tools import config as configs
 from tools.refusal import REFUSED, USAGE, Refusal
 
@@ -82,6 +92,7 @@ def make_plan(asked, trainer_arguments):
     if is_own(trainer):
         check_parallel(config, plan.placement.world, target)
         if asked["engine"] == "local" and "dry_run" not in asked:  # elsewhere the data may be on other hosts
+            refuse_problems(config, checkpoints.problems(configs.fill_defaults(config.data)))
             check_data(config, plan.placement.world)
     check_mindspore(trainer, target)
     plan.ranks = plan.placement.ranks
@@ -199,7 +210,11 @@ def check_distribute(config, ranks):
 
 def check_parallel(config, ranks, target):
     """What the parallel mode asks for is there, on this target with this many ranks."""
-    problems = parallel.problems(configs.fill_defaults(config.data), ranks, target)
+    refuse_problems(config, parallel.problems(configs.fill_defaults(config.data), ranks, target))
+
+
+def refuse_problems(config, problems):
+    """Raises Refusal with a line for each of the problems, each with its place in the config."""
     if problems:
         raise Refusal(REFUSED, *[problem.line(config.place(problem.pointer)) for problem in problems])
 

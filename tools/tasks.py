@@ -4,7 +4,6 @@ A schema cannot say that: a config that trains a reader of text on handwritten d
 """
 
 from hccl_tools.problem import Problem
-from tools import parallel
 
 _CLASSES = ("CrossEntropyLoss", "SoftmaxCrossEntropyExpand")
 _LABELLED = ("data_dir", "label_file")
@@ -21,7 +20,6 @@ NETWORKS = {
     "hand_pipeline_net": (("mnist",), _CLASSES, ("num_classes", "hidden_size")),
     "crnn": (("RecDataset",), ("CTCLoss",), ("num_classes", "hidden_size")),
     "dbnet": (("DetDataset",), ("DBLoss",), ("channels", "k")),
-    **{name: (("mnist",), _CLASSES, ("num_classes", "hidden_size")) for name in parallel.NETS},
 }
 
 # type of data -> (keys it must have, keys it may have)

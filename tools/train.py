@@ -65,6 +65,7 @@ def checked_config(path, assignments):
     filled = configs.fill_defaults(config.data)
     ranks = parallel.ranks_of(filled)
     problems = parallel.problems(filled, ranks, filled["system"]["device_target"])
+    problems += checkpoints.problems(filled)
     if problems:
         raise configs.ConfigError([problem.line(config.place(problem.pointer)) for problem in problems])
     datasets.check(filled, parallel.data_part(filled, 0, ranks).shards)
@@ -77,7 +78,7 @@ def train(config):
 
     rank, ranks = start(config)
     part = parallel.data_part(config, rank, ranks)
-    data = datasets.build(config["train"]["dataset"], config["train"]["loader"], part.shard, part.shards)
+    data = datasets.build(config["train"]["dataset"], config["train"]["loader"], *part)
     steps, epochs = data.get_dataset_size(), config["scheduler"]["num_epochs"]
     run = training.build(config, rank, ranks, steps)
     stand = saving.Continuation(config, rank, ranks)

@@ -18,7 +18,7 @@ def build(config, rank, ranks, steps):
         return _stages_by_hand(config, rank, loss, steps)
     network = build_network(config, rank, ranks)
     optimizer = build_optimizer(config, network.trainable_params(), steps)
-    if config["model"]["name"] == parallel.TENSOR_PARALLEL and ranks > 1:
+    if config["model"]["name"] == parallel.TENSOR_PARALLEL:
         checkpoints.write_strategy(checkpoints.folder_of(config), _cuts(network, optimizer), ranks)
     measures = metrics.build(config["loss"]["name"])
     pipeline = config["parallel"]["pipeline_stages"] > 1

@@ -19,6 +19,9 @@ PROJECT = pathlib.Path(__file__).resolve().parents[2]
 CONFIGS = PROJECT / "configs"
 
 
+slow = pytest.mark.skipif(os.environ.get("SLOW_TESTS") != "1", reason="takes long; SLOW_TESTS=1 runs it")
+
+
 def need_mindspore():
     """Skips the module where training cannot run."""
     pytest.importorskip("mindspore", reason="this Python has no MindSpore")
@@ -67,19 +70,23 @@ def _environment():
     return {**clean, "PYTHON": sys.executable, "OMP_NUM_THREADS": "1", "GLOG_v": "3"}
 
 
-def command(ranks, config, words):
+def command(ranks, config, words, trainer=None):
     """The command of a job: the launcher for several ranks, the trainer itself for one."""
     if ranks == 1:
         words = ["system.distribute=False", "system.device_target=CPU", *words]
         return [sys.executable, str(PROJECT / "tools" / "train.py"), "--config", str(config), "-o", *words]
     script = PROJECT / "scripts" / f"ascend{ranks}p.sh"
-    return ["bash", str(script), "--device_target", "CPU", str(config), "--", "-o", *words]
+    trainer = ["--train_script", str(trainer)] if trainer else []
+    return ["bash", str(script), "--device_target", "CPU", *trainer, str(config), "--", "-o", *words]
 
 
-def train(folder, ranks, config, words, resume=False, code=0):
-    """Runs a job in `folder` to its end; returns all that it said.  `code`: the exit code it must have."""
+def train(folder, ranks, config, words, resume=False, code=0, trainer=None):
+    """Runs a job in `folder` to its end; returns all that it said.
+
+    resume: with RESUME=1; code: the exit code it must have; trainer: instead of tools/train.py.
+    """
     done = subprocess.run(
-        command(ranks, config, words),
+        command(ranks, config, words, trainer),
         cwd=folder,
         env={**_environment(), **({"RESUME": "1"} if resume else {})},
         stdin=subprocess.DEVNULL,

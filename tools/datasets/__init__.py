@@ -17,6 +17,7 @@ import os
 
 from hccl_tools.problem import one_line
 from tools.datasets.errors import DataError
+from tools.datasets.patches import WHOLE
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
@@ -61,14 +62,15 @@ def _check_section(section, least, shards):
         )
 
 
-def build(section, loader, shard=0, shards=1):
+def build(section, loader, shard=0, shards=1, patches=WHOLE):
     """The MindSpore dataset of a config's section: batches of (data, label), see its module.
 
-    With `shards` > 1 it is the part number `shard` of that many equal parts.
+    With `shards` > 1 it is the part number `shard` of that many equal parts; `patches`: of each image a patch.
     """
     workers = min(loader["num_workers"], os.cpu_count() or 1)  # MindSpore refuses more than there are processors
     loader = {**loader, "num_workers": workers}
-    return _module(section).build(section, loader, locate(section["dataset_root"]), shard, shards)
+    sliced = {} if patches == WHOLE else {"patches": patches}  # parallel.SLICED: the types that know it
+    return _module(section).build(section, loader, locate(section["dataset_root"]), shard, shards, **sliced)
 
 
 def _module(section):

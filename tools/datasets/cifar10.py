@@ -9,6 +9,7 @@ import os
 
 from hccl_tools.problem import one_line
 from tools.datasets.errors import DataError
+from tools.datasets.patches import WHOLE, cut
 
 RECORD = 1 + 3 * 32 * 32
 ORIGINAL = 10000  # records of each of the original's files
@@ -84,7 +85,7 @@ def _instead(folder):
     return "CIFAR-10's binary version is wanted, the folder cifar-10-batches-bin; `make data` makes a small one"
 
 
-def build(section, loader, folder, shard, shards):
+def build(section, loader, folder, shard, shards, patches=WHOLE):
     """Images float32 (batch, 3, size, size), normalised; labels int32 (batch,).
 
     size: the section's image_size.  With `augment` the images are cropped at random from a border of
@@ -101,8 +102,9 @@ def build(section, loader, folder, shard, shards):
     size = section.get("image_size", 32)
     if size != 32:
         images.append(vision.Resize((size, size)))
-    images += [vision.Rescale(1 / 255, 0.0), vision.Normalize(MEAN, DEVIATION), vision.HWC2CHW()]
-    data = data.map(images, "image", num_parallel_workers=workers)
+    images += [vision.Rescale(1 / 255, 0.0), vision.Normalize(MEAN, DEVIATION)]
+    data = cut(data.map(images, "image", num_parallel_workers=workers), patches)
+    data = data.map(vision.HWC2CHW(), "image", num_parallel_workers=workers)
     data = data.map(transforms.TypeCast(ms.int32), "label", num_parallel_workers=workers)
     return data.batch(loader["batch_size"], drop_remainder=loader["drop_remainder"])
 

@@ -6,6 +6,7 @@ import struct
 
 from hccl_tools.problem import one_line
 from tools.datasets.errors import DataError
+from tools.datasets.patches import WHOLE, cut
 
 IMAGES, LABELS = 0x803, 0x801  # the magic numbers; the last digit is the number of axes
 PREFIXES = {"train": "train", "test": "t10k"}
@@ -23,7 +24,7 @@ def count(section, folder):
     return images
 
 
-def build(section, loader, folder, shard, shards):
+def build(section, loader, folder, shard, shards, patches=WHOLE):
     """Images float32 (batch, 1, size, size) in [0, 1], labels int32 (batch,); size: section's image_size."""
     import mindspore as ms
     from mindspore.dataset import MnistDataset, transforms, vision
@@ -39,8 +40,9 @@ def build(section, loader, folder, shard, shards):
         num_parallel_workers=workers,
     )
     size = section.get("image_size", 32)
-    images = [vision.Resize((size, size)), vision.Rescale(1 / 255, 0.0), vision.HWC2CHW()]
-    data = data.map(images, "image", num_parallel_workers=workers)
+    images = [vision.Resize((size, size)), vision.Rescale(1 / 255, 0.0)]
+    data = cut(data.map(images, "image", num_parallel_workers=workers), patches)
+    data = data.map(vision.HWC2CHW(), "image", num_parallel_workers=workers)
     data = data.map(transforms.TypeCast(ms.int32), "label", num_parallel_workers=workers)
     return data.batch(loader["batch_size"], drop_remainder=loader["drop_remainder"])
 
