@@ -45,7 +45,9 @@ format: $(INSTALLED) ## let shfmt and ruff put the code into shape
 
 bench: $(INSTALLED) data ## how fast a launch starts, a table is checked, images are read and ranks train
 	PYTHON=$(BIN)/python $(BIN)/python tests/bench/launch.py
+	$(BIN)/python tests/bench/engines.py
 	$(BIN)/python tests/bench/rank_tables.py
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/bench/check_network.py
 	$(BIN)/python tests/bench/input_pipeline.py
 	$(BIN)/python tests/bench/training.py
 

@@ -12,9 +12,11 @@ damaged all the same is not taken for a table.
 """
 
 import base64
+import contextlib
 import json
 import os
 import re
+import signal
 import sys
 import zlib
 from collections import namedtuple
@@ -22,6 +24,7 @@ from collections import namedtuple
 from hccl_tools import host, hostfile, merging, programs
 from hccl_tools.problem import one_line
 
+_SSH_OPTIONS = "-o BatchMode=yes -o ConnectTimeout=8"
 _SECONDS = 300  # for the whole cluster; a thousand hosts take half a minute
 _PROJECT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
@@ -96,19 +99,59 @@ def _mpirun(words):
     """(exit code, stdout, stderr) of mpirun, as bytes, bytes and text."""
     import subprocess
 
+    try:
+        with _signals_held() as let_go:
+            process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=_environment(),
+                start_new_session=True,  # away from the terminal, where ssh would ask for a password
+            )
+    except OSError as error:
+        return 127, b"", f"it cannot be started: {error.strerror}"
+    try:
+        let_go()
+        # mpirun has its own time limit; ours is for an mpirun that hangs beyond it
+        stdout, stderr = process.communicate(timeout=_SECONDS + 30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        stdout, _ = process.communicate()
+        return 124, stdout, f"no answer within {_SECONDS + 30} s"
+    except KeyboardInterrupt:
+        process.terminate()  # it hands that on to all hosts, which put in order what they have begun
+        process.communicate()
+        raise
+    return process.returncode, stdout, stderr.decode("utf-8", "replace")
+
+
+@contextlib.contextmanager
+def _signals_held():
+    """Inside, signals wait that else raise: what is started there is known before it has to be ended.
+
+    Yields the function that handles those that came.
+    """
+    came = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in handlers:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield lambda: [handlers[number](number, None) for number in came]
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _environment():
+    """mpirun's environment: root is allowed, and ssh fails at once instead of asking or waiting for long."""
     environment = dict(os.environ)
     if os.geteuid() == 0:  # Open MPI asks root twice whether it is meant
         environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    try:
-        # mpirun has its own time limit; ours is for an mpirun that hangs beyond it
-        ended = subprocess.run(
-            words, stdin=subprocess.DEVNULL, capture_output=True, env=environment, timeout=_SECONDS + 30, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        return 124, error.stdout or b"", f"no answer within {_SECONDS + 30} s"
-    except OSError as error:
-        return 127, b"", f"it cannot be started: {error.strerror}"
-    return ended.returncode, ended.stdout, ended.stderr.decode("utf-8", "replace")
+    if not any(name.startswith(("OMPI_MCA_plm_", "PRTE_MCA_plm_")) for name in environment):
+        environment["OMPI_MCA_plm_rsh_args"] = environment["PRTE_MCA_plm_ssh_args"] = _SSH_OPTIONS
+    return environment
 
 
 def frames(stdout, nonce):
@@ -135,12 +178,21 @@ def _faults(answers, hosts, status, stderr):
     if missing > 0:
         which = ", ".join(silent[:5]) + (f" and {len(silent) - 5} more" if len(silent) > 5 else "")
         which = which if len(silent) == missing else f"one of {which}"
-        lines.append(f"{which}: no answer; mpirun: {_said(stderr)} (exit {status})")
+        lines.append(f"{which}: no answer; mpirun: {_said(stderr)} (exit {status}){_hint(stderr)}")
     elif missing < 0:
         lines.append(f"{-missing} more answers than hosts; two lines of the hostfile may be one host")
     elif status and not lines:
         lines.append(f"mpirun failed though all hosts answered: {_said(stderr)} (exit {status})")
     return lines
+
+
+def _hint(stderr):
+    """What to do about a failure of ssh, as the end of a message."""
+    if "Permission denied" in stderr:
+        return "; ssh must need no password: ssh-keygen -t ed25519 (once), then ssh-copy-id HOST for each host"
+    if "Host key verification failed" in stderr:
+        return "; ssh does not know the host yet: type ssh HOST once and compare its key"
+    return ""
 
 
 def _without_address(answers):

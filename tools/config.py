@@ -1,6 +1,7 @@
 """Training configs: read, override by ``-o key=value``, check, with the line of every mistake."""
 
 import os
+import re
 
 import yaml
 
@@ -10,7 +11,12 @@ from tools import tasks
 
 MAX_BYTES = 1 << 20
 
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times faster, if it is there
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the C one is ten times faster, if it is there
+    """YAML 1.1 as PyYAML reads it; but 1e-3 is the number that it looks like, as in YAML 1.2, not a text."""
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+[eE][-+]?\d+$"), "+-0123456789")
 
 
 class ConfigError(Exception):

@@ -9,7 +9,7 @@ import os
 
 from hccl_tools import device_range, host, hostfile, rules
 from hccl_tools.problem import one_line
-from tools import engines
+from tools import cluster_placement, engines
 from tools.refusal import REFUSED, USAGE, Refusal
 
 MAX_RANKS = 1 << 16
@@ -21,13 +21,15 @@ class Placement:
 
     world:  ranks of the whole job, where others start some of them.
     engine: what lib/engines/ needs to know, by name.
+    table:  cluster_placement.Table, where the ranks come from a rank table of several servers.
     """
 
-    def __init__(self, ranks, hosts=(), world=None, engine=None):
+    def __init__(self, ranks, hosts=(), world=None, engine=None, table=None):
         self.ranks = ranks
         self.hosts = list(hosts)
         self.world = world or len(ranks)
         self.engine = engine or {}
+        self.table = table
 
     def most_on_a_host(self):
         """The number of ranks on the host that has the most of them."""
@@ -36,7 +38,30 @@ class Placement:
 
 def place(asked):
     """The Placement of a launch.  Raises Refusal."""
-    return {"local": local, "mpirun": mpirun, "msrun": msrun, "srun": srun}[asked.get("engine", "local")](asked)
+    ways = {"local": local, "mpirun": mpirun, "msrun": msrun, "srun": srun, "server": server, "servers": servers}
+    return ways[asked.get("placement") or asked.get("engine", "local")](asked)
+
+
+def server(asked):
+    """This host's ranks of a table of several servers; the command is typed on each of them."""
+    own, all_servers, table = cluster_placement.own_part(asked)
+    address, port = cluster_placement.scheduler(all_servers, table.digest)
+    engine = {"scheduler_host": address, "scheduler_port": port}
+    if own is not all_servers[0]:
+        engine["scheduler_node"] = all_servers[0].name
+    else:
+        if asked["device_target"] == "CPU":
+            cluster_placement.check_port(address, port)
+        engine.update({"scheduler_is_shared": "yes"} if len(all_servers) > 1 else {})
+    world = sum(len(each.ranks) for each in all_servers)
+    return Placement(own.ranks, world=world, engine=engine, table=table)
+
+
+def servers(asked):
+    """All ranks of all servers of a table, by mpirun from this host."""
+    all_servers, table = cluster_placement.all_hosts(asked)
+    hosts = [each.name for each in all_servers for _ in each.ranks]
+    return Placement(table.ranks, hosts, engine=cluster_placement.engine_of(asked, all_servers), table=table)
 
 
 def local(asked):

@@ -13,7 +13,17 @@ import time
 
 from hccl_tools import host, rank_table
 from hccl_tools.problem import one_line
-from tools import checkpoints, datasets, device_check, device_locks, host_check, parallel, placement, table_choice
+from tools import (
+    checkpoints,
+    cluster_placement,
+    datasets,
+    device_check,
+    device_locks,
+    host_check,
+    parallel,
+    placement,
+    table_choice,
+)
 from tools import config as configs
 from tools.refusal import REFUSED, USAGE, Refusal
 
@@ -69,6 +79,7 @@ def make_plan(asked, trainer_arguments):
     plan = Plan()
     target = chosen_target(asked)
     asked["device_target"] = target
+    plan.run_dir = asked["run_dir"] = run_folder(asked)
     plan.placement = placement.place(asked)
     trainer = chosen_trainer(asked)
     check_data_path(asked)
@@ -88,8 +99,10 @@ def make_plan(asked, trainer_arguments):
     devices = [device for _, device in plan.ranks]
     if "no_check" not in asked:
         check_devices(asked, target, plan.placement)
-    plan.run_dir = run_folder(asked)
-    if not alone and asked["engine"] == "local":
+    if plan.placement.table:
+        plan.table = plan.placement.table
+        plan.remarks.extend(plan.table.remarks)
+    elif not alone and asked["engine"] == "local":
         plan.table = choose_table(asked, target, devices, plan)
         plan.ranks = plan.table.ranks
     plan.trainer = [
@@ -101,7 +114,8 @@ def make_plan(asked, trainer_arguments):
         *with_target(trainer_arguments, config, trainer, target),
     ]
     plan.exports = exports(asked, plan, target, alone)
-    if "MS_SCHED_PORT" in plan.exports and asked["engine"] != "msrun":
+    elsewhere = asked["engine"] == "local" and "scheduler_node" in plan.placement.engine
+    if "MS_SCHED_PORT" in plan.exports and asked["engine"] != "msrun" and not elsewhere:
         plan.scheduler = [plan.trainer[0], "-u", os.path.join(PROJECT, "tools", "scheduler.py")]
     return plan
 
@@ -383,6 +397,8 @@ def write_run(plan, asked):
         os.makedirs(plan.run_dir)
         if plan.table and plan.table.text is not None:
             rank_table.write(plan.table.text, plan.table.path)
+        if plan.placement.table and plan.placement.hosts:
+            cluster_placement.distribute(asked, plan.table)
         rank_table.write(
             json.dumps(document(plan, asked), indent=2, ensure_ascii=False) + "\n",
             os.path.join(plan.run_dir, "launch.json"),
@@ -425,6 +441,7 @@ def document(plan, asked):
         "exports": plan.exports,
         "trainer": plan.trainer,
         "scheduler": plan.scheduler,
+        **({"rank_table": {"file": plan.table.path, "sha256": plan.table.digest}} if plan.placement.table else {}),
         "ranks": [
             {"rank": rank, "device": device, "log": f"rank_{rank}.log", **({"host": host} if host else {})}
             for (rank, device), host in itertools.zip_longest(plan.ranks, plan.placement.hosts)

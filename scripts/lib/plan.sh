@@ -84,6 +84,7 @@ plan::print() {
     [[ -n ${!name+set} ]] || printf 'unset %s\n' "$name"
   done
   ((${#PLAN_EXPORTS[@]} == 0)) || plan::_line export "${PLAN_EXPORTS[@]}"
+  ! declare -F engine::scheduler >/dev/null || engine::scheduler
   ((${#PLAN_SCHEDULER[@]} == 0)) || plan::_member scheduler "${PLAN_SCHEDULER[@]}"
   if declare -F engine::print >/dev/null; then
     engine::print

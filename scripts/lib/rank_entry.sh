@@ -100,7 +100,7 @@ rank_entry::become() {
 # rank_entry::_keep FILE: the environment as a file that a shell can read, for its owner only: it may
 # hold passwords.
 rank_entry::_keep() {
-  local -r file=$LAUNCH_LOGS/$1
+  local -r file=${LAUNCH_LOGS:-$LOG_DIR}/$1
   unset LAUNCH_LOGS
   umask 077
   declare -px >"$file"

@@ -20,6 +20,7 @@ SUPERVISE_GUARDIAN=''                  # pid
 SUPERVISE_GRACE=10                     # seconds between SIGTERM and SIGKILL
 SUPERVISE_STATE=running                # running, stopping, killing
 SUPERVISE_DEADLINE=0                   # of the state, in hundredths of a second of uptime
+SUPERVISE_SHARED=''                    # not empty: ranks of other hosts need our scheduler, too
 SUPERVISE_SIGNAL=''                    # the signal that told us to stop
 SUPERVISE_LIMIT=''                     # timeout or hang: the limit of time that was reached
 SUPERVISE_FIRST=''                     # the member that failed first
@@ -232,10 +233,11 @@ supervise::_lose() {
 }
 
 # Whether all members have ended, or all but MindSpore's scheduler and the carrier, which nobody needs
-# any more.
+# any more. A scheduler that ranks of other hosts share ends by itself when the last of them has left.
 supervise::_work_is_done() {
   local name
   for name in "${SUPERVISE_NAMES[@]}"; do
+    [[ $name != scheduler || -z $SUPERVISE_SHARED || -n ${SUPERVISE_STATUS[$name]-} ]] || return 1
     [[ -n ${SUPERVISE_STATUS[$name]-} || $name == @(scheduler|"${SUPERVISE_CARRIER:-scheduler}") ]] || return 1
   done
 }

@@ -19,6 +19,7 @@ engine::start() {
     supervise::expect "$rank" "$PLAN_LOG_DIR/rank_$rank.log"
   done
   [[ -z ${PLAN_ENGINE[scheduler]-} ]] || supervise::expect scheduler "$PLAN_LOG_DIR/scheduler.log"
+  [[ ${PLAN_ENGINE[world]} == "${#PLAN_RANKS[@]}" ]] || SUPERVISE_SHARED=yes
   supervise::start msrun "$PLAN_LOG_DIR/msrun.log" msrun::_become \
     "/proc/$$/fd/$SUPERVISE_BUS" "/proc/$$/fd/$SUPERVISE_LIFELINE"
 }

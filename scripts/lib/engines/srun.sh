@@ -30,7 +30,7 @@ engine::order() {
 # engine::scheduler: the command of MindSpore's scheduler, which runs on the first node, also when we do
 # not: under salloc the script may run on a node for logins.
 engine::scheduler() {
-  [[ -n ${PLAN_ENGINE[scheduler_node]-} ]] || return 0
+  [[ -n ${PLAN_ENGINE[scheduler_node]-} && -n ${PLAN_SCHEDULER[0]-} && ${PLAN_SCHEDULER[0]} != srun ]] || return 0
   PLAN_SCHEDULER=(srun --nodes=1 --ntasks=1 --nodelist="${PLAN_ENGINE[scheduler_node]}" --overlap --mpi=none
     --cpu-bind=none --export=ALL "${PLAN_SCHEDULER[@]}")
 }

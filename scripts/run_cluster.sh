@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Trains on the servers of a rank table, typed on each of them, or once for all with --hostfile.
+#
+# Usage: bash scripts/run_cluster.sh [options] DATA_PATH RANK_TABLE_FILE RANK_SIZE RANK_START
+#        bash scripts/run_cluster.sh --hostfile HOSTS [options] DATA_PATH
+#
+# RANK_SIZE is the number of ranks of the whole table, RANK_START the first rank of the server on which
+# the command is typed. With --hostfile the table is built, or the one of --rank_table is checked, and
+# every host gets it; the project, the environment and the data stand at the same paths on all hosts.
+#
+# Example:
+#   on the first of two servers:   bash scripts/run_cluster.sh /data/cifar-10 hccl_2s_16p.json 16 0
+#   on the second:                 bash scripts/run_cluster.sh /data/cifar-10 hccl_2s_16p.json 16 8
+#   on one, for both:              bash scripts/run_cluster.sh --hostfile hosts /data/cifar-10
+test -n "${BASH_VERSION-}" || exec bash "$0" "$@" # typed as: sh scripts/run_cluster.sh
+set +o posix && set -euo pipefail
+here=$(readlink -f -- "${BASH_SOURCE[0]}")
+# shellcheck source=scripts/lib/launch.sh
+source "${here%/*}/lib/launch.sh"
+
+way=(engine=local placement=server arguments='DATA_PATH RANK_TABLE_FILE RANK_SIZE RANK_START'
+  options='config hostfile' without='rank_table devices hccn_conf')
+for word; do
+  case $word in
+    --) break ;;
+    --hostfile | --hostfile=*)
+      way=(engine=mpirun placement=servers arguments=DATA_PATH options='config hostfile ssh network' without='')
+      ;;
+  esac
+done
+launch::main "${way[@]}" config=configs/cls/resnet/resnet50_cifar10.yaml device_target=Ascend device_num=8 -- "$@"

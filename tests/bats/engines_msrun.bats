@@ -1,0 +1,89 @@
+#!/usr/bin/env bats
+# Ranks that MindSpore's own launcher starts; around it what it lacks: signals, an early end, the report.
+
+load helper
+
+setup() {
+  python -c 'import mindspore' 2>/dev/null || skip "this Python has no MindSpore"
+  setup_world
+  HCCN=()
+  unset PYTHONPATH # msrun is the real one; its trainers are stubs
+}
+
+@test "each rank has the environment of the contract, its log and its line in the report" {
+  STUB_DO='1: print 3' run --separate-stderr launch run_msrun.sh --worker_num 2 config.yaml
+  [[ $status -eq 0 ]] || fail "$stderr"
+  [[ "$(contract rank_1 | grep -E '^(RANK|DEVICE|MS_|LOG)' | grep -v -e PORT -e TIMEOUT)" = "DEVICE_ID=1
+DEVICE_NUM=8
+LOG_DIR=RUN
+MS_NODE_ID=1
+MS_ROLE=MS_WORKER
+MS_SCHED_HOST=127.0.0.1
+MS_WORKER_NUM=2
+RANK_ID=1
+RANK_SIZE=2" ]] || fail "$(contract rank_1)"
+  [[ "$(tail -n 1 logs/latest/rank_1.log)" = 'no end' ]]
+  [[ $stderr == *$'\n'"1     1       0 "*"rank_1.log"* ]] || fail "$stderr"
+  nobody_left
+}
+
+@test "the first failure ends the others, with the grace time, its code and its log" {
+  export STUB_DO='0: await 1, exit 7; 1: ignore TERM'
+  run --separate-stderr launch run_msrun.sh --worker_num 2 --grace 1 config.yaml
+  [[ $status -eq 7 ]] || fail "$status $stderr"
+  [[ $stderr == *"rank 0 (device 0) exited with code 7 after "*"7, failed first"*"137 SIGKILL, stopped by us"*"    rank 0 gives up"* ]] || fail "$stderr"
+  nobody_left
+}
+
+for_signal() {
+  export STUB_DO='0: wait; 1: children'
+  launch_behind run_msrun.sh --worker_num 2 config.yaml
+  eventually ranks_up 0 1
+  kill -s "$1" "$LAUNCHER"
+  ended
+  [[ $status -eq $((128 + $(kill -l "$1"))) ]] || fail "$status: $stderr"
+  [[ $stderr == *"SIG$1: stopping all ranks"*"143 SIGTERM, stopped by us"* ]] || fail "$stderr"
+  nobody_left
+}
+
+@test "SIGTERM to the launcher ends all" { for_signal TERM; }
+@test "SIGHUP to the launcher ends all" { for_signal HUP; }
+
+@test "SIGKILL of the launcher leaves nothing" {
+  export STUB_DO='0: wait; 1: children'
+  launch_behind run_msrun.sh --worker_num 2 --grace 1 config.yaml
+  eventually ranks_up 0 1
+  kill -KILL "$LAUNCHER"
+  eventually nobody_left
+}
+
+@test "SIGUSR1 reaches the ranks" {
+  export STUB_DO='0: usr1; 1: usr1'
+  launch_behind run_msrun.sh --worker_num 2 config.yaml
+  eventually ranks_up 0 1
+  kill -USR1 "$LAUNCHER"
+  ended
+  [[ $status -eq 0 ]] || fail "$status: $stderr"
+}
+
+@test "several hosts need an address that all of them reach" {
+  run --separate-stderr launch run_msrun.sh --worker_num 4 --local_worker_num 2 --node_rank 1 --master_addr 127.0.0.1 config.yaml
+  [[ $status -eq 2 ]]
+  [[ $stderr == *"--master_addr 127.0.0.1 is reached from this host only"* ]] || fail "$stderr"
+}
+
+@test "wrong numbers are named" {
+  while IFS='|' read -r arguments message; do
+    # shellcheck disable=SC2086 # several arguments
+    run --separate-stderr launch run_msrun.sh $arguments config.yaml
+    refused 2 "run_msrun.sh: $message"
+  done <<'LIST'
+--worker_num 0|--worker_num 0 is not a number from 1 to 65536
+--worker_num 4 --local_worker_num 8|--local_worker_num 8: the job has --worker_num 4 ranks in all
+--worker_num 8 --local_worker_num 3|--worker_num 8 is no multiple of --local_worker_num 3: msrun has equal hosts
+--worker_num 4 --local_worker_num 2|--node_rank is missing: 2 hosts have 2 of 4 ranks each; count from 0
+--worker_num 4 --local_worker_num 2 --node_rank 2|--node_rank 2: 4 ranks, 2 a host, are on hosts 0 to 1
+LIST
+  run --separate-stderr launch run_msrun.sh --worker_num 2 --master_addr no-such-host.invalid config.yaml
+  refused 78 'run_msrun.sh: --master_addr no-such-host.invalid stands for no IPv4 address (*'
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env bats
+# The engines with real MindSpore ranks on this machine's processors: they form one cluster and train.
+
+load helper
+
+setup() {
+  python -c 'import mindspore' 2>/dev/null || skip "this Python has no MindSpore"
+  PYTHON=$(command -v python)
+  TEST_MARK=$BATS_TEST_TMPDIR
+  LAUNCH_LOCKS=$BATS_TEST_TMPDIR/locks
+  export PYTHON TEST_MARK LAUNCH_LOCKS
+  unset RANK_TABLE_FILE
+  cd "$BATS_TEST_TMPDIR"
+}
+
+# trains SCRIPT ARGUMENT...: two ranks, one epoch; both end with the same weights.
+trains() {
+  local -r script=$1
+  shift
+  run --separate-stderr timeout 300 bash "$SCRIPTS/$script" --device_target CPU "$@" \
+    "$PROJECT/configs/mnist/lenet5_digits.yaml" -- -o scheduler.num_epochs=1
+  [[ $status -eq 0 ]] || fail "$stderr" "$output"
+  [[ $output == *'loss is '* ]] || fail "$output"
+  accuracy=$(grep '^accuracy on held-out data' logs/latest/rank_0.log)
+  [[ "$(grep '^accuracy on held-out data' logs/latest/rank_1.log)" = "$accuracy" ]]
+  nobody_left
+}
+
+@test "run_mpirun.sh trains" {
+  command -v mpirun >/dev/null || skip "no mpirun"
+  trains run_mpirun.sh -n 2
+}
+
+@test "run_msrun.sh trains" {
+  trains run_msrun.sh --worker_num 2
+}

@@ -1,0 +1,108 @@
+#!/usr/bin/env bats
+# Ranks that a real Slurm of two nodes on this machine starts: srun under salloc and sbatch.
+
+load helper
+
+setup_file() {
+  SLURM=$BATS_FILE_TMPDIR/slurm
+  if ! WHY_NOT=$(bash "$BATS_TEST_DIRNAME/../fixtures/slurm.sh" up "$SLURM" 2>&1); then
+    WHY_NOT=${WHY_NOT:-"no Slurm here"}
+  fi
+  export SLURM WHY_NOT SLURM_CONF=$SLURM/slurm.conf
+}
+
+teardown_file() {
+  bash "$BATS_TEST_DIRNAME/../fixtures/slurm.sh" down "$SLURM"
+}
+
+setup() {
+  [[ -z $WHY_NOT ]] || skip "$WHY_NOT"
+  setup_world
+  HCCN=()
+}
+
+# allocated ARGUMENT...: run_slurm.sh on two nodes of two ranks.
+allocated() {
+  salloc --quiet -N 2 --ntasks-per-node=2 bash "$SCRIPTS/run_slurm.sh" --device_target CPU \
+    --train_script "$FIXTURES/stub_trainer.py" --grace 2 "$@" config.yaml
+}
+
+# batch ARGUMENT...: the same by sbatch; its output in `output`.
+batch() {
+  sbatch --quiet --output=sbatch.out -N 2 --ntasks-per-node=2 "$@" "$SCRIPTS/run_slurm.sh" --device_target CPU \
+    --train_script "$FIXTURES/stub_trainer.py" --grace 2 config.yaml
+}
+
+@test "salloc: each rank has the environment of the contract, its log and its line in the report" {
+  MY_OWN='a b' run --separate-stderr allocated
+  [[ $status -eq 0 ]] || fail "$stderr"
+  for rank in 0 1 2 3; do
+    [[ "$(recorded rank_$rank 'r["env"]["RANK_ID"], r["env"]["DEVICE_ID"], r["env"]["RANK_SIZE"], r["env"]["MS_ROLE"], r["env"]["SLURMD_NODENAME"]')" = "('$rank', '$((rank % 2))', '4', 'MS_WORKER', 'n$((rank / 2))')" ]] || fail "rank $rank"
+    [[ -e logs/latest/rank_$rank.log ]]
+  done
+  [[ "$(recorded rank_3 'r["env"]["MY_OWN"], r["cwd"], "LAUNCH_TELL" in r["env"]')" = "('a b', \"$WORLD\", False)" ]]
+  [[ "$(recorded scheduler 'r["SLURMD_NODENAME"]')" = n0 ]]
+  nobody_left
+}
+
+@test "sbatch: the exit code of the job is the failed rank's, and its file has the report" {
+  export STUB_DO='0: wait; 1: wait; 2: await 0 1 3, exit 7; 3: ignore TERM'
+  run batch --wait
+  [[ $status -eq 7 ]] || fail "$status $(<sbatch.out)"
+  report=$(<sbatch.out)
+  [[ $report == *"run_slurm.sh: rank 2 (device 0 of n1) exited with code 7"*"137 SIGKILL, stopped by us"*"    rank 2 gives up"* ]] || fail "$report"
+  nobody_left
+}
+
+@test "scancel ends everything, with the grace time for the ranks" {
+  export STUB_DO='0: wait; 1: wait; 2: wait; 3: children'
+  batch
+  eventually ranks_up 0 1 2 3
+  scancel "$(squeue -h -o %i)"
+  eventually nobody_left
+  eventually grep -q 'SIGTERM: stopping all ranks' sbatch.out
+}
+
+@test "SIGTERM to the launcher ends the ranks of all nodes" {
+  export STUB_DO='0: wait; 1: wait; 2: wait; 3: children'
+  allocated 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
+  eventually ranks_up 0 1 2 3
+  kill -TERM "$(launch_json 'r["run_dir"].rpartition("-")[2]')"
+  wait "$!" && fail 'exit 0'
+  grep -q 'SIGTERM: stopping all ranks' "$BATS_TEST_TMPDIR/stderr"
+  grep -q '143 SIGTERM, stopped by us' "$BATS_TEST_TMPDIR/stderr"
+  eventually nobody_left
+}
+
+@test "SIGUSR1 reaches the ranks once" {
+  export STUB_DO='0: usr1; 1: usr1; 2: usr1; 3: usr1'
+  allocated 3>&- &
+  eventually ranks_up 0 1 2 3
+  kill -USR1 "$(launch_json 'r["run_dir"].rpartition("-")[2]')"
+  wait "$!"
+  grep -qx 'got SIGUSR1' logs/latest/rank_3.log
+}
+
+@test "SIGKILL of the launcher leaves nothing on any node" {
+  export STUB_DO='0: wait; 1: wait; 2: wait; 3: children'
+  allocated 3>&- &
+  eventually ranks_up 0 1 2 3
+  kill -KILL "$(launch_json 'r["run_dir"].rpartition("-")[2]')"
+  wait "$!" || true
+  eventually nobody_left
+}
+
+@test "the scheduler is on the first node also when the script is on neither" {
+  run --separate-stderr allocated --dry_run
+  [[ $status -eq 0 ]] || fail "$stderr"
+  [[ $output == *"srun --nodes=1 --ntasks=1 --nodelist=n0 "*scheduler.py* ]] || fail "$output"
+}
+
+@test "outside of an allocation, and with unequal nodes, the reason is said" {
+  run --separate-stderr launch run_slurm.sh config.yaml
+  refused 78 'run_slurm.sh: not inside a Slurm job: SLURM_JOB_ID is not set; submit the script, such as: sbatch -N 2 *'
+  run --separate-stderr salloc --quiet -N 2 -n 3 bash "$SCRIPTS/run_slurm.sh" --device_target CPU \
+    --train_script "$FIXTURES/stub_trainer.py" config.yaml
+  [[ $status -ne 0 ]]
+  [[ $stderr == "run_slurm.sh: the nodes have different numbers of tasks: "*"; ask for them with sbatch --ntasks-per-node"* ]] || fail "$stderr"
+}

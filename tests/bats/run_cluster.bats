@@ -1,0 +1,302 @@
+#!/usr/bin/env bats
+# run_cluster.sh: typed on each server of a rank table, and once for all hosts of a hostfile.
+
+load helper
+load ../lab/lab
+
+setup() {
+  setup_world
+  mkdir data
+  HCCN=() # run_cluster.sh has no such option: its tables are there, or come from the hosts
+  export STUB_SCHEDULER_EXIT=0
+}
+
+teardown() {
+  lab_down
+}
+
+# table SERVER...: hccl.json with two devices on each server, in that order
+table() {
+  python - "$@" >hccl.json <<'PY'
+import json, sys
+servers = [
+    {"server_id": name, "device": [
+        {"device_id": str(d), "device_ip": f"10.78.{n}.{d + 1}", "rank_id": str(2 * n + d)} for d in range(2)]}
+    for n, name in enumerate(sys.argv[1:])
+]
+print(json.dumps({"version": "1.0", "server_count": str(len(servers)), "server_list": servers, "status": "completed"}))
+PY
+}
+
+# cluster WORD...: run_cluster.sh with the stub trainer on CPU
+cluster() {
+  bash "$SCRIPTS/run_cluster.sh" --device_target CPU --config config.yaml \
+    --train_script "$FIXTURES/stub_trainer.py" "$@"
+}
+
+# cluster_on HOST WORD...: the same on a host of the lab
+cluster_on() {
+  local -r host=$1
+  shift
+  on "$host" bash "$SCRIPTS/run_cluster.sh" --device_target CPU --config config.yaml \
+    --train_script "$FIXTURES/stub_trainer.py" "$@"
+}
+
+# hosts SLOTS: a hostfile of the lab's two hosts
+hosts() {
+  printf '10.77.0.%s slots=%d\n' 1 "$1" 2 "$1" >hosts
+}
+
+# cluster_refused STATUS PATTERN WORD...: the command is refused, with one line, and does nothing
+cluster_refused() {
+  local -r expected=$1 pattern=$2
+  shift 2
+  run --separate-stderr cluster "$@"
+  refused "$expected" "$pattern"
+}
+
+# On both hosts no trainer runs; each sees its own processes only.
+nobody_trains() {
+  ! on 0 pgrep -f stub_trainer.py && ! on 1 pgrep -f stub_trainer.py
+}
+
+# ---- typed on each server --------------------------------------------------------------------------
+
+@test "each server starts its own ranks; scheduler and port come from the table" {
+  table 127.0.0.2 127.0.0.3
+  cluster data hccl.json 4 2
+  [[ "$(ls "$STUB_OUT")" = $'rank_2.json\nrank_3.json' ]]
+  cluster data hccl.json 4 0
+  [[ "$(ls "$STUB_OUT")" = $'rank_0.json\nrank_1.json\nrank_2.json\nrank_3.json\nscheduler.json' ]]
+  [[ "$(recorded rank_3 '[r["env"][n] for n in ("RANK_ID", "DEVICE_ID", "RANK_SIZE", "DEVICE_NUM", "MS_WORKER_NUM", "MS_SCHED_HOST")]')" = "['3', '1', '4', '8', '4', '127.0.0.2']" ]]
+  [[ "$(recorded rank_3 'r["env"]["RANK_TABLE_FILE"] + r["env"]["DATA_PATH"]')" = "$WORLD/hccl.json$WORLD/data" ]]
+  [[ "$(recorded rank_3 'r["env"]["MS_SCHED_PORT"]')" = "$(recorded rank_0 'r["env"]["MS_SCHED_PORT"]')" ]]
+}
+
+@test "the table's digest is printed and kept, and another table has another one and another port" {
+  local port
+  table 127.0.0.2 127.0.0.3
+  run --separate-stderr cluster data hccl.json 4 0
+  [[ $stderr == *"sha256 $(sha256sum hccl.json | cut -c 1-16) (must be the same on every host)"* ]]
+  [[ "$(launch_json 'r["rank_table"]["sha256"]')" = "$(sha256sum hccl.json | cut -d ' ' -f 1)" ]]
+  port=$(recorded rank_0 'r["env"]["MS_SCHED_PORT"]')
+  table 127.0.0.2 127.0.0.4
+  cluster data hccl.json 4 0
+  [[ "$(recorded rank_0 'r["env"]["MS_SCHED_PORT"]')" != "$port" ]]
+}
+
+@test "a scheduler that other servers' ranks need is not stopped when the own ranks have ended" {
+  unset STUB_SCHEDULER_EXIT
+  table 127.0.0.2 127.0.0.3
+  launch_behind run_cluster.sh --config config.yaml data hccl.json 4 0
+  eventually ranks_up 0 1
+  eventually test -s "$STUB_OUT/scheduler.json"
+  ranks_gone() { ! grep -lszxF -e RANK_ID=0 -e RANK_ID=1 /proc/[0-9]*/environ | xargs -r grep -lszxF "TEST_MARK=$TEST_MARK"; }
+  eventually ranks_gone
+  kill -0 "$LAUNCHER"
+  kill -TERM "$LAUNCHER"
+  ended
+  [[ "$status" -eq 143 && "$(launch_json 'r["outcome"]["members"]["0"]["status"]')" = 0 ]]
+}
+
+@test "the scheduler's port is in use on the first server" {
+  local port
+  table 127.0.0.2 127.0.0.3
+  cluster data hccl.json 4 0
+  port=$(recorded rank_0 'r["env"]["MS_SCHED_PORT"]')
+  python -c 'import signal, socket, sys
+taken = socket.create_server(("127.0.0.2", int(sys.argv[1])))
+print("taken", flush=True)
+signal.pause()' "$port" >taken 3>&- &
+  eventually test -s taken
+  run --separate-stderr cluster data hccl.json 4 0
+  kill "$!"
+  [[ "$status" -eq 78 && $stderr == *"cannot listen at 127.0.0.2 port $port: Address already in use; set MS_SCHED_PORT"* ]]
+  MS_SCHED_PORT=23456 cluster data hccl.json 4 2
+  [[ "$(recorded rank_2 'r["env"]["MS_SCHED_PORT"]')" = 23456 ]]
+}
+
+@test "RANK_SIZE is not the table's" {
+  table 127.0.0.2 127.0.0.3
+  cluster_refused 78 "*RANK_SIZE 12: hccl.json has 4 ranks (127.0.0.2 has ranks 0 to 1; 127.0.0.3 has ranks 2 to 3); type 4" \
+    data hccl.json 12 0
+}
+
+@test "RANK_START is not this host's" {
+  table 127.0.0.2 192.0.2.9
+  cluster_refused 78 "*RANK_START 2 is where 192.0.2.9 begins; this host is another: 127.0.0.2 has ranks 0 to 1; type 0 here" \
+    data hccl.json 4 2
+  cluster_refused 78 "*RANK_START 1 is where no server of the table begins; *type 0 here" data hccl.json 4 1
+}
+
+@test "RANK_START -1, RANK_SIZE 0 and words are no numbers" {
+  table 127.0.0.2
+  cluster_refused 2 "*RANK_START -1 is not a number from 0 to 65536" data hccl.json 2 -1
+  cluster_refused 2 "*RANK_SIZE 0 is not a number from 1 to 65536" data hccl.json 0 0
+  cluster_refused 2 "*RANK_SIZE two is not a number*" data hccl.json two 0
+}
+
+@test "servers that are not in dictionary order are refused" {
+  table 127.0.0.3 127.0.0.2
+  cluster_refused 78 "*hccl.json*/server_list/1*dictionary order*" data hccl.json 4 0
+}
+
+@test "a table without this host, no table, a bad one, no data" {
+  table 192.0.2.8 192.0.2.9
+  cluster_refused 78 "*this host is none of its servers (192.0.2.8, 192.0.2.9); type the command on those*" data hccl.json 4 0
+  cluster_refused 78 "*the rank table no.json cannot be read: No such file or directory" data no.json 4 0
+  printf '{"version": "1.0"' >bad.json
+  cluster_refused 78 "*bad.json: line 1, *" data bad.json 4 0
+  table 127.0.0.2
+  cluster_refused 78 "*DATA_PATH nowhere: no such folder*" nowhere hccl.json 2 0
+  cluster_refused 2 "*RANK_START is missing*" data hccl.json 2
+}
+
+@test "a server of rank 0 whose address the others cannot reach" {
+  table 127.0.0.2 192.0.2.9
+  cluster_refused 78 "*server 127.0.0.2 has rank 0, and the other servers cannot reach that address" data hccl.json 4 0
+}
+
+# ---- hostfiles that cannot be ----------------------------------------------------------------------
+
+@test "hostfiles: slots=0, IPv6, a byte-order mark, a host twice, none, different slots, no slots" {
+  need mpirun
+  local -A bad=(
+    ['127.0.0.2 slots=0']="*hosts:1: slots=0: a host without slots runs nothing*"
+    ['::1 slots=2']="*hosts:1: ::1 is an IPv6 address*"
+    [$'\xef\xbb\xbf127.0.0.2 slots=2']="*hosts: starts with a byte-order mark*"
+    [$'127.0.0.2 slots=2\n127.0.0.2 slots=2']="*hosts:2: 127.0.0.2 stands in line 1 too*"
+    [$'# none\n\n']="*hosts: there is no host in it*"
+    [$'127.0.0.2 slots=2\n127.0.0.3 slots=4']="*different numbers of slots (2, 4)*"
+    ['127.0.0.2']="*127.0.0.2 has no slots=N*"
+  )
+  local text
+  for text in "${!bad[@]}"; do
+    printf '%s\n' "$text" >hosts
+    cluster_refused 78 "${bad[$text]}" --hostfile hosts data
+  done
+  cluster_refused 78 "*--hostfile nowhere cannot be read*" --hostfile nowhere data
+}
+
+@test "a host that no one knows, and a table of other hosts" {
+  need mpirun
+  table 127.0.0.2 127.0.0.3
+  printf 'no-such-host.invalid slots=2\n127.0.0.3 slots=2\n' >hosts
+  cluster_refused 78 "*--hostfile: no-such-host.invalid stands for no IPv4 address*" --hostfile hosts --rank_table hccl.json data
+  printf '127.0.0.2 slots=2\n' >hosts
+  cluster_refused 78 "*server 127.0.0.3 of the rank table is not in the hostfile; add it: 127.0.0.3 slots=2" \
+    --hostfile hosts --rank_table hccl.json data
+}
+
+@test "without mpirun the hosts cannot be reached from here" {
+  local name
+  mkdir programs
+  for name in bash readlink python; do ln -s "$(command -v "$name")" programs; done
+  printf '127.0.0.2 slots=2\n' >hosts
+  run --separate-stderr env PATH="$PWD/programs" bash "$SCRIPTS/run_cluster.sh" --device_target CPU \
+    --config config.yaml --train_script "$FIXTURES/stub_trainer.py" --hostfile hosts data
+  refused 78 "*mpirun is not on PATH; install Open MPI*"
+}
+
+# ---- on the lab's hosts ----------------------------------------------------------------------------
+
+@test "lab: one command builds the table and starts the ranks of all hosts; comments and blank lines are no hosts" {
+  need mpirun
+  lab_up 2
+  printf '# the lab\n\nnode0 slots=2 # here\n10.77.0.2   slots = 2\n' >hosts
+  cluster_on 0 --hostfile hosts data
+  [[ "$(ls "$STUB_OUT")" = $'rank_0.json\nrank_1.json\nrank_2.json\nrank_3.json\nscheduler.json' ]]
+  [[ "$(recorded rank_3 '[r["env"][n] for n in ("RANK_ID", "DEVICE_ID", "RANK_SIZE", "MS_SCHED_HOST")]')" = "['3', '1', '4', '10.77.0.1']" ]]
+  [[ "$(launch_json '[(s["rank"], s["device"], s["host"]) for s in r["ranks"]]')" = "[(0, 0, '10.77.0.1'), (1, 1, '10.77.0.1'), (2, 0, '10.77.0.2'), (3, 1, '10.77.0.2')]" ]]
+  [[ "$(launch_json 'r["outcome"]["members"]["3"]["status"]')" = 0 ]]
+}
+
+@test "lab: a host that shares no folder for logs gets the table all the same" {
+  need mpirun
+  lab_up 2
+  hosts 2
+  mkdir logs
+  "$LAB_SH" root 1 mount -t tmpfs tmpfs "$WORLD/logs"
+  cluster_on 0 --hostfile hosts data
+  cmp "$(recorded rank_3 'r["env"]["RANK_TABLE_FILE"]')" <(on 1 cat "$(recorded rank_3 'r["env"]["RANK_TABLE_FILE"]')")
+}
+
+@test "lab: a rank that fails on the far host ends all, with its code and its host" {
+  need mpirun
+  lab_up 2
+  hosts 2
+  export STUB_DO='0: wait; 1: wait; 2: wait; 3: await 0 1 2, exit 7'
+  run --separate-stderr cluster_on 0 --hostfile hosts data
+  [[ "$status" -eq 7 ]]
+  [[ $stderr == *"rank 3 (device 1 of 10.77.0.2) exited with code 7"* && $stderr == *"rank 3 gives up"* ]]
+  [[ "$(launch_json 'r["outcome"]["first_failure"]')" = 3 ]]
+  eventually nobody_trains
+}
+
+@test "lab: the far host vanishes in the middle: the job ends by itself" {
+  need mpirun
+  lab_up 2
+  hosts 1
+  export STUB_DO='0: wait; 1: wait'
+  (
+    cluster_on 0 --hostfile hosts data >stdout 2>stderr 3>&- &
+    eventually ranks_up 0 1
+    "$LAB_SH" link 1 down
+    status=0
+    wait "$!" || status=$?
+    printf '%d\n' "$status" >status
+  )
+  # by itself: not by the two minutes that `on` gives it
+  [[ "$(<status)" != @(0|124|137) ]] || fail "$(<status)" "$(<stderr)"
+  grep -F 'no word of its end' stderr
+  eventually nobody_trains
+}
+
+@test "lab: a host that wants a password is named, with the command that sets ssh up" {
+  need mpirun
+  lab_up 2
+  hosts 2
+  : >"$LAB/host1/authorized_keys"
+  run --separate-stderr cluster_on 0 --hostfile hosts data
+  [[ "$status" -eq 78 && $stderr == *"10.77.0.2"*"Permission denied"*"ssh-copy-id HOST"* ]] || fail "$stderr"
+  [[ ! -e logs ]]
+}
+
+@test "lab: typed on each host, with RANK_START of the other" {
+  lab_up 2
+  table 10.77.0.1 10.77.0.2
+  run --separate-stderr cluster_on 1 data hccl.json 4 0
+  refused 78 "*RANK_START 0 is where 10.77.0.1 begins; this host is another: 10.77.0.2 has ranks 2 to 3; type 2 here"
+}
+
+@test "lab: check_network.sh asks all hosts and names what is wrong with which device" {
+  need mpirun
+  lab_up 2
+  table 10.77.0.1 10.77.0.2
+  hosts 2
+  on 0 bash "$SCRIPTS/check_network.sh" --hostfile hosts hccl.json
+  printf 'DOWN\n' >"$LAB/host1/cards/link_1"
+  run --separate-stderr on 0 bash "$SCRIPTS/check_network.sh" --hostfile hosts hccl.json
+  [[ "$status" -eq 1 && $output == *"10.77.0.2 device 1 (rank 3): the link is DOWN"*"[EI0009]"* ]]
+}
+
+@test "lab: real MindSpore: two hosts with two ranks each compute what four ranks of one host compute, bit for bit" {
+  need mpirun
+  local data=$WORLD/digits real=(--config "$PROJECT/configs/mnist/lenet5_digits.yaml")
+  python -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("mindspore") is None)' || skip "no MindSpore"
+  lab_up 2
+  hosts 2
+  unset PYTHONPATH
+  python "$PROJECT/tools/prepare_digits.py" "$data"
+  settings=(-o scheduler.num_epochs=1 "train.dataset.dataset_root=$data/train" "eval.dataset.dataset_root=$data/test")
+  bash "$SCRIPTS/ascend4p.sh" --log_dir one --device_target CPU "$PROJECT/configs/mnist/lenet5_digits.yaml" -- "${settings[@]}"
+  timeout -k 5 300 "$LAB_SH" run 0 bash "$SCRIPTS/run_cluster.sh" --log_dir two --device_target CPU "${real[@]}" \
+    --hostfile hosts data -- "${settings[@]}"
+  cmp one/latest/ckpt/rank_0/lenet5-1_11.ckpt two/latest/ckpt/rank_0/lenet5-1_11.ckpt
+  timeout -k 5 300 "$LAB_SH" run 1 bash "$SCRIPTS/run_cluster.sh" --log_dir three1 --device_target CPU "${real[@]}" \
+    data two/latest/hccl_2s_4p.json 4 2 -- "${settings[@]}" 3>&- &
+  timeout -k 5 300 "$LAB_SH" run 0 bash "$SCRIPTS/run_cluster.sh" --log_dir three --device_target CPU "${real[@]}" \
+    data two/latest/hccl_2s_4p.json 4 0 -- "${settings[@]}"
+  wait "$!"
+  cmp one/latest/ckpt/rank_0/lenet5-1_11.ckpt three/latest/ckpt/rank_0/lenet5-1_11.ckpt
+}

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""What our scripts add to the engines beneath them: 8 ranks under mpirun and under srun, bare and ours.
+
+Each starts the same program, whose first instruction writes the time to a file.  Two figures, medians
+of several runs taken in turns: until the last of the 8 runs, and until the command returns.  Times of
+one run can be compared with each other and with nothing else.
+
+  make bench
+"""
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from launch import PROJECT, RANK, RANKS
+
+RUNS = 11
+SLURM = os.path.join(PROJECT, "tests", "fixtures", "slurm.sh")
+
+
+def main():
+    """Measures and prints; returns the exit code."""
+    with tempfile.TemporaryDirectory() as folder:
+        prepare(folder)
+        slurm = start_slurm(folder)
+        try:
+            for engine, bare, ours in comparisons(folder, slurm):
+                compare(engine, bare, ours, folder)
+        finally:
+            subprocess.run(["bash", SLURM, "down", os.path.join(folder, "slurm")], check=False)
+    return 0
+
+
+def prepare(folder):
+    """The rank program, and a Python that becomes it when told to train and plans otherwise."""
+    files = {
+        "rank": RANK.replace("$OMPI_COMM_WORLD_RANK", "${OMPI_COMM_WORLD_RANK-$SLURM_PROCID}"),
+        "config.yaml": "system: {distribute: True}\n",
+        "trainer.py": "",
+        "python": f'#!/bin/sh\ncase $2 in *trainer.py) exec "{folder}/rank" ;; esac\nexec "{sys.executable}" "$@"\n',
+    }
+    for name, text in files.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    for name in ("rank", "python"):
+        os.chmod(os.path.join(folder, name), 0o755)
+
+
+def start_slurm(folder):
+    """Starts a Slurm of two nodes; None, said, where there can be none."""
+    slurm = os.path.join(folder, "slurm")
+    up = subprocess.run(["bash", SLURM, "up", slurm], check=False, capture_output=True, text=True, timeout=60)
+    if up.returncode == 0:
+        return slurm
+    print(f"srun: not compared: {up.stdout.strip()}")
+    return None
+
+
+def comparisons(folder, slurm):
+    """(name, command of the bare engine, our command) of every engine that is here."""
+    trainer = ["--no_check", "--train_script", "trainer.py"]
+    if shutil.which("mpirun"):
+        bare = ["mpirun", "-n", str(RANKS), "-H", f"localhost:{RANKS}", "--bind-to", "none", f"{folder}/rank"]
+        ours = ["bash", os.path.join(PROJECT, "scripts", "run_mpirun.sh"), *trainer, "-n", str(RANKS), "config.yaml"]
+        yield "mpirun", bare, ours
+    else:
+        print("mpirun: not installed, not compared")
+    if slurm:
+        salloc = ["salloc", "--quiet", "-N", "2", f"--ntasks-per-node={RANKS // 2}"]
+        bare = [*salloc, "srun", "--cpu-bind=none", f"{folder}/rank"]
+        script = os.path.join(PROJECT, "scripts", "run_slurm.sh")
+        yield "srun", bare, [*salloc, "bash", script, *trainer, "config.yaml"]
+
+
+def compare(engine, bare, ours, folder):
+    """Prints the medians of both and their difference."""
+    times = {"bare": [], "ours": []}
+    for _ in range(RUNS):
+        times["bare"].append(run(bare, folder))
+        times["ours"].append(run(ours, folder))
+    print(f"{engine}, {RANKS} ranks, {len(os.sched_getaffinity(0))} cores, median of {RUNS} runs in ms")
+    for index, what in enumerate(("until the last rank runs", "until the command returns")):
+        alone, with_us = (statistics.median(run[index] for run in times[name]) for name in ("bare", "ours"))
+        ratio, more = with_us / alone, with_us - alone
+        print(f"  {what:26} bare {alone:7.0f}   ours {with_us:7.0f}   ratio {ratio:5.2f}   +{more:.0f} ms")
+
+
+def run(command, folder):
+    """(until the last rank's first instruction, until the end) of `command`, in ms."""
+    stamps = tempfile.mkdtemp(dir=folder)
+    environment = {
+        **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
+        "PYTHON": os.path.join(folder, "python"),
+        "STAMP_FOLDER": stamps,
+        "LAUNCH_LOCKS": os.path.join(folder, "locks"),
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "SLURM_CONF": os.path.join(folder, "slurm", "slurm.conf"),
+    }
+    began = time.time()
+    subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, timeout=60)
+    ended = time.time()
+    written = []
+    for name in os.listdir(stamps):
+        with open(os.path.join(stamps, name), encoding="ascii") as file:
+            written.append(float(file.read().replace(",", ".")))
+    if len(written) != RANKS:
+        sys.exit(f"engines.py: {len(written)} of {RANKS} ranks ran under: {' '.join(command)}")
+    return (max(written) - began) * 1e3, (ended - began) * 1e3
+
+
+if __name__ == "__main__":
+    sys.exit(main())
