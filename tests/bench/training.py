@@ -2,9 +2,9 @@
 """How long a step of data-parallel LeNet-5 takes with 1, 2 and 4 ranks, and what of it is communication.
 
 Beside it the same loop written directly on MindSpore (tests/bench/direct_loop.py), and the same without
-the exchange of gradients: what it is faster by is communication.  The figure of a run is the mean of the
-middle half of its epochs' mean step times, without the first epoch, which compiles; of several runs,
-taken in turns, the median.  Ranks share this machine's cores, so the step gets slower with their number.
+the exchange of gradients: what it is faster by is communication.  The figure of a run is the mean step
+time of its fastest epoch, which other programs disturbed least; of several runs, taken in turns, the
+median.  Ranks share this machine's cores, so the step gets slower with their number.
 
   make bench
 """
@@ -59,9 +59,7 @@ def step_time(kind, ranks):
     # A line an epoch: tools/train.py's log interval is longer than that.
     means = [float(value) for value in re.findall(r"step time is ([0-9.]+) ms", done.stdout)]
     assert len(means) == EPOCHS, done.stdout
-    ordered = sorted(means[1:])
-    quarter = len(ordered) // 4
-    return statistics.mean(ordered[quarter : len(ordered) - quarter])
+    return min(means)
 
 
 def command(ours, ranks):

@@ -70,14 +70,14 @@ def _environment():
     return {**clean, "PYTHON": sys.executable, "OMP_NUM_THREADS": "1", "GLOG_v": "3"}
 
 
-def command(ranks, config, words, trainer=None):
+def command(ranks, config, words, trainer=None, options=()):
     """The command of a job: the launcher for several ranks, the trainer itself for one."""
     if ranks == 1:
         words = ["system.distribute=False", "system.device_target=CPU", *words]
         return [sys.executable, str(PROJECT / "tools" / "train.py"), "--config", str(config), "-o", *words]
     script = PROJECT / "scripts" / f"ascend{ranks}p.sh"
     trainer = ["--train_script", str(trainer)] if trainer else []
-    return ["bash", str(script), "--device_target", "CPU", *trainer, str(config), "--", "-o", *words]
+    return ["bash", str(script), "--device_target", "CPU", *trainer, *options, str(config), "--", "-o", *words]
 
 
 def train(folder, ranks, config, words, resume=False, code=0, trainer=None):
@@ -100,11 +100,11 @@ def train(folder, ranks, config, words, resume=False, code=0, trainer=None):
     return done.stdout
 
 
-def start(folder, ranks, config, words):
-    """The same in the background, in a group of its own; returns the Popen."""
+def start(folder, ranks, config, words, options=()):
+    """The same in the background, in a group of its own, with the launcher's `options`; returns the Popen."""
     with open(folder / "output.txt", "w", encoding="utf-8") as output:
         return subprocess.Popen(
-            command(ranks, config, words),
+            command(ranks, config, words, options=options),
             cwd=folder,
             env=_environment(),
             stdin=subprocess.DEVNULL,

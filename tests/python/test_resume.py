@@ -83,6 +83,20 @@ def test_a_killed_job_goes_on_as_if_nothing_had_happened(tmp_path, undisturbed, 
         assert ranks.furthest(ranks.weights(checkpoints, rank), wanted[rank]) == 0
 
 
+@ranks.slow
+def test_the_launchers_restart_goes_on_from_the_last_checkpoint(tmp_path, undisturbed):
+    words, config, wanted, _ = undisturbed
+    checkpoints = tmp_path / "ckpt"
+    job = ranks.start(tmp_path, 2, config, words(checkpoints), options=["--max_restarts", "1"])
+    saved(checkpoints, job)
+    os.kill(pids_of_ranks(checkpoints)[1], signal.SIGKILL)
+    assert job.wait(timeout=DEADLINE) == 0, (tmp_path / "output.txt").read_text()
+    said = (tmp_path / "output.txt").read_text()
+    assert "restart 1 of 1" in said and "continues after epoch" in said
+    for rank in (0, 1):
+        assert ranks.furthest(ranks.weights(checkpoints, rank), wanted[rank]) == 0
+
+
 def test_training_goes_on_with_another_number_of_ranks(tmp_path):
     """One epoch on two ranks that share each layer, the slices merged, the second epoch on one rank."""
     data = ranks.digits(tmp_path / "data", 80)
