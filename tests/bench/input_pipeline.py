@@ -16,11 +16,11 @@ import time
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 sys.path[0] = PROJECT
 
-import mindspore as ms  # noqa: E402 (the project is found by the line above)
-from mindspore import dataset as direct  # noqa: E402
-from mindspore.dataset import transforms, vision  # noqa: E402
+import mindspore as ms
+from mindspore import dataset as direct
+from mindspore.dataset import transforms, vision
 
-from tools import datasets, prepare_cifar10  # noqa: E402
+from tools import datasets, prepare_cifar10
 
 RUNS = 9
 EPOCHS = 3
