@@ -35,6 +35,7 @@ setup() {
 without() {
   local file
   mkdir "$BATS_TEST_TMPDIR/path"
+  # shellcheck disable=SC2086 # the folders of PATH, one by one
   while IFS= read -r file; do
     [[ ${file##*/} == "$1" ]] || ln -s "$file" "$BATS_TEST_TMPDIR/path/" 2>/dev/null || true
   done < <(IFS=: && find $PATH -maxdepth 1 -perm /111 ! -type d)
