@@ -137,7 +137,7 @@ agent::_tell_tail() {
 }
 
 agent::_handle_signals() {
-  if [[ -n ${LAUNCH_BUS-} ]]; then # the supervisor signals the trainer itself
+  if [[ -n ${LAUNCH_BUS-} ]]; then                         # the supervisor signals the trainer itself
     trap AGENT_SIGNALLED=1 TERM INT HUP QUIT URG USR1 USR2 # not '', which bash 4.2 hands on for good
     return 0
   fi
