@@ -62,6 +62,8 @@ agent::main() {
   [[ -z $AGENT_AWAY ]] || agent::tell line "$AGENT_NAME" "(this rank's log is on $HOSTNAME: $AGENT_LOG)"
   agent::_wait
   local -r status=$REPLY
+  # Slurm signals the trainer and us one after the other; ours says why.
+  ((status != 143 || AGENT_STOPS)) || read -r -t 0.3 -u "$AGENT_LIFE" _ || :
   ((status == 0)) || [[ -z $AGENT_AWAY ]] || agent::_tell_tail
   agent::tell exit "$AGENT_NAME" "$status"
   agent::_sweep
@@ -135,14 +137,14 @@ agent::_tell_tail() {
 }
 
 agent::_handle_signals() {
-  if [[ -n ${LAUNCH_BUS-} ]]; then # the supervisor signals the trainer itself
-    trap '' TERM INT HUP QUIT URG USR1 USR2
+  if [[ -n ${LAUNCH_BUS-} ]]; then                         # the supervisor signals the trainer itself
+    trap AGENT_SIGNALLED=1 TERM INT HUP QUIT URG USR1 USR2 # not '', which bash 4.2 hands on for good
     return 0
   fi
   trap agent::_stop URG
   trap agent::_cancelled TERM INT HUP QUIT
   if [[ ${LAUNCH_CONTROL-} == stdin ]]; then
-    trap '' USR1 USR2 # Slurm gives them to the trainer, too
+    trap AGENT_SIGNALLED=1 USR1 USR2 # Slurm gives them to the trainer, too
   else
     trap 'AGENT_SIGNALLED=1; kill -USR1 "$AGENT_TRAINER" 2>/dev/null' USR1
     trap 'AGENT_SIGNALLED=1; kill -USR2 "$AGENT_TRAINER" 2>/dev/null' USR2

@@ -363,7 +363,10 @@ supervise::_give_up() {
 supervise::_audit() {
   local name status
   for name in "${SUPERVISE_NAMES[@]}"; do
-    [[ -n ${SUPERVISE_MINDER[$name]-} ]] || continue
+    if [[ -z ${SUPERVISE_MINDER[$name]-} ]]; then
+      supervise::_audit_carried "$name"
+      continue
+    fi
     if [[ -z ${SUPERVISE_STATUS[$name]-} ]] && ! kill -0 "${SUPERVISE_MINDER[$name]}" 2>/dev/null; then
       status=137
       if [[ -z ${SUPERVISE_GROUP[$name]-} ]]; then
@@ -374,6 +377,13 @@ supervise::_audit() {
       supervise::_ended "$name" "$status"
     fi
   done
+}
+
+# A member of a carrier that has ended, whose agent was killed and could not tell its end.
+supervise::_audit_carried() {
+  local -r group=${SUPERVISE_GROUP[$1]-}
+  [[ -n ${SUPERVISE_STATUS[$SUPERVISE_CARRIER]-} && -n $group && -z ${SUPERVISE_STATUS[$1]-} ]] || return 0
+  supervise::_alive "$group" || supervise::_ended "$1" 137
 }
 
 # supervise::close JOB: ends what escaped from its group but kept the job's mark, then the guardian.

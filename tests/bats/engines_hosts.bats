@@ -27,16 +27,30 @@ no_rank_left() {
   [[ -z "$(left_over | xargs -r grep -lszF RANK_ID= 2>/dev/null)" ]]
 }
 
+# refused_lines STATUS PATTERN...: one line each.
+refused_lines() {
+  [[ $status -eq $1 ]] || fail "$status: $stderr"
+  shift
+  [[ ${#stderr_lines[@]} -eq $# ]] || fail "$stderr"
+  local i
+  for ((i = 0; i < $#; i++)); do
+    # shellcheck disable=SC2053 # a pattern is meant
+    [[ ${stderr_lines[i]} == "run_mpirun_1.sh: "${*:i+1:1} ]] || fail "${stderr_lines[i]}"
+  done
+  [[ -z "$(ls "$STUB_OUT")" ]]
+}
+
 @test "two hosts of two ranks: each has its place, the user's variables, and a line in the report" {
   lab_up 2
   MY_OWN='a b' run --separate-stderr launch_on_hosts run_mpirun_1.sh node0:2,node1:2
   [[ $status -eq 0 ]] || fail "$stderr"
   ranks_up 0 1 2 3
   for rank in 0 1 2 3; do
-    [[ "$(recorded rank_$rank 'r["env"]["RANK_ID"], r["env"]["DEVICE_ID"], r["env"]["RANK_SIZE"], r["env"]["MS_SCHED_HOST"]')" = "('$rank', '$((rank % 2))', '4', '10.77.0.1')" ]]
-    [[ "$(recorded rank_$rank 'r["env"]["MY_OWN"], r["cwd"]')" = "('a b', \"$WORLD\")" ]]
+    [[ "$(recorded "rank_$rank" 'r["env"]["RANK_ID"], r["env"]["DEVICE_ID"], r["env"]["RANK_SIZE"], r["env"]["MS_SCHED_HOST"]')" = "('$rank', '$((rank % 2))', '4', '10.77.0.1')" ]]
+    [[ "$(recorded "rank_$rank" 'r["env"]["MY_OWN"], r["cwd"]')" = "('a b', \"$WORLD\")" ]]
     [[ -e logs/latest/rank_$rank.log ]]
   done
+  check-jsonschema --schemafile "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json
   [[ "$(launch_json 'r["ranks"][3]["host"], r["ranks"][3]["device"]')" = "('node1', 1)" ]]
 }
 
@@ -121,19 +135,6 @@ no_rank_left() {
     'node2: the folder * is not there; ranks run where the command was typed: share it'
   run --separate-stderr launch_on_hosts run_mpirun_1.sh --ssh 'ssh -l nobody -i /dev/null' node0:1,node1:1
   refused_lines 78 'node1: ssh asks for a password (*); set up a key for it: ssh-copy-id node1'
-}
-
-# refused_lines STATUS PATTERN...: one line each.
-refused_lines() {
-  [[ $status -eq $1 ]] || fail "$status: $stderr"
-  shift
-  [[ ${#stderr_lines[@]} -eq $# ]] || fail "$stderr"
-  local i
-  for ((i = 0; i < $#; i++)); do
-    # shellcheck disable=SC2053 # a pattern is meant
-    [[ ${stderr_lines[i]} == "run_mpirun_1.sh: "${*:i+1:1} ]] || fail "${stderr_lines[i]}"
-  done
-  [[ -z "$(ls "$STUB_OUT")" ]]
 }
 
 @test "a host that does not answer is said so within the time, others are named too" {

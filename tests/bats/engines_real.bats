@@ -10,7 +10,7 @@ setup() {
   LAUNCH_LOCKS=$BATS_TEST_TMPDIR/locks
   export PYTHON TEST_MARK LAUNCH_LOCKS
   unset RANK_TABLE_FILE
-  cd "$BATS_TEST_TMPDIR"
+  cd "$BATS_TEST_TMPDIR" || return 1
 }
 
 # trains SCRIPT ARGUMENT...: two ranks, one epoch; both end with the same weights.

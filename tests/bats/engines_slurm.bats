@@ -22,6 +22,7 @@ setup() {
 }
 
 # allocated ARGUMENT...: run_slurm.sh on two nodes of two ranks.
+# shellcheck disable=SC2120 # one test gives an option
 allocated() {
   salloc --quiet -N 2 --ntasks-per-node=2 bash "$SCRIPTS/run_slurm.sh" --device_target CPU \
     --train_script "$FIXTURES/stub_trainer.py" --grace 2 "$@" config.yaml
@@ -37,7 +38,7 @@ batch() {
   MY_OWN='a b' run --separate-stderr allocated
   [[ $status -eq 0 ]] || fail "$stderr"
   for rank in 0 1 2 3; do
-    [[ "$(recorded rank_$rank 'r["env"]["RANK_ID"], r["env"]["DEVICE_ID"], r["env"]["RANK_SIZE"], r["env"]["MS_ROLE"], r["env"]["SLURMD_NODENAME"]')" = "('$rank', '$((rank % 2))', '4', 'MS_WORKER', 'n$((rank / 2))')" ]] || fail "rank $rank"
+    [[ "$(recorded "rank_$rank" 'r["env"]["RANK_ID"], r["env"]["DEVICE_ID"], r["env"]["RANK_SIZE"], r["env"]["MS_ROLE"], r["env"]["SLURMD_NODENAME"]')" = "('$rank', '$((rank % 2))', '4', 'MS_WORKER', 'n$((rank / 2))')" ]] || fail "rank $rank"
     [[ -e logs/latest/rank_$rank.log ]]
   done
   [[ "$(recorded rank_3 'r["env"]["MY_OWN"], r["cwd"], "LAUNCH_TELL" in r["env"]')" = "('a b', \"$WORLD\", False)" ]]
@@ -54,18 +55,29 @@ batch() {
   nobody_left
 }
 
-@test "scancel ends everything, with the grace time for the ranks" {
+@test "scancel ends everything, and is said to be the reason" {
   export STUB_DO='0: wait; 1: wait; 2: wait; 3: children'
-  batch
+  batch --comment=test
   eventually ranks_up 0 1 2 3
   scancel "$(squeue -h -o %i)"
   eventually nobody_left
-  eventually grep -q 'SIGTERM: stopping all ranks' sbatch.out
+  eventually grep -q 'exit 143' sbatch.out
+  [[ "$(<sbatch.out)" == *'SIGTERM: stopping all ranks'* ]] || fail "$(<sbatch.out)"
+}
+
+@test "scancel --batch --signal=TERM gives the ranks the grace time" {
+  export STUB_DO='0: wait; 1: wait; 2: wait; 3: ignore TERM'
+  batch --comment=test
+  eventually ranks_up 0 1 2 3
+  scancel --batch --signal=TERM "$(squeue -h -o %i)"
+  eventually grep -q 'exit 143' sbatch.out
+  [[ "$(<sbatch.out)" == *'SIGTERM: stopping all ranks'*'143 SIGTERM, stopped by us'*'137 SIGKILL, stopped by us'* ]] || fail "$(<sbatch.out)"
+  eventually nobody_left
 }
 
 @test "SIGTERM to the launcher ends the ranks of all nodes" {
   export STUB_DO='0: wait; 1: wait; 2: wait; 3: children'
-  allocated 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
+  allocated --grace 3 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
   eventually ranks_up 0 1 2 3
   kill -TERM "$(launch_json 'r["run_dir"].rpartition("-")[2]')"
   wait "$!" && fail 'exit 0'
@@ -76,7 +88,7 @@ batch() {
 
 @test "SIGUSR1 reaches the ranks once" {
   export STUB_DO='0: usr1; 1: usr1; 2: usr1; 3: usr1'
-  allocated 3>&- &
+  allocated --grace 3 3>&- &
   eventually ranks_up 0 1 2 3
   kill -USR1 "$(launch_json 'r["run_dir"].rpartition("-")[2]')"
   wait "$!"
@@ -85,7 +97,7 @@ batch() {
 
 @test "SIGKILL of the launcher leaves nothing on any node" {
   export STUB_DO='0: wait; 1: wait; 2: wait; 3: children'
-  allocated 3>&- &
+  allocated --grace 3 3>&- &
   eventually ranks_up 0 1 2 3
   kill -KILL "$(launch_json 'r["run_dir"].rpartition("-")[2]')"
   wait "$!" || true

@@ -34,7 +34,7 @@ msrun::_become() {
 }
 
 # msrun runs "python", "python3" or a file that it gives to python, nothing else; so python it is, which
-# becomes bash at once.
+# becomes bash at once. The scheduler leaves msrun's process group, as msrun lets the ranks do.
 engine::command() {
   local python=python
   command -v python >/dev/null || python=python3
@@ -42,5 +42,5 @@ engine::command() {
     --worker_num="${PLAN_ENGINE[world]}" --local_worker_num="${#PLAN_RANKS[@]}"
     --master_addr="$MS_SCHED_HOST" --master_port="$MS_SCHED_PORT" --node_rank="${PLAN_ENGINE[node]}"
     --log_dir="$PLAN_LOG_DIR/msrun" --join=True
-    "$python" -S -E -c 'import os, sys; os.execvp(sys.argv[1], sys.argv[1:])' bash "$LAUNCH_LIB/rank_agent.sh")
+    "$python" -S -E -c 'import os, sys; os.getpid() == os.getsid(0) or os.setsid(); os.execvp(sys.argv[1], sys.argv[1:])' bash "$LAUNCH_LIB/rank_agent.sh")
 }
