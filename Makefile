@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 DIGITS := data/digits/test/t10k-labels-idx1-ubyte
+CIFAR10 := data/cifar10/test_batch.bin
+TEXT := data/text/det/test/det_gt.txt
 DIAGNOSES := configs/diagnoses.yaml
 CONFIGS := $(filter-out $(DIAGNOSES),$(shell find configs -name '*.yaml'))
 SCHEMAS := $(wildcard schemas/*.schema.json)
@@ -41,26 +43,34 @@ format: $(INSTALLED) ## let shfmt and ruff put the code into shape
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-bench: $(INSTALLED) ## how fast a launch starts and a large rank table is checked
+bench: $(INSTALLED) data ## how fast a launch starts, a table is checked, images are read and ranks train
 	PYTHON=$(BIN)/python $(BIN)/python tests/bench/launch.py
 	$(BIN)/python tests/bench/engines.py
 	$(BIN)/python tests/bench/rank_tables.py
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/bench/check_network.py
+	$(BIN)/python tests/bench/input_pipeline.py
+	$(BIN)/python tests/bench/training.py
 
 lab: ## a shell on the first of two test hosts, which exist inside this machine only
 	bash tests/lab/lab.sh shell
 
-data: $(DIGITS) ## the demo's handwritten digits, in MNIST's format
+data: $(DIGITS) $(CIFAR10) $(TEXT) ## the demo's handwritten digits; images in CIFAR-10's format; images of text
 
 lock: ## write constraints.txt anew from pyproject.toml (needs uv)
 	uv pip compile --universal --python-version 3.10 --extra train --extra dev --upgrade \
 	  --no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file constraints.txt pyproject.toml
 
 clean: ## remove what make made: the environment and the demo's data (logs stay)
-	rm -rf $(VENV) data/digits
+	rm -rf $(VENV) data/digits data/cifar10 data/text
 
 $(DIGITS): tools/prepare_digits.py | $(INSTALLED)
 	$(BIN)/python tools/prepare_digits.py data/digits
+
+$(CIFAR10): tools/prepare_cifar10.py | $(INSTALLED)
+	$(BIN)/python tools/prepare_cifar10.py data/cifar10
+
+$(TEXT): tools/prepare_text.py | $(INSTALLED)
+	$(BIN)/python tools/prepare_text.py data/text
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@bash tools/find_python.sh >/dev/null

@@ -12,6 +12,7 @@ from hccl_tools import hccn
 from hccl_tools.problem import one_line
 
 _HEALTH_SECONDS = 10  # until the first probe of a new detect address has an answer
+_ENOUGH_LOST = 4  # addresses
 _NO_PROBE_YET = ("Init", "Detect ip set")
 
 # What is asked of a device: its id, its partner, and the addresses to ping.
@@ -120,11 +121,21 @@ def _wait_for_health(facts):
 
 
 def _ping(questions, facts):
-    """The loss in percent to every address that is to be pinged, one at a time for each device."""
+    """The loss in percent to the addresses that lose packets, asked one at a time for each device.
+
+    A device that has lost packets to some is not asked for more: the fault is its own, and the answer
+    of a host has to fit into one frame (see cluster.py).
+    """
     longest = max((len(question.pings) for question in questions), default=0)
     for turn in range(longest):
-        asked = {question.device: question.pings[turn] for question in questions if turn < len(question.pings)}
+        asked = {
+            question.device: question.pings[turn]
+            for question in questions
+            if turn < len(question.pings) and len(facts[question.device]["lost"]) < _ENOUGH_LOST
+        }
         commands = {device: ("-ping", "-g", "address", address) for device, address in asked.items()}
         for device, ended in hccn.ask(commands).items():
             match = _LOST.search(ended.stdout)
-            facts[device]["lost"][asked[device]] = float(match.group(1)) if match else 100.0
+            lost = float(match.group(1)) if match else 100.0
+            if lost:
+                facts[device]["lost"][asked[device]] = lost

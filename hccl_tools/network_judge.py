@@ -81,13 +81,12 @@ def _of_device(device, found, partner, usual_tls):
             f"look at link, address and gateway of both ends, then `hccn_tool -i {number} -ping -g address {partner}`",
         )
     for address, lost in found["lost"].items():
-        if lost:
-            yield _Fault(
-                "ping",
-                "EI0006",
-                f"{lost:g} % of the packets to {address} are lost",
-                "look at the other device and at the switch between them",
-            )
+        yield _Fault(
+            "ping",
+            "EI0006",
+            f"{lost:g} % of the packets to {address} are lost",
+            "look at the other device and at the switch between them",
+        )
     if found["tls"] not in (None, usual_tls):
         states = {"0": "off", "1": "on"}
         yield _Fault(

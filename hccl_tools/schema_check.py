@@ -57,7 +57,14 @@ def quick_check(schema, root):
         check = _check_for(schema, root)
     except _UnknownKeyword:
         return lambda value: False
-    return lambda value: check([value])
+
+    def surely_good(value):
+        try:
+            return check([value])
+        except _UnknownKeyword:  # behind a $ref, which is looked at only when it is needed
+            return False
+
+    return surely_good
 
 
 class _UnknownKeyword(Exception):
@@ -104,7 +111,15 @@ def _type(names, _):
 
 
 def _ref(target, root):
-    return _check_for(root["$defs"][target.rpartition("/")[2]], root)
+    """Made ready when the first value comes: a schema may refer to itself."""
+    ready = []
+
+    def check(values):
+        if not ready:
+            ready.append(_check_for(root["$defs"][target.rpartition("/")[2]], root))
+        return ready[0](values)
+
+    return check
 
 
 def _of(kind, values):

@@ -4,7 +4,7 @@
 # Usage: bash scripts/doctor.sh [options]
 #
 # Each line is ok, absent (not here, and not needed), unknown, warning or problem; what to do about it
-# stands below it. docs/doctor.md says what each line means. Nothing is changed, and nothing is sent.
+# stands below it. docs/doctor.md says what each line means. Nothing of yours is changed, and nothing is sent.
 #
 # Example:
 #   bash scripts/doctor.sh

@@ -9,6 +9,7 @@ import base64
 import hashlib
 import os
 import socket
+import sys
 import zlib
 
 from hccl_tools import check, cluster, hccn, host, hostfile, merging, rank_table
@@ -36,10 +37,10 @@ class Server:
 class Table(table_choice.Choice):
     """The table of the launch; `digest` is its SHA-256, which must be the same on every host."""
 
-    def __init__(self, path, ranks, data, text=None):
+    def __init__(self, path, ranks, data, text=None, setup=()):
         self.digest = hashlib.sha256(data).hexdigest()
         remark = f"rank table: {one_line(path)}, sha256 {self.digest[:16]} (must be the same on every host)"
-        super().__init__(path, ranks, [remark], text)
+        super().__init__(path, ranks, [remark], text, setup)
 
 
 # ---- typed on each host --------------------------------------------------------------------------
@@ -158,8 +159,12 @@ def all_hosts(asked):
         if "rank_table" in asked:
             data, servers = read_table(asked["rank_table"], asked)
             name = os.path.basename(asked["rank_table"])
+            setup = ["cp", asked["rank_table"]]
         else:
-            table = cluster.collect(asked["hostfile"], build_options(asked, slots), asked.get("generation"), forget)
+            options = build_options(asked, slots)
+            table = cluster.collect(asked["hostfile"], options, asked.get("generation"), forget)
+            setup = [sys.executable, os.path.join(table_choice.PROJECT, "hccl_tools", "hccl_tools.py")]
+            setup += ["--hostfile", asked["hostfile"], *options, "--output"]
             data, servers = rank_table.dump(table).encode("utf-8"), servers_of(table)
             name = merging.file_name(table)
     except hostfile.HostfileError as error:
@@ -171,7 +176,8 @@ def all_hosts(asked):
     faults = table_choice.path_faults(path)
     if faults:
         raise Refusal(REFUSED, *faults)
-    return servers, Table(path, [pair for server in servers for pair in server.ranks], data, data.decode("utf-8"))
+    ranks = [pair for server in servers for pair in server.ranks]
+    return servers, Table(path, ranks, data, data.decode("utf-8"), [*setup, path])
 
 
 def forget(_line):

@@ -1,15 +1,22 @@
 """Training configs: read, override by ``-o key=value``, check, with the line of every mistake."""
 
 import os
+import re
 
 import yaml
 
 from hccl_tools import schema_check
 from hccl_tools.problem import Problem, one_line
+from tools import tasks
 
 MAX_BYTES = 1 << 20
 
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times faster, if it is there
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the C one is ten times faster, if it is there
+    """YAML 1.1 as PyYAML reads it; but 1e-3 is the number that it looks like, as in YAML 1.2, not a text."""
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+[eE][-+]?\d+$"), "+-0123456789")
 
 
 class ConfigError(Exception):
@@ -55,18 +62,26 @@ class Config:
                 if not isinstance(parent, dict):
                     raise ConfigError([f"-o {one_line(text)}: {one_line(key)} is a value, it has no keys in it"])
             parent[keys[-1]] = parsed
-            self._overridden["/" + "/".join(keys)] = text
+            self._overridden["/" + "/".join(keys)] = f"-o {one_line(text)}"
+
+    def take_data_from(self, folder):
+        """Puts `folder`, DATA_PATH of the environment, in the place of every dataset_root; -o comes after it."""
+        for part in ("train", "eval"):
+            section = self.get(f"{part}.dataset")
+            if isinstance(section, dict):
+                section["dataset_root"] = folder
+                self._overridden[f"/{part}/dataset/dataset_root"] = "DATA_PATH"
 
     def place(self, pointer):
-        """Where the value at a JSON pointer comes from: ``FILE:LINE``, or the -o that set it."""
-        for place, text in self._overridden.items():
+        """Where the value at a JSON pointer comes from: ``FILE:LINE``, or the -o (or DATA_PATH) that set it."""
+        for place, origin in self._overridden.items():
             if (pointer + "/").startswith(place + "/"):
-                return f"-o {one_line(text)}"
+                return origin
         return f"{one_line(self.path)}:{_line(self._node, pointer)}"
 
     def problems(self):
-        """The lines of everything that the schema of configs finds, in the order of the file."""
-        found = schema_check.problems(self.data, schema_check.load_schema("train_config"))
+        """The lines of what the schema finds, in the order of the file; else of what does not fit together."""
+        found = schema_check.problems(self.data, schema_check.load_schema("train_config")) or tasks.problems(self.data)
         return [problem.line(self.place(problem.pointer)) for problem in found]
 
 

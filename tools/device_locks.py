@@ -92,7 +92,7 @@ def _holders(mine):
                     yield _read(path, file)
                     continue
             _remove(path, mine)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue  # it has ended meanwhile, or is no file of ours
 
 

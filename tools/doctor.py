@@ -60,6 +60,7 @@ def examine(options):
     questions = {
         **system.QUESTIONS,
         **versions.QUESTIONS,
+        **npus.QUESTIONS,
         **installed.QUESTIONS,
         **limits.questions(options.log_dir),
         **network.questions(),
@@ -74,7 +75,7 @@ def examine(options):
     return {
         system.TITLE: section(system.lines, answers, options.shell),
         versions.TITLE: section(versions.lines, answers, found),
-        npus.TITLE: section(npus.lines, found, options.hccn_conf),
+        npus.TITLE: section(npus.lines, found, options.hccn_conf, answers),
         limits.TITLE: section(limits.lines, answers, options.log_dir),
         network.TITLE: section(network.lines, answers, bool(found.devices)),
         installed.TITLE: section(installed.lines, answers),

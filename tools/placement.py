@@ -9,10 +9,11 @@ import os
 
 from hccl_tools import device_range, host, hostfile, rules
 from hccl_tools.problem import one_line
-from tools import cluster_placement, engines
+from tools import engines
 from tools.refusal import REFUSED, USAGE, Refusal
 
 MAX_RANKS = 1 << 16
+RANK_SIZES = ("1", "2", "4", "8")
 
 
 class Placement:
@@ -43,6 +44,8 @@ def place(asked):
 
 def server(asked):
     """This host's ranks of a table of several servers; the command is typed on each of them."""
+    from tools import cluster_placement  # several milliseconds that other launches need not spend
+
     own, all_servers, table = cluster_placement.own_part(asked)
     address, port = cluster_placement.scheduler(all_servers, table.digest)
     engine = {"scheduler_host": address, "scheduler_port": port}
@@ -58,15 +61,22 @@ def server(asked):
 
 def servers(asked):
     """All ranks of all servers of a table, by mpirun from this host."""
+    from tools import cluster_placement
+
     all_servers, table = cluster_placement.all_hosts(asked)
     hosts = [each.name for each in all_servers for _ in each.ranks]
     return Placement(table.ranks, hosts, engine=cluster_placement.engine_of(asked, all_servers), table=table)
 
 
 def local(asked):
-    """Ranks of this shell: as many devices as the script is for, and a set that the chip can run."""
-    count = len(device_range.parse(asked["script_devices"]))
-    devices = named_devices(asked, asked["script_devices"])
+    """Ranks of this shell: as many devices as the script or RANK_SIZE is for, and a set that the chip can run."""
+    own = f"[0,{rank_size(asked)})" if "rank_size" in asked else asked["script_devices"]
+    count = len(device_range.parse(own))
+    devices = named_devices(asked, own)
+    if len(devices) != count and "rank_size" in asked:
+        raise Refusal(
+            USAGE, f'--devices "{asked["devices"]}" names {len(devices)}, RANK_SIZE is {count}; make them one'
+        )
     if len(devices) != count:
         named = ",".join(map(str, devices))
         text = f'--devices "{asked["devices"]}" names {len(devices)} ({named}), {asked["script"]} starts {count}'
@@ -75,6 +85,15 @@ def local(asked):
         raise Refusal(USAGE, text + (f"; use {other}" if fits else "; 1, 2, 4 and 8 devices have a script each"))
     check_group(asked, devices)
     return Placement(list(enumerate(devices)))
+
+
+def rank_size(asked):
+    """The argument RANK_SIZE: a number of devices that a host has a group of."""
+    if asked["rank_size"] not in RANK_SIZES:
+        raise Refusal(
+            USAGE, f"RANK_SIZE {one_line(asked['rank_size'])}: write {', '.join(RANK_SIZES[:-1])} or {RANK_SIZES[-1]}"
+        )
+    return int(asked["rank_size"])
 
 
 def mpirun(asked):

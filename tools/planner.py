@@ -13,7 +13,16 @@ import time
 
 from hccl_tools import host, rank_table
 from hccl_tools.problem import one_line
-from tools import cluster_placement, device_check, device_locks, host_check, placement, table_choice
+from tools import (
+    checkpoints,
+    datasets,
+    device_check,
+    device_locks,
+    host_check,
+    parallel,
+    placement,
+    table_choice,
+)
 from tools import config as configs
 from tools.refusal import REFUSED, USAGE, Refusal
 
@@ -69,17 +78,28 @@ def make_plan(asked, trainer_arguments):
     plan = Plan()
     target = chosen_target(asked)
     asked["device_target"] = target
-    plan.run_dir = asked["run_dir"] = run_folder(asked)
+    if asked.get("placement") == "servers":
+        asked["run_dir"] = run_folder(asked)  # where their table will be
     plan.placement = placement.place(asked)
     trainer = chosen_trainer(asked)
     check_data_path(asked)
-    config = read_config(asked["config"], trainer, trainer_arguments)
+    if "alone" in asked:
+        trainer_arguments = with_setting(trainer_arguments, "system.distribute=False")
+    config = read_config(
+        asked["config"], trainer, trainer_arguments, asked.get("data_path") or os.environ.get("DATA_PATH")
+    )
     alone = check_distribute(config, plan.placement.world)
+    if is_own(trainer):
+        check_parallel(config, plan.placement.world, target)
+        if asked["engine"] == "local" and "dry_run" not in asked:  # elsewhere the data may be on other hosts
+            refuse_problems(config, checkpoints.problems(configs.fill_defaults(config.data)))
+            check_data(config, plan.placement.world)
     check_mindspore(trainer, target)
     plan.ranks = plan.placement.ranks
     devices = [device for _, device in plan.ranks]
     if "no_check" not in asked:
         check_devices(asked, target, plan.placement)
+    plan.run_dir = asked.get("run_dir") or run_folder(asked)
     if plan.placement.table:
         plan.table = plan.placement.table
         plan.remarks.extend(plan.table.remarks)
@@ -133,13 +153,15 @@ def is_own(trainer):
     return os.path.realpath(trainer) == OWN_TRAINER
 
 
-def read_config(path, trainer, trainer_arguments):
+def read_config(path, trainer, trainer_arguments, data_path):
     """The config with the overrides of the trainer's arguments; all of its mistakes are one Refusal.
 
     Another trainer's config is only parsed: its keys are not ours to judge.
     """
     try:
         config = configs.load(path)
+        if data_path:
+            config.take_data_from(data_path)
         config.override(assignments(trainer_arguments))
         problems = config.problems() if is_own(trainer) else []
     except configs.ConfigError as error:
@@ -161,15 +183,15 @@ def assignments(trainer_arguments):
 
 
 def with_target(trainer_arguments, config, trainer, target):
-    """The trainer's arguments, with `system.device_target` set when the config says another one.
-
-    It joins the last -o there is: some trainers take one -o only.
-    """
+    """The trainer's arguments, with `system.device_target` set when the config says another one."""
     known = config.get("system.device_target", "Ascend" if is_own(trainer) else None)
-    arguments = list(trainer_arguments)
     if known in (None, target):
-        return arguments
-    setting = f"system.device_target={target}"
+        return list(trainer_arguments)
+    return with_setting(trainer_arguments, f"system.device_target={target}")
+
+
+def with_setting(arguments, setting):
+    """The trainer's arguments and one key=value; it joins the last -o there is: some trainers take one -o only."""
     places = [index for index, word in enumerate(arguments) if word in ("-o", "--opt")]
     if not places:
         return [*arguments, "-o", setting]
@@ -185,6 +207,26 @@ def check_distribute(config, ranks):
     if ranks > 1 and distribute is not True:
         raise Refusal(REFUSED, configs.not_distributed(config))
     return ranks == 1 and distribute is not True
+
+
+def check_parallel(config, ranks, target):
+    """What the parallel mode asks for is there, on this target with this many ranks."""
+    refuse_problems(config, parallel.problems(configs.fill_defaults(config.data), ranks, target))
+
+
+def refuse_problems(config, problems):
+    """Raises Refusal with a line for each of the problems, each with its place in the config."""
+    if problems:
+        raise Refusal(REFUSED, *[problem.line(config.place(problem.pointer)) for problem in problems])
+
+
+def check_data(config, ranks):
+    """The data is there and enough for each rank, before any of them starts."""
+    filled = configs.fill_defaults(config.data)
+    try:
+        datasets.check(filled, parallel.data_part(filled, 0, ranks).shards)
+    except datasets.DataError as error:
+        raise Refusal(REFUSED, str(error)) from error
 
 
 # ---- this host -------------------------------------------------------------------------------------
@@ -311,7 +353,8 @@ def exports(asked, plan, target, alone):
         return found
     # More threads than cores make ranks on one machine slower, and MindSpore 2.10 crash at exit.
     threads = max(1, len(os.sched_getaffinity(0)) // plan.placement.most_on_a_host())
-    for name, value in (("OMP_NUM_THREADS", str(threads)), ("GLOG_v", "3")):
+    # ONEDNN: see tools/train.py; here it is for other trainers too.
+    for name, value in (("OMP_NUM_THREADS", str(threads)), ("GLOG_v", "3"), ("ONEDNN_MAX_CPU_ISA", "AVX2")):
         if name not in os.environ:
             found[name] = value
     return found
@@ -356,6 +399,8 @@ def write_run(plan, asked):
         if plan.table and plan.table.text is not None:
             rank_table.write(plan.table.text, plan.table.path)
         if plan.placement.table and plan.placement.hosts:
+            from tools import cluster_placement
+
             cluster_placement.distribute(asked, plan.table)
         rank_table.write(
             json.dumps(document(plan, asked), indent=2, ensure_ascii=False) + "\n",

@@ -41,14 +41,10 @@ def read(path):
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - MOST_BYTES))
         data = file.read(MOST_BYTES)
-    whole = size <= MOST_BYTES
-    text = data.decode("utf-8", errors="replace")
-    lines = text.split("\n")
-    if not whole and len(lines) > 1:
-        del lines[0]  # half a line
-    if lines and not lines[-1]:
+    lines = data.decode("utf-8", errors="replace").split("\n")
+    if not lines[-1]:
         del lines[-1]
-    return RankLog([_plain(line) for line in lines], whole)
+    return RankLog([_plain(line) for line in lines], whole=size <= MOST_BYTES)
 
 
 def _plain(line):
@@ -104,6 +100,8 @@ def _exception(lines, index, prefix):
         prefix = ""  # the header stood behind a log record's text, the rest stands by itself
     frames = []
     for number, line in enumerate(body):
+        if "Traceback (most recent call last)" in line:
+            return None  # another one begins; to look on behind it would take for ever where there are thousands
         line = line[len(prefix) :] if line.startswith(prefix) else line
         frame = _FRAME.match(line)
         if frame:
@@ -115,8 +113,6 @@ def _exception(lines, index, prefix):
                 where = _innermost(frames)
                 place = (where["file"], int(where["line"]), where["function"])
                 return PythonException(raised["type"], message, *place, index + 1 + number)
-            if _HEADER.match(line):
-                return None
     return None
 
 

@@ -5,7 +5,8 @@
   bash scripts/ascend4p.sh --device_target CPU configs/mnist/lenet5_digits.yaml
 
 A rank reads RANK_ID and RANK_SIZE from its environment (docs/architecture.md) and puts its
-checkpoints into a folder of its own.  Exit: 0 trained, 2 the config or the data cannot be used.
+checkpoints into a folder of its own.  With RESUME=1 in its environment it goes on from the newest
+checkpoint that all ranks have.  Exit: 0 trained, 2 the config, the data or a checkpoint cannot be used.
 """
 
 import argparse
@@ -15,12 +16,15 @@ import sys
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
+from tools import checkpoints, datasets, parallel
 from tools import config as configs
-from tools import datasets
 
 
 def main(argv=None):
     """Runs the command; returns its exit code."""
+    # On processors with AVX-512 the oneDNN in MindSpore 2.10 takes a reference implementation for convolutions
+    # (seen with ONEDNN_VERBOSE=1: "ref:any"), 20 to 60 times slower than the one for AVX2.
+    os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
@@ -41,44 +45,62 @@ def main(argv=None):
         for line in str(error).splitlines():
             print(f"train.py: {line}", file=sys.stderr)
         return 2
-    train(config)
+    try:
+        train(config)
+    except checkpoints.CheckpointError as error:
+        print(f"train.py: {error}", file=sys.stderr)
+        return 2
     return 0
 
 
 def checked_config(path, assignments):
     """The config as a dict with all defaults filled in, once it and its data are fit for use."""
     config = configs.load(path)
+    if os.environ.get("DATA_PATH"):
+        config.take_data_from(os.environ["DATA_PATH"])
     config.override(assignments)
     problems = config.problems()
     if problems:
         raise configs.ConfigError(problems)
     filled = configs.fill_defaults(config.data)
-    shards = int(os.environ.get("RANK_SIZE", "1")) if filled["system"]["distribute"] else 1
-    datasets.check(filled["train"]["dataset"], filled["train"]["loader"]["batch_size"], shards)
-    if "eval" in filled:
-        datasets.check(filled["eval"]["dataset"], 1, 1)
+    ranks = parallel.ranks_of(filled)
+    problems = parallel.problems(filled, ranks, filled["system"]["device_target"])
+    problems += checkpoints.problems(filled)
+    if problems:
+        raise configs.ConfigError([problem.line(config.place(problem.pointer)) for problem in problems])
+    datasets.check(filled, parallel.data_part(filled, 0, ranks).shards)
     return filled
 
 
 def train(config):
     """Builds everything that `config` (filled) names, trains, and measures on held-out data."""
-    import mindspore as ms  # 2.5 s: only when there is something to train
+    from tools import callbacks, saving, training  # they import MindSpore, 2.5 s: only when there is something to train
 
     rank, ranks = start(config)
-    data = datasets.build(config["train"]["dataset"], config["train"]["loader"], rank, ranks)
-    model = build_model(config)
-    steps = data.get_dataset_size()
-    print(f"rank {rank} of {ranks}: {steps} steps an epoch, {config['scheduler']['num_epochs']} epochs", flush=True)
+    part = parallel.data_part(config, rank, ranks)
+    data = datasets.build(config["train"]["dataset"], config["train"]["loader"], *part)
+    steps, epochs = data.get_dataset_size(), config["scheduler"]["num_epochs"]
+    run = training.build(config, rank, ranks, steps)
+    stand = saving.Continuation(config, rank, ranks)
+    stand.load(run.network, run.optimizer, data)
+    if config["parallel"]["parameter_broadcast"] and ranks > 1:
+        parallel.broadcast(run.network, config)
+    print(f"rank {rank} of {ranks}: {steps} steps an epoch, {epochs} epochs", flush=True)
     sink = config["train"]["dataset_sink_mode"]
-    callbacks = [
-        ms.LossMonitor(steps if sink else config["system"]["log_interval"]),
-        checkpoints(config, rank, steps),
-    ]
-    model.train(config["scheduler"]["num_epochs"], data, callbacks=callbacks, dataset_sink_mode=sink)
-    if "eval" in config:
-        held_out = datasets.build(config["eval"]["dataset"], config["eval"]["loader"])
-        accuracy = model.eval(held_out, dataset_sink_mode=False)["accuracy"]
-        print(f"accuracy on held-out data: {accuracy:.2%}", flush=True)
+    held_out = datasets.build(config["eval"]["dataset"], config["eval"]["loader"]) if "eval" in config else None
+    said = [callbacks.Progress(config["system"]["log_interval"], config["train"]["stop_at_nan"])]
+    if held_out and config["system"]["val_while_train"]:
+        said.append(callbacks.Evaluate(run.measure, held_out))
+    said.append(stand.saving(run.model.train_network))
+    try:
+        if stand.epochs < epochs:
+            run.model.train(epochs, data, callbacks=said, dataset_sink_mode=sink, initial_epoch=stand.epochs)
+        else:
+            print(f"all {epochs} epochs are done already; scheduler.num_epochs says how many there are", flush=True)
+    except callbacks.LossNotFinite as error:
+        sys.exit(f"train.py: rank {rank}: {error}")
+    if held_out:
+        callbacks.report(run.measure, held_out)
     finish(config)
 
 
@@ -99,45 +121,14 @@ def start(config):
     told = os.environ.get("RANK_ID", str(rank))
     if told != str(rank):
         sys.exit(f"train.py: MindSpore made this rank {rank}, but the launcher started it as RANK_ID={told}")
-    ms.set_auto_parallel_context(
-        parallel_mode=config["parallel"]["mode"],
-        gradients_mean=config["parallel"]["gradients_mean"],
-        device_num=ranks,
-        global_rank=rank,
-    )
+    strategy = os.path.join(checkpoints.folder_of(config), "strategy", f"rank_{rank}.ckpt")
+    parallel.set_context(config, rank, ranks, strategy)
     return rank, ranks
 
 
 def device_of_rank(target):
     """The device id that set_device takes, as a tuple; processors have no ids."""
     return () if target == "CPU" else (int(os.environ.get("DEVICE_ID", "0")),)
-
-
-def build_model(config):
-    """mindspore.Model with the network, loss, optimizer and metric that `config` names."""
-    import mindspore as ms
-    from mindspore import nn
-
-    from tools import models
-
-    network = models.build(config["model"])
-    optimizer = config["optimizer"]
-    common = {"learning_rate": config["scheduler"]["lr"], "weight_decay": optimizer["weight_decay"]}
-    if optimizer["opt"] == "momentum":
-        optimizer = nn.Momentum(network.trainable_params(), momentum=optimizer["momentum"], **common)
-    else:
-        optimizer = nn.Adam(network.trainable_params(), **common)
-    return ms.Model(network, nn.CrossEntropyLoss(), optimizer, metrics={"accuracy"})
-
-
-def checkpoints(config, rank, steps):
-    """The callback that saves a checkpoint after every epoch, in a folder of this rank's own."""
-    import mindspore as ms
-
-    section = config["train"]
-    folder = section.get("ckpt_save_dir") or os.path.join(os.environ.get("LOG_DIR", "."), "ckpt")
-    saving = ms.CheckpointConfig(save_checkpoint_steps=steps, keep_checkpoint_max=section["keep_checkpoint_max"])
-    return ms.ModelCheckpoint(config["model"]["name"], os.path.join(folder, f"rank_{rank}"), saving)
 
 
 def finish(config):
@@ -148,5 +139,19 @@ def finish(config):
         communication.release()
 
 
+def leave(code):
+    """Ends this process at once: MindSpore 2.10 may crash when the interpreter takes a rank apart.
+
+    The crash (SIGSEGV, no Python frame) came after all work was done and communication released, on a
+    busy machine; it would end the job as failed.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main()
+    if "MS_WORKER_NUM" in os.environ:  # one of several ranks on MindSpore's own cluster
+        leave(status)
+    sys.exit(status)

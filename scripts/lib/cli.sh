@@ -34,7 +34,7 @@ n N how many ranks (default: one a slot; 8 where there are no hosts)
 no_sink - do not sink: run operator by operator (GRAPH_OP_RUN=1, HCCL_WHITELIST_DISABLE=1)
 output_filename DIR also links the ranks'\'' logs there in Open MPI'\''s layout, DIR/1/rank.N/stdout
 ssh COMMAND what reaches other hosts, such as "ssh -F FILE" (default: OMPI_MCA_plm_rsh_agent, else ssh)
-hostfile FILE the hosts, one a line with slots=N: all are started from here
+hostfile FILE the hosts, in Open MPI'\''s syntax, one a line with slots=N; the ranks of all are started from here
 network NAME the network between the hosts, where they have several: an interface such as eth0, or a range such as 10.0.0.0/24
 worker_num N ranks of the whole job (default: 8)
 local_worker_num N ranks of this host (default: all of them)

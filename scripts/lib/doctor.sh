@@ -83,7 +83,8 @@ doctor::_find_python() {
   local candidate version
   local -a within=()
   for candidate in ${PYTHON:+"$PYTHON"} python python3; do
-    command -v "$candidate" >/dev/null && DOCTOR_PYTHON=$candidate && break
+    # Its path: started by its bare name with an empty PATH, Python would not know where it is.
+    DOCTOR_PYTHON=$(command -v "$candidate") && break
     [[ -z ${PYTHON-} ]] || break # what the user names is taken, or nothing
   done
   DOCTOR_REMEDY="activate an environment with Python $DOCTOR_NEEDS or later, or name its Python in PYTHON"

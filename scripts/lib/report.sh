@@ -75,12 +75,14 @@ report::_disk() {
   rm -f -- "$probe"
 }
 
-# The table of all ranks; where there are many, those that ended alike share a line.
+# The table of all ranks, with their hosts if there are several; where there are many ranks, those that
+# ended alike share a line.
 report::_table() {
-  local i name log how seconds key
+  local i name log how seconds key host=''
   local -a order=()
   local -A alike=()
-  printf '%-5s %-7s %-28s %-9s %s\n' rank device exit time log >&2 || :
+  ((${#PLAN_HOSTS[@]} == 0)) || printf -v host '%-16s' host
+  printf '%-5s %-7s %s%-28s %-9s %s\n' rank device "$host" exit time log >&2 || :
   for i in "${!PLAN_RANKS[@]}"; do
     name=${PLAN_RANKS[i]}
     report::_exit "$name"
@@ -93,7 +95,8 @@ report::_table() {
     report::_seconds "$name"
     seconds=$REPLY
     report::_log "$name"
-    printf '%-5s %-7s %-28s %-9s %s\n' "$name" "${PLAN_DEVICES[i]}" "$how" "$seconds" "$REPLY" >&2 || :
+    [[ -z $host ]] || printf -v host '%-15s ' "${PLAN_HOSTS[i]}"
+    printf '%-5s %-7s %s%-28s %-9s %s\n' "$name" "${PLAN_DEVICES[i]}" "$host" "$how" "$seconds" "$REPLY" >&2 || :
   done
   for key in ${order[@]+"${order[@]}"}; do
     report::_ranges "${alike[$key]}"

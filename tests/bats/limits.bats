@@ -23,9 +23,9 @@ setup() {
 
 @test "--hang_timeout: the stacks of ranks whose logs stand still are saved, then the job ends with 124" {
   export STUB_DO='0: wait; 1: wait'
-  PATH=$(without py-spy) run --separate-stderr launch ascend2p.sh --hang_timeout 1 config.yaml
+  PATH=$(without py-spy) run --separate-stderr launch ascend2p.sh --hang_timeout 4 config.yaml
   [[ $status -eq 124 ]] || fail "$stderr"
-  [[ $stderr == *'no rank has written to its log for 1 s'*'ranks 0, 1: in act ('*'/stub_trainer.py:'* ]] || fail "$stderr"
+  [[ $stderr == *'no rank has written to its log for 4 s'*'ranks 0, 1: in act ('*'/stub_trainer.py:'* ]] || fail "$stderr"
   grep -q 'line [0-9]* in main' logs/latest/rank_1.stack
   [[ "$(launch_json 'r["outcome"]["stopped_by"]')" = hang ]]
   nobody_left
@@ -49,7 +49,7 @@ without() {
 printf 'Process %s: python\nPython v3.11.7\n\nThread 1 (idle): "MainThread"\n    wait (x/threading.py:5)\n    step (t.py:7)\n' "$3"
 END
   chmod +x bin/py-spy
-  PATH=$PWD/bin:$PATH run --separate-stderr launch ascend2p.sh --hang_timeout 1 config.yaml
+  PATH=$PWD/bin:$PATH run --separate-stderr launch ascend2p.sh --hang_timeout 4 config.yaml
   [[ $status -eq 124 ]] || fail "$stderr"
   [[ $stderr == *'ranks 0, 1: in wait (x/threading.py:5)'*'143 SIGTERM, stopped by us'* ]] || fail "$stderr"
   grep -q MainThread logs/latest/rank_0.stack

@@ -211,6 +211,19 @@ signal.pause()' "$port" >taken 3>&- &
   [[ "$(launch_json 'r["outcome"]["members"]["3"]["status"]')" = 0 ]]
 }
 
+@test "lab: the plan of all hosts is printed and nothing is started or written" {
+  need mpirun
+  lab_up 2
+  hosts 2
+  run --separate-stderr cluster_on 0 --dry_run --hostfile hosts data
+  [[ "$status" -eq 0 && $output == *"/hccl_tools.py --hostfile hosts --device_num="*" --output "* ]] || fail "$output"
+  [[ $output == *"mpirun"*" -H 10.77.0.1:2,10.77.0.2:2 "* ]]
+  table 10.77.0.1 10.77.0.2
+  run --separate-stderr cluster_on 0 --dry_run --hostfile hosts --rank_table hccl.json data
+  [[ "$status" -eq 0 && $output == *$'\ncp hccl.json '* ]] || fail "$output"
+  [[ ! -e logs && -z "$(ls "$STUB_OUT")" ]]
+}
+
 @test "lab: a host that shares no folder for logs gets the table all the same" {
   need mpirun
   lab_up 2
@@ -229,6 +242,7 @@ signal.pause()' "$port" >taken 3>&- &
   run --separate-stderr cluster_on 0 --hostfile hosts data
   [[ "$status" -eq 7 ]]
   [[ $stderr == *"rank 3 (device 1 of 10.77.0.2) exited with code 7"* && $stderr == *"rank 3 gives up"* ]]
+  [[ $stderr == *$'\nrank  device  host            exit '*$'\n3     1       10.77.0.2       7, failed first '* ]]
   [[ "$(launch_json 'r["outcome"]["first_failure"]')" = 3 ]]
   eventually nobody_trains
 }
@@ -299,4 +313,18 @@ signal.pause()' "$port" >taken 3>&- &
     data two/latest/hccl_2s_4p.json 4 0 -- "${settings[@]}"
   wait "$!"
   cmp one/latest/ckpt/rank_0/lenet5-1_11.ckpt three/latest/ckpt/rank_0/lenet5-1_11.ckpt
+}
+
+@test "lab: a second network that does not connect the hosts is not in the way, and --network names the right one" {
+  need mpirun
+  lab_up 2
+  hosts 1
+  for host in 0 1; do # as Docker makes it: up on both hosts, with the same address
+    "$LAB_SH" root "$host" sh -c 'ip link add docker0 type bridge && ip address add 172.17.0.1/16 dev docker0 && ip link set docker0 up'
+    "$LAB_SH" root "$host" sh -c "ip link add ib0 type bridge && ip address add 192.168.$host.1/24 dev ib0 && ip link set ib0 up"
+  done
+  cluster_on 0 --network 10.77.0.0/24 --hostfile hosts data
+  [[ "$(ls "$STUB_OUT")" = $'rank_0.json\nrank_1.json\nscheduler.json' ]]
+  [[ "$(recorded rank_1 'r["env"]["MS_SCHED_HOST"]')" = 10.77.0.1 ]]
+  cluster_on 0 --hostfile hosts data
 }

@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
-"""How long until 8 ranks run: our launcher with all its checks, a bare shell loop, and mpirun.
+"""What our launcher costs beside a bare shell loop, mpirun, msrun and torchrun (where installed).
 
-Each launcher starts the same program, whose first instruction writes the time to a file.  The figure
-is the time from the launcher's start to the last of the 8, the median of several runs, taken in
-turns so that all of them meet the same machine.  Times of one run can be compared with each other
-and with nothing else.
+  start   from the launcher's start to the first instruction of the last rank, 8 and 64 ranks
+  death   from a rank's death to the launcher's end; the other ranks obey SIGTERM
+  lines   8 ranks print 200,000 lines each: until the launcher has ended
+  idle    8 ranks sleep for a minute: processor time and memory of all processes that are no rank
+
+Every launcher starts the same program; it starts no interpreter, so that the launcher's own cost
+shows (msrun and torchrun start Python programs only, so theirs is a Python that executes it).
+Medians of several runs, taken in turns so that all meet the same machine.  Figures of one run can be
+compared with each other and with nothing else.
 
   make bench
 """
@@ -12,6 +17,7 @@ and with nothing else.
 import os
 import platform
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -19,84 +25,209 @@ import tempfile
 import time
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-RANKS = 8
-RUNS = 11
+RUNS = 7
+SLOW_RUNS = 5  # for launchers that take seconds
+IDLE_SECONDS = 60
+LINES = 200_000
+TIMEOUT = 60
 
-# The first thing that a rank does: it starts no interpreter, so the launcher's own cost shows.
 RANK = """#!/usr/bin/env bash
-echo "$EPOCHREALTIME" >"$STAMP_FOLDER/${RANK_ID-$OMPI_COMM_WORLD_RANK}"
+rank=${RANK_ID-${OMPI_COMM_WORLD_RANK-${RANK-${MS_NODE_ID-0}}}}
+case $BENCH in
+  start) echo "$EPOCHREALTIME" >"$STAMP_FOLDER/$rank" ;;
+  death)
+    if [[ $rank == 3 ]]; then
+      while [[ $(ls "$STAMP_FOLDER" | wc -l) -lt 7 ]]; do :; done
+      echo "$EPOCHREALTIME" >"$STAMP_FOLDER/died"
+      exit 1
+    fi
+    echo >"$STAMP_FOLDER/$rank"
+    exec sleep 600
+    ;;
+  lines) exec seq LINES ;;
+  idle) echo $$ >"$STAMP_FOLDER/$rank" && exec sleep 600 ;;
+esac
 """
-
-LOOP = "for ((r = 0; r < 8; r++)); do RANK_ID=$r DEVICE_ID=$r {rank} & done; wait"
+LOOP = 'for ((r = 0; r < {ranks}; r++)); do RANK_ID=$r {rank} >"log_$r" 2>&1 & done; wait'
+PYTHON_RANK = "import os\nos.execv({rank!r}, [{rank!r}])\n"
 
 
 def main():
     """Measures and prints; returns the exit code."""
+    cores = len(os.sched_getaffinity(0))
+    print(f"{cores} cores, Python {platform.python_version()}; medians of {SLOW_RUNS} to {RUNS} runs")
     with tempfile.TemporaryDirectory() as folder:
-        commands = prepare(folder)
-        times = {name: [] for name in commands}
-        for _ in range(RUNS):
-            for name, command in commands.items():
-                times[name].append(last_start(command, folder))
-    report(times)
+        for ranks in (8, 64):
+            table(f"start of {ranks} ranks", in_turns(commands(folder, ranks, "start"), folder, "start", ranks))
+        without_loop = {name: command for name, command in commands(folder, 8, "death").items() if name != "bare loop"}
+        table("death of a rank", in_turns(without_loop, folder, "death", 8))
+        table(f"8 x {LINES} lines", in_turns(commands(folder, 8, "lines"), folder, "lines", 8))
+        idle(folder)
     return 0
 
 
-def prepare(folder):
-    """The commands to compare: name -> argument list."""
+def commands(folder, ranks, what):
+    """The commands to compare: name -> argument list; msrun and torchrun only where seconds do not hide everything."""
     rank = os.path.join(folder, "rank")
-    for name, text in (("rank", RANK), ("config.yaml", "system: {distribute: True}\n")):
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-            file.write(text)
-    os.chmod(rank, 0o755)
+    write(rank, RANK.replace("LINES", str(LINES)), 0o755)
+    write(os.path.join(folder, "rank.py"), PYTHON_RANK.format(rank=rank))
+    write(os.path.join(folder, "config.yaml"), "system: {distribute: True}\n")
+    write(os.path.join(folder, "hccn.conf"), "".join(f"address_{n}=10.1.{n % 8}.{n + 1}\n" for n in range(64)))
     # Stands in for Python: plans with the real one, and is the rank program when told to train.
-    with open(os.path.join(folder, "python"), "w", encoding="utf-8") as file:
-        file.write(f'#!/bin/sh\ncase $2 in *trainer.py) exec "{rank}" ;; esac\nexec "{sys.executable}" "$@"\n')
-    os.chmod(os.path.join(folder, "python"), 0o755)
-    open(os.path.join(folder, "trainer.py"), "w", encoding="utf-8").close()
-    conf = os.path.join(PROJECT, "configs", "demo_hccn.conf")
-    script = os.path.join(PROJECT, "scripts", "ascend8p.sh")
-    options = ["--no_check", "--hccn_conf", conf, "--train_script", "trainer.py", "config.yaml"]
-    commands = {
-        "bare loop": ["bash", "-c", LOOP.format(rank=rank)],
-        "ascend8p.sh": ["env", f"PYTHON={folder}/python", "bash", script, *options],
+    python = f'#!/bin/sh\ncase $2 in *trainer.py) exec "{rank}" ;; esac\nexec "{sys.executable}" "$@"\n'
+    write(os.path.join(folder, "python"), python, 0o755)
+    write(os.path.join(folder, "trainer.py"), "")
+    script = "scripts/ascend8p.sh" if ranks == 8 else "tests/fixtures/many_ranks.sh"
+    options = ["--no_check", "--hccn_conf", "hccn.conf", "--train_script", "trainer.py", "config.yaml"]
+    found = {
+        "bare loop": ["bash", "-c", LOOP.format(rank=rank, ranks=ranks)],
+        os.path.basename(script): ["bash", os.path.join(PROJECT, script), *options],
     }
     if shutil.which("mpirun"):
-        commands["mpirun"] = ["mpirun", "-n", str(RANKS), "--oversubscribe", "--bind-to", "none", rank]
-    return commands
+        found["mpirun"] = ["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", rank]
+    if ranks == 8 and what in ("start", "death"):
+        found.update(slow_commands(folder))
+    return found
 
 
-def last_start(command, folder):
-    """Milliseconds from the start of `command` to the first instruction of its last rank."""
-    stamps = tempfile.mkdtemp(dir=folder)
-    environment = {
+def slow_commands(folder):
+    """Launchers that import a framework before they start."""
+    found = {}
+    program = os.path.join(folder, "rank.py")
+    if shutil.which("msrun"):
+        words = ["--worker_num=8", "--local_worker_num=8", "--master_port=18118", "--join=True", "--log_dir=msrun"]
+        found["msrun"] = ["msrun", *words, program]
+    if shutil.which("torchrun"):
+        found["torchrun"] = ["torchrun", "--standalone", "--nproc_per_node=8", program]
+    return found
+
+
+def write(path, text, mode=0o644):
+    """A file of the benchmark."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(path, mode)
+
+
+def in_turns(commands_, folder, what, ranks):
+    """{name: [milliseconds]} of several runs of each command, taken in turns."""
+    times = {name: [] for name in commands_}
+    for run in range(RUNS):
+        for name, command in commands_.items():
+            if run < SLOW_RUNS or name not in ("msrun", "torchrun"):
+                times[name].append(measure(command, folder, what, ranks))
+    return times
+
+
+def environment(folder, what, stamps):
+    """What the launchers and the rank program are given."""
+    return {
         **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
+        "BENCH": what,
+        "PYTHON": os.path.join(folder, "python"),
+        "LAUNCH_LOCKS": os.path.join(folder, "locks"),
         "STAMP_FOLDER": stamps,
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     }
+
+
+def measure(command, folder, what, ranks):
+    """Milliseconds of one run."""
+    stamps = tempfile.mkdtemp(dir=folder)
     began = time.time()
-    subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, timeout=60)
-    written = []
-    for name in os.listdir(stamps):
-        with open(os.path.join(stamps, name), encoding="ascii") as file:
-            written.append(float(file.read().replace(",", ".")))  # some locales write a comma
-    if len(written) != RANKS:
-        sys.exit(f"launch.py: {len(written)} of {RANKS} ranks ran under: {' '.join(command)}")
-    return (max(written) - began) * 1e3
+    # into files: a pipe would have to be read while the clock runs
+    with open(os.path.join(folder, "stdout"), "wb") as out:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment(folder, what, stamps), stdout=out, stderr=out, start_new_session=True
+        )
+    try:
+        process.wait(TIMEOUT)
+    except subprocess.TimeoutExpired:  # a launcher may hang, and that is a result as well
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return float("inf")
+    done = time.time()
+    if (process.returncode == 0) == (what == "death"):
+        sys.exit(f"launch.py: exit {process.returncode} of: {' '.join(command)}")
+    if what == "lines":
+        return (done - began) * 1e3
+    if what == "death":
+        return (done - stamp(stamps, "died")) * 1e3
+    if len(os.listdir(stamps)) != ranks:
+        sys.exit(f"launch.py: {len(os.listdir(stamps))} of {ranks} ranks ran under: {' '.join(command)}")
+    return (max(stamp(stamps, name) for name in os.listdir(stamps)) - began) * 1e3
 
 
-def report(times):
+def stamp(folder, name):
+    """The time that a rank wrote; some locales write a comma."""
+    with open(os.path.join(folder, name), encoding="ascii") as file:
+        return float(file.read().replace(",", "."))
+
+
+def table(title, times):
     """The medians, and each as a ratio to the others."""
     medians = {name: statistics.median(values) for name, values in times.items()}
-    cores = len(os.sched_getaffinity(0))
-    print(f"{RANKS} ranks, {cores} cores, Python {platform.python_version()}, median of {RUNS} runs")
-    print(f"{'':14}{'last rank runs after':>22}" + "".join(f"{'/ ' + name:>16}" for name in medians))
+    print(f"{title:24}{'':12}" + "".join(f"{'/ ' + name:>16}" for name in medians))
     for name, median in medians.items():
         ratios = "".join(f"{median / other:16.2f}" for other in medians.values())
-        print(f"{name:14}{median:19.1f} ms{ratios}")
-    if "mpirun" not in medians:
-        print("mpirun is not installed: not compared")
+        print(f"  {name:20}{median:11.1f} ms{ratios}")
+
+
+# ---- a job that waits ------------------------------------------------------------------------------
+
+
+def idle(folder):
+    """What the launcher and its helpers use while eight ranks sleep."""
+    stamps = tempfile.mkdtemp(dir=folder)
+    command = commands(folder, 8, "idle")["ascend8p.sh"]
+    launcher = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment(folder, "idle", stamps),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    while len(os.listdir(stamps)) < 8:
+        time.sleep(0.05)
+    time.sleep(1)
+    ranks = {int(stamp(stamps, name)) for name in os.listdir(stamps)}
+    helpers = [pid for pid in family(launcher.pid) if pid not in ranks]
+    before = sum(map(ticks, helpers))
+    time.sleep(IDLE_SECONDS)
+    used = (sum(map(ticks, helpers)) - before) / os.sysconf("SC_CLK_TCK")
+    memory = sum(map(proportional_kib, helpers)) / 1024
+    launcher.send_signal(signal.SIGTERM)
+    launcher.wait()
+    print(f"idle for {IDLE_SECONDS} s: {used:.2f} s of processor time, {memory:.1f} MiB in {len(helpers)} processes")
+
+
+def family(pid):
+    """A process and all its descendants."""
+    parents = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as file:
+                parents[int(name)] = int(file.read().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+    found = [pid]
+    for parent in found:
+        found += [child for child, its in parents.items() if its == parent]
+    return found
+
+
+def ticks(pid):
+    """Processor time of one process."""
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def proportional_kib(pid):
+    """Memory of one process; what it shares with others counts in part."""
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+        return sum(int(line.split()[1]) for line in file if line.startswith("Pss:"))
 
 
 if __name__ == "__main__":

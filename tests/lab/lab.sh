@@ -240,6 +240,7 @@ lab::mounts() {
   ((LAB_UID == 0)) || options=,userxattr
   mount -t tmpfs tmpfs /run
   mount -t tmpfs tmpfs /dev/shm
+  mkdir --mode=1777 /run/launch-locks
   mkdir /run/sshd /run/lab /run/lab/work # the upper folder must be on a tmpfs: /tmp may be an overlay itself
   cp -r "$1/etc" "$1/bin" /run/lab
   mount -t overlay -o "lowerdir=/etc,upperdir=/run/lab/etc,workdir=/run/lab/work$options" overlay /etc
@@ -275,6 +276,7 @@ lab::run() {
 }
 
 lab::__in() {
+  export LAUNCH_LOCKS=/run/launch-locks # /tmp, where they are by default, is one for all hosts
   cd -- "$1"
   shift
   "$@"

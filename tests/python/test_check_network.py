@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from hccl_tools import network_judge, rank_table
+from hccl_tools import cluster, network_judge, rank_table
 
 PROGRAM = "hccl_tools/check_network.py"
 
@@ -94,6 +94,16 @@ def test_ping_asks_for_the_like_device_of_the_other_server(network):
     ended = network.check("--ping")
     assert ended.returncode == 1
     assert "127.0.0.1 device 2 (rank 2): 66.67 % of the packets to 192.168.101.3 are lost" in ended.stdout
+
+
+def test_a_device_that_loses_everywhere_is_not_asked_on_and_on(network, table):
+    document = table(*[8] * 20, edits={"/server_list/0/server_id": "127.0.0.1"})
+    (network.here / "table.json").write_text(json.dumps(document))
+    network.write("lost_2", "100.00")
+    ended = network.check("--ping")
+    pings = [words.split()[1] for _, words in network.cards.calls() if "-ping" in words]
+    assert (pings.count("2"), pings.count("3")) == (4, 19)
+    assert ended.stdout.count("100 % of the packets") == 4
 
 
 def test_the_detect_address_is_the_partner_and_is_put_back(network):
@@ -234,3 +244,17 @@ def test_partners_are_on_the_next_server_and_on_one_server_the_next_device(table
     assert found["10.0.0.3", 0] == "192.168.100.1"
     assert network_judge.partners(rank_table.servers(table(2)))["10.0.0.1", 1] == "192.168.100.1"
     assert network_judge.partners(rank_table.servers(table(1))) == {}
+
+
+def test_the_answer_of_a_host_fits_into_one_write_of_mpirun():
+    facts = {
+        device: {
+            **{"ip": f"10.78.{device}.{device * 7 % 256}", "netmask": "255.255.0.0", "link": "DOWN", "tls": "0"},
+            **{"gateway": f"10.78.{device}.254", "health": "Receive timeout", "kept": f"10.79.3.{device}"},
+            "lost": {f"10.{80 + other}.{device}.{other}": 66.67 for other in range(4)},
+            "failed": {"ip": f"The device {device} is not exist! (exit 4)", "link": "no answer within 20 s (exit 124)"},
+        }
+        for device in range(16)
+    }
+    answer = cluster.Answer("10.0.0.1", "node1", ["10.0.0.1", facts], [])
+    assert len(cluster.frame(answer, "f" * 16)) < 4096

@@ -61,6 +61,8 @@ def test_an_override_changes_a_value_and_is_read_as_yaml():
     )
     assert config.get("system.distribute") is False
     assert config.get("scheduler.num_epochs") == 3
+    assert config.get("scheduler.lr") == 0.1  # a text in YAML 1.1, for want of a dot
+    assert config.problems() == []
 
 
 def test_a_mistake_in_an_override_is_named_by_the_override():

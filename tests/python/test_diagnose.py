@@ -285,6 +285,30 @@ def test_a_traceback_behind_another_programs_prefix():
     assert (found.type, found.message, found.file, found.line) == ("ValueError", "no\nmore", "a.py", 3)
 
 
+def test_a_message_ends_where_other_lines_begin():
+    lines = ["Traceback (most recent call last):", '  File "a.py", line 3, in f', "ValueError: no", "more"]
+    for other in ("[ERROR] DISTRIBUTED(1): x", "-" * 40, "", "Traceback (most recent call last):"):
+        assert rank_log.last_exception([*lines, other, "y"]).message == "no\nmore"
+
+
+def test_thousands_of_tracebacks_that_break_off_are_not_read_again_and_again(monkeypatch):
+    lines = [" " * (number % 50) + "Traceback (most recent call last):" for number in range(5000)]
+    tried = []
+    frame = rank_log._FRAME
+    monkeypatch.setattr(
+        rank_log, "_FRAME", type("Counted", (), {"match": lambda _, line: tried.append(frame.match(line))})()
+    )
+    assert rank_log.last_exception(lines) is None
+    assert len(tried) < 2 * len(lines)
+
+
+def test_an_exception_within_libraries_is_placed_in_them():
+    library = "/opt/lib/python3.11/site-packages/x"
+    lines = ["Traceback (most recent call last):", f'  File "{library}/a.py", line 1, in f']
+    lines += [f'  File "{library}/b.py", line 2, in g', '  File "<frozen importlib>", line 3, in h', "KeyError: 1"]
+    assert rank_log.last_exception(lines).line == 3
+
+
 def test_the_code_of_a_traceback_is_no_event(explained):
     log = 'Traceback (most recent call last):\n  File "a.py", line 3, in f\n    raise X("No space left on device")\n'
     assert codes(explained({"0": (1, log + "    ^^^^^^^^\nX: y\n")})[1]) == []
@@ -296,11 +320,11 @@ TERMINATED = 143
 
 
 def test_the_log_of_the_rank_that_failed_first_counts_most(explained):
-    members = {"0": (1, "MemoryError\n"), "1": (1, "EI0006: timeout\n"), "2": (TERMINATED, "Too many open files\n")}
+    members = {"0": (1, "EI0006: timeout\n"), "1": (1, "MemoryError\n"), "2": (TERMINATED, "Too many open files\n")}
     said, diagnosis = explained(members, first="1")
-    assert codes(diagnosis) == ["EI0006", "out-of-host-memory"]
+    assert codes(diagnosis) == ["out-of-host-memory", "EI0006"]
     assert [match["rank"] for match in diagnosis["matches"]] == [1, 0]
-    assert said.index("EI0006 (rank 1, ") < said.index("out-of-host-memory (rank 0, ")
+    assert said.index("out-of-host-memory (rank 1, ") < said.index("EI0006 (rank 0, ")
 
 
 def test_a_cause_in_another_rank_comes_before_what_is_vague(explained):
@@ -316,10 +340,10 @@ def test_a_cause_in_another_rank_comes_before_what_is_vague(explained):
 
 
 def test_the_exception_counts_more_than_what_was_logged_before(explained):
-    log = "Connection refused\n" * 3 + 'Traceback (most recent call last):\n  File "a.py", line 3\nMemoryError\n'
-    said, diagnosis = explained({"0": (1, log)})
-    assert codes(diagnosis) == ["out-of-host-memory", "connection-refused"]
-    assert "connection-refused (rank 0, " in said and ":3, earlier than the exception)" in said
+    raised = 'Traceback (most recent call last):\n  File "a.py", line 3\nConnectionRefusedError: no\n'
+    said, diagnosis = explained({"0": (1, "Cannot allocate memory\n" * 3 + raised)})
+    assert codes(diagnosis) == ["connection-refused", "out-of-host-memory"]
+    assert "out-of-host-memory (rank 0, " in said and ":3, earlier than the exception)" in said
 
 
 def test_a_code_that_many_ranks_have_is_told_once(explained):
@@ -420,6 +444,11 @@ def test_a_log_that_says_nothing(explained, log, told):
 )
 def test_a_log_with_colours_bars_junk_or_very_much(explained, log):
     assert codes(explained({"0": (1, log)})[1]) == ["no-space-left"]
+
+
+def test_a_progress_bar_is_what_a_terminal_shows(tmp_path):
+    (tmp_path / "log").write_bytes(b"  1%|#\r 50%|##\r100%|###\r\nnext\r\n")
+    assert rank_log.read(str(tmp_path / "log")).lines == ["100%|###", "next"]
 
 
 def test_lines_are_numbered_where_the_whole_log_was_read(explained):

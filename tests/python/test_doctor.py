@@ -1,5 +1,6 @@
 """The page about this machine, on simulated machines: files below a folder, tools on a PATH of their own."""
 
+import fcntl
 import json
 import os
 import re
@@ -10,7 +11,7 @@ import types
 import pytest
 
 from hccl_tools import host, programs
-from tools import doctor, planner
+from tools import device_locks, doctor, planner
 from tools.health import files, installed, limits, network, npus, page, system, versions
 
 # `npu-smi info`, by generation, as seen in public bug reports; ids changed.
@@ -108,6 +109,7 @@ def machine(world, tmp_path, monkeypatch, capsys, chip):
     monkeypatch.setattr(doctor, "SECONDS", 60)  # for slow machines; those that hang set it
     for name in ("HCCL_IF_BASE_PORT", "SLURM_JOB_ID", "container"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LAUNCH_LOCKS", str(tmp_path / "no locks"))
     monkeypatch.setenv("HOME", str(tmp_path / "home" / "alice"))
     found = Machine(root, tmp_path / "programs", monkeypatch, capsys)
     found.mindspore("__version__ = '2.9.0'")
@@ -240,6 +242,9 @@ def test_the_environment_and_the_home_folder_are_not_in_the_page(a3, monkeypatch
     a3.mindspore(f"raise ImportError('{os.path.expanduser('~')}/lib/x.so: no such file')")
     _, text = a3.page("--log_dir", os.path.expanduser("~/logs"))
     assert "hunter2" not in text
+    assert "alice" not in text
+    assert "~/lib/x.so: no such file" in text
+    _, text = a3.page("--format", "json")
     assert "alice" not in text
     assert "~/lib/x.so: no such file" in text
 
@@ -507,15 +512,49 @@ def test_hccn_conf_that_is_no_such_file(a3):
     assert a3.line("hccn.conf").status == "problem"
 
 
-def test_the_locks_of_the_launcher(machine, monkeypatch):
-    locks = types.SimpleNamespace(holders=lambda: {4: "ascend4p-1", 5: "ascend4p-1"})
-    monkeypatch.setitem(sys.modules, "tools.device_locks", locks)
-    line = machine.line("launcher's locks")
-    assert (line.status, line.text) == ("warning", "device 4 by ascend4p-1, device 5 by ascend4p-1")
-    locks.holders = dict
+@pytest.fixture
+def locks(machine, tmp_path, monkeypatch):
+    """The folder of the locks, and take("job", [4, 5]): a job that holds devices until the test ends."""
+    folder = tmp_path / "locks"
+    folder.mkdir()
+    monkeypatch.setenv("LAUNCH_LOCKS", str(folder))
+    descriptors = []
+
+    def take(job, devices):
+        descriptors.append(os.open(folder / job.replace("/", "_"), os.O_RDWR | os.O_CREAT))
+        assert device_locks.take(descriptors[-1], job, 4711, devices) == []
+
+    yield types.SimpleNamespace(folder=folder, take=take)
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def test_the_locks_of_the_launcher(machine, locks):
     assert machine.line("launcher's locks").status == "ok"
-    monkeypatch.setitem(sys.modules, "tools.device_locks", None)  # as if it were not there
-    assert machine.line("launcher's locks").status == "absent"
+    locks.take("/home/bob/logs/ascend4p-1", [4, 5])
+    locks.take("/home/bob/logs/ascend1p-2", [0])
+    line = machine.line("launcher's locks")
+    wanted = "device 4,5 by ascend4p-1 (pid 4711); device 0 by ascend1p-2 (pid 4711)"
+    assert (line.status, line.text) == ("warning", wanted)
+    assert "--wait_for_devices" in line.remedy
+
+
+def test_locks_that_cannot_be_looked_at(machine, locks, monkeypatch):
+    monkeypatch.setenv("LAUNCH_LOCKS", str(locks.folder / "file"))
+    (locks.folder / "file").write_text("")
+    line = machine.line("launcher's locks")
+    assert (line.status, "Not a directory" in line.text) == ("unknown", True)
+
+
+def test_locks_that_somebody_looks_at_for_ever(machine, locks, monkeypatch):
+    monkeypatch.setattr(doctor, "SECONDS", 3)
+    folder = os.open(locks.folder, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    try:
+        line = machine.line("launcher's locks")
+    finally:
+        os.close(folder)
+    assert (line.status, line.text) == ("unknown", "no answer within 3 s")
 
 
 # ---- limits ----------------------------------------------------------------------------------------

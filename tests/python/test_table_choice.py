@@ -49,6 +49,14 @@ def test_a_warning_is_no_reason_to_refuse(faults, world, table):
 def test_the_chips_of_this_host_decide_which_rules_hold(world, chip, capsysbinary):
     chip("0xd802")  # A2, where any devices can work together
     planner.main(
-        ["script=s", "script_devices=[0,3)", "generation=910A", "device_target=Ascend", "config=no.yaml", "--"]
+        [
+            "script=s",
+            "engine=local",
+            "script_devices=[0,3)",
+            "generation=910A",
+            "device_target=Ascend",
+            "config=no.yaml",
+            "--",
+        ]
     )
     assert b"no.yaml" in capsysbinary.readouterr().err  # that it has three devices is no longer the problem

@@ -30,9 +30,9 @@ def lines(answers):
 
 def _plain(name, program, ended, who):
     if not programs.on_path(program):
-        return Line(name, ABSENT, f"{program} is not on PATH; only {who} needs it")
+        return Line(name, ABSENT, f"{program} is not on PATH; needed only for {who}")
     if ended.status != 0:
-        return Line(name, WARNING, f"{program} does not work: {answer.failure(ended)}", f"{who} needs it")
+        return Line(name, WARNING, f"{program} does not work: {answer.failure(ended)}", f"needed only for {who}")
     text = answer.first_line(ended)
     if program == "srun" and os.environ.get("SLURM_JOB_ID", "").isdigit():
         text += f", in job {os.environ['SLURM_JOB_ID']}"

@@ -1,10 +1,11 @@
 """The NPUs: which are here, how they are, who holds them, and their addresses."""
 
+import json
 import os
 import re
+import sys
 from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 
 from hccl_tools import hccn, host, programs
 from hccl_tools.address import packed
@@ -12,6 +13,7 @@ from tools.health import answer, files
 from tools.health.page import ABSENT, OK, PROBLEM, UNKNOWN, WARNING, Line, masked, worst
 
 TITLE = "NPUs"
+QUESTIONS = {"locks": [sys.executable, os.path.join(os.path.dirname(os.path.realpath(__file__)), "locks.py")]}
 SECONDS = 30  # for one npu-smi, which takes a second or two on a busy host
 
 # devices: physical ids.  generation: as host.generation.  driver: version or None.  board: {field: value} of
@@ -110,22 +112,10 @@ def _holder(cells):
     return f"{name} (pid {cells[1]}{memory})"
 
 
-def launcher_locks():
-    """{device: name of the job} that jobs of this launcher hold; None as long as it keeps no locks.
-
-    The seam to tools/device_locks.py: whatever keeps the locks offers `holders()` there.
-    """
-    try:
-        holders = import_module("tools.device_locks").holders
-    except (ImportError, AttributeError):
-        return None
-    return holders()
-
-
 # ---- lines -----------------------------------------------------------------------------------------
 
 
-def lines(npus, conf):
+def lines(npus, conf, answers):
     """conf: as for `look`."""
     found = [_summary(npus)]
     if npus.failure and (npus.devices or npus.failure != _NOT_ON_PATH):
@@ -134,7 +124,7 @@ def lines(npus, conf):
             remedy = "the driver or a card may be at fault: see dmesg, and ask the operator"
         found.append(Line("npu-smi", WARNING, npus.failure, remedy))
     found += [_device(npus, device) for device in npus.devices]
-    return [*found, _locks(), _conf(npus, conf)]
+    return [*found, _locks(answers["locks"]), _conf(npus, conf)]
 
 
 def _summary(npus):
@@ -180,14 +170,17 @@ def _device(npus, device):
     return Line(f"device {device}", worst(states), "; ".join(texts), "; ".join(remedies))
 
 
-def _locks():
-    held = launcher_locks()
-    if held is None:
-        return Line("launcher's locks", ABSENT, "this version keeps none")
+def _locks(ended):
+    """ended: what locks.py says of this launcher's own jobs."""
+    name = "launcher's locks"
+    if ended.status != 0:
+        remedy = "two launches on the same devices may not see each other; a launcher that was stopped may hold them up"
+        return Line(name, UNKNOWN, answer.failure(ended), remedy)
+    held = json.loads(ended.stdout)
     if not held:
-        return Line("launcher's locks", OK, "no job of this launcher holds a device")
-    text = ", ".join(f"device {device} by {job}" for device, job in sorted(held.items()))
-    return Line("launcher's locks", WARNING, text, "wait with --wait_for_devices, or choose others with --devices")
+        return Line(name, OK, "no job of this launcher holds a device")
+    texts = [f"device {','.join(map(str, ids))} by {os.path.basename(job)} (pid {pid})" for job, pid, ids in held]
+    return Line(name, WARNING, "; ".join(texts), "wait with --wait_for_devices, or choose others with --devices")
 
 
 def _conf(npus, conf):

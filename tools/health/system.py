@@ -10,7 +10,9 @@ from tools.health.page import ABSENT, OK, PROBLEM, UNKNOWN, WARNING, Line
 
 TITLE = "System"
 _PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-QUESTIONS = {"git": ["git", "-C", _PROJECT, "describe", "--always", "--dirty", "--tags"]}
+# The checkout is often another user's, whom git would not trust; and to describe it nothing has to be written.
+_GIT = ["git", "--no-optional-locks", "-c", f"safe.directory={_PROJECT}", "-C", _PROJECT]
+QUESTIONS = {"git": [*_GIT, "describe", "--always", "--dirty", "--tags"]}
 
 GIB = 1 << 30
 _NEEDED = {"jsonschema": "rank tables", "yaml": "training configs", "rich": "tables on the screen"}

@@ -1,4 +1,4 @@
-"""The networks that a config can name."""
+"""LeNet-5."""
 
 from mindspore import nn
 from mindspore.common.initializer import HeUniform
@@ -28,11 +28,3 @@ class LeNet5(nn.Cell):
         x = self.pool(self.relu(self.conv2(x)))
         x = self.relu(self.fc1(self.flatten(x)))
         return self.fc3(self.relu(self.fc2(x)))
-
-
-MODELS = {"lenet5": LeNet5}
-
-
-def build(config):
-    """The network that the section `model` (a dict) names."""
-    return MODELS[config["name"]](num_classes=config["num_classes"])

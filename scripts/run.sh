@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Trains ResNet-50 on CIFAR-10, data parallel, with ranks on devices 0 to RANK_SIZE-1 of this machine.
+#
+# Usage: bash scripts/run.sh [options] DATA_PATH RANK_SIZE [-- trainer arguments]
+#
+# DATA_PATH is the folder of the data set (cifar-10-batches-bin), RANK_SIZE 1, 2, 4 or 8. --config takes another
+# config, whose dataset_root gives way to DATA_PATH.
+#
+# Example:
+#   bash scripts/run.sh /data/cifar-10-batches-bin 8
+#   bash scripts/run.sh --device_target CPU --config configs/cls/resnet/resnet50_cifar10_cpu.yaml data/cifar10 2
+test -n "${BASH_VERSION-}" || exec bash "$0" "$@" # typed as: sh scripts/run.sh
+set +o posix && set -euo pipefail
+here=$(readlink -f -- "${BASH_SOURCE[0]}")
+# shellcheck source=scripts/lib/launch.sh
+source "${here%/*}/lib/launch.sh"
+
+launch::main engine=local arguments='DATA_PATH RANK_SIZE' options=config device_target=Ascend device_num=8 \
+  generation=910A config=configs/cls/resnet/resnet50_cifar10.yaml -- "$@"

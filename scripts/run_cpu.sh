@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Trains with one process on this machine's processors: no cluster, no rank table.
+#
+# Usage: bash scripts/run_cpu.sh [options] CONFIG [-- trainer arguments]
+#
+# The config's system.distribute is taken as False. DATA_PATH in the environment takes the place of its dataset_root.
+#
+# Example:
+#   bash scripts/run_cpu.sh configs/mnist/lenet5_digits.yaml
+#   DATA_PATH=MNIST_Data bash scripts/run_cpu.sh configs/mnist/dense_mnist.yaml
+test -n "${BASH_VERSION-}" || exec bash "$0" "$@" # typed as: sh scripts/run_cpu.sh
+set +o posix && set -euo pipefail
+here=$(readlink -f -- "${BASH_SOURCE[0]}")
+# shellcheck source=scripts/lib/launch.sh
+source "${here%/*}/lib/launch.sh"
+
+launch::main engine=local arguments=CONFIG without='device_target devices rank_table hccn_conf' device_target=CPU \
+  device_num=1 devices='[0,1)' alone=1 -- "$@"

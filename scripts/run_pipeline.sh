@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Trains ResNet-50 on CIFAR-10 as a pipeline of two stages, with 8 ranks on devices 0 to 7 of this machine.
+#
+# Usage: bash scripts/run_pipeline.sh [options] DATA_PATH DEVICE_TARGET [-- trainer arguments]
+#
+# DATA_PATH is the folder of the data set (cifar-10-batches-bin). DEVICE_TARGET is Ascend; MindSpore runs no pipeline
+# on CPU, which is said before anything starts.
+#
+# Example:
+#   bash scripts/run_pipeline.sh /data/cifar-10-batches-bin Ascend
+test -n "${BASH_VERSION-}" || exec bash "$0" "$@" # typed as: sh scripts/run_pipeline.sh
+set +o posix && set -euo pipefail
+here=$(readlink -f -- "${BASH_SOURCE[0]}")
+# shellcheck source=scripts/lib/launch.sh
+source "${here%/*}/lib/launch.sh"
+
+launch::main engine=local arguments='DATA_PATH DEVICE_TARGET' options=config without=device_target \
+  device_target=Ascend device_num=8 generation=910A devices='[0,8)' config=configs/cls/resnet/resnet50_cifar10_pipeline.yaml -- "$@"

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""How long a step of data-parallel LeNet-5 takes with 1, 2 and 4 ranks, and what of it is communication.
+
+Beside it the same loop written directly on MindSpore (tests/bench/direct_loop.py), and the same without
+the exchange of gradients: what it is faster by is communication.  The figure of a run is the mean step
+time of its fastest epoch, which other programs disturbed least; of several runs, taken in turns, the
+median.  Ranks share this machine's cores, so the step gets slower with their number.
+
+  make bench
+"""
+
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+CONFIG = os.path.join(PROJECT, "configs", "mnist", "lenet5_digits.yaml")
+DIRECT = os.path.join(PROJECT, "tests", "bench", "direct_loop.py")
+DATA = os.path.join(PROJECT, "data", "digits", "train")
+EPOCHS = 16
+RUNS = int(os.environ.get("BENCH_RUNS", "3"))
+KINDS = ("tools/train.py", "direct", "direct, no exchange")
+
+
+def main():
+    """Measures and prints; returns the exit code."""
+    print(f"milliseconds a step (medians of {RUNS} runs), {os.cpu_count()} cores")
+    print(f"{'ranks':>5}  {KINDS[0]:>14}  {KINDS[1]:>8}  {'ratio':>6}  {'communication':>13}")
+    for ranks in (1, 2, 4):
+        times = {kind: [] for kind in KINDS}
+        for _ in range(RUNS):
+            for kind in KINDS if ranks > 1 else KINDS[:2]:
+                times[kind].append(step_time(kind, ranks))
+        ours, direct = (statistics.median(times[kind]) for kind in KINDS[:2])
+        share = 1 - statistics.median(times[KINDS[2]]) / direct if ranks > 1 else 0
+        print(f"{ranks:>5}  {ours:>14.2f}  {direct:>8.2f}  {ours / direct:>6.3f}  {share:>12.0%}", flush=True)
+    return 0
+
+
+def step_time(kind, ranks):
+    """Milliseconds of a step in one run of that kind on that many ranks."""
+    ours = kind == KINDS[0]
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            command(ours, ranks),
+            cwd=folder,
+            env=environment(kind, ranks),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    if done.returncode:
+        sys.exit(f"training.py: {kind} with {ranks} ranks failed:\n{done.stdout}{done.stderr}")
+    # A line an epoch: tools/train.py's log interval is longer than that.
+    means = [float(value) for value in re.findall(r"step time is ([0-9.]+) ms", done.stdout)]
+    assert len(means) == EPOCHS, done.stdout
+    return min(means)
+
+
+def command(ours, ranks):
+    """What starts the job: the launcher for several ranks, the trainer itself for one."""
+    words = [f"scheduler.num_epochs={EPOCHS}", "system.log_interval=10000", f"train.dataset.dataset_root={DATA}"]
+    words.append(f"eval.dataset.dataset_root={os.path.join(os.path.dirname(DATA), 'test')}")
+    if ranks == 1:
+        own = [os.path.join(PROJECT, "tools", "train.py"), "--config", CONFIG, "-o", "system.distribute=False"]
+        return [sys.executable, *(own + words if ours else [DIRECT])]
+    launcher = ["bash", os.path.join(PROJECT, "scripts", f"ascend{ranks}p.sh"), "--device_target", "CPU"]
+    return [*launcher, *([CONFIG, "--", "-o", *words] if ours else ["--train_script", DIRECT, CONFIG])]
+
+
+def environment(kind, ranks):
+    """The environment of a job: as many threads a rank as the launcher would give it."""
+    threads = max(1, len(os.sched_getaffinity(0)) // ranks)
+    more = {"OMP_NUM_THREADS": threads, "GLOG_v": 3, "PYTHON": sys.executable, "BENCH_DATA": DATA}
+    more["BENCH_EPOCHS"] = EPOCHS
+    more["BENCH_LOOP"] = "no_reduce" if kind == KINDS[2] else "reduce"
+    return {**os.environ, **{name: str(value) for name, value in more.items()}}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""Loss lines in upstream's form, step times, and the end of a training that has gone wrong."""
+
+import types
+
+import numpy as np
+import pytest
+
+from tools import run_log
+
+ms = pytest.importorskip("mindspore")
+
+from tools import callbacks  # noqa: E402 (imports MindSpore)
+
+
+class Run:
+    """Plays MindSpore: calls a callback back for epochs of `losses`, on a clock that the test moves."""
+
+    def __init__(self, interval, sink=False, **how):
+        self.now = 100.0
+        self.progress = callbacks.Progress(interval, clock=lambda: self.now, **how)
+        self.state = types.SimpleNamespace(cur_step_num=0, cur_epoch_num=0, dataset_sink_mode=sink)
+        self.state.original_args = lambda: self.state
+
+    def epoch(self, losses, data=0.25, step=1.0):
+        """One epoch whose batches come after `data` seconds and take `step` seconds each."""
+        state, sink = self.state, self.state.dataset_sink_mode
+        state.cur_epoch_num += 1
+        state.batch_num = len(losses)
+        self.progress.on_train_epoch_begin(state)
+        for loss in losses[-1:] if sink else losses:
+            self.now += data
+            state.cur_step_num += len(losses) if sink else 1
+            self.progress.on_train_step_begin(state)
+            self.now += step
+            state.net_outputs = ms.Tensor(np.float32(loss))
+            self.progress.on_train_step_end(state)
+
+
+def test_lines_are_as_upstream_and_plot_log_know_them(capsys):
+    run = Run(interval=2)
+    run.epoch([4.0, 3.0, 2.0])
+    run.now += 50  # evaluation and checkpoints between two epochs are no step's time
+    run.epoch([1.5, 1.0, 0.5])
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[:4] == [
+        "epoch: 1 step: 2, loss is 3.0",
+        "epoch: 1 step: 2, step time is 1250.0 ms, 250.0 ms of it for data",
+        "epoch: 1 step: 3, loss is 2.0",
+        "epoch: 1 step: 3, step time is 1250.0 ms, 250.0 ms of it for data",
+    ]
+    assert run_log.read_log(printed.splitlines()) == [
+        run_log.Point(2, 3.0, 1250.0, 250.0),
+        run_log.Point(3, 2.0, 1250.0, 250.0),
+        run_log.Point(5, 1.0, 1250.0, 250.0),
+        run_log.Point(6, 0.5, 1250.0, 250.0),
+    ]
+
+
+def test_with_data_sinking_there_is_one_line_an_epoch(capsys):
+    run = Run(interval=1, sink=True)
+    run.epoch([4.0, 3.0, 2.0, 1.0], data=0, step=8)
+    assert capsys.readouterr().out.splitlines() == [
+        "epoch: 1 step: 4, loss is 1.0",
+        "epoch: 1 step: 4, step time is 2000.0 ms",
+    ]
+
+
+@pytest.mark.parametrize("loss", [float("nan"), float("inf"), float("-inf")])
+def test_a_loss_that_is_no_number_stops_training_at_its_step_even_between_two_lines(loss):
+    run = Run(interval=100)
+    with pytest.raises(
+        callbacks.LossNotFinite, match=rf"the loss is {loss} in epoch 1, step 2 of 3; lower scheduler.lr"
+    ):
+        run.epoch([1.0, loss, 1.0])
+
+
+def test_in_sink_mode_it_is_said_how_to_learn_the_step():
+    run = Run(interval=100, sink=True)
+    with pytest.raises(callbacks.LossNotFinite, match=r"at the end of epoch 1 \(with train.dataset_sink_mode=False"):
+        run.epoch([1.0, float("nan")])
+
+
+def test_who_asks_for_it_goes_on(capsys):
+    run = Run(interval=2, stop_at_nan=False)
+    run.epoch([1.0, float("nan"), 1.0])
+    assert "epoch: 1 step: 2, loss is nan" in capsys.readouterr().out
+
+
+def test_of_what_a_step_returns_the_loss_comes_first():
+    assert callbacks.loss_value((ms.Tensor([1.0, 3.0]), ms.Tensor(False))) == 2.0

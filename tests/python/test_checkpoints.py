@@ -1,0 +1,257 @@
+"""Checkpoints on the disk: whole or passed over, chosen by all ranks alike, refused in words."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+ms = pytest.importorskip("mindspore", reason="this Python has no MindSpore")
+
+from mindspore import nn  # noqa: E402 - after the skip
+
+from tools import checkpoints, convert_ckpt, nets_parallel, saving  # noqa: E402
+from tools.checkpoints import CheckpointError  # noqa: E402
+
+RUN = 1_800_000_000
+
+
+@pytest.fixture(autouse=True)
+def on_cpu():
+    ms.set_device("CPU")
+
+
+def saved(root, rank=0, ranks=1, epoch=1, run=RUN, net=None, model="lenet5", mode="data_parallel"):
+    """A checkpoint of a small net in the folder of a rank; returns its path."""
+    label = {"model": model, "mode": mode, "run": run, "epoch": epoch, "steps": 5, "rank": rank, "ranks": ranks}
+    net = net or nn.Dense(2, 3)
+    return checkpoints.save(net, checkpoints.rank_folder(str(root), rank), model, label)
+
+
+def chosen(root, rank=0, ranks=1, model="lenet5", others=()):
+    found = checkpoints.choose(str(root), rank, ranks, model, lambda points: [points, *others])
+    return found and found[1].epoch
+
+
+def test_a_checkpoint_is_read_as_it_was_saved(tmp_path):
+    net, other = nn.Dense(2, 3), nn.Dense(2, 3)
+    path = saved(tmp_path, net=net)
+    checkpoints.load(path, other)
+    np.testing.assert_array_equal(net.weight.asnumpy(), other.weight.asnumpy())
+    assert sorted(os.listdir(tmp_path / "rank_0")) == ["lenet5-1_5.ckpt", "lenet5-1_5.json"]  # no draft is left
+
+
+@pytest.mark.parametrize("kept", range(0, 100, 7))
+def test_a_torn_checkpoint_is_passed_over_wherever_it_was_torn(tmp_path, kept):
+    saved(tmp_path, epoch=1)
+    path = saved(tmp_path, epoch=2)
+    assert chosen(tmp_path) == 2
+    with open(path, "rb") as file:
+        content = file.read()
+    os.chmod(path, 0o600)
+    with open(path, "wb") as file:
+        file.write(content[: len(content) * kept // 100])
+    assert chosen(tmp_path) == 1
+    with pytest.raises(CheckpointError, match="damaged or cut off"):
+        checkpoints.read(path)
+
+
+def test_a_checkpoint_with_one_other_byte_or_without_its_label_is_passed_over(tmp_path):
+    saved(tmp_path, epoch=1)
+    second, third = saved(tmp_path, epoch=2), saved(tmp_path, epoch=3)
+    os.unlink(third[: -len("ckpt")] + "json")
+    assert chosen(tmp_path) == 2
+    os.chmod(second, 0o600)
+    with open(second, "r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        last = file.read(1)
+        file.seek(-1, os.SEEK_END)
+        file.write(bytes([last[0] ^ 1]))
+    assert chosen(tmp_path) == 1
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"epoch": "2"}', "null"])
+def test_a_torn_label_labels_nothing(tmp_path, text):
+    saved(tmp_path, epoch=1)
+    path = saved(tmp_path, epoch=2)
+    with open(path[: -len("ckpt")] + "json", "w", encoding="utf-8") as file:
+        file.write(text)
+    assert chosen(tmp_path) == 1
+
+
+def test_a_draft_that_a_killed_job_left_is_written_over(tmp_path):
+    folder = tmp_path / "rank_0"
+    folder.mkdir()
+    (folder / ".lenet5-1_5.part.ckpt").write_bytes(b"torn")
+    (folder / ".lenet5-1_5.part.ckpt").chmod(0o400)
+    saved(tmp_path)
+    assert chosen(tmp_path) == 1
+
+
+def test_all_ranks_go_on_from_the_newest_that_all_have(tmp_path):
+    for rank, epochs in ((0, (1, 2, 3)), (1, (1, 2)), (2, (2, 3))):
+        for epoch in epochs:
+            saved(tmp_path, rank, 3, epoch)
+    points = [[(RUN, 3), (RUN, 2), (RUN, 1)], [(RUN, 2), (RUN, 1)], [(RUN, 3), (RUN, 2)]]
+    for rank in range(3):
+        found = checkpoints.choose(str(tmp_path), rank, 3, "lenet5", lambda own: points)
+        assert found[1].epoch == 2 and found[1].rank == rank
+    assert checkpoints.choose(str(tmp_path), 0, 3, "lenet5", lambda own: [own, []]) is None
+
+
+def test_a_run_that_was_begun_anew_does_not_go_on_from_an_older_ones(tmp_path):
+    saved(tmp_path, epoch=8)
+    assert chosen(tmp_path) == 8
+    checkpoints.begin(checkpoints.rank_folder(str(tmp_path), 0), RUN + 1)
+    assert chosen(tmp_path) is None
+    assert checkpoints.free_prefix(str(tmp_path / "rank_0"), "lenet5") == "lenet5_1"  # and writes nothing over
+    saved(tmp_path, epoch=1, run=RUN + 1, model="lenet5")
+    assert chosen(tmp_path) == 1
+
+
+def test_only_the_runs_own_old_checkpoints_are_removed(tmp_path):
+    folder = str(tmp_path / "rank_0")
+    saved(tmp_path, epoch=9, run=RUN - 1)
+    (tmp_path / "rank_0" / "mine.ckpt").write_text("a person's own")
+    for epoch in (1, 2, 3, 4):
+        saved(tmp_path, epoch=epoch)
+    checkpoints.remove_old(folder, RUN, 2)
+    names = {name for name in os.listdir(folder) if name.endswith(".ckpt")}
+    assert names == {"lenet5-3_5.ckpt", "lenet5-4_5.ckpt", "lenet5-9_5.ckpt", "mine.ckpt"}
+
+
+def test_a_checkpoint_of_another_network_or_number_of_ranks_is_refused_in_words(tmp_path):
+    saved(tmp_path, ranks=4)
+    with pytest.raises(CheckpointError, match="of the network lenet5, this config's is resnet50"):
+        chosen(tmp_path, ranks=4, model="resnet50")
+    with pytest.raises(CheckpointError, match=r"of a job of 4 ranks, this one has 2; .*convert_ckpt.py .* --ranks 2"):
+        chosen(tmp_path, ranks=2)
+
+
+def test_weights_that_do_not_fit_are_refused_before_any_is_loaded(tmp_path):
+    path = saved(tmp_path)
+    wide = nn.Dense(2, 4)
+    before = wide.weight.asnumpy().copy()
+    with pytest.raises(CheckpointError, match=r"weight has the shape \(3, 2\), here it is \(4, 2\)"):
+        checkpoints.load(path, wide)
+    np.testing.assert_array_equal(wide.weight.asnumpy(), before)
+    with pytest.raises(CheckpointError, match="has no gamma"):
+        checkpoints.load(path, nn.LayerNorm((2,)))
+
+
+@pytest.mark.parametrize(("name", "said"), [("no.ckpt", "no such file"), ("", "is a folder"), ("x.ckpt", "cannot be")])
+def test_what_is_no_checkpoint_is_named(tmp_path, name, said):
+    (tmp_path / "x.ckpt").write_bytes(b"\x00garbage" * 100)
+    with pytest.raises(CheckpointError, match=said):
+        checkpoints.read(str(tmp_path / name))
+
+
+def test_a_checkpoint_that_a_config_names_must_be_there(tmp_path):
+    config = {"train": {"pretrained": str(tmp_path / "no.ckpt"), "resume_from": str(tmp_path / "x")}}
+    (tmp_path / "x").write_text("a file")
+    first, second = checkpoints.problems(config)
+    assert first.pointer == "/train/pretrained" and "no.ckpt: no such file" in first.text
+    assert second.pointer == "/train/resume_from" and "x: is no folder" in second.text
+
+
+def test_training_starts_from_pretrained_weights_unless_it_goes_on(tmp_path, monkeypatch):
+    monkeypatch.delenv("RESUME", raising=False)
+    net, other = nn.Dense(2, 3), nn.Dense(2, 3)
+    section = {"pretrained": saved(tmp_path / "old", net=net), "ckpt_save_dir": str(tmp_path / "new")}
+    stand = saving.Continuation({"model": {"name": "lenet5"}, "train": section}, 0, 1)
+    stand.load(other, None, None)
+    assert stand.epochs == 0
+    np.testing.assert_array_equal(net.weight.asnumpy(), other.weight.asnumpy())
+
+
+# ---- for another number of ranks -----------------------------------------------------------------------
+
+
+def cut_by_hand(root, ranks, seed=3):
+    """Checkpoints of the hybrid net on `ranks` ranks."""
+    for rank in range(ranks):
+        net = nets_parallel.HybridParallelNet(hidden_size=16, seed=seed, rank=rank, ranks=ranks)
+        saved(root, rank, ranks, net=net, model="hybrid_parallel_net", mode="hybrid_parallel")
+    checkpoints.write_strategy(str(root), net.cuts, ranks)
+
+
+def values(path):
+    return {name: parameter.asnumpy() for name, parameter in ms.load_checkpoint(str(path)).items()}
+
+
+@pytest.mark.parametrize(("before", "after"), [(2, 1), (4, 1), (2, 4), (4, 2), (1, 2), (2, 2)])
+def test_slices_are_merged_and_cut_anew(tmp_path, before, after, capsys):
+    cut_by_hand(tmp_path / "old", before)
+    assert convert_ckpt.main([str(tmp_path / "old"), str(tmp_path / "new"), "--ranks", str(after)]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'new'}\n"
+    for rank in range(after):
+        path, label = checkpoints.in_all_ranks(str(tmp_path / "new"))[rank]
+        wanted = nets_parallel.HybridParallelNet(hidden_size=16, seed=3, rank=rank, ranks=after).parameters_dict()
+        found = values(path)
+        assert label.ranks == after and label.rank == rank and set(found) == set(wanted)
+        for name, parameter in wanted.items():
+            np.testing.assert_array_equal(found[name], parameter.asnumpy(), err_msg=name)
+    assert json.loads((tmp_path / "new" / "strategy.json").read_text())["parallel_layout_item"]["fc1.weight"][
+        "dev_matrix"
+    ] == [after]
+
+
+def test_data_parallel_checkpoints_are_the_same_on_any_number_of_ranks(tmp_path):
+    net = nn.Dense(2, 3)
+    for rank in range(2):
+        saved(tmp_path / "old", rank, 2, net=net)
+    assert convert_ckpt.main([str(tmp_path / "old"), str(tmp_path / "new"), "--ranks", "3"]) == 0
+    for path, label in checkpoints.in_all_ranks(str(tmp_path / "new")).values():
+        assert label.ranks == 3
+        np.testing.assert_array_equal(values(path)["weight"], net.weight.asnumpy())
+
+
+def test_stages_are_joined(tmp_path):
+    net = nets_parallel.WholeNet(hidden_size=16)
+    for rank, stage in enumerate((nets_parallel.FirstStage(net), nets_parallel.LastStage(net, nn.CrossEntropyLoss()))):
+        saved(tmp_path / "old", rank, 2, net=stage, model="hand_pipeline_net", mode="hybrid_parallel")
+    assert convert_ckpt.main([str(tmp_path / "old"), str(tmp_path / "new"), "--ranks", "1"]) == 0
+    (path,) = (path for path, _ in checkpoints.in_all_ranks(str(tmp_path / "new")).values())
+    assert set(values(path)) == {parameter.name for parameter in net.get_parameters()}
+
+
+def test_mindspores_own_strategy_files_are_taken(tmp_path):
+    """As after semi-auto training without integrated_save: from 2 devices' slices to 4, and to one."""
+    whole = np.arange(32, dtype=np.float32).reshape(8, 4)
+
+    def strategy(name, devices):
+        layout = {"dev_matrix": [devices], "tensor_map": [0, -1], "param_split_shape": [], "field": 0}
+        layout |= {"opt_weight_shard_step": 0, "opt_weight_shard_size": 0}
+        operator = {"stage": 0, "parallel_strategy": [{"dim": [devices, 1]}]}
+        document = {"parallel_strategy_item": {"MatMul": operator}, "parallel_layout_item": {"w": layout}}
+        (tmp_path / name).write_text(json.dumps({"current_stage": 0, **document}))
+        return str(tmp_path / name)
+
+    for rank, part in enumerate(np.split(whole, 2)):
+        (tmp_path / "old" / f"rank_{rank}").mkdir(parents=True)
+        path = str(tmp_path / "old" / f"rank_{rank}" / "net-1_5.ckpt")
+        ms.save_checkpoint([{"name": "w", "data": ms.Tensor(part)}], path)
+    from_two, to_four = ["--src_strategy", strategy("two.json", 2)], ["--dst_strategy", strategy("four.json", 4)]
+    assert convert_ckpt.main([str(tmp_path / "old"), str(tmp_path / "four"), *from_two, *to_four]) == 0
+    assert convert_ckpt.main([str(tmp_path / "old"), str(tmp_path / "one"), *from_two]) == 0
+    parts = [values(next((tmp_path / "four" / f"rank_{rank}").glob("*.ckpt")))["w"] for rank in range(4)]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+    np.testing.assert_array_equal(values(next((tmp_path / "one" / "rank_0").glob("*.ckpt")))["w"], whole)
+
+
+def test_what_cannot_be_converted_is_said_and_leaves_nothing(tmp_path, capsys):
+    cut_by_hand(tmp_path / "old", 2)
+    new = str(tmp_path / "new")
+    assert convert_ckpt.main([str(tmp_path / "old"), new, "--ranks", "3"]) == 1
+    assert "powers of 2" in capsys.readouterr().err
+    os.unlink(tmp_path / "old" / "strategy.json")
+    assert convert_ckpt.main([str(tmp_path / "old"), new, "--ranks", "1"]) == 1
+    assert "strategy.json is missing" in capsys.readouterr().err
+    for path in (tmp_path / "old" / "rank_1").glob("*"):
+        path.unlink()
+    assert convert_ckpt.main([str(tmp_path / "old"), new, "--ranks", "4"]) == 1
+    assert "whole on all ranks" in capsys.readouterr().err
+    assert sorted(os.listdir(tmp_path)) == ["old"]
+    for words in (["--ranks", "0"], [], ["--ranks", "2", "--src_strategy", "x"], ["--src_strategy", "missing"]):
+        with pytest.raises(SystemExit, match="2"):
+            convert_ckpt.main([str(tmp_path / "old"), new, *words])

@@ -1,0 +1,112 @@
+"""Training on several ranks equals training on one: real MindSpore processes on this machine's processors.
+
+The tolerance everywhere is 1e-6 on weights of size 1: float32 sums in another order.  With SLOW_TESTS=1
+in the environment all of them run; without it one of each kind, since a job takes about ten seconds.
+"""
+
+import numpy as np
+import pytest
+import ranks
+
+ranks.need_mindspore()
+TOLERANCE = 1e-6
+
+
+@pytest.fixture(scope="module")
+def five_steps(tmp_path_factory):
+    """five_steps(batch): a folder with data for 5 steps of a batch of that many samples in all."""
+    root = tmp_path_factory.mktemp("data")
+    return lambda batch: ranks.digits(root / str(batch), 5 * batch)
+
+
+@pytest.fixture(scope="module")
+def undivided(tmp_path_factory, five_steps):
+    """The weights of the dense net after the five steps on one rank."""
+    folder = tmp_path_factory.mktemp("undivided")
+    config = ranks.config_without_eval("parallel/hybrid_digits.yaml", folder)
+    return ranks.weights(trained(folder, "whole", 1, config, five_steps(16), 16))
+
+
+def trained(folder, job, count, config, data, batch, **more):
+    """Trains one epoch on `count` ranks; returns the checkpoints' folder."""
+    words = ranks.settings(data, folder / job, scheduler__num_epochs=1, train__loader__batch_size=batch, **more)
+    ranks.train(folder, count, config, words)
+    return folder / job
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+def test_two_ranks_of_batch_b_equal_one_of_batch_2b_after_five_steps(tmp_path, five_steps, mode):
+    config = ranks.config_without_eval("mnist/lenet5_digits.yaml", tmp_path)
+    data = five_steps(16)
+    one = ranks.weights(trained(tmp_path, "one", 1, config, data, 16, system__mode=mode))
+    two = trained(tmp_path, "two", 2, config, data, 8, system__mode=mode)
+    assert ranks.furthest(ranks.weights(two, 0), ranks.weights(two, 1)) == 0
+    assert ranks.furthest(one, ranks.weights(two)) < TOLERANCE
+    assert np.abs(one["fc3.bias"]).max() > 1000 * TOLERANCE  # it began with 0, so it has learnt
+
+
+@ranks.slow
+def test_added_gradients_are_those_of_twice_the_learning_rate(tmp_path, five_steps):
+    config = ranks.config_without_eval("mnist/lenet5_digits.yaml", tmp_path)
+    data = five_steps(16)
+    one = trained(tmp_path, "one", 1, config, data, 16, scheduler__lr=0.02)
+    two = trained(tmp_path, "two", 2, config, data, 8, scheduler__lr=0.01, parallel__gradients_mean=False)
+    compared = ("conv1.weight", "fc3.bias")  # the moments have the other scale
+    one, two = ranks.weights(one), ranks.weights(two)
+    assert max(np.abs(one[name] - two[name]).max() for name in compared) < TOLERANCE
+
+
+def test_a_batch_in_parts_is_the_batch_on_one_rank_and_on_two(tmp_path, five_steps):
+    config = ranks.config_without_eval("mnist/lenet5_digits.yaml", tmp_path)
+    data = five_steps(16)
+    one = trained(tmp_path, "one", 1, config, data, 16)
+    parts = trained(tmp_path, "parts", 1, config, data, 16, train__gradient_accumulation_steps=4)
+    assert ranks.furthest(ranks.weights(one), ranks.weights(parts)) < TOLERANCE
+    two = trained(tmp_path, "two", 2, config, data, 8, train__gradient_accumulation_steps=4)
+    assert ranks.furthest(ranks.weights(two, 0), ranks.weights(two, 1)) == 0
+    assert ranks.furthest(ranks.weights(one), ranks.weights(two)) < TOLERANCE
+
+
+@pytest.mark.parametrize(("count", "mode"), [pytest.param(2, 1, marks=ranks.slow), (4, 0)])
+def test_layers_cut_by_hand_equal_the_undivided_net(tmp_path, five_steps, undivided, count, mode):
+    config = ranks.config_without_eval("parallel/hybrid_digits.yaml", tmp_path)
+    data, whole = five_steps(16), undivided
+    cut = trained(tmp_path, "cut", count, config, data, 16, system__mode=mode)
+    parts = [ranks.weights(cut, rank) for rank in range(count)]
+    for name, axis in (("fc1.weight", 1), ("fc1.bias", 0), ("fc2.weight", 0), ("moments.fc1.weight", 1)):
+        assert parts[0][name].shape[axis] * count == whole[name].shape[axis]
+        merged = np.concatenate([part[name] for part in parts], axis)
+        assert np.abs(merged - whole[name]).max() < TOLERANCE, name
+    for name in ("fc2.bias", "fc3.weight", "fc3.bias"):
+        assert max(np.abs(part[name] - whole[name]).max() for part in parts) < TOLERANCE, name
+
+
+@pytest.mark.parametrize("mode", [0, pytest.param(1, marks=ranks.slow)])
+def test_two_stages_by_hand_equal_the_undivided_net(tmp_path, five_steps, undivided, mode):
+    data, whole = five_steps(16), undivided
+    config = ranks.CONFIGS / "parallel" / "hand_pipeline_digits.yaml"
+    cut = trained(tmp_path, "cut", 2, config, data, 16, system__mode=mode)
+    first, last = ranks.weights(cut, 0), ranks.weights(cut, 1)
+    assert "fc1.weight" in first and "fc1.weight" not in last
+    for name, value in {**first, **last}.items():
+        assert np.abs(value - whole[name]).max() < TOLERANCE, name
+
+
+@pytest.mark.parametrize(
+    ("mode", "broadcast"), [(1, True), *[pytest.param(0, b, marks=ranks.slow) for b in (True, False)]]
+)
+def test_ranks_that_begin_with_different_weights_are_made_equal_by_broadcast(tmp_path, five_steps, mode, broadcast):
+    """In PyNative mode MindSpore's own parameter_broadcast would do nothing."""
+    trainer = tmp_path / "trainer.py"
+    trainer.write_text(
+        "import os, sys\n"
+        f"sys.path[0] = {str(ranks.PROJECT)!r}\n"
+        "from tools import train\n"
+        "sys.exit(train.main([*sys.argv[1:], '-o', 'system.seed=' + os.environ['RANK_ID']]))\n"
+    )
+    config = ranks.config_without_eval("mnist/lenet5_digits.yaml", tmp_path)
+    more = {"system__mode": mode, "parallel__parameter_broadcast": broadcast, "train__loader__batch_size": 8}
+    words = ranks.settings(five_steps(16), tmp_path / "ckpt", scheduler__num_epochs=1, **more)
+    ranks.train(tmp_path, 2, config, words, trainer=trainer)
+    apart = ranks.furthest(ranks.weights(tmp_path / "ckpt", 0), ranks.weights(tmp_path / "ckpt", 1))
+    assert apart == 0 if broadcast else apart > 0.01

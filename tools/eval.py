@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Measures a checkpoint on the held-out data of a config, on one device.
+
+  python tools/eval.py --config configs/mnist/lenet5_digits.yaml --ckpt logs/latest/ckpt/rank_0/lenet5-8_11.ckpt
+  python tools/eval.py -c CONFIG --ckpt FILE -o system.device_target=CPU eval.dataset.dataset_root=DIR
+
+Prints a line a metric, such as "accuracy on held-out data: 97.21%".  Exit: 0 measured, 2 the config, the data or
+the checkpoint cannot be used.
+"""
+
+import argparse
+import os
+import sys
+
+if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+from hccl_tools.problem import one_line
+from tools import checkpoints, datasets
+from tools import config as configs
+
+
+def main(argv=None):
+    """Runs the command; returns its exit code."""
+    os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")  # see tools/train.py
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("--config", "-c", metavar="FILE", required=True, help="the config that it was trained with")
+    parser.add_argument("--ckpt", metavar="FILE", required=True, help="the checkpoint")
+    parser.add_argument(
+        "-o", "--opt", metavar="KEY=VALUE", nargs="+", action="extend", default=[], help="set values of the config"
+    )
+    options = parser.parse_args(argv)
+    try:
+        config = checked_config(options.config, options.opt)
+        if not os.path.isfile(options.ckpt):
+            raise checkpoints.CheckpointError(f"--ckpt {one_line(options.ckpt)}: no such file")
+        measure(config, options.ckpt)
+    except (configs.ConfigError, datasets.DataError, checkpoints.CheckpointError) as error:
+        for line in str(error).splitlines():
+            print(f"eval.py: {line}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def checked_config(path, assignments):
+    """The config as a dict with all defaults filled in, for one process; it and its held-out data are fit for use."""
+    config = configs.load(path)
+    if os.environ.get("DATA_PATH"):
+        config.take_data_from(os.environ["DATA_PATH"])
+    config.override([*assignments, "system.distribute=False"])
+    problems = config.problems()
+    if problems:
+        raise configs.ConfigError(problems)
+    filled = configs.fill_defaults(config.data)
+    if "eval" not in filled:
+        raise configs.ConfigError([f"{one_line(path)}: has no section eval:, which names the held-out data; add one"])
+    datasets.check_held_out(filled)
+    return filled
+
+
+def measure(config, checkpoint):
+    """Prints a line for each metric of the network with the weights of the file `checkpoint`."""
+    import mindspore as ms
+
+    from tools import callbacks, losses, metrics, training
+
+    system = config["system"]
+    ms.set_device(system["device_target"])
+    ms.set_context(mode=system["mode"])
+    network = training.build_network(config, rank=0, ranks=1)
+    checkpoints.load(checkpoint, network)
+    loss = config["loss"]
+    model = ms.Model(network, losses.build(loss), metrics=metrics.build(loss["name"]))
+    callbacks.report(model, datasets.build(config["eval"]["dataset"], config["eval"]["loader"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

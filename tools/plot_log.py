@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Draws loss and step time of all ranks of a run from their logs.
+
+  python tools/plot_log.py logs/latest
+  python tools/plot_log.py logs/latest --output run.png
+
+A line a rank goes to stdout, with the course of its loss and of its step time; a picture of both goes to
+RUN_FOLDER/plot.png, if matplotlib is installed.  A rank that is slower than the others is named.
+Exit: 0 drawn, 1 the logs have no loss line, 2 no such run, or no picture where --output asks for one.
+"""
+
+import argparse
+import math
+import os
+import sys
+
+if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+from hccl_tools.problem import one_line
+from tools import run_log
+
+BARS = "▁▂▃▄▅▆▇█"
+WIDTH = 24  # characters of a sparkline
+
+
+def main(argv=None):
+    """Runs the command; returns its exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("folder", metavar="RUN_FOLDER", help="a run's folder, such as logs/latest")
+    parser.add_argument("--output", metavar="FILE", help="the picture, PNG, PDF or SVG (default: RUN_FOLDER/plot.png)")
+    options = parser.parse_args(argv)
+    try:
+        ranks = run_log.read_run(options.folder)
+    except run_log.NoLog as error:
+        say(f"{one_line(options.folder)}: {error}")
+        return 2
+    if not any(ranks.values()):
+        say(f"{one_line(options.folder)}: no log has a line such as `epoch: 1 step: 10, loss is 2.3`")
+        return 1
+    for line in table(ranks):
+        print(line)
+    return picture(ranks, options.output or os.path.join(options.folder, "plot.png"), bool(options.output))
+
+
+def say(line):
+    """One line of the conversation."""
+    print(f"plot_log.py: {line}", file=sys.stderr)
+
+
+def table(ranks):
+    """The lines for the terminal."""
+    yield f"rank  {'loss':{WIDTH}}  {'first':>9} {'last':>9}  {'step time':{WIDTH}}  {'median':>10} {'for data':>10}"
+    for rank, points in ranks.items():
+        losses = [point.loss for point in points if point.loss is not None]
+        times = [point.step_time for point in points if point.step_time is not None][1:]
+        yield (
+            f"{rank:<4}  {sparkline(losses):{WIDTH}}  {number(losses[:1])} {number(losses[-1:])}  "
+            f"{sparkline(times):{WIDTH}}  {milliseconds(run_log.typical(points, 'step_time'))} "
+            f"{milliseconds(run_log.typical(points, 'data_time'))}"
+        )
+    for rank, field, time, middle in run_log.laggards(ranks):
+        what = "a step takes it" if field == "step_time" else "it waits for data"
+        yield f"rank {rank} is slow: {what} {time:.1f} ms, the middle rank {middle:.1f} ms"
+
+
+def number(values):
+    """The one value in the list, nine characters wide; blanks if there is none."""
+    return f"{values[0]:9.4g}" if values else " " * 9
+
+
+def milliseconds(value):
+    """A time, ten characters wide."""
+    return f"{value:7.1f} ms" if value is not None else " " * 10
+
+
+def sparkline(values, width=WIDTH):
+    """The values as bars from the least to the largest, at most `width`; what is no number is an x."""
+    if len(values) > width:  # the mean of each of `width` parts
+        cuts = [round(part * len(values) / width) for part in range(width + 1)]
+        values = [sum(values[a:b]) / (b - a) for a, b in zip(cuts, cuts[1:])]
+    finite = [value for value in values if math.isfinite(value)]
+    low, high = min(finite, default=0), max(finite, default=0)
+    step = (high - low) / (len(BARS) - 1) or 1
+    return "".join(BARS[round((value - low) / step)] if math.isfinite(value) else "x" for value in values)
+
+
+def picture(ranks, path, asked):
+    """Writes the picture; without matplotlib it says how to get it.  Returns the exit code."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        say("no picture was drawn: matplotlib is missing; install it with: pip install matplotlib")
+        return 2 if asked else 0
+    figure = Figure(figsize=(9, 7), layout="constrained")
+    of_loss, of_time = figure.subplots(2, 1, sharex=True)
+    of_loss.set_ylabel("loss")
+    of_time.set(xlabel="step", ylabel="step time, ms")
+    for rank, points in ranks.items():
+        label, colour = f"rank {rank}", f"C{rank % 10}"
+        of_loss.plot(*columns(points, "loss"), label=label, color=colour)
+        steps, times = columns(points, "step_time")
+        of_time.plot(steps[1:], times[1:], label=label, color=colour)  # the first step compiled the network
+        of_time.plot(*columns(points, "data_time"), linestyle=":", color=colour)
+    of_time.set_ylim(bottom=0)
+    of_time.set_title("solid: a step; dotted: of it, waiting for data", fontsize="small")
+    of_loss.legend(ncols=math.ceil(len(ranks) / 8), fontsize="small")
+    try:
+        figure.savefig(path)
+    except (OSError, ValueError) as error:  # ValueError: an ending that it knows no format for
+        say(f"{one_line(path)} cannot be written: {one_line(error)}")
+        return 2
+    say(f"the picture is {one_line(path)}")
+    return 0
+
+
+def columns(points, field):
+    """([step], [value]) of the points that have the field."""
+    kept = [(point.step, getattr(point, field)) for point in points if getattr(point, field) is not None]
+    return [step for step, _ in kept], [value for _, value in kept]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

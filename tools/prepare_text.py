@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Renders images of text to learn reading and finding from, in MindOCR's formats.
+
+FOLDER/rec/{train,test}: images of one word; rec_gt.txt beside them has a line an image, "name<TAB>text".
+FOLDER/det/{train,test}: images with words in them; det_gt.txt: "name<TAB>[{"transcription", "points"}, ...]".
+Words are random characters, in the font that Pillow brings along, on a noisy background.
+
+  python tools/prepare_text.py data/text
+"""
+
+import argparse
+import json
+import os
+import sys
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+CHARACTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
+SIDE = 128  # pixels of an image to find words in
+
+
+def main(argv=None):
+    """Runs the command; returns its exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", metavar="FOLDER", help="where to write; files of these names are replaced")
+    parser.add_argument("--words", metavar="N", type=int, default=2000, help="images of a word to train on (2000)")
+    parser.add_argument("--scenes", metavar="N", type=int, default=300, help="images with words to train on (300)")
+    parser.add_argument("--font", metavar="FILE", help="a TrueType or OpenType font, for characters Pillow's lacks")
+    parser.add_argument("--characters", metavar="TEXT", default=CHARACTERS, help="what words are made of (0-9, a-z)")
+    options = parser.parse_args(argv)
+    for name in ("words", "scenes"):
+        if getattr(options, name) < 1:
+            parser.error(f"--{name} {getattr(options, name)}: at least 1 is needed")
+    writer = Writer(options.characters, options.font)
+    try:
+        writer.fonts(20)
+    except OSError as error:
+        parser.error(f"--font {options.font}: {error}")
+    for kind, draw, count in (("rec", writer.word_image, options.words), ("det", writer.scene, options.scenes)):
+        for part, images in (("train", count), ("test", max(1, count // 10))):
+            write(os.path.join(options.folder, kind, part), f"{kind}_gt.txt", draw, images)
+    print(
+        f"prepare_text.py: {options.words} words and {options.scenes} scenes to train on, a tenth as many held out, "
+        f"in {options.folder}",
+        file=sys.stderr,
+    )
+    return 0
+
+
+class Writer:
+    """Draws words, each time others: two of the same seed draw the same."""
+
+    def __init__(self, characters=CHARACTERS, font=None):
+        self.characters = characters
+        self.font = font
+        self.random = np.random.RandomState(42)
+
+    def fonts(self, size):
+        """The font at `size` pixels."""
+        return ImageFont.truetype(self.font, size) if self.font else ImageFont.load_default(size)
+
+    def word(self):
+        """Three to six random characters."""
+        length = self.random.randint(3, 7)
+        return "".join(self.characters[number] for number in self.random.randint(0, len(self.characters), length))
+
+    def background(self, width, height):
+        """A noisy colour image, and how dark it is: True where writing must be bright."""
+        dark = bool(self.random.randint(2))
+        base = self.random.uniform(10, 80, 3) if dark else self.random.uniform(175, 245, 3)
+        noise = self.random.normal(0, 8, (height, width, 3))
+        return Image.fromarray(np.clip(base + noise, 0, 255).astype(np.uint8)), dark
+
+    def ink(self, dark):
+        """A colour that can be read on such a background."""
+        return tuple(
+            int(value) for value in (self.random.uniform(180, 255, 3) if dark else self.random.uniform(0, 75, 3))
+        )
+
+    def word_image(self):
+        """(an image 32 pixels high with one word, the word)."""
+        text = self.word()
+        font = self.fonts(self.random.randint(18, 25))
+        left, top, right, bottom = font.getbbox(text)
+        picture, dark = self.background(right - left + self.random.randint(4, 16), 32)
+        at = (self.random.randint(1, 4) - left, (32 - bottom + top) // 2 - top + self.random.randint(-2, 3))
+        ImageDraw.Draw(picture).text(at, text, font=font, fill=self.ink(dark))
+        return picture, text
+
+    def scene(self):
+        """(an image with one to four words that do not touch, their boxes as JSON)."""
+        picture, dark = self.background(SIDE, SIDE)
+        draw = ImageDraw.Draw(picture)
+        labels, taken = [], np.zeros((SIDE, SIDE), bool)
+        for _ in range(self.random.randint(1, 5)):
+            text, font = self.word(), self.fonts(self.random.randint(16, 29))
+            left, top, right, bottom = font.getbbox(text)
+            width, height = right - left, bottom - top
+            if width > SIDE - 8:
+                continue
+            x, y = self.random.randint(4, SIDE - width - 3), self.random.randint(4, SIDE - height - 3)
+            if taken[max(0, y - 6) : y + height + 6, max(0, x - 6) : x + width + 6].any():
+                continue
+            taken[y : y + height, x : x + width] = True
+            draw.text((x - left, y - top), text, font=font, fill=self.ink(dark))
+            corners = [[x, y], [x + width, y], [x + width, y + height], [x, y + height]]
+            labels.append({"transcription": text, "points": [[int(a), int(b)] for a, b in corners]})
+        return picture, json.dumps(labels, ensure_ascii=False)
+
+
+def write(folder, label_file, draw, count):
+    """`count` images by draw() -> (image, label), and their label file, last: with it the set is whole."""
+    os.makedirs(folder, exist_ok=True)
+    lines = []
+    for number in range(count):
+        picture, label = draw()
+        name = f"{number:05d}.png"
+        picture.save(os.path.join(folder, name))
+        lines.append(f"{name}\t{label}\n")
+    path = os.path.join(folder, label_file)
+    with open(path + ".part", "w", encoding="utf-8") as file:
+        file.writelines(lines)
+    os.replace(path + ".part", path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
