@@ -65,6 +65,10 @@ gone() {
 
 # A test that fails halfway must not leave its launch behind.
 teardown() {
+  end_left_over
+}
+
+end_left_over() {
   local file
   left_over | while IFS= read -r file; do
     kill -KILL "$(cut -d/ -f3 <<<"$file")" 2>/dev/null || true

@@ -13,6 +13,7 @@ setup() {
 
 teardown() {
   lab_down
+  end_left_over
 }
 
 # table SERVER...: hccl.json with two devices on each server, in that order
