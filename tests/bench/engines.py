@@ -96,6 +96,9 @@ def run(command, folder):
         **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
         "PYTHON": os.path.join(folder, "python"),
         "STAMP_FOLDER": stamps,
+        # MindSpore's scheduler, which Slurm's ranks get, takes seconds to import: here it is a stand-in.
+        "PYTHONPATH": os.path.join(PROJECT, "tests", "fixtures", "stub_mindspore"),
+        "STUB_OUT": folder,
         "LAUNCH_LOCKS": os.path.join(folder, "locks"),
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
