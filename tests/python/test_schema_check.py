@@ -234,7 +234,10 @@ def test_a_misspelt_key_of_a_closed_object_is_told_the_right_one():
 
 def test_a_schema_that_refers_to_itself_is_followed_as_far_as_the_document_goes():
     node = {"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#/$defs/list"}}}
-    schema = {"$ref": "#/$defs/node", "$defs": {"node": node, "list": {"type": "array", "items": {"$ref": "#/$defs/node"}}}}
+    schema = {
+        "$ref": "#/$defs/node",
+        "$defs": {"node": node, "list": {"type": "array", "items": {"$ref": "#/$defs/node"}}},
+    }
     assert schema_check.accepts({"a": [{"a": []}]}, schema)
     assert not schema_check.accepts({"a": [{"b": []}]}, schema)
     assert not schema_check.accepts({"a": []}, {"$ref": "#/$defs/odd", "$defs": {"odd": {"oneOf": [{}]}}})
