@@ -86,7 +86,7 @@ END
 
 @test "the small detector learns to find rendered words" {
   needs_mindspore
-  generated text --words 1
+  generated text
   DATA_PATH=data run --separate-stderr timeout 500 bash "$SCRIPTS/run_cpu.sh" \
     "$PROJECT/configs/det/dbnet/db_r50_icdar15.yaml"
   [[ $status -eq 0 ]] || fail "$stderr" "$output"
