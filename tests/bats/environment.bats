@@ -15,8 +15,8 @@ expect_npu() {
 # expect_cpu RANK RANKS DEVICE TABLE PORT
 expect_cpu() {
   printf '%s\n' "DEVICE_ID=$3" DEVICE_NUM=8 GLOG_v=3 LOG_DIR=RUN "MS_NODE_ID=$1" MS_ROLE=MS_WORKER \
-    MS_SCHED_HOST=127.0.0.1 "MS_SCHED_PORT=$5" "MS_WORKER_NUM=$2" "OMP_NUM_THREADS=$6" PYTHONFAULTHANDLER=1 "RANK_ID=$1" \
-    "RANK_SIZE=$2" "RANK_TABLE_FILE=RUN/$4"
+    MS_SCHED_HOST=127.0.0.1 "MS_SCHED_PORT=$5" "MS_WORKER_NUM=$2" "OMP_NUM_THREADS=$6" ONEDNN_MAX_CPU_ISA=AVX2 \
+    PYTHONFAULTHANDLER=1 "RANK_ID=$1" "RANK_SIZE=$2" "RANK_TABLE_FILE=RUN/$4"
 }
 
 # npu RANKS FIRST_DEVICE TABLE: runs ascendNp.sh and compares every rank
@@ -64,7 +64,7 @@ cpu() {
 @test "one rank that is not distributed runs alone: no cluster, no rank table" {
   printf 'system:\n  distribute: False\n' >config.yaml
   launch ascend1p.sh config.yaml
-  [[ "$(contract rank_0 | cut -d= -f1 | tr '\n' ' ')" = "DEVICE_ID DEVICE_NUM GLOG_v LOG_DIR OMP_NUM_THREADS PYTHONFAULTHANDLER RANK_ID RANK_SIZE " ]]
+  [[ "$(contract rank_0 | cut -d= -f1 | tr '\n' ' ')" = "DEVICE_ID DEVICE_NUM GLOG_v LOG_DIR OMP_NUM_THREADS ONEDNN_MAX_CPU_ISA PYTHONFAULTHANDLER RANK_ID RANK_SIZE " ]]
 }
 
 @test "what the user exported goes through untouched" {
