@@ -127,7 +127,7 @@ def read_members(outcome, folder):
 
 
 def _member(name, status, folder):
-    path = os.path.normpath(os.path.join(folder, f"{name}.log" if name == "scheduler" else f"rank_{name}.log"))
+    path = os.path.normpath(os.path.join(folder, f"rank_{name}.log" if name.isdecimal() else f"{name}.log"))
     try:
         log = rank_log.read(path)
     except (OSError, ValueError) as error:  # ValueError: a name that is no file name
@@ -220,7 +220,9 @@ def _nothing_known(member):
 
 
 def _who(member):
-    return "MindSpore's scheduler" if member.name == "scheduler" else f"rank {one_line(member.name)}"
+    if member.name == "scheduler":
+        return "MindSpore's scheduler"
+    return f"rank {member.name}" if member.name.isdecimal() else one_line(member.name)  # an engine, such as mpirun
 
 
 def _text(match):

@@ -5,7 +5,8 @@ readonly REPORT_SIGNALS=('' HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV US
 readonly REPORT_LOG_LINES=15
 readonly REPORT_ROWS=16 # with more ranks, those that ended alike share a row
 REPORT_OOM_KILLS=0
-REPORT_ATTEMPTS='' # the outcomes of earlier attempts, as JSON objects with commas between them
+REPORT_LOST_RANKS='' # of the host that the engine has lost
+REPORT_ATTEMPTS=''   # the outcomes of earlier attempts, as JSON objects with commas between them
 
 # report::first_failure NAME: said when it happens, before the others are stopped.
 report::first_failure() {
@@ -13,6 +14,11 @@ report::first_failure() {
   for rank in "${PLAN_RANKS[@]}"; do
     [[ -n ${SUPERVISE_STATUS[$rank]-} ]] || others=$((others + 1))
   done
+  if report::_lost_host "$1"; then
+    ((others == 0)) || REPLY+="; stopping the other $others"
+    log::say "$REPLY"
+    return 0
+  fi
   report::_who "$1"
   who=$REPLY
   if [[ -z ${SUPERVISE_BEGAN[$1]-} ]]; then
@@ -25,8 +31,26 @@ report::first_failure() {
   log::say "$who after $REPLY; stopping the other $others"
 }
 
+# report::_lost_host NAME: whether the engine NAME ended because it lost a host; a sentence about it in
+# REPLY, and its ranks in REPORT_LOST_RANKS.
+report::_lost_host() {
+  local i host ranks=''
+  [[ $1 == "$SUPERVISE_CARRIER" ]] && declare -F engine::lost_host >/dev/null || return 1
+  engine::lost_host "${SUPERVISE_LOG[$1]}"
+  host=$REPLY
+  [[ -n $host ]] || return 1
+  for i in "${!PLAN_HOSTS[@]}"; do
+    [[ ${PLAN_HOSTS[i]#*@} != "$host" ]] || REPORT_LOST_RANKS+=" ${PLAN_RANKS[i]}"
+  done
+  report::_ranges "$REPORT_LOST_RANKS"
+  ranks=$REPLY
+  report::_seconds "$1"
+  REPLY="the host $host${ranks:+ (rank $ranks)} is lost after $REPLY: $1 does not reach it any more, so see whether it is up, and its network"
+}
+
 # report::begin: remembers how many processes the kernel has killed for want of memory so far.
 report::begin() {
+  REPORT_LOST_RANKS=''
   report::_oom_kills
   REPORT_OOM_KILLS=$REPLY
 }
@@ -162,6 +186,7 @@ report::_exit() {
   if [[ -n ${SUPERVISE_LOST[$1]-} ]]; then
     REPLY='not started'
     [[ -z ${SUPERVISE_BEGAN[$1]-} ]] || REPLY='no word of its end'
+    [[ " $REPORT_LOST_RANKS " != *" $1 "* ]] || REPLY='lost with its host'
     return 0
   fi
   REPLY=$status

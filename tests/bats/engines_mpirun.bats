@@ -174,7 +174,7 @@ fake_mpirun() {
 @test "Open MPI 5 gets its own spelling" {
   fake_mpirun 'mpirun (Open MPI) 5.0.3'
   run_mpirun --dry_run >plan.sh
-  grep -q -- '--prtemca prte_abort_on_non_zero_status 1 --prtemca oob_tcp_keepalive_time 30' plan.sh
+  grep -q -- '--prtemca prte_abort_on_non_zero_status 1 --prtemca oob_tcp_keepalive_time 5' plan.sh
   [[ "$(cat plan.sh)" != *orte_* ]]
 }
 

@@ -263,7 +263,7 @@ signal.pause()' "$port" >taken 3>&- &
   )
   # by itself: not by the two minutes that `on` gives it
   [[ "$(<status)" != @(0|124|137) ]] || fail "$(<status)" "$(<stderr)"
-  grep -F 'no word of its end' stderr
+  grep -F ': the host 10.77.0.2 (rank 1) is lost after ' stderr
   eventually nobody_trains
 }
 

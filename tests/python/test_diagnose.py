@@ -29,7 +29,7 @@ def launched(tmp_path):
         folder = tmp_path / "run"
         (folder / (logs or ".")).mkdir(parents=True)
         for name, (_, log) in members.items():
-            file = folder / (logs or ".") / (f"{name}.log" if name == "scheduler" else f"rank_{name}.log")
+            file = folder / (logs or ".") / (f"rank_{name}.log" if name.isdecimal() else f"{name}.log")
             if log is not None:
                 file.write_bytes(log if isinstance(log, bytes) else log.encode())
         outcome = {
@@ -357,6 +357,13 @@ def test_the_scheduler_may_fail_first_and_logs_may_lie_in_a_folder(explained):
     )
     assert codes(diagnosis) == ["port-in-use"]
     assert "attempt_2/scheduler.log:1" in said
+
+
+def test_an_engine_is_no_rank_and_has_a_log_of_its_own(explained):
+    lost = "ORTE has lost communication with a remote daemon.\n\n  Remote daemon: [[1,0],1] on node node1\n"
+    said, diagnosis = explained({"mpirun": (205, lost), "0": (TERMINATED, "")}, first="mpirun")
+    assert codes(diagnosis) == ["host-lost"]
+    assert said.startswith("host-lost (mpirun, ") and "mpirun.log:3)" in said
 
 
 @pytest.mark.parametrize(

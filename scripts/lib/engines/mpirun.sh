@@ -9,10 +9,14 @@ ENGINE_NAME=mpirun
 # Beside what its documentation says about each option:
 #   --bind-to none     with few ranks a host Open MPI would bind each to one core
 #   -wdir, -x          ranks of other hosts would start in the home folder, with what ssh's shell has
-#   keepalive          a host whose network is cut off is noticed in about a minute, not in eight
+#   keepalive          a host whose network is cut off is noticed in about 11 s, not in eight minutes; the
+#                      kernel there answers, so that a host which is only busy is not given up
+#   routed_radix       mpirun hears from every host itself. It would have 64 of them, and those the others:
+#                      of one that is lost behind another one it never learns
 engine::command() {
   local name variable mca=-mca prefix=orte
   local -a where=()
+  local -A hosts=()
   if ((${PLAN_ENGINE[version]%%.*} >= 5)); then
     mca=--prtemca prefix=prte
   fi
@@ -25,7 +29,11 @@ engine::command() {
   ((EUID != 0)) || ENGINE_COMMAND+=(--allow-run-as-root)
   ENGINE_COMMAND+=(-n "${PLAN_ENGINE[ranks]}" "${where[@]}" --map-by slot --bind-to none -wdir "$PWD"
     "$mca" "${prefix}_abort_on_non_zero_status" 1)
-  for name in time=30 intvl=10 probes=3; do
+  for name in ${PLAN_HOSTS[@]+"${PLAN_HOSTS[@]}"}; do
+    hosts[$name]=1
+  done
+  ((${#hosts[@]} < 2)) || ENGINE_COMMAND+=("$mca" routed_radix "${#hosts[@]}")
+  for name in time=5 intvl=2 probes=3; do
     variable=OMPI_MCA_oob_tcp_keepalive_${name%=*} # what the user has set counts
     [[ -n ${!variable-} ]] || ENGINE_COMMAND+=("$mca" "oob_tcp_keepalive_${name%=*}" "${name#*=}")
   done
@@ -49,4 +57,18 @@ engine::order() {
   local signal=$1
   [[ $1 != stop ]] || signal=URG
   kill -s "$signal" "$2" 2>/dev/null
+}
+
+# engine::lost_host LOG: the host that mpirun could not go on without, in REPLY: by its own words, or by those
+# of ssh, whose end it takes for a daemon that cannot be started when it sees that first.
+engine::lost_host() {
+  local line
+  REPLY=''
+  while IFS= read -r line; do
+    case $line in
+      *'Remote daemon:'*' on node '*) REPLY=${line##* on node } && return 0 ;;
+      'Connection to '*' closed by remote host.') REPLY=${line#Connection to } && REPLY=${REPLY%% *} ;;
+      'Timeout, server '*' not responding.') REPLY=${line#Timeout, server } && REPLY=${REPLY%% *} ;;
+    esac
+  done < <(tr -d '\r' <"$1")
 }
