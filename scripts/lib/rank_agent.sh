@@ -16,10 +16,11 @@
 #   LAUNCH_TELL    the first word of each line for the launcher, on stdout; a secret of this launch. Not
 #                  set: nobody listens, the agent becomes the trainer
 #   LAUNCH_BUS, LAUNCH_LIFELINE   instead of stdout, for ranks of this host: the supervisor's own pipes
-#   LAUNCH_CONTROL stdin: orders come as words there (srun); else as signals: URG, USR1, USR2 (mpirun)
+#   LAUNCH_CONTROL stdin: orders come as words there (srun); else as signals: URG, ABRT, USR1, USR2 (mpirun)
 #   LAUNCH_GRACE   seconds between SIGTERM and SIGKILL
 #   LAUNCH_FOLDER, LAUNCH_HOST   where the command was typed
 #   LAUNCH_LOGS    the folder of this attempt's logs
+#   LAUNCH_HANG    --hang_timeout, 0: none; the launcher cannot see the log of a host without the run's folder
 #   LAUNCH_LINKS   a folder that gets links to the ranks' logs, in Open MPI's layout
 set -u
 readonly AGENT_LIB=${BASH_SOURCE[0]%/*}
@@ -31,9 +32,11 @@ source "$AGENT_LIB/rank_entry.sh"
 AGENT_NAME=''      # the rank, or scheduler
 AGENT_LOG=''       # its log
 AGENT_AWAY=''      # not empty: the run's folder is on another host, which cannot see ours
+AGENT_PYTHON=''    # the trainer's interpreter
 AGENT_TRAINER=''   # pid of the trainer, and its process group
 AGENT_SIGNALLED='' # not empty: a signal was handled
 AGENT_STOPS=0      # how often it was told to stop
+AGENT_TOLD=''      # the watcher's way to the launcher, where it is to tell that the log grows
 AGENT_LIFE=''      # a pipe that ends with the agent
 
 agent::main() {
@@ -41,7 +44,7 @@ agent::main() {
   read -r HOSTNAME </proc/sys/kernel/hostname # not the launcher's, which some engines hand on
   cd -- "$LAUNCH_FOLDER" 2>/dev/null || agent::refuse "the folder $LAUNCH_FOLDER, where the command was typed, is not there"
   rank_entry::place
-  AGENT_NAME=$LAUNCH_RANK
+  AGENT_NAME=$LAUNCH_RANK AGENT_PYTHON=$1
   if [[ $AGENT_NAME == scheduler ]]; then
     kind=scheduler
     set -- "$1" -u "${AGENT_LIB%/scripts/lib}/tools/scheduler.py"
@@ -69,6 +72,7 @@ agent::main() {
   agent::_sweep
   ((status == 0)) || agent::_await_orders
   kill -KILL "$watcher" 2>/dev/null
+  [[ ! -e $AGENT_LOG.seen ]] || rm -f -- "$AGENT_LOG.seen"
   # The launcher knows; to the engine a failure would mean to end the others its own way.
   ((AGENT_STOPS == 0)) || exit 0
   exit "$status"
@@ -90,7 +94,7 @@ agent::_wait() {
 
 agent::_become() {
   exec {AGENT_LIFE}>&- </dev/null >>"$AGENT_LOG" 2>&1
-  trap - URG TERM INT HUP QUIT USR1 USR2
+  trap - URG ABRT TERM INT HUP QUIT USR1 USR2
   rank_entry::become "$@"
 }
 
@@ -142,6 +146,7 @@ agent::_handle_signals() {
     return 0
   fi
   trap agent::_stop URG
+  trap agent::_stacks ABRT
   trap agent::_cancelled TERM INT HUP QUIT
   if [[ ${LAUNCH_CONTROL-} == stdin ]]; then
     trap AGENT_SIGNALLED=1 USR1 USR2 # Slurm gives them to the trainer, too
@@ -165,6 +170,17 @@ agent::_stop() {
   agent::_kill_late "$AGENT_TRAINER" <&- >/dev/null 2>&1 &
 }
 
+# Where the trainer is, for the launcher; the whole of it goes to rank_N.stack beside the log. Python may
+# have to end it for that.
+# shellcheck disable=SC2329 # a handler of signals
+agent::_stacks() {
+  local said
+  AGENT_SIGNALLED=1
+  kill -0 "$AGENT_TRAINER" 2>/dev/null || return 0
+  said=$("$AGENT_PYTHON" "${AGENT_LIB%/scripts/lib}/tools/stacks.py" "$LAUNCH_LOGS" "$AGENT_NAME=$AGENT_TRAINER" 2>/dev/null </dev/null)
+  agent::tell stack "$AGENT_NAME" "${said#*: }"
+}
+
 # The engine ends the job on its own account: scancel; a host that mpirun has lost.
 # shellcheck disable=SC2329 # a handler of signals
 agent::_cancelled() {
@@ -186,7 +202,8 @@ agent::_kill_late() {
 # killed, or when the launcher says so on stdin. Looks every two seconds where nothing else tells it.
 agent::_watch() {
   local word from
-  trap '' URG TERM INT HUP QUIT USR1 USR2
+  trap '' URG ABRT TERM INT HUP QUIT USR1 USR2
+  [[ -z $AGENT_AWAY || $LAUNCH_HANG == 0 ]] || exec {AGENT_TOLD}>&1
   if [[ ${LAUNCH_CONTROL-} == stdin ]]; then
     exec {from}<&0
   else
@@ -197,16 +214,25 @@ agent::_watch() {
     if read -r -t 2 -u "$from" word; then
       case $word in
         stop) kill -URG "$1" ;;
+        stacks) kill -ABRT "$1" ;;
         USR[12]) kill -s "$word" "$AGENT_TRAINER" 2>/dev/null ;;
       esac
     elif (($? <= 128)); then
       break # the end of the pipe: the agent, or the launcher, was killed
     fi
+    [[ -z $AGENT_TOLD ]] || agent::_tell_written
   done
   kill -TERM -- "-$AGENT_TRAINER" 2>/dev/null
   kill -CONT -- "-$AGENT_TRAINER" 2>/dev/null
   agent::_kill_late "$AGENT_TRAINER"
   agent::_sweep
+}
+
+# Tells the launcher that the log has grown, where it cannot see that itself; with no program started.
+agent::_tell_written() {
+  [[ $AGENT_LOG -nt $AGENT_LOG.seen ]] || return 0
+  : >"$AGENT_LOG.seen"
+  agent::tell wrote "$AGENT_NAME" >&"$AGENT_TOLD"
 }
 
 # agent::_is_child PID PARENT: whether the engine's process is still the parent.

@@ -71,10 +71,32 @@ report::stacks() {
   for name in "${PLAN_RANKS[@]}"; do
     [[ -n ${SUPERVISE_STATUS[$name]-} || -z ${SUPERVISE_GROUP[$name]-} ]] || processes+=("$name=${SUPERVISE_GROUP[$name]}")
   done
-  ((${#processes[@]})) || return 0
+  if ((${#processes[@]} == 0)); then
+    [[ -z $SUPERVISE_CARRIER ]] || report::_carried_stacks
+    return 0
+  fi
   while IFS= read -r line; do
     log::say "$line"
   done < <(supervise::forget && exec "$PYTHON" "$LAUNCH_ROOT/tools/stacks.py" "$PLAN_LOG_DIR" "${processes[@]}")
+}
+
+# The same of ranks that an engine started, by their agents; those at the same place share a line.
+report::_carried_stacks() {
+  local name place
+  local -a order=()
+  local -A at=()
+  supervise::ask_stacks
+  for name in "${PLAN_RANKS[@]}"; do
+    place=${SUPERVISE_STACK[$name]-}
+    [[ -n $place ]] || continue
+    [[ -n ${at[$place]-} ]] || order+=("$place")
+    at[$place]+=" $name"
+  done
+  for place in ${order[@]+"${order[@]}"}; do
+    report::_ranges "${at[$place]}"
+    [[ $REPLY == *[-,]* ]] && REPLY="ranks $REPLY" || REPLY="rank $REPLY"
+    log::say "$REPLY: $place"
+  done
 }
 
 # report::print: a line a rank, then the end of the log that matters, on stderr.

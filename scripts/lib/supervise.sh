@@ -12,7 +12,8 @@
 # the process that we start and stop; the ranks' agents (rank_agent.sh) tell us about them.
 #
 #   bus       "start NAME PID", "exit NAME STATUS", "signal NAME"; of a rank that we cannot signal
-#             ourselves: "began NAME"; of one that its carrier ended: "was NAME STATUS"
+#             ourselves: "began NAME"; of one that its carrier ended: "was NAME STATUS"; "wrote NAME",
+#             when a log that we do not see has grown; "stack NAME PLACE", the answer to supervise::ask_stacks
 #   lifeline  "start PGID", "gone PGID"
 
 SUPERVISE_BUS='' SUPERVISE_LIFELINE='' # file descriptors
@@ -39,6 +40,7 @@ declare -A SUPERVISE_GROUP=()  # name -> process group, until nothing of it live
 declare -A SUPERVISE_LOG=()    # name -> its log
 declare -A SUPERVISE_STATUS=() # name -> exit status, once it ended
 declare -A SUPERVISE_LOST=()   # name -> 1, if the carrier ended without a word about it
+declare -A SUPERVISE_STACK=()  # name -> where it is, from its agent
 declare -A SUPERVISE_BEGAN=()  # name -> uptime of its start, in hundredths of a second
 declare -A SUPERVISE_ENDED=()  # name -> uptime of its end
 
@@ -192,6 +194,8 @@ supervise::_event() {
       SUPERVISE_STATUS[$2]=$3 SUPERVISE_ENDED[$2]=$REPLY
       ;;
     exit) supervise::_ended "$2" "$3" ;;
+    wrote) SUPERVISE_LOOK='' ;;
+    stack) SUPERVISE_STACK[$2]=$3 ;;
     signal) supervise::_signal "$2" ;;
   esac
 }
@@ -328,6 +332,21 @@ supervise::_limits() {
     report::stacks
     supervise::stop
   fi
+}
+
+# supervise::ask_stacks: where the carrier's ranks are, in SUPERVISE_STACK; at most half a minute.
+supervise::ask_stacks() {
+  local name event value end missing=1
+  kill -s ABRT "${SUPERVISE_GROUP[$SUPERVISE_CARRIER]}" 2>/dev/null || return 0
+  supervise::_now
+  end=$((REPLY + 3000))
+  while ((missing)) && supervise::_now && ((REPLY < end)) && [[ -z $SUPERVISE_SIGNAL ]]; do
+    ! read -r -t 1 -u "$SUPERVISE_BUS" event name value || supervise::_event "$event" "$name" "$value"
+    missing=0
+    for name in "${SUPERVISE_NAMES[@]}"; do
+      [[ -n ${SUPERVISE_MINDER[$name]-}${SUPERVISE_STATUS[$name]-}${SUPERVISE_STACK[$name]-} ]] || missing=1
+    done
+  done
 }
 
 # supervise::_stand_still NOW: whether the ranks' logs have stood still for too long. Sizes and times are

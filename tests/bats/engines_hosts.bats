@@ -82,6 +82,18 @@ refused_lines() {
   on 1 grep -q 'rank 1 gives up' "$(readlink -f logs/latest)/rank_1.log"
 }
 
+@test "--hang_timeout where the launcher sees no rank's log: ranks that write are no hang, ranks that stand still are" {
+  lab_up 2
+  "$LAB_SH" root 1 mount -t tmpfs tmpfs "$WORLD"
+  on 1 cp "$PROJECT/configs/mnist/lenet5_digits.yaml" config.yaml
+  STUB_DO='0: tick 90, wait; 1: wait' run --separate-stderr launch_on_hosts run_mpirun_1.sh --hang_timeout 5 node1:2
+  [[ $status -eq 124 ]] || fail "$status $stderr"
+  [[ $stderr == *"ranks 0-1: in wait ($FIXTURES/stub_trainer.py:"* ]] || fail "$stderr"
+  on 1 grep -q 'tick 89' "$(readlink -f logs/latest)/rank_0.log"
+  on 1 grep -q stub_trainer.py "$(readlink -f logs/latest)/rank_1.stack"
+  [[ -z "$(on 1 find "$(readlink -f logs/latest)" -name '*.seen')" ]]
+}
+
 @test "SIGTERM to the launcher ends the ranks of all hosts, with their children" {
   lab_up 2
   export STUB_DO='0: wait; 1: children'

@@ -241,3 +241,13 @@ LIST
   grep -q 'rank 1 gives up' logs/latest/restart_1/rank_1.log
   nobody_left
 }
+
+@test "--hang_timeout: the ranks' agents save their stacks and the launcher says where each rank is" {
+  export STUB_DO='0: wait; 1: wait; 2: await 0 1, exit 0'
+  run --separate-stderr run_mpirun --hang_timeout 3
+  [[ $status -eq 124 ]] || fail "$status: $stderr"
+  [[ $stderr == *"run_mpirun.sh: ranks 0-1: in wait ($FIXTURES/stub_trainer.py:"*")"$'\n'* ]] || fail "$stderr"
+  grep -q stub_trainer.py logs/latest/rank_1.stack
+  [[ "$(launch_json 'r["outcome"]["stopped_by"], r["outcome"]["first_failure"]')" = "('hang', None)" ]]
+  nobody_left
+}

@@ -87,3 +87,12 @@ LIST
   run --separate-stderr launch run_msrun.sh --worker_num 2 --master_addr no-such-host.invalid config.yaml
   refused 78 'run_msrun.sh: --master_addr no-such-host.invalid stands for no IPv4 address (*'
 }
+
+@test "--hang_timeout: the stacks of the ranks are saved and the launcher says where each rank is" {
+  export STUB_DO='0: wait; 1: wait'
+  run --separate-stderr launch run_msrun.sh --worker_num 2 --hang_timeout 5 config.yaml
+  [[ $status -eq 124 ]] || fail "$status: $stderr"
+  [[ $stderr == *"run_msrun.sh: ranks 0, 1: in wait ($FIXTURES/stub_trainer.py:"* ]] || fail "$stderr"
+  grep -q stub_trainer.py logs/latest/rank_1.stack
+  nobody_left
+}

@@ -95,6 +95,15 @@ batch() {
   grep -qx 'got SIGUSR1' logs/latest/rank_3.log
 }
 
+@test "--hang_timeout: the ranks' agents save their stacks and the launcher says where each rank is" {
+  export STUB_DO='0: wait; 1: wait; 2: wait; 3: wait'
+  run --separate-stderr allocated --hang_timeout 3
+  [[ $status -eq 124 ]] || fail "$status: $stderr"
+  [[ $stderr == *"run_slurm.sh: ranks 0-3: in wait ($FIXTURES/stub_trainer.py:"*")"$'\n'* ]] || fail "$stderr"
+  grep -q stub_trainer.py logs/latest/rank_3.stack
+  nobody_left
+}
+
 @test "SIGKILL of the launcher leaves nothing on any node" {
   export STUB_DO='0: wait; 1: wait; 2: wait; 3: children'
   allocated --grace 3 3>&- &

@@ -10,7 +10,7 @@
 #
 # An engine's file has
 #   engine::command   sets ENGINE_COMMAND, all but the trainer
-#   engine::order     WORD PID: hands "stop", "USR1" or "USR2" on to the ranks of the engine's process PID
+#   engine::order     WORD PID: hands "stop", "stacks", "USR1" or "USR2" on to the ranks of the engine's process PID
 #   engine::scheduler puts what reaches another host before PLAN_SCHEDULER, where it has to
 #   ENGINE_NAME
 
@@ -22,7 +22,7 @@ ENGINE_ORDERS=''  # a pipe to the engine's stdin
 readonly ENGINE_OWN_VARIABLES='HOME USER LOGNAME SHELL MAIL PWD OLDPWD SHLVL _ TERM HOSTNAME DISPLAY TMPDIR LINES
 COLUMNS LS_COLORS SSH_* XDG_* DBUS_* OMPI_* PMIX_* PRTE_* SLURM_* SLURMD_* BASH_*'
 
-readonly CARRIER_VARIABLES='LAUNCH_ENGINE LAUNCH_DEVICES LAUNCH_FOLDER LAUNCH_HOST LAUNCH_EXPORTS LAUNCH_LOGS LAUNCH_LINKS LAUNCH_UMASK'
+readonly CARRIER_VARIABLES='LAUNCH_ENGINE LAUNCH_DEVICES LAUNCH_FOLDER LAUNCH_HOST LAUNCH_EXPORTS LAUNCH_LOGS LAUNCH_LINKS LAUNCH_UMASK LAUNCH_HANG'
 
 # engine::start: the scheduler, if the plan has one, then the engine.
 engine::start() {
@@ -61,7 +61,7 @@ carrier::environment() {
   local assignment
   LAUNCH_ENGINE=$ENGINE_NAME LAUNCH_DEVICES=${PLAN_ENGINE[devices]} LAUNCH_FOLDER=$PWD LAUNCH_EXPORTS=''
   LAUNCH_LINKS=${PLAN_ENGINE[logs]-}
-  LAUNCH_LOGS=$PLAN_LOG_DIR LAUNCH_UMASK=$(umask)
+  LAUNCH_LOGS=$PLAN_LOG_DIR LAUNCH_UMASK=$(umask) LAUNCH_HANG=$SUPERVISE_HANG
   read -r LAUNCH_HOST </proc/sys/kernel/hostname
   for assignment in "${PLAN_EXPORTS[@]}"; do
     LAUNCH_EXPORTS+="${LAUNCH_EXPORTS:+ }${assignment%%=*}"
@@ -96,6 +96,7 @@ carrier::_carry() {
   set +m
   local -r runner=$!
   trap 'carrier::_order stop' TERM
+  trap 'carrier::_order stacks' ABRT
   trap 'carrier::_order USR1' USR1
   trap 'carrier::_order USR2' USR2
   while :; do
@@ -114,6 +115,7 @@ carrier::_carry() {
     case $word in
       engine) engine=$name ;;
       start) printf 'began %s\n' "$name" >&"$bus" ;;
+      stack | wrote) printf '%s %s %s\n' "$word" "$name" "$value" >&"$bus" ;;
       line) printf '%s\n' "${line#"$LAUNCH_TELL line $name "}" >>"$PLAN_LOG_DIR/rank_$name.log" ;;
       exit)
         printf '%s %s %d\n' "$told" "$name" "$value" >&"$bus"

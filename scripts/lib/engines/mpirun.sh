@@ -56,6 +56,7 @@ engine::command() {
 engine::order() {
   local signal=$1
   [[ $1 != stop ]] || signal=URG
+  [[ $1 != stacks ]] || signal=ABRT
   kill -s "$signal" "$2" 2>/dev/null
 }
 
