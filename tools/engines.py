@@ -62,14 +62,20 @@ def slurm_nodes():
     return said.stdout.split()
 
 
-def slurm_address(node):
-    """The IPv4 address of a node, as Slurm reaches it: MindSpore's scheduler takes no name."""
+def slurm_facts(node):
+    """(the IPv4 address of `node`, as Slurm reaches it; seconds from scancel's SIGTERM to SIGKILL, as text).
+
+    MindSpore's scheduler takes no name.
+    """
     import socket
 
-    said = programs.ask(["scontrol", "show", "node", "--oneliner", node], 20)
-    found = re.search(r"\bNodeAddr=(\S+)", said.stdout)
+    questions = {"node": ["scontrol", "show", "node", "--oneliner", node], "config": ["scontrol", "show", "config"]}
+    said = programs.ask_all(questions, 20)
+    found = re.search(r"\bNodeAddr=(\S+)", said["node"].stdout)
     name = found.group(1) if found else node
-    return ipv4(name, f"node {node}: its address {one_line(name)}", socket)
+    kill_wait = re.search(r"^KillWait\s*= *([0-9]+)", said["config"].stdout, re.MULTILINE)
+    address = ipv4(name, f"node {node}: its address {one_line(name)}", socket)
+    return address, kill_wait.group(1) if kill_wait else "30"
 
 
 def ipv4(name, what, socket):

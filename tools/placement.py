@@ -139,11 +139,13 @@ def srun(asked):
     nodes = engines.slurm_nodes()
     each = number(asked, "ntasks_per_node", tasks_per_node())
     first = nodes[0]
+    address, kill_wait = engines.slurm_facts(first)
     engine = {
         "nodes": ",".join(nodes),
         "node_count": str(len(nodes)),
         "per_node": str(each),
-        "scheduler_host": engines.slurm_address(first),
+        "scheduler_host": address,
+        "kill_wait": kill_wait,
         # the same on every node without being told; of 20,000 jobs no two meet
         "scheduler_port": str(10000 + int(os.environ["SLURM_JOB_ID"]) % 20000),
     }

@@ -35,7 +35,7 @@ AGENT_AWAY=''      # not empty: the run's folder is on another host, which canno
 AGENT_PYTHON=''    # the trainer's interpreter
 AGENT_TRAINER=''   # pid of the trainer, and its process group
 AGENT_SIGNALLED='' # not empty: a signal was handled
-AGENT_STOPS=0      # how often it was told to stop
+AGENT_STOPS=0      # 1: it was told to stop
 AGENT_TOLD=''      # the watcher's way to the launcher, where it is to tell that the log grows
 AGENT_LIFE=''      # a pipe that ends with the agent
 
@@ -79,17 +79,23 @@ agent::main() {
 }
 
 # agent::_wait: until the trainer has ended; its exit status in REPLY. A signal ends the wait, not the
-# trainer; then 128 and its number comes instead, and we wait again. Should the trainer have ended in
-# that moment the second wait says 127, and the first counts; 151 is our SIGURG and never a trainer's.
+# trainer: then REPLY is 128 and the signal's number, and we look every tenth of a second. A second wait could
+# last for ever: should the trainer end in the very moment of a signal to us, as under scancel, bash may collect
+# it and forget its status. Then what ended the wait is all that is known; 151, our SIGURG, says nothing.
 agent::_wait() {
-  local status
-  REPLY=''
-  while :; do
-    AGENT_SIGNALLED='' status=0
-    wait "$AGENT_TRAINER" 2>/dev/null || status=$? # bash would tell of its signal on stderr
-    [[ $status == 127 && -n $REPLY && $REPLY != 151 ]] || REPLY=$status
-    [[ -n $AGENT_SIGNALLED ]] || return 0
+  local status=0
+  REPLY=0
+  wait "$AGENT_TRAINER" 2>/dev/null || REPLY=$? # bash would tell of its signal on stderr
+  [[ -n $AGENT_SIGNALLED ]] || return 0
+  while kill -0 "$AGENT_TRAINER" 2>/dev/null; do
+    read -r -t 0.1 -u "$AGENT_LIFE" _ || : # a sleep; signals are handled in between
   done
+  if [[ $'\n'$(jobs -rp)$'\n' == *$'\n'"$AGENT_TRAINER"$'\n'* ]]; then # to bash it still runs
+    [[ $REPLY != 151 ]] || REPLY=255
+  else
+    wait "$AGENT_TRAINER" 2>/dev/null || status=$?
+    ((status == 127)) || REPLY=$status
+  fi
 }
 
 agent::_become() {
@@ -156,15 +162,13 @@ agent::_handle_signals() {
   fi
 }
 
-# Told once: SIGTERM, and SIGKILL after the grace time. Told once more: SIGKILL.
+# SIGTERM, and SIGKILL after the grace time. Told again, by the launcher after its engine say, there is
+# nothing to add: what the launcher does not want to wait for it kills.
 # shellcheck disable=SC2329 # a handler of signals
 agent::_stop() {
   AGENT_SIGNALLED=1
-  AGENT_STOPS=$((AGENT_STOPS + 1))
-  if ((AGENT_STOPS > 1)); then
-    kill -KILL -- "-$AGENT_TRAINER" 2>/dev/null
-    return 0
-  fi
+  ((AGENT_STOPS == 0)) || return 0
+  AGENT_STOPS=1
   kill -TERM -- "-$AGENT_TRAINER" 2>/dev/null
   kill -CONT -- "-$AGENT_TRAINER" 2>/dev/null # a stopped process takes SIGTERM only once it runs again
   agent::_kill_late "$AGENT_TRAINER" <&- >/dev/null 2>&1 &
@@ -181,7 +185,8 @@ agent::_stacks() {
   agent::tell stack "$AGENT_NAME" "${said#*: }"
 }
 
-# The engine ends the job on its own account: scancel; a host that mpirun has lost.
+# The engine ends the job on its own account: scancel; a host that mpirun has lost. More than one SIGTERM
+# comes then, from srun and from Slurm's daemon on the node, and says nothing new.
 # shellcheck disable=SC2329 # a handler of signals
 agent::_cancelled() {
   ((AGENT_STOPS)) || agent::tell cancelled

@@ -13,7 +13,7 @@
 #
 #   bus       "start NAME PID", "exit NAME STATUS", "signal NAME"; of a rank that we cannot signal
 #             ourselves: "began NAME"; of one that its carrier ended: "was NAME STATUS"; "wrote NAME",
-#             when a log that we do not see has grown; "stack NAME PLACE", the answer to supervise::ask_stacks
+#             when a log that we do not see has grown; "cancelled", when Slurm does the ending; "stack NAME PLACE", the answer to supervise::ask_stacks
 #   lifeline  "start PGID", "gone PGID"
 
 SUPERVISE_BUS='' SUPERVISE_LIFELINE='' # file descriptors
@@ -23,6 +23,7 @@ SUPERVISE_STATE=running                # running, stopping, killing
 SUPERVISE_DEADLINE=0                   # of the state, in hundredths of a second of uptime
 SUPERVISE_SHARED=''                    # not empty: ranks of other hosts need our scheduler, too
 SUPERVISE_SIGNAL=''                    # the signal that told us to stop
+SUPERVISE_CANCELLED=''                 # not empty: Slurm ends the ranks on its own account
 SUPERVISE_LIMIT=''                     # timeout or hang: the limit of time that was reached
 SUPERVISE_FIRST=''                     # the member that failed first
 SUPERVISE_TIMEOUT=0                    # seconds that the job may run; 0: no limit
@@ -114,13 +115,22 @@ supervise::expect() {
 }
 
 supervise::_mind() {
-  local status=0
   set -m
   supervise::_become "$@" &
   set +m
   exec {SUPERVISE_LIFELINE}>&-
-  wait "$!" || status=$?
-  printf 'exit %s %d\n' "$1" "$status" >&"$SUPERVISE_BUS"
+  supervise::await "$!"
+  printf 'exit %s %d\n' "$1" "$REPLY" >&"$SUPERVISE_BUS"
+}
+
+# supervise::await PID: the exit status of our last child, in REPLY, whatever signals come to us: scancel
+# and Slurm's limit of time signal every process of a job. Ignored, not handled: bash can lose the end of a
+# child that comes together with a signal that it handles, and would wait for ever. Who calls this starts
+# nothing more, which would ignore them, too.
+supervise::await() {
+  trap '' TERM INT HUP QUIT USR1 USR2
+  REPLY=0
+  wait "$1" 2>/dev/null || REPLY=$?
 }
 
 # Known to the guardian and to us before anything else runs; then without our pipes, which a member
@@ -195,6 +205,7 @@ supervise::_event() {
       ;;
     exit) supervise::_ended "$2" "$3" ;;
     wrote) SUPERVISE_LOOK='' ;;
+    cancelled) supervise::_cancelled ;;
     stack) SUPERVISE_STACK[$2]=$3 ;;
     signal) supervise::_signal "$2" ;;
   esac
@@ -282,9 +293,23 @@ supervise::_signal() {
     SUPERVISE_SIGNAL=$1
     log::say "SIG$1: stopping all ranks (once more: kill them at once)"
     supervise::stop
+  elif [[ $1 == TERM && -n $SUPERVISE_CANCELLED ]]; then
+    : # the same scancel, by another way
   else
     SUPERVISE_SIGNAL=${SUPERVISE_SIGNAL:-$1}
     [[ $SUPERVISE_STATE == killing ]] || SUPERVISE_DEADLINE=1 # long ago: no more grace
+  fi
+}
+
+# Slurm has told every process to end, us too perhaps, and kills what is left after a time of its own: the
+# report is to be written by then.
+supervise::_cancelled() {
+  SUPERVISE_CANCELLED=yes
+  [[ $SUPERVISE_STATE != running ]] || supervise::_signal TERM
+  engine::patience
+  if ((SUPERVISE_GRACE > REPLY - 3)); then
+    log::say "Slurm kills what is left after $REPLY s, its KillWait; that is all the grace time there is"
+    supervise::_set_deadline "$((REPLY > 4 ? REPLY - 3 : 1))"
   fi
 }
 

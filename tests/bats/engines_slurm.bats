@@ -31,7 +31,7 @@ allocated() {
 # batch ARGUMENT...: the same by sbatch; its output in `output`.
 batch() {
   sbatch --quiet --output=sbatch.out -N 2 --ntasks-per-node=2 "$@" "$SCRIPTS/run_slurm.sh" --device_target CPU \
-    --train_script "$FIXTURES/stub_trainer.py" --grace 2 config.yaml
+    --train_script "$FIXTURES/stub_trainer.py" --grace "${grace-2}" config.yaml
 }
 
 @test "salloc: each rank has the environment of the contract, its log and its line in the report" {
@@ -63,6 +63,27 @@ batch() {
   eventually nobody_left
   eventually grep -q 'exit 143' sbatch.out
   [[ "$(<sbatch.out)" == *'SIGTERM: stopping all ranks'* ]] || fail "$(<sbatch.out)"
+}
+
+@test "scancel gives the ranks the grace time, and the report is written" {
+  export STUB_DO='0: wait; 1: wait; 2: wait; 3: ignore TERM'
+  batch --comment=test
+  eventually ranks_up 0 1 2 3
+  scancel "$(squeue -h -o %i)"
+  eventually grep -q 'exit 143' sbatch.out
+  [[ "$(<sbatch.out)" == *'143 SIGTERM, stopped by us'*$'\n3 '*' 137 SIGKILL, stopped by us   2.'* ]] || fail "$(<sbatch.out)"
+  [[ "$(<sbatch.out)" != *'no word of its end'* ]] || fail "$(<sbatch.out)"
+  eventually nobody_left
+}
+
+@test "scancel where Slurm's own time is shorter than the grace time: it is said, and the report is written" {
+  export STUB_DO='0: wait; 1: wait; 2: wait; 3: ignore TERM'
+  grace=60 batch --comment=test
+  eventually ranks_up 0 1 2 3
+  scancel "$(squeue -h -o %i)"
+  eventually grep -q 'exit 143' sbatch.out
+  [[ "$(<sbatch.out)" == *'Slurm kills what is left after 10 s, its KillWait'*'143 SIGTERM, stopped by us'* ]] || fail "$(<sbatch.out)"
+  eventually nobody_left
 }
 
 @test "scancel --batch --signal=TERM gives the ranks the grace time" {

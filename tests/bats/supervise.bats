@@ -311,3 +311,15 @@ stands_still() {
     --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml
   ranks_up 0 1
 }
+
+@test "SIGTERM to every process of the job at once, as Slurm's scancel sends it, leaves the ranks their grace time" {
+  export STUB_DO='0: ignore TERM; 1: ignore TERM'
+  launch_behind ascend2p.sh --grace 2 config.yaml
+  eventually ranks_up 0 1
+  # shellcheck disable=SC2046 # a list of numbers
+  kill -TERM $(left_over | cut -d/ -f3)
+  ended
+  [[ $status -eq 143 ]] || fail "$status: $stderr"
+  [[ $stderr == *$'\n0 '*' 137 SIGKILL, stopped by us   2.'*$'\n1 '*' 137 SIGKILL, stopped by us   2.'* ]] || fail "$stderr"
+  nobody_left
+}

@@ -137,13 +137,13 @@ carrier::_cancelled() {
   [[ -z $ordered && $told == exit ]] || return 0
   if [[ $ENGINE_NAME == srun ]]; then
     ordered=1
-    printf 'signal TERM\n' >&"$bus"
+    printf 'cancelled\n' >&"$bus"
   else
     told=was
   fi
 }
 
-# carrier::_order WORD: "stop" only once: to an agent the second means SIGKILL.
+# carrier::_order WORD: "stop" only once.
 carrier::_order() {
   [[ $1 != stop || -z $ordered ]] || return 0
   [[ $1 != stop ]] || ordered=1
@@ -157,7 +157,7 @@ carrier::_order() {
 # carrier::_run PIPE: the engine, its stdout in PIPE; what it says on stderr goes to its log. The other
 # end of its stdin is the carrier's alone, so that it ends with the carrier.
 carrier::_run() {
-  local pipe=$1 status=0
+  local -r pipe=$1
   set -m
   (
     printf '%s engine %d\n' "$LAUNCH_TELL" "$BASHPID" >&"$pipe"
@@ -166,6 +166,6 @@ carrier::_run() {
   ) &
   set +m
   exec {ENGINE_ORDERS}>&- {bus}>&-
-  wait "$!" 2>/dev/null || status=$?
-  printf '\n%s ended %d\n' "$LAUNCH_TELL" "$status" >&"$pipe"
+  supervise::await "$!"
+  printf '\n%s ended %d\n' "$LAUNCH_TELL" "$REPLY" >&"$pipe"
 }

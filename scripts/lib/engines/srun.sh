@@ -27,6 +27,11 @@ engine::order() {
   printf '%s\n' "$1" >&"$ENGINE_ORDERS"
 }
 
+# engine::patience: the seconds between SIGTERM and SIGKILL of scancel, and at the job's limit of time, in REPLY.
+engine::patience() {
+  REPLY=${PLAN_ENGINE[kill_wait]}
+}
+
 # engine::scheduler: the command of MindSpore's scheduler, which runs on the first node, also when we do
 # not: under salloc the script may run on a node for logins.
 engine::scheduler() {
