@@ -4,11 +4,84 @@
 The launcher starts one beside the ranks (MS_ROLE=MS_SCHED); it needs no trainer and no model, only
 the address it listens on (MS_SCHED_HOST, MS_SCHED_PORT) and how many workers to expect
 (MS_WORKER_NUM).  It ends when all of them have left.
+
+MindSpore takes a rank for left when that has signed off, which one does that ends in a hurry (see
+train.py's leave) or crashes at its end does not: then its scheduler counts the rank as lost half a
+minute later, and fails.  So once every rank has been connected, no connection means that all have left.
 """
 
-import mindspore
-from mindspore import communication
+import ctypes
+import os
+import select
+import signal
+import sys
+import time
 
-mindspore.set_device("CPU")
-communication.init()
-communication.release()
+SECONDS = 3  # without a connection
+PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>: the signal that a process gets when its parent has ended
+
+
+def main():
+    """MindSpore's part in a child: it holds Python's lock all the time.  Ends as that does, or with 0 when all left."""
+    alive, childs = os.pipe()  # ends with the child
+    child = os.fork()
+    if child == 0:
+        os.close(alive)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        return serve()
+    os.close(childs)
+    watch(alive)
+    if not ended(alive, 0):
+        os.kill(child, signal.SIGKILL)
+        return 0
+    status = os.waitpid(child, 0)[1]
+    if os.WIFSIGNALED(status):
+        signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+        os.kill(os.getpid(), os.WTERMSIG(status))
+    return os.WEXITSTATUS(status)
+
+
+def serve():
+    """Returns when all ranks have signed off."""
+    import mindspore
+    from mindspore import communication
+
+    mindspore.set_device("CPU")
+    communication.init()
+    communication.release()
+
+
+def watch(alive):
+    """Returns when the child has ended, or all ranks have been connected and none is any more."""
+    port, ranks = int(os.environ["MS_SCHED_PORT"]), int(os.environ["MS_WORKER_NUM"])
+    all_came, last_seen = False, time.monotonic()
+    while not all_came or time.monotonic() < last_seen + SECONDS:
+        if ended(alive, 0.5):
+            return
+        found = connections(port)
+        if found:
+            last_seen = time.monotonic()
+        if found >= ranks and not all_came:
+            all_came = True
+            print(f"scheduler.py: all {ranks} ranks are connected", flush=True)
+    print("scheduler.py: all ranks have left", flush=True)
+
+
+def ended(alive, seconds):
+    """Whether the other end of the pipe is closed, or will be within `seconds`."""
+    return bool(select.select([alive], [], [], seconds)[0])
+
+
+def connections(port):
+    """How many established TCP connections end at our `port`."""
+    count = 0
+    for name in ("tcp", "tcp6"):
+        with open(f"/proc/self/net/{name}", encoding="ascii") as file:
+            lines = file.read().splitlines()[1:]
+        fields = (line.split(None, 4) for line in lines)
+        count += sum(state == "01" and int(local.rpartition(":")[2], 16) == port for _, local, _, state, _ in fields)
+    return count
+
+
+if __name__ == "__main__":
+    sys.exit(main())

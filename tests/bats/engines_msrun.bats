@@ -2,12 +2,18 @@
 # Ranks that MindSpore's own launcher starts; around it what it lacks: signals, an early end, the report.
 
 load helper
+load ../lab/lab
 
 setup() {
   python -c 'import mindspore' 2>/dev/null || skip "this Python has no MindSpore"
   setup_world
   HCCN=()
   unset PYTHONPATH # msrun is the real one; its trainers are stubs
+}
+
+teardown() {
+  lab_down
+  end_left_over
 }
 
 @test "each rank has the environment of the contract, its log and its line in the report" {
@@ -95,4 +101,25 @@ LIST
   [[ $stderr == *"run_msrun.sh: ranks 0, 1: in wait ($FIXTURES/stub_trainer.py:"* ]] || fail "$stderr"
   grep -q stub_trainer.py logs/latest/rank_1.stack
   nobody_left
+}
+
+# msrun_on HOST WORD...: two hosts of one rank each; the small digits of the demo, one epoch
+msrun_on() {
+  local -r host=$1
+  shift
+  timeout -k 5 300 "$LAB_SH" run "$host" bash "$SCRIPTS/run_msrun.sh" --device_target CPU --worker_num 2 --local_worker_num 1 \
+    --master_addr node0 --node_rank "$host" --log_dir "logs$host" "$@" "$PROJECT/configs/mnist/lenet5_digits.yaml" \
+    -- -o scheduler.num_epochs=1 "train.dataset.dataset_root=$WORLD/digits/train" "eval.dataset.dataset_root=$WORLD/digits/test"
+}
+
+@test "lab: real MindSpore, typed on each of two hosts: one cluster, which trains, and a report on each" {
+  lab_up 2
+  python "$PROJECT/tools/prepare_digits.py" digits
+  msrun_on 1 >stdout1 2>stderr1 3>&- &
+  run --separate-stderr msrun_on 0
+  [[ $status -eq 0 ]] || fail "$stderr" "$output"
+  wait "$!" || fail "$(<stderr1)"
+  accuracy=$(grep '^accuracy on held-out data' logs0/latest/rank_0.log)
+  [[ "$(grep '^accuracy on held-out data' logs1/latest/rank_1.log)" = "$accuracy" ]]
+  [[ $stderr == *$'\n0     0       0 '* && "$(<stderr1)" == *$'\n1     0       0 '* ]] || fail "$stderr" "$(<stderr1)"
 }

@@ -1,0 +1,100 @@
+"""MindSpore's scheduler, with a stand-in for MindSpore: when it ends, and with what."""
+
+import contextlib
+import glob
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tools import scheduler
+
+
+@pytest.fixture
+def listening():
+    """A server's socket with room for connections; its port is the scheduler's."""
+    with socket.create_server(("127.0.0.1", 0), backlog=8) as server:
+        yield server
+
+
+def connect(server):
+    """Both ends of a connection."""
+    return socket.create_connection(server.getsockname()), server.accept()[0]
+
+
+@pytest.fixture
+def started(root, tmp_path, listening):
+    """started(NAME=VALUE...): tools/scheduler.py for two ranks; it is killed if it is left."""
+    processes = []
+
+    def start(**variables):
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(root / "tests/fixtures/stub_mindspore"),
+            "STUB_OUT": str(tmp_path),
+            "MS_WORKER_NUM": "2",
+            "MS_SCHED_PORT": str(listening.getsockname()[1]),
+            **variables,
+        }
+        command = [sys.executable, str(root / "tools/scheduler.py")]
+        processes.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def test_connections_of_one_port_are_counted_once(listening):
+    port = listening.getsockname()[1]
+    assert scheduler.connections(port) == 0
+    ends = [end for _ in range(3) for end in connect(listening)]
+    assert scheduler.connections(port) == 3
+    for end in ends:
+        end.close()
+    assert scheduler.connections(port) == 0
+
+
+def test_it_ends_with_0_when_all_ranks_have_left_without_a_word(started, listening):
+    ends = [end for _ in range(2) for end in connect(listening)]
+    process = started()
+    assert process.stdout.readline() == "scheduler.py: all 2 ranks are connected\n"
+    for end in ends[2:]:
+        end.close()
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(scheduler.SECONDS + 1)  # one rank is there
+    for end in ends[:2]:
+        end.close()
+    assert process.communicate(timeout=60)[0] == "scheduler.py: all ranks have left\n"
+    assert process.returncode == 0
+
+
+def test_it_ends_as_mindspores_part_does(started):
+    assert started(STUB_SCHEDULER_EXIT="3").wait(60) == 3
+
+
+def test_mindspores_part_ends_with_it(started, tmp_path):
+    process = started()
+    record = tmp_path / "scheduler.json"
+    while not (record.exists() and record.stat().st_size):
+        assert process.poll() is None
+    process.terminate()
+    assert process.wait(60) == -signal.SIGTERM
+    deadline = time.monotonic() + 60
+    while running_with(f"STUB_OUT={tmp_path}"):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def running_with(assignment):
+    """The processes that have `assignment` in their environment."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/environ"):
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            found += [path] * (assignment.encode() in file.read().split(b"\0"))
+    return found
