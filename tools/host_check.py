@@ -1,8 +1,9 @@
 """Whether the other hosts of a launch are ready, asked over ssh, all at the same time.
 
 A host is ready when ssh gets there without a password, the folder of the command and the project are
-there, and Open MPI, Python and MindSpore are the same as here.  What is different there ends a job
-minutes later, or in silence: Open MPI starts a rank whose folder is missing in the home folder.
+there, the NPUs of its ranks, too, and Open MPI, Python and MindSpore are the same as here.  What is
+different there ends a job minutes later, or in silence: Open MPI starts a rank whose folder is missing in
+the home folder.
 """
 
 import os
@@ -26,7 +27,17 @@ def problems(asked, place):
     question = questions(asked, place.engine.get("version"))
     answers = programs.ask_all({name: [*agent, *_options(agent), name, question] for name in others}, SECONDS)
     here = expected(place.engine.get("version"))
-    return [line for name in others for line in faults(name, answers[name], here)]
+    wanted = devices(asked["device_target"], place)
+    return [line for name in others for line in faults(name, answers[name], here, wanted.get(name, []))]
+
+
+def devices(target, place):
+    """{host: its ranks' devices, sorted}; empty where those cannot be seen as files: GPUs, and CPU has none."""
+    found = {}
+    for name, (_, device) in zip(place.hosts, place.ranks):
+        if target == "Ascend":
+            found.setdefault(name, set()).add(device)
+    return {name: sorted(ids) for name, ids in found.items()}
 
 
 def _options(agent):
@@ -47,6 +58,7 @@ def questions(asked, version):
             f"echo {_MARK} project $(test -r {shlex.quote(__file__)} && echo yes)",
             f"echo {_MARK} trainer $(test -r {trainer} && echo yes)",
             f'echo {_MARK} mpi "{said}"' if version else "true",
+            f"echo {_MARK} devices $(cd /dev && echo davinci[0-9]*)",
             f"echo {_MARK} python $({python} --version 2>&1)",
             f"echo {_MARK} mindspore $({python} -c {shlex.quote(_MINDSPORE)} 2>/dev/null)",
         ]
@@ -64,8 +76,8 @@ def expected(version):
     return {"mpi": version, "python": "Python " + sys.version.split()[0], "mindspore": mindspore}
 
 
-def faults(name, answer, here):
-    """The lines about one host."""
+def faults(name, answer, here, wanted=()):
+    """The lines about one host; wanted: the NPUs that its ranks are to run on."""
     said = dict(
         (line.split(None, 2) + [""])[1:3] for line in answer.stdout.splitlines() if line.startswith(_MARK + " ")
     )
@@ -90,6 +102,11 @@ def faults(name, answer, here):
     elif said["mindspore"] != here["mindspore"]:
         other = one_line(said["mindspore"]) or "none"
         lines.append(f"MindSpore {here['mindspore'] or 'none'} is here; there it is: {other}; install the same")
+    present = [word[7:] for word in said.get("devices", "").split() if word[7:].isdecimal()]
+    absent = [str(device) for device in wanted if str(device) not in present]
+    if absent:
+        has = f"which has {','.join(sorted(present, key=int))}" if present else "where there is no /dev/davinci0"
+        lines.append(f"device {','.join(absent)} is not there, {has}; start fewer ranks there, or see npu-smi info")
     return [f"{name}: {line}" for line in lines]
 
 

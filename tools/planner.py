@@ -262,8 +262,11 @@ def check_devices(asked, target, place):
         if lines:
             raise Refusal(REFUSED, *lines)
     devices = sorted({device for _, device in place.ranks})
+    if place.hosts:
+        own = {name for name in set(place.hosts) if host.owns(name.rpartition("@")[2])}
+        devices = sorted({device for (_, device), name in zip(place.ranks, place.hosts) if name in own})
     problem = None
-    if target == "Ascend" and not place.hosts:
+    if target == "Ascend" and devices:
         problem = device_check.missing(asked["script"], devices)
     elif target == "GPU" and not place.hosts:
         problem = device_check.missing_gpus(asked["script"], devices)

@@ -10,6 +10,7 @@ declare -A OPTIONS=()
 ARGUMENTS=()
 TRAINER_ARGUMENTS=()
 CLI_TAKEN=1
+CLI_ARGUMENTS='' # their names
 
 # name, value ("-": none), meaning
 readonly CLI_OPTIONS='device_target Ascend|GPU|CPU what the ranks run on (default: the script'\''s; GPU: run_gpu.sh, run_mpirun*.sh, run_msrun.sh, run_slurm.sh); CPU: real MindSpore ranks on this machine, to try a launch without NPUs
@@ -62,6 +63,7 @@ cli::declare() {
 cli::parse() {
   local -r names=$1
   shift
+  CLI_ARGUMENTS=$names
   while (($#)); do
     case $1 in
       --) shift && TRAINER_ARGUMENTS=("$@") && break ;;
@@ -84,7 +86,7 @@ cli::_option() {
   name=${name//-/_}
   cli::_shown "$name"
   shown=$REPLY
-  cli::_takes "$name" || cli::usage "unknown option ${1%%=*}"
+  cli::_takes "$name" || cli::_unknown "$name" "${1%%=*}"
   takes=$REPLY
   CLI_TAKEN=1
   if [[ $takes == - ]]; then
@@ -99,6 +101,17 @@ cli::_option() {
     cli::usage "$shown needs a value: $shown $takes"
   fi
   [[ $takes == - || -n ${OPTIONS[$name]} ]] || cli::usage "$shown needs a value: $shown $takes"
+}
+
+# cli::_unknown NAME WORD: refuses the option; what there is instead, for one that other scripts have.
+cli::_unknown() {
+  if [[ $1 != @(rank_table|hccn_conf) ]]; then
+    cli::usage "unknown option $2"
+  elif [[ $CLI_ARGUMENTS == *RANK_TABLE_FILE* ]]; then
+    cli::usage "unknown option $2: the rank table is the argument RANK_TABLE_FILE, or with --hostfile the option --rank_table"
+  else
+    cli::usage "unknown option $2: $LOG_NAME needs no rank table, its ranks find each other without; with a rank table: scripts/ascend8p.sh and its like, on several hosts scripts/run_cluster.sh"
+  fi
 }
 
 # cli::_letter WORD...: an option of one letter, such as -n 4, is the option of that name.

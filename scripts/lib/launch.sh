@@ -28,7 +28,7 @@ done
 launch::main() {
   local -A script=([options]='' [without]='' [arguments]='')
   local -a words=() names=()
-  local key i
+  local key word target i
   while [[ $1 != -- ]]; do
     script[${1%%=*}]=${1#*=}
     shift
@@ -50,7 +50,10 @@ launch::main() {
     key=${names[i],,}
     words+=("$key=${ARGUMENTS[i]}")
   done
-  plan::lock_file "${OPTIONS[device_target]-${script[device_target]}}"
+  for word in "${words[@]}"; do # an argument of some scripts, an option of others
+    [[ $word != device_target=* ]] || target=${word#*=}
+  done
+  plan::lock_file "$target"
   words+=("lock_fd=$LOCK_FD")
   plan::make "${words[@]}" -- ${TRAINER_ARGUMENTS[@]+"${TRAINER_ARGUMENTS[@]}"}
   # shellcheck source=scripts/lib/engines/local.sh

@@ -94,14 +94,17 @@ refused_lines() {
   [[ -z "$(on 1 find "$(readlink -f logs/latest)" -name '*.seen')" ]]
 }
 
-@test "SIGTERM to the launcher ends the ranks of all hosts, with their children" {
+@test "SIGTERM to the launcher ends the ranks of all hosts; until then what users export was on no command line" {
   lab_up 2
-  export STUB_DO='0: wait; 1: children'
+  export STUB_DO='0: wait; 1: children' MY_TOKEN="token of $$ $RANDOM$RANDOM"
   set -m
   launch_on_hosts run_mpirun_1.sh node0:1,node1:1 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
   LAUNCHER=$!
   set +m
   eventually ranks_up 0 1
+  # ps shows everybody a command line; a file, so that grep's own does not have it
+  [[ "$(recorded rank_1 'r["env"]["MY_TOKEN"]')" = "$MY_TOKEN" ]]
+  run ! grep -lsaF -f <(printf '%s' "$MY_TOKEN") /proc/[0-9]*/cmdline
   on 0 bash -c 'kill -TERM "$(ps -eo pid,args | grep "[b]ash .*run_mpirun_1.sh" | sort -n | head -n 1 | cut -c1-8)"'
   ended
   [[ $stderr == *"SIGTERM: stopping all ranks"*"143 SIGTERM, stopped by us"* ]] || fail "$stderr"
@@ -202,4 +205,13 @@ LIST
 ::1 slots=2\n|:1: ::1 is an IPv6 address*
 127.0.0.1\n|: 127.0.0.1 has no slots=N; write how many devices it has: 127.0.0.1 slots=8
 LIST
+}
+
+@test "NPUs that a host has not are named, of this host and of others" {
+  compgen -G '/dev/davinci*' && skip "there are NPUs here"
+  lab_up 2
+  run --separate-stderr on 0 bash "$SCRIPTS/run_mpirun_1.sh" --train_script "$FIXTURES/stub_trainer.py" --config config.yaml node0:1,node1:2
+  refused_lines 78 'node1: device 0,1 is not there, where there is no /dev/davinci0; start fewer ranks there, or see npu-smi info'
+  run --separate-stderr on 0 bash "$SCRIPTS/run_mpirun_1.sh" --train_script "$FIXTURES/stub_trainer.py" --config config.yaml node0:1
+  refused_lines 78 'no Ascend NPU on this machine: *'
 }

@@ -207,3 +207,10 @@ first_job() {
   NO_COLOR=1 run script -qefc "$(printf '%q ' "${command[@]}")" /dev/null
   [[ $output == *'[0] line 1'* && $output != *$'\e[36m'* ]] || fail "$output"
 }
+
+@test "a job on CPU takes no devices, also where the target is an argument" {
+  mkdir data
+  run --separate-stderr bash "$SCRIPTS/run_pipeline.sh" --train_script "$FIXTURES/stub_trainer.py" "${HCCN[@]}" --config config.yaml data CPU
+  [[ $status -eq 0 ]] || fail "$stderr"
+  [[ ! -e $LAUNCH_LOCKS ]]
+}

@@ -151,6 +151,8 @@ signal.pause()' "$port" >taken 3>&- &
   table 127.0.0.2
   cluster_refused 78 "*DATA_PATH nowhere: no such folder*" nowhere hccl.json 2 0
   cluster_refused 2 "*RANK_START is missing*" data hccl.json 2
+  cluster_refused 2 "*unknown option --rank_table: the rank table is the argument RANK_TABLE_FILE, or with --hostfile *" \
+    --rank_table hccl.json data hccl.json 2 0
 }
 
 @test "a server of rank 0 whose address the others cannot reach" {
