@@ -7,6 +7,7 @@ py-spy looks from outside where it is installed and allowed.  Else SIGABRT lets 
 the stacks of its threads to its log, by Python's faulthandler, and ends it: it was to be ended anyway.
 """
 
+import contextlib
 import os
 import re
 import resource
@@ -69,9 +70,10 @@ def by_abort(pid, log):
         before = os.path.getsize(log)
         resource.prlimit(pid, resource.RLIMIT_CORE, (0, resource.prlimit(pid, resource.RLIMIT_CORE)[1]))
         os.kill(pid, signal.SIGABRT)
-        os.kill(pid, signal.SIGCONT)  # one that was stopped takes signals only now
     except OSError:  # it has ended meanwhile, or is not ours to ask
         return ""
+    with contextlib.suppress(ProcessLookupError):  # it was quick
+        os.kill(pid, signal.SIGCONT)  # one that was stopped takes signals only now
     deadline = time.monotonic() + SECONDS
     while _runs(pid) and time.monotonic() < deadline:
         time.sleep(0.02)

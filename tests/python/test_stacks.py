@@ -1,5 +1,9 @@
 """What the stacks of a rank say about where it is; whole launches that hang are in tests/bats/limits.bats."""
 
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from tools import stacks
@@ -45,6 +49,25 @@ def test_a_rank_inside_a_library_is_told_with_the_users_line_that_called_it():
 @pytest.mark.parametrize("text", ["", "no stack\n", "Fatal Python error: Aborted\n"])
 def test_no_stack_is_said_with_what_would_help(text):
     assert "install py-spy" in stacks.place(text)
+
+
+def test_a_rank_that_is_gone_at_once_has_said_where_it_was(tmp_path, monkeypatch):
+    log = tmp_path / "rank_0.log"
+    log.write_text("step 1\n")
+
+    def kill(_, number):  # the parent collects it before we go on
+        if number == signal.SIGCONT:
+            raise ProcessLookupError
+        log.write_text("step 1\n" + ABORTED)
+
+    monkeypatch.setenv("PYTHONFAULTHANDLER", "1")
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        monkeypatch.setattr(stacks.os, "kill", kill)
+        monkeypatch.setattr(stacks, "_runs", lambda _: False)
+        assert stacks.by_abort(child.pid, str(log)) == ABORTED
+    finally:
+        child.communicate(b"\n")
 
 
 def test_a_process_that_has_ended_has_no_stack(tmp_path):
