@@ -325,7 +325,7 @@ supervise::_cancelled() {
   [[ $SUPERVISE_STATE != running ]] || supervise::_signal TERM
   engine::patience
   if ((SUPERVISE_GRACE > REPLY - 3)); then
-    log::say "Slurm kills what is left after $REPLY s, its KillWait; that is all the grace time there is"
+    ((SUPERVISE_GRACE <= REPLY)) || log::say "Slurm kills what is left after $REPLY s, its KillWait; that is all the grace time there is"
     supervise::_set_deadline "$((REPLY > 4 ? REPLY - 3 : 1))"
   fi
 }
