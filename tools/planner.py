@@ -5,6 +5,7 @@ message is made.  Messages go to stderr; the plan goes to stdout as pairs of NUL
 (scripts/lib/plan.sh reads them) and, unless --dry_run, to launch.json in the run's folder.
 """
 
+import contextlib
 import itertools
 import json
 import os
@@ -69,8 +70,11 @@ def main(arguments):
 
 def say(script, line):
     """One line of the conversation, on stderr."""
-    if sys.stderr is not None:  # closed by the caller: nobody wants to know
+    if sys.stderr is None:  # closed by the caller: nobody wants to know
+        return
+    with contextlib.suppress(OSError):
         sys.stderr.buffer.write(os.fsencode(f"{script}: {line}\n"))
+        sys.stderr.buffer.flush()  # launch_plan.py ends without doing that
 
 
 def make_plan(asked, trainer_arguments):
