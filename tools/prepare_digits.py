@@ -13,6 +13,13 @@ import os
 import struct
 import sys
 
+if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+from hccl_tools import needs
+
+needs.check("numpy", "PIL", "sklearn")
+
 import numpy as np
 from PIL import Image
 from sklearn.datasets import load_digits
