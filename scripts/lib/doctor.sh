@@ -9,6 +9,8 @@ DOCTOR_NEEDS=3.9 # the Python that launching needs
 # shellcheck source=scripts/lib/log.sh
 source "$DOCTOR_LIB/log.sh"
 
+readonly DOCTOR_VERSION='^([0-9]+)\.([0-9]+)\.[0-9]+$' # bash 3.2 cannot read it within [[ ]]
+
 DOCTOR_FORMAT=text
 DOCTOR_OPTIONS=() # for tools/doctor.py
 DOCTOR_PYTHON=''  # the interpreter that a launch would take
@@ -96,7 +98,7 @@ doctor::_find_python() {
   ! command -v timeout >/dev/null || within=(timeout -k 1 20)
   version=$(${within[@]+"${within[@]}"} "$DOCTOR_PYTHON" -c \
     'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null </dev/null) || version=''
-  if [[ ! $version =~ ^([0-9]+)\.([0-9]+)\.[0-9]+$ ]]; then
+  if [[ ! $version =~ $DOCTOR_VERSION ]]; then
     DOCTOR_WHY="$DOCTOR_PYTHON does not start"
   elif ((BASH_REMATCH[1] * 100 + BASH_REMATCH[2] < ${DOCTOR_NEEDS%.*} * 100 + ${DOCTOR_NEEDS#*.})); then
     DOCTOR_WHY="$DOCTOR_PYTHON is Python $version; $DOCTOR_NEEDS or later is needed"
