@@ -6,8 +6,9 @@ The launcher's report runs it after a failure; by hand it explains any earlier r
   python tools/diagnose.py logs/latest
 
 Known failures are in configs/diagnoses.yaml, before them those of the file that LAUNCH_DIAGNOSES names.
-The explanation goes to stdout, and as outcome.diagnosis into the run's launch.json. Exit code 0: something was said;
-2: RUN_FOLDER holds no run that has ended.
+The explanation goes to stdout, and as outcome.diagnosis into the run's launch.json.
+
+Exit: 0 something was said, 2 usage, or RUN_FOLDER holds no run that has ended.
 """
 
 import argparse

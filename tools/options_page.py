@@ -6,6 +6,7 @@ python -m tools.options_page zh > docs/zh/options.md
 What the Chinese page says of an option stands in docs/zh/options.yaml, under the English words.
 """
 
+import functools
 import os
 import re
 import subprocess
@@ -89,10 +90,11 @@ _WORDS = {
 }
 
 
-def ask(command):
-    """The Help of "scripts/x.sh" or "tools/x.py", from what it prints."""
+@functools.cache
+def text_of(command):
+    """What `--help` of "scripts/x.sh" or "tools/x.py" prints."""
     program = ["bash"] if command.endswith(".sh") else [sys.executable]
-    done = subprocess.run(
+    return subprocess.run(
         [*program, command, "--help"],
         cwd=ROOT,
         env={**os.environ, "COLUMNS": "500", "PYTHON": sys.executable, "NO_COLOR": "1"},
@@ -101,8 +103,12 @@ def ask(command):
         text=True,
         timeout=60,
         check=True,
-    )
-    found = read(done.stdout)
+    ).stdout
+
+
+def ask(command):
+    """The Help of that command."""
+    found = read(text_of(command))
     if command.endswith(".py"):
         return found._replace(usage=[f"python {os.path.dirname(command)}/{line}" for line in found.usage])
     return found

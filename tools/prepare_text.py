@@ -6,6 +6,8 @@ FOLDER/det/{train,test}: images with words in them; det_gt.txt: "name<TAB>[{"tra
 Words are random characters, in the font that Pillow brings along, on a noisy background.
 
   python tools/prepare_text.py data/text
+
+Exit: 0 written, 2 usage, or FOLDER cannot be written.
 """
 
 import argparse
@@ -44,9 +46,12 @@ def main(argv=None):
         writer.fonts(20)
     except OSError as error:
         parser.error(f"--font {options.font}: {error}")
-    for kind, draw, count in (("rec", writer.word_image, options.words), ("det", writer.scene, options.scenes)):
-        for part, images in (("train", count), ("test", max(1, count // 10))):
-            write(os.path.join(options.folder, kind, part), f"{kind}_gt.txt", draw, images)
+    try:
+        for kind, draw, count in (("rec", writer.word_image, options.words), ("det", writer.scene, options.scenes)):
+            for part, images in (("train", count), ("test", max(1, count // 10))):
+                write(os.path.join(options.folder, kind, part), f"{kind}_gt.txt", draw, images)
+    except OSError as error:
+        parser.error(f"{error.filename or options.folder} cannot be written: {error.strerror}")
     print(
         f"prepare_text.py: {options.words} words and {options.scenes} scenes to train on, a tenth as many held out, "
         f"in {options.folder}",
