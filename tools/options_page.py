@@ -48,6 +48,15 @@ Made by `python -m tools.options_page` from what `--help` of each command prints
 Hyphens and underscores in the names of options are the same, and `--name VALUE` is the same as `--name=VALUE`. Every
 command has `--help`. What the exit codes mean: [exit_codes.md](exit_codes.md); what can be set in the environment:
 [environment.md](environment.md).
+
+In bash, TAB completes options and their values, for scripts and Python commands, after
+
+<!-- run -->
+```bash
+source scripts/completion.bash
+```
+
+which can stand in `~/.bashrc` with the file's full path.
 """
 
 _HEAD_ZH = """\
@@ -58,6 +67,15 @@ _HEAD_ZH = """\
 
 选项名中的连字符与下划线等价，`--name VALUE` 与 `--name=VALUE` 等价。每个命令都有 `--help`。
 退出码的含义见 [exit_codes.md](exit_codes.md)，可用的环境变量见 [environment.md](environment.md)。
+
+在 bash 中执行以下命令之后，TAB 键可以补全脚本和 Python 命令的选项及其取值：
+
+<!-- run -->
+```bash
+source scripts/completion.bash
+```
+
+也可以把它写入 `~/.bashrc`，此时用该文件的完整路径。
 """
 
 _WORDS = {

@@ -137,6 +137,12 @@ def test_the_code_finds_what_it_is_to_find():
     assert "E_F" not in read_by_bash(['E_F=1\necho "$E_F"\n'])
 
 
+def test_what_begins_like_a_program_can_be_started_as_one():
+    files = [path for path in (ROOT / "scripts").glob("*.sh")] + [ROOT / name for name in options_page.COMMANDS]
+    assert all(path.read_text(encoding="utf-8").startswith("#!") for path in files)
+    assert [str(path) for path in files if not path.stat().st_mode & 0o100] == []
+
+
 # ---- exit codes ------------------------------------------------------------------------------------
 
 
