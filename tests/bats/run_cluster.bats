@@ -284,6 +284,16 @@ signal.pause()' "$port" >taken 3>&- &
   refused 78 "*RANK_START 0 is where 10.77.0.1 begins; this host is another: 10.77.0.2 has ranks 2 to 3; type 2 here"
 }
 
+@test "lab: typed on both hosts at once, in a folder that they share: each run has a folder of its own" {
+  lab_up 2
+  table 10.77.0.1 10.77.0.2
+  cluster_on 1 data hccl.json 4 2 3>&- &
+  cluster_on 0 data hccl.json 4 0
+  wait "$!"
+  ranks_up 0 1 2 3
+  [[ "$(ls -d logs/run_cluster-* | wc -l)" -eq 2 ]]
+}
+
 @test "lab: check_network.sh asks all hosts and names what is wrong with which device" {
   need mpirun
   lab_up 2
