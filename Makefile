@@ -43,13 +43,8 @@ format: $(INSTALLED) ## let shfmt and ruff put the code into shape
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-bench: $(INSTALLED) data ## how fast a launch starts, a table is checked, images are read and ranks train
-	PYTHON=$(BIN)/python $(BIN)/python tests/bench/launch.py
-	$(BIN)/python tests/bench/engines.py
-	$(BIN)/python tests/bench/rank_tables.py
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/bench/check_network.py
-	$(BIN)/python tests/bench/input_pipeline.py
-	$(BIN)/python tests/bench/training.py
+bench: $(INSTALLED) data ## how fast it all is, written to docs/benchmarks.md; ONLY=launch: one of tests/bench
+	PYTHON=$(BIN)/python $(BIN)/python tests/bench/page.py $(ONLY)
 
 lab: ## a shell on the first of two test hosts, which exist inside this machine only
 	bash tests/lab/lab.sh shell

@@ -31,6 +31,8 @@ SUPERVISE_LOOK_AT=0                    # uptime of the next look at the logs
 SUPERVISE_STILL_SINCE=0                # uptime since when they look as they do
 SUPERVISE_LOOK=''                      # how they look: sizes and times
 
+SUPERVISE_EVENT=()   # the words of the bus's last line
+SUPERVISE_PART=''    # the beginning of the next one
 SUPERVISE_CARRIER='' # the member that starts the ranks, where we do not
 
 SUPERVISE_NAMES=()             # members in the order of their start
@@ -140,10 +142,9 @@ supervise::forget() {
 
 # supervise::run: returns when every member has ended and nothing of it lives.
 supervise::run() {
-  local event name value
   while supervise::_pending; do
-    if read -r -t "$REPLY" -u "$SUPERVISE_BUS" event name value; then
-      supervise::_event "$event" "$name" "$value"
+    if supervise::_next "$REPLY"; then
+      supervise::_event "${SUPERVISE_EVENT[@]}"
     else
       supervise::_audit # now and then, and only when the bus is empty
     fi
@@ -153,14 +154,27 @@ supervise::run() {
   done
 }
 
+# supervise::_next SECONDS: the next event in SUPERVISE_EVENT; fails when none comes in time. `read` takes
+# a byte at a time from a pipe, so its time can be up in the middle of a line: what it has is kept.
+supervise::_next() {
+  local line
+  if ! IFS= read -r -t "$1" -u "$SUPERVISE_BUS" line; then
+    SUPERVISE_PART+=$line
+    return 1
+  fi
+  line=$SUPERVISE_PART$line SUPERVISE_PART=''
+  # shellcheck disable=SC2206 # names and numbers; a here-string would need a temporary file
+  SUPERVISE_EVENT=($line)
+}
+
 # supervise::pause SECONDS: waits; fails at once when a signal tells us to stop, or the time is up.
 supervise::pause() {
-  local event name value end
+  local end
   supervise::_set_deadline "$1"
   end=$SUPERVISE_DEADLINE SUPERVISE_DEADLINE=0
   while supervise::_now && ((REPLY < end)); do
-    if read -r -t 1 -u "$SUPERVISE_BUS" event name value && [[ $event == signal && $name != USR[12] ]]; then
-      supervise::_event "$event" "$name" "$value"
+    if supervise::_next 1 && [[ ${SUPERVISE_EVENT[0]} == signal && ${SUPERVISE_EVENT[1]} != USR[12] ]]; then
+      supervise::_event "${SUPERVISE_EVENT[@]}"
     fi
     supervise::_limits
     [[ $SUPERVISE_STATE == running ]] || return 1
@@ -259,11 +273,13 @@ supervise::_collect() {
 # first process may never collect them.
 supervise::_alive() {
   kill -0 -- "-$1" 2>/dev/null || return 1
-  local file line state group _
+  local file line
+  local -a field
   for file in /proc/[0-9]*/stat; do
     { read -r line <"$file"; } 2>/dev/null || continue
-    read -r state _ group _ <<<"${line##*) }" # the name before it may hold anything
-    [[ $group == "$1" && $state != [ZX] ]] && return 0
+    # shellcheck disable=SC2206 # a letter and numbers: state, parent, group ... after a name that may hold anything
+    field=(${line##*) })
+    [[ ${field[2]} == "$1" && ${field[0]} != [ZX] ]] && return 0
   done
   return 1
 }

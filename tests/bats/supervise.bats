@@ -311,3 +311,17 @@ stands_still() {
     --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml
   ranks_up 0 1
 }
+
+@test "an event that is read in two parts, because the time was up between them, is one event" {
+  run -0 bash -euc '
+    source "$1/lib/supervise.sh"
+    exec {SUPERVISE_BUS}<> <(:)
+    printf "exit ra" >&"$SUPERVISE_BUS"
+    supervise::_next 0.05 && exit 9
+    printf "nk_3 137\nsignal TERM\n" >&"$SUPERVISE_BUS"
+    for event in 1 2; do
+      supervise::_next 5
+      printf "%s|" "${SUPERVISE_EVENT[@]}"
+    done' - "$SCRIPTS"
+  [[ $output == 'exit|rank_3|137|signal|TERM|' ]] || fail "$output"
+}

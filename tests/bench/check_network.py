@@ -8,22 +8,28 @@ one host and of what is done here once count: both are given apart.
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
+
+import figures
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTS, DEVICES = 128, 8
 
 
-def main():
-    """Prints three times in seconds."""
+def tables():
+    """Measures; yields one figures.Table."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         prepare(folder)
         one = ask(folder, "one", 1)
         every = ask(folder, "all", HOSTS)
-    print(f"1 host: {one:.2f} s; {HOSTS} hosts one after the other: {every:.1f} s, {every / HOSTS:.2f} s a host")
+    rows = [["1 host", f"{one:.2f} s", f"{one:.2f} s"]]
+    rows.append([f"{HOSTS} hosts", f"{every:.1f} s", f"{every / HOSTS:.2f} s"])
+    note = "Simulated cards, one run; the simulated mpirun asks one host after the other, the real one all at once."
+    yield figures.Table("check_network.sh, 8 devices a host", ["", "in all", "a host"], rows, note)
 
 
 def prepare(folder):
@@ -62,4 +68,4 @@ def ask(folder, hostfile, hosts):
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(figures.show(tables()))

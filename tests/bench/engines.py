@@ -16,29 +16,30 @@ import sys
 import tempfile
 import time
 
-from launch import PROJECT, RANK, RANKS
+import figures
+from launch import PROJECT, RANK
 
+RANKS = 8
 RUNS = 11
 SLURM = os.path.join(PROJECT, "tests", "fixtures", "slurm.sh")
 
 
-def main():
-    """Measures and prints; returns the exit code."""
+def tables():
+    """Measures; yields a figures.Table an engine."""
     with tempfile.TemporaryDirectory() as folder:
         prepare(folder)
         slurm = start_slurm(folder)
         try:
             for engine, bare, ours in comparisons(folder, slurm):
-                compare(engine, bare, ours, folder)
+                yield compare(engine, bare, ours, folder)
         finally:
             subprocess.run(["bash", SLURM, "down", os.path.join(folder, "slurm")], check=False)
-    return 0
 
 
 def prepare(folder):
     """The rank program, and a Python that becomes it when told to train and plans otherwise."""
     files = {
-        "rank": RANK.replace("$OMPI_COMM_WORLD_RANK", "${OMPI_COMM_WORLD_RANK-$SLURM_PROCID}"),
+        "rank": RANK,
         "config.yaml": "system: {distribute: True}\n",
         "trainer.py": "",
         "python": f'#!/bin/sh\ncase $2 in *trainer.py) exec "{folder}/rank" ;; esac\nexec "{sys.executable}" "$@"\n',
@@ -77,16 +78,18 @@ def comparisons(folder, slurm):
 
 
 def compare(engine, bare, ours, folder):
-    """Prints the medians of both and their difference."""
+    """A figures.Table of both, until the last rank runs and until the command returns."""
     times = {"bare": [], "ours": []}
     for _ in range(RUNS):
         times["bare"].append(run(bare, folder))
         times["ours"].append(run(ours, folder))
-    print(f"{engine}, {RANKS} ranks, {len(os.sched_getaffinity(0))} cores, median of {RUNS} runs in ms")
+    rows = []
     for index, what in enumerate(("until the last rank runs", "until the command returns")):
         alone, with_us = (statistics.median(run[index] for run in times[name]) for name in ("bare", "ours"))
-        ratio, more = with_us / alone, with_us - alone
-        print(f"  {what:26} bare {alone:7.0f}   ours {with_us:7.0f}   ratio {ratio:5.2f}   +{more:.0f} ms")
+        more = f"+{with_us - alone:,.0f} ms"
+        rows.append([what, f"{alone:,.0f} ms", f"{with_us:,.0f} ms", more, f"{with_us / alone:.2f}"])
+    note = f"{RANKS} ranks, medians of {RUNS} runs."
+    return figures.Table(f"What our script adds to {engine}", ["", "bare", "ours", "more", "ratio"], rows, note)
 
 
 def run(command, folder):
@@ -94,6 +97,7 @@ def run(command, folder):
     stamps = tempfile.mkdtemp(dir=folder)
     environment = {
         **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
+        "BENCH": "start",
         "PYTHON": os.path.join(folder, "python"),
         "STAMP_FOLDER": stamps,
         # MindSpore's scheduler, which Slurm's ranks get, takes seconds to import: here it is a stand-in.
@@ -117,4 +121,4 @@ def run(command, folder):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(figures.show(tables()))

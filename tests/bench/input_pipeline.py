@@ -14,8 +14,9 @@ import tempfile
 import time
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-sys.path[0] = PROJECT
+sys.path.append(PROJECT)
 
+import figures
 import mindspore as ms
 from mindspore import dataset as direct
 from mindspore.dataset import transforms, vision
@@ -71,27 +72,23 @@ def images_per_second(data):
 
 
 def measure(name, section, written_directly):
-    """Prints one line; returns the ratio."""
+    """One row: images per second of both, and their ratio."""
     ours, theirs = [], []
     for _ in range(RUNS):
         ours.append(images_per_second(datasets.build(section, LOADER)))
         theirs.append(images_per_second(written_directly()))
     ratio = statistics.median(one / other for one, other in zip(ours, theirs))
-    print(
-        f"{name:10} {statistics.median(ours):9,.0f} images/s, directly on MindSpore {statistics.median(theirs):9,.0f}, "
-        f"ratio {ratio:.3f}"
-    )
-    return ratio
+    return [name, f"{statistics.median(ours):,.0f}", f"{statistics.median(theirs):,.0f}", f"{ratio:.3f}"]
 
 
-def main():
-    """Measures and prints; returns the exit code."""
+def tables():
+    """Measures; yields one figures.Table."""
     with tempfile.TemporaryDirectory() as folder:
         prepare_cifar10.write_file(os.path.join(folder, "test_batch.bin"), 10000)
-        measure("MNIST", *mnist())
-        measure("CIFAR-10", *cifar10(folder))
-    return 0
+        rows = [measure("MNIST", *mnist()), measure("CIFAR-10", *cifar10(folder))]
+    columns = ["images per second", "tools/datasets", "directly on MindSpore", "ratio"]
+    yield figures.Table("Input pipelines, 1 rank", columns, rows, f"Medians of {RUNS} runs; the ratio is of pairs.")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(figures.show(tables()))

@@ -8,21 +8,20 @@
 
 Every launcher starts the same program; it starts no interpreter, so that the launcher's own cost
 shows (msrun and torchrun start Python programs only, so theirs is a Python that executes it).
-Medians of several runs, taken in turns so that all meet the same machine.  Figures of one run can be
-compared with each other and with nothing else.
+Medians of several runs, taken in turns so that all meet the same machine.
 
   make bench
 """
 
 import os
-import platform
 import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
+
+import figures
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 RUNS = 7
@@ -32,7 +31,7 @@ LINES = 200_000
 TIMEOUT = 60
 
 RANK = """#!/usr/bin/env bash
-rank=${RANK_ID-${OMPI_COMM_WORLD_RANK-${RANK-${MS_NODE_ID-0}}}}
+rank=${RANK_ID-${OMPI_COMM_WORLD_RANK-${SLURM_PROCID-${RANK-${MS_NODE_ID-0}}}}}
 case $BENCH in
   start) echo "$EPOCHREALTIME" >"$STAMP_FOLDER/$rank" ;;
   death)
@@ -52,18 +51,25 @@ LOOP = 'for ((r = 0; r < {ranks}; r++)); do RANK_ID=$r {rank} >"log_$r" 2>&1 & d
 PYTHON_RANK = "import os\nos.execv({rank!r}, [{rank!r}])\n"
 
 
-def main():
-    """Measures and prints; returns the exit code."""
-    cores = len(os.sched_getaffinity(0))
-    print(f"{cores} cores, Python {platform.python_version()}; medians of {SLOW_RUNS} to {RUNS} runs")
+def tables():
+    """Measures; yields a figures.Table for each of the four."""
     with tempfile.TemporaryDirectory() as folder:
         for ranks in (8, 64):
-            table(f"start of {ranks} ranks", in_turns(commands(folder, ranks, "start"), folder, "start", ranks))
-        without_loop = {name: command for name, command in commands(folder, 8, "death").items() if name != "bare loop"}
-        table("death of a rank", in_turns(without_loop, folder, "death", 8))
-        table(f"8 x {LINES} lines", in_turns(commands(folder, 8, "lines"), folder, "lines", 8))
-        idle(folder)
-    return 0
+            times = in_turns(commands(folder, ranks, "start"), folder, "start", ranks)
+            yield compared(
+                f"Start of {ranks} ranks", times, "From the command to the first instruction of the last rank."
+            )
+        times = in_turns(commands(folder, 8, "death"), folder, "death", 8)
+        note = "From the death of one of 8 ranks to the launcher's end; the other ranks obey SIGTERM."
+        yield compared("Death of a rank", times, note + " A bare loop never ends.")
+        times = in_turns(commands(folder, 8, "lines"), folder, "lines", 8)
+        yield compared(f"8 ranks print {LINES:,} lines each", times, "From the command to its end.")
+        yield idle(folder)
+
+
+def compared(title, times, note):
+    """A figures.Table of {command: [milliseconds]}."""
+    return figures.compared(title, times, next(name for name in times if name.endswith(".sh")), note)
 
 
 def commands(folder, ranks, what):
@@ -80,13 +86,15 @@ def commands(folder, ranks, what):
     script = "scripts/ascend8p.sh" if ranks == 8 else "tests/fixtures/many_ranks.sh"
     options = ["--no_check", "--hccn_conf", "hccn.conf", "--train_script", "trainer.py", "config.yaml"]
     found = {
-        "bare loop": ["bash", "-c", LOOP.format(rank=rank, ranks=ranks)],
+        "bare shell loop": ["bash", "-c", LOOP.format(rank=rank, ranks=ranks)],
         os.path.basename(script): ["bash", os.path.join(PROJECT, script), *options],
     }
     if shutil.which("mpirun"):
         found["mpirun"] = ["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", rank]
     if ranks == 8 and what in ("start", "death"):
         found.update(slow_commands(folder))
+    if what == "death":
+        del found["bare shell loop"]
     return found
 
 
@@ -165,15 +173,6 @@ def stamp(folder, name):
         return float(file.read().replace(",", "."))
 
 
-def table(title, times):
-    """The medians, and each as a ratio to the others."""
-    medians = {name: statistics.median(values) for name, values in times.items()}
-    print(f"{title:24}{'':12}" + "".join(f"{'/ ' + name:>16}" for name in medians))
-    for name, median in medians.items():
-        ratios = "".join(f"{median / other:16.2f}" for other in medians.values())
-        print(f"  {name:20}{median:11.1f} ms{ratios}")
-
-
 # ---- a job that waits ------------------------------------------------------------------------------
 
 
@@ -199,7 +198,14 @@ def idle(folder):
     memory = sum(map(proportional_kib, helpers)) / 1024
     launcher.send_signal(signal.SIGTERM)
     launcher.wait()
-    print(f"idle for {IDLE_SECONDS} s: {used:.2f} s of processor time, {memory:.1f} MiB in {len(helpers)} processes")
+    note = "Eight ranks sleep; what the launcher and its helpers, all processes that are no rank, use meanwhile."
+    row = ["ascend8p.sh", f"{used:.2f} s", f"{memory:.1f} MiB", len(helpers)]
+    return figures.Table(
+        f"A job that waits for {IDLE_SECONDS} s",
+        ["", "processor time", "memory (shared pages in part)", "processes"],
+        [row],
+        note,
+    )
 
 
 def family(pid):
@@ -231,4 +237,4 @@ def proportional_kib(pid):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(figures.show(tables()))

@@ -15,6 +15,8 @@ import sys
 import tempfile
 import time
 
+import figures
+
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 SERVERS = (125, 1250, 12500)  # with 8 devices each
 RUNS = 3
@@ -30,14 +32,17 @@ READ_ALL = "import glob, json, sys; [json.load(open(p)) for p in glob.glob(sys.a
 CALL_SECONDS = "0.5"  # what the simulated hccn_tool takes for a call
 
 
-def main():
-    """Measures and prints; returns the exit code."""
+def tables():
+    """Measures; yields two figures.Table."""
     with tempfile.TemporaryDirectory() as folder:
-        generating(folder)
+        rows = [generating(folder)]
     with tempfile.TemporaryDirectory() as folder:
-        merging(folder)
-    validating()
-    return 0
+        rows.append(merging(folder))
+    note = (
+        f"Whole commands beside what they cannot be faster than. The simulated hccn_tool sleeps for {CALL_SECONDS} s."
+    )
+    yield figures.Table("Building and merging rank tables", ["", "ours", "lower bound", "ratio"], rows, note)
+    yield validating()
 
 
 def generating(folder):
@@ -50,9 +55,9 @@ def generating(folder):
     os.chmod(tool, 0o755)
     os.environ["PATH"] = folder + os.pathsep + os.environ["PATH"]
     generate = [sys.executable, os.path.join(PROJECT, "hccl_tools", "hccl_tools.py"), "--stdout"]
-    figures = in_turns({"one": [tool, "-i", "0", "-ip", "-g"], "eight": generate})
-    one, eight = seconds_of(figures["one"]), seconds_of(figures["eight"])
-    print(f"table of 8 devices: {eight:.3f} s, one call of hccn_tool: {one:.3f} s, ratio {eight / one:.2f}")
+    runs = in_turns({"one": [tool, "-i", "0", "-ip", "-g"], "eight": generate})
+    one, eight = seconds_of(runs["one"]), seconds_of(runs["eight"])
+    return ["table of 8 devices / one call of hccn_tool", f"{eight:.3f} s", f"{one:.3f} s", f"{eight / one:.2f}"]
 
 
 def merging(folder):
@@ -66,29 +71,33 @@ def merging(folder):
     files = [os.path.join(folder, f"s{number}.json") for number in range(SERVERS[-1])]
     result = os.path.join(folder, "merged.json")
     merge = [sys.executable, os.path.join(PROJECT, "hccl_tools", "merge_hccl.py"), "--output", result, *files]
-    figures = in_turns({"read": [sys.executable, "-c", READ_ALL, folder], "merge": merge})
-    read, merged = seconds_of(figures["read"]), seconds_of(figures["merge"])
-    print(f"merging {SERVERS[-1]} tables: {merged:.2f} s, reading them: {read:.2f} s, ratio {merged / read:.1f}")
+    runs = in_turns({"read": [sys.executable, "-c", READ_ALL, folder], "merge": merge})
+    read, merged = seconds_of(runs["read"]), seconds_of(runs["merge"])
+    return [f"{SERVERS[-1]:,} tables merged / read", f"{merged:.2f} s", f"{read:.2f} s", f"{merged / read:.1f}"]
 
 
 def validating():
     """Tables of a thousand ranks and more, beside parsing alone and jsonschema alone."""
-    print(
-        f"{'ranks':>8} {'MB':>6} {'validate':>10} {'parse':>8} {'jsonschema':>11} {'memory':>8} {'ratio to parse':>15}"
-    )
+    rows = []
     for servers in SERVERS:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "table.json")
             with open(path, "w", encoding="utf-8") as file:
                 json.dump(table(servers), file, indent=4)
             size = os.path.getsize(path) / 1e6
-            figures = in_turns(validators(path))
-        seconds = {name: seconds_of(runs) for name, runs in figures.items()}
-        memory = max(each[1] for each in figures["validate"])
-        print(
-            f"{servers * 8:>8} {size:>6.1f} {seconds['validate']:>8.3f} s {seconds['parse']:>6.3f} s "
-            f"{seconds['jsonschema']:>9.3f} s {memory:>5.0f} MB {seconds['validate'] / seconds['parse']:>15.1f}"
+            runs = in_turns(validators(path))
+        seconds = {name: seconds_of(of_it) for name, of_it in runs.items()}
+        memory = max(each[1] for each in runs["validate"])
+        rows.append(
+            [
+                f"{servers * 8:,} ranks, {size:.1f} MB",
+                *(f"{seconds[name]:.3f} s" for name in ("validate", "parse", "jsonschema")),
+                f"{memory:.0f} MB",
+                f"{seconds['validate'] / seconds['parse']:.1f}",
+            ]
         )
+    columns = ["", "validate_hccl.py", "parsing alone", "jsonschema alone", "our memory", "times parsing"]
+    return figures.Table("Checking rank tables", columns, rows, f"Whole processes, medians of {RUNS} runs.")
 
 
 def table(servers):
@@ -118,11 +127,11 @@ def validators(path):
 
 def in_turns(commands):
     """{name: [(seconds, MB)]} of several runs of each command, taken in turns."""
-    figures = {name: [] for name in commands}
+    runs = {name: [] for name in commands}
     for _ in range(RUNS):
         for name, command in commands.items():
-            figures[name].append(one_run(command))
-    return figures
+            runs[name].append(one_run(command))
+    return runs
 
 
 def seconds_of(runs):
@@ -150,4 +159,4 @@ def one_run(command):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(figures.show(tables()))
