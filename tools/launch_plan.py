@@ -32,8 +32,6 @@ try:
 
     code = planner.main(sys.argv[1:])
     sys.stdout.flush()
-    if sys.stderr is not None:  # closed by the caller
-        sys.stderr.flush()
 except ImportError as error:
     refuse("cannot plan a launch: " + str(error))
 except KeyboardInterrupt:

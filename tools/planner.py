@@ -73,6 +73,7 @@ def say(script, line):
     """One line of the conversation, on stderr."""
     if sys.stderr is not None:  # closed by the caller: nobody wants to know
         sys.stderr.buffer.write(os.fsencode(f"{script}: {line}\n"))
+        sys.stderr.buffer.flush()  # now: we may wait for devices next, and at the end nobody flushes (launch_plan.py)
 
 
 def begin(asked, trainer_arguments):
@@ -367,6 +368,8 @@ def exports(asked, plan, target, alone):
         found["MS_WORKER_NUM"] = str(world)
         found["MS_SCHED_HOST"] = plan.placement.engine.get("scheduler_host", "127.0.0.1")
         found["MS_SCHED_PORT"] = plan.placement.engine.get("scheduler_port") or scheduler_port(int(asked["job_pid"]))
+        if world > len(plan.ranks):  # ranks of other hosts need our scheduler, or ours need theirs
+            found["LAUNCH_SHARED_SCHEDULER"] = "1"
     if target != "CPU":
         return found
     # More threads than cores make ranks on one machine slower, and MindSpore 2.10 crash at exit.
