@@ -53,8 +53,13 @@ def main(argv=None):
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that knows no Chinese is no reason to fail
     try:
-        launch = read_launch(options.run_folder)
         entries, complaints = diagnoses.load()
+        if options.when_told:
+            told = sys.stdin.readline()
+            if not told:  # the launcher has ended without a question
+                return 0
+            options.oom_kills = int(told)
+        launch = read_launch(options.run_folder)
         for line in complaints:
             print(f"diagnose.py: {line}; left out", file=sys.stderr)
         members = read_members(launch["outcome"], options.run_folder)
@@ -86,6 +91,12 @@ def _options(argv):
         type=int,
         default=0,
         help="processes that the kernel killed for memory on this machine while the job ran (oom_kill in /proc/vmstat)",
+    )
+    parser.add_argument(
+        "--when_told",
+        "--when-told",
+        action="store_true",
+        help="get ready, and begin when a line comes on stdin: the number of --oom_kills (for the launcher)",
     )
     return parser.parse_args(argv)
 

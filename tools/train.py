@@ -10,6 +10,7 @@ checkpoint that all ranks have.  Exit: 0 trained, 2 the config, the data or a ch
 """
 
 import argparse
+import atexit
 import os
 import sys
 
@@ -143,8 +144,11 @@ def leave(code):
     """Ends this process at once: MindSpore 2.10 may crash when the interpreter takes a rank apart.
 
     The crash (SIGSEGV, no Python frame) came after all work was done and communication released, on a
-    busy machine; it would end the job as failed.
+    busy machine; it would end the job as failed.  What was registered for the exit is done all the same:
+    that is how MindSpore tells the scheduler that this rank leaves, and without it a scheduler that
+    waits for ranks of several hosts takes it for lost after half a minute.
     """
+    atexit._run_exitfuncs()  # the only way: MindSpore's function has no name
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

@@ -5,7 +5,8 @@ readonly REPORT_SIGNALS=('' HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV US
 readonly REPORT_LOG_LINES=15
 readonly REPORT_ROWS=16 # with more ranks, those that ended alike share a row
 REPORT_OOM_KILLS=0
-REPORT_ATTEMPTS='' # the outcomes of earlier attempts, as JSON objects with commas between them
+REPORT_ASKS='' REPORT_ANSWERS='' # pipes to and from tools/diagnose.py, once it was called
+REPORT_ATTEMPTS=''               # the outcomes of earlier attempts, as JSON objects with commas between them
 
 # report::first_failure NAME: said when it happens, before the others are stopped.
 report::first_failure() {
@@ -119,15 +120,30 @@ report::_ranges() {
   done
 }
 
+# report::call_diagnosis: Python takes 50 ms until it has read what it needs. So it is called when a rank
+# fails, and asked when all have ended. Signals to our group are not for it; it ends when we do.
+report::call_diagnosis() {
+  [[ -z $REPORT_ASKS ]] || return 0
+  exec {REPORT_ASKS}<> <(:)
+  exec {REPORT_ANSWERS}< <(
+    trap '' INT TERM HUP QUIT
+    supervise::forget
+    console::close
+    exec "$PYTHON" "$LAUNCH_ROOT/tools/diagnose.py" "$PLAN_RUN_DIR" --when_told \
+      <"/dev/fd/$REPORT_ASKS" 2>/dev/null {REPORT_ASKS}>&-
+  )
+}
+
 # report::diagnosis: what the failure means, and what to do about it.
 report::diagnosis() {
-  local line killed
+  local line
   [[ -n $SUPERVISE_FIRST ]] || return 0
+  report::call_diagnosis
   report::_oom_kills
-  killed=$((REPLY - REPORT_OOM_KILLS))
+  printf '%d\n' "$((REPLY - REPORT_OOM_KILLS))" >&"$REPORT_ASKS"
   while IFS= read -r line; do
     log::say "$line"
-  done < <("$PYTHON" "$LAUNCH_ROOT/tools/diagnose.py" "$PLAN_RUN_DIR" --oom_kills "$killed" 2>/dev/null)
+  done <&"$REPORT_ANSWERS"
 }
 
 # report::_who NAME: the member in words, in REPLY.

@@ -226,6 +226,7 @@ supervise::_ended() {
     SUPERVISE_FIRST=$1
     report::first_failure "$1"
     supervise::stop
+    ((LAUNCH_RESTARTS)) || report::call_diagnosis
   elif supervise::_work_is_done; then
     supervise::stop # what is left now has nothing to do
   fi
