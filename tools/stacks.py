@@ -18,6 +18,10 @@ from concurrent.futures import ThreadPoolExecutor
 if not __package__:  # run as a file: see docs/architecture.md
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
+from hccl_tools import needs
+
+needs.check()
+
 from hccl_tools import programs
 from hccl_tools.problem import one_line
 

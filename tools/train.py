@@ -17,6 +17,10 @@ import sys
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
+from hccl_tools import needs
+
+needs.check("yaml")
+
 from tools import checkpoints, datasets, parallel
 from tools import config as configs
 
@@ -46,6 +50,7 @@ def main(argv=None):
         for line in str(error).splitlines():
             print(f"train.py: {line}", file=sys.stderr)
         return 2
+    needs.check("mindspore")
     try:
         train(config)
     except checkpoints.CheckpointError as error:

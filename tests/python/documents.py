@@ -165,7 +165,7 @@ _PLAIN = [  # what differs from run to run, and what stands for it; in this orde
     (r"\b\d\d:\d\d:\d\d([.,]\d+)?", "TIME"),
     (r"\b\d+(\.\d+)? ?(ms|s|min|seconds|minutes)\b", "N s"),
     (r"(?i)\b(pid|process|processes)([ =:]+)\d+", r"\1\2PID"),
-    (r"(?i)(port)([ =:]+)\d{4,5}\b", r"\1\2PORT"),
+    (r"(?i)(port)([ =:\"]+)\d{4,5}\b", r"\1\2PORT"),
     (r"(\d+\.\d+\.\d+\.\d+|node\d+|localhost):\d{4,5}\b", r"\1:PORT"),
     (r"\b(?=[0-9a-f]*\d)[0-9a-f]{12,64}\b", "DIGEST"),
     (r"(?i)\b(sha-?256|digest)([ =:]+)[0-9a-f]{6,}\b", r"\1\2DIGEST"),
