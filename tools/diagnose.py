@@ -169,11 +169,24 @@ def find(entries, members, oom_kills):
         for entry, lines in diagnoses.by_lines(entries, text):
             sure = [index for index in lines if since is not None and index >= since]
             found.append(Match(entry, member, sure[0] if sure else lines[-1], bool(sure), places[id(entry)]))
-    found.sort(key=lambda match: (match.entry.vague, members.index(match.member), not match.sure, match.place))
+    found.sort(
+        key=lambda match: (
+            match.entry.vague,
+            members.index(match.member),
+            not match.sure,
+            not _raises(match),
+            match.place,
+        )
+    )
     first_of = {}
     for match in found:
         first_of.setdefault(match.entry.code, match)
     return list(first_of.values())
+
+
+def _raises(match):
+    """Whether it is the first line of the exception's message, and not one of the details that follow it."""
+    return match.sure and match.index is not None and match.index == match.member.exception.index
 
 
 # --- telling ----------------------------------------------------------------------------------------------------------

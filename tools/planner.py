@@ -296,9 +296,16 @@ def check_limits():
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if 0 <= soft < 256:
-        most = "unlimited" if hard < 0 else hard
-        raise Refusal(REFUSED, f"ulimit -n is {soft}, too few open files for MindSpore; type: ulimit -n {most}")
+    if not 0 <= soft < 256:
+        return
+    few = f"ulimit -n is {soft}, too few open files for MindSpore"
+    if 0 <= hard < 256:
+        raise Refusal(
+            REFUSED,
+            f"{few}, and more are not allowed: raise nofile in /etc/security/limits.conf, or the "
+            "container's (docker run --ulimit nofile=65536)",
+        )
+    raise Refusal(REFUSED, f"{few}; type: ulimit -n {'unlimited' if hard < 0 else hard}")
 
 
 def check_data_path(asked):

@@ -72,8 +72,8 @@ def by_abort(pid, log):
                 return ""
         before = os.path.getsize(log)
         resource.prlimit(pid, resource.RLIMIT_CORE, (0, resource.prlimit(pid, resource.RLIMIT_CORE)[1]))
+        os.kill(pid, signal.SIGCONT)  # one that was stopped takes no other signal; afterwards it may be gone
         os.kill(pid, signal.SIGABRT)
-        os.kill(pid, signal.SIGCONT)  # one that was stopped takes signals only now
     except OSError:  # it has ended meanwhile, or is not ours to ask
         return ""
     deadline = time.monotonic() + SECONDS

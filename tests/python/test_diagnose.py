@@ -206,6 +206,12 @@ def test_a_file_of_the_user_that_is_missing_is_told(monkeypatch, launched, capsy
         ("dataset-missing", "ValueError: The folder /nonexistent/digits does not exist", 5, ["dataset-missing"]),
         ("operator-shapes", "RuntimeError: For 'MatMulExt' op, shape1[-1] must be", 12, []),
         ("no-ascend-software", "RuntimeError: Unsupported device target Ascend", 14, ["no-ascend-software"]),
+        (
+            "no-gpu-software",
+            "RuntimeError: Unsupported device target GPU",
+            3,
+            ["no-gpu-software", "no-ascend-software"],
+        ),
         ("data-function", "KeyError: 'label missing'", 21, ["data-function-failed"]),
         ("scheduler-timeout", "RuntimeError: Failed to initialize distributed job", 8, ["scheduler-timeout"]),
         ("port-in-use", "RuntimeError: Failed to initialize", 8, ["port-in-use", "scheduler-timeout"]),

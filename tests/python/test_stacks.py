@@ -1,5 +1,10 @@
 """What the stacks of a rank say about where it is; whole launches that hang are in tests/bats/limits.bats."""
 
+import os
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from tools import stacks
@@ -49,3 +54,26 @@ def test_no_stack_is_said_with_what_would_help(text):
 
 def test_a_process_that_has_ended_has_no_stack(tmp_path):
     assert stacks.by_abort(2**22 - 1, str(tmp_path / "rank_0.log")) == ""
+
+
+def test_a_rank_that_is_gone_as_soon_as_it_was_aborted_has_left_its_stack(tmp_path, monkeypatch):
+    log = tmp_path / "rank_0.log"
+    with (
+        open(log, "wb") as file,
+        subprocess.Popen(
+            [sys.executable, "-S", "-c", "import signal; print(1, flush=True); signal.pause()"],
+            env={**os.environ, "PYTHONFAULTHANDLER": "1"},
+            stdout=subprocess.PIPE,
+            stderr=file,
+        ) as rank,
+    ):
+        rank.stdout.readline()
+        kill = os.kill
+
+        def kill_and_reap(pid, number):  # as its parent may do before the next line of by_abort
+            kill(pid, number)
+            if number == signal.SIGABRT:
+                rank.wait(timeout=20)
+
+        monkeypatch.setattr(stacks.os, "kill", kill_and_reap)
+        assert stacks.by_abort(rank.pid, str(log)).startswith("Fatal Python error: Aborted")
