@@ -76,6 +76,7 @@ END
 }
 
 @test "the small CRNN learns to read rendered words" {
+  [[ ${SLOW_TESTS-} == 1 ]] || skip "takes more than a minute; SLOW_TESTS=1 runs it"
   needs_mindspore
   generated text --scenes 1
   DATA_PATH=data run --separate-stderr timeout 500 bash "$SCRIPTS/run_cpu.sh" \
@@ -85,6 +86,7 @@ END
 }
 
 @test "the small detector learns to find rendered words" {
+  [[ ${SLOW_TESTS-} == 1 ]] || skip "takes more than a minute; SLOW_TESTS=1 runs it"
   needs_mindspore
   generated text
   DATA_PATH=data run --separate-stderr timeout 500 bash "$SCRIPTS/run_cpu.sh" \

@@ -96,6 +96,43 @@ one_line() {
   done
 }
 
+# arguments SCRIPT: as many words as its usage has.
+arguments() {
+  bash "$SCRIPTS/$1" --help | sed -n "s/.*$1 \[options\] //p" | sed -n 1p | grep -oE '\b[A-Z_:,]{4,}' | sed 's/.*/1/' | paste -sd ' '
+}
+
+# like PROGRAM: the program python, started by what is on stdin.
+like() {
+  printf '#!/usr/bin/env bash\n' >"$1"
+  cat >>"$1"
+  chmod +x "$1"
+}
+
+@test "an old Python: every script says that 3.9 is needed" {
+  mkdir old
+  echo 'import sys; sys.version_info = (3, 8, 18, "final", 0)' >old/sitecustomize.py
+  like old_python <<<"PYTHONPATH=$(printf %q "$PWD")/old exec $PYTHON \"\$@\""
+  local script words
+  for script in $(scripts); do
+    words=$(arguments "$script")
+    # shellcheck disable=SC2086 # words
+    PYTHON=$PWD/old_python run --separate-stderr bash "$SCRIPTS/$script" $words
+    if [[ $script == check_network.sh ]]; then # a Python command, whose code it is
+      [[ $status -eq 2 && $stderr == *" is Python 3.8; 3.9 or later is needed; "* ]] || fail "$stderr"
+    else
+      one_line "$script: * is Python 3.8; 3.9 or later is needed; *"
+    fi
+  done
+}
+
+@test "a Python without what the plan needs: one line, from every way to launch" {
+  like bare_python <<<"exec $PYTHON -S \"\$@\""
+  for script in ascend4p.sh run_cpu.sh run_mpirun.sh; do
+    PYTHON=$PWD/bare_python run --separate-stderr bash "$SCRIPTS/$script" config.yaml
+    one_line "$script: * cannot plan a launch: No module named 'yaml'; activate *"
+  done
+}
+
 @test "typed in another folder, by a relative path" {
   mkdir -p deep/er
   cd deep/er

@@ -5,7 +5,9 @@ CONTRIBUTING.md lists the marks.  `blocks` reads them, `World` runs a page's blo
 `difference` compares what a block shows with what was printed.
 """
 
+import atexit
 import contextlib
+import functools
 import json
 import os
 import re
@@ -236,6 +238,14 @@ def _words(chunk, printed, place, at_once):
 _KEPT = ("PATH", "LANG", "LC_ALL", "TERM", "USER", "LOGNAME", "SHELL", "TZ")  # of whoever runs the tests
 
 
+@functools.cache
+def _shared_copy(folder):
+    """A copy of a data set of thousands of files, one for all pages of this run."""
+    base = tempfile.mkdtemp(prefix="docs.data.", dir="/tmp")
+    atexit.register(shutil.rmtree, base)
+    return shutil.copytree(folder, Path(base, folder.name), copy_function=shutil.copyfile)
+
+
 class World:
     """A throw-away copy of the project in which one page's blocks are run, in order.
 
@@ -258,8 +268,12 @@ class World:
             if name and source.is_file():  # not .venv, where that is a link
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, target)  # with its time: make must not begin to install
-        if (ROOT / "data").is_dir():
-            shutil.copytree(ROOT / "data", self.folder / "data", copy_function=shutil.copyfile)
+        (self.folder / "data").mkdir()
+        for data in (ROOT / "data").glob("*/"):
+            if sum(1 for _ in data.rglob("*")) < 100:
+                shutil.copytree(data, self.folder / "data" / data.name, copy_function=shutil.copyfile)
+            else:
+                (self.folder / "data" / data.name).symlink_to(_shared_copy(data))
         venv = self.folder / ".venv"
         venv.mkdir()
         for name in ("bin", "lib", "lib64", "include", "pyvenv.cfg"):
