@@ -294,7 +294,8 @@ signal.pause()' "$port" >taken 3>&- &
   cluster_on 0 data hccl.json 4 0
   wait "$!"
   ranks_up 0 1 2 3
-  [[ "$(ls -d logs/run_cluster-* | wc -l)" -eq 2 ]]
+  runs=(logs/run_cluster-*)
+  [[ ${#runs[@]} -eq 2 ]]
 }
 
 @test "lab: check_network.sh asks all hosts and names what is wrong with which device" {
