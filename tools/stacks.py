@@ -7,6 +7,7 @@ py-spy looks from outside where it is installed and allowed.  Else SIGABRT lets 
 the stacks of its threads to its log, by Python's faulthandler, and ends it: it was to be ended anyway.
 """
 
+import contextlib
 import os
 import re
 import resource
@@ -17,10 +18,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 if not __package__:  # run as a file: see docs/architecture.md
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
-
-from hccl_tools import needs
-
-needs.check()
 
 from hccl_tools import programs
 from hccl_tools.problem import one_line
@@ -72,10 +69,11 @@ def by_abort(pid, log):
                 return ""
         before = os.path.getsize(log)
         resource.prlimit(pid, resource.RLIMIT_CORE, (0, resource.prlimit(pid, resource.RLIMIT_CORE)[1]))
-        os.kill(pid, signal.SIGCONT)  # one that was stopped takes no other signal; afterwards it may be gone
         os.kill(pid, signal.SIGABRT)
     except OSError:  # it has ended meanwhile, or is not ours to ask
         return ""
+    with contextlib.suppress(ProcessLookupError):  # it was quick
+        os.kill(pid, signal.SIGCONT)  # one that was stopped takes signals only now
     deadline = time.monotonic() + SECONDS
     while _runs(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
