@@ -17,6 +17,10 @@ import zlib
 if not __package__:  # run as a file: its own folder would hide the package of the same name
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
+from hccl_tools import needs
+
+needs.check()
+
 from hccl_tools import check, cluster, host, hostfile, network, network_judge, output, programs, rank_table
 from hccl_tools.problem import errors, one_line
 
@@ -50,6 +54,9 @@ def main(argv=None):
     except KeyboardInterrupt as interrupt:
         say("interrupted; the detect addresses of this host are as they were before")
         return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
+    except ImportError as error:  # jsonschema, to say why a table is bad; rich, to draw a matrix
+        say(f"this needs {error.name}; {needs.remedy_for(error.name)}")
+        return 2
     except OSError as error:  # a stdout that is full, or closed by the reader
         if not isinstance(error, BrokenPipeError):
             say(f"cannot write to stdout: {error.strerror}")

@@ -77,7 +77,8 @@ def ask(path, program, forwarded):
         )
     nonce = os.urandom(8).hex()
     status, stdout, stderr = _mpirun(command(path, hosts, nonce, forwarded, program))
-    answers = frames(stdout, nonce)
+    place = {name: number for number, name in enumerate(hosts)}  # they answer in any order
+    answers = sorted(frames(stdout, nonce), key=lambda answer: place.get(answer.entry, len(hosts)))
     return hosts, answers, _faults(answers, hosts, status, stderr)
 
 

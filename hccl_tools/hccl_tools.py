@@ -37,6 +37,10 @@ import sys
 if not __package__:  # run as a file: its own folder would hide the package of the same name
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
+from hccl_tools import needs
+
+needs.check()
+
 from hccl_tools import check, cluster, device_range, hccn, host, hostfile, merging, output, rank_table, rules, super_pod
 from hccl_tools.problem import errors, one_line
 

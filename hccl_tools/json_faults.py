@@ -46,6 +46,8 @@ def _syntax(text, error):
         return _at(text, offset, f"a comma before '{bracket[1]}'", "delete that comma")
     if rest.startswith("'"):
         return _at(text, error.pos, "a single quote", 'put texts in double quotes: "..."')
+    if not rest.strip():
+        return _at(text, error.pos, "the file ends here, in the middle of its JSON", "copy or build it anew")
     found = one_line(rest[:30].partition("\n")[0].strip()) or "the end of the line"
     return _at(text, error.pos, f"{error.msg}, found {found}", "write JSON there")
 

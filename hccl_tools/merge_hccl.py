@@ -22,6 +22,10 @@ import sys
 if not __package__:  # run as a file: its own folder would hide the package of the same name
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
+from hccl_tools import needs
+
+needs.check()
+
 from hccl_tools import host, merging, output, rank_table, rules
 from hccl_tools.problem import one_line
 
@@ -47,8 +51,8 @@ def main(argv=None):
     except (UsageError, output.NotOurs) as error:
         say(error)
         return 2
-    except ImportError as error:
-        say(f"a table is not well-formed, and to say why needs jsonschema: {error}")
+    except ImportError:
+        say(f"a table is not well-formed, and to say why needs jsonschema; {needs.remedy_for('jsonschema')}")
         return 2
     except OSError as error:
         where = error.filename or options.output or "to stdout"

@@ -14,18 +14,31 @@ _Fault = namedtuple("_Fault", "check code text remedy")  # of one device
 def partners(servers):
     """{(server_id, device id): address}: the device that each one is to reach, from the table.
 
-    That is the device at the same place of the next server, with which rings are made; on a single
-    server the next device.
+    That is the device at the same place of the next server, with which rings are made.  On a single server
+    it is the next one of the same subnet, if there is one: those of a server need no network between
+    them, and on 910A the eight stand in four subnets without a gateway.
     """
+    if len(servers) == 1:
+        return _partners_at_home(servers[0])
     found = {}
     for number, server in enumerate(servers):
-        following = servers[(number + 1) % len(servers)]
+        others = servers[(number + 1) % len(servers)].devices
         for place, device in enumerate(server.devices):
-            others = following.devices
-            other = others[(place + (following is server)) % len(others)]
-            if other is not device:
-                found[server.server_id, int(device.device_id)] = other.device_ip
+            found[server.server_id, int(device.device_id)] = others[place % len(others)].device_ip
     return found
+
+
+def _partners_at_home(server):
+    """The same for the devices of one server."""
+    subnets = {}
+    for device in server.devices:  # the table has no netmasks; a subnet is what differs in the last byte only
+        subnets.setdefault(packed(device.device_ip.partition(",")[0])[:-1], []).append(device)
+    return {
+        (server.server_id, int(device.device_id)): following.device_ip
+        for devices in subnets.values()
+        for device, following in zip(devices, devices[1:] + devices[:1])
+        if following is not device
+    }
 
 
 def judge(servers, facts):

@@ -15,6 +15,10 @@ import zlib
 if not __package__:  # run as a file: its own folder would hide the package of the same name
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
+from hccl_tools import needs
+
+needs.check()
+
 from hccl_tools import cluster, rank_table
 
 

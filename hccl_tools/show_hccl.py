@@ -19,6 +19,10 @@ import sys
 if not __package__:  # run as a file: its own folder would hide the package of the same name
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
+from hccl_tools import needs
+
+needs.check()
+
 from hccl_tools import output, overview, rank_table, rules
 from hccl_tools.problem import one_line
 
@@ -81,8 +85,8 @@ def show_table(view, program):
     """Prints `view` with rich; returns the exit code."""
     try:
         from hccl_tools import show_table as tables  # brings rich along, which only this needs
-    except ImportError as error:
-        say(program, f"the table needs the library rich ({error}); `pip install rich`, or use --format svg")
+    except ImportError:
+        say(program, f"the table needs the library rich; {needs.remedy_for('rich')}, or use --format svg")
         return 2
     tables.show(view)
     return 0

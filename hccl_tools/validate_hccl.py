@@ -20,6 +20,10 @@ import sys
 if not __package__:  # run as a file: its own folder would hide the package of the same name
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
+from hccl_tools import needs
+
+needs.check()
+
 from hccl_tools import check, formats, hccn, host, rank_table, rules
 from hccl_tools.problem import errors, one_line
 from hccl_tools.view import View
@@ -47,8 +51,11 @@ def main(argv=None):
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 2
-    except ImportError as error:
-        print(f"{PROGRAM}: a table is not well-formed, and to say why needs jsonschema: {error}", file=sys.stderr)
+    except ImportError:
+        print(
+            f"{PROGRAM}: a table is not well-formed, and to say why needs jsonschema; {needs.remedy_for('jsonschema')}",
+            file=sys.stderr,
+        )
         return 2
 
 

@@ -24,6 +24,10 @@ import tempfile
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
+from hccl_tools import needs
+
+needs.check()
+
 from hccl_tools.problem import one_line
 from tools import checkpoints, parallel
 from tools.checkpoints import CheckpointError
@@ -53,8 +57,8 @@ def parse(argv):
     parser.add_argument("source", metavar="SOURCE", help="folder with rank_0, rank_1 ...")
     parser.add_argument("target", metavar="TARGET", help="folder to make")
     parser.add_argument("--ranks", metavar="N", type=int, default=None, help="ranks of the job to come")
-    parser.add_argument("--src_strategy", metavar="FILE", help="strategy file of the job that saved")
-    parser.add_argument("--dst_strategy", metavar="FILE", help="strategy file of the job to come")
+    parser.add_argument("--src_strategy", "--src-strategy", metavar="FILE", help="strategy file of the job that saved")
+    parser.add_argument("--dst_strategy", "--dst-strategy", metavar="FILE", help="strategy file of the job to come")
     options = parser.parse_args(argv)
     by_strategy = options.src_strategy or options.dst_strategy
     if by_strategy and options.ranks is not None:

@@ -6,8 +6,9 @@ The launcher's report runs it after a failure; by hand it explains any earlier r
   python tools/diagnose.py logs/latest
 
 Known failures are in configs/diagnoses.yaml, before them those of the file that LAUNCH_DIAGNOSES names.
-The explanation goes to stdout, and as outcome.diagnosis into the run's launch.json. Exit code 0: something was said;
-2: RUN_FOLDER holds no run that has ended.
+The explanation goes to stdout, and as outcome.diagnosis into the run's launch.json.
+
+Exit: 0 something was said, 2 usage, or RUN_FOLDER holds no run that has ended.
 """
 
 import argparse
@@ -19,6 +20,10 @@ from collections import namedtuple
 
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+from hccl_tools import needs
+
+needs.check("yaml")
 
 from hccl_tools.problem import one_line
 from tools import diagnoses, rank_log
@@ -164,11 +169,24 @@ def find(entries, members, oom_kills):
         for entry, lines in diagnoses.by_lines(entries, text):
             sure = [index for index in lines if since is not None and index >= since]
             found.append(Match(entry, member, sure[0] if sure else lines[-1], bool(sure), places[id(entry)]))
-    found.sort(key=lambda match: (match.entry.vague, members.index(match.member), not match.sure, match.place))
+    found.sort(
+        key=lambda match: (
+            match.entry.vague,
+            members.index(match.member),
+            not match.sure,
+            not _raises(match),
+            match.place,
+        )
+    )
     first_of = {}
     for match in found:
         first_of.setdefault(match.entry.code, match)
     return list(first_of.values())
+
+
+def _raises(match):
+    """Whether it is the first line of the exception's message, and not one of the details that follow it."""
+    return match.sure and match.index is not None and match.index == match.member.exception.index
 
 
 # --- telling ----------------------------------------------------------------------------------------------------------

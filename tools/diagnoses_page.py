@@ -18,7 +18,10 @@ After a failure the launcher names the rank that failed first, shows the end of 
 it was raised, and what it means if it is one of the failures below. The same is in the run's `launch.json`, under
 `outcome.diagnosis`. To have an earlier run explained again:
 
-    python tools/diagnose.py logs/latest
+<!-- not run: needs a run that failed -->
+```bash
+python tools/diagnose.py logs/latest
+```
 
 The log of the rank that failed first counts most. A cause that stands in another rank's log is named with that rank.
 
@@ -27,15 +30,18 @@ The log of the rank that failed first counts most. A cause that stands in anothe
 Write them into a file of the same form, and name it in `LAUNCH_DIAGNOSES`; its entries come before the ones below. A
 mistake in the file is told with its line, the entry is left out and the report goes on.
 
-    diagnoses:
-      - code: license-server
-        patterns: ['license .* denied']    # Python's regular expressions, looked for in every line of a log
-        status: [42]                       # or exit statuses; 128+N is signal N
-        cause: no license is free
-        remedy: wait, or ask the owner of the license server
-        zh:                                # may be left out
-          cause: 没有空闲的许可证
-          remedy: 等待，或联系许可证服务器的负责人
+<!-- file my_diagnoses.yaml -->
+```yaml
+diagnoses:
+  - code: license-server
+    patterns: ['license .* denied']    # Python's regular expressions, looked for in every line of a log
+    status: [42]                       # or exit statuses; 128+N is signal N
+    cause: no license is free
+    remedy: wait, or ask the owner of the license server
+    zh:                                # may be left out
+      cause: 没有空闲的许可证
+      remedy: 等待，或联系许可证服务器的负责人
+```
 """
 
 _HEAD_ZH = """\
@@ -48,7 +54,10 @@ _HEAD_ZH = """\
 若属于下列已知失败，还会说明原因和处理方法。同样的内容写入 `launch.json` 的 `outcome.diagnosis`。
 要再次查看某次运行的说明：
 
-    python tools/diagnose.py logs/latest
+<!-- not run: needs a run that failed -->
+```bash
+python tools/diagnose.py logs/latest
+```
 
 以最先失败的 rank 的日志为主；若原因出现在其他 rank 的日志中，会注明该 rank。
 
@@ -57,15 +66,18 @@ _HEAD_ZH = """\
 写入同样格式的文件，并用环境变量 `LAUNCH_DIAGNOSES` 指定；其条目优先于下列条目。文件中的错误会连同行号给出，
 该条目被跳过，报告照常进行。
 
-    diagnoses:
-      - code: license-server
-        patterns: ['license .* denied']    # Python 正则表达式，在日志的每一行中查找
-        status: [42]                       # 或退出码；128+N 表示信号 N
-        cause: no license is free
-        remedy: wait, or ask the owner of the license server
-        zh:                                # 可省略
-          cause: 没有空闲的许可证
-          remedy: 等待，或联系许可证服务器的负责人
+<!-- file my_diagnoses.yaml -->
+```yaml
+diagnoses:
+  - code: license-server
+    patterns: ['license .* denied']    # Python 正则表达式，在日志的每一行中查找
+    status: [42]                       # 或退出码；128+N 表示信号 N
+    cause: no license is free
+    remedy: wait, or ask the owner of the license server
+    zh:                                # 可省略
+      cause: 没有空闲的许可证
+      remedy: 等待，或联系许可证服务器的负责人
+```
 """
 
 _WORDS = {

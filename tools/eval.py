@@ -15,6 +15,10 @@ import sys
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
+from hccl_tools import needs
+
+needs.check("yaml")
+
 from hccl_tools.problem import one_line
 from tools import checkpoints, datasets
 from tools import config as configs
@@ -36,6 +40,7 @@ def main(argv=None):
         config = checked_config(options.config, options.opt)
         if not os.path.isfile(options.ckpt):
             raise checkpoints.CheckpointError(f"--ckpt {one_line(options.ckpt)}: no such file")
+        needs.check("mindspore")
         measure(config, options.ckpt)
     except (configs.ConfigError, datasets.DataError, checkpoints.CheckpointError) as error:
         for line in str(error).splitlines():

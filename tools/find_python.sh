@@ -3,6 +3,14 @@
 # on PATH, which are those that MindSpore has wheels for.
 set -u
 
+case $OSTYPE in
+  linux*) ;;
+  *)
+    printf 'make: this is %s; Linux is needed: another machine, a virtual one or a container\n' "${OSTYPE/#darwin*/macOS}" >&2
+    exit 1
+    ;;
+esac
+
 for candidate in ${PYTHON-} python3.12 python3.11 python3.10 python3 python; do
   if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null; then
     command -v "$candidate"

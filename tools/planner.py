@@ -5,6 +5,7 @@ message is made.  Messages go to stderr; the plan goes to stdout as pairs of NUL
 (scripts/lib/plan.sh reads them) and, unless --dry_run, to launch.json in the run's folder.
 """
 
+import contextlib
 import itertools
 import json
 import os
@@ -30,6 +31,11 @@ PROJECT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 OWN_TRAINER = os.path.join(PROJECT, "tools", "train.py")
 
 
+class FolderTaken(Exception):
+    """A launch on another host, or in another container, made the run's folder first: its second and its process id
+    are ours, and so is the folder for logs."""
+
+
 class Plan:
     """What will be started; `remarks` are lines for the user once it is sure to start."""
 
@@ -53,10 +59,7 @@ def main(arguments):
     try:
         check_folder()
         check_limits()
-        plan = make_plan(asked, arguments[split + 1 :])
-        if "dry_run" not in asked:
-            take_devices(plan, asked)
-            write_run(plan, asked)
+        plan = begin(asked, arguments[split + 1 :])
     except Refusal as refusal:
         for line in refusal.lines:
             say(script, line)
@@ -69,8 +72,25 @@ def main(arguments):
 
 def say(script, line):
     """One line of the conversation, on stderr."""
-    if sys.stderr is not None:  # closed by the caller: nobody wants to know
+    if sys.stderr is None:  # closed by the caller: nobody wants to know
+        return
+    with contextlib.suppress(OSError):
         sys.stderr.buffer.write(os.fsencode(f"{script}: {line}\n"))
+        sys.stderr.buffer.flush()  # now: we may wait for devices next, and at the end nobody flushes (launch_plan.py)
+
+
+def begin(asked, trainer_arguments):
+    """The Plan; unless it is only to be printed, its devices are taken and its folder is made.  Raises Refusal."""
+    while True:
+        plan = make_plan(asked, trainer_arguments)
+        if "dry_run" in asked:
+            return plan
+        take_devices(plan, asked)
+        try:
+            write_run(plan, asked)
+            return plan
+        except FolderTaken:
+            pass  # the next plan is for another one
 
 
 def make_plan(asked, trainer_arguments):
@@ -279,9 +299,16 @@ def check_limits():
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if 0 <= soft < 256:
-        most = "unlimited" if hard < 0 else hard
-        raise Refusal(REFUSED, f"ulimit -n is {soft}, too few open files for MindSpore; type: ulimit -n {most}")
+    if not 0 <= soft < 256:
+        return
+    few = f"ulimit -n is {soft}, too few open files for MindSpore"
+    if 0 <= hard < 256:
+        raise Refusal(
+            REFUSED,
+            f"{few}, and more are not allowed: raise nofile in /etc/security/limits.conf, or the "
+            "container's (docker run --ulimit nofile=65536)",
+        )
+    raise Refusal(REFUSED, f"{few}; type: ulimit -n {'unlimited' if hard < 0 else hard}")
 
 
 def check_data_path(asked):
@@ -312,7 +339,7 @@ def take_devices(plan, asked):
 
 
 def run_folder(asked):
-    """The absolute path of the folder that this run will get; its parent can be written."""
+    """The absolute path, not taken yet, of the folder that this run will get; its parent can be written."""
     name = asked["script"].rpartition(".sh")[0] or asked["script"]
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     logs = os.path.abspath(asked.get("log_dir", "logs"))
@@ -323,7 +350,9 @@ def run_folder(asked):
         raise Refusal(REFUSED, f"--log_dir {one_line(logs)}: {one_line(existing)} is not a folder; name another one")
     if not os.access(existing, os.W_OK | os.X_OK):
         raise Refusal(REFUSED, f"--log_dir {one_line(logs)} cannot be written; name another one with --log_dir")
-    return os.path.join(logs, f"{name}-{stamp}-{asked['job_pid']}")
+    path = os.path.join(logs, f"{name}-{stamp}-{asked['job_pid']}")
+    names = itertools.chain([path], (f"{path}-{number}" for number in itertools.count(2)))
+    return next(name for name in names if not os.path.lexists(name))
 
 
 def choose_table(asked, target, devices, plan):
@@ -352,6 +381,8 @@ def exports(asked, plan, target, alone):
         found["MS_WORKER_NUM"] = str(world)
         found["MS_SCHED_HOST"] = plan.placement.engine.get("scheduler_host", "127.0.0.1")
         found["MS_SCHED_PORT"] = plan.placement.engine.get("scheduler_port") or scheduler_port(int(asked["job_pid"]))
+        if world > len(plan.ranks):  # ranks of other hosts need our scheduler, or ours need theirs
+            found["LAUNCH_SHARED_SCHEDULER"] = "1"
     if target != "CPU":
         return found
     # More threads than cores make ranks on one machine slower, and MindSpore 2.10 crash at exit.
@@ -396,9 +427,12 @@ def is_free(port):
 
 
 def write_run(plan, asked):
-    """Makes the run's folder with launch.json and a built rank table, and moves the links to it."""
+    """Makes the run's folder with launch.json and a built rank table, and moves the links to it.
+
+    Raises Refusal and FolderTaken.
+    """
     try:
-        os.makedirs(plan.run_dir)
+        make_folder(plan.run_dir)
         if plan.table and plan.table.text is not None:
             rank_table.write(plan.table.text, plan.table.path)
         if plan.placement.table and plan.placement.hosts:
@@ -417,6 +451,16 @@ def write_run(plan, asked):
     first = os.path.join(plan.run_dir, f"rank_{plan.ranks[0][0]}.log")
     move_link(os.path.join(logs, "latest"), os.path.basename(plan.run_dir), plan)
     move_link("train.log", os.path.relpath(first) if first.startswith(os.getcwd() + os.sep) else first, plan)
+
+
+def make_folder(path):
+    """Makes the folder and those above it.  Raises OSError, and FolderTaken if it is there."""
+    try:
+        os.makedirs(path)
+    except FileExistsError as error:
+        if os.path.lexists(path):
+            raise FolderTaken from error
+        raise
 
 
 def move_link(link, target, plan):

@@ -7,11 +7,20 @@ the original (https://www.cs.toronto.edu/~kriz/cifar.html, the binary version) w
 fetched, and says nothing about how well a network reads photographs.
 
   python tools/prepare_cifar10.py data/cifar10
+
+Exit: 0 written, 2 usage, or FOLDER cannot be written.
 """
 
 import argparse
 import os
 import sys
+
+if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+from hccl_tools import needs
+
+needs.check("numpy")
 
 import numpy as np
 
@@ -27,9 +36,13 @@ def main(argv=None):
     options = parser.parse_args(argv)
     if options.images < 1:
         parser.error(f"--images {options.images}: at least 1 is needed")
-    os.makedirs(options.folder, exist_ok=True)
-    for seed, name in enumerate([*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"], 42):
-        write_file(os.path.join(options.folder, name), options.images, seed)
+    names = [*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"]
+    try:
+        os.makedirs(options.folder, exist_ok=True)
+        for seed, name in enumerate(names, 42):
+            write_file(os.path.join(options.folder, name), options.images, seed)
+    except OSError as error:
+        parser.error(f"{error.filename or options.folder} cannot be written: {error.strerror}")
     print(
         f"prepare_cifar10.py: {5 * options.images} images to train on, {options.images} held out, in {options.folder}",
         file=sys.stderr,

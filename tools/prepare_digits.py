@@ -6,12 +6,21 @@ MNIST's they are scaled to 20 x 20 and put in the middle of 28 x 28, so that eve
 MNIST reads them.  One in five, chosen by a fixed seed, is held out for the test.
 
   python tools/prepare_digits.py data/digits
+
+Exit: 0 written, 2 usage, or FOLDER cannot be written.
 """
 
 import argparse
 import os
 import struct
 import sys
+
+if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+from hccl_tools import needs
+
+needs.check("numpy", "PIL", "sklearn")
 
 import numpy as np
 from PIL import Image
@@ -28,8 +37,11 @@ def main(argv=None):
     images = np.stack([enlarge(image) for image in digits.images[order]])
     labels = digits.target[order].astype(np.uint8)
     held_out = len(labels) // 5
-    write_set(os.path.join(folder, "train"), "train", images[held_out:], labels[held_out:])
-    write_set(os.path.join(folder, "test"), "t10k", images[:held_out], labels[:held_out])
+    try:
+        write_set(os.path.join(folder, "train"), "train", images[held_out:], labels[held_out:])
+        write_set(os.path.join(folder, "test"), "t10k", images[:held_out], labels[:held_out])
+    except OSError as error:
+        parser.error(f"{error.filename or folder} cannot be written: {error.strerror}")
     print(
         f"prepare_digits.py: {len(labels) - held_out} digits to train on, {held_out} held out, in {folder}",
         file=sys.stderr,

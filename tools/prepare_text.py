@@ -6,12 +6,21 @@ FOLDER/det/{train,test}: images with words in them; det_gt.txt: "name<TAB>[{"tra
 Words are random characters, in the font that Pillow brings along, on a noisy background.
 
   python tools/prepare_text.py data/text
+
+Exit: 0 written, 2 usage, or FOLDER cannot be written.
 """
 
 import argparse
 import json
 import os
 import sys
+
+if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+from hccl_tools import needs
+
+needs.check("numpy", "PIL")
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
@@ -37,9 +46,12 @@ def main(argv=None):
         writer.fonts(20)
     except OSError as error:
         parser.error(f"--font {options.font}: {error}")
-    for kind, draw, count in (("rec", writer.word_image, options.words), ("det", writer.scene, options.scenes)):
-        for part, images in (("train", count), ("test", max(1, count // 10))):
-            write(os.path.join(options.folder, kind, part), f"{kind}_gt.txt", draw, images)
+    try:
+        for kind, draw, count in (("rec", writer.word_image, options.words), ("det", writer.scene, options.scenes)):
+            for part, images in (("train", count), ("test", max(1, count // 10))):
+                write(os.path.join(options.folder, kind, part), f"{kind}_gt.txt", draw, images)
+    except OSError as error:
+        parser.error(f"{error.filename or options.folder} cannot be written: {error.strerror}")
     print(
         f"prepare_text.py: {options.words} words and {options.scenes} scenes to train on, a tenth as many held out, "
         f"in {options.folder}",

@@ -77,9 +77,10 @@ def examine(path, devices, generation):
     ranks = sorted((int(device.rank_id), int(device.device_id)) for device in servers[0].devices)
     found = sorted(device for _, device in ranks)
     if found != sorted(devices):
+        others = f'choose them with --devices "{_listed(found)}" or ' if len(found) == len(devices) else ""
         return [], [
-            f"{shown} is for device {_listed(found)}, this launch is on {_listed(devices)}; choose them with "
-            f'--devices "{_listed(found)}" or name another table with --rank_table'
+            f"{shown} is for device {_listed(found)}, this launch is on {_listed(devices)}; {others}name another "
+            "table with --rank_table"
         ]
     return ranks, host_faults(shown, servers[0])
 

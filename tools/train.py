@@ -17,6 +17,10 @@ import sys
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
+from hccl_tools import needs
+
+needs.check("yaml")
+
 from tools import checkpoints, datasets, parallel
 from tools import config as configs
 
@@ -46,6 +50,7 @@ def main(argv=None):
         for line in str(error).splitlines():
             print(f"train.py: {line}", file=sys.stderr)
         return 2
+    needs.check("mindspore")
     try:
         train(config)
     except checkpoints.CheckpointError as error:
@@ -143,12 +148,13 @@ def finish(config):
 def leave(code):
     """Ends this process at once: MindSpore 2.10 may crash when the interpreter takes a rank apart.
 
-    The crash (SIGSEGV, no Python frame) came after all work was done and communication released, on a
-    busy machine; it would end the job as failed.  What was registered for the exit is done all the same:
-    that is how MindSpore tells the scheduler that this rank leaves, and without it a scheduler that
-    waits for ranks of several hosts takes it for lost after half a minute.
+    The crash (SIGSEGV, in MindSpore's function at exit) came after all work was done and communication
+    released, on a busy machine; it would end the job as failed.  That function tells the scheduler that
+    this rank leaves.  A scheduler of this launcher need not know, it is ended with the last rank; one that
+    serves several launchers would take the rank for lost after half a minute, and end as failed.
     """
-    atexit._run_exitfuncs()  # the only way: MindSpore's function has no name
+    if "LAUNCH_SHARED_SCHEDULER" in os.environ:
+        atexit._run_exitfuncs()  # the only way: MindSpore's function has no name
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

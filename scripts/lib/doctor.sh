@@ -9,6 +9,8 @@ DOCTOR_NEEDS=3.9 # the Python that launching needs
 # shellcheck source=scripts/lib/log.sh
 source "$DOCTOR_LIB/log.sh"
 
+readonly DOCTOR_VERSION='^([0-9]+)\.([0-9]+)\.[0-9]+$' # bash 3.2 cannot read it within [[ ]]
+
 DOCTOR_FORMAT=text
 DOCTOR_OPTIONS=() # for tools/doctor.py
 DOCTOR_PYTHON=''  # the interpreter that a launch would take
@@ -21,12 +23,12 @@ DOCTOR_STATUSES=''  # of all lines so far, a blank before each
 doctor::main() {
   doctor::_parse "$@"
   doctor::_find_python
-  if [[ -z $DOCTOR_WHY ]]; then
+  if [[ -z $DOCTOR_WHY && $OSTYPE == linux* ]]; then
     exec "$DOCTOR_PYTHON" "$DOCTOR_ROOT/tools/doctor.py" --shell "$BASH_VERSION" \
       ${DOCTOR_OPTIONS[@]+"${DOCTOR_OPTIONS[@]}"}
   fi
   doctor::_page
-  exit 1 # a Python that cannot be taken is a problem
+  exit 1 # a Python that cannot be taken is a problem, and so is another system
 }
 
 # ---- the command line ------------------------------------------------------------------------------
@@ -96,7 +98,7 @@ doctor::_find_python() {
   ! command -v timeout >/dev/null || within=(timeout -k 1 20)
   version=$(${within[@]+"${within[@]}"} "$DOCTOR_PYTHON" -c \
     'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null </dev/null) || version=''
-  if [[ ! $version =~ ^([0-9]+)\.([0-9]+)\.[0-9]+$ ]]; then
+  if [[ ! $version =~ $DOCTOR_VERSION ]]; then
     DOCTOR_WHY="$DOCTOR_PYTHON does not start"
   elif ((BASH_REMATCH[1] * 100 + BASH_REMATCH[2] < ${DOCTOR_NEEDS%.*} * 100 + ${DOCTOR_NEEDS#*.})); then
     DOCTOR_WHY="$DOCTOR_PYTHON is Python $version; $DOCTOR_NEEDS or later is needed"
@@ -109,14 +111,21 @@ doctor::_page() {
   local name devices
   doctor::_open
   name=$(sed -n 's/^PRETTY_NAME="\{0,1\}\([^"]*\)"\{0,1\}$/\1/p' /etc/os-release 2>/dev/null) || name=''
-  doctor::_line OS "${name:+ok}" "${name:-there is no /etc/os-release}"
-  doctor::_line kernel ok "$(uname -srm 2>/dev/null || printf '%s' "$OSTYPE")"
-  if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 402)); then
-    doctor::_line bash ok "$BASH_VERSION"
+  if [[ $OSTYPE == linux* ]]; then
+    doctor::_line OS "${name:+ok}" "${name:-there is no /etc/os-release}"
   else
-    doctor::_line bash problem "$BASH_VERSION; 4.2 or later is needed to launch" 'install a newer bash'
+    doctor::_line OS problem "${OSTYPE/#darwin*/macOS}; Linux is needed to launch" 'take another machine, a virtual one or a container'
   fi
-  doctor::_line Python problem "$DOCTOR_WHY" "$DOCTOR_REMEDY"
+  doctor::_line kernel ok "$(uname -srm 2>/dev/null || printf '%s' "$OSTYPE")"
+  case $BASH_VERSION in
+    [1-3].* | 4.[01].*) doctor::_line bash problem "$BASH_VERSION; 4.2 or later is needed to launch" 'install a newer bash' ;;
+    *) doctor::_line bash ok "$BASH_VERSION" ;;
+  esac
+  if [[ -n $DOCTOR_WHY ]]; then
+    doctor::_line Python problem "$DOCTOR_WHY" "$DOCTOR_REMEDY"
+  else
+    doctor::_line Python ok "$DOCTOR_PYTHON"
+  fi
   devices=$(printf '%s\n' /dev/davinci[0-9]* | sed -n 's|^/dev/davinci\([0-9]*\)$|\1|p' | sort -n | paste -sd , -) || devices=''
   doctor::_line NPUs "${devices:+ok}" "${devices:-no /dev/davinci0 and so on}"
   doctor::_line 'open files' ok "$(ulimit -n) (ulimit -n)"

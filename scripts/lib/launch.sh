@@ -1,10 +1,20 @@
 # shellcheck shell=bash
 # One launch, in the order in which it happens: command line -> plan -> start -> supervise -> report.
 
-((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 402)) || {
-  printf '%s: this is bash %s; 4.2 or later is needed\n' "${0##*/}" "$BASH_VERSION" >&2
-  exit 78
-}
+# Said before anything that an old bash does not understand; the two variables can be set by a test.
+case $OSTYPE in
+  linux*) ;;
+  *)
+    printf '%s: this is %s; Linux is needed: another machine, a virtual one or a container\n' "${0##*/}" "${OSTYPE/#darwin*/macOS}" >&2
+    exit 78
+    ;;
+esac
+case $BASH_VERSION in
+  [1-3].* | 4.[01].*)
+    printf '%s: this is bash %s; 4.2 or later is needed\n' "${0##*/}" "$BASH_VERSION" >&2
+    exit 78
+    ;;
+esac
 
 LAUNCH_LIB=${BASH_SOURCE[0]%/*}
 LAUNCH_ROOT=${LAUNCH_LIB%/scripts/lib}

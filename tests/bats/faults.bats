@@ -39,6 +39,12 @@ python_of_all() {
   refused 78 '*ulimit -n is 40, too few open files for MindSpore; type: ulimit -n *'
 }
 
+@test "too few open files, and no more allowed: who can allow them is said" {
+  run --separate-stderr bash -c 'ulimit -n 40; exec bash "$@"' - "$SCRIPTS/ascend2p.sh" --device_target CPU \
+    "${HCCN[@]}" config.yaml
+  refused 78 '*ulimit -n is 40, too few open files for MindSpore, and more are not allowed: *limits.conf*'
+}
+
 @test "TMPDIR is missing: nothing needs it" {
   TMPDIR=/none/such run --separate-stderr launch ascend2p.sh config.yaml
   [[ $status -eq 0 ]] || fail "$stderr"

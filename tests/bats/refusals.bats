@@ -156,6 +156,10 @@ table() {
   table "[0,4)"
   refuses 78 '*table.json is for device 0,1,2,3, this launch is on 4,5,6,7; choose them with --devices "0,1,2,3"*' --rank_table table.json config.yaml
 }
+@test "a rank table for more devices than the script has ranks is not to be had by --devices" {
+  table "[0,8)"
+  refuses 78 '*table.json is for device 0,1,2,3,4,5,6,7, this launch is on 4,5,6,7; name another table with --rank_table' --rank_table table.json config.yaml
+}
 @test "a rank table for another host" {
   table "[4,8)" 203.0.113.9
   refuses 78 '*table.json is for server 203.0.113.9, which is not an address of this host*' --rank_table table.json config.yaml

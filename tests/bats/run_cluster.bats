@@ -70,6 +70,7 @@ nobody_trains() {
   cluster data hccl.json 4 0
   [[ "$(ls "$STUB_OUT")" = $'rank_0.json\nrank_1.json\nrank_2.json\nrank_3.json\nscheduler.json' ]]
   [[ "$(recorded rank_3 '[r["env"][n] for n in ("RANK_ID", "DEVICE_ID", "RANK_SIZE", "DEVICE_NUM", "MS_WORKER_NUM", "MS_SCHED_HOST")]')" = "['3', '1', '4', '8', '4', '127.0.0.2']" ]]
+  [[ "$(recorded rank_3 'r["env"]["LAUNCH_SHARED_SCHEDULER"]')" = 1 ]]
   [[ "$(recorded rank_3 'r["env"]["RANK_TABLE_FILE"] + r["env"]["DATA_PATH"]')" = "$WORLD/hccl.json$WORLD/data" ]]
   [[ "$(recorded rank_3 'r["env"]["MS_SCHED_PORT"]')" = "$(recorded rank_0 'r["env"]["MS_SCHED_PORT"]')" ]]
 }
@@ -284,6 +285,17 @@ signal.pause()' "$port" >taken 3>&- &
   table 10.77.0.1 10.77.0.2
   run --separate-stderr cluster_on 1 data hccl.json 4 0
   refused 78 "*RANK_START 0 is where 10.77.0.1 begins; this host is another: 10.77.0.2 has ranks 2 to 3; type 2 here"
+}
+
+@test "lab: typed on both hosts at once, in a folder that they share: each run has a folder of its own" {
+  lab_up 2
+  table 10.77.0.1 10.77.0.2
+  cluster_on 1 data hccl.json 4 2 3>&- &
+  cluster_on 0 data hccl.json 4 0
+  wait "$!"
+  ranks_up 0 1 2 3
+  runs=(logs/run_cluster-*)
+  [[ ${#runs[@]} -eq 2 ]]
 }
 
 @test "lab: check_network.sh asks all hosts and names what is wrong with which device" {

@@ -33,7 +33,10 @@ tools; nothing here says how fast an NPU or a GPU trains. The lines of one table
 so that all met the same machine: they can be compared with each other, by their ratios, and not with
 those of another machine. To repeat it, on a machine with nothing else to do:
 
-    make bench
+<!-- not run: takes a quarter of an hour -->
+```bash
+make bench
+```
 
 Compared with: {versions}. What is missing was not installed."""
 

@@ -30,6 +30,7 @@ export LAB_UID=${LAB_UID-$EUID} LAB_GID=${LAB_GID-$(id -g)} # the caller's, also
 
 main() {
   local -r command=${1-}
+  [[ $OSTYPE == linux* ]] || lab::die "this is ${OSTYPE/#darwin*/macOS}; hosts in namespaces need Linux"
   (($# == 0)) || shift
   case $command in
     up) lab::up "${1-}" "${2-$PPID}" ;;

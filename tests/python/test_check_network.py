@@ -237,6 +237,20 @@ def test_a_host_of_the_hostfile_that_is_not_in_the_table_says_so(network, two, t
 # ---- partners ------------------------------------------------------------------------------------
 
 
+def test_on_one_server_partners_are_of_one_subnet_as_on_910a(cards, table, world, run):
+    addresses = {device: f"192.168.{100 + device % 4}.{100 + device // 4}" for device in range(8)}
+    edits = {f"/server_list/0/device/{device}/device_ip": address for device, address in addresses.items()}
+    document = table(8, edits={"/server_list/0/server_id": "127.0.0.1", **edits})
+    found = network_judge.partners(rank_table.servers(document))
+    assert [found["127.0.0.1", device] for device in (0, 4, 3)] == [addresses[4], addresses[0], addresses[7]]
+    (world / "table.json").write_text(json.dumps(document))
+    cards.set(addresses)
+    with open(cards.folder / "hccn.conf", "a") as file:
+        file.writelines(f"netmask_{device}=255.255.255.0\n" for device in range(8))
+    ended = run(PROGRAM, "table.json")
+    assert (ended.returncode, ended.stdout.count("ok")) == (0, 8), ended.stdout
+
+
 def test_partners_are_on_the_next_server_and_on_one_server_the_next_device(table):
     servers = rank_table.servers(table(2, 2, 2))
     found = network_judge.partners(servers)

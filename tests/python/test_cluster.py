@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from hccl_tools import check, cluster, hccl_tools, host, rank_table
+from hccl_tools import check, cluster, hccl_tools, host, hostfile, rank_table
 
 NONCE = "0123456789abcdef"
 MPIRUN = shutil.which("mpirun")
@@ -96,6 +96,19 @@ def test_one_command_makes_the_table_of_the_whole_cluster(hosts, build, world):
     addresses = [device["device_ip"] for server in table["server_list"] for device in server["device"]]
     assert addresses == ["192.168.1.1", "192.168.1.2", "192.168.0.1", "192.168.0.2"]
     assert "127.0.0.3: 2 ranks on devices 0,1, addresses from hccn_tool, server 127.0.0.3" in err
+
+
+def test_hosts_are_in_the_order_of_the_file_whichever_answers_first(hosts, monkeypatch):
+    names = hostfile.read("hosts")
+
+    def backwards(words):
+        nonce = words[words.index("--answer") + 1]
+        answers = [cluster.Answer(name, name, {}, []) for name in reversed(names)]
+        return 0, b"".join(cluster.frame(answer, nonce) for answer in answers), ""
+
+    monkeypatch.setattr(cluster, "_mpirun", backwards)
+    _, answers, lines = cluster.ask("hosts", "hccl_tools.py", [])
+    assert [answer.entry for answer in answers] == names and lines == []
 
 
 def test_stdout_is_the_table_only_when_it_is_asked_for(hosts, build, world):

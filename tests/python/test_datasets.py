@@ -1,5 +1,6 @@
 """Data sets: what is missing, not whole, of another format or too little is named; what is good is read as it is."""
 
+import importlib
 import json
 import pathlib
 import struct
@@ -285,3 +286,12 @@ def test_a_missing_folder_and_a_file_in_its_place_are_named(tmp_path):
     (tmp_path / "file").touch()
     assert "no such folder" in refused({"type": "mnist", "dataset_root": str(tmp_path / "nix")})
     assert "is a file; the folder" in refused({"type": "mnist", "dataset_root": str(tmp_path / "file")})
+
+
+@pytest.mark.parametrize("command", ["prepare_digits", "prepare_cifar10", "prepare_text"])
+def test_a_folder_that_cannot_be_written_is_said_in_words(command, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit) as end:
+        importlib.import_module(f"tools.{command}").main([str(tmp_path / "file" / "data")])
+    assert end.value.code == 2
+    assert "cannot be written: Not a directory" in capsys.readouterr().err

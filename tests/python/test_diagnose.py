@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 
+import documents
 import pytest
 
 from hccl_tools import schema_check
@@ -127,11 +128,11 @@ def test_the_pages_are_what_the_table_says(root, language, page):
     )
 
 
-def test_the_example_of_the_page_is_a_good_file(root, tmp_path):
-    page = (root / "docs" / "when_it_fails.md").read_text(encoding="utf-8")
-    example = page[page.index("    diagnoses:") : page.index("## Known failures")]
+def test_the_example_of_the_page_is_a_good_file(tmp_path):
+    page = "docs/when_it_fails.md"
+    (example,) = (block for block in documents.blocks(page, documents.read(page)) if block.verb == "file")
     path = tmp_path / "mine.yaml"
-    path.write_text(re.sub("^ {4}", "", example, flags=re.MULTILINE))
+    path.write_text(example.text, encoding="utf-8")
     entries, complaints = diagnoses.load_file(str(path))
     assert ([entry.code for entry in entries], complaints) == (["license-server"], [])
 
@@ -205,6 +206,12 @@ def test_a_file_of_the_user_that_is_missing_is_told(monkeypatch, launched, capsy
         ("dataset-missing", "ValueError: The folder /nonexistent/digits does not exist", 5, ["dataset-missing"]),
         ("operator-shapes", "RuntimeError: For 'MatMulExt' op, shape1[-1] must be", 12, []),
         ("no-ascend-software", "RuntimeError: Unsupported device target Ascend", 14, ["no-ascend-software"]),
+        (
+            "no-gpu-software",
+            "RuntimeError: Unsupported device target GPU",
+            3,
+            ["no-gpu-software", "no-ascend-software"],
+        ),
         ("data-function", "KeyError: 'label missing'", 21, ["data-function-failed"]),
         ("scheduler-timeout", "RuntimeError: Failed to initialize distributed job", 8, ["scheduler-timeout"]),
         ("port-in-use", "RuntimeError: Failed to initialize", 8, ["port-in-use", "scheduler-timeout"]),

@@ -61,7 +61,9 @@ def test_a_rank_that_is_gone_at_once_has_said_where_it_was(tmp_path, monkeypatch
         log.write_text("step 1\n" + ABORTED)
 
     monkeypatch.setenv("PYTHONFAULTHANDLER", "1")
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    program = "print('here', flush=True); input()"
+    child = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout.readline() == b"here\n"  # until then its environment may not be there
     try:
         monkeypatch.setattr(stacks.os, "kill", kill)
         monkeypatch.setattr(stacks, "_runs", lambda _: False)

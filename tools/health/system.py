@@ -86,7 +86,11 @@ def _memory():
 
 
 def _bash(version):
-    return Line("bash", OK, version) if version else Line("bash", UNKNOWN, "not started by scripts/doctor.sh")
+    if not version:
+        return Line("bash", UNKNOWN, "not started by scripts/doctor.sh")
+    if tuple(map(int, version.split(".")[:2])) < (4, 2):
+        return Line("bash", PROBLEM, f"{version}; 4.2 or later is needed to launch", "install a newer bash")
+    return Line("bash", OK, version)
 
 
 def _python():

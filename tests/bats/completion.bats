@@ -1,0 +1,119 @@
+#!/usr/bin/env bats
+# What TAB offers: options and values of the scripts and Python commands, in every way to type them.
+
+load helper
+
+setup() {
+  setup_world
+  cd "$PROJECT" || return 1
+  source scripts/completion.bash
+}
+
+# offered WORD...: what is offered for the last word of this command line, in REPLY.
+offered() {
+  COMP_WORDS=("$@")
+  COMP_CWORD=$(($# - 1))
+  COMPREPLY=()
+  _mindspore_launch "$1" "${*: -1}" "${*: -2:1}"
+  REPLY=${COMPREPLY[*]-}
+}
+
+# offers EXPECTED WORD...
+offers() {
+  local -r expected=$1
+  shift
+  offered "$@"
+  [[ $REPLY == "$expected" ]] || fail "for: $*" "offered:  $REPLY" "expected: $expected"
+}
+
+@test "options of a script, however it is started" {
+  offers '--device_target --devices' bash scripts/ascend4p.sh --dev
+  offers '--device_target --devices' ./scripts/ascend4p.sh --dev
+  offers '--device_target --devices' "$PROJECT/scripts/ascend4p.sh" --dev
+  offers '--device_target --devices' sh -x scripts/ascend4p.sh configs/x.yaml --dev
+  cd scripts
+  offers '--device_target --devices' bash ascend4p.sh --dev
+}
+
+@test "every option that --help has, and no other" {
+  local script expected
+  for script in scripts/*.sh; do
+    expected=$(bash "$script" --help | grep -oE '^  (-h, )?--[a-z_]+' | grep -oE -e '--[a-z_]+' | sort | paste -sd ' ')
+    offers "$expected" bash "$script" --
+  done
+}
+
+@test "options of Python commands" {
+  offers '--visible_devices' python hccl_tools/hccl_tools.py --vis
+  offers '--help' python3 hccl_tools/merge_hccl.py --he
+  offers '--config' python -B tools/train.py --co
+}
+
+@test "hyphens where hyphens were begun" {
+  offers '--device-target' bash scripts/ascend4p.sh --device-
+  offers '--against-host' python hccl_tools/validate_hccl.py --against-
+  offers '--against_host' python hccl_tools/validate_hccl.py --against
+}
+
+@test "the values of an option, also after =" {
+  offers 'Ascend GPU CPU' bash scripts/ascend4p.sh --device_target ''
+  offers 'CPU' bash scripts/ascend4p.sh --device-target C
+  offers 'all' bash scripts/ascend4p.sh --console = al
+  offers '0 all none' bash scripts/ascend4p.sh --console =
+  offers '910A' python hccl_tools/validate_hccl.py --generation 91
+  offers 'docs' bash scripts/ascend4p.sh --log_dir doc
+}
+
+@test "files are left to bash: a config, an option's file, what stands after --" {
+  offers '' bash scripts/ascend4p.sh configs/
+  offers '' bash scripts/ascend4p.sh --rank_table hccl_
+  offers '' bash scripts/ascend4p.sh config.yaml -- --dev
+  offers '' bash scripts/asc
+}
+
+@test "a script that is not ours is completed as before" {
+  echo : >"$BATS_TEST_TMPDIR/other.sh"
+  offers '' bash "$BATS_TEST_TMPDIR/other.sh" --dev
+  before() { COMPREPLY=(theirs); }
+  complete -F before bash
+  _mindspore_launch_register
+  offers theirs bash "$BATS_TEST_TMPDIR/other.sh" --dev
+  offers theirs bash --ver
+  offers '--device_target --devices' bash scripts/ascend4p.sh --dev
+}
+
+@test "in a real shell: TAB completes the command line" {
+  printf 'PS1="ready> "\nsource scripts/completion.bash\n' >"$BATS_TEST_TMPDIR/rc"
+  run python - "$BATS_TEST_TMPDIR/rc" <<'PY'
+import os, pty, select, sys, time
+
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execvpe("bash", ["bash", "--noprofile", "--rcfile", sys.argv[1], "-i"], {**os.environ, "TERM": "dumb"})
+seen = ""
+
+
+def until(text):
+    global seen
+    end = time.time() + 20
+    while text not in seen:
+        if not select.select([terminal], [], [], max(0, end - time.time()))[0]:
+            sys.exit(f"never seen: {text}; seen: {seen}")
+        seen += os.read(terminal, 1000).decode()
+    seen = seen.partition(text)[2]
+
+
+until("ready> ")
+os.write(terminal, b"bash scripts/ascend4p.sh --wait_\t")
+until("--wait_for_devices ")
+os.write(terminal, b"\x15exit\n")
+until("exit")
+PY
+  [[ $status -eq 0 ]] || fail "$output"
+}
+
+@test "sourcing it twice, and with set -u, changes nothing and says nothing" {
+  run bash -uc 'source scripts/completion.bash; source scripts/completion.bash; complete -p bash run_gpu.sh'
+  [[ $status -eq 0 ]]
+  [[ $output == $'complete -o bashdefault -o default -F _mindspore_launch bash\ncomplete -o bashdefault -o default -F _mindspore_launch run_gpu.sh' ]] || fail "$output"
+}

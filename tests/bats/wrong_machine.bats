@@ -1,0 +1,158 @@
+#!/usr/bin/env bats
+# What a person sees on a machine where nothing here can work: one line that says what is needed.
+#
+# OLD_BASH_BUILDS names a folder with real old builds, VERSION/bin/bash, for the last test.
+
+load helper
+
+setup() {
+  setup_world
+  HCCN=()
+}
+
+# scripts: the names of all that a user starts and that launches or looks at the network.
+scripts() {
+  local path
+  for path in "$SCRIPTS"/*.sh; do
+    [[ $path == */doctor.sh ]] || printf '%s\n' "${path##*/}"
+  done
+}
+
+# one_line PATTERN: the last `run` was refused with one line that fits, and did nothing.
+one_line() {
+  refused 78 "$1"
+}
+
+@test "macOS: every script says that Linux is needed" {
+  for script in $(scripts); do
+    OSTYPE=darwin23 run --separate-stderr bash "$SCRIPTS/$script" --help
+    one_line "$script: this is macOS; Linux is needed: *"
+  done
+}
+
+@test "another system is named as bash names it" {
+  OSTYPE=cygwin run --separate-stderr bash "$SCRIPTS/ascend4p.sh" config.yaml
+  one_line "ascend4p.sh: this is cygwin; Linux is needed: *"
+}
+
+@test "an old bash: every script says that 4.2 is needed" {
+  for version in 3.2.57 4.0.44 4.1.17; do
+    echo "BASH_VERSION='$version(1)-release'" >version.sh
+    for script in $(scripts); do
+      BASH_ENV=version.sh run --separate-stderr bash "$SCRIPTS/$script" --help
+      one_line "$script: this is bash $version(1)-release; 4.2 or later is needed"
+    done
+  done
+}
+
+@test "no bash from 4.2 on is refused" {
+  for version in 4.2.0 4.4.23 5.3.0 10.0.1; do
+    echo "BASH_VERSION='$version(1)-release'" >version.sh
+    BASH_ENV=version.sh bash "$SCRIPTS/ascend4p.sh" --help >/dev/null
+  done
+}
+
+@test "the doctor: macOS and an old bash are problems on its page" {
+  echo "BASH_VERSION='3.2.57(1)-release'" >version.sh
+  BASH_ENV=version.sh run --separate-stderr bash "$SCRIPTS/doctor.sh"
+  [[ $status -eq 1 && -z $stderr ]] || fail "$status $stderr"
+  [[ $output == *'problem  bash  '*'  3.2.57(1)-release; 4.2 or later is needed to launch'* ]] || fail "$output"
+  OSTYPE=darwin23 BASH_ENV=version.sh run --separate-stderr bash "$SCRIPTS/doctor.sh"
+  [[ $status -eq 1 && -z $stderr ]] || fail "$status $stderr"
+  [[ $output == *'problem  OS          macOS; Linux is needed to launch'* ]] || fail "$output"
+  [[ $output == *'problem  bash        3.2.57(1)-release; 4.2 or later is needed to launch'* ]] || fail "$output"
+  [[ $output == *'2 problem(s)'* ]] || fail "$output"
+}
+
+@test "make: macOS, and no Python that MindSpore has wheels for" {
+  OSTYPE=darwin23 run --separate-stderr bash "$PROJECT/tools/find_python.sh"
+  [[ $status -eq 1 && $stderr == 'make: this is macOS; Linux is needed: '* && ${#stderr_lines[@]} -eq 1 ]] || fail "$stderr"
+  mkdir bin
+  ln -s "$(command -v bash)" bin/bash
+  unset PYTHON
+  printf '#!/bin/sh\nexit 1\n' >bin/python3 # as one that is too old, or has no venv
+  chmod +x bin/python3
+  run --separate-stderr env PATH="$PWD/bin" bash "$PROJECT/tools/find_python.sh"
+  [[ $status -eq 1 && $stderr == 'make: no Python 3.10, 3.11 or 3.12 '* && ${#stderr_lines[@]} -eq 1 ]] || fail "$stderr"
+}
+
+@test "the lab: macOS" {
+  OSTYPE=darwin23 run --separate-stderr bash "$PROJECT/tests/lab/lab.sh" shell
+  [[ $status -eq 1 && $stderr == 'lab.sh: this is macOS; hosts in namespaces need Linux' ]] || fail "$stderr"
+}
+
+@test "no interpreter, one that is none, one that is too old: every script that needs one says so" {
+  mkdir bin
+  local program
+  for program in bash readlink mkdir rm dirname basename; do
+    ln -s "$(command -v "$program")" "bin/$program"
+  done
+  unset PYTHON
+  for script in ascend4p.sh check_network.sh; do
+    run --separate-stderr env PATH="$PWD/bin" bash "$SCRIPTS/$script" config.yaml
+    one_line "$script: no python on PATH; activate the environment that has MindSpore*"
+    PYTHON=/no/such/python run --separate-stderr bash "$SCRIPTS/$script" config.yaml
+    one_line "$script: PYTHON=/no/such/python is not a program; *"
+  done
+}
+
+# arguments SCRIPT: as many words as its usage has.
+arguments() {
+  bash "$SCRIPTS/$1" --help | sed -n "s/.*$1 \[options\] //p" | sed -n 1p | grep -oE '\b[A-Z_:,]{4,}' | sed 's/.*/1/' | paste -sd ' '
+}
+
+# like PROGRAM: the program python, started by what is on stdin.
+like() {
+  printf '#!/usr/bin/env bash\n' >"$1"
+  cat >>"$1"
+  chmod +x "$1"
+}
+
+@test "an old Python: every script says that 3.9 is needed" {
+  mkdir old
+  echo 'import sys; sys.version_info = (3, 8, 18, "final", 0)' >old/sitecustomize.py
+  like old_python <<<"PYTHONPATH=$(printf %q "$PWD")/old exec $PYTHON \"\$@\""
+  local script words
+  for script in $(scripts); do
+    words=$(arguments "$script")
+    # shellcheck disable=SC2086 # words
+    PYTHON=$PWD/old_python run --separate-stderr bash "$SCRIPTS/$script" $words
+    if [[ $script == check_network.sh ]]; then # a Python command, whose code it is
+      [[ $status -eq 2 && $stderr == *" is Python 3.8; 3.9 or later is needed; "* ]] || fail "$stderr"
+    else
+      one_line "$script: * is Python 3.8; 3.9 or later is needed; *"
+    fi
+  done
+}
+
+@test "a Python without what the plan needs: one line, from every way to launch" {
+  like bare_python <<<"exec $PYTHON -S \"\$@\""
+  for script in ascend4p.sh run_cpu.sh run_mpirun.sh; do
+    PYTHON=$PWD/bare_python run --separate-stderr bash "$SCRIPTS/$script" config.yaml
+    one_line "$script: * cannot plan a launch: No module named 'yaml'; activate *"
+  done
+}
+
+@test "typed in another folder, by a relative path" {
+  mkdir -p deep/er
+  cd deep/er
+  run --separate-stderr launch ascend2p.sh --hccn_conf ../../hccn.conf ../../config.yaml
+  [[ $status -eq 0 ]] || fail "$stderr"
+}
+
+@test "real old builds of bash, where there are some" {
+  [[ -n ${OLD_BASH_BUILDS-} ]] || skip 'OLD_BASH_BUILDS names no folder'
+  local build version tried=0
+  for build in "$OLD_BASH_BUILDS"/*/bin/bash; do
+    version=$("$build" -c 'echo "$BASH_VERSION"')
+    [[ $version == [1-3].* || $version == 4.[01].* ]] || continue
+    for script in $(scripts); do
+      run --separate-stderr "$build" "$SCRIPTS/$script" --help
+      one_line "$script: this is bash $version; 4.2 or later is needed"
+    done
+    run --separate-stderr "$build" "$SCRIPTS/doctor.sh"
+    [[ $output == *"$version"* && $stderr != *error* ]] || fail "$output$stderr"
+    tried=$((tried + 1))
+  done
+  ((tried))
+}

@@ -1,0 +1,228 @@
+"""Every command and output in the documents is what it says; see documents.py and CONTRIBUTING.md."""
+
+import subprocess
+
+import documents
+import pytest
+
+ENGLISH = [page for page in documents.pages() if not page.startswith("docs/zh/") and page != "README_CN.md"]
+CHINESE = [page for page in documents.pages() if page not in ENGLISH]
+ENGLISH_ONLY = {"CONTRIBUTING.md", "docs/architecture.md", "docs/benchmarks.md"}  # the last one is nothing but figures
+
+
+def in_chinese(page):
+    """The Chinese page that belongs to an English one."""
+    return "README_CN.md" if page == "README.md" else page.replace("docs/", "docs/zh/")
+
+
+def blocks(page):
+    """The page's blocks; a bad mark fails the test."""
+    try:
+        return documents.blocks(page, documents.read(page))
+    except documents.BadMark as error:
+        return pytest.fail(str(error), pytrace=False)
+
+
+@pytest.fixture
+def copy():
+    """A throw-away copy of the project."""
+    found = documents.World()
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def files():
+    """The paths of all files of the project."""
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    return set(subprocess.run(listed, cwd=documents.ROOT, capture_output=True, text=True, check=True).stdout.split())
+
+
+@pytest.mark.parametrize("page", ENGLISH)
+def test_what_a_page_tells_to_type_works_and_prints_what_it_shows(page, subtests, request):
+    found = blocks(page)
+    if not any(block.verb == "run" for block in found):
+        pytest.skip("nothing in this page can be run here")
+    world, output = request.getfixturevalue("copy"), None
+    for block in found:
+        with subtests.test(msg=block.place):
+            if block.verb == "file":
+                world.write(block)
+            elif block.verb == "run":
+                output = None
+                code, output = world.run(block)
+                wanted = block.options["exit"]
+                if code != wanted:
+                    pytest.fail(f"{block.place}: exit {code}, not {wanted}\n{block.text}---\n{output}", pytrace=False)
+            elif block.verb.startswith("prints") and output is not None:
+                problem = documents.difference(block, output)
+                if problem:
+                    pytest.fail(problem, pytrace=False)
+
+
+@pytest.mark.parametrize("page", [page for page in ENGLISH if page not in ENGLISH_ONLY])
+def test_the_chinese_page_has_the_same_blocks(page):
+    assert in_chinese(page) in CHINESE, f"{page} has no Chinese page"
+    english, chinese = blocks(page), blocks(in_chinese(page))
+    for one, other in zip(english, chinese):
+        assert documents.same_in_chinese(one) == documents.same_in_chinese(other), f"{one.place} and {other.place}"
+    assert len(english) == len(chinese), f"{page} and {in_chinese(page)}: one has more blocks than the other"
+
+
+def test_every_chinese_page_has_an_english_one():
+    assert set(CHINESE) <= {in_chinese(page) for page in ENGLISH}
+
+
+@pytest.mark.parametrize("page", documents.pages())
+def test_every_link_leads_somewhere(page, files):
+    problems = [
+        f"{page}:{line}: ({address}) {problem}"
+        for line, address in documents.links(documents.read(page))
+        if (problem := documents.broken_link(page, address, files))
+    ]
+    assert not problems, "\n".join(problems)
+
+
+# ---- the helper itself -----------------------------------------------------------------------------
+
+
+def page_of(*lines):
+    return documents.blocks("page.md", "\n".join(lines) + "\n")
+
+
+def test_a_block_is_read_with_its_place_and_its_options():
+    (block,) = page_of("# Title", "", '<!-- run on=npu exit=78 do="1: exit 3" -->', "```bash", "true", "```")
+    assert (block.place, block.text, block.verb) == ("page.md:5", "true\n", "run")
+    assert (block.options["on"], block.options["exit"], block.options["do"]) == ("npu", 78, "1: exit 3")
+
+
+def test_a_block_in_a_list_has_its_mark_too():
+    blocks = page_of("1. Do:", "", "   <!-- run -->", "   ```bash", "   true", "   ```")
+    assert [(block.verb, block.text) for block in blocks] == [("run", "true\n")]
+
+
+@pytest.mark.parametrize(
+    ("mark", "language", "complaint"),
+    [
+        ("", "bash", "no mark"),
+        ("<!-- runs -->", "bash", "is no mark"),
+        ("<!-- run fast -->", "bash", "fast is no option of run"),
+        ("<!-- run exit=two -->", "bash", "a number is expected"),
+        ("<!-- run on=moon -->", "bash", "on=moon is none of"),
+        ("<!-- run -->", "text", "is written in bash"),
+        ("<!-- run -->", "", "is written in bash"),
+        ("<!-- not run -->", "bash", "must say why"),
+        ("<!-- output of hardware: -->", "text", "must say why"),
+        ("<!-- prints -->", "text", "no <!-- run --> directly before"),
+        ("<!-- file ../x.txt -->", "text", "takes one name"),
+        ("<!-- file x.json -->", "json", "this is to be x.json"),
+        ("<!-- not run: a drawing -->", "", "is written in a language"),
+    ],
+)
+def test_a_mark_that_means_nothing_is_refused(mark, language, complaint):
+    with pytest.raises(documents.BadMark, match=complaint) as refused:
+        page_of(mark, f"```{language}", "text", "```")
+    assert str(refused.value).startswith("page.md:3: ")
+
+
+def test_a_block_by_indentation_is_refused():
+    with pytest.raises(documents.BadMark, match="page.md:3: a block by indentation"):
+        page_of("Text:", "", "    true")
+
+
+def shows(*lines, verb="prints"):
+    return page_of("<!-- run -->", "```bash", "x", "```", f"<!-- {verb} -->", "```text", *lines, "```")[1]
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [
+        (["a", "b"], "a\nb\n"),
+        (["a", "...", "d"], "a\nb\nc\nd\n"),
+        (["...", "b"], "a\nb\na\nb\n"),
+        (["a", "..."], "a\n"),
+        (["logs/x-20260131T120000Z-4711/rank_0.log  12.4 s"], "logs/x-20271231T235959Z-1/rank_0.log   1.0 s\n"),
+        (["port 10001, sha256 0123456789ab"], "port 29999, sha256 fedcba987654\n"),
+    ],
+)
+def test_what_is_printed_is_what_is_shown(shown, printed):
+    assert documents.difference(shows(*shown), printed) is None
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "complaint"),
+    [
+        (["a", "b"], "a\nc\n", "shown: b\nprinted: c"),
+        (["a", "b"], "a\n", "printed: nothing more"),
+        (["a"], "a\nb\n", "more is printed than is shown, from: b"),
+        (["a", "...", "c"], "a\nb\n", "not printed from here on: c"),
+        (["...", "b"], "b\na\n", "not printed like this"),
+        (["...", "a", "b", "..."], "a\nx\nb\n", "not printed like this"),
+        (["exit 3"], "exit 4\n", "shown: exit 3"),
+        (["2 ranks"], "3 ranks\n", "shown: 2 ranks"),
+    ],
+)
+def test_what_is_not_printed_is_found(shown, printed, complaint):
+    assert complaint in documents.difference(shows(*shown), printed)
+
+
+def test_loosely_lines_occur_in_that_order():
+    assert documents.difference(shows("a", "c", verb="prints loosely"), "x\na\nb\nc\ny\n") is None
+    assert "not printed from here on: a" in documents.difference(shows("c", "a", verb="prints loosely"), "a\nb\nc\n")
+
+
+def test_the_chinese_block_may_have_other_comments_only():
+    one, other, third = (
+        page_of("<!-- run -->", "```bash", line, "```")[0] for line in ("ls # files", "ls # 文件", "ls -l")
+    )
+    assert documents.same_in_chinese(one) == documents.same_in_chinese(other) != documents.same_in_chinese(third)
+
+
+def test_the_anchors_are_those_of_code_hosts():
+    text = "# A `b-c`: d!\n\n## 环境变量（全部）\n\n## Twice\n\n## Twice\n"
+    assert documents.anchors(text) == {"a-b-c-d", "环境变量全部", "twice", "twice-1"}
+
+
+def test_a_link_to_nowhere_is_found(files):
+    assert documents.broken_link("docs/x.md", "../README.md", files) is None
+    assert documents.broken_link("docs/x.md", "https://example.org/y.md", files) is None
+    assert documents.broken_link("docs/x.md", "README.md", files) == "docs/README.md does not exist"
+    assert documents.broken_link("docs/x.md", "../README.md#nowhere", files) == "README.md has no heading #nowhere"
+    assert list(documents.links("see [a](b.md#c) and ![d](e.svg)\n")) == [(1, "b.md#c"), (1, "e.svg")]
+
+
+def run_in(world, *lines):
+    (block,) = page_of(*lines)
+    return world.run(block)
+
+
+def test_the_copy_is_the_users_project_and_is_thrown_away():
+    world = documents.World()
+    code, output = run_in(world, "<!-- run -->", "```bash", "pwd", "rm README.md", "false", "echo no", "```")
+    assert (code, output) == (1, "/home/me/project\n")
+    assert (documents.ROOT / "README.md").exists()
+    world.close()
+    assert not world.folder.exists()
+
+
+def test_the_pretended_npus_and_the_stub_trainer(copy):
+    code, output = run_in(
+        copy,
+        '<!-- run on=npu exit=3 do="1: exit 3; 0: wait" -->',
+        "```bash",
+        "bash scripts/ascend2p.sh configs/mnist/lenet5_mnist.yaml",
+        "```",
+    )
+    assert code == 3 and "rank 1 (device 1) exited with code 3" in output, output
+    assert (copy.folder / "tools/train.py").read_bytes() == (documents.ROOT / "tools/train.py").read_bytes()
+
+
+def test_a_lab_has_two_hosts(copy):
+    code, output = run_in(copy, "<!-- run on=lab host=1 -->", "```bash", "ssh node0 hostname; hostname", "```")
+    assert (code, output) == (0, "node0\nnode1\n")
+
+
+def test_a_file_block_is_written_into_the_copy(copy):
+    (block,) = page_of("<!-- file deep/x.yaml -->", "```yaml", "a: 1", "```")
+    copy.write(block)
+    assert (copy.folder / "deep/x.yaml").read_text() == "a: 1\n"

@@ -1,0 +1,79 @@
+"""What helps contributors agrees with what `make lint` and the programs themselves use."""
+
+import configparser
+import re
+import shlex
+import shutil
+import subprocess
+
+import documents
+import pytest
+import yaml
+
+ROOT = documents.ROOT
+FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"][0]["hooks"]
+
+
+def lint_commands():
+    """The commands of `make lint`, each as a list of words."""
+    told = subprocess.run(["make", "-n", "-o", ".venv/installed", "lint"], cwd=ROOT, capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    return [shlex.split(line) for line in told.stdout.splitlines()]
+
+
+def files():
+    """The paths of all files of the project."""
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    return subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+
+
+def is_taken(hook, path):
+    """Whether pre-commit gives `path` to the hook."""
+    if "types_or" in hook:
+        return path.endswith((".py", ".pyi"))
+    return bool(re.search(hook["files"], path)) and not re.search(hook.get("exclude", "^$"), path)
+
+
+def test_pre_commit_checks_the_same_files_in_the_same_way_as_make_lint():
+    there = set(files())
+    told = {}
+    for tool, *words in lint_commands():
+        options, paths = [word for word in words if word not in there], {word for word in words if word in there}
+        if tool.endswith("/ruff"):
+            options, paths = [*options[:-1], "--force-exclude"], {path for path in there if path.endswith(".py")}
+        schema = {path for path in paths if "--schemafile" in options and path.startswith("schemas/")}
+        told[" ".join([tool, *options, *schema])] = paths - schema
+    offered = {hook["entry"]: {path for path in there if is_taken(hook, path)} for hook in HOOKS}
+    assert offered == told
+    assert all(hook["language"] == "system" for hook in HOOKS)
+
+
+def test_editorconfig_agrees_with_the_formatters():
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_string("[top]\n" + (ROOT / ".editorconfig").read_text(encoding="utf-8"))
+    (python,) = (parser[name] for name in parser.sections() if "py" in name)
+    (shell,) = (parser[name] for name in parser.sections() if "bats" in name)
+    line_length = re.search(r"(?m)^line-length = (\d+)", (ROOT / "pyproject.toml").read_text(encoding="utf-8"))[1]
+    assert python["max_line_length"] == line_length
+    (shfmt,) = (words for words in lint_commands() if words[0].endswith("/shfmt"))
+    assert shfmt[1:6] == ["-i", shell["indent_size"], "-ci", "-bn", "-d"]
+    assert shell["switch_case_indent"] == shell["binary_next_line"] == "true"
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda path: path.name)
+def test_an_issue_form_is_one(form):
+    if not shutil.which("check-jsonschema"):
+        pytest.skip("no check-jsonschema on PATH")
+    kind = "issue-config" if form.name == "config.yml" else "issue-forms"
+    ended = subprocess.run(
+        ["check-jsonschema", "--builtin-schema", f"vendor.github-{kind}", str(form)], capture_output=True, text=True
+    )
+    assert ended.returncode == 0, ended.stdout
+
+
+def test_the_form_for_bugs_asks_for_the_doctors_page():
+    form = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE/bug.yml").read_text(encoding="utf-8"))
+    (doctor,) = (item for item in form["body"] if item.get("id") == "doctor")
+    assert "bash scripts/doctor.sh" in doctor["attributes"]["label"]
+    assert doctor["validations"]["required"] is True
