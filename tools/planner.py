@@ -381,8 +381,6 @@ def exports(asked, plan, target, alone):
         found["MS_WORKER_NUM"] = str(world)
         found["MS_SCHED_HOST"] = plan.placement.engine.get("scheduler_host", "127.0.0.1")
         found["MS_SCHED_PORT"] = plan.placement.engine.get("scheduler_port") or scheduler_port(int(asked["job_pid"]))
-        if world > len(plan.ranks):  # ranks of other hosts need our scheduler, or ours need theirs
-            found["LAUNCH_SHARED_SCHEDULER"] = "1"
     if target != "CPU":
         return found
     # More threads than cores make ranks on one machine slower, and MindSpore 2.10 crash at exit.

@@ -10,7 +10,6 @@ checkpoint that all ranks have.  Exit: 0 trained, 2 the config, the data or a ch
 """
 
 import argparse
-import atexit
 import os
 import sys
 
@@ -149,12 +148,9 @@ def leave(code):
     """Ends this process at once: MindSpore 2.10 may crash when the interpreter takes a rank apart.
 
     The crash (SIGSEGV, in MindSpore's function at exit) came after all work was done and communication
-    released, on a busy machine; it would end the job as failed.  That function tells the scheduler that
-    this rank leaves.  A scheduler of this launcher need not know, it is ended with the last rank; one that
-    serves several launchers would take the rank for lost after half a minute, and end as failed.
+    released, on a busy machine; it would end the job as failed.  That function also tells MindSpore's
+    scheduler that this rank leaves; tools/scheduler.py sees it without being told.
     """
-    if "LAUNCH_SHARED_SCHEDULER" in os.environ:
-        atexit._run_exitfuncs()  # the only way: MindSpore's function has no name
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

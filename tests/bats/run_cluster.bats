@@ -70,7 +70,6 @@ nobody_trains() {
   cluster data hccl.json 4 0
   [[ "$(ls "$STUB_OUT")" = $'rank_0.json\nrank_1.json\nrank_2.json\nrank_3.json\nscheduler.json' ]]
   [[ "$(recorded rank_3 '[r["env"][n] for n in ("RANK_ID", "DEVICE_ID", "RANK_SIZE", "DEVICE_NUM", "MS_WORKER_NUM", "MS_SCHED_HOST")]')" = "['3', '1', '4', '8', '4', '127.0.0.2']" ]]
-  [[ "$(recorded rank_3 'r["env"]["LAUNCH_SHARED_SCHEDULER"]')" = 1 ]]
   [[ "$(recorded rank_3 'r["env"]["RANK_TABLE_FILE"] + r["env"]["DATA_PATH"]')" = "$WORLD/hccl.json$WORLD/data" ]]
   [[ "$(recorded rank_3 'r["env"]["MS_SCHED_PORT"]')" = "$(recorded rank_0 'r["env"]["MS_SCHED_PORT"]')" ]]
 }

@@ -72,14 +72,10 @@ carrier::environment() {
 
 # carrier::exported: the names of all variables that go to other hosts, in REPLY.
 carrier::exported() {
-  local name own
+  local name
   REPLY=''
   while IFS= read -r name; do
-    for own in $ENGINE_OWN_VARIABLES; do
-      # shellcheck disable=SC2053 # a pattern is meant
-      [[ $name != $own ]] || continue 2
-    done
-    REPLY+="${REPLY:+ }$name"
+    [[ $name == @(${ENGINE_OWN_VARIABLES//[[:space:]]/|}) ]] || REPLY+="${REPLY:+ }$name"
   done < <(compgen -e)
 }
 
