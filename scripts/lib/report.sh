@@ -107,7 +107,7 @@ report::print() {
   [[ -n $LOG_QUIET && -z $SUPERVISE_FIRST ]] || report::_table
   if [[ -n $SUPERVISE_FIRST ]]; then
     report::_log "$SUPERVISE_FIRST"
-    [[ ! -e $REPLY ]] || { log::say "the last lines of $REPLY:" && report::_indented_tail "$REPLY"; }
+    [[ ! -s $REPLY ]] || { log::say "the last lines of $REPLY:" && report::_indented_tail "$REPLY"; }
   fi
   report::_disk
 }

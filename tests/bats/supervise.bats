@@ -27,6 +27,13 @@ ends_with() {
   [[ "$(launch_json 'r["outcome"]["first_failure"], r["outcome"]["exit"], r["outcome"]["members"]["2"]["status"]')" = "('2', 7, 7)" ]]
 }
 
+@test "a rank that failed before it wrote anything: the report shows no log, and says so" {
+  printf 'import os, sys\nsys.exit(int(os.environ["RANK_ID"]))\n' >silent.py
+  run -1 --separate-stderr bash "$SCRIPTS/ascend2p.sh" --no_check --hccn_conf hccn.conf --train_script silent.py config.yaml
+  [[ $stderr == *'rank_1.log is empty: it ended before it wrote anything'* ]] || fail "$stderr"
+  [[ $stderr != *'the last lines of'* ]] || fail "$stderr"
+}
+
 @test "a rank that ends with 0 while others run is no failure" {
   export STUB_DO='1: wait'
   launch_behind ascend2p.sh config.yaml
