@@ -33,8 +33,7 @@ SUPERVISE_LOOK_AT=0                    # uptime of the next look at the logs
 SUPERVISE_STILL_SINCE=0                # uptime since when they look as they do
 SUPERVISE_LOOK=''                      # how they look: sizes and times
 
-SUPERVISE_EVENT=()   # the words of the bus's last line
-SUPERVISE_PART=''    # the beginning of the next one
+SUPERVISE_EVENT=()   # the bus's last line: event, name, the rest
 SUPERVISE_CARRIER='' # the member that starts the ranks, where we do not
 
 SUPERVISE_NAMES=()             # members in the order of their start
@@ -166,17 +165,17 @@ supervise::run() {
   done
 }
 
-# supervise::_next SECONDS: the next event in SUPERVISE_EVENT; fails when none comes in time. `read` takes
-# a byte at a time from a pipe, so its time can be up in the middle of a line: what it has is kept.
+# supervise::_next SECONDS: the next event, its NAME and the rest in SUPERVISE_EVENT; fails when none comes
+# in time. A time that is up in the middle of a line would lose its beginning (bash 4.2), so it is for the
+# first byte; the rest is there as well, for lines that are this short are written whole.
 supervise::_next() {
-  local line
-  if ! IFS= read -r -t "$1" -u "$SUPERVISE_BUS" line; then
-    SUPERVISE_PART+=$line
-    return 1
-  fi
-  line=$SUPERVISE_PART$line SUPERVISE_PART=''
-  # shellcheck disable=SC2206 # names and numbers; a here-string would need a temporary file
-  SUPERVISE_EVENT=($line)
+  local first line event name
+  IFS= read -r -t "$1" -N 1 -u "$SUPERVISE_BUS" first || return 1
+  IFS= read -r -u "$SUPERVISE_BUS" line
+  line=$first$line
+  event=${line%% *} line=${line#"${line%% *}"}
+  name=${line# } name=${name%% *} line=${line#" $name"}
+  SUPERVISE_EVENT=("$event" "$name" "${line# }")
 }
 
 # supervise::pause SECONDS: waits; fails at once when a signal tells us to stop, or the time is up.
@@ -220,7 +219,7 @@ supervise::_event() {
     exit) supervise::_ended "$2" "$3" ;;
     wrote) SUPERVISE_LOOK='' ;;
     cancelled) supervise::_cancelled ;;
-    stack) SUPERVISE_STACK[$2]=${*:3} ;;
+    stack) SUPERVISE_STACK[$2]=$3 ;;
     signal) supervise::_signal "$2" ;;
   esac
 }
@@ -467,7 +466,7 @@ supervise::sweep() {
     [[ -n $found ]] || return 0
     # shellcheck disable=SC2086 # a list of numbers
     kill -KILL $found 2>/dev/null || :
-    read -r -t 0.02 -u "$SUPERVISE_BUS" _ || : # a sleep; what comes now needs no answer
+    read -r -t 0.02 _ <> <(:) || : # a sleep that starts no program
   done
 }
 

@@ -82,7 +82,7 @@ carrier::exported() {
 # carrier::_carry BUS: the member: runs the engine, reads what comes from it, hands orders on. The
 # environment for the ranks is made here: the launcher's own children do not belong to the job.
 carrier::_carry() {
-  local bus pipe engine='' ordered='' line part='' word name value told=exit failed=0
+  local bus pipe engine='' ordered='' first line word name value told=exit failed=0
   carrier::environment
   export LAUNCH_JOB LAUNCH_TELL LAUNCH_GRACE
   engine::command
@@ -96,13 +96,14 @@ carrier::_carry() {
   trap 'carrier::_order USR1' USR1
   trap 'carrier::_order USR2' USR2
   while :; do
-    line=''
-    if ! IFS= read -r -t 1 -u "$pipe" line; then
-      part+=$line                            # the second may end in the middle of a line
+    # The time is for the first byte: one that is up in the middle of a line loses its beginning (bash 4.2).
+    if ! IFS= read -r -t 1 -N 1 -u "$pipe" first; then
       kill -0 "$runner" 2>/dev/null || break # it was killed and could not say so
       continue
     fi
-    line=$part$line part=''
+    line=''
+    [[ $first == $'\n' ]] || IFS= read -r -t 5 -u "$pipe" line || : # the end of a line comes soon, or never
+    line=${first%$'\n'}$line
     if [[ $line != "$LAUNCH_TELL "* ]]; then
       [[ -z $line ]] || printf '%s\n' "$line"
       continue
