@@ -25,8 +25,8 @@ demo: $(INSTALLED) data ## train LeNet-5 with four real MindSpore ranks on this 
 	PYTHON=$(BIN)/python bash scripts/ascend4p.sh --device_target CPU configs/mnist/lenet5_digits.yaml
 
 test: $(INSTALLED) data ## all tests: bats for the scripts, pytest for the Python
-	PATH="$(CURDIR)/$(BIN):$$PATH" bats --recursive tests/bats
-	$(BIN)/python -m pytest -q
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/default_signals.py bats --recursive tests/bats
+	$(BIN)/python tests/default_signals.py $(BIN)/python -m pytest -q
 
 lint: $(INSTALLED) ## shellcheck, shfmt, ruff, and every schema and config against its schema
 	$(BIN)/shellcheck --shell=bash $(filter-out %.bats,$(SHELL_FILES))
