@@ -11,6 +11,7 @@ CONSOLE_CONTROL='' # the launcher's end of the pipe
 CONSOLE_PID=''
 
 readonly CONSOLE_STATUS_AFTER=3000                             # hundredths of a second without a line
+readonly CONSOLE_BLOCK=16384                                   # bytes
 readonly CONSOLE_COLOURS=(36 33 32 35 34 96 93 92 95 94 31 91) # of the ranks' numbers, in turns
 
 # console::open: starts to follow the logs of this attempt.
@@ -49,7 +50,7 @@ console::finish() {
 # The waits grow while nothing comes: to look costs next to nothing, but a job may run for weeks.
 console::_follow() {
   local control i fd waits=(0.05 0.1 0.2 0.5 1) idle=0 ended=0 last_line=0 status='' terminal=''
-  local -a fds=() prefixes=() partials=() lines=()
+  local -a fds=() prefixes=() partials=()
   local LC_ALL=C # bytes, not characters
   supervise::forget
   trap - EXIT
@@ -90,24 +91,23 @@ console::_prefixes() {
 }
 
 # console::_show I: prints the whole lines that log I has now. A line of which only the beginning is
-# there waits for its end.
+# there waits for its end. Blocks, because a line at a time takes bash seven times as long.
 console::_show() {
-  local last
-  while console::_read "${fds[$1]}" && ((${#lines[@]})); do
-    console::_clear_status
-    last=$((${#lines[@]} - 1))
-    lines[0]=${partials[$1]}${lines[0]}
-    partials[$1]=''
-    if [[ ${lines[last]} != *$'\n' ]]; then
-      partials[$1]=${lines[last]}
-      unset "lines[$last]"
+  local chunk='' rest whole next=$'\n'${prefixes[$1]}
+  while IFS= read -r -N "$CONSOLE_BLOCK" -u "${fds[$1]}" chunk || [[ -n $chunk ]]; do
+    rest=${chunk##*$'\n'}
+    if [[ $rest == "$chunk" ]]; then
+      partials[$1]+=$chunk
+    else
+      whole=${partials[$1]}${chunk:0:${#chunk}-${#rest}-1}
+      partials[$1]=$rest
+      [[ -z ${prefixes[$1]} ]] || whole=${prefixes[$1]}${whole//$'\n'/$next}
+      console::_clear_status
+      printf '%s\n' "$whole" || exit 0 # the reader of our stdout has gone
+      idle=0
+      [[ -z $terminal ]] || { supervise::_now && last_line=$REPLY; }
     fi
-    if ((${#lines[@]})); then
-      printf "${prefixes[$1]//%/%%}%s" "${lines[@]}" || exit 0 # the reader of our stdout has gone
-    fi
-    idle=0
-    [[ -z $terminal ]] || { supervise::_now && last_line=$REPLY; }
-    [[ -z ${partials[$1]} ]] || break
+    ((${#chunk} == CONSOLE_BLOCK)) || break
   done
 }
 
@@ -125,18 +125,4 @@ console::_status() {
 console::_clear_status() {
   [[ -z $status ]] || printf '\r\e[K' >&"$terminal"
   status=''
-}
-
-# console::_read FD: what is there now, 1000 lines at most, in `lines`. The last may have no end yet;
-# bash 4.2's mapfile would lose such a one.
-console::_read() {
-  local line
-  lines=()
-  if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] > 402)); then
-    mapfile -n 1000 -u "$1" lines
-  elif IFS= read -r line <&"$1"; then
-    lines=("$line"$'\n')
-  elif [[ -n $line ]]; then
-    lines=("$line")
-  fi
 }
