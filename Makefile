@@ -44,7 +44,7 @@ format: $(INSTALLED) ## let shfmt and ruff put the code into shape
 	$(BIN)/ruff format .
 
 bench: $(INSTALLED) data ## how fast it all is, written to docs/benchmarks.md; ONLY=launch: one of tests/bench
-	PYTHON=$(BIN)/python $(BIN)/python tests/bench/page.py $(ONLY)
+	$(BIN)/python tests/bench/page.py $(ONLY)
 
 lab: ## a shell on the first of two test hosts, which exist inside this machine only
 	bash tests/lab/lab.sh shell

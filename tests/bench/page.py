@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 
+os.environ["PYTHON"] = sys.executable
 os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]  # msrun is there
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
