@@ -49,7 +49,7 @@ console::finish() {
 
 # The waits grow while nothing comes: to look costs next to nothing, but a job may run for weeks.
 console::_follow() {
-  local control i fd waits=(0.05 0.1 0.2 0.5 1) idle=0 ended=0 last_line=0 status='' terminal=''
+  local control i fd waits=(0.05 0.1 0.2 0.5 1 1 1 1 1 1 2) idle=0 ended=0 last_line=0 status='' terminal=''
   local -a fds=() prefixes=() partials=()
   local LC_ALL=C # bytes, not characters
   supervise::forget

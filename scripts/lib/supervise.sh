@@ -194,7 +194,7 @@ supervise::pause() {
 
 # supervise::_pending: whether there is something to wait for, and for how long to sleep in REPLY.
 supervise::_pending() {
-  REPLY=5
+  REPLY=10
   ((SUPERVISE_TIMEOUT_AT == 0 && SUPERVISE_HANG == 0)) || REPLY=1
   [[ $SUPERVISE_STATE == running ]] || REPLY=0.05
   ((${#SUPERVISE_STATUS[@]} < ${#SUPERVISE_NAMES[@]} || ${#SUPERVISE_GROUP[@]} > 0))
