@@ -182,8 +182,7 @@ agent::_stacks() {
   AGENT_SIGNALLED=1
   kill -0 "$AGENT_TRAINER" 2>/dev/null || return 0
   said=$("$AGENT_PYTHON" "${AGENT_LIB%/scripts/lib}/tools/stacks.py" "$LAUNCH_LOGS" "$AGENT_NAME=$AGENT_TRAINER" 2>/dev/null </dev/null)
-  said=${said#*: }
-  agent::tell stack "$AGENT_NAME" "${said//[*?[]/_}" # they would be patterns to the bus
+  agent::tell stack "$AGENT_NAME" "${said#*: }"
 }
 
 # The engine ends the job on its own account: scancel; a host that mpirun has lost. More than one SIGTERM
