@@ -2,6 +2,7 @@
 
 import dataclasses
 import statistics
+import textwrap
 
 
 @dataclasses.dataclass
@@ -35,7 +36,7 @@ class Table:
         """For a page; numbers stand to the right."""
         lines = [self.columns, ["---", *["---:"] * (len(self.columns) - 1)], *self.rows]
         table = "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
-        return "\n\n".join(filter(None, [f"## {self.title}", self.note, table]))
+        return "\n\n".join(filter(None, [f"## {self.title}", textwrap.fill(self.note, 120), table]))
 
 
 def compared(title, times, ours, note, unit="ms"):

@@ -12,6 +12,7 @@ import platform
 import re
 import subprocess
 import sys
+import textwrap
 
 os.environ["PYTHON"] = sys.executable
 os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]  # msrun is there
@@ -23,16 +24,13 @@ BENCHMARKS = ("launch", "engines", "rank_tables", "check_network", "input_pipeli
 VERSIONS = {
     "bash": ["bash", "-c", "echo $BASH_VERSION"],
     "Open MPI": ["mpirun", "--version"],
-    "Slurm": ["srun", "--version"],
+    "Slurm": ["slurmd", "-V"],
     "MindSpore": [sys.executable, "-c", "from importlib.metadata import version as v; print(v('mindspore'))"],
     "torchrun": [sys.executable, "-c", "from importlib.metadata import version as v; print(v('torch'))"],
 }
 INTRODUCTION = """# Benchmarks
 
-What `make bench` printed on {date}: {machine}. Everything is measured on the CPU, with simulated NPU
-tools; nothing here says how fast an NPU or a GPU trains. The lines of one table were measured in turns,
-so that all met the same machine: they can be compared with each other, by their ratios, and not with
-those of another machine. To repeat it, on a machine with nothing else to do:
+{measured}
 
 <!-- not run: takes a quarter of an hour -->
 ```bash
@@ -40,6 +38,10 @@ make bench
 ```
 
 Compared with: {versions}. What is missing was not installed."""
+MEASURED = """What `make bench` printed on {date}: {machine}. Everything is measured on the CPU, with
+simulated NPU tools; nothing here says how fast an NPU or a GPU trains. The lines of one table were measured in turns, so that all met the same
+machine: they can be compared with each other, by their ratios, and not with those of another machine. To repeat it, on
+a machine with nothing else to do:"""
 
 
 def main(only=""):
@@ -68,7 +70,8 @@ def introduction():
     )
     versions = {name: version(command) for name, command in VERSIONS.items()}
     shown = ", ".join(f"{name} {found}" for name, found in versions.items() if found)
-    return INTRODUCTION.format(date=datetime.date.today().isoformat(), machine=machine, versions=shown)
+    measured = MEASURED.format(date=datetime.date.today().isoformat(), machine=machine)
+    return INTRODUCTION.format(measured=textwrap.fill(measured, 120), versions=shown)
 
 
 def version(command):

@@ -23,7 +23,7 @@ PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__fil
 CONFIG = os.path.join(PROJECT, "configs", "mnist", "lenet5_digits.yaml")
 DIRECT = os.path.join(PROJECT, "tests", "bench", "direct_loop.py")
 DATA = os.path.join(PROJECT, "data", "digits", "train")
-EPOCHS = 16
+EPOCHS = 32
 RUNS = int(os.environ.get("BENCH_RUNS", "3"))
 # name -> BENCH_LOOP of direct_loop.py
 KINDS = {"tools/train.py": "", "Model.train": "model", "loop by hand": "loop", "without exchange": "no_reduce"}
