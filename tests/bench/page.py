@@ -38,10 +38,12 @@ make bench
 ```
 
 Compared with: {versions}. What is missing was not installed."""
-MEASURED = """What `make bench` printed on {date}: {machine}. Everything is measured on the CPU, with
-simulated NPU tools; nothing here says how fast an NPU or a GPU trains. The lines of one table were measured in turns, so that all met the same
-machine: they can be compared with each other, by their ratios, and not with those of another machine. To repeat it, on
-a machine with nothing else to do:"""
+MEASURED = (
+    "What `make bench` printed on {date}: {machine}. Everything is measured on the CPU, with simulated NPU tools; "
+    "nothing here says how fast an NPU or a GPU trains. The lines of one table were measured in turns, so that all met "
+    "the same machine: they can be compared with each other, by their ratios, and not with those of another machine. "
+    "To repeat it, on a machine with nothing else to do:"
+)
 
 
 def main(only=""):
