@@ -92,7 +92,7 @@ nobody_trains() {
   launch_behind run_cluster.sh --config config.yaml data hccl.json 4 0
   eventually ranks_up 0 1
   eventually test -s "$STUB_OUT/scheduler.json"
-  ranks_gone() { ! grep -lszxF -e RANK_ID=0 -e RANK_ID=1 /proc/[0-9]*/environ | xargs -r grep -lszxF "TEST_MARK=$TEST_MARK"; }
+  ranks_gone() { [[ -z $(grep -lszxF -e RANK_ID=0 -e RANK_ID=1 /proc/[0-9]*/environ | xargs -r grep -lszxF "TEST_MARK=$TEST_MARK") ]]; }
   eventually ranks_gone
   kill -0 "$LAUNCHER"
   kill -TERM "$LAUNCHER"
