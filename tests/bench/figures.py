@@ -48,14 +48,11 @@ def compared(title, times, ours, note, unit="ms"):
     rows = []
     for name, values in times.items():
         hung = sum(value == float("inf") for value in values)
-        rows.append(
-            [
-                name + (f" (hung in {hung} of {len(values)} runs)" if hung else ""),
-                f"{medians[name]:,.1f} {unit}",
-                f"{medians[name] / medians[ours]:.2f}",
-                len(values),
-            ]
-        )
+        more = f" (hung in {hung} of {len(values)} runs)" if hung else ""
+        measured = [f"{medians[name]:,.1f} {unit}", f"{medians[name] / medians[ours]:.2f}"]
+        if medians[name] == float("inf"):
+            measured = ["-", "-"]
+        rows.append([name + more, *measured, len(values)])
     shown = {name: median for name, median in medians.items() if median != float("inf")}
     return Table(title, ["", "median", f"times {ours}", "runs"], rows, note, (unit, shown))
 

@@ -42,3 +42,19 @@ def check_images(entries):
             raise DataError(
                 f"{place}: the image {one_line(path)} {what}; the data is not whole, fetch or make it again"
             )
+
+
+def batches(source, loader, shard, shards):
+    """The MindSpore dataset of `source`, whose items are (image, label): part `shard` of `shards`, in batches."""
+    from mindspore.dataset import GeneratorDataset
+
+    data = GeneratorDataset(
+        source,
+        ["image", "label"],
+        shuffle=loader["shuffle"],
+        num_shards=shards,
+        shard_id=shard,
+        python_multiprocessing=False,
+        num_parallel_workers=loader["num_workers"],
+    )
+    return data.batch(loader["batch_size"], drop_remainder=loader["drop_remainder"])

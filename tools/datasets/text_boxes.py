@@ -107,15 +107,4 @@ class Boxes:
 
 def build(section, loader, folder, shard, shards):
     """Images float32 (batch, 3, size, size) in -1..1, labels float32 (batch, 5, size, size), see `maps`."""
-    from mindspore.dataset import GeneratorDataset
-
-    data = GeneratorDataset(
-        Boxes(section, folder),
-        ["image", "label"],
-        shuffle=loader["shuffle"],
-        num_shards=shards,
-        shard_id=shard,
-        python_multiprocessing=False,
-        num_parallel_workers=loader["num_workers"],
-    )
-    return data.batch(loader["batch_size"], drop_remainder=loader["drop_remainder"])
+    return label_file.batches(Boxes(section, folder), loader, shard, shards)

@@ -70,15 +70,4 @@ class Lines:
 
 def build(section, loader, folder, shard, shards):
     """Images float32 (batch, 1, 32, width) in 0..1, labels int32 (batch, longest): characters' numbers from 1."""
-    from mindspore.dataset import GeneratorDataset
-
-    data = GeneratorDataset(
-        Lines(section, folder),
-        ["image", "label"],
-        shuffle=loader["shuffle"],
-        num_shards=shards,
-        shard_id=shard,
-        python_multiprocessing=False,
-        num_parallel_workers=loader["num_workers"],
-    )
-    return data.batch(loader["batch_size"], drop_remainder=loader["drop_remainder"])
+    return label_file.batches(Lines(section, folder), loader, shard, shards)
