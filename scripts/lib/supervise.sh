@@ -61,7 +61,8 @@ supervise::open() {
     # shellcheck disable=SC2064 # the name is meant to be expanded now
     trap "printf 'signal $name\n' >&$SUPERVISE_BUS" "$name"
   done
-  trap 'supervise::_abandoned' EXIT
+  # The shell gives up in the middle: bash does so when it cannot start one more process.
+  trap 'exec "$BASH" "$LAUNCH_LIB/abandoned.sh" "$LOG_NAME" "$SUPERVISE_GUARDIAN" "$SUPERVISE_LIFELINE" "$SUPERVISE_BUS"' EXIT
   if ((SUPERVISE_TIMEOUT)); then
     supervise::_now
     SUPERVISE_TIMEOUT_AT=$((REPLY + SUPERVISE_TIMEOUT * 100))
@@ -73,22 +74,6 @@ supervise::again() {
   SUPERVISE_STATE=running SUPERVISE_FIRST='' SUPERVISE_DEADLINE=0 SUPERVISE_LOOK='' SUPERVISE_LOOK_AT=0
   SUPERVISE_NAMES=()
   SUPERVISE_MINDER=() SUPERVISE_GROUP=() SUPERVISE_LOG=() SUPERVISE_STATUS=() SUPERVISE_LOST=() SUPERVISE_BEGAN=() SUPERVISE_ENDED=()
-}
-
-# The shell gives up in the middle: bash does so when it cannot start one more process.
-supervise::_abandoned() {
-  local name
-  local -a started=()
-  trap - EXIT
-  log::say "the launcher can start no more processes (see ulimit -u, and the container's limit of pids); stopping all ranks"
-  for name in ${SUPERVISE_NAMES[@]+"${SUPERVISE_NAMES[@]}"}; do
-    [[ -z ${SUPERVISE_MINDER[$name]-} ]] || started+=("$name")
-  done
-  SUPERVISE_NAMES=(${started[@]+"${started[@]}"})
-  supervise::stop
-  supervise::run
-  kill -KILL "$SUPERVISE_GUARDIAN" 2>/dev/null
-  exit 78
 }
 
 # A file of its own, so that `pkill -9 -f ascend8p` does not hit the guardian together with us. Its
