@@ -105,6 +105,18 @@ def load(path):
         raise ConfigError([f"{shown}: byte {error.start + 1} is not UTF-8; save the file as UTF-8"]) from error
 
 
+def read(path, assignments, environ=os.environ):
+    """(Config, the same filled with defaults) for a trainer: the file, DATA_PATH and -o.  Raises ConfigError."""
+    config = load(path)
+    if environ.get("DATA_PATH"):
+        config.take_data_from(environ["DATA_PATH"])
+    config.override(assignments)
+    problems = config.problems()
+    if problems:
+        raise ConfigError(problems)
+    return config, fill_defaults(config.data)
+
+
 def _parse(path, text):
     shown = one_line(path)
     try:

@@ -51,14 +51,7 @@ def main(argv=None):
 
 def checked_config(path, assignments):
     """The config as a dict with all defaults filled in, for one process; it and its held-out data are fit for use."""
-    config = configs.load(path)
-    if os.environ.get("DATA_PATH"):
-        config.take_data_from(os.environ["DATA_PATH"])
-    config.override([*assignments, "system.distribute=False"])
-    problems = config.problems()
-    if problems:
-        raise configs.ConfigError(problems)
-    filled = configs.fill_defaults(config.data)
+    _, filled = configs.read(path, [*assignments, "system.distribute=False"])
     if "eval" not in filled:
         raise configs.ConfigError([f"{one_line(path)}: has no section eval:, which names the held-out data; add one"])
     datasets.check_held_out(filled)

@@ -60,14 +60,7 @@ def main(argv=None):
 
 def checked_config(path, assignments):
     """The config as a dict with all defaults filled in, once it and its data are fit for use."""
-    config = configs.load(path)
-    if os.environ.get("DATA_PATH"):
-        config.take_data_from(os.environ["DATA_PATH"])
-    config.override(assignments)
-    problems = config.problems()
-    if problems:
-        raise configs.ConfigError(problems)
-    filled = configs.fill_defaults(config.data)
+    config, filled = configs.read(path, assignments)
     ranks = parallel.ranks_of(filled)
     problems = parallel.problems(filled, ranks, filled["system"]["device_target"])
     problems += checkpoints.problems(filled)

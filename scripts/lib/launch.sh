@@ -167,7 +167,6 @@ launch::_exit_status() {
 
 # A shell that waits for us must see that a signal ended us: so it does, in the end.
 launch::_end() {
-  trap - EXIT # supervise::open: the shell gave up
   if [[ -z $SUPERVISE_FIRST && -n $SUPERVISE_SIGNAL ]]; then
     trap - "$SUPERVISE_SIGNAL"
     kill -s "$SUPERVISE_SIGNAL" "$$"

@@ -62,7 +62,7 @@ supervise::open() {
     trap "printf 'signal $name\n' >&$SUPERVISE_BUS" "$name"
   done
   # The shell gives up in the middle: bash does so when it cannot start one more process.
-  trap 'exec "$BASH" "$LAUNCH_LIB/abandoned.sh" "$LOG_NAME" "$SUPERVISE_GUARDIAN" "$SUPERVISE_LIFELINE" "$SUPERVISE_BUS"' EXIT
+  trap 'exec "$BASH" "$LAUNCH_LIB/abandoned.sh" "$?" "$LOG_NAME" "$SUPERVISE_GUARDIAN" "$SUPERVISE_LIFELINE" "$SUPERVISE_BUS"' EXIT
   if ((SUPERVISE_TIMEOUT)); then
     supervise::_now
     SUPERVISE_TIMEOUT_AT=$((REPLY + SUPERVISE_TIMEOUT * 100))
@@ -434,6 +434,7 @@ supervise::_audit_carried() {
 # supervise::close JOB: ends what escaped from its group but kept the job's mark, then the guardian.
 supervise::close() {
   supervise::sweep "$1"
+  trap - EXIT # supervise::open
   kill -KILL "$SUPERVISE_GUARDIAN" 2>/dev/null || :
   wait "$SUPERVISE_GUARDIAN" 2>/dev/null || :
 }

@@ -33,6 +33,16 @@ python_of_all() {
   nobody_left
 }
 
+@test "the launcher's shell fails inside: that is said, and the guardian is waited for" {
+  # a guardian in small: sees the end of the lifeline, does its work, ends
+  # shellcheck disable=SC2016 # for the inner shell
+  run -78 --separate-stderr bash -c 'exec {life}<> <(:) {bus}<> <(:)
+    (exec <"/dev/fd/$life" {life}>&- && read -r -t 20 || echo "$?" >ended) &
+    exec bash "$1/lib/abandoned.sh" 1 ascend8p.sh "$!" "$life" "$bus"' - "$SCRIPTS"
+  [[ $(<ended) -eq 1 ]]
+  [[ $stderr == 'ascend8p.sh: the launcher failed inside (status 1): please report it, '*'; stopping all ranks' ]] || fail "$stderr"
+}
+
 @test "too few open files are refused with the command that helps" {
   run --separate-stderr bash -c 'ulimit -Sn 40; exec bash "$@"' - "$SCRIPTS/ascend2p.sh" --device_target CPU \
     --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml
