@@ -26,6 +26,8 @@ SUPERVISE_SIGNAL=''                    # the signal that told us to stop
 SUPERVISE_CANCELLED=''                 # not empty: Slurm ends the ranks on its own account
 SUPERVISE_LIMIT=''                     # timeout or hang: the limit of time that was reached
 SUPERVISE_FIRST=''                     # the member that failed first
+SUPERVISE_DOUBTED=''                   # one that SIGTERM ended, until it is clear whether we are to end, too
+SUPERVISE_DOUBT_ENDS=0                 # uptime, in hundredths of a second
 SUPERVISE_TIMEOUT=0                    # seconds that the job may run; 0: no limit
 SUPERVISE_HANG=0                       # seconds that all ranks' logs may stand still; 0: no limit
 SUPERVISE_TIMEOUT_AT=0                 # uptime, in hundredths of a second
@@ -71,7 +73,7 @@ supervise::open() {
 
 # supervise::again: forgets the members of an attempt that has ended, for the next one.
 supervise::again() {
-  SUPERVISE_STATE=running SUPERVISE_FIRST='' SUPERVISE_DEADLINE=0 SUPERVISE_LOOK='' SUPERVISE_LOOK_AT=0
+  SUPERVISE_STATE=running SUPERVISE_FIRST='' SUPERVISE_DOUBTED='' SUPERVISE_DEADLINE=0 SUPERVISE_LOOK='' SUPERVISE_LOOK_AT=0
   SUPERVISE_NAMES=()
   SUPERVISE_MINDER=() SUPERVISE_GROUP=() SUPERVISE_LOG=() SUPERVISE_STATUS=() SUPERVISE_LOST=() SUPERVISE_BEGAN=() SUPERVISE_ENDED=()
 }
@@ -145,6 +147,7 @@ supervise::run() {
       supervise::_audit # now and then, and only when the bus is empty
     fi
     supervise::_collect
+    supervise::_doubt
     supervise::_deadline
     supervise::_limits
   done
@@ -181,7 +184,8 @@ supervise::pause() {
 supervise::_pending() {
   REPLY=10
   ((SUPERVISE_TIMEOUT_AT == 0 && SUPERVISE_HANG == 0)) || REPLY=1
-  [[ $SUPERVISE_STATE == running ]] || REPLY=0.05
+  [[ $SUPERVISE_STATE == running && -z $SUPERVISE_DOUBTED ]] || REPLY=0.05
+  [[ -z $SUPERVISE_DOUBTED ]] || return 0
   ((${#SUPERVISE_STATUS[@]} < ${#SUPERVISE_NAMES[@]} || ${#SUPERVISE_GROUP[@]} > 0))
 }
 
@@ -221,13 +225,33 @@ supervise::_ended() {
     (($2 != 0)) || set -- "${REPLY:-$1}" "${SUPERVISE_STATUS[${REPLY:-$1}]}"
   fi
   [[ $SUPERVISE_STATE == running ]] || return 0
-  if (($2 != 0)); then
-    SUPERVISE_FIRST=$1
-    report::first_failure "$1"
-    supervise::stop
-    ((LAUNCH_RESTARTS)) || report::call_diagnosis
-  elif supervise::_work_is_done; then
+  if (($2 == 143)) && [[ -z $SUPERVISE_DOUBTED ]]; then
+    SUPERVISE_DOUBTED=$1
+    supervise::_now
+    SUPERVISE_DOUBT_ENDS=$((REPLY + 30))
+  elif (($2 != 0)); then
+    supervise::_fail "${SUPERVISE_DOUBTED:-$1}"
+  elif [[ -z $SUPERVISE_DOUBTED ]] && supervise::_work_is_done; then
     supervise::stop # what is left now has nothing to do
+  fi
+}
+
+# supervise::_fail NAME: the first failure.
+supervise::_fail() {
+  SUPERVISE_FIRST=$1 SUPERVISE_DOUBTED=''
+  report::first_failure "$1"
+  supervise::stop
+  ((LAUNCH_RESTARTS)) || report::call_diagnosis
+}
+
+# Who ends a job by its processes, all of them, as Slurm, systemd and container engines do, may hit a rank
+# before us: then no rank has failed, and our own SIGTERM is no second one.
+supervise::_doubt() {
+  [[ -n $SUPERVISE_DOUBTED ]] || return 0
+  if [[ $SUPERVISE_STATE != running ]]; then
+    SUPERVISE_DOUBTED=''
+  elif supervise::_now && ((REPLY >= SUPERVISE_DOUBT_ENDS)); then
+    supervise::_fail "$SUPERVISE_DOUBTED"
   fi
 }
 
@@ -296,8 +320,10 @@ supervise::_signal() {
     supervise::stop
   elif [[ $1 == TERM && -n $SUPERVISE_CANCELLED ]]; then
     : # the same scancel, by another way
+  elif [[ $SUPERVISE_STATE == stopping && -z $SUPERVISE_SIGNAL ]]; then
+    SUPERVISE_SIGNAL=$1
+    log::say "SIG$1: the ranks are being stopped already (once more: kill them at once)"
   else
-    SUPERVISE_SIGNAL=${SUPERVISE_SIGNAL:-$1}
     [[ $SUPERVISE_STATE == killing ]] || SUPERVISE_DEADLINE=1 # long ago: no more grace
   fi
 }

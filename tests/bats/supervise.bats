@@ -223,6 +223,24 @@ stands_still() {
   nobody_left
 }
 
+@test "a first signal after a failure leaves the others their grace time, a second does not" {
+  export STUB_DO='0: await 1, exit 3; 1: ignore TERM'
+  launch_behind ascend2p.sh --grace 2 config.yaml
+  eventually grep -q 'stopping the other' "$BATS_TEST_TMPDIR/stderr"
+  kill -TERM "$LAUNCHER"
+  ended
+  [[ $status -eq 3 && $stderr == *'SIGTERM: the ranks are being stopped already'*'137 SIGKILL, stopped by us   '[2-9].* ]] || fail "$status: $stderr"
+  rm "$STUB_OUT"/*
+  launch_behind ascend2p.sh --grace 600 config.yaml
+  eventually grep -q 'stopping the other' "$BATS_TEST_TMPDIR/stderr"
+  kill -INT "$LAUNCHER"
+  eventually grep -q 'stopped already' "$BATS_TEST_TMPDIR/stderr"
+  kill -INT "$LAUNCHER"
+  ended
+  [[ $status -eq 3 ]] || fail "$status: $stderr"
+  nobody_left
+}
+
 @test "a launcher started with SIGHUP ignored, as by nohup, survives the hang-up" {
   export STUB_DO='0: wait; 1: wait'
   (trap '' HUP && launch_behind ascend2p.sh config.yaml && echo "$LAUNCHER" >pid)
@@ -317,6 +335,41 @@ stands_still() {
   run -3 bash -c 'bash "$@" <&- >&- 2>&-' - "$SCRIPTS/ascend2p.sh" --no_check \
     --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml
   ranks_up 0 1
+}
+
+# behind_its_back SIGNAL RANK: while the launcher stands still, SIGNAL ends RANK, and that waits for it on the bus.
+behind_its_back() {
+  local minder
+  minder=$(ps -o ppid= -p "$(recorded "rank_$2" 'r["pid"]')")
+  kill -STOP "$LAUNCHER"
+  kill -s "$1" "$(recorded "rank_$2" 'r["pid"]')"
+  eventually gone "${minder// /}"
+}
+
+@test "SIGTERM that hits a rank a moment before the launcher is one stop: no rank failed, the others have their grace time" {
+  export STUB_DO='0: wait; 1: ignore TERM'
+  launch_behind ascend2p.sh --grace 2 config.yaml
+  eventually ranks_up 0 1
+  behind_its_back TERM 0
+  kill -TERM "$LAUNCHER"
+  kill -CONT "$LAUNCHER"
+  ended
+  [[ $status -eq 143 ]] || fail "$status: $stderr"
+  [[ $stderr == *'SIGTERM: stopping all ranks'*'143 SIGTERM, stopped by us'*$'\n1 '*'137 SIGKILL, stopped by us   '[2-9].* ]] || fail "$stderr"
+  [[ $stderr != *'was ended by'* ]] || fail "$stderr"
+  nobody_left
+}
+
+@test "SIGTERM of a rank is a failure, also when all others end well in that moment" {
+  export STUB_DO='0: wait; 1: usr1'
+  launch_behind ascend2p.sh config.yaml
+  eventually ranks_up 0 1
+  behind_its_back TERM 0
+  behind_its_back USR1 1
+  kill -CONT "$LAUNCHER"
+  ended
+  [[ $status -eq 143 && $stderr == *'rank 0 (device 0) was ended by SIGTERM'* ]] || fail "$status: $stderr"
+  nobody_left
 }
 
 @test "SIGTERM to every process of the job at once, as Slurm's scancel sends it, leaves the ranks their grace time" {
