@@ -17,7 +17,8 @@ HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="ut
 
 def lint_commands():
     """The commands of `make lint`, each as a list of words."""
-    told = subprocess.run(["make", "-n", "-o", ".venv/installed", "lint"], cwd=ROOT, capture_output=True, text=True)
+    command = ["make", "--no-print-directory", "-n", "-o", ".venv/installed", "lint"]  # make test is a make, too
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert told.returncode == 0, told.stderr
     return [shlex.split(line) for line in told.stdout.splitlines()]
 
