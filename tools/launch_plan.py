@@ -5,6 +5,7 @@ Kept to syntax that any Python reads, so that an old one is told so in words.
 """
 
 import os
+import signal
 import sys
 
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
@@ -13,10 +14,22 @@ if not __package__:  # run as a file: import the packages hccl_tools and tools f
 from hccl_tools import needs
 
 REFUSED = 78
-SCRIPT = [word[len("script=") :] for word in sys.argv if word.startswith("script=")][0]
+SCRIPT, LAUNCHER = [
+    [word[len(name) :] for word in sys.argv if word.startswith(name)][0] for name in ("script=", "job_pid=")
+]
+
+
+def heed_interrupt():
+    """Ctrl-C is for us if it is for the launcher: bash 4.2 and 5.3 start what they read from with SIGINT ignored."""
+    with open("/proc/" + LAUNCHER + "/status") as file:
+        ignored = [line.split()[1] for line in file if line.startswith("SigIgn:")][0]
+    if not int(ignored, 16) >> (signal.SIGINT - 1) & 1:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 needs.python(SCRIPT, REFUSED)
 try:
+    heed_interrupt()
     from tools import planner
 
     code = planner.main(sys.argv[1:])
