@@ -119,7 +119,6 @@ msrun_on() {
   run --separate-stderr msrun_on 0
   [[ $status -eq 0 ]] || fail "$stderr" "$output"
   wait "$!" || fail "$(<stderr1)"
-  accuracy=$(grep '^accuracy on held-out data' logs0/latest/rank_0.log)
-  [[ "$(grep '^accuracy on held-out data' logs1/latest/rank_1.log)" = "$accuracy" ]]
+  trained_alike logs0/latest/rank_0.log logs1/latest/rank_1.log
   [[ $stderr == *$'\n0     0       0 '* && "$(<stderr1)" == *$'\n1     0       0 '* ]] || fail "$stderr" "$(<stderr1)"
 }

@@ -148,3 +148,13 @@ batch() {
   [[ $status -ne 0 ]]
   [[ $stderr == "run_slurm.sh: the nodes have different numbers of tasks: "*"; ask for them with sbatch --ntasks-per-node"* ]] || fail "$stderr"
 }
+
+@test "real MindSpore: two nodes of one rank each train as one cluster" {
+  need_mindspore
+  run --separate-stderr timeout -k 5 300 salloc --quiet -N 2 --ntasks-per-node=1 bash "$SCRIPTS/run_slurm.sh" \
+    --device_target CPU "$PROJECT/configs/mnist/lenet5_digits.yaml" -- -o scheduler.num_epochs=1
+  [[ $status -eq 0 && $output == *'loss is '* ]] || fail "$stderr" "$output"
+  trained_alike logs/latest/rank_0.log logs/latest/rank_1.log
+  [[ $stderr == *$'\n1     0       n1 '* ]] || fail "$stderr"
+  nobody_left
+}

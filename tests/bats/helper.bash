@@ -147,3 +147,17 @@ PY
 launch_json() {
   python -c 'import json, sys; r = json.load(open("logs/latest/launch.json")); print(eval(sys.argv[1]))' "$1"
 }
+
+# need_mindspore: the real one, not its stub.
+need_mindspore() {
+  unset PYTHONPATH
+  python -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("mindspore") is None)' \
+    || skip "this Python has no MindSpore"
+}
+
+# trained_alike FILE FILE: these logs are of two ranks that have trained and now have the same weights.
+trained_alike() {
+  local accuracy
+  accuracy=$(grep '^accuracy on held-out data' "$1") || fail "$(<"$1")"
+  [[ "$(grep '^accuracy on held-out data' "$2")" = "$accuracy" ]] || fail "$accuracy" "$(<"$2")"
+}

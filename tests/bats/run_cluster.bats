@@ -311,10 +311,9 @@ signal.pause()' "$port" >taken 3>&- &
 @test "lab: real MindSpore: two hosts with two ranks each compute what four ranks of one host compute, bit for bit" {
   need mpirun
   local data=$WORLD/digits real=(--config "$PROJECT/configs/mnist/lenet5_digits.yaml")
-  python -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("mindspore") is None)' || skip "no MindSpore"
+  need_mindspore
   lab_up 2
   hosts 2
-  unset PYTHONPATH
   python "$PROJECT/tools/prepare_digits.py" "$data"
   settings=(-o scheduler.num_epochs=1 "train.dataset.dataset_root=$data/train" "eval.dataset.dataset_root=$data/test")
   bash "$SCRIPTS/ascend4p.sh" --log_dir one --device_target CPU "$PROJECT/configs/mnist/lenet5_digits.yaml" -- "${settings[@]}"
