@@ -9,7 +9,7 @@ import os
 
 from hccl_tools.problem import one_line
 from tools.datasets.errors import DataError
-from tools.datasets.patches import WHOLE, cut
+from tools.datasets.patches import WHOLE, map_images
 
 RECORD = 1 + 3 * 32 * 32
 ORIGINAL = 10000  # records of each of the original's files
@@ -103,8 +103,7 @@ def build(section, loader, folder, shard, shards, patches=WHOLE):
     if size != 32:
         images.append(vision.Resize((size, size)))
     images += [vision.Rescale(1 / 255, 0.0), vision.Normalize(MEAN, DEVIATION)]
-    data = cut(data.map(images, "image", num_parallel_workers=workers), patches)
-    data = data.map(vision.HWC2CHW(), "image", num_parallel_workers=workers)
+    data = map_images(data, images, patches, workers)
     data = data.map(transforms.TypeCast(ms.int32), "label", num_parallel_workers=workers)
     return data.batch(loader["batch_size"], drop_remainder=loader["drop_remainder"])
 

@@ -6,7 +6,7 @@ import struct
 
 from hccl_tools.problem import one_line
 from tools.datasets.errors import DataError
-from tools.datasets.patches import WHOLE, cut
+from tools.datasets.patches import WHOLE, map_images
 
 IMAGES, LABELS = 0x803, 0x801  # the magic numbers; the last digit is the number of axes
 PREFIXES = {"train": "train", "test": "t10k"}
@@ -41,8 +41,7 @@ def build(section, loader, folder, shard, shards, patches=WHOLE):
     )
     size = section.get("image_size", 32)
     images = [vision.Resize((size, size)), vision.Rescale(1 / 255, 0.0)]
-    data = cut(data.map(images, "image", num_parallel_workers=workers), patches)
-    data = data.map(vision.HWC2CHW(), "image", num_parallel_workers=workers)
+    data = map_images(data, images, patches, workers)
     data = data.map(transforms.TypeCast(ms.int32), "label", num_parallel_workers=workers)
     return data.batch(loader["batch_size"], drop_remainder=loader["drop_remainder"])
 
