@@ -83,7 +83,7 @@ def train(config):
     stand.load(run.network, run.optimizer, data)
     if config["parallel"]["parameter_broadcast"] and ranks > 1:
         parallel.broadcast(run.network, config)
-    print(f"rank {rank} of {ranks}: {steps} steps an epoch, {epochs} epochs", flush=True)
+    print(f"rank {rank} of {ranks}: {steps} steps an epoch, {epochs} epoch{'s' * (epochs != 1)}", flush=True)
     sink = config["train"]["dataset_sink_mode"]
     held_out = datasets.build(config["eval"]["dataset"], config["eval"]["loader"]) if "eval" in config else None
     said = [callbacks.Progress(config["system"]["log_interval"], config["train"]["stop_at_nan"])]

@@ -44,6 +44,7 @@ launch::main() {
     shift
   done
   shift
+  trap 'launch::_given_up "$?"' EXIT
   cli::declare "${script[options]}" "${script[without]}"
   cli::parse "${script[arguments]}" "$@"
   launch::_check_options
@@ -165,8 +166,16 @@ launch::_exit_status() {
   fi
 }
 
+# launch::_given_up STATUS: our shell ends: 254, as bash does when it cannot start one more process, or it
+# failed inside while ranks run. All that is safe then is to become another program.
+launch::_given_up() {
+  [[ $1 != 254 && -z $SUPERVISE_GUARDIAN ]] \
+    || exec "$BASH" "$LAUNCH_LIB/abandoned.sh" "$1" "$LOG_NAME" "$SUPERVISE_GUARDIAN" "$SUPERVISE_LIFELINE" "$SUPERVISE_BUS"
+}
+
 # A shell that waits for us must see that a signal ended us: so it does, in the end.
 launch::_end() {
+  trap - EXIT # the job's exit code may be 254, too
   if [[ -z $SUPERVISE_FIRST && -n $SUPERVISE_SIGNAL ]]; then
     trap - "$SUPERVISE_SIGNAL"
     kill -s "$SUPERVISE_SIGNAL" "$$"

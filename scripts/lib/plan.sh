@@ -37,7 +37,10 @@ plan::make() {
     "$PYTHON" "$LAUNCH_ROOT/tools/launch_plan.py" "$@" || code=$?
     printf 'status\0%d\0' "$code"
   )
-  [[ $status == 0 ]] || { plan::unlock && exit "${status:-78}"; }
+  [[ $status != 0 ]] || return 0
+  plan::unlock
+  [[ $status != 130 && ${status:-254} -gt 128 ]] || exit "$status" # it has said why
+  log::die 78 "the plan's process could not be started, or was ended${status:+ (status $status)}: see ulimit -u, the container's limit of pids, and the free memory"
 }
 
 # plan::lock_file TARGET: opens the file by which this job will hold its devices; LOCK_FD is its

@@ -167,9 +167,10 @@ report::_ranges() {
 }
 
 # report::call_diagnosis: Python takes 50 ms until it has read what it needs. So it is called when a rank
-# fails, and asked when all have ended. Signals to our group are not for it; it ends when we do.
+# fails, and asked when all have ended. Signals to our group are not for it; it ends when we do. Of a rank
+# that could not be started there is nothing to read, and first_failure has said why.
 report::call_diagnosis() {
-  [[ -z $REPORT_ASKS ]] || return 0
+  [[ -z $REPORT_ASKS && -n ${SUPERVISE_BEGAN[$SUPERVISE_FIRST]-}$SUPERVISE_CARRIER ]] || return 0
   exec {REPORT_ASKS}<> <(:)
   exec {REPORT_ANSWERS}< <(
     trap '' INT TERM HUP QUIT
@@ -185,6 +186,7 @@ report::diagnosis() {
   local line
   [[ -n $SUPERVISE_FIRST ]] || return 0
   report::call_diagnosis
+  [[ -n $REPORT_ASKS ]] || return 0
   report::_oom_kills
   printf '%d\n' "$((REPLY - REPORT_OOM_KILLS))" >&"$REPORT_ASKS"
   while IFS= read -r line; do

@@ -17,7 +17,7 @@
 #   lifeline  "start PGID", "gone PGID"
 
 SUPERVISE_BUS='' SUPERVISE_LIFELINE='' # file descriptors
-SUPERVISE_GUARDIAN=''                  # pid
+SUPERVISE_GUARDIAN=''                  # pid, from open to close
 SUPERVISE_GRACE=10                     # seconds between SIGTERM and SIGKILL
 SUPERVISE_STATE=running                # running, stopping, killing
 SUPERVISE_DEADLINE=0                   # of the state, in hundredths of a second of uptime
@@ -63,8 +63,6 @@ supervise::open() {
     # shellcheck disable=SC2064 # the name is meant to be expanded now
     trap "printf 'signal $name\n' >&$SUPERVISE_BUS" "$name"
   done
-  # The shell gives up in the middle: bash does so when it cannot start one more process.
-  trap 'exec "$BASH" "$LAUNCH_LIB/abandoned.sh" "$?" "$LOG_NAME" "$SUPERVISE_GUARDIAN" "$SUPERVISE_LIFELINE" "$SUPERVISE_BUS"' EXIT
   if ((SUPERVISE_TIMEOUT)); then
     supervise::_now
     SUPERVISE_TIMEOUT_AT=$((REPLY + SUPERVISE_TIMEOUT * 100))
@@ -460,9 +458,9 @@ supervise::_audit_carried() {
 # supervise::close JOB: ends what escaped from its group but kept the job's mark, then the guardian.
 supervise::close() {
   supervise::sweep "$1"
-  trap - EXIT # supervise::open
   kill -KILL "$SUPERVISE_GUARDIAN" 2>/dev/null || :
   wait "$SUPERVISE_GUARDIAN" 2>/dev/null || :
+  SUPERVISE_GUARDIAN=''
 }
 
 # supervise::sweep JOB: SIGKILL to every process that has the job's mark in its environment, until there

@@ -20,7 +20,7 @@ python_of_all() {
 }
 
 @test "no process can be started for a rank: it is said, the others end, exit 78" {
-  local -r user=54321 # with no other processes; ulimit -u does not hold for root
+  local -r user=$((100000000 + $$)) # with no other processes; ulimit -u does not hold for root
   [[ $EUID -eq 0 ]] || skip "needs root, to become a user without other processes"
   python_of_all "$user"
   chmod a+rx "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR" && chmod -R a+rwX .. "$STUB_OUT"
@@ -29,8 +29,22 @@ python_of_all() {
   run --separate-stderr setpriv --reuid "$user" --clear-groups bash -c 'ulimit -u 15; exec bash "$@"' - \
     "$SCRIPTS/ascend8p.sh" --no_check --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml
   [[ $status -eq 78 ]] || fail "exit $status: $stderr"
-  [[ $stderr == *'ulimit -u'* ]] || fail "$stderr"
+  [[ $stderr == *'ulimit -u'* && $stderr != *'cannot be read'* ]] || fail "$stderr"
   nobody_left
+}
+
+@test "the plan's process is killed, for memory say: that is said, exit 78" {
+  printf '#!/bin/sh\nkill -KILL $$\n' >killed
+  chmod +x killed
+  PYTHON=./killed run --separate-stderr launch ascend8p.sh config.yaml
+  refused 78 "ascend8p.sh: the plan's process could not be started, or was ended (status 137): see ulimit -u, *"
+}
+
+@test "an exit code of 254 is the rank's own, and nothing to wonder about" {
+  export STUB_DO='0: wait; 1: exit 254'
+  run --separate-stderr launch ascend2p.sh config.yaml
+  [[ $status -eq 254 && $stderr == *'rank 1 (device 1) exited with code 254'* ]] || fail "$status: $stderr"
+  [[ $stderr != *'the launcher'* ]] || fail "$stderr"
 }
 
 @test "the launcher's shell fails inside: that is said, and the guardian is waited for" {
@@ -41,6 +55,10 @@ python_of_all() {
     exec bash "$1/lib/abandoned.sh" 1 ascend8p.sh "$!" "$life" "$bus"' - "$SCRIPTS"
   [[ $(<ended) -eq 1 ]]
   [[ $stderr == 'ascend8p.sh: the launcher failed inside (status 1): please report it, '*'; stopping all ranks' ]] || fail "$stderr"
+  # before there are ranks and a guardian
+  # shellcheck disable=SC2016 # for the inner shell
+  run -78 --separate-stderr bash -c 'source "$1/lib/launch.sh" && trap '\''launch::_given_up "$?"'\'' EXIT && exit 254' ascend8p.sh "$SCRIPTS"
+  [[ $stderr == 'ascend8p.sh: the launcher can start no more processes (see ulimit -u, and the limit of pids of the container)' ]] || fail "$stderr"
 }
 
 @test "too few open files are refused with the command that helps" {
