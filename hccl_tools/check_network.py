@@ -7,6 +7,7 @@ where it all comes together.
 
 import argparse
 import base64
+import importlib
 import json
 import os
 import signal
@@ -111,6 +112,8 @@ def parse_arguments(argv):
 def run(options):
     """Asks, judges and prints; returns the exit code."""
     servers = read_servers(options.table)
+    if options.format == "text":
+        importlib.import_module("hccl_tools.show_table")  # it needs rich, which is to be said before a card is asked
     if options.hostfile:
         facts, lines = ask_hosts(options, servers)
     else:

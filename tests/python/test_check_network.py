@@ -54,6 +54,17 @@ def test_a_network_that_is_well_is_exit_0_and_a_matrix_of_ok(network):
     assert "server 10.0.0.2 is not this host and was not asked; --hostfile FILE asks all" in ended.stderr
 
 
+def test_without_rich_that_is_said_before_a_card_is_asked(network, tmp_path, monkeypatch):
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "rich.py").write_text("raise ModuleNotFoundError('hidden', name='rich')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "hidden"))
+    ended = network.check()
+    assert (ended.returncode, ended.stdout, network.cards.calls()) == (2, "", [])
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("check_network.sh: this needs rich; ")
+    assert network.check("--format", "json").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("file", "text", "check", "code"),
     [
