@@ -26,7 +26,7 @@ SUPERVISE_SIGNAL=''                    # the signal that told us to stop
 SUPERVISE_CANCELLED=''                 # not empty: Slurm ends the ranks on its own account
 SUPERVISE_LIMIT=''                     # timeout or hang: the limit of time that was reached
 SUPERVISE_FIRST=''                     # the member that failed first
-SUPERVISE_DOUBTED=''                   # one that SIGTERM ended, until it is clear whether we are to end, too
+SUPERVISE_DOUBTED=''                   # one that SIGTERM or the like ended, until it is clear whether we are to end, too
 SUPERVISE_DOUBT_ENDS=0                 # uptime, in hundredths of a second
 SUPERVISE_TIMEOUT=0                    # seconds that the job may run; 0: no limit
 SUPERVISE_HANG=0                       # seconds that all ranks' logs may stand still; 0: no limit
@@ -223,7 +223,7 @@ supervise::_ended() {
     (($2 != 0)) || set -- "${REPLY:-$1}" "${SUPERVISE_STATUS[${REPLY:-$1}]}"
   fi
   [[ $SUPERVISE_STATE == running ]] || return 0
-  if (($2 == 143)) && [[ -z $SUPERVISE_DOUBTED ]]; then
+  if [[ $2 == @(129|130|131|143) && -z $SUPERVISE_DOUBTED ]]; then # HUP, INT, QUIT, TERM
     SUPERVISE_DOUBTED=$1
     supervise::_now
     SUPERVISE_DOUBT_ENDS=$((REPLY + 30))
@@ -242,8 +242,8 @@ supervise::_fail() {
   ((LAUNCH_RESTARTS)) || report::call_diagnosis
 }
 
-# Who ends a job by its processes, all of them, as Slurm, systemd and container engines do, may hit a rank
-# before us: then no rank has failed, and our own SIGTERM is no second one.
+# Who ends a job by its processes, all of them, as batch systems, systemd and container engines do, may hit a
+# rank before us: then no rank has failed, and the signal that comes to us is no second one.
 supervise::_doubt() {
   [[ -n $SUPERVISE_DOUBTED ]] || return 0
   if [[ $SUPERVISE_STATE != running ]]; then

@@ -344,19 +344,26 @@ behind_its_back() {
   eventually gone "${minder// /}"
 }
 
-@test "SIGTERM that hits a rank a moment before the launcher is one stop: no rank failed, the others have their grace time" {
+# one_stop SIGNAL STATUS: a signal that hits a rank a moment before the launcher
+one_stop() {
   export STUB_DO='0: wait; 1: ignore TERM'
   launch_behind ascend2p.sh --grace 2 config.yaml
   eventually ranks_up 0 1
-  behind_its_back TERM 0
-  kill -TERM "$LAUNCHER"
+  behind_its_back "$1" 0
+  kill -s "$1" "$LAUNCHER"
   kill -CONT "$LAUNCHER"
   ended
-  [[ $status -eq 143 ]] || fail "$status: $stderr"
-  [[ $stderr == *'SIGTERM: stopping all ranks'*'143 SIGTERM, stopped by us'*$'\n1 '*'137 SIGKILL, stopped by us   '[2-9].* ]] || fail "$stderr"
+  [[ $status -eq $2 ]] || fail "$status: $stderr"
+  [[ $stderr == *"SIG$1: stopping all ranks"*"$2 SIG$1, stopped by us"*$'\n1 '*'137 SIGKILL, stopped by us   '[2-9].* ]] || fail "$stderr"
   [[ $stderr != *'was ended by'* ]] || fail "$stderr"
   nobody_left
 }
+
+@test "SIGTERM that hits a rank a moment before the launcher is one stop: no rank failed, the others have their grace time" {
+  one_stop TERM 143
+}
+
+@test "the same with SIGINT, as LSF sends it" { one_stop INT 130; }
 
 @test "SIGTERM of a rank is a failure, also when all others end well in that moment" {
   export STUB_DO='0: wait; 1: usr1'
