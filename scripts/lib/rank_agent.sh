@@ -66,7 +66,7 @@ agent::main() {
   agent::_wait
   local -r status=$REPLY
   # Slurm signals the trainer and us one after the other; ours says why.
-  ((status != 143 || AGENT_STOPS)) || read -r -t 0.3 -u "$AGENT_LIFE" _ || :
+  ((status != 143 || AGENT_STOPS)) || [[ -n ${LAUNCH_BUS-} ]] || read -r -t 0.3 -u "$AGENT_LIFE" _ || :
   ((status == 0)) || [[ -z $AGENT_AWAY ]] || agent::_tell_tail
   agent::tell exit "$AGENT_NAME" "$status"
   agent::_sweep

@@ -448,11 +448,15 @@ supervise::_audit() {
   done
 }
 
-# A member of a carrier that has ended, whose agent was killed and could not tell its end.
+# A member of a carrier that has ended, whose agent was killed and could not tell its end. An agent that lives
+# does so within moments.
 supervise::_audit_carried() {
   local -r group=${SUPERVISE_GROUP[$1]-}
   [[ -n ${SUPERVISE_STATUS[$SUPERVISE_CARRIER]-} && -n $group && -z ${SUPERVISE_STATUS[$1]-} ]] || return 0
-  supervise::_alive "$group" || supervise::_ended "$1" 137
+  ! supervise::_alive "$group" || return 0
+  supervise::_now
+  : "${SUPERVISE_ENDED[$1]:=$REPLY}"
+  ((REPLY < SUPERVISE_ENDED[$1] + 200)) || supervise::_ended "$1" 137
 }
 
 # supervise::close JOB: ends what escaped from its group but kept the job's mark, then the guardian.

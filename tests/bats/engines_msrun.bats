@@ -48,7 +48,7 @@ for_signal() {
   kill -s "$1" "$LAUNCHER"
   ended
   [[ $status -eq $((128 + $(kill -l "$1"))) ]] || fail "$status: $stderr"
-  [[ $stderr == *"SIG$1: stopping all ranks"*"143 SIGTERM, stopped by us"* ]] || fail "$stderr"
+  [[ $stderr == *"SIG$1: stopping all ranks"*$'\n0 '*'143 SIGTERM, stopped by us'*$'\n1 '*'143 SIGTERM, stopped by us'* ]] || fail "$stderr"
   nobody_left
 }
 
