@@ -19,7 +19,7 @@ esac
 LAUNCH_LIB=${BASH_SOURCE[0]%/*}
 LAUNCH_ROOT=${LAUNCH_LIB%/scripts/lib}
 
-for LAUNCH_PART in log cli plan rank_entry console supervise report; do
+for LAUNCH_PART in log cli plan rank_entry bus console supervise report; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$LAUNCH_LIB/$LAUNCH_PART.sh"
 done

@@ -8,9 +8,14 @@
 # told to. So the launcher knows every rank's exit code at once, whatever the engine makes of it, and
 # the grace time holds, whatever the engine's own is.
 #
-# The engine's process group has the agent alone in it; the trainer and the watcher have their own:
-# what the engine kills in its own way does not take the trainer's last words, and the watcher lives
-# long enough to end the trainer when the agent was killed.
+# The trainer runs under a minder, as in supervise.sh, which says its start and its end on a pipe; signals
+# and orders come there, too, so that the agent takes one after the other. The engine's process group has
+# the agent alone in it; minder, trainer and watcher have their own: what the engine kills in its own way
+# does not take the trainer's last words, and the watcher lives long enough to end the trainer when the
+# agent was killed.
+#
+#   bus    (see bus.sh) "start PID", "exit STATUS", and the orders "stop", "stacks", "cancelled", "USR1", "USR2"
+#   life   "PID" of the trainer, for the watcher; it ends with the agent
 #
 # Environment, beside that of rank_entry.sh
 #   LAUNCH_TELL    the first word of each line for the launcher, on stdout; a secret of this launch. Not
@@ -28,16 +33,19 @@ readonly AGENT_LIB=${BASH_SOURCE[0]%/*}
 source "$AGENT_LIB/log.sh"
 # shellcheck source=scripts/lib/rank_entry.sh
 source "$AGENT_LIB/rank_entry.sh"
+# shellcheck source=scripts/lib/bus.sh
+source "$AGENT_LIB/bus.sh"
 
-AGENT_NAME=''      # the rank, or scheduler
-AGENT_LOG=''       # its log
-AGENT_AWAY=''      # not empty: the run's folder is on another host, which cannot see ours
-AGENT_PYTHON=''    # the trainer's interpreter
-AGENT_TRAINER=''   # pid of the trainer, and its process group
-AGENT_SIGNALLED='' # not empty: a signal was handled
-AGENT_STOPS=0      # 1: it was told to stop
-AGENT_TOLD=''      # the watcher's way to the launcher, where it is to tell that the log grows
-AGENT_LIFE=''      # a pipe that ends with the agent
+AGENT_NAME=''    # the rank, or scheduler
+AGENT_LOG=''     # its log
+AGENT_AWAY=''    # not empty: the run's folder is on another host, which cannot see ours
+AGENT_PYTHON=''  # the trainer's interpreter
+AGENT_TRAINER='' # pid of the trainer, and its process group
+AGENT_MINDER=''  # pid of its minder
+AGENT_STOPS=0    # 1: it was told to stop
+AGENT_TOLD=''    # the watcher's way to the launcher, where it is to tell that the log grows
+AGENT_BUS=''     # pipes
+AGENT_LIFE=''
 
 agent::main() {
   local kind=rank
@@ -53,53 +61,84 @@ agent::main() {
   if [[ -z ${LAUNCH_TELL-} ]]; then
     rank_entry::become "$kind" "$@" </dev/null >>"$AGENT_LOG" 2>&1
   fi
+  exec {AGENT_BUS}<> <(:) {AGENT_LIFE}<> <(:)
   agent::_handle_signals
-  exec {AGENT_LIFE}<> <(:)
   set -m # process groups of their own, and INT and QUIT not ignored
-  agent::_become "$kind" "$@" &
-  AGENT_TRAINER=$!
+  agent::_mind "$kind" "$@" </dev/null >/dev/null 2>&1 &
+  AGENT_MINDER=$!
   agent::_watch "$$" "$PPID" <&0 &
   local -r watcher=$!
   set +m
-  agent::tell start "$AGENT_NAME" "$AGENT_TRAINER"
-  [[ -z $AGENT_AWAY ]] || agent::tell line "$AGENT_NAME" "(this rank's log is on $HOSTNAME: $AGENT_LOG)"
-  agent::_wait
+  agent::_attend
   local -r status=$REPLY
   # Slurm signals the trainer and us one after the other; ours says why.
-  ((status != 143 || AGENT_STOPS)) || [[ -n ${LAUNCH_BUS-} ]] || read -r -t 0.3 -u "$AGENT_LIFE" _ || :
+  ((status != 143)) || [[ -n ${LAUNCH_BUS-} ]] || agent::_heed 3
   ((status == 0)) || [[ -z $AGENT_AWAY ]] || agent::_tell_tail
   agent::tell exit "$AGENT_NAME" "$status"
   agent::_sweep
-  ((status == 0)) || agent::_await_orders
+  # After a failure the launcher tells all ranks to stop. If it does not, it is gone: then the agent ends
+  # with the rank's code and the engine ends the job.
+  ((status == 0)) || [[ -n ${LAUNCH_BUS-} ]] || agent::_heed "$(((LAUNCH_GRACE + 5) * 10))"
   kill -KILL "$watcher" 2>/dev/null
   [[ ! -e $AGENT_LOG.seen ]] || rm -f -- "$AGENT_LOG.seen"
   # The launcher knows; to the engine a failure would mean to end the others its own way.
-  ((AGENT_STOPS == 0)) || exit 0
+  [[ $AGENT_STOPS == 0 && -z ${LAUNCH_BUS-} ]] || exit 0
   exit "$status"
 }
 
-# agent::_wait: until the trainer has ended; its exit status in REPLY. A signal ends the wait, not the
-# trainer: then REPLY is 128 and the signal's number, and we look every tenth of a second. A second wait could
-# last for ever: should the trainer end in the very moment of a signal to us, as under scancel, bash may collect
-# it and forget its status. Then what ended the wait is all that is known; 151, our SIGURG, says nothing.
-agent::_wait() {
-  local status=0
-  REPLY=0
-  wait "$AGENT_TRAINER" 2>/dev/null || REPLY=$? # bash would tell of its signal on stderr
-  [[ -n $AGENT_SIGNALLED ]] || return 0
-  while kill -0 "$AGENT_TRAINER" 2>/dev/null; do
-    read -r -t 0.1 -u "$AGENT_LIFE" _ || : # a sleep; signals are handled in between
+# agent::_attend: until the trainer has ended; its exit status in REPLY.
+agent::_attend() {
+  while :; do
+    if bus::next "$AGENT_BUS" 2; then
+      if [[ $REPLY == 'exit '* ]]; then
+        REPLY=${REPLY#exit }
+        return 0
+      fi
+      agent::_event "${REPLY%% *}" "${REPLY#* }"
+    elif ! kill -0 "$AGENT_MINDER" 2>/dev/null && bus::empty "$AGENT_BUS"; then # killed, or it could not start the trainer
+      REPLY=78
+      [[ -z $AGENT_TRAINER ]] || { kill -KILL -- "-$AGENT_TRAINER" 2>/dev/null && REPLY=137; }
+      return 0
+    fi
   done
-  if [[ $'\n'$(jobs -rp)$'\n' == *$'\n'"$AGENT_TRAINER"$'\n'* ]]; then # to bash it still runs
-    [[ $REPLY != 151 ]] || REPLY=255
-  else
-    wait "$AGENT_TRAINER" 2>/dev/null || status=$?
-    ((status == 127)) || REPLY=$status
-  fi
+}
+
+# agent::_heed TENTHS: orders that come, until it is told to stop; at most so many tenths of a second.
+agent::_heed() {
+  local tick
+  for ((tick = 0; tick < $1 && AGENT_STOPS == 0; tick++)); do
+    ! bus::next "$AGENT_BUS" 0.1 || agent::_event "$REPLY" ''
+  done
+}
+
+agent::_event() {
+  case $1 in
+    start)
+      AGENT_TRAINER=$2
+      agent::tell start "$AGENT_NAME" "$AGENT_TRAINER"
+      [[ -z $AGENT_AWAY ]] || agent::tell line "$AGENT_NAME" "(this rank's log is on $HOSTNAME: $AGENT_LOG)"
+      ((AGENT_STOPS == 0)) || agent::_end_trainer # the order was first
+      ;;
+    stop) agent::_stop ;;
+    stacks) agent::_stacks ;;
+    cancelled) agent::_cancelled ;;
+    USR[12]) [[ -z $AGENT_TRAINER ]] || kill -s "$1" "$AGENT_TRAINER" 2>/dev/null ;;
+  esac
+}
+
+agent::_mind() {
+  set -m
+  agent::_become "$@" &
+  set +m
+  exec {AGENT_LIFE}>&-
+  bus::await "$!"
+  bus::say "$AGENT_BUS" exit "$REPLY"
 }
 
 agent::_become() {
-  exec {AGENT_LIFE}>&- </dev/null >>"$AGENT_LOG" 2>&1
+  printf '%d\n' "$BASHPID" >&"$AGENT_LIFE"
+  bus::say "$AGENT_BUS" start "$BASHPID"
+  exec {AGENT_LIFE}>&- {AGENT_BUS}>&- >>"$AGENT_LOG" 2>&1
   trap - URG ABRT TERM INT HUP QUIT USR1 USR2
   rank_entry::become "$@"
 }
@@ -132,9 +171,9 @@ agent::_open_log() {
 agent::tell() {
   if [[ -n ${LAUNCH_BUS-} ]]; then
     [[ $1 != start ]] || printf 'start %d\n' "$3" >"$LAUNCH_LIFELINE"
-    [[ $1 == line ]] || printf '%s %s %d\n' "$@" >"$LAUNCH_BUS"
+    [[ $1 == line ]] || printf '.%s\n' "$*" >"$LAUNCH_BUS"
   else
-    printf '\n%s %s\n' "$LAUNCH_TELL" "$*"
+    printf '\n.%s %s\n' "$LAUNCH_TELL" "$*" # should another's line lack its end
   fi 2>/dev/null
 }
 
@@ -147,47 +186,49 @@ agent::_tell_tail() {
 }
 
 agent::_handle_signals() {
-  if [[ -n ${LAUNCH_BUS-} ]]; then                         # the supervisor signals the trainer itself
-    trap AGENT_SIGNALLED=1 TERM INT HUP QUIT URG USR1 USR2 # not '', which bash 4.2 hands on for good
+  local name
+  if [[ -n ${LAUNCH_BUS-} ]]; then         # the supervisor signals the trainer itself
+    trap : TERM INT HUP QUIT URG USR1 USR2 # not '', which bash 4.2 hands on for good
     return 0
   fi
-  trap agent::_stop URG
-  trap agent::_stacks ABRT
-  trap agent::_cancelled TERM INT HUP QUIT
-  if [[ ${LAUNCH_CONTROL-} == stdin ]]; then
-    trap AGENT_SIGNALLED=1 USR1 USR2 # Slurm gives them to the trainer, too
-  else
-    trap 'AGENT_SIGNALLED=1; kill -USR1 "$AGENT_TRAINER" 2>/dev/null' USR1
-    trap 'AGENT_SIGNALLED=1; kill -USR2 "$AGENT_TRAINER" 2>/dev/null' USR2
-  fi
+  # shellcheck disable=SC2064 # the pipe is meant to be expanded now
+  {
+    trap "bus::say $AGENT_BUS stop" URG
+    trap "bus::say $AGENT_BUS stacks" ABRT
+    trap "bus::say $AGENT_BUS cancelled" TERM INT HUP QUIT
+    for name in USR1 USR2; do
+      trap "bus::say $AGENT_BUS $name" "$name"
+    done
+  }
+  [[ ${LAUNCH_CONTROL-} != stdin ]] || trap : USR1 USR2 # Slurm gives them to the trainer, too
 }
 
-# SIGTERM, and SIGKILL after the grace time. Told again, by the launcher after its engine say, there is
-# nothing to add: what the launcher does not want to wait for it kills.
-# shellcheck disable=SC2329 # a handler of signals
+# Told again, by the launcher after its engine say, there is nothing to add: what the launcher does not want
+# to wait for it kills.
 agent::_stop() {
-  AGENT_SIGNALLED=1
   ((AGENT_STOPS == 0)) || return 0
   AGENT_STOPS=1
+  [[ -z $AGENT_TRAINER ]] || agent::_end_trainer
+}
+
+# SIGTERM, and SIGKILL after the grace time.
+agent::_end_trainer() {
   kill -TERM -- "-$AGENT_TRAINER" 2>/dev/null
   kill -CONT -- "-$AGENT_TRAINER" 2>/dev/null # a stopped process takes SIGTERM only once it runs again
-  agent::_kill_late "$AGENT_TRAINER" <&- >/dev/null 2>&1 &
+  agent::_kill_late "$AGENT_TRAINER" <&- >/dev/null 2>&1 {AGENT_LIFE}>&- {AGENT_BUS}>&- &
 }
 
 # Where the trainer is, for the launcher; the whole of it goes to rank_N.stack beside the log. Python may
 # have to end it for that.
-# shellcheck disable=SC2329 # a handler of signals
 agent::_stacks() {
   local said
-  AGENT_SIGNALLED=1
-  kill -0 "$AGENT_TRAINER" 2>/dev/null || return 0
+  kill -0 "${AGENT_TRAINER:-none}" 2>/dev/null || return 0
   said=$("$AGENT_PYTHON" "${AGENT_LIB%/scripts/lib}/tools/stacks.py" "$LAUNCH_LOGS" "$AGENT_NAME=$AGENT_TRAINER" 2>/dev/null </dev/null)
   agent::tell stack "$AGENT_NAME" "${said#*: }"
 }
 
 # The engine ends the job on its own account: scancel; a host that mpirun has lost. More than one SIGTERM
 # comes then, from srun and from Slurm's daemon on the node, and says nothing new.
-# shellcheck disable=SC2329 # a handler of signals
 agent::_cancelled() {
   ((AGENT_STOPS)) || agent::tell cancelled
   agent::_stop
@@ -204,29 +245,26 @@ agent::_kill_late() {
 }
 
 # agent::_watch AGENT ENGINE: stops the trainer when the agent or the engine's process on this host is
-# killed, or when the launcher says so on stdin. Looks every two seconds where nothing else tells it.
+# killed, or the launcher, at the end of stdin; hands on what the launcher says there. Looks every two
+# seconds where nothing else tells it.
 agent::_watch() {
-  local word from
+  local from
   trap '' URG ABRT TERM INT HUP QUIT USR1 USR2
   [[ -z $AGENT_AWAY || $LAUNCH_HANG == 0 ]] || exec {AGENT_TOLD}>&1
-  if [[ ${LAUNCH_CONTROL-} == stdin ]]; then
-    exec {from}<&0
-  else
-    exec {from}<"/dev/fd/$AGENT_LIFE"
-  fi
-  exec {AGENT_LIFE}>&- <&- >/dev/null 2>&1
+  exec {from}<"/dev/fd/$AGENT_LIFE"
+  exec {AGENT_LIFE}>&- >/dev/null 2>&1
+  IFS= read -r -u "$from" AGENT_TRAINER || return 0 # no trainer, and the agent has ended
+  [[ ${LAUNCH_CONTROL-} != stdin ]] || exec {from}<&0
+  exec <&-
   while kill -0 "$1" 2>/dev/null && agent::_is_child "$1" "$2"; do
-    if read -r -t 2 -u "$from" word; then
-      case $word in
-        stop) kill -URG "$1" ;;
-        stacks) kill -ABRT "$1" ;;
-        USR[12]) kill -s "$word" "$AGENT_TRAINER" 2>/dev/null ;;
-      esac
+    if bus::next "$from" 2; then
+      bus::say "$AGENT_BUS" "$REPLY"
     elif (($? <= 128)); then
       break # the end of the pipe: the agent, or the launcher, was killed
     fi
     [[ -z $AGENT_TOLD ]] || agent::_tell_written
   done
+  [[ -z ${LAUNCH_BUS-} ]] || agent::tell exit "$AGENT_NAME" 137 # the engine may take no notice
   kill -TERM -- "-$AGENT_TRAINER" 2>/dev/null
   kill -CONT -- "-$AGENT_TRAINER" 2>/dev/null
   agent::_kill_late "$AGENT_TRAINER"
@@ -258,16 +296,6 @@ agent::_sweep() {
     pid=${file#/proc/}
     kill -KILL "${pid%%/*}" 2>/dev/null
   done < <(grep -lszxF -- "LAUNCH_JOB=$LAUNCH_JOB" /proc/[0-9]*/environ | xargs -r grep -lszxF -- "RANK_ID=$AGENT_NAME")
-}
-
-# After a failure the launcher tells all ranks to stop. If it does not, it is gone: then the agent ends
-# with the rank's code and the engine ends the job.
-agent::_await_orders() {
-  local tick
-  [[ -z ${LAUNCH_BUS-} ]] || { AGENT_STOPS=1 && return 0; }
-  for ((tick = 0; tick < (LAUNCH_GRACE + 5) * 20 && AGENT_STOPS == 0; tick++)); do
-    read -r -t 0.05 -u "$AGENT_LIFE" _ || : # a sleep; signals are handled in between
-  done
 }
 
 agent::main "$@"

@@ -11,9 +11,10 @@
 # Under an engine (mpirun, srun, msrun) the ranks are members, too, but the engine's, the "carrier", is
 # the process that we start and stop; the ranks' agents (rank_agent.sh) tell us about them.
 #
-#   bus       "start NAME PID", "exit NAME STATUS", "signal NAME"; of a rank that we cannot signal
-#             ourselves: "began NAME"; of one that its carrier ended: "was NAME STATUS"; "wrote NAME",
-#             when a log that we do not see has grown; "cancelled", when Slurm does the ending; "stack NAME PLACE", the answer to supervise::ask_stacks
+#   bus       (see bus.sh) "start NAME PID", "exit NAME STATUS", "signal NAME"; of a rank that we cannot
+#             signal ourselves: "began NAME"; of one that its carrier ended: "was NAME STATUS"; "wrote NAME",
+#             when a log that we do not see has grown; "cancelled", when Slurm does the ending; "stack NAME
+#             PLACE", the answer to supervise::ask_stacks
 #   lifeline  "start PGID", "gone PGID"
 
 SUPERVISE_BUS='' SUPERVISE_LIFELINE='' # file descriptors
@@ -61,7 +62,7 @@ supervise::open() {
   local name
   for name in INT TERM HUP QUIT USR1 USR2; do
     # shellcheck disable=SC2064 # the name is meant to be expanded now
-    trap "printf 'signal $name\n' >&$SUPERVISE_BUS" "$name"
+    trap "bus::say $SUPERVISE_BUS signal $name" "$name"
   done
   if ((SUPERVISE_TIMEOUT)); then
     supervise::_now
@@ -71,7 +72,7 @@ supervise::open() {
 
 # supervise::again: forgets the members of an attempt that has ended, for the next one.
 supervise::again() {
-  SUPERVISE_STATE=running SUPERVISE_FIRST='' SUPERVISE_DOUBTED='' SUPERVISE_DEADLINE=0 SUPERVISE_LOOK='' SUPERVISE_LOOK_AT=0
+  SUPERVISE_STATE=running SUPERVISE_FIRST='' SUPERVISE_DEADLINE=0 SUPERVISE_LOOK='' SUPERVISE_LOOK_AT=0
   SUPERVISE_NAMES=()
   SUPERVISE_MINDER=() SUPERVISE_GROUP=() SUPERVISE_LOG=() SUPERVISE_STATUS=() SUPERVISE_LOST=() SUPERVISE_BEGAN=() SUPERVISE_ENDED=()
 }
@@ -105,18 +106,8 @@ supervise::_mind() {
   supervise::_become "$@" &
   set +m
   exec {SUPERVISE_LIFELINE}>&-
-  supervise::await "$!"
-  printf 'exit %s %d\n' "$1" "$REPLY" >&"$SUPERVISE_BUS"
-}
-
-# supervise::await PID: the exit status of our last child, in REPLY, whatever signals come to us: scancel
-# and Slurm's limit of time signal every process of a job. Ignored, not handled: bash can lose the end of a
-# child that comes together with a signal that it handles, and would wait for ever. Who calls this starts
-# nothing more, which would ignore them, too.
-supervise::await() {
-  trap '' TERM INT HUP QUIT USR1 USR2
-  REPLY=0
-  wait "$1" 2>/dev/null || REPLY=$?
+  bus::await "$!"
+  bus::say "$SUPERVISE_BUS" exit "$1" "$REPLY"
 }
 
 # Known to the guardian and to us before anything else runs; then without our pipes, which a member
@@ -125,7 +116,7 @@ supervise::_become() {
   local -r name=$1 log=$2
   shift 2
   printf 'start %d\n' "$BASHPID" >&"$SUPERVISE_LIFELINE"
-  printf 'start %s %d\n' "$name" "$BASHPID" >&"$SUPERVISE_BUS"
+  bus::say "$SUPERVISE_BUS" start "$name" "$BASHPID"
   exec {SUPERVISE_LIFELINE}>&- {SUPERVISE_BUS}>&- >>"$log" 2>&1
   console::close
   "$@"
@@ -152,13 +143,10 @@ supervise::run() {
 }
 
 # supervise::_next SECONDS: the next event, its NAME and the rest in SUPERVISE_EVENT; fails when none comes
-# in time. A time that is up in the middle of a line would lose its beginning (bash 4.2), so it is for the
-# first byte; the rest is there as well, for lines that are this short are written whole.
+# in time.
 supervise::_next() {
-  local first line event name
-  IFS= read -r -t "$1" -N 1 -u "$SUPERVISE_BUS" first || return 1
-  IFS= read -r -u "$SUPERVISE_BUS" line
-  line=$first$line
+  bus::next "$SUPERVISE_BUS" "$1" || return 1
+  local line=$REPLY event name
   event=${line%% *} line=${line#"${line%% *}"}
   name=${line# } name=${name%% *} line=${line#" $name"}
   SUPERVISE_EVENT=("$event" "$name" "${line# }")
@@ -182,6 +170,7 @@ supervise::pause() {
 supervise::_pending() {
   REPLY=10
   ((SUPERVISE_TIMEOUT_AT == 0 && SUPERVISE_HANG == 0)) || REPLY=1
+  ((${#SUPERVISE_ENDED[@]} <= ${#SUPERVISE_STATUS[@]})) || REPLY=1 # the audit looks at one again
   [[ $SUPERVISE_STATE == running && -z $SUPERVISE_DOUBTED ]] || REPLY=0.05
   [[ -z $SUPERVISE_DOUBTED ]] || return 0
   ((${#SUPERVISE_STATUS[@]} < ${#SUPERVISE_NAMES[@]} || ${#SUPERVISE_GROUP[@]} > 0))
@@ -295,15 +284,22 @@ supervise::_collect() {
 # first process may never collect them.
 supervise::_alive() {
   kill -0 -- "-$1" 2>/dev/null || return 1
-  local file line
-  local -a field
+  ! supervise::_runs "$1" "/proc/$1/stat" || return 0 # most often
+  local file
   for file in /proc/[0-9]*/stat; do
-    { read -r line <"$file"; } 2>/dev/null || continue
-    # shellcheck disable=SC2206 # a letter and numbers: state, parent, group ... after a name that may hold anything
-    field=(${line##*) })
-    [[ ${field[2]} == "$1" && ${field[0]} != [ZX] ]] && return 0
+    ! supervise::_runs "$1" "$file" || return 0
   done
   return 1
+}
+
+# supervise::_runs GROUP FILE: whether the process of FILE, a /proc/N/stat, is of the group, and runs.
+supervise::_runs() {
+  local line
+  local -a field
+  { read -r line <"$2"; } 2>/dev/null || return 1
+  # shellcheck disable=SC2206 # a letter and numbers: state, parent, group ... after a name that may hold anything
+  field=(${line##*) })
+  [[ ${field[2]} == "$1" && ${field[0]} != [ZX] ]]
 }
 
 supervise::_signal() {
@@ -436,7 +432,8 @@ supervise::_audit() {
       supervise::_audit_carried "$name"
       continue
     fi
-    if [[ -z ${SUPERVISE_STATUS[$name]-} ]] && ! kill -0 "${SUPERVISE_MINDER[$name]}" 2>/dev/null; then
+    [[ -z ${SUPERVISE_STATUS[$name]-} ]] || continue
+    if ! kill -0 "${SUPERVISE_MINDER[$name]}" 2>/dev/null && bus::empty "$SUPERVISE_BUS"; then
       status=137
       if [[ -z ${SUPERVISE_GROUP[$name]-} ]]; then
         status=78
@@ -448,11 +445,10 @@ supervise::_audit() {
   done
 }
 
-# A member of a carrier that has ended, whose agent was killed and could not tell its end. An agent that lives
-# does so within moments.
+# A carrier's member that has ended, while all that could tell was killed. What lives tells within moments.
 supervise::_audit_carried() {
   local -r group=${SUPERVISE_GROUP[$1]-}
-  [[ -n ${SUPERVISE_STATUS[$SUPERVISE_CARRIER]-} && -n $group && -z ${SUPERVISE_STATUS[$1]-} ]] || return 0
+  [[ -n $group && -z ${SUPERVISE_STATUS[$1]-} ]] || return 0
   ! supervise::_alive "$group" || return 0
   supervise::_now
   : "${SUPERVISE_ENDED[$1]:=$REPLY}"

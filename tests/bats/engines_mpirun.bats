@@ -108,9 +108,7 @@ for_signal() {
   export STUB_DO='0: wait; 1: wait; 2: wait'
   launch_behind run_mpirun.sh -n 3 config.yaml
   eventually ranks_up 0 1 2
-  local agent
-  agent=$(ps -o ppid= -p "$(recorded rank_0 'r["pid"]')")
-  kill -KILL "$(ps -o ppid= -p "${agent// /}" | tr -d ' ')"
+  kill -KILL "$(above "$(recorded rank_0 'r["pid"]')" 3)" # minder, agent, mpirun
   ended
   [[ $status -eq 137 ]] || fail "$status: $stderr"
   [[ $stderr == *"mpirun was ended by SIGKILL"*"no word of its end"* ]] || fail "$stderr"
@@ -121,9 +119,31 @@ for_signal() {
   export STUB_DO='0: wait; 1: wait; 2: children'
   launch_behind run_mpirun.sh -n 3 --grace 1 config.yaml
   eventually ranks_up 0 1 2
-  kill -KILL "$(ps -o ppid= -p "$(recorded rank_2 'r["pid"]')" | tr -d ' ')"
+  kill -KILL "$(above "$(recorded rank_2 'r["pid"]')" 2)"
   ended
   [[ $status -ne 0 ]]
+  nobody_left
+}
+
+@test "SIGKILL of an agent's minder ends its rank and the job" {
+  export STUB_DO='0: wait; 1: wait; 2: children'
+  launch_behind run_mpirun.sh -n 3 --grace 1 config.yaml
+  eventually ranks_up 0 1 2
+  kill -KILL "$(above "$(recorded rank_2 'r["pid"]')" 1)"
+  ended
+  [[ $status -eq 137 && $stderr == *$'\n2 '*' 137 SIGKILL, failed first '* ]] || fail "$status: $stderr"
+  nobody_left
+}
+
+@test "an order to stop that comes before a rank's agent can take it is given again" {
+  # shellcheck disable=SC2016 # for the agent's bash, which reads this before anything else
+  printf '%s\n' '[[ ${OMPI_COMM_WORLD_RANK-} != 2 ]] || until [[ -e "$STUB_OUT/go" ]]; do read -r -t 0.02 <> <(:); done' >late
+  export STUB_DO='0: wait; 1: await 0, exit 7; 2: wait' BASH_ENV=$WORLD/late
+  launch_behind run_mpirun.sh -n 3 config.yaml
+  eventually grep -q 'Forwarding signal' logs/latest/mpirun.log
+  touch "$STUB_OUT/go"
+  ended
+  [[ $status -eq 7 && $stderr == *$'\n2 '*' 143 SIGTERM, stopped by us '* ]] || fail "$status: $stderr"
   nobody_left
 }
 

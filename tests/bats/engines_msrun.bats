@@ -63,6 +63,30 @@ for_signal() {
   eventually nobody_left
 }
 
+@test "SIGKILL of an agent ends its rank and the job, though msrun would wait for ever" {
+  export STUB_DO='0: children; 1: wait'
+  launch_behind run_msrun.sh --worker_num 2 --grace 1 config.yaml
+  eventually ranks_up 0 1
+  kill -KILL "$(above "$(recorded rank_0 'r["pid"]')" 2)"
+  ended
+  [[ $status -eq 137 && $stderr == *$'\n0 '*' 137 SIGKILL, failed first '*$'\n1 '*' 143 SIGTERM, stopped by us '* ]] || fail "$status: $stderr"
+  nobody_left
+}
+
+@test "SIGKILL of a rank together with all that could tell its end does not keep the job for ever" {
+  export STUB_DO='0: wait; 1: wait'
+  launch_behind run_msrun.sh --worker_num 2 --grace 1 config.yaml
+  eventually ranks_up 0 1
+  local -r rank=$(recorded rank_0 'r["pid"]')
+  local agent
+  agent=$(above "$rank" 2)
+  # shellcheck disable=SC2046 # a list of numbers
+  kill -KILL $(pgrep -P "$agent") "$agent" "$rank" # minder and watcher
+  ended
+  [[ $status -eq 137 && $stderr == *$'\n0 '*' 137 SIGKILL'* && $stderr != *'does not end'* ]] || fail "$status: $stderr"
+  nobody_left
+}
+
 @test "SIGUSR1 reaches the ranks" {
   export STUB_DO='0: usr1; 1: usr1'
   launch_behind run_msrun.sh --worker_num 2 config.yaml

@@ -63,6 +63,16 @@ gone() {
   ! kill -0 "$1" 2>/dev/null || [[ $(ps -o stat= -p "$1") == Z* ]]
 }
 
+# above PID N: its Nth parent.
+above() {
+  local pid=$1 i
+  for ((i = 0; i < $2; i++)); do
+    pid=$(ps -o ppid= -p "$pid")
+    pid=${pid//[[:space:]]/}
+  done
+  printf '%s\n' "$pid"
+}
+
 # A test that fails halfway must not leave its launch behind.
 teardown() {
   end_left_over

@@ -82,7 +82,7 @@ carrier::exported() {
 # carrier::_carry BUS: the member: runs the engine, reads what comes from it, hands orders on. The
 # environment for the ranks is made here: the launcher's own children do not belong to the job.
 carrier::_carry() {
-  local bus pipe engine='' ordered='' first line word name value told=exit failed=0
+  local bus pipe engine='' ordered='' word name value told=exit failed=0
   carrier::environment
   export LAUNCH_JOB LAUNCH_TELL LAUNCH_GRACE
   engine::command
@@ -96,26 +96,25 @@ carrier::_carry() {
   trap 'carrier::_order USR1' USR1
   trap 'carrier::_order USR2' USR2
   while :; do
-    # The time is for the first byte: one that is up in the middle of a line loses its beginning (bash 4.2).
-    if ! IFS= read -r -t 1 -N 1 -u "$pipe" first; then
+    if ! bus::next "$pipe" 1; then
       kill -0 "$runner" 2>/dev/null || break # it was killed and could not say so
       continue
     fi
-    line=''
-    [[ $first == $'\n' ]] || IFS= read -r -t 5 -u "$pipe" line || : # the end of a line comes soon, or never
-    line=${first%$'\n'}$line
-    if [[ $line != "$LAUNCH_TELL "* ]]; then
-      [[ -z $line ]] || printf '%s\n' "$line"
+    if [[ $REPLY != "$LAUNCH_TELL "* ]]; then
+      [[ -z $REPLY ]] || printf '%s\n' "$REPLY"
       continue
     fi
-    read -r _ word name value <<<"$line"
+    read -r _ word name value <<<"$REPLY"
     case $word in
       engine) engine=$name ;;
-      start) printf 'began %s\n' "$name" >&"$bus" ;;
-      stack | wrote) printf '%s %s %s\n' "$word" "$name" "$value" >&"$bus" ;;
-      line) printf '%s\n' "${line#"$LAUNCH_TELL line $name "}" >>"$PLAN_LOG_DIR/rank_$name.log" ;;
+      start)
+        bus::say "$bus" began "$name"
+        [[ -z $ordered ]] || engine::order stop "$engine" # its agent may have been too young for the order
+        ;;
+      stack | wrote) bus::say "$bus" "$word" "$name" "$value" ;;
+      line) printf '%s\n' "${REPLY#"$LAUNCH_TELL line $name "}" >>"$PLAN_LOG_DIR/rank_$name.log" ;;
       exit)
-        printf '%s %s %d\n' "$told" "$name" "$value" >&"$bus"
+        bus::say "$bus" "$told" "$name" "$value"
         ((value == 0)) || failed=$value
         ;;
       cancelled) carrier::_cancelled ;;
@@ -134,7 +133,7 @@ carrier::_cancelled() {
   [[ -z $ordered && $told == exit ]] || return 0
   if [[ $ENGINE_NAME == srun ]]; then
     ordered=1
-    printf 'cancelled\n' >&"$bus"
+    bus::say "$bus" cancelled
   else
     told=was
   fi
@@ -157,12 +156,12 @@ carrier::_run() {
   local -r pipe=$1
   set -m
   (
-    printf '%s engine %d\n' "$LAUNCH_TELL" "$BASHPID" >&"$pipe"
+    bus::say "$pipe" "$LAUNCH_TELL" engine "$BASHPID"
     exec >&"$pipe" <"/dev/fd/$ENGINE_ORDERS" {ENGINE_ORDERS}>&- {pipe}>&- {bus}>&-
     exec "${ENGINE_COMMAND[@]}" "${PLAN_TRAINER[@]}"
   ) &
   set +m
   exec {ENGINE_ORDERS}>&- {bus}>&-
-  supervise::await "$!"
-  printf '\n%s ended %d\n' "$LAUNCH_TELL" "$REPLY" >&"$pipe"
+  bus::await "$!"
+  printf '\n.%s ended %d\n' "$LAUNCH_TELL" "$REPLY" >&"$pipe" # the engine's last line may lack its end
 }

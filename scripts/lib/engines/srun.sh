@@ -24,7 +24,7 @@ engine::command() {
 
 # engine::order WORD PID: over srun's stdin.
 engine::order() {
-  printf '%s\n' "$1" >&"$ENGINE_ORDERS"
+  bus::say "$ENGINE_ORDERS" "$1"
 }
 
 # engine::patience: the seconds between SIGTERM and SIGKILL of scancel, and at the job's limit of time, in REPLY.

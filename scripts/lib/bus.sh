@@ -1,0 +1,42 @@
+# shellcheck shell=bash
+# How a process hears of others: lines in a pipe, of which none gets lost, and the end of a child.
+#
+# A read that has a time can take a byte from the pipe and forget it, when that byte and the end of the time
+# come together; on a busy machine a launch in thirty lost a line so. Therefore each line begins with a dot
+# that nobody misses, no more than that is ever read with a time, and nothing is when something is there already.
+
+# bus::say FD WORD...: one line, written at once.
+bus::say() {
+  local -r fd=$1
+  local IFS=' ' # it is none when a signal comes in bus::next
+  shift
+  printf '.%s\n' "$*" >&"$fd"
+}
+
+# bus::next FD SECONDS: the next line in REPLY; waits for it so long. Fails with more than 128 when none
+# comes, with 1 at the end of the pipe.
+bus::next() {
+  local first=''
+  if bus::empty "$1" && ! IFS= read -r -t "$2" -N 1 -u "$1" first && bus::empty "$1"; then
+    return 142
+  fi
+  REPLY=''
+  [[ $first == $'\n' ]] || IFS= read -r -u "$1" REPLY || return
+  REPLY=$first$REPLY
+  REPLY=${REPLY#$'\n'} REPLY=${REPLY#.}
+}
+
+# bus::empty FD: whether nothing is there; the end of the pipe is something.
+bus::empty() {
+  ! read -r -t 0 -u "$1"
+}
+
+# bus::await PID: the exit status of our last child, in REPLY, whatever signals come to us: scancel and
+# Slurm's limit of time signal every process of a job. Ignored, not handled: bash can lose the end of a
+# child that comes together with a signal that it handles, and would wait for ever. Who calls this starts
+# nothing more, which would ignore them, too.
+bus::await() {
+  trap '' TERM INT HUP QUIT USR1 USR2
+  REPLY=0
+  wait "$1" 2>/dev/null || REPLY=$?
+}
