@@ -16,9 +16,11 @@ bus::say() {
 # bus::next FD SECONDS: the next line in REPLY; waits for it so long. Fails with more than 128 when none
 # comes, with 1 at the end of the pipe.
 bus::next() {
-  local first=''
-  if bus::empty "$1" && ! IFS= read -r -t "$2" -N 1 -u "$1" first && bus::empty "$1"; then
-    return 142
+  local first='' status=0
+  if bus::empty "$1"; then
+    trap : ALRM # the alarm of a read that is over just now would end bash 4.2
+    IFS= read -r -t "$2" -N 1 -u "$1" first || status=$?
+    ((status == 0)) || ! bus::empty "$1" || return "$status"
   fi
   REPLY=''
   [[ $first == $'\n' ]] || IFS= read -r -u "$1" REPLY || return
