@@ -22,7 +22,7 @@ bus::next() {
     IFS= read -r -t "$2" -N 1 -u "$1" first || status=$?
     ((status == 0)) || ! bus::empty "$1" || return "$status"
   fi
-  REPLY=''
+  first=${first-} REPLY='' # bash 4.2 unsets a variable when a signal ends its read
   [[ $first == $'\n' ]] || IFS= read -r -u "$1" REPLY || return
   REPLY=$first$REPLY
   REPLY=${REPLY#$'\n'} REPLY=${REPLY#.}

@@ -41,6 +41,20 @@ load helper
   [[ $output == '1|exit rank_3 137|an engine says|signal TERM| no||stack 3 in  f (/*/a b.py:3)|1|1|' ]] || fail "$output"
 }
 
+@test "a signal that comes while it waits: what its handler says on the same pipe comes at once, and the next line, too" {
+  run -0 bash -uc '
+    source "$1/lib/bus.sh"
+    exec {bus}<> <(:)
+    trap "bus::say $bus signal USR1" USR1
+    { read -r -t 0.2 <> <(:); kill -USR1 $$; read -r -t 0.2 <> <(:); bus::say "$bus" exit 0 0; } &
+    for line in 1 2; do
+      SECONDS=0
+      until bus::next "$bus" 20; do :; done
+      printf "%s, %d|" "$REPLY" $((SECONDS > 10))
+    done' - "$SCRIPTS"
+  [[ $output == 'signal USR1, 0|exit 0 0, 0|' ]] || fail "$output"
+}
+
 # agent FILE: an agent of mpirun's with nothing to train; what it tells goes to FILE.
 agent() {
   LAUNCH_ENGINE=mpirun OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_LOCAL_RANK=0 RANK_SIZE=1 LAUNCH_DEVICES=0 LAUNCH_EXPORTS='RANK_SIZE LOG_DIR' \
