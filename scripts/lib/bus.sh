@@ -14,14 +14,20 @@ bus::say() {
 }
 
 # bus::next FD SECONDS: the next line in REPLY; waits for it so long. Fails with more than 128 when none
-# comes, with 1 at the end of the pipe.
+# comes, with 1 at the end of the pipe. What a signal's handler says on the pipe ends the waiting, too; not if
+# the signal comes when we are about to wait, and signals do come when something has just happened: so the
+# first wait is short.
 bus::next() {
-  local first='' status=0
-  if bus::empty "$1"; then
+  local first='' status=0 seconds=0.1
+  [[ $2 != 0.* ]] || seconds=$2
+  while bus::empty "$1"; do
     trap : ALRM # the alarm of a read that is over just now would end bash 4.2
-    IFS= read -r -t "$2" -N 1 -u "$1" first || status=$?
-    ((status == 0)) || ! bus::empty "$1" || return "$status"
-  fi
+    status=0
+    IFS= read -r -t "$seconds" -N 1 -u "$1" first || status=$?
+    ((status != 0)) || break
+    [[ $seconds != "$2" ]] || ! bus::empty "$1" || return "$status"
+    seconds=$2
+  done
   first=${first-} REPLY='' # bash 4.2 unsets a variable when a signal ends its read
   [[ $first == $'\n' ]] || IFS= read -r -u "$1" REPLY || return
   REPLY=$first$REPLY

@@ -157,7 +157,8 @@ carrier::_run() {
   set -m
   (
     bus::say "$pipe" "$LAUNCH_TELL" engine "$BASHPID"
-    exec >&"$pipe" <"/dev/fd/$ENGINE_ORDERS" {ENGINE_ORDERS}>&- {pipe}>&- {bus}>&-
+    # Opened anew: ssh makes what it gets non-blocking, for all who have the same.
+    exec >"/dev/fd/$pipe" <"/dev/fd/$ENGINE_ORDERS" {ENGINE_ORDERS}>&- {pipe}>&- {bus}>&-
     exec "${ENGINE_COMMAND[@]}" "${PLAN_TRAINER[@]}"
   ) &
   set +m

@@ -71,5 +71,5 @@ engine::lost_host() {
       'Connection to '*' closed by remote host.') REPLY=${line#Connection to } && REPLY=${REPLY%% *} ;;
       'Timeout, server '*' not responding.') REPLY=${line#Timeout, server } && REPLY=${REPLY%% *} ;;
     esac
-  done < <(tr -d '\r' <"$1")
+  done < <(tr -d '\r' <"$1" 2>/dev/null) # which may not get to its end
 }
