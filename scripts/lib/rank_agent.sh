@@ -186,7 +186,6 @@ agent::_tell_tail() {
 }
 
 agent::_handle_signals() {
-  local name
   if [[ -n ${LAUNCH_BUS-} ]]; then         # the supervisor signals the trainer itself
     trap : TERM INT HUP QUIT URG USR1 USR2 # not '', which bash 4.2 hands on for good
     return 0
@@ -196,9 +195,8 @@ agent::_handle_signals() {
     trap "bus::say $AGENT_BUS stop" URG
     trap "bus::say $AGENT_BUS stacks" ABRT
     trap "bus::say $AGENT_BUS cancelled" TERM INT HUP QUIT
-    for name in USR1 USR2; do
-      trap "bus::say $AGENT_BUS $name" "$name"
-    done
+    trap "bus::say $AGENT_BUS USR1" USR1
+    trap "bus::say $AGENT_BUS USR2" USR2
   }
   [[ ${LAUNCH_CONTROL-} != stdin ]] || trap : USR1 USR2 # Slurm gives them to the trainer, too
 }

@@ -104,35 +104,30 @@ for_signal() {
   eventually nobody_left
 }
 
-@test "SIGKILL of mpirun ends the job, leaves nothing, and is said" {
-  export STUB_DO='0: wait; 1: wait; 2: wait'
-  launch_behind run_mpirun.sh -n 3 config.yaml
+# killed_above RANK N: three ranks run, and the Nth parent of RANK is killed: 1 its minder, 2 its agent, 3 mpirun.
+killed_above() {
+  export STUB_DO='0: wait; 1: wait; 2: children'
+  launch_behind run_mpirun.sh -n 3 --grace 1 config.yaml
   eventually ranks_up 0 1 2
-  kill -KILL "$(above "$(recorded rank_0 'r["pid"]')" 3)" # minder, agent, mpirun
+  kill -KILL "$(above "$(recorded "rank_$1" 'r["pid"]')" "$2")"
   ended
+  nobody_left
+}
+
+@test "SIGKILL of mpirun ends the job, leaves nothing, and is said" {
+  killed_above 0 3
   [[ $status -eq 137 ]] || fail "$status: $stderr"
   [[ $stderr == *"mpirun was ended by SIGKILL"*"no word of its end"* ]] || fail "$stderr"
-  nobody_left
 }
 
 @test "SIGKILL of an agent ends its rank and the job" {
-  export STUB_DO='0: wait; 1: wait; 2: children'
-  launch_behind run_mpirun.sh -n 3 --grace 1 config.yaml
-  eventually ranks_up 0 1 2
-  kill -KILL "$(above "$(recorded rank_2 'r["pid"]')" 2)"
-  ended
+  killed_above 2 2
   [[ $status -ne 0 ]]
-  nobody_left
 }
 
 @test "SIGKILL of an agent's minder ends its rank and the job" {
-  export STUB_DO='0: wait; 1: wait; 2: children'
-  launch_behind run_mpirun.sh -n 3 --grace 1 config.yaml
-  eventually ranks_up 0 1 2
-  kill -KILL "$(above "$(recorded rank_2 'r["pid"]')" 1)"
-  ended
+  killed_above 2 1
   [[ $status -eq 137 && $stderr == *$'\n2 '*' 137 SIGKILL, failed first '* ]] || fail "$status: $stderr"
-  nobody_left
 }
 
 @test "an order to stop that comes before a rank's agent can take it is given again" {

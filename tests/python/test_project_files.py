@@ -1,6 +1,7 @@
 """What helps contributors agrees with what `make lint` and the programs themselves use."""
 
 import configparser
+import os
 import re
 import shlex
 import subprocess
@@ -48,6 +49,12 @@ def test_pre_commit_checks_the_same_files_in_the_same_way_as_make_lint():
     offered = {hook["entry"]: {path for path in there if is_taken(hook, path)} for hook in HOOKS}
     assert offered == told
     assert all(hook["language"] == "system" for hook in HOOKS)
+
+
+def test_what_begins_with_a_shebang_can_be_run_and_nothing_else():
+    plain = [ROOT / path for path in files() if (ROOT / path).is_file() and not (ROOT / path).is_symlink()]
+    wrong = [path for path in plain if (path.read_bytes()[:2] == b"#!") != os.access(path, os.X_OK)]
+    assert not wrong, "chmod +x or -x"
 
 
 def test_editorconfig_agrees_with_the_formatters():
