@@ -5,8 +5,8 @@
 #        salloc -N NODES --ntasks-per-node=N bash scripts/run_slurm.sh [options] CONFIG
 #
 # The project, the environment and the data stand at the same paths on all nodes. scancel, and the limit of
-# time of the job, leave the ranks the grace time, at most 3 s less than Slurm's KillWait (30 s unless set);
-# for more, have the script told earlier: sbatch --signal=B:TERM@120.
+# time of the job, leave the ranks the grace time, though no more of it than Slurm's KillWait (30 s unless set)
+# less 4 s; for more, have the script told earlier: sbatch --signal=B:TERM@120.
 #
 # Example:
 #   sbatch -N 2 --ntasks-per-node=8 scripts/run_slurm.sh configs/mnist/lenet5_mnist.yaml

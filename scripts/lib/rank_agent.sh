@@ -23,6 +23,7 @@
 #   LAUNCH_BUS, LAUNCH_LIFELINE   instead of stdout, for ranks of this host: the supervisor's own pipes
 #   LAUNCH_CONTROL stdin: orders come as words there (srun); else as signals: URG, ABRT, USR1, USR2 (mpirun)
 #   LAUNCH_GRACE   seconds between SIGTERM and SIGKILL
+#   LAUNCH_PATIENCE  the most there is of them when the engine ends the job on its own account; not set: no limit
 #   LAUNCH_FOLDER, LAUNCH_HOST   where the command was typed
 #   LAUNCH_LOGS    the folder of this attempt's logs
 #   LAUNCH_HANG    --hang_timeout, 0: none; the launcher cannot see the log of a host without the run's folder
@@ -36,15 +37,16 @@ source "$AGENT_LIB/rank_entry.sh"
 # shellcheck source=scripts/lib/bus.sh
 source "$AGENT_LIB/bus.sh"
 
-AGENT_NAME=''    # the rank, or scheduler
-AGENT_LOG=''     # its log
-AGENT_AWAY=''    # not empty: the run's folder is on another host, which cannot see ours
-AGENT_PYTHON=''  # the trainer's interpreter
-AGENT_TRAINER='' # pid of the trainer, and its process group
-AGENT_MINDER=''  # pid of its minder
-AGENT_STOPS=0    # 1: it was told to stop
-AGENT_TOLD=''    # the watcher's way to the launcher, where it is to tell that the log grows
-AGENT_BUS=''     # pipes
+AGENT_NAME=''      # the rank, or scheduler
+AGENT_LOG=''       # its log
+AGENT_AWAY=''      # not empty: the run's folder is on another host, which cannot see ours
+AGENT_PYTHON=''    # the trainer's interpreter
+AGENT_TRAINER=''   # pid of the trainer, and its process group
+AGENT_MINDER=''    # pid of its minder
+AGENT_STOPS=0      # 1: it was told to stop
+AGENT_CANCELLED='' # not empty: it has told that the engine ends the job on its own account
+AGENT_TOLD=''      # the watcher's way to the launcher, where it is to tell that the log grows
+AGENT_BUS=''       # pipes
 AGENT_LIFE=''
 
 agent::main() {
@@ -213,7 +215,12 @@ agent::_stop() {
 agent::_end_trainer() {
   kill -TERM -- "-$AGENT_TRAINER" 2>/dev/null
   kill -CONT -- "-$AGENT_TRAINER" 2>/dev/null # a stopped process takes SIGTERM only once it runs again
-  agent::_kill_late "$AGENT_TRAINER" <&- >/dev/null 2>&1 {AGENT_LIFE}>&- {AGENT_BUS}>&- &
+  agent::_kill_in_time
+}
+
+# Without our pipes: it may live longer than us.
+agent::_kill_in_time() {
+  [[ -z $AGENT_TRAINER ]] || agent::_kill_late "$AGENT_TRAINER" <&- >/dev/null 2>&1 {AGENT_LIFE}>&- {AGENT_BUS}>&- &
 }
 
 # Where the trainer is, for the launcher; the whole of it goes to rank_N.stack beside the log. Python may
@@ -226,9 +233,16 @@ agent::_stacks() {
 }
 
 # The engine ends the job on its own account: scancel; a host that mpirun has lost. More than one SIGTERM
-# comes then, from srun and from Slurm's daemon on the node, and says nothing new.
+# comes then, from srun and from Slurm's daemon on the node, and only the first says something new, also
+# when the launcher was quicker with its order to stop: how much time there is.
 agent::_cancelled() {
-  ((AGENT_STOPS)) || agent::tell cancelled
+  [[ -z $AGENT_CANCELLED ]] || return 0
+  AGENT_CANCELLED=1
+  agent::tell cancelled
+  if ((${LAUNCH_PATIENCE:=$LAUNCH_GRACE} < LAUNCH_GRACE)); then
+    LAUNCH_GRACE=$LAUNCH_PATIENCE
+    ((AGENT_STOPS == 0)) || agent::_kill_in_time
+  fi
   agent::_stop
 }
 

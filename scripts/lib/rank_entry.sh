@@ -72,7 +72,7 @@ rank_entry::rank() {
 # What is between the launcher and us is nothing to the trainer.
 rank_entry::_forget() {
   unset LAUNCH_DEVICES LAUNCH_RANK LAUNCH_LOCAL_RANK LAUNCH_ENGINE LAUNCH_EXPORTS LAUNCH_TELL LAUNCH_BUS \
-    LAUNCH_LIFELINE LAUNCH_CONTROL LAUNCH_GRACE LAUNCH_HOST LAUNCH_FOLDER LAUNCH_LINKS LAUNCH_HANG
+    LAUNCH_LIFELINE LAUNCH_CONTROL LAUNCH_GRACE LAUNCH_PATIENCE LAUNCH_HOST LAUNCH_FOLDER LAUNCH_LINKS LAUNCH_HANG
 }
 
 # rank_entry::scheduler: the environment of MindSpore's scheduler. It must not see the rank table: it

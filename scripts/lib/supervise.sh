@@ -325,8 +325,10 @@ supervise::_signal() {
 # Slurm has told every process to end, us too perhaps, and kills what is left after a time of its own: the
 # report is to be written by then.
 supervise::_cancelled() {
+  [[ -z $SUPERVISE_CANCELLED ]] || return 0 # every rank's agent says so
   SUPERVISE_CANCELLED=yes
   [[ $SUPERVISE_STATE != running ]] || supervise::_signal TERM
+  [[ $SUPERVISE_STATE == stopping ]] || return 0
   engine::patience
   if ((SUPERVISE_GRACE > REPLY - 3)); then
     ((SUPERVISE_GRACE <= REPLY)) || log::say "Slurm kills what is left after $REPLY s, its KillWait; that is all the grace time there is"

@@ -34,6 +34,11 @@ batch() {
     --train_script "$FIXTURES/stub_trainer.py" --grace "${grace-2}" config.yaml
 }
 
+# reported: waits for the report of a launch that scancel ended.
+reported() {
+  eventually grep -q 'exit 143' sbatch.out || fail "$(<sbatch.out)"
+}
+
 @test "salloc: each rank has the environment of the contract, its log and its line in the report" {
   MY_OWN='a b' run --separate-stderr allocated
   [[ $status -eq 0 ]] || fail "$stderr"
@@ -61,7 +66,7 @@ batch() {
   eventually ranks_up 0 1 2 3
   scancel "$(squeue -h -o %i)"
   eventually nobody_left
-  eventually grep -q 'exit 143' sbatch.out
+  reported
   [[ "$(<sbatch.out)" == *'SIGTERM: stopping all ranks'* ]] || fail "$(<sbatch.out)"
 }
 
@@ -70,7 +75,7 @@ batch() {
   batch --comment=test
   eventually ranks_up 0 1 2 3
   scancel "$(squeue -h -o %i)"
-  eventually grep -q 'exit 143' sbatch.out
+  reported
   [[ "$(<sbatch.out)" == *'143 SIGTERM, stopped by us'*$'\n3 '*' 137 SIGKILL, stopped by us   '[2-9].* ]] || fail "$(<sbatch.out)"
   [[ "$(<sbatch.out)" != *'no word of its end'* ]] || fail "$(<sbatch.out)"
   eventually nobody_left
@@ -81,9 +86,29 @@ batch() {
   grace=60 batch --comment=test
   eventually ranks_up 0 1 2 3
   scancel "$(squeue -h -o %i)"
-  eventually grep -q 'exit 143' sbatch.out
-  [[ "$(<sbatch.out)" == *'Slurm kills what is left after 10 s, its KillWait'*'143 SIGTERM, stopped by us'* ]] || fail "$(<sbatch.out)"
+  reported
+  [[ "$(<sbatch.out)" == *'Slurm kills what is left after 10 s, its KillWait'*'143 SIGTERM, stopped by us'*$'\n3 '*' 137 SIGKILL, stopped by us '* ]] || fail "$(<sbatch.out)"
   eventually nobody_left
+}
+
+@test "scancel when the ranks have been told to stop already: Slurm's time counts, and the report is written" {
+  export STUB_DO='0: wait; 1: wait; 2: wait; 3: ignore TERM'
+  grace=60 batch
+  eventually ranks_up 0 1 2 3
+  kill -TERM "$(launch_json 'r["run_dir"].rpartition("-")[2]')"
+  for rank in 0 1 2; do
+    eventually gone "$(recorded "rank_$rank" 'r["pid"]')"
+  done
+  scancel --signal=TERM "$(squeue -h -o %i)" # the steps; the script's own signal may come at any time
+  reported
+  [[ "$(<sbatch.out)" == *'Slurm kills what is left after 10 s, its KillWait'*$'\n3 '*' 137 SIGKILL, stopped by us '* ]] || fail "$(<sbatch.out)"
+  eventually nobody_left
+}
+
+@test "a rank that ends long before the others is no reason to end them, whatever the site's WaitTime" {
+  export STUB_DO='1: tick 40; 2: tick 40; 3: tick 40'
+  run --separate-stderr allocated
+  [[ $status -eq 0 ]] || fail "$stderr"
 }
 
 @test "scancel --batch --signal=TERM gives the ranks the grace time" {
@@ -91,7 +116,7 @@ batch() {
   batch --comment=test
   eventually ranks_up 0 1 2 3
   scancel --batch --signal=TERM "$(squeue -h -o %i)"
-  eventually grep -q 'exit 143' sbatch.out
+  reported
   [[ "$(<sbatch.out)" == *'SIGTERM: stopping all ranks'*'143 SIGTERM, stopped by us'*'137 SIGKILL, stopped by us'* ]] || fail "$(<sbatch.out)"
   eventually nobody_left
 }

@@ -113,7 +113,7 @@ fail() {
 eventually() {
   local -r end=$((SECONDS + 20))
   until "$@"; do
-    ((SECONDS < end)) || fail "never came true: $*"
+    ((SECONDS < end)) || fail "never came true: $*" || return 1
     sleep 0.02
   done
 }

@@ -127,14 +127,13 @@ carrier::_carry() {
   exit 137
 }
 
-# The engine ends the ranks on its own account. If that is not because it was told to, by scancel say, it
-# has a reason of its own, and how the ranks end from now on is no failure of theirs.
+# The engine ends the ranks on its own account. Slurm is told to, by scancel say, and the launcher hears of it
+# even if it was quicker. mpirun, if we have not told it to, has a reason of its own, and how the ranks end from
+# now on is no failure of theirs.
 carrier::_cancelled() {
-  [[ -z $ordered && $told == exit ]] || return 0
   if [[ $ENGINE_NAME == srun ]]; then
-    ordered=1
     bus::say "$bus" cancelled
-  else
+  elif [[ -z $ordered ]]; then
     told=was
   fi
 }
