@@ -22,6 +22,7 @@ SUPERVISE_GUARDIAN=''                  # pid, from open to close
 SUPERVISE_GRACE=10                     # seconds between SIGTERM and SIGKILL
 SUPERVISE_STATE=running                # running, stopping, killing
 SUPERVISE_DEADLINE=0                   # of the state, in hundredths of a second of uptime
+SUPERVISE_TOLD=0                       # uptime, in hundredths of a second, when the carrier was last told to stop
 SUPERVISE_SHARED=''                    # not empty: ranks of other hosts need our scheduler, too
 SUPERVISE_SIGNAL=''                    # the signal that told us to stop
 SUPERVISE_CANCELLED=''                 # not empty: Slurm ends the ranks on its own account
@@ -340,6 +341,7 @@ supervise::_cancelled() {
 supervise::stop() {
   SUPERVISE_STATE=stopping
   supervise::_set_deadline "$SUPERVISE_GRACE"
+  SUPERVISE_TOLD=$((SUPERVISE_DEADLINE - SUPERVISE_GRACE * 100))
   supervise::_signal_groups TERM
 }
 
@@ -355,14 +357,25 @@ supervise::_signal_groups() {
 supervise::_deadline() {
   ((SUPERVISE_DEADLINE)) || return 0
   supervise::_now
-  ((REPLY >= SUPERVISE_DEADLINE)) || return 0
-  if [[ $SUPERVISE_STATE == killing ]]; then
+  if ((REPLY < SUPERVISE_DEADLINE)); then
+    supervise::_insist
+  elif [[ $SUPERVISE_STATE == killing ]]; then
     supervise::_give_up
   else
     SUPERVISE_STATE=killing
     supervise::_set_deadline 5
     supervise::_signal_groups KILL
   fi
+}
+
+# supervise::_insist: tells the carrier once a second. An order has a long way, through the carrier, the engine and
+# the ranks' agents; it may come before an agent can take it, and bash has lost one now and then. Who has it
+# already does not mind.
+supervise::_insist() {
+  [[ $SUPERVISE_STATE == stopping && -n ${SUPERVISE_GROUP[${SUPERVISE_CARRIER:-none}]-} ]] || return 0
+  ((REPLY >= SUPERVISE_TOLD + 100)) && declare -F engine::order >/dev/null || return 0
+  SUPERVISE_TOLD=$REPLY
+  kill -s TERM -- "-${SUPERVISE_GROUP[$SUPERVISE_CARRIER]}" 2>/dev/null || :
 }
 
 # What the user limited: the time of the whole job, and how long all ranks' logs may stand still.

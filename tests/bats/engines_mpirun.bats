@@ -142,6 +142,17 @@ killed_above() {
   nobody_left
 }
 
+@test "an order to stop that is lost, by the carrier and then by the ranks' agents, is given again" {
+  # shellcheck disable=SC2016 # for every bash, which reads this before anything else
+  printf '%s\n' 'lost=0' 'trap() {
+    [[ ${1-} != *stop ]] || set -- "((lost++ == 0)) || $1" "$2"
+    builtin trap "$@"
+  }' >loses
+  export STUB_DO='0: wait; 1: await 0 2, exit 7; 2: wait' BASH_ENV=$WORLD/loses
+  run --separate-stderr run_mpirun
+  [[ $status -eq 7 && $stderr == *$'\n0 '*' 143 SIGTERM, stopped by us '*$'\n2 '*' 143 SIGTERM, stopped by us '* ]] || fail "$status: $stderr"
+}
+
 @test "MindSpore's scheduler that fails ends the job" {
   export STUB_DO='0: wait; 1: wait; 2: wait'
   STUB_SCHEDULER_EXIT=3 run --separate-stderr run_mpirun

@@ -128,7 +128,7 @@ ranks_up() {
 
 # Processes that the test started and that still live; a zombie's environment is empty.
 left_over() {
-  grep -lszF -- "TEST_MARK=$TEST_MARK" /proc/[0-9]*/environ
+  grep -lszxF -- "TEST_MARK=$BATS_TEST_TMPDIR" /proc/[0-9]*/environ
 }
 
 nobody_left() {

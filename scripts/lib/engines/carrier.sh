@@ -107,10 +107,7 @@ carrier::_carry() {
     read -r _ word name value <<<"$REPLY"
     case $word in
       engine) engine=$name ;;
-      start)
-        bus::say "$bus" began "$name"
-        [[ -z $ordered ]] || engine::order stop "$engine" # its agent may have been too young for the order
-        ;;
+      start) bus::say "$bus" began "$name" ;;
       stack | wrote) bus::say "$bus" "$word" "$name" "$value" ;;
       line) printf '%s\n' "${REPLY#"$LAUNCH_TELL line $name "}" >>"$PLAN_LOG_DIR/rank_$name.log" ;;
       exit)
@@ -138,9 +135,8 @@ carrier::_cancelled() {
   fi
 }
 
-# carrier::_order WORD: "stop" only once.
+# carrier::_order WORD
 carrier::_order() {
-  [[ $1 != stop || -z $ordered ]] || return 0
   [[ $1 != stop ]] || ordered=1
   if [[ -n $engine ]]; then
     engine::order "$1" "$engine"
