@@ -153,6 +153,12 @@ killed_above() {
   [[ $status -eq 7 && $stderr == *$'\n0 '*' 143 SIGTERM, stopped by us '*$'\n2 '*' 143 SIGTERM, stopped by us '* ]] || fail "$status: $stderr"
 }
 
+@test "the user's own settings for what mpirun writes do not come between the ranks and the launcher" {
+  export STUB_DO='1: exit 3; 0: wait; 2: wait' OMPI_MCA_orte_tag_output=1 OMPI_MCA_orte_timestamp_output=1
+  run --separate-stderr run_mpirun
+  [[ $status -eq 3 && $stderr == *$'\n1 '*' 3, failed first '* && $stderr != *'not started'* ]] || fail "$status: $stderr"
+}
+
 @test "MindSpore's scheduler that fails ends the job" {
   export STUB_DO='0: wait; 1: wait; 2: wait'
   STUB_SCHEDULER_EXIT=3 run --separate-stderr run_mpirun

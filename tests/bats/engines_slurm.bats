@@ -111,6 +111,13 @@ reported() {
   [[ $status -eq 0 ]] || fail "$stderr"
 }
 
+@test "the user's own settings for what srun reads and writes do not come between the ranks and the launcher" {
+  export STUB_DO='0: wait; 1: await 0 2 3, exit 3; 2: wait; 3: wait'
+  export SLURM_LABELIO=1 SLURM_STDINMODE=none SLURM_STDOUTMODE=none SLURM_STDERRMODE=none
+  run --separate-stderr allocated
+  [[ $status -eq 3 && $stderr == *$'\n0 '*' 143 SIGTERM, stopped by us '*$'\n1 '*' 3, failed first '* ]] || fail "$status: $stderr"
+}
+
 @test "scancel --batch --signal=TERM gives the ranks the grace time" {
   export STUB_DO='0: wait; 1: wait; 2: wait; 3: ignore TERM'
   batch --comment=test

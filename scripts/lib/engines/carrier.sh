@@ -100,16 +100,17 @@ carrier::_carry() {
       kill -0 "$runner" 2>/dev/null || break # it was killed and could not say so
       continue
     fi
-    if [[ $REPLY != "$LAUNCH_TELL "* ]]; then
+    if [[ $REPLY != *"$LAUNCH_TELL "* ]]; then
       [[ -z $REPLY ]] || printf '%s\n' "$REPLY"
       continue
     fi
-    read -r _ word name value <<<"$REPLY"
+    REPLY=${REPLY#*"$LAUNCH_TELL "} # behind the label that the user's own settings may have mpirun or srun write
+    read -r word name value <<<"$REPLY"
     case $word in
       engine) engine=$name ;;
       start) bus::say "$bus" began "$name" ;;
       stack | wrote) bus::say "$bus" "$word" "$name" "$value" ;;
-      line) printf '%s\n' "${REPLY#"$LAUNCH_TELL line $name "}" >>"$PLAN_LOG_DIR/rank_$name.log" ;;
+      line) printf '%s\n' "${REPLY#"line $name "}" >>"$PLAN_LOG_DIR/rank_$name.log" ;;
       exit)
         bus::say "$bus" "$told" "$name" "$value"
         ((value == 0)) || failed=$value

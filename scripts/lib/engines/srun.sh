@@ -10,17 +10,19 @@ ENGINE_NAME=srun
 #   --ntasks-per-node, --distribution   without them Slurm may put 3 ranks of 4 on one node
 #   --kill-on-bad-exit     the net beneath ours: an agent that dies ends the job
 #   --wait=0               else a site's WaitTime ends the others so long after the first rank, though it ended well
+#   --input, --output, --error   the way between the agents and us, wherever SLURM_STDOUTMODE would have it lead
 #   --cpu-bind=none        as many threads as the trainer wants, on any core of the job
 #   --mpi=none             the ranks find each other by MindSpore's scheduler
 engine::command() {
   local -r nodes=${PLAN_ENGINE[node_count]} each=${PLAN_ENGINE[per_node]}
   ENGINE_COMMAND=(srun --nodes="$nodes" --ntasks="$((nodes * each))" --ntasks-per-node="$each"
     --nodelist="${PLAN_ENGINE[nodes]}" --distribution=block --kill-on-bad-exit=1 --wait=0 --cpu-bind=none --mpi=none
-    --export=ALL --chdir="$PWD" --overlap bash "$LAUNCH_LIB/rank_agent.sh")
+    --input=all --output=all --error=all --export=ALL --chdir="$PWD" --overlap bash "$LAUNCH_LIB/rank_agent.sh")
   # A number of tasks or a node count of sbatch's own would contradict ours.
   unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE SLURM_DISTRIBUTION
-  LAUNCH_CONTROL=stdin                         # srun kills its tasks at once when it gets SIGTERM; words on stdin reach all of them
-  local -r kill_wait=${PLAN_ENGINE[kill_wait]} # an agent is done a second before we want the report, see below
+  LAUNCH_CONTROL=stdin # srun kills its tasks at once when it gets SIGTERM; words on stdin reach all of them
+  # After scancel the agents are done a second before we write the report, see supervise::_cancelled.
+  local -r kill_wait=${PLAN_ENGINE[kill_wait]}
   LAUNCH_PATIENCE=$((kill_wait > 5 ? kill_wait - 4 : 1))
   export LAUNCH_CONTROL LAUNCH_PATIENCE
 }
@@ -40,5 +42,5 @@ engine::patience() {
 engine::scheduler() {
   [[ -n ${PLAN_ENGINE[scheduler_node]-} && -n ${PLAN_SCHEDULER[0]-} && ${PLAN_SCHEDULER[0]} != srun ]] || return 0
   PLAN_SCHEDULER=(srun --nodes=1 --ntasks=1 --nodelist="${PLAN_ENGINE[scheduler_node]}" --overlap --mpi=none
-    --cpu-bind=none --export=ALL "${PLAN_SCHEDULER[@]}")
+    --cpu-bind=none --output=all --error=all --export=ALL "${PLAN_SCHEDULER[@]}")
 }
