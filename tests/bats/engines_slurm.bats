@@ -116,6 +116,10 @@ reported() {
   export SLURM_LABELIO=1 SLURM_STDINMODE=none SLURM_STDOUTMODE=none SLURM_STDERRMODE=none
   run --separate-stderr allocated
   [[ $status -eq 3 && $stderr == *$'\n0 '*' 143 SIGTERM, stopped by us '*$'\n1 '*' 3, failed first '* ]] || fail "$status: $stderr"
+  export STUB_DO='0: wait; 1: wait; 2: wait; 3: wait' STUB_SCHEDULER_EXIT='no number'
+  run --separate-stderr allocated
+  [[ $status -eq 1 ]] || fail "$status: $stderr"
+  grep -q "ValueError.*'no number'" logs/latest/scheduler.log
 }
 
 @test "scancel --batch --signal=TERM gives the ranks the grace time" {
