@@ -24,13 +24,14 @@ import tempfile
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
-from hccl_tools import needs
+from hccl_tools.machine import interpreter
 
-needs.check()
+interpreter.check()
 
-from hccl_tools.problem import one_line
-from tools import checkpoints, parallel
-from tools.checkpoints import CheckpointError
+from hccl_tools.common.problem import one_line
+from tools.config import modes
+from tools.trainer import checkpoints
+from tools.trainer.checkpoints import CheckpointError
 
 
 def main(argv=None):
@@ -88,9 +89,9 @@ def convert(options, work):
         made = {rank: path for rank in range(options.ranks)}  # every rank has the same
     elif label.ranks == options.ranks:
         made = {rank: own for rank, (own, _) in files.items()}
-    elif label.model == parallel.TENSOR_PARALLEL:
+    elif label.model == modes.TENSOR_PARALLEL:
         made = cut_anew(files, strategy, options.ranks, work)
-    elif label.model == parallel.STAGES_BY_HAND:
+    elif label.model == modes.STAGES_BY_HAND:
         made = {0: join_stages(files, options.ranks, work)}
     else:
         raise CheckpointError(

@@ -15,13 +15,13 @@ import sys
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
-from hccl_tools import needs
+from hccl_tools.machine import interpreter
 
-needs.check("yaml")
+interpreter.check("yaml")
 
-from hccl_tools.problem import one_line
-from tools import checkpoints, datasets
-from tools import config as configs
+from hccl_tools.common.problem import one_line
+from tools.config import config_file as configs
+from tools.trainer import checkpoints, datasets
 
 
 def main(argv=None):
@@ -40,7 +40,7 @@ def main(argv=None):
         config = checked_config(options.config, options.opt)
         if not os.path.isfile(options.ckpt):
             raise checkpoints.CheckpointError(f"--ckpt {one_line(options.ckpt)}: no such file")
-        needs.check("mindspore")
+        interpreter.check("mindspore")
         measure(config, options.ckpt)
     except (configs.ConfigError, datasets.DataError, checkpoints.CheckpointError) as error:
         for line in str(error).splitlines():
@@ -62,16 +62,16 @@ def measure(config, checkpoint):
     """Prints a line for each metric of the network with the weights of the file `checkpoint`."""
     import mindspore as ms
 
-    from tools import callbacks, losses, metrics, training
+    from tools.trainer import build, losses, metrics, progress
 
     system = config["system"]
     ms.set_device(system["device_target"])
     ms.set_context(mode=system["mode"])
-    network = training.build_network(config, rank=0, ranks=1)
+    network = build.build_network(config, rank=0, ranks=1)
     checkpoints.load(checkpoint, network)
     loss = config["loss"]
     model = ms.Model(network, losses.build(loss), metrics=metrics.build(loss["name"]))
-    callbacks.report(model, datasets.build(config["eval"]["dataset"], config["eval"]["loader"]))
+    progress.report(model, datasets.build(config["eval"]["dataset"], config["eval"]["loader"]))
 
 
 if __name__ == "__main__":

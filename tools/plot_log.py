@@ -17,12 +17,12 @@ import sys
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
-from hccl_tools import needs
+from hccl_tools.machine import interpreter
 
-needs.check()
+interpreter.check()
 
-from hccl_tools.problem import one_line
-from tools import run_log
+from hccl_tools.common.problem import one_line
+from tools.diagnosis import loss_curve
 
 BARS = "▁▂▃▄▅▆▇█"
 WIDTH = 24  # characters of a sparkline
@@ -37,8 +37,8 @@ def main(argv=None):
     parser.add_argument("--output", metavar="FILE", help="the picture, PNG, PDF or SVG (default: RUN_FOLDER/plot.png)")
     options = parser.parse_args(argv)
     try:
-        ranks = run_log.read_run(options.folder)
-    except run_log.NoLog as error:
+        ranks = loss_curve.read_run(options.folder)
+    except loss_curve.NoLog as error:
         say(f"{one_line(options.folder)}: {error}")
         return 2
     if not any(ranks.values()):
@@ -62,10 +62,10 @@ def table(ranks):
         times = [point.step_time for point in points if point.step_time is not None][1:]
         yield (
             f"{rank:<4}  {sparkline(losses):{WIDTH}}  {number(losses[:1])} {number(losses[-1:])}  "
-            f"{sparkline(times):{WIDTH}}  {milliseconds(run_log.typical(points, 'step_time'))} "
-            f"{milliseconds(run_log.typical(points, 'data_time'))}"
+            f"{sparkline(times):{WIDTH}}  {milliseconds(loss_curve.typical(points, 'step_time'))} "
+            f"{milliseconds(loss_curve.typical(points, 'data_time'))}"
         )
-    for rank, field, time, middle in run_log.laggards(ranks):
+    for rank, field, time, middle in loss_curve.laggards(ranks):
         what = "a step takes it" if field == "step_time" else "it waits for data"
         yield f"rank {rank} is slow: {what} {time:.1f} ms, the middle rank {middle:.1f} ms"
 

@@ -18,9 +18,9 @@ import sys
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
-from hccl_tools import needs
+from hccl_tools.machine import interpreter
 
-needs.check("numpy", "PIL", "sklearn")
+interpreter.check("numpy", "PIL", "sklearn")
 
 import numpy as np
 from PIL import Image

@@ -16,12 +16,13 @@ import sys
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
-from hccl_tools import needs
+from hccl_tools.machine import interpreter
 
-needs.check("yaml")
+interpreter.check("yaml")
 
-from tools import checkpoints, datasets, parallel
-from tools import config as configs
+from tools.config import config_file as configs
+from tools.config import modes
+from tools.trainer import checkpoints, datasets
 
 
 def main(argv=None):
@@ -49,7 +50,7 @@ def main(argv=None):
         for line in str(error).splitlines():
             print(f"train.py: {line}", file=sys.stderr)
         return 2
-    needs.check("mindspore")
+    interpreter.check("mindspore")
     try:
         train(config)
     except checkpoints.CheckpointError as error:
@@ -61,44 +62,48 @@ def main(argv=None):
 def checked_config(path, assignments):
     """The config as a dict with all defaults filled in, once it and its data are fit for use."""
     config, filled = configs.read(path, assignments)
-    ranks = parallel.ranks_of(filled)
-    problems = parallel.problems(filled, ranks, filled["system"]["device_target"])
+    ranks = modes.ranks_of(filled)
+    problems = modes.problems(filled, ranks, filled["system"]["device_target"])
     problems += checkpoints.problems(filled)
     if problems:
         raise configs.ConfigError([problem.line(config.place(problem.pointer)) for problem in problems])
-    datasets.check(filled, parallel.data_part(filled, 0, ranks).shards)
+    datasets.check(filled, modes.data_part(filled, 0, ranks).shards)
     return filled
 
 
 def train(config):
     """Builds everything that `config` (filled) names, trains, and measures on held-out data."""
-    from tools import callbacks, saving, training  # they import MindSpore, 2.5 s: only when there is something to train
+    from tools.trainer import (  # they import MindSpore, 2.5 s: only when there is something to train
+        build,
+        progress,
+        resume,
+    )
 
     rank, ranks = start(config)
-    part = parallel.data_part(config, rank, ranks)
+    part = modes.data_part(config, rank, ranks)
     data = datasets.build(config["train"]["dataset"], config["train"]["loader"], *part)
     steps, epochs = data.get_dataset_size(), config["scheduler"]["num_epochs"]
-    run = training.build(config, rank, ranks, steps)
-    stand = saving.Continuation(config, rank, ranks)
+    run = build.build(config, rank, ranks, steps)
+    stand = resume.Continuation(config, rank, ranks)
     stand.load(run.network, run.optimizer, data)
     if config["parallel"]["parameter_broadcast"] and ranks > 1:
-        parallel.broadcast(run.network, config)
+        modes.broadcast(run.network, config)
     print(f"rank {rank} of {ranks}: {steps} steps an epoch, {epochs} epoch{'s' * (epochs != 1)}", flush=True)
     sink = config["train"]["dataset_sink_mode"]
     held_out = datasets.build(config["eval"]["dataset"], config["eval"]["loader"]) if "eval" in config else None
-    said = [callbacks.Progress(config["system"]["log_interval"], config["train"]["stop_at_nan"])]
+    said = [progress.Progress(config["system"]["log_interval"], config["train"]["stop_at_nan"])]
     if held_out and config["system"]["val_while_train"]:
-        said.append(callbacks.Evaluate(run.measure, held_out))
+        said.append(progress.Evaluate(run.measure, held_out))
     said.append(stand.saving(run.model.train_network))
     try:
         if stand.epochs < epochs:
             run.model.train(epochs, data, callbacks=said, dataset_sink_mode=sink, initial_epoch=stand.epochs)
         else:
             print(f"all {epochs} epochs are done already; scheduler.num_epochs says how many there are", flush=True)
-    except callbacks.LossNotFinite as error:
+    except progress.LossNotFinite as error:
         sys.exit(f"train.py: rank {rank}: {error}")
     if held_out:
-        callbacks.report(run.measure, held_out)
+        progress.report(run.measure, held_out)
     finish(config)
 
 
@@ -120,7 +125,7 @@ def start(config):
     if told != str(rank):
         sys.exit(f"train.py: MindSpore made this rank {rank}, but the launcher started it as RANK_ID={told}")
     strategy = os.path.join(checkpoints.folder_of(config), "strategy", f"rank_{rank}.ckpt")
-    parallel.set_context(config, rank, ranks, strategy)
+    modes.set_context(config, rank, ranks, strategy)
     return rank, ranks
 
 
@@ -142,7 +147,7 @@ def leave(code):
 
     The crash (SIGSEGV, in MindSpore's function at exit) came after all work was done and communication
     released, on a busy machine; it would end the job as failed.  That function also tells MindSpore's
-    scheduler that this rank leaves; tools/scheduler.py sees it without being told.
+    scheduler that this rank leaves; tools/launch/mindspore_scheduler.py sees it without being told.
     """
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The page about this machine. tools/doctor.py makes it; without a Python that can, what the shell knows
+# The page about this machine. tools/doctor/main.py makes it; without a Python that can, what the shell knows
 # is the page, and the missing Python is its problem. Works with every bash, also one too old to launch.
 
 DOCTOR_LIB=${BASH_SOURCE[0]%/*}
@@ -12,7 +12,7 @@ source "$DOCTOR_LIB/log.sh"
 readonly DOCTOR_VERSION='^([0-9]+)\.([0-9]+)\.[0-9]+$' # bash 3.2 cannot read it within [[ ]]
 
 DOCTOR_FORMAT=text
-DOCTOR_OPTIONS=() # for tools/doctor.py
+DOCTOR_OPTIONS=() # for tools/doctor/main.py
 DOCTOR_PYTHON=''  # the interpreter that a launch would take
 DOCTOR_WHY=''     # why it cannot be taken; empty when it can
 DOCTOR_REMEDY=''
@@ -24,7 +24,7 @@ doctor::main() {
   doctor::_parse "$@"
   doctor::_find_python
   if [[ -z $DOCTOR_WHY && $OSTYPE == linux* ]]; then
-    exec "$DOCTOR_PYTHON" "$DOCTOR_ROOT/tools/doctor.py" --shell "$BASH_VERSION" \
+    exec "$DOCTOR_PYTHON" "$DOCTOR_ROOT/tools/doctor/main.py" --shell "$BASH_VERSION" \
       ${DOCTOR_OPTIONS[@]+"${DOCTOR_OPTIONS[@]}"}
   fi
   doctor::_page

@@ -34,7 +34,7 @@ done
 #   device_num    devices that a host of this kind has
 #   generation    chip generation whose rules hold for the rank table
 #   config        the config if the user names none, in the project; for scripts with the option config
-# A key that only tools/planner.py knows goes through to it.
+# A key that only tools/launch/plan.py knows goes through to it.
 launch::main() {
   local -A script=([options]='' [without]='' [arguments]='')
   local -a words=() names=()

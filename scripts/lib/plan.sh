@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The launch plan: made by one Python process, read here, and printed for --dry_run.
 #
-# tools/launch_plan.py writes pairs of NUL-terminated words, so that a path may hold anything:
+# tools/launch/main.py writes pairs of NUL-terminated words, so that a path may hold anything:
 #   run_dir DIR, export NAME=VALUE, rank "RANK DEVICE", host NAME (of that rank), trainer WORD,
 #   scheduler WORD, setup WORD, engine "NAME VALUE"
 
@@ -34,7 +34,7 @@ plan::make() {
     esac
   done < <(
     code=0
-    "$PYTHON" "$LAUNCH_ROOT/tools/launch_plan.py" "$@" || code=$?
+    "$PYTHON" "$LAUNCH_ROOT/tools/launch/main.py" "$@" || code=$?
     printf 'status\0%d\0' "$code"
   )
   [[ $status != 0 ]] || return 0
@@ -44,7 +44,7 @@ plan::make() {
 }
 
 # plan::lock_file TARGET: opens the file by which this job will hold its devices; LOCK_FD is its
-# descriptor, or empty where there are no devices to hold, or no folder for locks. tools/device_locks.py
+# descriptor, or empty where there are no devices to hold, or no folder for locks. tools/launch/device_locks.py
 # takes the lock; the descriptor stays open here and in the ranks, which keeps it.
 plan::lock_file() {
   local -r folder=${LAUNCH_LOCKS:-/tmp/mindspore-launch-locks}

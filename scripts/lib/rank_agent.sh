@@ -57,7 +57,7 @@ agent::main() {
   AGENT_NAME=$LAUNCH_RANK AGENT_PYTHON=$1
   if [[ $AGENT_NAME == scheduler ]]; then
     kind=scheduler
-    set -- "$1" -u "${AGENT_LIB%/scripts/lib}/tools/scheduler.py"
+    set -- "$1" -u "${AGENT_LIB%/scripts/lib}/tools/launch/mindspore_scheduler.py"
   fi
   agent::_open_log
   if [[ -z ${LAUNCH_TELL-} ]]; then
@@ -228,7 +228,7 @@ agent::_kill_in_time() {
 agent::_stacks() {
   local said
   kill -0 "${AGENT_TRAINER:-none}" 2>/dev/null || return 0
-  said=$("$AGENT_PYTHON" "${AGENT_LIB%/scripts/lib}/tools/stacks.py" "$LAUNCH_LOGS" "$AGENT_NAME=$AGENT_TRAINER" 2>/dev/null </dev/null)
+  said=$("$AGENT_PYTHON" "${AGENT_LIB%/scripts/lib}/tools/diagnosis/stacks.py" "$LAUNCH_LOGS" "$AGENT_NAME=$AGENT_TRAINER" 2>/dev/null </dev/null)
   agent::tell stack "$AGENT_NAME" "${said#*: }"
 }
 

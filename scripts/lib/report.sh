@@ -78,7 +78,7 @@ report::stacks() {
   fi
   while IFS= read -r line; do
     log::say "$line"
-  done < <(supervise::forget && exec "$PYTHON" "$LAUNCH_ROOT/tools/stacks.py" "$PLAN_LOG_DIR" "${processes[@]}")
+  done < <(supervise::forget && exec "$PYTHON" "$LAUNCH_ROOT/tools/diagnosis/stacks.py" "$PLAN_LOG_DIR" "${processes[@]}")
 }
 
 # The same of ranks that an engine started, by their agents; those at the same place share a line.

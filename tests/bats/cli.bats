@@ -98,9 +98,9 @@ setup() {
   ended
   PYTHONPATH=$PROJECT python - before.json logs/latest/launch.json <<'PY'
 import json, sys
-from hccl_tools import schema_check, schema_explain
+from hccl_tools.check import schema_check, schema_words
 for path in sys.argv[1:]:
-    assert not schema_explain.problems(json.load(open(path)), schema_check.load_schema("launch")), path
+    assert not schema_words.problems(json.load(open(path)), schema_check.load_schema("launch")), path
 PY
 }
 

@@ -21,7 +21,8 @@ import mindspore as ms
 from mindspore import dataset as direct
 from mindspore.dataset import transforms, vision
 
-from tools import datasets, prepare_cifar10
+from tools import prepare_cifar10
+from tools.trainer import datasets
 
 RUNS = 9
 EPOCHS = 3
@@ -86,7 +87,7 @@ def tables():
     with tempfile.TemporaryDirectory() as folder:
         prepare_cifar10.write_file(os.path.join(folder, "test_batch.bin"), 10000)
         rows = [measure("MNIST", *mnist()), measure("CIFAR-10", *cifar10(folder))]
-    columns = ["images per second", "tools/datasets", "directly on MindSpore", "ratio"]
+    columns = ["images per second", "tools/trainer/datasets", "directly on MindSpore", "ratio"]
     yield figures.Table("Input pipelines, 1 rank", columns, rows, f"Medians of {RUNS} runs; the ratio is of pairs.")
 
 

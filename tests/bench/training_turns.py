@@ -28,9 +28,11 @@ import mindspore as ms
 from mindspore import dataset, nn
 from mindspore.dataset import transforms, vision
 
-from tools import callbacks, datasets, parallel, train, training
-from tools import config as configs
-from tools.models.lenet import LeNet5
+from tools import train
+from tools.config import config_file as configs
+from tools.config import modes
+from tools.trainer import build, datasets, progress
+from tools.trainer.models.lenet import LeNet5
 
 CONFIG = os.path.join(PROJECT, "configs", "mnist", "lenet5_digits.yaml")
 DISTRIBUTED = "MS_WORKER_NUM" in os.environ
@@ -56,11 +58,9 @@ class ReadLoss(Clock):
 
 def ours(config, rank, ranks):
     """A function that trains the parts of tools/train.py, and returns the milliseconds of a step."""
-    data = datasets.build(
-        config["train"]["dataset"], config["train"]["loader"], *parallel.data_part(config, rank, ranks)
-    )
-    run = training.build(config, rank, ranks, data.get_dataset_size())
-    return by_model(run.model, data, callbacks.Progress(config["system"]["log_interval"]), Clock())
+    data = datasets.build(config["train"]["dataset"], config["train"]["loader"], *modes.data_part(config, rank, ranks))
+    run = build.build(config, rank, ranks, data.get_dataset_size())
+    return by_model(run.model, data, progress.Progress(config["system"]["log_interval"]), Clock())
 
 
 def written_directly(rank, ranks):
@@ -114,7 +114,7 @@ def main():
     if ranks > 1:
         ms.set_auto_parallel_context(parallel_mode="stand_alone")
         ways["alone"] = by_hand(*written_directly(rank, ranks))
-        parallel.set_context(config, rank, ranks, "")
+        modes.set_context(config, rank, ranks, "")
     for number in range(int(os.environ["BENCH_TURNS"])):
         times = {way: ways[way]() for way in (list(ways) if number % 2 else reversed(ways))}
         if rank == 0:

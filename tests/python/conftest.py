@@ -121,7 +121,7 @@ def cards(world, tmp_path, monkeypatch):
 @pytest.fixture
 def chip(tmp_path, monkeypatch):
     """chip("0xd801"): this host has a card of Huawei with that PCI device id; before that it has none."""
-    from hccl_tools import host
+    from hccl_tools.machine import host
 
     folder = tmp_path / "pci"
     monkeypatch.setattr(host, "_PCI", str(folder))

@@ -5,11 +5,11 @@ import types
 import numpy as np
 import pytest
 
-from tools import run_log
+from tools.diagnosis import loss_curve
 
 ms = pytest.importorskip("mindspore")
 
-from tools import callbacks  # noqa: E402 (imports MindSpore)
+from tools.trainer import progress  # noqa: E402 (imports MindSpore)
 
 
 class Run:
@@ -17,7 +17,7 @@ class Run:
 
     def __init__(self, interval, sink=False, **how):
         self.now = 100.0
-        self.progress = callbacks.Progress(interval, clock=lambda: self.now, **how)
+        self.progress = progress.Progress(interval, clock=lambda: self.now, **how)
         self.state = types.SimpleNamespace(cur_step_num=0, cur_epoch_num=0, dataset_sink_mode=sink)
         self.state.original_args = lambda: self.state
 
@@ -48,11 +48,11 @@ def test_lines_are_as_upstream_and_plot_log_know_them(capsys):
         "epoch: 1 step: 3, loss is 2.0",
         "epoch: 1 step: 3, step time is 1250.0 ms, 250.0 ms of it for data",
     ]
-    assert run_log.read_log(printed.splitlines()) == [
-        run_log.Point(2, 3.0, 1250.0, 250.0),
-        run_log.Point(3, 2.0, 1250.0, 250.0),
-        run_log.Point(5, 1.0, 1250.0, 250.0),
-        run_log.Point(6, 0.5, 1250.0, 250.0),
+    assert loss_curve.read_log(printed.splitlines()) == [
+        loss_curve.Point(2, 3.0, 1250.0, 250.0),
+        loss_curve.Point(3, 2.0, 1250.0, 250.0),
+        loss_curve.Point(5, 1.0, 1250.0, 250.0),
+        loss_curve.Point(6, 0.5, 1250.0, 250.0),
     ]
 
 
@@ -69,14 +69,14 @@ def test_with_data_sinking_there_is_one_line_an_epoch(capsys):
 def test_a_loss_that_is_no_number_stops_training_at_its_step_even_between_two_lines(loss):
     run = Run(interval=100)
     with pytest.raises(
-        callbacks.LossNotFinite, match=rf"the loss is {loss} in epoch 1, step 2 of 3; lower scheduler.lr"
+        progress.LossNotFinite, match=rf"the loss is {loss} in epoch 1, step 2 of 3; lower scheduler.lr"
     ):
         run.epoch([1.0, loss, 1.0])
 
 
 def test_in_sink_mode_it_is_said_how_to_learn_the_step():
     run = Run(interval=100, sink=True)
-    with pytest.raises(callbacks.LossNotFinite, match=r"at the end of epoch 1 \(with train.dataset_sink_mode=False"):
+    with pytest.raises(progress.LossNotFinite, match=r"at the end of epoch 1 \(with train.dataset_sink_mode=False"):
         run.epoch([1.0, float("nan")])
 
 
@@ -87,4 +87,4 @@ def test_who_asks_for_it_goes_on(capsys):
 
 
 def test_of_what_a_step_returns_the_loss_comes_first():
-    assert callbacks.loss_value((ms.Tensor([1.0, 3.0]), ms.Tensor(False))) == 2.0
+    assert progress.loss_value((ms.Tensor([1.0, 3.0]), ms.Tensor(False))) == 2.0

@@ -5,11 +5,12 @@ import sys
 
 import pytest
 
-from hccl_tools import check, rank_table
+from hccl_tools.check import verdict
+from hccl_tools.table import rank_table
 
 
 def found(document, generation=None):
-    return [(problem.code, problem.pointer) for problem in check.check(document, generation)]
+    return [(problem.code, problem.pointer) for problem in verdict.check(document, generation)]
 
 
 @pytest.mark.parametrize("generation", [None, "910A", "A2", "A3"])
@@ -67,7 +68,7 @@ def test_each_key_of_a_server_and_of_a_device_is_needed(table, place, parent):
 
 @pytest.mark.parametrize("place", ["device_id", "device_ip", "rank_id"])
 def test_a_number_without_quotes_is_told_to_have_them(table, place):
-    (problem,) = check.check(table(1, edits={f"/server_list/0/device/0/{place}": 0}))
+    (problem,) = verdict.check(table(1, edits={f"/server_list/0/device/0/{place}": 0}))
     assert (problem.code, problem.pointer) == ("wrong-type", f"/server_list/0/device/0/{place}")
     assert problem.remedy == 'put it in quotes: "0"'
 
@@ -98,7 +99,7 @@ def test_what_is_no_object_is_no_table(junk):
     ],
 )
 def test_what_only_looks_like_a_rank_table_is_one_problem_that_names_it(document, named):
-    (problem,) = check.check(document)
+    (problem,) = verdict.check(document)
     assert (problem.code, problem.pointer) == ("unsupported-format", "")
     assert named in problem.text
 
@@ -119,19 +120,19 @@ def test_a_version_that_is_no_text_is_of_the_wrong_type(table, version):
 def test_a_file_is_read_and_checked(tmp_path, table):
     path = tmp_path / "t.json"
     path.write_text(json.dumps(table(3)))
-    assert check.check_file(path) == (table(3), [])
-    document, problems = check.check_file(path, "910A")
+    assert verdict.check_file(path) == (table(3), [])
+    document, problems = verdict.check_file(path, "910A")
     assert document == table(3)
     assert [problem.code for problem in problems] == ["device-group"]
 
 
 def test_a_file_that_is_not_json_is_a_problem(tmp_path):
     (tmp_path / "t.json").write_text("{")
-    document, problems = check.check_file(tmp_path / "t.json")
+    document, problems = verdict.check_file(tmp_path / "t.json")
     assert document is None
     assert [problem.code for problem in problems] == ["not-json"]
 
 
 def test_a_file_that_is_not_there_is_no_verdict(tmp_path):
     with pytest.raises(rank_table.NotReadable):
-        check.check_file(tmp_path / "none.json")
+        verdict.check_file(tmp_path / "none.json")

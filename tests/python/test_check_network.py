@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from hccl_tools import cluster, network_judge, rank_table
+from hccl_tools.hosts import ask, cards_judge
+from hccl_tools.table import rank_table
 
 PROGRAM = "hccl_tools/check_network.py"
 
@@ -252,7 +253,7 @@ def test_on_one_server_partners_are_of_one_subnet_as_on_910a(cards, table, world
     addresses = {device: f"192.168.{100 + device % 4}.{100 + device // 4}" for device in range(8)}
     edits = {f"/server_list/0/device/{device}/device_ip": address for device, address in addresses.items()}
     document = table(8, edits={"/server_list/0/server_id": "127.0.0.1", **edits})
-    found = network_judge.partners(rank_table.servers(document))
+    found = cards_judge.partners(rank_table.servers(document))
     assert [found["127.0.0.1", device] for device in (0, 4, 3)] == [addresses[4], addresses[0], addresses[7]]
     (world / "table.json").write_text(json.dumps(document))
     cards.set(addresses)
@@ -264,11 +265,11 @@ def test_on_one_server_partners_are_of_one_subnet_as_on_910a(cards, table, world
 
 def test_partners_are_on_the_next_server_and_on_one_server_the_next_device(table):
     servers = rank_table.servers(table(2, 2, 2))
-    found = network_judge.partners(servers)
+    found = cards_judge.partners(servers)
     assert found["10.0.0.1", 1] == "192.168.101.2"
     assert found["10.0.0.3", 0] == "192.168.100.1"
-    assert network_judge.partners(rank_table.servers(table(2)))["10.0.0.1", 1] == "192.168.100.1"
-    assert network_judge.partners(rank_table.servers(table(1))) == {}
+    assert cards_judge.partners(rank_table.servers(table(2)))["10.0.0.1", 1] == "192.168.100.1"
+    assert cards_judge.partners(rank_table.servers(table(1))) == {}
 
 
 def test_the_answer_of_a_host_fits_into_one_write_of_mpirun():
@@ -281,5 +282,5 @@ def test_the_answer_of_a_host_fits_into_one_write_of_mpirun():
         }
         for device in range(16)
     }
-    answer = cluster.Answer("10.0.0.1", "node1", ["10.0.0.1", facts], [])
-    assert len(cluster.frame(answer, "f" * 16)) < 4096
+    answer = ask.Answer("10.0.0.1", "node1", ["10.0.0.1", facts], [])
+    assert len(ask.frame(answer, "f" * 16)) < 4096

@@ -10,8 +10,10 @@ ms = pytest.importorskip("mindspore", reason="this Python has no MindSpore")
 
 from mindspore import nn  # noqa: E402 - after the skip
 
-from tools import checkpoints, convert_ckpt, nets_parallel, saving  # noqa: E402
-from tools.checkpoints import CheckpointError  # noqa: E402
+from tools import convert_ckpt  # noqa: E402
+from tools.trainer import checkpoints, resume  # noqa: E402
+from tools.trainer.checkpoints import CheckpointError  # noqa: E402
+from tools.trainer.models import parallel  # noqa: E402
 
 RUN = 1_800_000_000
 
@@ -158,7 +160,7 @@ def test_training_starts_from_pretrained_weights_unless_it_goes_on(tmp_path, mon
     monkeypatch.delenv("RESUME", raising=False)
     net, other = nn.Dense(2, 3), nn.Dense(2, 3)
     section = {"pretrained": saved(tmp_path / "old", net=net), "ckpt_save_dir": str(tmp_path / "new")}
-    stand = saving.Continuation({"model": {"name": "lenet5"}, "train": section}, 0, 1)
+    stand = resume.Continuation({"model": {"name": "lenet5"}, "train": section}, 0, 1)
     stand.load(other, None, None)
     assert stand.epochs == 0
     np.testing.assert_array_equal(net.weight.asnumpy(), other.weight.asnumpy())
@@ -170,7 +172,7 @@ def test_training_starts_from_pretrained_weights_unless_it_goes_on(tmp_path, mon
 def cut_by_hand(root, ranks, seed=3):
     """Checkpoints of the hybrid net on `ranks` ranks."""
     for rank in range(ranks):
-        net = nets_parallel.HybridParallelNet(hidden_size=16, seed=seed, rank=rank, ranks=ranks)
+        net = parallel.HybridParallelNet(hidden_size=16, seed=seed, rank=rank, ranks=ranks)
         saved(root, rank, ranks, net=net, model="hybrid_parallel_net", mode="hybrid_parallel")
     checkpoints.write_strategy(str(root), net.cuts, ranks)
 
@@ -186,7 +188,7 @@ def test_slices_are_merged_and_cut_anew(tmp_path, before, after, capsys):
     assert capsys.readouterr().out == f"{tmp_path / 'new'}\n"
     for rank in range(after):
         path, label = checkpoints.in_all_ranks(str(tmp_path / "new"))[rank]
-        wanted = nets_parallel.HybridParallelNet(hidden_size=16, seed=3, rank=rank, ranks=after).parameters_dict()
+        wanted = parallel.HybridParallelNet(hidden_size=16, seed=3, rank=rank, ranks=after).parameters_dict()
         found = values(path)
         assert label.ranks == after and label.rank == rank and set(found) == set(wanted)
         for name, parameter in wanted.items():
@@ -207,8 +209,8 @@ def test_data_parallel_checkpoints_are_the_same_on_any_number_of_ranks(tmp_path)
 
 
 def test_stages_are_joined(tmp_path):
-    net = nets_parallel.WholeNet(hidden_size=16)
-    for rank, stage in enumerate((nets_parallel.FirstStage(net), nets_parallel.LastStage(net, nn.CrossEntropyLoss()))):
+    net = parallel.WholeNet(hidden_size=16)
+    for rank, stage in enumerate((parallel.FirstStage(net), parallel.LastStage(net, nn.CrossEntropyLoss()))):
         saved(tmp_path / "old", rank, 2, net=stage, model="hand_pipeline_net", mode="hybrid_parallel")
     assert convert_ckpt.main([str(tmp_path / "old"), str(tmp_path / "new"), "--ranks", "1"]) == 0
     (path,) = (path for path, _ in checkpoints.in_all_ranks(str(tmp_path / "new")).values())

@@ -6,7 +6,11 @@ import sys
 
 import pytest
 
-from hccl_tools import check, cluster, hccl_tools, host, hostfile, rank_table
+from hccl_tools.check import verdict
+from hccl_tools.commands import build as hccl_tools
+from hccl_tools.hosts import ask, hostfile
+from hccl_tools.machine import host
+from hccl_tools.table import rank_table
 
 NONCE = "0123456789abcdef"
 MPIRUN = shutil.which("mpirun")
@@ -90,7 +94,7 @@ def refused(answer, status, *words):
 def test_one_command_makes_the_table_of_the_whole_cluster(hosts, build, world):
     status, out, err = build("--device_num", "[0,2)")
     assert (status, out) == (0, f"{world}/hccl_2s_4p.json\n"), err
-    table, problems = check.check_file(out.strip())
+    table, problems = verdict.check_file(out.strip())
     assert [problem for problem in problems if getattr(problem, "severity", "error") == "error"] == []
     assert [server["server_id"] for server in table["server_list"]] == ["127.0.0.2", "127.0.0.3"]
     addresses = [device["device_ip"] for server in table["server_list"] for device in server["device"]]
@@ -103,11 +107,11 @@ def test_hosts_are_in_the_order_of_the_file_whichever_answers_first(hosts, monke
 
     def backwards(words):
         nonce = words[words.index("--answer") + 1]
-        answers = [cluster.Answer(name, name, {}, []) for name in reversed(names)]
-        return 0, b"".join(cluster.frame(answer, nonce) for answer in answers), ""
+        answers = [ask.Answer(name, name, {}, []) for name in reversed(names)]
+        return 0, b"".join(ask.frame(answer, nonce) for answer in answers), ""
 
-    monkeypatch.setattr(cluster, "_mpirun", backwards)
-    _, answers, lines = cluster.ask("hosts", "hccl_tools.py", [])
+    monkeypatch.setattr(ask, "_mpirun", backwards)
+    _, answers, lines = ask.ask("hosts", "hccl_tools.py", [])
     assert [answer.entry for answer in answers] == names and lines == []
 
 
@@ -212,16 +216,16 @@ def test_one_server_ip_for_many_hosts_is_exit_2(hosts, build):
 
 def test_hosts_that_know_only_their_loopback_address_are_told_so():
     table = rank_table.build([(0, "192.168.0.1")], host.LOOPBACK)
-    answers = [cluster.Answer(name, name, table, []) for name in ("node1", "node2")]
-    lines = cluster._without_address(answers)
+    answers = [ask.Answer(name, name, table, []) for name in ("node1", "node2")]
+    lines = ask._without_address(answers)
     assert [line.partition(":")[0] for line in lines] == ["node1", "node2"]
     assert "its own name stands for no address that others reach" in lines[0]
-    assert cluster._without_address(answers[:1]) == []
+    assert ask._without_address(answers[:1]) == []
 
 
 def test_when_hosts_do_not_know_their_entry_the_candidates_are_named():
     table = rank_table.build([(0, "192.168.0.1")], "10.0.0.1")
-    (line,) = cluster._faults([cluster.Answer(None, "x", table, [])], ["a", "b"], 1, "---\nORTE said\n")
+    (line,) = ask._faults([ask.Answer(None, "x", table, [])], ["a", "b"], 1, "---\nORTE said\n")
     assert line == "one of a, b: no answer; mpirun: ORTE said (exit 1)"
 
 
@@ -233,24 +237,24 @@ def sixteen():
 
 
 def test_a_frame_comes_back_whatever_is_around_it():
-    answer = cluster.Answer("10.0.0.1", "node1", sixteen(), ["a line", "机器"])
+    answer = ask.Answer("10.0.0.1", "node1", sixteen(), ["a line", "机器"])
     noise = b"x <<hccl_tools " + NONCE.encode() + b" 1 AAAA>> y"
-    assert cluster.frames(noise + cluster.frame(answer, NONCE) + noise, NONCE) == [answer]
+    assert ask.frames(noise + ask.frame(answer, NONCE) + noise, NONCE) == [answer]
 
 
 def test_a_frame_of_another_run_is_not_ours():
-    answer = cluster.Answer("10.0.0.1", "node1", sixteen(), [])
-    assert cluster.frames(cluster.frame(answer, "f" * 16), NONCE) == []
+    answer = ask.Answer("10.0.0.1", "node1", sixteen(), [])
+    assert ask.frames(ask.frame(answer, "f" * 16), NONCE) == []
 
 
 def test_a_frame_is_short_enough_to_be_written_at_once():
-    assert len(cluster.frame(cluster.Answer("10.0.0.1", "node1", sixteen(), ["x" * 200]), NONCE)) < 4096
+    assert len(ask.frame(ask.Answer("10.0.0.1", "node1", sixteen(), ["x" * 200]), NONCE)) < 4096
 
 
 def test_no_damaged_frame_is_taken_for_a_table():
-    whole = cluster.frame(cluster.Answer("10.0.0.1", "node1", sixteen(), []), NONCE)
+    whole = ask.frame(ask.Answer("10.0.0.1", "node1", sixteen(), []), NONCE)
     for place in range(2, len(whole) - 1):
-        assert cluster.frames(whole[:place] + b"ab" + whole[place:], NONCE) in ([],)
+        assert ask.frames(whole[:place] + b"ab" + whole[place:], NONCE) in ([],)
 
 
 # ---- who am I ------------------------------------------------------------------------------------
@@ -269,12 +273,12 @@ def test_no_damaged_frame_is_taken_for_a_table():
 )
 def test_a_host_finds_its_own_line(monkeypatch, entries, rank, entry):
     monkeypatch.setenv("OMPI_COMM_WORLD_RANK", rank)
-    assert cluster.own_entry(entries) == entry
+    assert ask.own_entry(entries) == entry
 
 
 def test_a_host_finds_its_own_name(monkeypatch):
     monkeypatch.setattr(socket, "gethostname", lambda: "node7.example.com")
-    assert cluster.own_entry(["node6", "node7"]) == "node7"
+    assert ask.own_entry(["node6", "node7"]) == "node7"
 
 
 # ---- the real mpirun -----------------------------------------------------------------------------

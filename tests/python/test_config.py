@@ -4,8 +4,8 @@ import pathlib
 
 import pytest
 
-from hccl_tools import schema_check
-from tools import config as configs
+from hccl_tools.check import schema_check
+from tools.config import config_file as configs
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 SHIPPED = sorted((PROJECT / "configs").rglob("*/*.yaml"))  # beside them lies diagnoses.yaml, which is none

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hccl_tools import check, problem
+from hccl_tools.check import verdict
+from hccl_tools.common import problem
 
 FOLDER = os.environ.get("RANK_TABLE_CORPUS")
 
@@ -37,6 +38,6 @@ def test_a_real_table_gets_the_verdict_of_the_index(case):
     row, column, generation = case
     if (row["file"], column) in INDEX_IS_WRONG:
         pytest.skip(INDEX_IS_WRONG[row["file"], column])
-    _, found = check.check_file(os.path.join(FOLDER, row["file"]), generation)
+    _, found = verdict.check_file(os.path.join(FOLDER, row["file"]), generation)
     ours = "invalid" if problem.errors(found) else "valid"
     assert ours == row[column].partition(":")[0], (row[column], found)

@@ -7,8 +7,9 @@ import struct
 
 import pytest
 
-from tools import datasets, prepare_cifar10, prepare_text
-from tools.datasets import cifar10, text_boxes
+from tools import prepare_cifar10, prepare_text
+from tools.trainer import datasets
+from tools.trainer.datasets import cifar10, text_boxes
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 LOADER = {"batch_size": 10, "shuffle": False, "drop_remainder": True, "num_workers": 1}

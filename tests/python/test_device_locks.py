@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tools import device_locks
+from tools.launch import device_locks
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 import pytest
 
-from hccl_tools import device_range
+from hccl_tools.table import device_range
 
 
 @pytest.mark.parametrize(

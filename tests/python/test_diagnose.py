@@ -8,17 +8,19 @@ import sys
 import documents
 import pytest
 
-from hccl_tools import schema_check
-from tools import diagnose, diagnoses, diagnoses_page, rank_log
+from hccl_tools.check import schema_check
+from tools.diagnosis import find as diagnose
+from tools.diagnosis import known_failures, log_tail
+from tools.pages import known_failures_page
 
-ENTRIES, COMPLAINTS = diagnoses.load({})
+ENTRIES, COMPLAINTS = known_failures.load({})
 CODES = [entry.code for entry in ENTRIES]
 SAMPLES = [(entry.code, sample) for entry in ENTRIES for sample in entry.samples]
 
 
 @pytest.fixture(autouse=True)
 def english(monkeypatch):
-    for name in ("LC_ALL", "LC_MESSAGES", "LANG", diagnoses.VARIABLE):
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG", known_failures.VARIABLE):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -95,7 +97,7 @@ def test_the_catalogue_of_hccl_is_complete():
 
 @pytest.mark.parametrize(("code", "sample"), SAMPLES, ids=[f"{code}-{n}" for n, (code, _) in enumerate(SAMPLES)])
 def test_a_sample_is_taken_by_its_own_entry(code, sample):
-    assert [entry.code for entry, _ in diagnoses.by_lines(ENTRIES, ["before", sample, "after"])] == [code]
+    assert [entry.code for entry, _ in known_failures.by_lines(ENTRIES, ["before", sample, "after"])] == [code]
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=CODES)
@@ -112,19 +114,19 @@ def test_every_entry_is_told_in_both_languages(entry):
 @pytest.mark.parametrize("entry", [entry for entry in ENTRIES if entry.status], ids=lambda entry: entry.code)
 def test_a_status_is_taken_by_its_own_entry(entry):
     for status in entry.status:
-        assert diagnoses.by_status(ENTRIES, status, oom_kills=entry.oom_kill) is entry
+        assert known_failures.by_status(ENTRIES, status, oom_kills=entry.oom_kill) is entry
 
 
 def test_a_good_log_has_no_known_failure():
     log = ["epoch: 1 step: 8, loss is 2.3026", "accuracy on held-out data: 97.1%", "loss is infinitely better than nan"]
-    assert diagnoses.by_lines(ENTRIES, log) == []
+    assert known_failures.by_lines(ENTRIES, log) == []
 
 
 @pytest.mark.parametrize(("language", "page"), [("en", "docs/when_it_fails.md"), ("zh", "docs/zh/when_it_fails.md")])
 def test_the_pages_are_what_the_table_says(root, language, page):
     told = "" if language == "en" else " zh"
-    assert (root / page).read_text(encoding="utf-8") == diagnoses_page.page(language), (
-        f"run: python -m tools.diagnoses_page{told} > {page}"
+    assert (root / page).read_text(encoding="utf-8") == known_failures_page.page(language), (
+        f"run: python -m tools.pages.known_failures_page{told} > {page}"
     )
 
 
@@ -133,7 +135,7 @@ def test_the_example_of_the_page_is_a_good_file(tmp_path):
     (example,) = (block for block in documents.blocks(page, documents.read(page)) if block.verb == "file")
     path = tmp_path / "mine.yaml"
     path.write_text(example.text, encoding="utf-8")
-    entries, complaints = diagnoses.load_file(str(path))
+    entries, complaints = known_failures.load_file(str(path))
     assert ([entry.code for entry in entries], complaints) == (["license-server"], [])
 
 
@@ -155,7 +157,7 @@ def own(tmp_path, monkeypatch):
     def write(text):
         path = tmp_path / "mine.yaml"
         path.write_text(text)
-        monkeypatch.setenv(diagnoses.VARIABLE, str(path))
+        monkeypatch.setenv(known_failures.VARIABLE, str(path))
 
     return write
 
@@ -189,7 +191,7 @@ def test_a_mistake_of_the_user_is_told_with_its_line(own, launched, capsys, old,
 
 
 def test_a_file_of_the_user_that_is_missing_is_told(monkeypatch, launched, capsys):
-    monkeypatch.setenv(diagnoses.VARIABLE, "/no/such.yaml")
+    monkeypatch.setenv(known_failures.VARIABLE, "/no/such.yaml")
     assert diagnose.main([str(launched({"0": (137, "")}))]) == 0
     out, err = capsys.readouterr()
     assert "/no/such.yaml: no such file" in err
@@ -270,7 +272,7 @@ def failing(tmp_path, source):
 )
 def test_the_exception_that_python_prints(tmp_path, source, kind, message, line):
     (tmp_path / "log").write_bytes(failing(tmp_path, source))
-    found = rank_log.last_exception(rank_log.read(str(tmp_path / "log")).lines)
+    found = log_tail.last_exception(log_tail.read(str(tmp_path / "log")).lines)
     assert (found.type, found.line) == (kind, line)
     assert found.message.startswith(message)
     assert found.file.endswith("trainer.py")
@@ -281,31 +283,31 @@ def test_an_exception_group_is_its_last_exception(tmp_path):
     source = "def f():\n    raise KeyError('k')\n"
     source += "try:\n    f()\nexcept KeyError as e:\n    raise ExceptionGroup('one', [e])\n"
     (tmp_path / "log").write_bytes(failing(tmp_path, source))
-    found = rank_log.last_exception(rank_log.read(str(tmp_path / "log")).lines)
+    found = log_tail.last_exception(log_tail.read(str(tmp_path / "log")).lines)
     assert (found.type, found.message, found.line) == ("KeyError", "'k'", 2)
 
 
 def test_a_traceback_behind_another_programs_prefix():
     lines = ["[rank1]: Traceback (most recent call last):", '[rank1]:   File "a.py", line 3, in f', "[rank1]:     x"]
     lines += ["epoch 1", "[rank1]: ValueError: no", "[rank1]: more", "step 2"]
-    found = rank_log.last_exception(lines)
+    found = log_tail.last_exception(lines)
     assert (found.type, found.message, found.file, found.line) == ("ValueError", "no\nmore", "a.py", 3)
 
 
 def test_a_message_ends_where_other_lines_begin():
     lines = ["Traceback (most recent call last):", '  File "a.py", line 3, in f', "ValueError: no", "more"]
     for other in ("[ERROR] DISTRIBUTED(1): x", "-" * 40, "", "Traceback (most recent call last):"):
-        assert rank_log.last_exception([*lines, other, "y"]).message == "no\nmore"
+        assert log_tail.last_exception([*lines, other, "y"]).message == "no\nmore"
 
 
 def test_thousands_of_tracebacks_that_break_off_are_not_read_again_and_again(monkeypatch):
     lines = [" " * (number % 50) + "Traceback (most recent call last):" for number in range(5000)]
     tried = []
-    frame = rank_log._FRAME
+    frame = log_tail._FRAME
     monkeypatch.setattr(
-        rank_log, "_FRAME", type("Counted", (), {"match": lambda _, line: tried.append(frame.match(line))})()
+        log_tail, "_FRAME", type("Counted", (), {"match": lambda _, line: tried.append(frame.match(line))})()
     )
-    assert rank_log.last_exception(lines) is None
+    assert log_tail.last_exception(lines) is None
     assert len(tried) < 2 * len(lines)
 
 
@@ -313,7 +315,7 @@ def test_an_exception_within_libraries_is_placed_in_them():
     library = "/opt/lib/python3.11/site-packages/x"
     lines = ["Traceback (most recent call last):", f'  File "{library}/a.py", line 1, in f']
     lines += [f'  File "{library}/b.py", line 2, in g', '  File "<frozen importlib>", line 3, in h', "KeyError: 1"]
-    assert rank_log.last_exception(lines).line == 3
+    assert log_tail.last_exception(lines).line == 3
 
 
 def test_the_code_of_a_traceback_is_no_event(explained):
@@ -462,7 +464,7 @@ def test_a_log_with_colours_bars_junk_or_very_much(explained, log):
 
 def test_a_progress_bar_is_what_a_terminal_shows(tmp_path):
     (tmp_path / "log").write_bytes(b"  1%|#\r 50%|##\r100%|###\r\nnext\r\n")
-    assert rank_log.read(str(tmp_path / "log")).lines == ["100%|###", "next"]
+    assert log_tail.read(str(tmp_path / "log")).lines == ["100%|###", "next"]
 
 
 def test_lines_are_numbered_where_the_whole_log_was_read(explained):
@@ -596,7 +598,7 @@ def test_wrong_arguments(run, arguments):
 
 def test_nothing_slow_is_imported(launched, root):
     folder = launched({"0": (1, "EI0006\n")})
-    program = "import sys; from tools import diagnose; diagnose.main(sys.argv[1:]); print(*sys.modules)"
+    program = "import sys; from tools.diagnosis import find; find.main(sys.argv[1:]); print(*sys.modules)"
     ended = subprocess.run(
         [sys.executable, "-c", program, str(folder)], cwd=root, capture_output=True, text=True, timeout=60, check=True
     )

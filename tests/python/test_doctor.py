@@ -10,9 +10,11 @@ import types
 
 import pytest
 
-from hccl_tools import host, programs
-from tools import device_locks, doctor, planner
-from tools.health import files, installed, limits, network, npus, page, system, versions
+from hccl_tools.machine import host, programs
+from tools.doctor import files, installed, limits, network, npus, page, system, versions
+from tools.doctor import main as doctor
+from tools.launch import device_locks
+from tools.launch import plan as planner
 
 # `npu-smi info`, by generation, as seen in public bug reports; ids changed.
 INFO_A2 = """\

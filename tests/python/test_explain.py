@@ -4,12 +4,12 @@ import sys
 
 import pytest
 
-from hccl_tools import explain, schema_explain
+from hccl_tools.check import explain, schema_words
 
 
 def test_the_page_of_the_checks_is_what_the_code_says(root):
     page = (root / "docs" / "rank_table_checks.md").read_text(encoding="utf-8")
-    assert page == explain.page(), "run: python -m hccl_tools.explain > docs/rank_table_checks.md"
+    assert page == explain.page(), "run: python -m hccl_tools.check.explain > docs/rank_table_checks.md"
 
 
 def test_the_chinese_page_has_the_same_codes(root):
@@ -26,7 +26,12 @@ def test_the_chinese_page_has_the_same_severities(root):
 
 def test_the_command_prints_the_page(root):
     ended = subprocess.run(
-        [sys.executable, "-m", "hccl_tools.explain"], cwd=root, capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-m", "hccl_tools.check.explain"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     assert ended.stdout == explain.page()
 
@@ -43,6 +48,6 @@ def test_a_code_that_is_none_has_no_explanation():
 
 
 def test_the_codes_of_the_schema_are_explained(root):
-    source = (root / "hccl_tools" / "schema_explain.py").read_text(encoding="utf-8")
+    source = (root / "hccl_tools" / "check" / "schema_words.py").read_text(encoding="utf-8")
     codes = set(re.findall(r'Problem\(\s*"([a-z-]+)"', source)) - {"unknown-key"}  # no rank table forbids keys
-    assert schema_explain and codes <= set(explain.entries())
+    assert schema_words and codes <= set(explain.entries())

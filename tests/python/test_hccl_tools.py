@@ -7,7 +7,10 @@ import sys
 
 import pytest
 
-from hccl_tools import check, hccl_tools, hccn, rank_table
+from hccl_tools.check import verdict
+from hccl_tools.commands import build as hccl_tools
+from hccl_tools.machine import hccn
+from hccl_tools.table import rank_table
 
 
 @pytest.fixture(autouse=True)
@@ -297,7 +300,7 @@ def test_stdout_is_the_path_only_and_the_rest_is_on_stderr(build, cards, world):
 
 def test_stdout_is_the_table_only_when_it_is_asked_for(build, cards, world):
     status, out, err = build("--device_num", "[4,8)", "--stdout")
-    assert (status, check.check(json.loads(out))) == (0, [])
+    assert (status, verdict.check(json.loads(out))) == (0, [])
     assert err.startswith("hccl_tools.py: 4 ranks")
     assert nothing_written(world)
 
@@ -375,7 +378,7 @@ def test_it_runs_from_another_folder(run, cards, world):
     ended = run("hccl_tools/hccl_tools.py", "--device_num", "[0, 2)", "--server_ip", "10.0.0.1")
     path = world / "hccl_2p_01_10.0.0.1.json"
     assert (ended.returncode, ended.stdout) == (0, f"{path}\n"), ended.stderr
-    assert check.check_file(path)[1] == []
+    assert verdict.check_file(path)[1] == []
 
 
 def test_it_runs_through_a_link(run, cards, world, root):

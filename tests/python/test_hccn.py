@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from hccl_tools import hccn, programs
+from hccl_tools.machine import hccn, programs
 
 ENTER = "Enter [ hccn_tool -h ] for more details.\n"
 FIRST_FOUR = {device: f"192.168.100.{device + 1}" for device in range(4)}
@@ -165,7 +165,7 @@ def test_a_tool_that_hangs_is_stopped(cards, no_conf, monkeypatch):
 
 def test_a_tool_whose_child_hangs_is_not_waited_for(cards, no_conf, root):
     cards.fault(0, "hang_in_child")
-    code = f"from hccl_tools import hccn; hccn._SECONDS = 0.1; hccn.addresses([0], {no_conf!r})"
+    code = f"from hccl_tools.machine import hccn; hccn._SECONDS = 0.1; hccn.addresses([0], {no_conf!r})"
     try:
         ended = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=8)
     except subprocess.TimeoutExpired:

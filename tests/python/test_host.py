@@ -2,7 +2,7 @@ import socket
 
 import pytest
 
-from hccl_tools import host
+from hccl_tools.machine import host
 
 # npu-smi info -m, by generation, as documented.
 MAP_910A = """\

@@ -2,9 +2,9 @@
 
 import pytest
 
-from hccl_tools.programs import Ended
-from tools import host_check
-from tools.placement import Placement
+from hccl_tools.machine.programs import Ended
+from tools.launch import host_check
+from tools.launch.placement import Placement
 
 HERE = {"mpi": "4.1.4", "python": "Python 3.11.7", "mindspore": "2.10.0"}
 

@@ -1,6 +1,6 @@
 import pytest
 
-from hccl_tools import hostfile
+from hccl_tools.hosts import hostfile
 
 
 def refusal(text):

@@ -6,7 +6,10 @@ import os
 
 import pytest
 
-from hccl_tools import check, merge_hccl, merging, output, rank_table
+from hccl_tools.build import merging, output
+from hccl_tools.check import verdict
+from hccl_tools.commands import merge as merge_hccl
+from hccl_tools.table import rank_table
 
 
 def server_table(server_id, network, size=2, **top):
@@ -57,7 +60,7 @@ def test_servers_stand_in_dictionary_order_and_ranks_count_through():
     assert ids(merged) == ["10.0.0.1", "10.0.0.10", "10.0.0.2"]
     assert ranks(merged) == [["0", "1"], ["2", "3"], ["4", "5", "6"]]
     assert (merged["server_count"], merged["status"]) == ("3", "completed")
-    assert check.check(merged) == []
+    assert verdict.check(merged) == []
 
 
 def test_dictionary_order_is_that_of_text_not_of_numbers():
@@ -214,16 +217,16 @@ def test_what_is_no_rank_table_is_refused(junk):
 
 
 def test_versions_whose_servers_are_no_plain_list_are_refused(monkeypatch):
-    monkeypatch.setattr(check, "check", lambda table, generation=None: [])
+    monkeypatch.setattr(verdict, "check", lambda table, generation=None: [])
     (line,) = refusal({"version": "2.0", "rank_list": []}, {**A})
     assert line == 'a.json: a table version "2.0"; only tables of version 1.0 and of version 1.2 can be merged'
 
 
 def test_a_warning_does_not_keep_a_table_out(monkeypatch):
-    class Warned(merging.check.Problem):
+    class Warned(merging.verdict.Problem):
         severity = "warning"
 
-    monkeypatch.setattr(check, "check", lambda table, generation=None: [Warned("w", "", "text", "remedy")])
+    monkeypatch.setattr(verdict, "check", lambda table, generation=None: [Warned("w", "", "text", "remedy")])
     assert ids(merging.merge(named(B, A))) == ["10.0.0.1", "10.0.0.2"]
 
 
@@ -305,7 +308,7 @@ def test_the_result_has_upstreams_name_in_the_current_folder(merge, world):
     status, out, err = merge("b.json", "a.json")
     assert (status, out) == (0, f"{world}/hccl_2s_5p.json\n"), err
     assert err == "merge_hccl.py: servers: 2 from 10.0.0.1 to 10.0.0.2, ranks: 5 (rules common to all generations)\n"
-    assert check.check_file("hccl_2s_5p.json")[1] == []
+    assert verdict.check_file("hccl_2s_5p.json")[1] == []
 
 
 def test_stdout_is_the_table_only_when_it_is_asked_for(merge, world):

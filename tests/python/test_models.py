@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
-from hccl_tools import schema_check
-from tools import tasks
+from hccl_tools.check import schema_check
+from tools.config import combinations
 
 ms = pytest.importorskip("mindspore")
 
-from tools import losses, metrics, models, nets_parallel, parallel  # noqa: E402 (imports MindSpore)
+from tools.config import modes  # noqa: E402
+from tools.trainer import losses, metrics, models  # noqa: E402 (imports MindSpore)
+from tools.trainer.models import parallel  # noqa: E402
 
 SCHEMA = schema_check.load_schema("train_config")
 
@@ -25,11 +27,11 @@ def tensor(values, dtype=np.float32):
 
 
 def test_names_in_the_schema_are_those_that_there_are():
-    assert sorted([*models.MODELS, *parallel.NETS]) == sorted(SCHEMA["$defs"]["model"]["properties"]["name"]["enum"])
+    assert sorted([*models.MODELS, *modes.NETS]) == sorted(SCHEMA["$defs"]["model"]["properties"]["name"]["enum"])
     assert sorted(losses.LOSSES) == sorted(SCHEMA["$defs"]["loss"]["properties"]["name"]["enum"])
-    assert set(tasks.NETWORKS) == {*models.MODELS, *parallel.NETS}
+    assert set(combinations.NETWORKS) == {*models.MODELS, *modes.NETS}
     assert set(metrics.METRICS) == set(losses.LOSSES)
-    assert nets_parallel  # it has the networks of parallel.NETS
+    assert parallel  # it has the networks of parallel.NETS
 
 
 @pytest.mark.parametrize(
@@ -123,7 +125,7 @@ def test_character_accuracy_merges_repeats_leaves_blanks_out_and_counts_edits():
 
 
 def test_hmean_finds_the_boxes_again_that_the_labels_were_drawn_from():
-    from tools.datasets import text_boxes
+    from tools.trainer.datasets import text_boxes
 
     boxes = [(10, 10, 60, 30, True), (8, 40, 100, 56, True), (10, 80, 50, 100, False)]
     label = text_boxes.maps(boxes, 128)
@@ -140,7 +142,7 @@ def test_hmean_finds_the_boxes_again_that_the_labels_were_drawn_from():
 
 
 def test_growing_undoes_shrinking():
-    from tools.datasets import text_boxes
+    from tools.trainer.datasets import text_boxes
 
     reach = text_boxes.shrink_by(60, 20)
     assert metrics.grow_by(60 - 2 * reach, 20 - 2 * reach) == pytest.approx(reach)

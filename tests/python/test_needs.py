@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_tools import needs
+from hccl_tools.machine import interpreter
 
 ROOT = Path(__file__).resolve().parents[2]
 # What is started as a file; MindSpore's scheduler only after the plan has looked for its imports.
@@ -30,7 +30,7 @@ OLD = {
 @pytest.fixture(params=[False, True], ids=["without .venv", "with .venv"])
 def venv(request, tmp_path, monkeypatch):
     """Whether the project has an environment, which is not the active one."""
-    monkeypatch.setattr(needs, "ROOT", str(tmp_path))
+    monkeypatch.setattr(interpreter, "ROOT", str(tmp_path))
     monkeypatch.setattr(sys, "argv", ["/x/validate_hccl.py", "table.json"])
     if request.param:
         (tmp_path / ".venv/bin").mkdir(parents=True)
@@ -41,7 +41,7 @@ def venv(request, tmp_path, monkeypatch):
 def said(capsys, *modules):
     """The one line that needs.check ended with."""
     with pytest.raises(SystemExit) as end:
-        needs.check(*modules)
+        interpreter.check(*modules)
     assert end.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     return line
@@ -51,22 +51,24 @@ def test_an_old_python_is_named_with_what_is_needed(venv, monkeypatch, capsys):
     monkeypatch.setattr(sys, "version_info", (3, 8, 18))
     line = said(capsys)
     assert line.startswith(f"validate_hccl.py: {sys.executable} is Python 3.8; 3.9 or later is needed; ")
-    assert ("/.venv/bin/activate" if venv else f"make -C {needs.ROOT} data") in line
+    assert ("/.venv/bin/activate" if venv else f"make -C {interpreter.ROOT} data") in line
 
 
 def test_a_missing_package_is_named_as_pip_knows_it(venv, monkeypatch, capsys):
-    monkeypatch.setitem(needs.PACKAGES, "no_such_module", "No-Such")
+    monkeypatch.setitem(interpreter.PACKAGES, "no_such_module", "No-Such")
     line = said(capsys, "json", "no_such_module")
     assert line.startswith(f"validate_hccl.py: {sys.executable} has no No-Such; ")
     assert ("activate this project's environment: source " if venv else "-m pip install No-Such") in line
 
 
 def test_a_python_that_is_right_hears_nothing(capsys):
-    needs.check("yaml")
+    interpreter.check("yaml")
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "hccl_tools/needs.py", "hccl_tools/__init__.py", "tools/__init__.py"])
+@pytest.mark.parametrize(
+    "command", [*COMMANDS, "hccl_tools/machine/interpreter.py", "hccl_tools/__init__.py", "tools/__init__.py"]
+)
 def test_what_runs_before_the_check_is_read_by_old_pythons(command):
     """The whole file is parsed before its first line runs."""
     ast.parse((ROOT / command).read_text(encoding="utf-8"), feature_version=(3, 7))
@@ -75,13 +77,13 @@ def test_what_runs_before_the_check_is_read_by_old_pythons(command):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_checks_before_it_imports_what_may_not_be_there(command):
     source = (ROOT / command).read_text(encoding="utf-8")
-    imports = re.findall(r"(?m)^\s*(?:from|import) (\S+)|^needs\.(?:check|python)\(", source)
+    imports = re.findall(r"(?m)^\s*(?:from|import) (\S+)|^interpreter\.(?:check|python)\(", source)
     before = imports[: imports.index("")]
     allowed = {*getattr(sys, "stdlib_module_names", [name.partition(".")[0] for name in before]), "hccl_tools"}
     assert {name.partition(".")[0] for name in before} <= allowed
 
 
-@pytest.mark.parametrize("command", [command for command in COMMANDS if command != "tools/launch_plan.py"])
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command != "tools/launch/main.py"])
 @pytest.mark.parametrize("version", ["3.6", "3.7", "3.8"])
 def test_a_real_old_python_says_so_at_once(version, command):
     if version not in OLD:
@@ -120,6 +122,6 @@ def test_without_a_package_no_command_shows_a_traceback(command, module, tmp_pat
     )
     assert ended.returncode == 2, ended.stderr
     assert "Traceback" not in ended.stderr
-    package = needs.PACKAGES.get(module, module)
+    package = interpreter.PACKAGES.get(module, module)
     assert package in ended.stderr.splitlines()[-1]
     assert "activate this project's environment" in ended.stderr or "pip install" in ended.stderr

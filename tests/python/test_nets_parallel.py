@@ -7,13 +7,13 @@ ms = pytest.importorskip("mindspore", reason="this Python has no MindSpore")
 
 from mindspore import nn  # noqa: E402 - after the skip
 
-from tools import nets_parallel  # noqa: E402
+from tools.trainer.models import parallel  # noqa: E402
 
 NETS = {
-    "whole": nets_parallel.WholeNet,
-    "hybrid": nets_parallel.HybridParallelNet,
-    "semi_auto": lambda: nets_parallel.SemiAutoParallelNet(ranks=4),
-    "pipeline": lambda: nets_parallel.PipelineNet(stages=2),
+    "whole": parallel.WholeNet,
+    "hybrid": parallel.HybridParallelNet,
+    "semi_auto": lambda: parallel.SemiAutoParallelNet(ranks=4),
+    "pipeline": lambda: parallel.PipelineNet(stages=2),
 }
 
 
@@ -24,7 +24,7 @@ def batch():
 
 def by_numpy(images, labels):
     """(logits, loss, {name: gradient}) of the net, by hand: softmax cross entropy, mean over the batch."""
-    weights = nets_parallel.dense_weights(10, nets_parallel.parallel.HIDDEN_SIZE, 42)
+    weights = parallel.dense_weights(10, parallel.modes.HIDDEN_SIZE, 42)
     inputs = [images.reshape(len(images), -1)]
     for number in (1, 2, 3):
         x = inputs[-1] @ weights[f"fc{number}.weight"] + weights[f"fc{number}.bias"]
@@ -66,8 +66,8 @@ def test_logits_and_gradients_are_numpys(name):
 def test_a_batch_in_parts_has_the_batchs_loss_and_gradients(pipeline):
     images, labels = batch()
     _, loss, gradients = by_numpy(images, labels)
-    net = nets_parallel.PipelineNet()
-    cell = nets_parallel.in_parts(net, nn.CrossEntropyLoss(), 4, pipeline)
+    net = parallel.PipelineNet()
+    cell = parallel.in_parts(net, nn.CrossEntropyLoss(), 4, pipeline)
     value, found = ms.value_and_grad(cell, None, net.trainable_params())(ms.Tensor(images), ms.Tensor(labels))
     assert abs(float(value) - loss) < 1e-5
     for parameter, gradient in zip(net.trainable_params(), found):
@@ -77,15 +77,15 @@ def test_a_batch_in_parts_has_the_batchs_loss_and_gradients(pipeline):
 def test_the_stages_by_hand_are_the_net_when_put_together():
     images, labels = batch()
     logits, loss, _ = by_numpy(images, labels)
-    net = nets_parallel.WholeNet()
-    hidden = nets_parallel.FirstStage(net)(ms.Tensor(images))
-    assert abs(float(nets_parallel.LastStage(net, nn.CrossEntropyLoss())(hidden, ms.Tensor(labels))) - loss) < 1e-5
+    net = parallel.WholeNet()
+    hidden = parallel.FirstStage(net)(ms.Tensor(images))
+    assert abs(float(parallel.LastStage(net, nn.CrossEntropyLoss())(hidden, ms.Tensor(labels))) - loss) < 1e-5
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 8])
 def test_what_the_ranks_hold_is_the_whole_once(ranks):
-    whole = nets_parallel.dense_weights(10, 128, 42)
-    parts = [nets_parallel.HybridParallelNet(rank=rank, ranks=ranks) for rank in range(ranks)]
+    whole = parallel.dense_weights(10, 128, 42)
+    parts = [parallel.HybridParallelNet(rank=rank, ranks=ranks) for rank in range(ranks)]
     for name, (shape, axis) in parts[0].cuts.items():
         held = [part.parameters_dict()[name].asnumpy() for part in parts]
         assert whole[name].shape == shape
@@ -97,11 +97,11 @@ def test_what_the_ranks_hold_is_the_whole_once(ranks):
 
 def test_layers_are_dealt_out_to_stages_in_order():
     for stages, dealt in ((2, [0, 0, 1]), (3, [0, 1, 2])):
-        net = nets_parallel.PipelineNet(stages=stages)
+        net = parallel.PipelineNet(stages=stages)
         assert [layer.pipeline_stage for layer in (net.fc1, net.fc2, net.fc3)] == dealt
 
 
 def test_shard_strategies_are_set_and_cut_as_the_net_cut_by_hand_is():
-    net = nets_parallel.SemiAutoParallelNet(ranks=4)
+    net = parallel.SemiAutoParallelNet(ranks=4)
     assert net.fc1.matmul.attrs["in_strategy"] == ((1, 1), (1, 4))
     assert net.fc2.matmul.attrs["in_strategy"] == ((1, 4), (4, 1))

@@ -4,14 +4,14 @@ import sys
 
 import pytest
 
-from tools import options_page
+from tools.pages import options_page
 
 
 @pytest.mark.parametrize(("language", "page"), [("en", "docs/options.md"), ("zh", "docs/zh/options.md")])
 def test_the_pages_are_what_help_prints(root, language, page):
     told = "" if language == "en" else " zh"
     assert (root / page).read_text(encoding="utf-8") == options_page.page(language), (
-        f"run: python -m tools.options_page{told} > {page}"
+        f"run: python -m tools.pages.options_page{told} > {page}"
     )
 
 

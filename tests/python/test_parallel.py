@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import ranks
 
-from tools import config as configs
-from tools import datasets, parallel
+from tools.config import config_file as configs
+from tools.config import modes
+from tools.trainer import datasets
 
 CONFIGS = ranks.CONFIGS
 
@@ -22,9 +23,7 @@ def filled(path, *assignments):
 
 
 def texts(config, count, target="CPU"):
-    return [
-        f"{problem.pointer}: {problem.text}; {problem.remedy}" for problem in parallel.problems(config, count, target)
-    ]
+    return [f"{problem.pointer}: {problem.text}; {problem.remedy}" for problem in modes.problems(config, count, target)]
 
 
 @pytest.mark.parametrize("path", ["semi_auto", "auto", "pipeline", "slices"])
@@ -93,18 +92,18 @@ def test_alone_the_parallel_mode_has_no_say():
 
 def test_data_parallel_deals_the_samples_out():
     config = filled("mnist/lenet5_digits.yaml")
-    assert [parallel.data_part(config, rank, 4)[:2] for rank in range(4)] == [(0, 4), (1, 4), (2, 4), (3, 4)]
+    assert [modes.data_part(config, rank, 4)[:2] for rank in range(4)] == [(0, 4), (1, 4), (2, 4), (3, 4)]
 
 
 @pytest.mark.parametrize("path", ["hybrid", "hand_pipeline", "semi_auto"])
 def test_ranks_that_share_the_samples_read_all_of_them(path):
     config = filled(f"parallel/{path}_digits.yaml")
-    assert {parallel.data_part(config, rank, 2) for rank in range(2)} == {parallel.Part()}
+    assert {modes.data_part(config, rank, 2) for rank in range(2)} == {modes.Part()}
 
 
 def test_each_stage_of_a_pipeline_reads_the_same_shards():
     config = filled("parallel/pipeline_digits.yaml", "parallel.dataset_strategy=data_parallel")
-    assert [parallel.data_part(config, rank, 4)[:2] for rank in range(4)] == [(0, 2), (1, 2), (0, 2), (1, 2)]
+    assert [modes.data_part(config, rank, 4)[:2] for rank in range(4)] == [(0, 2), (1, 2), (0, 2), (1, 2)]
 
 
 def test_the_patches_of_all_ranks_are_the_images(tmp_path):
@@ -121,8 +120,8 @@ def test_the_patches_of_all_ranks_are_the_images(tmp_path):
         )
         return images, labels
 
-    assert parallel.problems(config, 8, "Ascend") == []
-    parts = [read(*parallel.data_part(config, rank, 8)) for rank in range(8)]
+    assert modes.problems(config, 8, "Ascend") == []
+    parts = [read(*modes.data_part(config, rank, 8)) for rank in range(8)]
     for shard in (0, 1):
         images, labels = read(shard, 2)
         upper_left, upper_right, lower_left, lower_right = (part[0] for part in parts[4 * shard : 4 * shard + 4])

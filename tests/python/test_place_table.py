@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from hccl_tools import cluster, place_table
+from hccl_tools.commands import place_table
+from hccl_tools.hosts import ask
 
 TEXT = '{"version": "1.0"}'
 DIGEST = hashlib.sha256(TEXT.encode()).hexdigest()
@@ -41,7 +42,7 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
     ],
 )
 def test_what_to_do_about_ssh_is_said(said, hint):
-    (line,) = cluster._faults([], ["node1"], 1, said)
+    (line,) = ask._faults([], ["node1"], 1, said)
     assert said in line
     assert line.endswith("(exit 1)") if not hint else hint in line
 
@@ -49,9 +50,9 @@ def test_what_to_do_about_ssh_is_said(said, hint):
 def test_ssh_neither_asks_nor_waits_unless_the_user_has_settings_of_their_own(monkeypatch):
     monkeypatch.delenv("OMPI_MCA_plm_rsh_agent", raising=False)
     monkeypatch.delenv("OMPI_MCA_plm_rsh_args", raising=False)
-    assert "BatchMode=yes" in cluster._environment()["OMPI_MCA_plm_rsh_args"]
+    assert "BatchMode=yes" in ask._environment()["OMPI_MCA_plm_rsh_args"]
     monkeypatch.setenv("OMPI_MCA_plm_rsh_agent", "rsh")
-    assert "OMPI_MCA_plm_rsh_args" not in cluster._environment()
+    assert "OMPI_MCA_plm_rsh_args" not in ask._environment()
 
 
 def test_an_interrupt_ends_mpirun_by_sigterm_which_it_hands_on(world, tmp_path, root):

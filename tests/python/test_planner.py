@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from tools import config as configs
-from tools import planner
+from tools.config import config_file as configs
+from tools.launch import plan as planner
 
 
 @pytest.mark.parametrize(

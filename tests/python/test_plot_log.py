@@ -2,7 +2,8 @@
 
 import pytest
 
-from tools import plot_log, run_log
+from tools import plot_log
+from tools.diagnosis import loss_curve
 
 
 def write(folder, **ranks):
@@ -30,27 +31,27 @@ def test_each_rank_gets_a_line_and_the_slow_one_a_word(tmp_path, capsys):
 
 def test_the_step_that_compiled_the_network_does_not_count(tmp_path):
     write(tmp_path, rank_0=[(1.0, 9000.0, 1.0), (1.0, 10.0, 1.0), (1.0, 12.0, 1.0), (1.0, 11.0, 1.0)])
-    assert run_log.typical(run_log.read_run(str(tmp_path))[0], "step_time") == 11.0
+    assert loss_curve.typical(loss_curve.read_run(str(tmp_path))[0], "step_time") == 11.0
 
 
 @pytest.mark.parametrize(
     ("line", "point"),
     [
-        ("epoch: 1 step: 156, loss is 2.0084016", run_log.Point(156, 2.0084016)),
-        ("epoch: 1 step: 5, loss is nan", run_log.Point(5, pytest.approx(float("nan"), nan_ok=True))),
+        ("epoch: 1 step: 156, loss is 2.0084016", loss_curve.Point(156, 2.0084016)),
+        ("epoch: 1 step: 5, loss is nan", loss_curve.Point(5, pytest.approx(float("nan"), nan_ok=True))),
         (
             "[2024-01-01 00:00:00] mindocr INFO - epoch: [1/5] step: [20/62], loss: 3.250000, lr: 0.000500, "
             "per step time: 90.500 ms, fps: 353.59 img/s",
-            run_log.Point(20, 3.25, 90.5),
+            loss_curve.Point(20, 3.25, 90.5),
         ),
         (
             "epoch: 1 step: 4, loss is 1.5\nTrain epoch time: 80.000 ms, per step time: 20.000 ms",
-            run_log.Point(4, 1.5, 20.0),
+            loss_curve.Point(4, 1.5, 20.0),
         ),
     ],
 )
 def test_lines_of_mindspore_and_mindocr_are_understood(line, point):
-    assert run_log.read_log(line.splitlines()) == [point]
+    assert loss_curve.read_log(line.splitlines()) == [point]
 
 
 def test_what_is_no_number_is_seen_in_the_sparkline():

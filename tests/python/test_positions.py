@@ -2,8 +2,9 @@ import json
 
 import pytest
 
-from hccl_tools import check, positions, rank_table
-from hccl_tools.problem import Problem
+from hccl_tools.check import verdict
+from hccl_tools.common.problem import Problem
+from hccl_tools.table import positions, rank_table
 
 TEXT = '{\n  "a": [1, {"b/c": "x"}],\n\t"d~": {"e": [\n    null]},\n  "机": true\n}\n'
 
@@ -84,7 +85,7 @@ def test_what_is_not_json_is_said_with_its_place(data, words, row):
 def test_deep_nesting_never_raises(depth, shape):
     for opening, closing in (("[", "]"), ('{"x":', "}")):
         inner = opening * depth + "1" + closing * depth
-        assert check.check_bytes((shape % inner).encode())[1]
+        assert verdict.check_bytes((shape % inner).encode())[1]
 
 
 @pytest.mark.parametrize("seed", range(300))
@@ -95,8 +96,8 @@ def test_random_bytes_never_raise(seed):
     data = bytearray(json.dumps({"version": "1.0", "server_list": [{"device": [{}, {"rank_id": "0"}]}]}).encode())
     for _ in range(chance.randrange(1, 6)):
         data[chance.randrange(len(data))] = chance.choice(b'{}[]",:0\\u\xff\n 1e')
-    check.check_bytes(bytes(data))
-    check.check_bytes(bytes(chance.randrange(256) for _ in range(chance.randrange(40))))
+    verdict.check_bytes(bytes(data))
+    verdict.check_bytes(bytes(chance.randrange(256) for _ in range(chance.randrange(40))))
 
 
 @pytest.mark.parametrize(
@@ -104,5 +105,5 @@ def test_random_bytes_never_raise(seed):
 )
 def test_a_lone_surrogate_never_raises(table, place):
     data = json.dumps(table(2, edits={place: "\ud800"})).encode()
-    for problem in check.check_bytes(data)[1]:
+    for problem in verdict.check_bytes(data)[1]:
         problem.line("t.json").encode()

@@ -14,8 +14,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from hccl_tools import check, merging, rank_table, rules, schema_check, super_pod
-from hccl_tools.problem import errors
+from hccl_tools.build import merging, super_pod
+from hccl_tools.check import rules, schema_check, verdict
+from hccl_tools.common.problem import errors
+from hccl_tools.table import rank_table
 
 settings.register_profile(
     "ours",
@@ -93,7 +95,7 @@ documents = st.recursive(
 def test_what_is_built_is_read_back_and_is_good(tables, generation):
     assume(generation != "910A" or rules.group_problem_910a(sorted(map(int, device_ids(tables[0])))) is None)
     assert parsed(tables[0]) == tables[0]
-    assert errors(check.check(parsed(tables[0]), generation)) == []
+    assert errors(verdict.check(parsed(tables[0]), generation)) == []
 
 
 def device_ids(table):
@@ -104,7 +106,7 @@ def device_ids(table):
 def test_what_is_merged_is_read_back_and_is_good(tables):
     merged = merging.merge(named(tables))
     assert parsed(merged) == merged
-    assert errors(check.check(merged, None)) == []
+    assert errors(verdict.check(merged, None)) == []
 
 
 # ---- merging -------------------------------------------------------------------------------------
@@ -255,7 +257,7 @@ def test_every_single_mistake_is_caught_with_its_code(kind, data):
         return data.draw(st.sampled_from(server["device"])) if place == "device" else server
 
     mutate(table, pick)
-    assert code in {problem.code for problem in check.check(table)}
+    assert code in {problem.code for problem in verdict.check(table)}
 
 
 # ---- nothing raises ------------------------------------------------------------------------------
@@ -265,7 +267,7 @@ def judge(data):
     """Reads and checks bytes as the commands do; whatever they are, the answer is a list of problems."""
     document, problems = rank_table.parse(data)
     for generation in (None, *rules.GENERATIONS):
-        problems = problems + (check.check(document, generation) if not problems else [])
+        problems = problems + (verdict.check(document, generation) if not problems else [])
     for problem in problems:
         assert len(problem.line("t.json").splitlines()) == 1
     return document
@@ -323,7 +325,7 @@ def test_no_spoilt_table_makes_checking_raise(table):
 @pytest.mark.parametrize("depth", [100, 900, 950, 990, 20_000])
 def test_no_depth_of_nesting_makes_judging_for_a_merge_raise(place, depth):
     document, problems = rank_table.parse(place.format("[" * depth + "]" * depth).encode())
-    assert problems or errors(check.check(document))
+    assert problems or errors(verdict.check(document))
 
 
 # ---- the quick yes and the judge -----------------------------------------------------------------
@@ -348,4 +350,4 @@ def test_merging_refuses_or_merges_and_never_raises_anything_else(document):
     except merging.Refused as refused:
         assert refused.lines and all(len(line.splitlines()) == 1 for line in refused.lines)
     else:
-        assert errors(check.check(merged, None)) == []
+        assert errors(verdict.check(merged, None)) == []

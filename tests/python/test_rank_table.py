@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from hccl_tools import rank_table
+from hccl_tools.table import rank_table
 
 # What MindSpore's hccl_tools.py writes for two devices, byte for byte.
 UPSTREAM = """\

@@ -2,8 +2,8 @@ import itertools
 
 import pytest
 
-from hccl_tools import check, rules
-from hccl_tools.problem import errors
+from hccl_tools.check import rules, verdict
+from hccl_tools.common.problem import errors
 
 DEVICE = "/server_list/0/device/"
 SERVER_1, SERVER_2 = "/server_list/0", "/server_list/1"
@@ -225,26 +225,26 @@ def named(case):
 @pytest.mark.parametrize("case", BAD, ids=[f"{case[0]}-{list(case[2].values())!a}-{case[3]}" for case in BAD])
 def test_a_rule_finds_what_breaks_it_where_it_is_and_nothing_else(table, case):
     _, sizes, edits, generation, expected = case
-    found = check.check(table(*sizes, edits=edits), generation)
+    found = verdict.check(table(*sizes, edits=edits), generation)
     assert [(problem.code, problem.pointer) for problem in found] == expected
 
 
 @pytest.mark.parametrize(("sizes", "edits", "generation"), [case[1:] for case in GOOD], ids=map(named, GOOD))
 def test_a_good_table_breaks_no_rule(table, sizes, edits, generation):
-    assert check.check(table(*sizes, edits=edits), generation) == []
+    assert verdict.check(table(*sizes, edits=edits), generation) == []
 
 
 @pytest.mark.parametrize("case", DOUBTFUL, ids=[f"{case[0]}-{list(case[2].values())!a}-{case[3]}" for case in DOUBTFUL])
 def test_a_rule_warns_where_a_table_is_doubtful(table, case):
     _, sizes, edits, generation, expected = case
-    found = check.check(table(*sizes, edits=edits), generation)
+    found = verdict.check(table(*sizes, edits=edits), generation)
     assert [(problem.code, problem.pointer) for problem in found] == expected
     assert errors(found) == []
 
 
 def test_a_mistake_that_a_program_writes_everywhere_is_one_warning(table):
     document = table(3, edits={f"{DEVICE}{n}/device_prt": "1" for n in range(3)})
-    assert [(p.code, p.pointer) for p in check.check(document)] == [("misspelt-key", DEVICE + "0/device_prt")]
+    assert [(p.code, p.pointer) for p in verdict.check(document)] == [("misspelt-key", DEVICE + "0/device_prt")]
 
 
 @pytest.mark.parametrize("generation", [None, "A2", "A3"])
@@ -252,11 +252,11 @@ def test_a_mistake_that_a_program_writes_everywhere_is_one_warning(table):
     ("sizes", "edits"), [case[1:3] for case in BAD if case[0].endswith("910a") or case[0] == "devices_not_linked"]
 )
 def test_rules_of_910a_hold_on_910a_only(table, sizes, edits, generation):
-    assert errors(check.check(table(*sizes, edits=edits), generation)) == []
+    assert errors(verdict.check(table(*sizes, edits=edits), generation)) == []
 
 
 def test_a_problem_says_what_was_found_and_how_to_mend_it(table):
-    (problem,) = check.check(table(2, edits={"/server_count": "7"}))
+    (problem,) = verdict.check(table(2, edits={"/server_count": "7"}))
     assert (problem.text, problem.remedy) == ('server_count is "7" but server_list has 1', 'write "1"')
 
 

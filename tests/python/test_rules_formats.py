@@ -7,9 +7,10 @@ import pytest
 from test_rules import BAD as BAD_1_0
 from test_rules import DOUBTFUL as DOUBTFUL_1_0
 
-from hccl_tools import check, explain, formats, rules
-from hccl_tools.problem import errors
-from hccl_tools.view import View
+from hccl_tools.check import explain, rules, verdict
+from hccl_tools.common.problem import errors
+from hccl_tools.table import formats
+from hccl_tools.table.view import View
 
 POD = "/super_pod_list/"
 
@@ -412,7 +413,7 @@ def edited(table, edits):
 
 
 def found(document, generation=None):
-    return [(problem.code, problem.pointer) for problem in check.check(document, generation)]
+    return [(problem.code, problem.pointer) for problem in verdict.check(document, generation)]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__name__)
@@ -444,7 +445,7 @@ def renumbered(table):
 def test_what_is_doubtful_only_is_no_error_of_the_rule(case):
     name, table, edits, generation, _ = case
     code = next(rule.code for rule in rules.all_rules() if rule.__name__ == name)
-    bad = errors(check.check(edited(table, edits), generation))
+    bad = errors(verdict.check(edited(table, edits), generation))
     assert code not in [problem.code for problem in bad]
 
 
@@ -490,12 +491,12 @@ def test_no_rule_stumbles_over_what_is_malformed(table, junk):
     ],
 )
 def test_a_table_is_judged_by_the_format_that_it_is_meant_to_have(document, pointer):
-    assert pointer in [problem.pointer for problem in check.check(document)]
+    assert pointer in [problem.pointer for problem in verdict.check(document)]
 
 
 @pytest.mark.parametrize("meant", [("rank_list", "2.0"), ("super_pod_list", "1.2"), ("cluster_list", "1.0")])
 def test_an_unknown_version_is_told_the_one_that_the_table_looks_like(meant):
     key, version = meant
-    (problem,) = check.check({"version": "9", key: []})
+    (problem,) = verdict.check({"version": "9", key: []})
     assert (problem.code, problem.pointer) == ("bad-version", "/version")
     assert f'write "{version}"' in problem.remedy

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from tools import scheduler
+from tools.launch import mindspore_scheduler
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def connect(server):
 
 @pytest.fixture
 def started(root, tmp_path, listening):
-    """started(NAME=VALUE...): tools/scheduler.py for two ranks; it is killed if it is left."""
+    """started(NAME=VALUE...): tools/launch/mindspore_scheduler.py for two ranks; it is killed if it is left."""
     processes = []
 
     def start(**variables):
@@ -40,7 +40,7 @@ def started(root, tmp_path, listening):
             "MS_SCHED_PORT": str(listening.getsockname()[1]),
             **variables,
         }
-        command = [sys.executable, str(root / "tools/scheduler.py")]
+        command = [sys.executable, str(root / "tools/launch/mindspore_scheduler.py")]
         processes.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
         return processes[-1]
 
@@ -52,12 +52,12 @@ def started(root, tmp_path, listening):
 
 def test_connections_of_one_port_are_counted_once(listening):
     port = listening.getsockname()[1]
-    assert scheduler.connections(port) == 0
+    assert mindspore_scheduler.connections(port) == 0
     ends = [end for _ in range(3) for end in connect(listening)]
-    assert scheduler.connections(port) == 3
+    assert mindspore_scheduler.connections(port) == 3
     for end in ends:
         end.close()
-    assert scheduler.connections(port) == 0
+    assert mindspore_scheduler.connections(port) == 0
 
 
 def test_it_ends_with_0_when_all_ranks_have_left_without_a_word(started, listening):
@@ -67,7 +67,7 @@ def test_it_ends_with_0_when_all_ranks_have_left_without_a_word(started, listeni
     for end in ends[2:]:
         end.close()
     with pytest.raises(subprocess.TimeoutExpired):
-        process.wait(scheduler.SECONDS + 1)  # one rank is there
+        process.wait(mindspore_scheduler.SECONDS + 1)  # one rank is there
     for end in ends[:2]:
         end.close()
     assert process.communicate(timeout=60)[0] == "scheduler.py: all ranks have left\n"

@@ -5,7 +5,7 @@ import sys
 import pytest
 from jsonschema import Draft202012Validator
 
-from hccl_tools import schema_check
+from hccl_tools.check import schema_check
 
 SCHEMA = schema_check.load_schema("rank_table_v1.0")
 DEVICE = "/server_list/0/device/0"
@@ -193,8 +193,8 @@ def test_additional_properties_of_the_schemas_are_forbidden_or_not_mentioned(roo
 def test_a_good_table_is_checked_without_loading_jsonschema(root, tmp_path, table):
     (tmp_path / "t.json").write_text(json.dumps(table(8)))
     code = (
-        "import sys; from hccl_tools import check; "
-        "assert check.check_file(sys.argv[1])[1] == []; assert 'jsonschema' not in sys.modules"
+        "import sys; from hccl_tools.check import verdict; "
+        "assert verdict.check_file(sys.argv[1])[1] == []; assert 'jsonschema' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "t.json")], cwd=root, check=True, timeout=60)
 

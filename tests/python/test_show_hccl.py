@@ -3,7 +3,11 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from hccl_tools import drawing, hccl_tools, merging, overview, rank_table, show_hccl, super_pod
+from hccl_tools.build import merging, super_pod
+from hccl_tools.commands import build as hccl_tools
+from hccl_tools.commands import show as show_hccl
+from hccl_tools.show import drawing, overview
+from hccl_tools.table import rank_table
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -112,8 +116,8 @@ def test_a_terminal_gets_no_colour_with_no_color(show, monkeypatch):
 def test_without_rich_the_other_way_is_named(show, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "rich", None)
     monkeypatch.setitem(__import__("sys").modules, "rich.console", None)
-    monkeypatch.delitem(__import__("sys").modules, "hccl_tools.show_table", raising=False)
-    monkeypatch.delattr("hccl_tools.show_table", raising=False)
+    monkeypatch.delitem(__import__("sys").modules, "hccl_tools.show.terminal", raising=False)
+    monkeypatch.delattr("hccl_tools.show.terminal", raising=False)
     status, out, err = show(cluster(1))
     assert (status, out) == (2, "")
     assert "the table needs the library rich" in err and err.count("\n") == 1

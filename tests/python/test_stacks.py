@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tools import stacks
+from tools.diagnosis import stacks
 
 ABORTED = """\
 Fatal Python error: Aborted

@@ -4,7 +4,10 @@ import subprocess
 
 import pytest
 
-from hccl_tools import check, hccl_tools, programs, super_pod
+from hccl_tools.build import super_pod
+from hccl_tools.check import verdict
+from hccl_tools.commands import build as hccl_tools
+from hccl_tools.machine import programs
 
 # What a manual's example says: server 40 of its super pod, devices 0 and 1.
 SDID = {0: "167772160", 1: "167837697"}
@@ -41,8 +44,8 @@ def build(world, capsys, monkeypatch):
 
     Version 1.2 is taken for good here: whether the check knows it is a matter of its own tests.
     """
-    real = check.check
-    monkeypatch.setattr(check, "check", lambda t, g=None: [] if t["version"] == "1.2" else real(t, g))
+    real = verdict.check
+    monkeypatch.setattr(verdict, "check", lambda t, g=None: [] if t["version"] == "1.2" else real(t, g))
 
     def run_main(*arguments):
         status = hccl_tools.main(["--generation", "A3", "--hccn_conf", str(world / "no.conf"), *arguments])

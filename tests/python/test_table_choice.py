@@ -4,8 +4,10 @@ import os
 
 import pytest
 
-from hccl_tools import host, rank_table
-from tools import planner, table_choice
+from hccl_tools.machine import host
+from hccl_tools.table import rank_table
+from tools.launch import launch_table
+from tools.launch import plan as planner
 
 
 @pytest.fixture
@@ -13,7 +15,7 @@ def faults(world, table, monkeypatch):
     """faults("t.json", "910A"): why the launcher does not take the table for devices 0 and 1 of server 10.0.0.1."""
     monkeypatch.setattr(host, "owns", lambda name: name == "10.0.0.1")
     (world / "t.json").write_text(rank_table.dump(table(2)))
-    return lambda path, generation="910A": table_choice.examine(path, [0, 1], generation)[1]
+    return lambda path, generation="910A": launch_table.examine(path, [0, 1], generation)[1]
 
 
 def test_a_table_for_this_host_and_these_devices_is_taken(faults):

@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 
-from tools import config as configs
+from tools.config import config_file as configs
 
 CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "configs"
 DIGITS, CRNN = CONFIGS / "mnist" / "lenet5_digits.yaml", CONFIGS / "rec" / "crnn" / "crnn_resnet34_zh.yaml"

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from hccl_tools import validate_hccl
+from hccl_tools.commands import validate as validate_hccl
 
 
 @pytest.fixture

@@ -1,0 +1,41 @@
+"""What a schema cannot say about a rank table: one small function a rule.
+
+The modules are by subject.  Those that every table needs are imported here; `broken` brings the
+rest along when a table has that format, because a launch pays for every import.
+"""
+
+from importlib import import_module
+
+from hccl_tools.check.rules import addresses, devices, generations, keys, ranks, servers, table
+from hccl_tools.check.rules.groups import group_problem_910a
+from hccl_tools.check.rules.registry import GENERATIONS, registered
+from hccl_tools.check.rules.registry import broken as _broken
+from hccl_tools.table.address import family
+
+__all__ = ["GENERATIONS", "all_rules", "broken", "family", "group_problem_910a"]
+
+COMMON = (addresses, devices, generations, keys, ranks, servers, table)  # importing them registered their rules
+
+# modules whose rules are for one format
+_SPECIAL = {
+    "v1.1": "heterogeneous",
+    "v1.2": "super_pods",
+    "v2.0": "rank_list",
+    "cross_cluster": "clusters",
+    "legacy_lab": "legacy",
+    "legacy_cloud": "legacy",
+}
+
+
+def broken(view, generation=None):
+    """Every Problem of a view: the rules of its format, and of the generation if one is named."""
+    if view.format in _SPECIAL:
+        import_module(f"hccl_tools.check.rules.{_SPECIAL[view.format]}")
+    return _broken(view, generation)
+
+
+def all_rules():
+    """Every rule there is, in the order of their modules."""
+    for name in sorted(set(_SPECIAL.values())):
+        import_module(f"hccl_tools.check.rules.{name}")
+    return sorted(registered(), key=lambda rule: (rule.code, rule.__module__, rule.__name__))

@@ -1,0 +1,60 @@
+"""One verdict on a rank table: its structure by the schema, the rest by the rules."""
+
+import os
+
+from hccl_tools.check import rules, schema_check
+from hccl_tools.common.problem import WARNING, Problem, one_line
+from hccl_tools.table import formats, rank_table
+from hccl_tools.table.view import View
+
+
+def check(table, generation=None):
+    """Every Problem of a parsed table, sorted by place; warnings are among them (`problem.errors`).
+
+    generation: one of `rules.GENERATIONS`, whose own rules then apply too, or None for the rules
+    that hold on every chip.
+    """
+    try:
+        name, foreign = formats.detect(table)
+        if foreign:
+            return [foreign]
+        found = schema_check.problems_by_name(table, "rank_table_" + name)
+        if isinstance(table, dict):
+            found.extend(rules.broken(View(table, name), generation))
+        return sorted(set(found), key=_place)
+    except RecursionError:  # shallow enough to be read, and not to be spoken about
+        from hccl_tools.table import json_faults
+
+        return [json_faults.too_deep()]
+
+
+def check_file(path, generation=None):
+    """(document or None, problems) of the file `path`.  Raises rank_table.NotReadable."""
+    return check_bytes(rank_table.read_bytes(path), generation)
+
+
+def check_bytes(data, generation=None):
+    """(document or None, problems) of a table's bytes; the problems know their rows."""
+    table, found = rank_table.parse(data)
+    found = found or check(table, generation)
+    if found and table is not None:
+        from hccl_tools.table import positions  # only what is wrong needs a place
+
+        found = positions.placed(found, data)
+    return table, found
+
+
+def path_problem(path):
+    """The Problem of a path from which HCCL reads no table, or None: the first ".json" ends it, < 4,096 bytes."""
+    real = os.path.realpath(path)
+    if real.find(".json") == len(real) - len(".json") and len(os.fsencode(real)) < 4096:
+        return None
+    text = f'HCCL reads a table only from a path with one ".json", at its end, and this is {one_line(real)}'
+    return Problem("bad-path", "", text, "give the table such a name before the launch", WARNING)
+
+
+def _place(problem):
+    """Sorts /a/2 before /a/10, and a place before what is inside it."""
+    parts = problem.pointer.split("/")
+    place = [(part.isdigit(), int(part) if part.isdigit() and len(part) < 20 else 0, part) for part in parts]
+    return place, problem[:5]

@@ -1,0 +1,240 @@
+"""Asking a whole cluster: mpirun starts a command of ours once on every host, the answers come together.
+
+So the table of a cluster is built and its network checked.  A host answers with one frame on stdout,
+whether it has what it was asked for or not:
+
+    <<hccl_tools NONCE CRC DATA>>
+
+NONCE tells the frames of this run from anything else that a host prints; DATA is base64 of deflated
+JSON and CRC its checksum.  mpirun mixes the output of hosts even within a line, but does not cut what
+was written at once in up to 4096 bytes; a frame of 16 devices has a quarter of that.  A frame that is
+damaged all the same is not taken for a table.
+"""
+
+import base64
+import contextlib
+import json
+import os
+import re
+import signal
+import sys
+import zlib
+from collections import namedtuple
+
+from hccl_tools.build import merging
+from hccl_tools.common.problem import one_line
+from hccl_tools.hosts import hostfile
+from hccl_tools.machine import host, programs
+
+_SSH_OPTIONS = "-o BatchMode=yes -o ConnectTimeout=8"
+_SECONDS = 300  # for the whole cluster; a thousand hosts take half a minute
+_PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+
+# entry: the line of the hostfile that the answering host believes to be, or None; name: what it calls
+# itself; table: its table, or what else it was asked for, None when it has none; lines: what it has to say.
+Answer = namedtuple("Answer", "entry name table lines")
+
+
+class ClusterError(Exception):
+    """There is no table of the cluster; `lines` says why, a line a problem."""
+
+    def __init__(self, *lines):
+        super().__init__("\n".join(lines))
+        self.lines = list(lines)
+
+
+# ---- where the command was typed -----------------------------------------------------------------
+
+
+def collect(path, forwarded, generation, tell):
+    """The merged table of the hosts in the hostfile `path`, checked by merging.merge.
+
+    forwarded: the options of the generator that every host gets.  generation: as for check.check.
+    tell is called with what the hosts say, a line each.
+    Raises ClusterError, merging.Refused and hostfile.HostfileError.
+    """
+    _, answers, lines = ask(path, "hccl_tools.py", forwarded)
+    lines += _without_address(answers)
+    if lines:
+        raise ClusterError(*lines)
+    for answer in answers:
+        for line in answer.lines:
+            tell(f"{answer.entry or answer.name}: {line}")
+    tables = [merging.Named(answer.entry or answer.name, answer.table) for answer in answers]
+    return merging.merge(tables, generation)
+
+
+def ask(path, program, forwarded):
+    """(hosts of the hostfile `path`, their Answers, what is wrong with those as lines).
+
+    program: the command in this folder that every host runs, with --answer and --hosts; forwarded: its
+    other options.  Raises ClusterError and hostfile.HostfileError.
+    """
+    hosts = hostfile.read(path)
+    if not programs.on_path("mpirun"):
+        merging_them = ", and put the tables together with hccl_tools/merge_hccl.py"
+        raise ClusterError(
+            "mpirun is not on PATH; install Open MPI (Debian: apt install openmpi-bin), or run this command on "
+            "every host" + (merging_them if program == "hccl_tools.py" else "")
+        )
+    nonce = os.urandom(8).hex()
+    status, stdout, stderr = _mpirun(command(path, hosts, nonce, forwarded, program))
+    place = {name: number for number, name in enumerate(hosts)}  # they answer in any order
+    answers = sorted(frames(stdout, nonce), key=lambda answer: place.get(answer.entry, len(hosts)))
+    return hosts, answers, _faults(answers, hosts, status, stderr)
+
+
+def command(path, hosts, nonce, forwarded, program="hccl_tools.py"):
+    """The mpirun command that asks every host once, as a list."""
+    carried = [name for name in ("PATH", "PYTHONPATH") if name in os.environ]
+    # -wdir is the project: it has to be there on every host, and the current folder may not.
+    return [
+        *("mpirun", "--hostfile", os.path.abspath(path), "--map-by", "ppr:1:node", "--bind-to", "none"),
+        *("--timeout", str(_SECONDS)),
+        *(word for name in carried for word in ("-x", name)),
+        *("-wdir", _PROJECT, sys.executable, os.path.join(_PROJECT, "hccl_tools", program)),
+        *("--answer", nonce, *forwarded),
+        *("--hosts", *hosts),
+    ]
+
+
+def _mpirun(words):
+    """(exit code, stdout, stderr) of mpirun, as bytes, bytes and text."""
+    import subprocess
+
+    try:
+        with _signals_held() as let_go:
+            process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=_environment(),
+                start_new_session=True,  # away from the terminal, where ssh would ask for a password
+            )
+    except OSError as error:
+        return 127, b"", f"it cannot be started: {error.strerror}"
+    try:
+        let_go()
+        # mpirun has its own time limit; ours is for an mpirun that hangs beyond it
+        stdout, stderr = process.communicate(timeout=_SECONDS + 30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        stdout, _ = process.communicate()
+        return 124, stdout, f"no answer within {_SECONDS + 30} s"
+    except KeyboardInterrupt:
+        process.terminate()  # it hands that on to all hosts, which put in order what they have begun
+        process.communicate()
+        raise
+    return process.returncode, stdout, stderr.decode("utf-8", "replace")
+
+
+@contextlib.contextmanager
+def _signals_held():
+    """Inside, signals wait that else raise: what is started there is known before it has to be ended.
+
+    Yields the function that handles those that came.
+    """
+    came = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in handlers:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield lambda: [handlers[number](number, None) for number in came]
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _environment():
+    """mpirun's environment: root is allowed, and ssh fails at once instead of asking or waiting for long."""
+    environment = dict(os.environ)
+    if os.geteuid() == 0:  # Open MPI asks root twice whether it is meant
+        environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    if not any(name.startswith(("OMPI_MCA_plm_", "PRTE_MCA_plm_")) for name in environment):
+        environment["OMPI_MCA_plm_rsh_args"] = environment["PRTE_MCA_plm_ssh_args"] = _SSH_OPTIONS
+    return environment
+
+
+def frames(stdout, nonce):
+    """The Answers in what mpirun printed; damaged frames are not among them."""
+    found = re.findall(rb"<<hccl_tools %s ([0-9]{1,10}) ([A-Za-z0-9+/=]+)>>" % nonce.encode(), stdout)
+    return [_unframed(data) for crc, data in found if zlib.crc32(data) == int(crc)]
+
+
+def _unframed(data):
+    answer = Answer(**json.loads(zlib.decompress(base64.b64decode(data))))
+    return answer._replace(lines=[one_line(line) for line in answer.lines])
+
+
+def _faults(answers, hosts, status, stderr):
+    """What keeps the answers from being the tables of all hosts, a line a problem."""
+    lines = []
+    for answer in answers:
+        name = answer.entry or answer.name
+        if answer.table is None:
+            lines += [f"{name}: {line}" for line in answer.lines]
+    known = {answer.entry for answer in answers if answer.entry}
+    silent = [name for name in hosts if name not in known]
+    missing = len(hosts) - len(answers)
+    if missing > 0:
+        which = ", ".join(silent[:5]) + (f" and {len(silent) - 5} more" if len(silent) > 5 else "")
+        which = which if len(silent) == missing else f"one of {which}"
+        lines.append(f"{which}: no answer; mpirun: {_said(stderr)} (exit {status}){_hint(stderr)}")
+    elif missing < 0:
+        lines.append(f"{-missing} more answers than hosts; two lines of the hostfile may be one host")
+    elif status and not lines:
+        lines.append(f"mpirun failed though all hosts answered: {_said(stderr)} (exit {status})")
+    return lines
+
+
+def _hint(stderr):
+    """What to do about a failure of ssh, as the end of a message."""
+    if "Permission denied" in stderr:
+        return "; ssh must need no password: ssh-keygen -t ed25519 (once), then ssh-copy-id HOST for each host"
+    if "Host key verification failed" in stderr:
+        return "; ssh does not know the host yet: type ssh HOST once and compare its key"
+    return ""
+
+
+def _without_address(answers):
+    """Tables of several hosts with an address that only the host itself can reach, a line each."""
+    if len(answers) < 2:
+        return []
+    return [
+        f"{answer.entry or answer.name}: its own name stands for no address that others reach; write its address in "
+        "the file"
+        for answer in answers
+        if answer.table and answer.table["server_list"][0]["server_id"] == host.LOOPBACK
+    ]
+
+
+def _said(stderr):
+    """The first line that tells something; Open MPI draws lines of dashes around its texts."""
+    told = [line.strip() for line in stderr.splitlines() if line.strip(" -\t")]
+    return one_line(told[0]) if told else "nothing"
+
+
+# ---- on every host -------------------------------------------------------------------------------
+
+
+def own_entry(hosts):
+    """The entry of `hosts`, a hostfile's, that is this host; None where none is for sure.
+
+    Open MPI does not tell a process under which name its host was listed.  An address is ours when
+    it can be bound here; a name when it is the host's own.  Of several the one counts at which our
+    rank stands, which on most hostfiles is this host's line.
+    """
+    ours = [name for name in hosts if host.owns(name)]
+    if len(ours) < 2:
+        return ours[0] if ours else None
+    rank = os.environ.get("OMPI_COMM_WORLD_RANK", "")
+    at_rank = hosts[int(rank)] if rank.isdigit() and len(rank) < 9 and int(rank) < len(hosts) else None
+    return at_rank if at_rank in ours else ours[0]
+
+
+def frame(answer, nonce):
+    """The Answer as bytes for one write, with line ends around it that keep it apart."""
+    data = base64.b64encode(zlib.compress(json.dumps(answer._asdict()).encode(), 9))
+    return b"\n<<hccl_tools %s %d %s>>\n" % (nonce.encode(), zlib.crc32(data), data)

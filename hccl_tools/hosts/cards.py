@@ -1,0 +1,141 @@
+"""What the cards of one host say about their network, asked through hccn_tool.
+
+The health of a card's network (`-net_health`) is the answer of its detect address (`-netdetect`),
+which therefore is set first, to a device that the card will have to talk to, and put back afterwards.
+"""
+
+import re
+import time
+from collections import namedtuple
+
+from hccl_tools.common.problem import one_line
+from hccl_tools.machine import hccn
+
+_HEALTH_SECONDS = 10  # until the first probe of a new detect address has an answer
+_ENOUGH_LOST = 4  # addresses
+_NO_PROBE_YET = ("Init", "Detect ip set")
+
+# What is asked of a device: its id, its partner, and the addresses to ping.
+Question = namedtuple("Question", "device partner pings")
+
+_ANSWERS = {
+    "ip": (("-ip", "-g"), re.compile(r"^[ \t]*ipaddr[ \t]*:[ \t]*(\S+)[ \t]*$", re.M)),
+    "netmask": (("-ip", "-g"), re.compile(r"^[ \t]*netmask[ \t]*:[ \t]*(\S+)[ \t]*$", re.M)),
+    "ipv6": (("-ip", "-inet6", "-g"), re.compile(r"^[ \t]*ipv6_address[ \t]*:[ \t]*(\S+)[ \t]*$", re.M)),
+    "link": (("-link", "-g"), re.compile(r"^[ \t]*link status[ \t]*:[ \t]*(\S+)[ \t]*$", re.M)),
+    "tls": (("-tls", "-g"), re.compile(r"tls switch\[([01])\]")),
+    "gateway": (("-gateway", "-g"), re.compile(r"^[ \t]*default gateway[ \t]*:[ \t]*([^,\s]+)", re.M)),
+    "detect": (("-netdetect", "-g"), re.compile(r"^[ \t]*netdetect addr[ \t]*:[ \t]*(\S+)[ \t]*$", re.M)),
+    "health": (("-net_health", "-g"), re.compile(r"^[ \t]*net health status[ \t]*:[ \t]*(.+?)[ \t]*$", re.M)),
+}
+_NOT_SET = ("no ip was preset", "no gateway was preset")
+_LOST = re.compile(r"([0-9.]+)% packets? loss")
+
+
+def ask(questions):
+    """{device id: facts} of the Questions; the detect addresses are as they were when this returns or raises.
+
+    facts: {"ip": str or None, ...} with the keys ip, netmask, link, tls ("0" or "1"), gateway, health,
+    lost ({address: percent}), and failed: {key: what hccn_tool said instead}.
+    """
+    facts = {question.device: {"failed": {}, "lost": {}} for question in questions}
+    for name in ("ip", "link", "tls", "gateway"):
+        _ask(name, facts)
+    for found in facts.values():
+        found["ip"], found["netmask"] = found["ip"] or (None, None)
+    _ask_ipv6(facts)
+    _ask_health(questions, facts)
+    _ping(questions, facts)
+    return facts
+
+
+def _ask(name, facts):
+    """Puts what the devices answer to the question `name` into their facts; None: it is not set."""
+    arguments, pattern = _ANSWERS[name]
+    for device, ended in hccn.ask({device: arguments for device in facts}).items():
+        match = pattern.search(ended.stdout) if ended.status == 0 else None
+        facts[device][name] = match.group(1) if match else None
+        if match and name == "ip":
+            mask = _ANSWERS["netmask"][1].search(ended.stdout)
+            facts[device][name] = match.group(1), mask.group(1) if mask else None
+        said = ended.stderr + ended.stdout
+        if not match and not any(text in said for text in _NOT_SET):
+            facts[device]["failed"][name] = _said(ended)
+
+
+def _ask_ipv6(facts):
+    """The IPv6 address of the devices that have no other."""
+    without = {device: found for device, found in facts.items() if not found["ip"] and "ip" not in found["failed"]}
+    _ask("ipv6", without)
+    for found in without.values():
+        found["ip"] = found.pop("ipv6")
+
+
+def _said(ended):
+    first = (ended.stderr.strip() or ended.stdout.strip() or "no output").splitlines()[0]
+    return f"{one_line(first)} (exit {ended.status})"
+
+
+# ---- health --------------------------------------------------------------------------------------
+
+
+def _ask_health(questions, facts):
+    """Whether each device reaches its partner; its detect address is put back whatever happens."""
+    _ask("detect", facts)
+    partners = {question.device: question.partner for question in questions if question.partner}
+    before = {device: facts[device].pop("detect") for device in facts}
+    for found in facts.values():
+        found["failed"].pop("detect", None)  # none was set: nothing to put back
+        found["health"] = None
+    changed = {device: partner for device, partner in partners.items() if before[device] != partner}
+    try:
+        for device, ended in _set(changed).items():
+            if ended.status:
+                facts[device]["failed"]["health"] = _said(ended)
+        asked = {device: facts[device] for device in partners if "health" not in facts[device]["failed"]}
+        _wait_for_health(asked)
+    finally:
+        for device, ended in _set({device: before[device] for device in changed if before[device]}).items():
+            if ended.status:
+                text = f"detect address {before[device]} could not be put back: {_said(ended)}"
+                facts[device]["failed"]["restore"] = text
+        for device in changed:
+            facts[device]["kept"] = None if before[device] else partners[device]
+
+
+def _set(addresses):
+    return hccn.ask({device: ("-netdetect", "-s", "address", address) for device, address in addresses.items()})
+
+
+def _wait_for_health(facts):
+    """Asks until every device has probed its detect address; no event says when it has."""
+    deadline = time.monotonic() + _HEALTH_SECONDS
+    waiting = facts
+    while waiting:
+        _ask("health", waiting)
+        waiting = {device: found for device, found in waiting.items() if found["health"] in _NO_PROBE_YET}
+        if time.monotonic() > deadline:
+            break
+        if waiting:
+            time.sleep(0.3)
+
+
+def _ping(questions, facts):
+    """The loss in percent to the addresses that lose packets, asked one at a time for each device.
+
+    A device that has lost packets to some is not asked for more: the fault is its own, and the answer
+    of a host has to fit into one frame (see cluster.py).
+    """
+    longest = max((len(question.pings) for question in questions), default=0)
+    for turn in range(longest):
+        asked = {
+            question.device: question.pings[turn]
+            for question in questions
+            if turn < len(question.pings) and len(facts[question.device]["lost"]) < _ENOUGH_LOST
+        }
+        commands = {device: ("-ping", "-g", "address", address) for device, address in asked.items()}
+        for device, ended in hccn.ask(commands).items():
+            match = _LOST.search(ended.stdout)
+            lost = float(match.group(1)) if match else 100.0
+            if lost:
+                facts[device]["lost"][asked[device]] = lost

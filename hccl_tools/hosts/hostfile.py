@@ -1,0 +1,117 @@
+"""The hosts in a file of Open MPI's syntax: a host a line, with slots=N behind it, and comments.
+
+    # the training cluster
+    10.0.0.1 slots=8
+    node2    slots=8 max_slots=8
+
+What Open MPI takes in silence and then runs on the wrong hosts, or not at all, is refused here.
+"""
+
+import re
+
+from hccl_tools.common.problem import one_line
+from hccl_tools.table.address import family
+
+_NAME = re.compile(r"(?:[A-Za-z0-9_.-]+@)?[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
+_KEYS = ("slots", "max_slots", "max-slots")
+MAX_BYTES = 1 << 24  # 16 MiB: half a million hosts; more is another file
+
+
+class HostfileError(Exception):
+    """The file names no usable list of hosts: the text has the file, the line and what to write."""
+
+
+def read(path):
+    """The hosts of the file `path`, in its order, as a list of names or addresses.  Raises HostfileError."""
+    return parse(_content(path), one_line(path))
+
+
+def slots(path):
+    """[(host as ssh takes it, its slots; None where the file does not say)].  Raises HostfileError."""
+    return [(words[0], _slots(words)) for words in _entries(_content(path), one_line(path))]
+
+
+def _content(path):
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise HostfileError(f"{one_line(path)} cannot be read: {error.strerror}; name the hosts' file") from error
+    if len(data) > MAX_BYTES:
+        raise HostfileError(f"{one_line(path)} has more than {MAX_BYTES} bytes; a hostfile has a line a host")
+    return data
+
+
+def parse(data, name):
+    """The hosts in the bytes of a hostfile, which messages call `name`.  Raises HostfileError."""
+    return [_name(words) for words in _entries(data, name)]
+
+
+def _entries(data, name):
+    """The words of every line with a host."""
+    if data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        raise HostfileError(f"{name}: starts with a byte-order mark, which Open MPI reads as a host; save it without")
+    try:
+        lines = data.decode("utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise HostfileError(f"{name}: byte {error.start + 1} is not UTF-8; save the file as plain text") from error
+    hosts = {}
+    for number, line in enumerate(lines, 1):
+        words = re.sub(r"\s*=\s*", "=", line.partition("#")[0]).split()
+        if words:
+            where = f"{name}:{number}"
+            _check(words, where)
+            host = _name(words)
+            if host.lower() in hosts:
+                first = hosts[host.lower()][1]
+                raise HostfileError(f"{where}: {host} stands in line {first} too; give each host once, with all slots")
+            hosts[host.lower()] = words, number
+    if not hosts:
+        raise HostfileError(f"{name}: there is no host in it; write one a line, such as: 10.0.0.1 slots=8")
+    return [words for words, _ in hosts.values()]
+
+
+def _name(words):
+    """The host's name or address without the user, by which ssh logs in."""
+    return words[0].rpartition("@")[2]
+
+
+def _slots(words):
+    return next((int(word.partition("=")[2]) for word in words[1:] if word.startswith("slots=")), None)
+
+
+def _check(words, where):
+    fault = fault_of_host(words[0]) or next(filter(None, map(_fault_of_key, words[1:])), None)
+    if fault:
+        raise HostfileError(f"{where}: {fault}")
+
+
+def fault_of_host(host):
+    """What is wrong with the name or address of a host, in words; None if nothing is."""
+    shown = one_line(host)
+    if family(host.strip("[]")) == family("::1"):
+        return f"{shown} is an IPv6 address, which Open MPI's hostfiles cannot hold; write the host's name"
+    if ":" in host:
+        return f"{shown}: number of slots after a colon; write {shown.partition(':')[0]} slots=N"
+    if "=" in host:
+        return f"{shown}: the host is missing before it; write it first, such as: 10.0.0.1 {shown}"
+    if not _NAME.fullmatch(host):
+        return f"{shown} is neither a host's name nor an IPv4 address; write one host a line"
+    last = host.rpartition("@")[2]
+    if set(last) <= set("0123456789.") and family(last) is None:
+        return f"{shown} is not an IPv4 address; it has four numbers from 0 to 255"
+    return None
+
+
+def _fault_of_key(word):
+    key, equals, value = word.partition("=")
+    shown = one_line(word)
+    if not equals:
+        return f"{shown}: only slots=N can stand after a host; give each host a line of its own"
+    if key not in _KEYS:
+        return f"{shown}: no such key; write slots=N"
+    if not re.fullmatch("[0-9]{1,6}", value):
+        return f"{shown}: the number of slots is not a number; write slots=8"
+    if int(value) == 0:
+        return f"{shown}: a host without slots runs nothing; write slots=8, or take the line out"
+    return None

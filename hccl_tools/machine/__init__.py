@@ -1,0 +1,1 @@
+"""This host: its addresses, NPUs, programs and Python interpreter."""

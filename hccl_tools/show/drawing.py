@@ -1,0 +1,121 @@
+"""An overview as an SVG: a box a server, in it the devices in their groups, each with its rank.
+
+Lengths are in SVG's user units, of which a character of the fixed-width font is at most 7.3 wide.
+"""
+
+from hccl_tools.show import overview
+
+_CELL, _HEIGHT, _GAP, _PAD = 52, 40, 6, 14  # a device, the space between two, and around a group
+_HEAD = 40  # a server's title and second line
+_CHARACTER = 7.3
+_COLUMNS = 8  # devices in a row, where no group says otherwise
+_MAX_WIDTH = 1200
+_ALL_DRAWN = 16  # servers; of more, those that are alike share a box
+
+_STYLE = """\
+  text { font-family: 'DejaVu Sans Mono', Menlo, Consolas, monospace; font-size: 12px; fill: #1b1f24 }
+  .name { font-weight: bold }
+  .small { font-size: 11px; fill: #57606a }
+  .server { fill: #f6f8fa; stroke: #57606a }
+  .group { fill: #ddeaf7; stroke: #8aa9c9 }
+  .device { fill: #ffffff; stroke: #8aa9c9 }
+"""
+
+
+def svg(view):
+    """The drawing of an Overview as the text of an SVG document."""
+    runs = [[server] for server in view.servers] if len(view.servers) <= _ALL_DRAWN else view.runs
+    boxes = [_server(run, view.group_of) for run in runs]
+    placed, width, height = _placed(boxes)
+    width = max(width, _wide(view.headline) + 2 * _PAD)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
+        f"<title>{_escaped(view.headline)}</title>",
+        f"<style>\n{_STYLE}</style>",
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+        _text(_PAD, 22, view.headline, "name"),
+    ]
+    for x, y, body in placed:
+        parts.append(f'<g transform="translate({x},{y})">\n{body}\n</g>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _placed(boxes):
+    """([(x, y, body)], width, height) of boxes (width, height, body), in rows from left to right."""
+    x, y, tallest, widest, placed = _PAD, 36, 0, 0, []
+    for width, height, body in boxes:
+        if x > _PAD and x + width > _MAX_WIDTH:
+            x, y, tallest = _PAD, y + tallest + _PAD, 0
+        placed.append((x, y, body))
+        x += width + _PAD
+        widest, tallest = max(widest, x), max(tallest, height)
+    return placed, widest, y + tallest + _PAD
+
+
+def _server(run, group_of):
+    """(width, height, body) of the box of one server, or of a run of servers alike."""
+    first, last = run[0], run[-1]
+    name = first.name if len(run) == 1 else f"{first.name} - {last.name}"
+    ranks = overview.ranges([device.rank for server in run for device in server.devices])
+    note = f"ranks {ranks}" + (f", super pod {first.pod}" if first.pod else "")
+    if len(run) > 1:
+        note = f"{len(run)} servers, {note}"
+    x, y, tallest, widest, parts = _PAD, _HEAD, 0, 0, []
+    for members in _groups(first.devices, group_of):
+        width, height, body = _group(members, len(run) > 1)
+        if x > _PAD and x + width > _COLUMNS * (_CELL + _GAP) + 4 * _PAD:
+            x, y, tallest = _PAD, y + tallest + _GAP, 0
+        parts.append(f'<g transform="translate({x},{y})">{body}</g>')
+        x += width + _GAP
+        widest, tallest = max(widest, x), max(tallest, height)
+    width = max(widest + _PAD - _GAP, _wide(name) + 2 * _PAD, _wide(note) + 2 * _PAD)
+    height = y + tallest + _PAD
+    frame = f'<rect class="server" width="{width}" height="{height}" rx="6"/>'
+    return width, height, "\n".join([frame, _text(_PAD, 18, name, "name"), _text(_PAD, 33, note, "small"), *parts])
+
+
+def _groups(devices, group_of):
+    """The devices of a server as lists, a list a group, in the order of their first devices."""
+    groups = {}
+    for device in devices:
+        groups.setdefault(group_of(device.number), []).append(device)
+    return list(groups.values())
+
+
+def _group(members, run_of_many):
+    """(width, height, body) of one group's devices; of a run the ranks are those of its first server,
+    with "..." to say that they go on."""
+    columns = min(len(members), _COLUMNS)
+    rows = -(-len(members) // columns)
+    width, height = columns * (_CELL + _GAP) + _GAP, rows * (_HEIGHT + _GAP) + _GAP
+    parts = [f'<rect class="group" width="{width}" height="{height}" rx="4"/>']
+    for index, device in enumerate(members):
+        x, y = _GAP + index % columns * (_CELL + _GAP), _GAP + index // columns * (_HEIGHT + _GAP)
+        parts.append(_device(x, y, device, device.rank + ("..." if run_of_many else "")))
+    return width, height, "".join(parts)
+
+
+def _device(x, y, device, rank):
+    """One device; its whole text is what a viewer shows under the pointer."""
+    hint = f"device {device.number}, rank {device.rank}, {device.address}"
+    return (
+        f'<g transform="translate({x},{y})"><title>{_escaped(hint)}</title>'
+        f'<rect class="device" width="{_CELL}" height="{_HEIGHT}" rx="3"/>'
+        + _text(5, 16, f"dev {device.number[:2]}", "small")
+        + _text(5, 32, rank[:6], "name")
+        + "</g>"
+    )
+
+
+def _text(x, y, text, style):
+    return f'<text x="{x}" y="{y}" class="{style}">{_escaped(text)}</text>'
+
+
+def _wide(text):
+    """How wide a text can be; Chinese characters take two places."""
+    return int(sum(_CHARACTER if ord(char) < 0x1100 else 2 * _CHARACTER for char in text) + 0.5)
+
+
+def _escaped(text):
+    """`text` for XML; the overview has already made control characters visible, which XML cannot hold."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")

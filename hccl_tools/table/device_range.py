@@ -1,0 +1,69 @@
+"""The grammar of ``--device_num`` and ``--devices``: which devices of a host.
+
+    range  = "[" number "," number ")"        half open: [4,8) is 4,5,6,7
+    list   = number { "," number }            0,1,4,5
+    number = "0" | a digit 1-9 { digit }
+
+Blanks are allowed around numbers.  The order of a list is the order of the ranks.
+"""
+
+import re
+
+from hccl_tools.common.problem import one_line
+
+MAX_DEVICE_ID = 64  # the largest device_id that HCCL's newest rank-table parser takes
+
+_RANGE = re.compile(r" *\[ *(0|[1-9][0-9]*) *, *(0|[1-9][0-9]*) *\) *")
+_LIST = re.compile(r" *(?:0|[1-9][0-9]*)(?: *, *(?:0|[1-9][0-9]*))* *")
+_HOW = 'write a range such as "[0,8)" (8 itself is not in it) or a list such as "0,1,4,5"'
+
+
+class RangeError(ValueError):
+    """The text is not in the grammar, or names no device, one twice, or one that cannot exist."""
+
+    def __init__(self, message):
+        super().__init__(one_line(message))
+
+
+def parse(text):
+    """The device ids that `text` names, in order, as a tuple of int.  Raises RangeError."""
+    match = _RANGE.fullmatch(text)
+    if match:
+        first, end = _device_id(text, match[1], MAX_DEVICE_ID + 1), _device_id(text, match[2], MAX_DEVICE_ID + 1)
+        if end <= first:
+            raise RangeError(f'"{text}" names no device: the second number must be larger than the first; {_HOW}')
+        return tuple(range(first, end))
+    if _LIST.fullmatch(text):
+        ids = tuple(_device_id(text, number, MAX_DEVICE_ID) for number in text.split(","))
+        for position, device in enumerate(ids):
+            if device in ids[:position]:
+                raise RangeError(f'"{text}" names device {device} twice; a device carries one rank')
+        return ids
+    raise RangeError(f'"{text}" is neither a range nor a list of devices: {_fault(text)}; {_HOW}')
+
+
+def _device_id(text, number, largest):
+    # The length first: int() of a long run of digits is slow, and from 4,300 digits on an error.
+    if len(number.strip()) > 3 or int(number) > largest:
+        raise RangeError(f'"{text}": {number.strip()[:20]} is too large; device ids run from 0 to {MAX_DEVICE_ID}')
+    return int(number)
+
+
+def _fault(text):
+    """What is wrong with `text`, in words: the first thing that a reader would stumble over."""
+    if not text.strip():
+        return "it is empty"
+    for char in text:
+        if ord(char) > 127:
+            return f"'{char}' is not an ASCII character (typed with a Chinese keyboard?)"
+        if char not in "[,) 0123456789":
+            return f"'{char}' has no place in it"
+    if re.search(r"(?<![0-9])0[0-9]", text):
+        return "numbers have no leading zeros"
+    if "[" in text and ")" not in text:
+        return "the ')' that ends a range is missing"
+    if ")" in text and "[" not in text:
+        return "the '[' that starts a range is missing"
+    if "[" in text:
+        return "a range holds two numbers with a comma between them"
+    return "numbers are separated by single commas"

@@ -1,0 +1,80 @@
+"""Why bytes are not the JSON of a rank table, in words, with line and column."""
+
+import re
+
+from hccl_tools.common.problem import Problem, one_line, shown
+from hccl_tools.table import positions
+
+# a string, or a number that Python's json refuses: the string is there so that nothing in it counts
+_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN|-?[0-9]{4000,})', re.DOTALL)
+
+
+def explain(data, error):
+    """The Problem for what json.loads or the decoding of `data` raised."""
+    if not data.strip():
+        return _problem("the file is empty", "build the table with hccl_tools/hccl_tools.py")
+    if isinstance(error, UnicodeDecodeError):
+        row = data.count(b"\n", 0, error.start) + 1
+        return _problem(f"byte {error.start + 1} is not UTF-8 (line {row})", "save the file as UTF-8", row)
+    if isinstance(error, RecursionError):
+        return too_deep()
+    text = data.decode("utf-8")
+    if text.startswith("\ufeff"):
+        return _problem(
+            "line 1, column 1: the file starts with a byte-order mark", "save it as UTF-8 without one", 1, 1
+        )
+    if not hasattr(error, "pos"):
+        return _number(text, error)
+    return _syntax(text, error)
+
+
+def too_deep():
+    """The Problem of a document with more levels than can be walked through."""
+    return _problem("it is nested too deeply", "a rank table has at most nine levels")
+
+
+def _syntax(text, error):
+    rest = text[error.pos :]
+    comment = re.match(r"[ \t\n\r]*(//|/\*|#)", rest)
+    comma = re.search(r",[ \t\n\r]*\Z", text[: error.pos])
+    if comment:
+        return _at(text, error.pos + comment.start(1), "a comment; JSON has none", "delete the comments")
+    # Python names the comma itself from 3.13 on, and what follows it before.
+    bracket = re.match(r",?[ \t\n\r]*([]}])", rest)
+    if bracket and (comma or rest.startswith(",")):
+        offset = error.pos + bracket.start(1)
+        return _at(text, offset, f"a comma before '{bracket[1]}'", "delete that comma")
+    if rest.startswith("'"):
+        return _at(text, error.pos, "a single quote", 'put texts in double quotes: "..."')
+    if not rest.strip():
+        return _at(text, error.pos, "the file ends here, in the middle of its JSON", "copy or build it anew")
+    found = one_line(rest[:30].partition("\n")[0].strip()) or "the end of the line"
+    return _at(text, error.pos, f"{error.msg}, found {found}", "write JSON there")
+
+
+def _number(text, error):
+    for match in _NUMBER.finditer(text):
+        if match[1]:
+            what = f"{match[1]} is no number in JSON" if len(match[1]) < 20 else "a number of very many digits"
+            return _at(text, match.start(), what, "write the number that is meant")
+    return _problem(str(error), "write JSON there")
+
+
+def repeated(text):
+    """A Problem for every key that its object has already."""
+    found = []
+    for offset, key, before in positions.repeated_keys(text):
+        row, column = positions.row_and_column(text, offset)
+        first_row = positions.row_and_column(text, before)[0]
+        what = f"line {row}, column {column}: {shown(key)} is a key of the same object in line {first_row} already"
+        found.append(Problem("duplicate-key", "", what, "keep one of them", row=row, column=column))
+    return found
+
+
+def _at(text, offset, what, remedy):
+    row, column = positions.row_and_column(text, offset)
+    return _problem(f"line {row}, column {column}: {what}", remedy, row, column)
+
+
+def _problem(text, remedy, row=None, column=None):
+    return Problem("not-json", "", text, remedy, row=row, column=column)

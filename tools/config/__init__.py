@@ -1,0 +1,1 @@
+"""Training configs. Nothing here imports MindSpore."""

@@ -1,0 +1,1 @@
+"""Why a run failed, and where its ranks are."""

@@ -1,0 +1,123 @@
+"""Where the ranks of a job that stands still are: saves their Python stacks, and says it in short.
+
+  python tools/diagnosis/stacks.py FOLDER RANK=PID...
+
+Started by scripts/lib/report.sh.  FOLDER has rank_N.log; the stacks go to rank_N.stack beside it.
+py-spy looks from outside where it is installed and allowed.  Else SIGABRT lets the rank itself write
+the stacks of its threads to its log, by Python's faulthandler, and ends it: it was to be ended anyway.
+"""
+
+import contextlib
+import os
+import re
+import resource
+import signal
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+if not __package__:  # run as a file: see docs/architecture.md
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+
+from hccl_tools.common.problem import one_line
+from hccl_tools.machine import programs
+
+SECONDS = 10  # for each of the two ways
+
+# "    step (train.py:12)" of py-spy, '  File "train.py", line 12 in step' of faulthandler
+_PY_SPY = re.compile(r"^ +(\S+) \((.+):(\d+)\)")
+_FAULTHANDLER = re.compile(r'^ +File "(.+)", line (\d+) in (.+)')
+_LIBRARIES = re.compile(r"/(site|dist)-packages/|/lib/python[0-9.]+/|^<")
+
+
+def main(arguments):
+    """Saves and prints; returns the exit code."""
+    folder, *members = arguments
+    pairs = [member.split("=") for member in members]
+    with ThreadPoolExecutor(max_workers=len(pairs)) as pool:
+        stacks = list(pool.map(lambda pair: save(folder, pair[0], int(pair[1])), pairs))
+    places = {}
+    for (rank, _), stack in zip(pairs, stacks):
+        places.setdefault(place(stack), []).append(rank)
+    for where, ranks in places.items():
+        print(f"rank{'s' * (len(ranks) > 1)} {', '.join(ranks)}: {one_line(where)}")
+    return 0
+
+
+def save(folder, rank, pid):
+    """The text of one rank's stacks, which is in rank_N.stack then; empty when it could not be had."""
+    stack = by_py_spy(pid) or by_abort(pid, os.path.join(folder, f"rank_{rank}.log"))
+    if stack:
+        with open(os.path.join(folder, f"rank_{rank}.stack"), "w", encoding="utf-8", errors="replace") as file:
+            file.write(stack)
+    return stack
+
+
+def by_py_spy(pid):
+    """What py-spy prints, or nothing: it is often not installed, or not allowed in a container."""
+    if not programs.on_path("py-spy"):
+        return ""
+    answer = programs.ask(["py-spy", "dump", "--pid", str(pid)], SECONDS)
+    return answer.stdout if answer.status == 0 else ""
+
+
+def by_abort(pid, log):
+    """What the rank writes to its log when SIGABRT ends it, or nothing where faulthandler is not on."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            if not re.search(rb"(^|\0)PYTHONFAULTHANDLER=[^\0]", file.read()):
+                return ""
+        before = os.path.getsize(log)
+        resource.prlimit(pid, resource.RLIMIT_CORE, (0, resource.prlimit(pid, resource.RLIMIT_CORE)[1]))
+        os.kill(pid, signal.SIGABRT)
+    except OSError:  # it has ended meanwhile, or is not ours to ask
+        return ""
+    with contextlib.suppress(ProcessLookupError):  # it was quick
+        os.kill(pid, signal.SIGCONT)  # one that was stopped takes signals only now
+    deadline = time.monotonic() + SECONDS
+    while _runs(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    with open(log, "rb") as file:
+        file.seek(before)
+        text = file.read().decode("utf-8", "replace")
+    return text[text.find("Fatal Python error") :] if "Fatal Python error" in text else ""
+
+
+def _runs(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def place(stack):
+    """The innermost frame of the main thread in words, and the innermost one of the user's own code."""
+    frames = main_thread(stack)
+    if not frames:
+        return "its stack could not be had; install py-spy, or leave PYTHONFAULTHANDLER=1 set"
+    own = [frame for frame in frames if not _LIBRARIES.search(frame[1])]
+    words = "in " + _words(frames[0])
+    return words + f", called from {_words(own[0])}" if own and own[0] != frames[0] else words
+
+
+def _words(frame):
+    name, file, line = frame
+    return f"{name} ({file}:{line})"
+
+
+def main_thread(stack):
+    """[(function, file, line)] of the main thread, innermost first."""
+    spied = "(most recent call first)" not in stack
+    start = re.search('"MainThread".*' if spied else "^Current thread.*", stack, re.MULTILINE)
+    frames = []
+    for line in stack[start.end() if start else 0 :].splitlines()[1:]:
+        match = (_PY_SPY if spied else _FAULTHANDLER).match(line)
+        if not match:
+            break
+        frames.append((match[1], match[2], match[3]) if spied else (match[3], match[1], match[2]))
+    return frames
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,18 @@
+"""Prints the jobs of this launcher that hold devices, as JSON: [[job, process id, [device, ...]], ...].
+
+A program of its own, so that it can be given up: it waits for whoever looks at the locks, who may have been stopped.
+"""
+
+import json
+import os
+import sys
+
+sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+
+from tools.launch import device_locks
+
+if __name__ == "__main__":
+    try:
+        print(json.dumps([[holder.job, holder.pid, holder.devices] for holder in device_locks.held()]))
+    except OSError as error:
+        sys.exit(f"{device_locks.folder()}: {error.strerror}")

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""The page of scripts/doctor.sh, which calls this and has the help; nobody else does.
+
+Every program is asked at the same time, and none is waited for longer than its limit.
+"""
+
+import argparse
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+
+from hccl_tools.machine import interpreter
+
+interpreter.check()
+
+from hccl_tools.build import output
+from hccl_tools.common.problem import one_line
+from hccl_tools.machine import hccn, programs
+from tools.doctor import installed, limits, network, npus, page, system, versions
+
+SECONDS = 30  # for one program; to import MindSpore takes 3 s, and more from a slow disk
+
+
+def main(argv=None):
+    """Prints the page; 0 without problems, 1 with some, 2 when it cannot be printed."""
+    options = parse_arguments(argv)
+    if sys.stdout is None:
+        print("doctor.sh: stdout is closed, and the page goes there", file=sys.stderr)
+        return 2
+    made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    try:
+        sections = examine(options)
+        if options.format == "json":
+            text = page.as_json(sections, made)
+        else:
+            text = page.as_text(sections, made, page.wants_colour())
+        sys.stdout.reconfigure(errors="backslashreplace")
+        print(text, end="", flush=True)
+    except KeyboardInterrupt:
+        return 130
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):
+            print(f"doctor.sh: cannot write to stdout: {error.strerror}", file=sys.stderr)
+        output.drop_stdout()
+        return 2
+    return int(any(line.status == page.PROBLEM for section in sections.values() for line in section))
+
+
+def parse_arguments(argv):
+    """What doctor.sh passes on."""
+    parser = argparse.ArgumentParser(prog="doctor.sh", allow_abbrev=False)
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--log_dir", default="logs")
+    parser.add_argument("--hccn_conf", default=hccn.DEFAULT_CONF)
+    parser.add_argument("--shell", default="")
+    return parser.parse_args(argv)
+
+
+def examine(options):
+    """{title: [page.Line]} of this machine."""
+    questions = {
+        **system.QUESTIONS,
+        **versions.QUESTIONS,
+        **npus.QUESTIONS,
+        **installed.QUESTIONS,
+        **limits.questions(options.log_dir),
+        **network.questions(),
+    }
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        looking = pool.submit(npus.look, options.hccn_conf)
+        answers = programs.ask_all(questions, SECONDS)
+        try:
+            found = looking.result()
+        except Exception as error:  # as in `section`
+            found = npus.none(f"asking for NPUs failed, please report: {type(error).__name__}: {error}")
+    return {
+        system.TITLE: section(system.lines, answers, options.shell),
+        versions.TITLE: section(versions.lines, answers, found),
+        npus.TITLE: section(npus.lines, found, options.hccn_conf, answers),
+        limits.TITLE: section(limits.lines, answers, options.log_dir),
+        network.TITLE: section(network.lines, answers, bool(found.devices)),
+        installed.TITLE: section(installed.lines, answers),
+    }
+
+
+def section(lines, *arguments):
+    """The lines of a section.  A mistake in one must not cost the rest of the page: that is when it is wanted."""
+    try:
+        return lines(*arguments)
+    except Exception as error:
+        name = lines.__module__.rpartition(".")[2]
+        text = one_line(f"this section failed: {type(error).__name__}: {error}")
+        return [page.Line(name, page.UNKNOWN, text, "a mistake of the doctor's own; please report it with this page")]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""The machine: operating system, memory, shell and Python."""
+
+import os
+import platform
+import sys
+from importlib.util import find_spec
+
+from tools.doctor import answer, files
+from tools.doctor.page import ABSENT, OK, PROBLEM, UNKNOWN, WARNING, Line
+
+TITLE = "System"
+_PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+# The checkout is often another user's, whom git would not trust; and to describe it nothing has to be written.
+_GIT = ["git", "--no-optional-locks", "-c", f"safe.directory={_PROJECT}", "-C", _PROJECT]
+QUESTIONS = {"git": [*_GIT, "describe", "--always", "--dirty", "--tags"]}
+
+GIB = 1 << 30
+_NEEDED = {"jsonschema": "rank tables", "yaml": "training configs", "rich": "tables on the screen"}
+
+
+def lines(answers, shell):
+    """shell: the version of the bash that runs the scripts."""
+    return [
+        _launcher(answers["git"]),
+        _os(),
+        _kernel(),
+        _container(),
+        _processors(),
+        _memory(),
+        _bash(shell),
+        *_python(),
+    ]
+
+
+def _launcher(ended):
+    if ended.status != 0:
+        return Line("launcher", UNKNOWN, f"not a checkout of git: {answer.failure(ended)}")
+    return Line("launcher", OK, answer.first_line(ended))
+
+
+def _os():
+    name = files.setting("/etc/os-release", "PRETTY_NAME")
+    return Line("OS", OK, name) if name else Line("OS", UNKNOWN, "there is no /etc/os-release")
+
+
+def _kernel():
+    return Line("kernel", OK, f"{platform.system()} {platform.release()} {platform.machine()}")
+
+
+def _container():
+    found = files.read("/run/systemd/container") or os.environ.get("container")  # noqa: SIM112 - that is how container managers write it
+    if not found and files.read("/.dockerenv") is not None:
+        found = "docker"
+    if not found and files.read("/run/.containerenv") is not None:
+        found = "podman"
+    if not found and "kubepods" in (files.read("/proc/1/cgroup") or ""):
+        found = "kubernetes"
+    return Line("container", OK, found) if found else Line("container", ABSENT, "no sign of one")
+
+
+def _processors():
+    usable, here = len(os.sched_getaffinity(0)), os.cpu_count()
+    text = f"{usable} of {here}"
+    limit = (files.read("/sys/fs/cgroup/cpu.max") or "").split()
+    if len(limit) == 2 and all(word.isdigit() for word in limit):
+        text += f", the time of {int(limit[0]) / int(limit[1]):g} by the control group"
+    return Line("processors", OK, text)
+
+
+def _memory():
+    found = dict(line.split(":", 1) for line in (files.read("/proc/meminfo") or "").splitlines() if ":" in line)
+    try:
+        total, free = (int(found[name].split()[0]) * 1024 for name in ("MemTotal", "MemAvailable"))
+    except (KeyError, ValueError, IndexError):
+        return Line("memory", UNKNOWN, "/proc/meminfo does not say")
+    text = f"{free / GIB:.1f} of {total / GIB:.1f} GiB available"
+    limit = files.number("/sys/fs/cgroup/memory.max")
+    if limit is not None:
+        free = min(free, limit - (files.number("/sys/fs/cgroup/memory.current") or 0))
+        text += f", at most {limit / GIB:.1f} GiB by the control group"
+    if free < GIB // 2:
+        return Line("memory", PROBLEM, text, "a rank with MindSpore takes half a GiB; free memory first")
+    if free < 4 * GIB:
+        return Line("memory", WARNING, text, "eight ranks take 4 GiB before they train anything; start fewer")
+    return Line("memory", OK, text)
+
+
+def _bash(version):
+    if not version:
+        return Line("bash", UNKNOWN, "not started by scripts/doctor.sh")
+    if tuple(map(int, version.split(".")[:2])) < (4, 2):
+        return Line("bash", PROBLEM, f"{version}; 4.2 or later is needed to launch", "install a newer bash")
+    return Line("bash", OK, version)
+
+
+def _python():
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Line("Python", OK, f"{version} ({sys.executable})")
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if not missing:
+        yield Line("its packages", OK, f"{', '.join(_NEEDED)} installed")
+        return
+    needed = " and ".join(_NEEDED[name] for name in missing)
+    install = " ".join("PyYAML" if name == "yaml" else name for name in missing)
+    status = WARNING if missing == ["rich"] else PROBLEM  # a launch does without tables on the screen
+    text = f"{', '.join(missing)} not installed, needed for {needed}"
+    yield Line("its packages", status, text, f"{sys.executable} -m pip install {install}")

@@ -1,0 +1,190 @@
+"""MindSpore, CANN, driver and firmware: which are here, and whether they were released for one another."""
+
+import glob
+import json
+import os
+import re
+import sys
+
+from tools.doctor import answer, files
+from tools.doctor.page import ABSENT, OK, PROBLEM, UNKNOWN, WARNING, Line
+
+TITLE = "Versions"
+
+# del: as for a trainer, the current folder is not where modules come from.
+_IMPORT = """import sys; del sys.path[0]
+import mindspore
+from importlib.metadata import version
+print("version", getattr(mindspore, "__version__", None) or version("mindspore"))"""
+QUESTIONS = {"mindspore": [sys.executable, "-c", _IMPORT]}
+
+_DEFAULT = "/usr/local/Ascend"
+_ROWS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "versions.json")
+
+
+def lines(answers, npus):
+    """npus: what tools.doctor.npus found."""
+    mindspore, line = _mindspore(answers["mindspore"])
+    cann, cann_line = _cann(bool(npus.devices))
+    driver = files.setting(f"{_driver_root()}/driver/version.info", "Version") or npus.driver
+    firmware = files.setting(f"{_driver_root()}/firmware/version.info", "Version") or npus.board.get("Firmware Version")
+    return [
+        line,
+        cann_line,
+        _ascend("driver", driver, npus),
+        _ascend("firmware", firmware, npus),
+        _mindspore_with_cann(mindspore, cann),
+        _cann_with_driver(cann, driver),
+        _driver_with_firmware(driver, firmware, npus.board.get("Compatibility")),
+    ]
+
+
+# ---- what is here ----------------------------------------------------------------------------------
+
+
+def _mindspore(ended):
+    """(version or None, Line).  It is imported: that it is installed says little."""
+    found = re.search(r"^version (\S+)$", ended.stdout, re.MULTILINE)
+    if ended.status == 0 and found:
+        told = re.search(r"^.*does not match.*$", ended.stderr + ended.stdout, re.MULTILINE)
+        if told:  # what its own check of CANN says
+            return found[1], Line("MindSpore", WARNING, f"{found[1]}, which says: {told[0].strip()}")
+        return found[1], Line("MindSpore", OK, found[1])
+    if "No module named 'mindspore'" in ended.stderr:
+        remedy = "activate the environment that has it, name its Python in PYTHON, or: pip install mindspore"
+        return None, Line("MindSpore", PROBLEM, f"{sys.executable} has none", remedy)
+    if ended.status == answer.TIMED_OUT:
+        return None, Line("MindSpore", WARNING, f"import mindspore: {ended.stderr}", "a slow disk, or a busy machine")
+    text = f"cannot be imported: {answer.failure(ended)}"
+    return None, Line("MindSpore", PROBLEM, text, "install what it misses; python -c 'import mindspore' says more")
+
+
+def _cann(has_npus):
+    """(version or None, Line)."""
+    active = os.environ.get("ASCEND_HOME_PATH") or os.environ.get("ASCEND_TOOLKIT_HOME")
+    if active:
+        version = _cann_version(active)
+        if version:
+            return version, Line("CANN", OK, f"{version} ({active})")
+        text = f"no version in {active}, where ASCEND_HOME_PATH leads"
+        return None, Line("CANN", PROBLEM if has_npus else WARNING, text, "source the set_env.sh of your CANN")
+    for folder in _cann_folders():
+        version = _cann_version(folder)
+        if version:
+            text = f"{version} ({folder}), not active in this shell"
+            script = f"{folder}/set_env.sh" if folder.endswith("/cann") else f"{os.path.dirname(folder)}/set_env.sh"
+            return version, Line("CANN", PROBLEM if has_npus else OK, text, f"source {script}")
+    text = f"not in {_DEFAULT} nor ~/Ascend, and ASCEND_HOME_PATH is not set"
+    if has_npus:
+        return None, Line("CANN", PROBLEM, text, "install it, or use a container image that has it")
+    return None, Line("CANN", ABSENT, text)
+
+
+def _cann_folders():
+    for base in (_DEFAULT, os.path.expanduser("~/Ascend")):
+        for name in ("cann", "ascend-toolkit/latest", "nnae/latest"):
+            yield f"{base}/{name}"
+
+
+def _cann_version(folder):
+    """The release, such as 8.5.0; the numbers of its parts (compiler/version.info) are others in older releases."""
+    names = [
+        path[len(files.ROOT) :] for path in sorted(glob.glob(f"{files.ROOT}{folder}/*-linux/ascend_*_install.info"))
+    ]
+    # The toolkit's file comes first: packages of operators may have a version of their own.
+    for path in sorted(names, key=lambda name: "toolkit" not in name):
+        version = files.setting(path, "version")
+        if version:
+            return version
+    return files.setting(f"{folder}/compiler/version.info", "Version")
+
+
+def _driver_root():
+    return (files.setting("/etc/ascend_install.info", "Driver_Install_Path_Param") or _DEFAULT).rstrip("/")
+
+
+def _ascend(name, version, npus):
+    if version:
+        return Line(name, OK, version)
+    text = f"no version in {_driver_root()}/{name}/version.info, and npu-smi names none"
+    if not npus.devices:
+        return Line(name, ABSENT, text)
+    remedy = f"mount {_driver_root()}/{name} of the host into the container" if name == "driver" else ""
+    return Line(name, UNKNOWN, text, remedy)
+
+
+# ---- whether they go together ----------------------------------------------------------------------
+
+
+def rows():
+    """The table of versions that were released for one another; versions.json says what its keys mean."""
+    with open(_ROWS, encoding="utf-8") as file:
+        return json.load(file)["rows"]
+
+
+def canonical(version):
+    """One spelling of a version: 8.0.RC2.beta1 is 8.0.rc2, 2.6.0-rc1 is 2.6.0rc1, 24.1.rc2.b030 is 24.1.rc2."""
+    text = version.strip().lower().replace("-rc", "rc")
+    return re.sub(r"\.(beta\d*|b\d+)$", "", text)
+
+
+def _mindspore_with_cann(mindspore, cann):
+    name = "MindSpore with CANN"
+    if not cann or not mindspore:
+        return _cannot_compare(name, (("MindSpore", mindspore), ("CANN", cann)))
+    known = [row for row in rows() if canonical(row["mindspore"]) == canonical(mindspore)]
+    for row in known:
+        if canonical(cann) in map(canonical, row["cann"]) or (row.get("accepts") and _major_minor(cann) in row["cann"]):
+            return Line(name, OK, f"{mindspore} and {cann} go together ({row['source']})")
+    if not known:
+        return Line(name, UNKNOWN, f"no table here names MindSpore {mindspore}", "see https://www.mindspore.cn/install")
+    releases = " or ".join(release for row in known for release in row["cann"])
+    if any(row.get("accepts") for row in known):
+        text = f"MindSpore {mindspore} accepts CANN {releases}, not {cann} ({known[0]['source']})"
+        return Line(name, WARNING, text, "install one that it accepts")
+    text = f"MindSpore {mindspore} was released with CANN {releases}; nothing is known of {cann} ({known[0]['source']})"
+    return Line(name, UNKNOWN, text, f"if operators fail, install CANN {releases}")
+
+
+def _cann_with_driver(cann, driver):
+    name = "CANN with driver"
+    if not cann or not driver:
+        return _cannot_compare(name, (("CANN", cann), ("driver", driver)))
+    known = [row for row in rows() if row["driver"] and canonical(cann) in map(canonical, row["cann"])]
+    for row in known:
+        # 25.0.rc1.1 is a patch of 25.0.rc1
+        if f"{canonical(driver)}.".startswith(f"{canonical(row['driver'])}."):
+            return Line(name, OK, f"{cann} and {driver} go together ({row['source']})")
+    if not known:
+        return Line(name, UNKNOWN, f"no table here names a driver for CANN {cann}", "see CANN's release notes")
+    row = known[0]
+    text = f"CANN {cann} was released with driver {row['driver']}; nothing is known of {driver} ({row['source']})"
+    return Line(name, UNKNOWN, text, f"if HCCL fails, install driver {row['driver']}")
+
+
+def _driver_with_firmware(driver, firmware, compatibility):
+    """npu-smi's own judgement: OK, NOK, UNKNOWN or NOT SUPPORT."""
+    name = "driver with firmware"
+    if not driver or not firmware:
+        return _cannot_compare(name, (("driver", driver), ("firmware", firmware)))
+    both = f"{driver} and {firmware}"
+    if compatibility == "OK":
+        return Line(name, OK, f"{both} go together (npu-smi info -t board)")
+    if compatibility == "NOK":
+        return Line(
+            name, PROBLEM, f"{both} do not go together (npu-smi info -t board)", "install both from one Ascend HDK"
+        )
+    return Line(name, UNKNOWN, f"{both}: npu-smi says {compatibility or 'nothing'}")
+
+
+def _cannot_compare(name, versions):
+    """A Line that names what is missing; without any of Ascend's software there is nothing to ask."""
+    missing = [what for what, version in versions if not version]
+    ascend_here = any(version for what, version in versions if what != "MindSpore")
+    return Line(
+        name, UNKNOWN if ascend_here else ABSENT, f"cannot be compared without a version of {' and '.join(missing)}"
+    )
+
+
+def _major_minor(version):
+    return ".".join(version.split(".")[:2])

@@ -1,0 +1,124 @@
+"""Which job of this host has which devices: two launches on one device are refused by name.
+
+A job holds flock(2) on a file of its own in one folder for all users, which says who it is.  The
+launcher opens that file and its ranks inherit it, so the kernel frees the devices when the last
+process of the job has ended, whatever ended it.  Whoever wants devices looks at the files of the
+others under a lock on the folder itself; a file that nobody holds is left over and goes.
+"""
+
+import fcntl
+import json
+import os
+import pwd
+import time
+from collections import namedtuple
+from contextlib import contextmanager
+
+from hccl_tools.common.problem import one_line
+
+FOLDER = "/tmp/mindspore-launch-locks"  # not TMPDIR: the same for every user; LAUNCH_LOCKS names another
+
+Holder = namedtuple("Holder", "path job devices pid user since")  # devices: sorted list of int
+
+
+def folder():
+    """The folder of the locks."""
+    return os.environ.get("LAUNCH_LOCKS") or FOLDER
+
+
+def held():
+    """The Holder of every job that has devices on this host now, oldest first; OSError when nobody can tell."""
+    try:
+        with _locked_folder():
+            return sorted(_holders(None), key=lambda holder: holder.since)
+    except FileNotFoundError:
+        return []
+
+
+def take(descriptor, job, pid, devices):
+    """Takes `devices` for `job`, whose launcher is process `pid`.
+
+    Returns the Holders that have some of them already; none: the devices are ours.
+    descriptor: of our own file in the folder, open for writing and inherited from the launcher, who
+    keeps it.  Raises OSError.
+    """
+    with _locked_folder():
+        mine = os.fstat(descriptor).st_ino
+        others = [holder for holder in _holders(mine) if set(holder.devices) & set(devices)]
+        if not others:
+            entry = {"job": job, "devices": sorted(devices), "pid": pid, "user": _user(), "since": time.time()}
+            os.fchmod(descriptor, 0o644)  # others must be able to ask, whatever our umask
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, json.dumps(entry).encode(), 0)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return others
+
+
+def wait_for(holder):
+    """Sleeps until the job has ended.  Raises OSError."""
+    try:
+        with open(holder.path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
+    except FileNotFoundError:
+        pass  # it has ended
+
+
+def words(holder, devices):
+    """What to say when `holder` has some of `devices`."""
+    shared = ",".join(str(device) for device in sorted(set(holder.devices) & set(devices)))
+    since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(holder.since))
+    who = f"process {holder.pid} of {one_line(holder.user)}, since {since}"
+    return f"device {shared} in use by {one_line(holder.job)} ({who})"
+
+
+@contextmanager
+def _locked_folder():
+    """Only one process at a time looks and takes."""
+    descriptor = os.open(folder(), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _holders(mine):
+    """The Holders of all files but the one with inode `mine`; files that nobody holds are removed if they are ours."""
+    for name in os.listdir(folder()):
+        path = os.path.join(folder(), name)
+        try:
+            with open(path, "rb") as file:
+                if os.fstat(file.fileno()).st_ino != mine and _is_held(file):
+                    yield _read(path, file)
+                    continue
+            _remove(path, mine)
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            continue  # it has ended meanwhile, or is no file of ours
+
+
+def _remove(path, mine):
+    """An empty file is of a job that is about to take its devices, unless it is old."""
+    about = os.stat(path)
+    if about.st_ino != mine and about.st_uid == os.getuid() and (about.st_size or about.st_mtime < time.time() - 86400):
+        os.unlink(path)
+
+
+def _is_held(file):
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _read(path, file):
+    entry = json.loads(file.read(1 << 16))
+    devices = sorted(int(device) for device in entry["devices"])
+    return Holder(path, str(entry["job"]), devices, int(entry["pid"]), str(entry["user"]), float(entry["since"]))
+
+
+def _user():
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a container's user often has no name
+        return f"user {os.getuid()}"

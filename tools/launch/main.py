@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""The launch plan's entry; scripts/lib/plan.sh calls it, nobody else does.
+
+Kept to syntax that any Python reads, so that an old one is told so in words.
+"""
+
+import os
+import signal
+import sys
+
+if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+
+from hccl_tools.machine import interpreter
+
+REFUSED = 78
+SCRIPT, LAUNCHER = [
+    [word[len(name) :] for word in sys.argv if word.startswith(name)][0] for name in ("script=", "job_pid=")
+]
+
+
+def heed_interrupt():
+    """Ctrl-C is for us if it is for the launcher: bash 4.2 and 5.3 start what they read from with SIGINT ignored."""
+    with open("/proc/" + LAUNCHER + "/status") as file:
+        ignored = [line.split()[1] for line in file if line.startswith("SigIgn:")][0]
+    if not int(ignored, 16) >> (signal.SIGINT - 1) & 1:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+interpreter.python(SCRIPT, REFUSED)
+try:
+    heed_interrupt()
+    from tools.launch import plan
+
+    code = plan.main(sys.argv[1:])
+    sys.stdout.flush()
+except ImportError as error:
+    remedy = "activate the environment that has MindSpore, or name its Python in PYTHON"
+    interpreter.refuse("cannot plan a launch: " + str(error), remedy, SCRIPT, REFUSED)
+except KeyboardInterrupt:
+    code = 130  # the launcher got the Ctrl-C too, and says nothing more
+os._exit(code)  # the interpreter would take its modules apart first: 3 ms

@@ -1,0 +1,1 @@
+"""Makes the pages of docs/ that are generated."""

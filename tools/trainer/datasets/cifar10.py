@@ -1,0 +1,124 @@
+"""CIFAR-10 in the original's binary format: records of 3,073 bytes, a label and 32 x 32 x RGB.
+
+The original (cifar-10-binary.tar.gz, https://www.cs.toronto.edu/~kriz/cifar.html) unpacks to the folder
+cifar-10-batches-bin: data_batch_1.bin to data_batch_5.bin to train on, test_batch.bin to measure.
+`make data` generates a small set of the same form in data/cifar10 (tools/prepare_cifar10.py).
+"""
+
+import os
+
+from hccl_tools.common.problem import one_line
+from tools.trainer.datasets.errors import DataError
+from tools.trainer.datasets.patches import WHOLE, map_images
+
+RECORD = 1 + 3 * 32 * 32
+ORIGINAL = 10000  # records of each of the original's files
+CLASSES = 10
+FILES = {"train": [f"data_batch_{number}.bin" for number in range(1, 6)], "test": ["test_batch.bin"]}
+
+# Red, green, blue, of the original's pixels in [0, 1]. MindSpore's tutorial has the same numbers, blue first;
+# the images come red first.
+MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
+
+
+def count(section, folder):
+    """Samples in the files of the section's usage; each must be there and whole."""
+    folder = _folder_with_files(folder)
+    counts = {name: _count_file(folder, name) for name in _names(section, folder)}
+    most = max(counts, key=counts.get)
+    for name, records in counts.items():
+        if records != counts[most]:
+            raise DataError(
+                f"{one_line(os.path.join(folder, name))} has {records} records, {most} has {counts[most]}; all of "
+                "CIFAR-10's files have the same number: fetch it again"
+            )
+    return sum(counts.values())
+
+
+def _names(section, folder):
+    usage = section.get("usage")
+    if usage:
+        return FILES[usage]
+    # Without a usage MindSpore reads what is there.
+    found = [name for name in FILES["train"] + FILES["test"] if os.path.exists(os.path.join(folder, name))]
+    return found or FILES["train"]
+
+
+def _folder_with_files(root):
+    """`root`, or the original's folder in it."""
+    inner = os.path.join(root, "cifar-10-batches-bin")
+    return inner if os.path.isdir(inner) else root
+
+
+def _count_file(folder, name):
+    path = os.path.join(folder, name)
+    shown = one_line(path)
+    if not os.path.isfile(path):
+        raise DataError(f"{one_line(folder)} has no file {name}; {_instead(folder)}")
+    size = os.path.getsize(path)
+    if size == 0 or size % RECORD:
+        raise DataError(
+            f"{shown} has {size} bytes, which is no whole number of records of {RECORD} bytes (one label, then 32 x 32 "
+            "red, green and blue); fetch it again: the original's have 30730000 bytes each"
+        )
+    with open(path, "rb") as file:
+        labels = file.read(100 * RECORD)[::RECORD]
+    if max(labels) >= CLASSES:
+        record = next(index for index, label in enumerate(labels) if label >= CLASSES)
+        raise DataError(
+            f"{shown}: record {record + 1} begins with the label {labels[record]}, CIFAR-10 has 0 to {CLASSES - 1}; "
+            "this is another data set or another format"
+        )
+    return size // RECORD
+
+
+def _instead(folder):
+    """What to do, by what lies in the folder instead."""
+    names = os.listdir(folder)
+    if "data_batch_1" in names:
+        return "this is CIFAR-10's Python version; fetch the binary version, cifar-10-binary.tar.gz"
+    packed = sorted(name for name in names if name.startswith("cifar-10") and name.endswith(".tar.gz"))
+    if packed:
+        return f"unpack {one_line(packed[0])} with: tar -xzf, and name the folder cifar-10-batches-bin"
+    if "data_batch_1.bin" in names:
+        return "the download is not whole: the original has data_batch_1.bin to data_batch_5.bin and test_batch.bin"
+    return "CIFAR-10's binary version is wanted, the folder cifar-10-batches-bin; `make data` makes a small one"
+
+
+def build(section, loader, folder, shard, shards, patches=WHOLE):
+    """Images float32 (batch, 3, size, size), normalised; labels int32 (batch,).
+
+    size: the section's image_size.  With `augment` the images are cropped at random from a border of
+    four pixels and mirrored at random, as in MindSpore's tutorial.
+    """
+    import mindspore as ms
+    from mindspore.dataset import transforms, vision
+
+    workers = loader["num_workers"]
+    data = _source(section, _folder_with_files(folder), loader, shard, shards)
+    images = []
+    if section.get("augment", False):
+        images += [vision.RandomCrop((32, 32), (4, 4, 4, 4)), vision.RandomHorizontalFlip()]
+    size = section.get("image_size", 32)
+    if size != 32:
+        images.append(vision.Resize((size, size)))
+    images += [vision.Rescale(1 / 255, 0.0), vision.Normalize(MEAN, DEVIATION)]
+    data = map_images(data, images, patches, workers)
+    data = data.map(transforms.TypeCast(ms.int32), "label", num_parallel_workers=workers)
+    return data.batch(loader["batch_size"], drop_remainder=loader["drop_remainder"])
+
+
+def _source(section, folder, loader, shard, shards):
+    """The dataset of columns image, uint8 (32, 32, 3), and label."""
+    from mindspore.dataset import Cifar10Dataset, NumpySlicesDataset
+
+    order = {"shuffle": loader["shuffle"], "num_shards": shards, "shard_id": shard}
+    names = _names(section, folder)
+    if all(os.path.getsize(os.path.join(folder, name)) == ORIGINAL * RECORD for name in names):
+        return Cifar10Dataset(folder, usage=section.get("usage"), num_parallel_workers=loader["num_workers"], **order)
+    # MindSpore's own reader takes no files but those with 10,000 records; the generated ones are smaller.
+    import numpy as np
+
+    records = np.concatenate([np.fromfile(os.path.join(folder, name), np.uint8) for name in names]).reshape(-1, RECORD)
+    images = np.ascontiguousarray(records[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
+    return NumpySlicesDataset({"image": images, "label": records[:, 0].astype(np.uint32)}, **order)

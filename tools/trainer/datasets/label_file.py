@@ -1,0 +1,60 @@
+"""MindOCR's label files, of text lines and of text boxes: a line an image, its name, a tab, what is in it."""
+
+import os
+
+from hccl_tools.common.problem import one_line
+from tools.trainer.datasets.errors import DataError
+
+LOOKED_AT = 1000  # images that a check looks for on disk; a data set can have millions
+
+
+def read(section, folder):
+    """[(absolute image path, label text, "FILE:LINE")] of a data set's label file."""
+    path = os.path.join(folder, section["label_file"])
+    shown = one_line(path)
+    images = os.path.join(folder, section["data_dir"])
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+    except FileNotFoundError as error:
+        raise DataError(
+            f"{shown}: no such file; it should have a line for each image: its name, a tab, its label"
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{shown} cannot be read as UTF-8 text: {one_line(error)}") from error
+    entries = []
+    for number, line in enumerate(lines, 1):
+        name, tab, label = line.partition("\t")
+        if not tab or not name:
+            raise DataError(f"{shown}:{number}: should be an image's name, a tab and its label, is: {one_line(line)}")
+        entries.append((os.path.join(images, name), label, f"{shown}:{number}"))
+    if not entries:
+        raise DataError(f"{shown} is empty; it should have a line for each image: its name, a tab, its label")
+    return entries
+
+
+def check_images(entries):
+    """Refuses entries whose image is missing or empty; of very many, some from everywhere are looked at."""
+    step = -(-len(entries) // LOOKED_AT)
+    for path, _, place in entries[::step]:
+        if not os.path.isfile(path) or os.path.getsize(path) == 0:
+            what = "is empty" if os.path.isfile(path) else "is not there"
+            raise DataError(
+                f"{place}: the image {one_line(path)} {what}; the data is not whole, fetch or make it again"
+            )
+
+
+def batches(source, loader, shard, shards):
+    """The MindSpore dataset of `source`, whose items are (image, label): part `shard` of `shards`, in batches."""
+    from mindspore.dataset import GeneratorDataset
+
+    data = GeneratorDataset(
+        source,
+        ["image", "label"],
+        shuffle=loader["shuffle"],
+        num_shards=shards,
+        shard_id=shard,
+        python_multiprocessing=False,
+        num_parallel_workers=loader["num_workers"],
+    )
+    return data.batch(loader["batch_size"], drop_remainder=loader["drop_remainder"])

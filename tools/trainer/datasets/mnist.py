@@ -1,0 +1,95 @@
+"""MNIST and what comes in its IDX format: a file of grey images and a file of labels."""
+
+import math
+import os
+import struct
+
+from hccl_tools.common.problem import one_line
+from tools.trainer.datasets.errors import DataError
+from tools.trainer.datasets.patches import WHOLE, map_images
+
+IMAGES, LABELS = 0x803, 0x801  # the magic numbers; the last digit is the number of axes
+PREFIXES = {"train": "train", "test": "t10k"}
+
+
+def count(section, folder):
+    """Samples in the two files; both must be there, whole, and of one length."""
+    folder = _folder_with_files(folder, section.get("usage"))
+    images, _rows, _columns = _header(folder, section.get("usage"), "images-idx3", IMAGES, 3)
+    (labels,) = _header(folder, section.get("usage"), "labels-idx1", LABELS, 1)
+    if images != labels:
+        raise DataError(
+            f"{one_line(folder)} has {images} images but {labels} labels; the two files are of two data sets"
+        )
+    return images
+
+
+def build(section, loader, folder, shard, shards, patches=WHOLE):
+    """Images float32 (batch, 1, size, size) in [0, 1], labels int32 (batch,); size: section's image_size."""
+    import mindspore as ms
+    from mindspore.dataset import MnistDataset, transforms, vision
+
+    usage = section.get("usage")
+    workers = loader["num_workers"]
+    data = MnistDataset(
+        _folder_with_files(folder, usage),
+        usage=usage,
+        shuffle=loader["shuffle"],
+        num_shards=shards,
+        shard_id=shard,
+        num_parallel_workers=workers,
+    )
+    size = section.get("image_size", 32)
+    images = [vision.Resize((size, size)), vision.Rescale(1 / 255, 0.0)]
+    data = map_images(data, images, patches, workers)
+    data = data.map(transforms.TypeCast(ms.int32), "label", num_parallel_workers=workers)
+    return data.batch(loader["batch_size"], drop_remainder=loader["drop_remainder"])
+
+
+def _folder_with_files(root, usage):
+    """`root`, or the folder train or test in it or beside it: the tutorials lay MNIST out in all these ways."""
+    if usage is None or _file(root, usage, "images-idx3"):
+        return root
+    for folder in (os.path.join(root, usage), os.path.join(os.path.dirname(root), usage)):
+        if _file(folder, usage, "images-idx3"):
+            return folder
+    return root  # where the missing file is looked for, and named
+
+
+def _file(folder, usage, kind):
+    """The path of the file of that kind, or None."""
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    wanted = f"{PREFIXES[usage]}-{kind}-ubyte" if usage else f"{kind}-ubyte"
+    fitting = [name for name in names if (name == wanted if usage else name.endswith("-" + wanted))]
+    return os.path.join(folder, fitting[0]) if fitting else None
+
+
+def _header(folder, usage, kind, magic, axes):
+    """The sizes of the axes of an IDX file, once the file is seen to be as long as they say."""
+    path = _file(folder, usage, kind)
+    if path is None:
+        raise DataError(_missing(folder, f"{PREFIXES[usage] if usage else '*'}-{kind}-ubyte"))
+    with open(path, "rb") as file:
+        header = file.read(4 + 4 * axes)
+    shown = one_line(path)
+    if len(header) < 4 + 4 * axes or struct.unpack(">I", header[:4])[0] != magic:
+        raise DataError(
+            f"{shown} is not in MNIST's IDX format: it should begin with the bytes "
+            f"{magic.to_bytes(4, 'big').hex(' ')}, not {header[:4].hex(' ') or 'end at once'}; was it unpacked?"
+        )
+    sizes = struct.unpack(f">{axes}I", header[4:])
+    expected, found = len(header) + math.prod(sizes), os.path.getsize(path)
+    if found != expected:
+        raise DataError(
+            f"{shown} has {found} bytes, its header promises {expected} ({sizes[0]} samples); "
+            "fetch it again: it is not whole"
+        )
+    return sizes
+
+
+def _missing(folder, wanted):
+    """The line for a folder without the file `wanted` (a pattern)."""
+    packed = sorted(name for name in os.listdir(folder) if name.endswith("-ubyte.gz"))
+    if packed:
+        return f"{one_line(folder)} has no file {wanted}, but {one_line(packed[0])}: unpack it with gunzip"
+    return f"{one_line(folder)} has no file {wanted}; MNIST's files go there, unpacked"

@@ -1,0 +1,73 @@
+"""Images of one line of text each, with the text: MindOCR's RecDataset.
+
+`make data` renders some in data/text/rec (tools/prepare_text.py).
+"""
+
+from hccl_tools.common.problem import one_line
+from tools.trainer.datasets import label_file
+from tools.trainer.datasets.errors import DataError
+
+HEIGHT = 32
+WIDTH = 128  # if the config does not say
+COLUMN = 4  # pixels of width that the network makes one column of
+
+
+def count(section, folder):
+    """Lines, once each can be written with the section's characters and fits the image's width."""
+    entries = label_file.read(section, folder)
+    known, width = set(section["characters"]), section.get("image_width", WIDTH)
+    for _, text, place in entries:
+        fault = _fault(text, known, width)
+        if fault:
+            raise DataError(f"{place}: the label {one_line(text)} {fault}")
+    label_file.check_images(entries)
+    return len(entries)
+
+
+def _fault(text, known, width):
+    """What makes a text unfit to be learned, or None."""
+    strange = sorted(set(text) - known)
+    if strange:
+        return f"has {one_line(strange[0])}, which dataset.characters lacks; add it there or leave the line out"
+    if not text:
+        return "has no text; leave the line out"
+    # CTC needs a column a character, and one more between two that are the same.
+    needed = len(text) + sum(one == other for one, other in zip(text, text[1:]))
+    if needed > width // COLUMN:
+        return f"needs {needed} columns, an image of {width} pixels has {width // COLUMN}; raise dataset.image_width"
+    return None
+
+
+class Lines:
+    """What GeneratorDataset reads: entry n is (image, label)."""
+
+    def __init__(self, section, folder):
+        self.entries = label_file.read(section, folder)
+        self.width = section.get("image_width", WIDTH)
+        self.number = {character: index for index, character in enumerate(section["characters"], 1)}
+        self.longest = max(len(text) for _, text, _ in self.entries)
+
+    def __len__(self):
+        return len(self.entries)
+
+    def __getitem__(self, index):
+        """image: float32 (1, 32, width) in 0..1; label: int32 (longest,), 0 after the text's end."""
+        import numpy as np
+        from PIL import Image
+
+        path, text, _ = self.entries[index]
+        with Image.open(path) as picture:
+            grey = picture.convert("L")
+            wide = min(self.width, max(1, round(grey.width * HEIGHT / grey.height)))
+            grey = np.asarray(grey.resize((wide, HEIGHT)), np.float32)
+        # Bright on dark or dark on bright: the background becomes 0, and writing positive either way.
+        contrast = np.abs(grey - np.median(grey))
+        image = np.pad(contrast / max(1.0, contrast.max()), ((0, 0), (0, self.width - wide)))
+        label = np.zeros(self.longest, np.int32)
+        label[: len(text)] = [self.number[character] for character in text]
+        return image[None], label
+
+
+def build(section, loader, folder, shard, shards):
+    """Images float32 (batch, 1, 32, width) in 0..1, labels int32 (batch, longest): characters' numbers from 1."""
+    return label_file.batches(Lines(section, folder), loader, shard, shards)
