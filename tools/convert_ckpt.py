@@ -28,7 +28,7 @@ from hccl_tools.machine import interpreter
 
 interpreter.check()
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from tools.config import modes
 from tools.trainer import checkpoints
 from tools.trainer.checkpoints import CheckpointError

@@ -14,7 +14,7 @@ from hccl_tools.machine import interpreter
 
 interpreter.check("yaml")
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from tools.diagnosis import find
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from hccl_tools.machine import interpreter
 
 interpreter.check("yaml")
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from tools.config import config_file as configs
 from tools.trainer import checkpoints, datasets
 

@@ -21,7 +21,7 @@ from hccl_tools.machine import interpreter
 
 interpreter.check()
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from tools.diagnosis import loss_curve
 
 BARS = "▁▂▃▄▅▆▇█"

@@ -9,7 +9,8 @@ import json
 from collections import defaultdict, namedtuple
 
 from hccl_tools.check import verdict
-from hccl_tools.common.problem import errors, one_line, shown
+from hccl_tools.common.problem import errors
+from hccl_tools.common.words import one_line, shown
 from hccl_tools.table.address import packed
 
 VERSIONS = ("1.0", "1.2")  # the formats whose servers are a plain list

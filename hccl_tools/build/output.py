@@ -2,7 +2,7 @@
 
 import os
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from hccl_tools.table import rank_table
 
 

@@ -7,7 +7,7 @@ same super pod by their SDID, in the table super_device_id; without them it uses
 import re
 from collections import namedtuple
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from hccl_tools.machine import host, programs
 
 DEVICES = 16  # of an A3 host

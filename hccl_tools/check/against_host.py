@@ -2,7 +2,8 @@
 
 import os
 
-from hccl_tools.common.problem import Problem, shown
+from hccl_tools.common.problem import Problem
+from hccl_tools.common.words import shown
 from hccl_tools.machine import hccn, host
 from hccl_tools.table.address import packed
 from hccl_tools.table.view import View, number, objects

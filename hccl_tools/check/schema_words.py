@@ -6,7 +6,8 @@ from jsonschema import Draft202012Validator
 from jsonschema.validators import extend
 
 from hccl_tools.check import schema_check
-from hccl_tools.common.problem import Problem, pointer, shown
+from hccl_tools.common.problem import Problem, pointer
+from hccl_tools.common.words import shown
 
 
 def problems(document, schema):

@@ -3,7 +3,8 @@
 import os
 
 from hccl_tools.check import rules, schema_check
-from hccl_tools.common.problem import WARNING, Problem, one_line
+from hccl_tools.common.problem import WARNING, Problem
+from hccl_tools.common.words import one_line
 from hccl_tools.table import formats, rank_table
 from hccl_tools.table.view import View
 

@@ -35,7 +35,8 @@ import sys
 
 from hccl_tools.build import merging, output, super_pod
 from hccl_tools.check import rules, verdict
-from hccl_tools.common.problem import errors, one_line
+from hccl_tools.common.problem import errors
+from hccl_tools.common.words import one_line
 from hccl_tools.hosts import ask, hostfile
 from hccl_tools.machine import hccn, host
 from hccl_tools.table import device_range, rank_table

@@ -16,7 +16,8 @@ import zlib
 
 from hccl_tools.build import output
 from hccl_tools.check import verdict
-from hccl_tools.common.problem import errors, one_line
+from hccl_tools.common.problem import errors
+from hccl_tools.common.words import one_line
 from hccl_tools.hosts import ask, cards, cards_judge, hostfile
 from hccl_tools.machine import host, interpreter, programs
 from hccl_tools.table import rank_table

@@ -19,7 +19,7 @@ import sys
 
 from hccl_tools.build import merging, output
 from hccl_tools.check import rules
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from hccl_tools.machine import host, interpreter
 from hccl_tools.table import rank_table
 

@@ -16,7 +16,7 @@ import sys
 
 from hccl_tools.build import output
 from hccl_tools.check import rules
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from hccl_tools.machine import interpreter
 from hccl_tools.show import overview
 from hccl_tools.table import rank_table

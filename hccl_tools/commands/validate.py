@@ -16,7 +16,8 @@ import os
 import sys
 
 from hccl_tools.check import rules, verdict
-from hccl_tools.common.problem import errors, one_line
+from hccl_tools.common.problem import errors
+from hccl_tools.common.words import one_line
 from hccl_tools.machine import hccn, host, interpreter
 from hccl_tools.table import formats, rank_table
 from hccl_tools.table.view import View

@@ -2,6 +2,8 @@
 
 from collections import namedtuple
 
+from hccl_tools.common.words import one_line
+
 ERROR, WARNING = "error", "warning"
 
 _Fields = namedtuple("_Fields", "code pointer text remedy severity row column", defaults=(ERROR, None, None))
@@ -37,20 +39,3 @@ def errors(problems):
 def pointer(*keys):
     """JSON pointer to the value under `keys`: ``pointer("a", 0)`` is ``/a/0``."""
     return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in keys)
-
-
-def one_line(text):
-    """`text` with what would break a line made visible; other characters stay as they are."""
-    text = str(text)
-    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
-def shown(value, limit=60):
-    """`value` as JSON would write it, cut to `limit` characters for a message."""
-    import json  # not at the top: only messages need it
-
-    try:
-        text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):  # YAML has dates and sets, JSON has not
-        text = repr(value)
-    return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -22,7 +22,7 @@ import zlib
 from collections import namedtuple
 
 from hccl_tools.build import merging
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from hccl_tools.hosts import hostfile
 from hccl_tools.machine import host, programs
 

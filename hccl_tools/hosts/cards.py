@@ -8,7 +8,7 @@ import re
 import time
 from collections import namedtuple
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from hccl_tools.machine import hccn
 
 _HEALTH_SECONDS = 10  # until the first probe of a new detect address has an answer

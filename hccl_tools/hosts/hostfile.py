@@ -9,7 +9,7 @@ What Open MPI takes in silence and then runs on the wrong hosts, or not at all, 
 
 import re
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from hccl_tools.table.address import family
 
 _NAME = re.compile(r"(?:[A-Za-z0-9_.-]+@)?[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")

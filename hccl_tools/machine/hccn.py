@@ -4,7 +4,7 @@ import os
 import re
 import time
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
 from hccl_tools.table.address import family
 

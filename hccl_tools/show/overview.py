@@ -3,7 +3,8 @@
 from collections import namedtuple
 
 from hccl_tools.check import verdict
-from hccl_tools.common.problem import errors, one_line
+from hccl_tools.common.problem import errors
+from hccl_tools.common.words import one_line
 from hccl_tools.table import rank_table
 
 MAX_DETAILED = 32  # devices; with more of them a line a device is no longer taken in at a glance

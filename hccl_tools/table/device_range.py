@@ -9,7 +9,7 @@ Blanks are allowed around numbers.  The order of a list is the order of the rank
 
 import re
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 
 MAX_DEVICE_ID = 64  # the largest device_id that HCCL's newest rank-table parser takes
 

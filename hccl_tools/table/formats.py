@@ -1,6 +1,7 @@
 """Which format a rank table has, told from what is in it; and what only looks like one."""
 
-from hccl_tools.common.problem import Problem, shown
+from hccl_tools.common.problem import Problem
+from hccl_tools.common.words import shown
 
 # name -> words for a message; the schema of each is schemas/rank_table_<name>.schema.json
 FORMATS = {

@@ -2,7 +2,8 @@
 
 import re
 
-from hccl_tools.common.problem import Problem, one_line, shown
+from hccl_tools.common.problem import Problem
+from hccl_tools.common.words import one_line, shown
 from hccl_tools.table import positions
 
 # a string, or a number that Python's json refuses: the string is there so that nothing in it counts

@@ -2,8 +2,8 @@
 
 import pytest
 
+from hccl_tools.common.refusal import Refusal
 from tools.launch import engines, host_check, placement
-from tools.launch.refusal import Refusal
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@ import datetime
 
 import pytest
 
-from hccl_tools.common.problem import Problem, one_line, pointer, shown
+from hccl_tools.common.problem import Problem, pointer
+from hccl_tools.common.words import one_line, shown
 
 
 def test_a_problem_is_one_line_with_place_text_remedy_and_code():

@@ -6,7 +6,8 @@ import re
 import yaml
 
 from hccl_tools.check import schema_check
-from hccl_tools.common.problem import Problem, one_line
+from hccl_tools.common.problem import Problem
+from hccl_tools.common.words import one_line
 from tools.config import combinations
 
 MAX_BYTES = 1 << 20

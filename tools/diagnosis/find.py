@@ -17,7 +17,7 @@ import re
 import sys
 from collections import namedtuple
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from tools.diagnosis import known_failures, log_tail
 
 # What the launcher ends the other ranks with: SIGTERM, after the grace time SIGKILL. No failures of their own.

@@ -5,7 +5,8 @@ import re
 from collections import namedtuple
 
 from hccl_tools.check import schema_check
-from hccl_tools.common.problem import Problem, one_line, pointer
+from hccl_tools.common.problem import Problem, pointer
+from hccl_tools.common.words import one_line
 from tools.config import config_file
 
 FILE = os.path.join(

@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 if not __package__:  # run as a file: see docs/architecture.md
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
 
 SECONDS = 10  # for each of the two ways

@@ -1,6 +1,6 @@
 """What a program answered, in words."""
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 
 TIMED_OUT, NOT_FOUND = 124, 127  # as programs.Ended has them
 

@@ -18,7 +18,7 @@ from hccl_tools.machine import interpreter
 interpreter.check()
 
 from hccl_tools.build import output
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from hccl_tools.machine import hccn, programs
 from tools.doctor import installed, limits, network, npus, page, system, versions
 

@@ -7,7 +7,7 @@ import re
 import sys
 from collections import Counter, namedtuple
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 
 # ABSENT: it is not on this machine and need not be.  UNKNOWN: nobody here can tell whether it is right.
 OK, ABSENT, UNKNOWN, WARNING, PROBLEM = STATUSES = ("ok", "absent", "unknown", "warning", "problem")

@@ -14,7 +14,7 @@ import time
 from collections import namedtuple
 from contextlib import contextmanager
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 
 FOLDER = "/tmp/mindspore-launch-locks"  # not TMPDIR: the same for every user; LAUNCH_LOCKS names another
 

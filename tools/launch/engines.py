@@ -3,9 +3,9 @@
 import os
 import re
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
-from tools.launch.refusal import REFUSED, Refusal
 
 _OPEN_MPI = re.compile(r"\(Open MPI\) ([0-9]+)\.([0-9]+)[0-9.a-z]*")
 

@@ -10,7 +10,7 @@ import os
 import shlex
 import sys
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from hccl_tools.machine import host, programs
 
 SECONDS = 10

@@ -4,7 +4,8 @@ import os
 import sys
 
 from hccl_tools.check import verdict
-from hccl_tools.common.problem import errors, one_line
+from hccl_tools.common.problem import errors
+from hccl_tools.common.words import one_line
 from hccl_tools.machine import hccn, host, programs
 from hccl_tools.table import formats, rank_table
 

@@ -8,13 +8,13 @@ number ranks host by host.
 import os
 
 from hccl_tools.check import rules
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.words import one_line
 from hccl_tools.hosts import hostfile
 from hccl_tools.machine import host
 from hccl_tools.table import device_range
 from hccl_tools.table.address import family
 from tools.launch import engines
-from tools.launch.refusal import REFUSED, USAGE, Refusal
 
 MAX_RANKS = 1 << 16
 RANK_SIZES = ("1", "2", "4", "8")

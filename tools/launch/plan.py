@@ -12,13 +12,13 @@ import os
 import sys
 import time
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.words import one_line
 from hccl_tools.machine import host
 from hccl_tools.table import rank_table
 from tools.config import config_file as configs
 from tools.config import modes
 from tools.launch import device_check, device_locks, host_check, launch_table, placement
-from tools.launch.refusal import REFUSED, USAGE, Refusal
 from tools.trainer import checkpoints, datasets
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))

@@ -14,12 +14,13 @@ import zlib
 
 from hccl_tools.build import merging
 from hccl_tools.check import verdict
-from hccl_tools.common.problem import ERROR, one_line
+from hccl_tools.common.problem import ERROR
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.words import one_line
 from hccl_tools.hosts import ask, hostfile
 from hccl_tools.machine import hccn, host
 from hccl_tools.table import rank_table
 from tools.launch import engines, launch_table
-from tools.launch.refusal import REFUSED, USAGE, Refusal
 
 MAX_RANKS = 1 << 16
 

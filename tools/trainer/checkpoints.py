@@ -19,7 +19,8 @@ import time
 import zlib
 from collections import namedtuple
 
-from hccl_tools.common.problem import Problem, one_line
+from hccl_tools.common.problem import Problem
+from hccl_tools.common.words import one_line
 
 STRATEGY, NEWEST = "strategy.json", "newest_run.json"
 _LABEL = {"model": str, "mode": str, "run": int, "epoch": int, "steps": int, "rank": int, "ranks": int}

@@ -6,7 +6,7 @@ import sys
 import mindspore as ms
 from mindspore import dataset as datasets
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from tools.trainer import checkpoints
 
 

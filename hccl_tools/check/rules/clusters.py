@@ -2,7 +2,7 @@
 
 from hccl_tools.check.rules.registry import rule
 from hccl_tools.check.rules.repeated import repeated
-from hccl_tools.common.problem import shown
+from hccl_tools.common.words import shown
 from hccl_tools.table.view import objects, text
 
 _FORMAT = ("cross_cluster",)

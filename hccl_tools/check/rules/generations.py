@@ -3,7 +3,8 @@
 from hccl_tools.check.rules.addresses import how_to_ask, without_address
 from hccl_tools.check.rules.groups import group_problem_910a
 from hccl_tools.check.rules.registry import ALL, LEGACY, LISTED, WITH_DEVICES, rule
-from hccl_tools.common.problem import WARNING, shown
+from hccl_tools.common.problem import WARNING
+from hccl_tools.common.words import shown
 
 _V1 = ("v1.0", "cross_cluster", *LEGACY)
 

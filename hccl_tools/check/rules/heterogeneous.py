@@ -1,7 +1,7 @@
 """Rules of version 1.1."""
 
 from hccl_tools.check.rules.registry import rule
-from hccl_tools.common.problem import shown
+from hccl_tools.common.words import shown
 from hccl_tools.table.address import family
 
 

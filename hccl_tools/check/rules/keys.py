@@ -1,7 +1,8 @@
 """Keys that are almost the name of one that HCCL reads."""
 
 from hccl_tools.check.rules.registry import ALL, rule
-from hccl_tools.common.problem import WARNING, pointer, shown
+from hccl_tools.common.problem import WARNING, pointer
+from hccl_tools.common.words import shown
 from hccl_tools.table.view import objects
 
 _TABLE = "version status server_count server_list super_pod_list cluster_list"

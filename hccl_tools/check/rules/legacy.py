@@ -3,7 +3,8 @@
 from hccl_tools.check.rules.registry import LEGACY, rule
 from hccl_tools.check.rules.repeated import repeated
 from hccl_tools.check.rules.table import count_problem
-from hccl_tools.common.problem import WARNING, shown
+from hccl_tools.common.problem import WARNING
+from hccl_tools.common.words import shown
 from hccl_tools.table.view import number, objects, text
 
 

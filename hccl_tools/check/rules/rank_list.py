@@ -8,7 +8,8 @@ import re
 from hccl_tools.check.rules.ranks import gap
 from hccl_tools.check.rules.registry import rule
 from hccl_tools.check.rules.repeated import repeated
-from hccl_tools.common.problem import WARNING, shown
+from hccl_tools.common.problem import WARNING
+from hccl_tools.common.words import shown
 from hccl_tools.table.address import family
 from hccl_tools.table.view import objects
 

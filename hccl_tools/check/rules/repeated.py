@@ -1,6 +1,6 @@
 """The one way to look for what may stand only once."""
 
-from hccl_tools.common.problem import shown
+from hccl_tools.common.words import shown
 
 
 def repeated(values, place, what, remedy, texts=None):

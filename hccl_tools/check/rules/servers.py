@@ -2,7 +2,8 @@
 
 from hccl_tools.check.rules.registry import LISTED, WITH_DEVICES, rule
 from hccl_tools.check.rules.repeated import repeated
-from hccl_tools.common.problem import WARNING, shown
+from hccl_tools.common.problem import WARNING
+from hccl_tools.common.words import shown
 from hccl_tools.table.address import family, is_placeholder
 
 

@@ -1,7 +1,7 @@
 """Rules on the table as a whole: its status and its counts."""
 
 from hccl_tools.check.rules.registry import ALL, LISTED, rule
-from hccl_tools.common.problem import shown
+from hccl_tools.common.words import shown
 
 
 @rule("bad-status", ALL)

@@ -15,7 +15,7 @@ A `section` is `train.dataset` or `eval.dataset` of a config, a `loader` the sec
 import importlib
 import os
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from tools.trainer.datasets.errors import DataError
 from tools.trainer.datasets.patches import WHOLE
 

@@ -7,7 +7,7 @@ cifar-10-batches-bin: data_batch_1.bin to data_batch_5.bin to train on, test_bat
 
 import os
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from tools.trainer.datasets.errors import DataError
 from tools.trainer.datasets.patches import WHOLE, map_images
 

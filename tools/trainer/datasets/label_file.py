@@ -2,7 +2,7 @@
 
 import os
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from tools.trainer.datasets.errors import DataError
 
 LOOKED_AT = 1000  # images that a check looks for on disk; a data set can have millions

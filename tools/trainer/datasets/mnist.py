@@ -4,7 +4,7 @@ import math
 import os
 import struct
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from tools.trainer.datasets.errors import DataError
 from tools.trainer.datasets.patches import WHOLE, map_images
 

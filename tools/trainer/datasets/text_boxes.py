@@ -7,7 +7,7 @@ nobody can read.  Of the points the upright rectangle around them is taken.
 
 import json
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from tools.trainer.datasets import label_file
 from tools.trainer.datasets.errors import DataError
 

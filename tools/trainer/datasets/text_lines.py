@@ -3,7 +3,7 @@
 `make data` renders some in data/text/rec (tools/prepare_text.py).
 """
 
-from hccl_tools.common.problem import one_line
+from hccl_tools.common.words import one_line
 from tools.trainer.datasets import label_file
 from tools.trainer.datasets.errors import DataError
 

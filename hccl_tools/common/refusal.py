@@ -1,0 +1,18 @@
+"""What ends a command with words: every refusal of this project is one of these."""
+
+from __future__ import annotations
+
+BAD, USAGE, REFUSED = 1, 2, 78  # exit codes: a bad table; the command line or a file; a launch that cannot start
+
+
+class Refusal(Exception):
+    """The command cannot do what was asked.
+
+    status: the exit code.
+    lines:  what the user reads: a line a problem, each with its place, what is wrong, and what to do.
+    """
+
+    def __init__(self, status: int, *lines: str) -> None:
+        super().__init__("\n".join(lines))
+        self.status = status
+        self.lines = lines

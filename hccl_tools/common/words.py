@@ -1,0 +1,49 @@
+"""Text for people: what comes from outside is made harmless, lists and counts read as one would say them."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def one_line(text: object) -> str:
+    """`text` with what would break a line made visible; other characters stay as they are."""
+    text = str(text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """`value` as JSON would write it, cut to `limit` characters for a message."""
+    import json  # not at the top: only messages need it
+
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):  # YAML has dates and sets, JSON has not
+        text = repr(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Numbers as ``0-2,5``: sorted, each once, runs of three or more as a range."""
+    ordered = sorted(set(numbers))
+    parts: list[str] = []
+    start = 0
+    for index, number in enumerate(ordered):
+        if index + 1 < len(ordered) and ordered[index + 1] == number + 1:
+            continue
+        run = ordered[start : index + 1]
+        parts += [f"{run[0]}-{run[-1]}"] if len(run) > 2 else map(str, run)
+        start = index + 1
+    return ",".join(parts)
+
+
+def count(number: int, noun: str) -> str:
+    """``1 rank``, ``4 ranks``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def named(noun: str, numbers: Iterable[int]) -> str:
+    """``device 4``, ``devices 4-7``, ``ranks 0,2``."""
+    listed = ranges(numbers)
+    return f"{noun} {listed}" if listed.isdigit() else f"{noun}s {listed}"

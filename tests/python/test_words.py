@@ -1,0 +1,35 @@
+"""Text for people: lists, counts, and what comes from outside."""
+
+import pytest
+
+from hccl_tools.common import numbers, words
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [([], ""), ([4], "4"), ([4, 5], "4,5"), ([7, 6, 5, 4], "4-7"), ([0, 1, 2, 5, 7, 8, 9], "0-2,5,7-9"), ([3, 3], "3")],
+)
+def test_numbers_are_listed_as_ranges(numbers, text):
+    assert words.ranges(numbers) == text
+
+
+def test_a_noun_agrees_with_its_number():
+    assert [words.count(number, "rank") for number in (0, 1, 4)] == ["0 ranks", "1 rank", "4 ranks"]
+    assert [words.named("device", each) for each in ([4], [4, 5, 6, 7], [0, 2])] == [
+        "device 4",
+        "devices 4-7",
+        "devices 0,2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("0", 0), ("007", 7), ("65535", 65535), ("65536", None), ("", None), ("-1", None), ("+1", None), ("1 ", None),
+     ("²", None), ("٣", None), ("1_0", None), ("9" * 20, None), ("0" * 20 + "1", 1)],
+)  # fmt: skip
+def test_a_whole_number_is_ascii_digits_within_its_bounds(text, number):
+    assert numbers.whole_number(text, 0, 65535) == number
+
+
+def test_thousands_of_digits_are_no_crash():
+    assert [numbers.whole_number(text) for text in ("9" * 5000, "0" * 5000 + "1")] == [None, 1]
