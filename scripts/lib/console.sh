@@ -62,7 +62,8 @@ console::_follow() {
     fds+=("$fd") && partials+=('')
   done
   console::_prefixes
-  supervise::_now && last_line=$REPLY
+  clock::now
+  last_line=$REPLY
   while :; do
     for i in "${!fds[@]}"; do
       console::_show "$i"
@@ -105,7 +106,10 @@ console::_show() {
       console::_clear_status
       printf '%s\n' "$whole" || exit 0 # the reader of our stdout has gone
       idle=0
-      [[ -z $terminal ]] || { supervise::_now && last_line=$REPLY; }
+      if [[ -n $terminal ]]; then
+        clock::now
+        last_line=$REPLY
+      fi
     fi
     ((${#chunk} == CONSOLE_BLOCK)) || break
   done
@@ -114,7 +118,7 @@ console::_show() {
 # console::_status: on a terminal, how long nothing was printed, once it is long.
 console::_status() {
   [[ -n $terminal ]] || return 0
-  supervise::_now
+  clock::now
   local -r seconds=$(((REPLY - last_line) / 100))
   ((REPLY - last_line >= CONSOLE_STATUS_AFTER)) || return 0
   status=1

@@ -1,33 +1,27 @@
 # shellcheck shell=bash
 # One launch, in the order in which it happens: command line -> plan -> start -> supervise -> report.
 
-# Said before anything that an old bash does not understand; the two variables can be set by a test.
-case $OSTYPE in
-  linux*) ;;
-  *)
-    printf '%s: this is %s; Linux is needed: another machine, a virtual one or a container\n' "${0##*/}" "${OSTYPE/#darwin*/macOS}" >&2
-    exit 78
-    ;;
-esac
-case $BASH_VERSION in
-  [1-3].* | 4.[01].*)
-    printf '%s: this is bash %s; 4.2 or later is needed\n' "${0##*/}" "$BASH_VERSION" >&2
-    exit 78
-    ;;
-esac
-
 LAUNCH_LIB=${BASH_SOURCE[0]%/*}
 LAUNCH_ROOT=${LAUNCH_LIB%/scripts/lib}
 
-for LAUNCH_PART in log cli plan rank_entry bus console supervise report; do
+# shellcheck source=scripts/lib/log.sh
+source "$LAUNCH_LIB/log.sh"
+# shellcheck source=scripts/lib/system.sh
+source "$LAUNCH_LIB/system.sh"
+system::require # before bash reads what an old one does not understand
+
+for LAUNCH_PART in clock cli python plan rank_entry bus console supervise report; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$LAUNCH_LIB/$LAUNCH_PART.sh"
 done
 
+# What the file of an engine may leave out.
+engine::scheduler() { :; }
+
 # launch::main KEY=VALUE... -- WORD...: launches what the user typed (WORDs) by what the script says:
 #   engine        a file of lib/engines
 #   arguments     names of the positional arguments; the plan gets each by its name in small letters
-#   options       names of options that not every script has (CLI_OWN_OPTIONS), if it has any
+#   options       names of options that not every script has (see CLI_OPTIONS), if it has any
 #   without       names of options that make no sense for this script
 #   device_target Ascend
 #   devices       the range of devices if the user names none
@@ -53,8 +47,8 @@ launch::main() {
   for key in "${!script[@]}"; do
     [[ $key == @(options|without|arguments|devices) ]] || words+=("$key=${script[$key]}")
   done
-  for key in "${!OPTIONS[@]}"; do # after the script's own, so that the user's word counts
-    [[ $key == @(console|grace|hang_timeout|help|max_restarts|timeout) ]] || words+=("$key=${OPTIONS[$key]}")
+  for word in ${OPTIONS[@]+"${OPTIONS[@]}"}; do # after the script's own, so that the user's word counts
+    [[ $word == @(console|grace|hang_timeout|max_restarts|timeout)=* ]] || words+=("$word")
   done
   read -r -a names <<<"${script[arguments]}"
   for i in "${!ARGUMENTS[@]}"; do
@@ -64,35 +58,44 @@ launch::main() {
   for word in "${words[@]}"; do # an argument of some scripts, an option of others
     [[ $word != device_target=* ]] || target=${word#*=}
   done
-  plan::lock_file "$target"
-  words+=("lock_fd=$LOCK_FD")
+  if [[ ${target,,} != cpu ]] && ! cli::given dry_run; then
+    plan::lock_file
+  fi
+  words+=("lock_fd=$PLAN_LOCK_FD")
   plan::make "${words[@]}" -- ${TRAINER_ARGUMENTS[@]+"${TRAINER_ARGUMENTS[@]}"}
   # shellcheck source=scripts/lib/engines/local.sh
   source "$LAUNCH_LIB/engines/${script[engine]}.sh"
-  if [[ -n ${OPTIONS[dry_run]-} ]]; then
-    plan::print
-    return 0
+  if cli::given dry_run; then
+    launch::_print
+  else
+    launch::_run
   fi
-  launch::_run
+}
+
+# --dry_run: the plan as lines for a shell.
+launch::_print() {
+  plan::print_environment
+  engine::scheduler
+  plan::print_scheduler
+  engine::print
+  printf 'wait\n'
 }
 
 # What the shell itself needs of the options; the plan checks the others.
 launch::_check_options() {
-  launch::_number grace 10 && SUPERVISE_GRACE=$REPLY
-  launch::_number timeout 0 && SUPERVISE_TIMEOUT=$REPLY
-  launch::_number hang_timeout 0 && SUPERVISE_HANG=$REPLY
-  launch::_number max_restarts 0 && LAUNCH_RESTARTS=$REPLY
-  LOG_QUIET=${OPTIONS[quiet]-}
-  CONSOLE_SHOWS=${OPTIONS[console]-${LOG_QUIET:+none}}
-  CONSOLE_SHOWS=${CONSOLE_SHOWS:-0}
-  [[ $CONSOLE_SHOWS == @(0|all|none) ]] || cli::usage "--console $CONSOLE_SHOWS is none of 0, all and none"
-}
-
-# launch::_number OPTION DEFAULT: its value, a whole number, in REPLY.
-launch::_number() {
-  REPLY=${OPTIONS[$1]-$2}
-  [[ $REPLY =~ ^[0-9]{1,8}$ ]] || cli::usage "--$1 $REPLY is not a whole number of at most 8 digits"
-  REPLY=$((10#$REPLY))
+  cli::number grace 10
+  SUPERVISE_GRACE=$REPLY
+  cli::number timeout 0
+  SUPERVISE_TIMEOUT=$REPLY
+  cli::number hang_timeout 0
+  SUPERVISE_HANG=$REPLY
+  cli::number max_restarts 0
+  LAUNCH_RESTARTS=$REPLY
+  cli::value quiet ''
+  LOG_QUIET=$REPLY
+  [[ -z $LOG_QUIET ]] || CONSOLE_SHOWS=none
+  cli::choice console "$CONSOLE_SHOWS"
+  CONSOLE_SHOWS=$REPLY
 }
 
 # Starts the plan, waits for its end, reports it, and ends as the job ended.

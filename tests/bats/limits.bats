@@ -108,7 +108,7 @@ END
   run --separate-stderr launch ascend2p.sh --max_restarts -1 config.yaml
   refused 2 '*--max_restarts -1 is not a whole number*'
   run --separate-stderr launch ascend2p.sh --console 1 config.yaml
-  refused 2 '*--console 1 is none of 0, all and none*'
+  refused 2 '*--console 1: write one of 0, all, none;*'
 }
 
 # ---- devices -------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ engine::start() {
   LAUNCH_TELL="launch-$RANDOM$RANDOM$RANDOM"
   LAUNCH_GRACE=${CARRIER_GRACE:=$SUPERVISE_GRACE}
   if ((${#PLAN_SCHEDULER[@]})); then
-    ! declare -F engine::scheduler >/dev/null || engine::scheduler
+    engine::scheduler
     supervise::start scheduler "$PLAN_LOG_DIR/scheduler.log" rank_entry::become scheduler "${PLAN_SCHEDULER[@]}"
   fi
   SUPERVISE_CARRIER=$ENGINE_NAME
@@ -50,10 +50,9 @@ engine::print() {
   for name in $CARRIER_VARIABLES; do
     words+=("$name=${!name}")
   done
-  plan::_line export "${words[@]}"
-  plan::_line "${ENGINE_COMMAND[@]}" "${PLAN_TRAINER[@]}"
+  plan::print_line export "${words[@]}"
+  plan::print_line "${ENGINE_COMMAND[@]}" "${PLAN_TRAINER[@]}"
   ((${#PLAN_SCHEDULER[@]} == 0)) || printf 'kill %%1 # the scheduler\n'
-  printf 'wait\n'
 }
 
 # carrier::environment: what the agents need to know, exported; see lib/rank_agent.sh.

@@ -15,3 +15,8 @@ engine::start() {
       rank_entry::become rank "${PLAN_TRAINER[@]}"
   done
 }
+
+# engine::print: for --dry_run, every rank.
+engine::print() {
+  plan::print_ranks
+}
