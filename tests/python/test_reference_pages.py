@@ -7,7 +7,7 @@ from pathlib import Path
 import documents
 import pytest
 
-from tools.pages import options_page
+from tools.pages import commands
 
 ROOT = documents.ROOT
 PYTHON_FILES = sorted(path for folder in ("hccl_tools", "tools") for path in (ROOT / folder).rglob("*.py"))
@@ -138,7 +138,7 @@ def test_the_code_finds_what_it_is_to_find():
 
 
 def test_what_begins_like_a_program_can_be_started_as_one():
-    files = [path for path in (ROOT / "scripts").glob("*.sh")] + [ROOT / name for name in options_page.COMMANDS]
+    files = [path for path in (ROOT / "scripts").glob("*.sh")] + [ROOT / name for name in commands.PYTHON_COMMANDS]
     assert all(path.read_text(encoding="utf-8").startswith("#!") for path in files)
     assert [str(path) for path in files if not path.stat().st_mode & 0o100] == []
 
@@ -160,7 +160,7 @@ def test_every_code_that_a_script_ends_with_by_itself_is_on_the_page():
             found |= set(re.findall(r"\b(?:exit|log::die|LAUNCH_STATUS=) ?(\d+)", text))
     for path in PYTHON_FILES:
         if path.name == "refusal.py":
-            found |= set(re.findall(r"USAGE, REFUSED = (\d+), (\d+)", path.read_text(encoding="utf-8"))[0])
+            found |= set(re.findall(r"USAGE, REFUSED = \d+, (\d+), (\d+)", path.read_text(encoding="utf-8"))[0])
     assert {"2", "78", "124"} <= found
     assert found - set(codes_of_scripts()) == set()
 
@@ -171,9 +171,9 @@ def test_help_and_page_name_the_same_codes():
     assert named == {"0", "2", "78", "124", "128+N"} <= set(codes_of_scripts())
 
 
-@pytest.mark.parametrize("command", ["scripts/doctor.sh", "scripts/check_network.sh", *options_page.COMMANDS])
+@pytest.mark.parametrize("command", [*(f"scripts/{name}" for name in commands.OTHERS), *commands.PYTHON_COMMANDS])
 def test_every_command_has_its_row_with_the_codes_of_its_help(command):
-    told = options_page.text_of(command)
+    told = commands.text_of(command)
     told = " ".join(re.search(r"(?s)Exit: (.*?\.)\n", told + "\n")[1].split())
     name = Path(command).name
     page = documents.read("docs/exit_codes.md").splitlines()

@@ -3,42 +3,21 @@
 python -m tools.pages.options_page    > docs/options.md
 python -m tools.pages.options_page zh > docs/zh/options.md
 
-What the Chinese page says of an option stands in docs/zh/options.yaml, under the English words.
+docs/zh/options.yaml has the Chinese text of each English one. If it lacks one, the Chinese page shows the English text,
+with a warning on stderr. With CI=true in the environment that is an error.
 """
 
-import functools
+from __future__ import annotations
+
 import os
-import re
-import subprocess
 import sys
-from collections import namedtuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import yaml
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-TRANSLATIONS = os.path.join(ROOT, "docs", "zh", "options.yaml")
-SCRIPTS = sorted(name for name in os.listdir(os.path.join(ROOT, "scripts")) if name.endswith(".sh"))
-ALONE = ["doctor.sh", "check_network.sh"]  # scripts that launch nothing, with options of their own
-LAUNCHING = [name for name in SCRIPTS if name not in ALONE]
-COMMANDS = [
-    "hccl_tools/hccl_tools.py",
-    "hccl_tools/merge_hccl.py",
-    "hccl_tools/validate_hccl.py",
-    "hccl_tools/show_hccl.py",
-    "tools/train.py",
-    "tools/eval.py",
-    "tools/convert_ckpt.py",
-    "tools/plot_log.py",
-    "tools/diagnose.py",
-    "tools/prepare_digits.py",
-    "tools/prepare_cifar10.py",
-    "tools/prepare_text.py",
-]
+from tools.pages.commands import LAUNCHING, OTHERS, PYTHON_COMMANDS, ROOT, Help, Option, ask
 
-Help = namedtuple("Help", "purpose usage options")
-Help.__doc__ = "purpose: the first line of a command's --help; usage: its usage lines; options: list of Option."
-Option = namedtuple("Option", "names value meaning")
-Option.__doc__ = 'names: ("--log_dir",); an argument has one name without hyphens; value: "DIR" or ""; meaning: a line.'
+TRANSLATIONS = "docs/zh/options.yaml"
 
 _HEAD = """\
 # Every option
@@ -49,14 +28,13 @@ Hyphens and underscores in the names of options are the same, and `--name VALUE`
 command has `--help`. What the exit codes mean: [exit_codes.md](exit_codes.md); what can be set in the environment:
 [environment.md](environment.md).
 
-In bash, TAB completes options and their values, for scripts and Python commands, after
+In bash, TAB completes options and their values, for scripts and Python commands, after this line. In `~/.bashrc` it
+needs the file's full path.
 
 <!-- run -->
 ```bash
 source scripts/completion.bash
 ```
-
-which can stand in `~/.bashrc` with the file's full path.
 """
 
 _HEAD_ZH = """\
@@ -83,20 +61,22 @@ _WORDS = {
         "launching": "The scripts that launch",
         "shared": "Options of all of them, except as noted",
         "own": "Options of some of them",
-        "columns": ("option", "meaning"),
+        "option": "option",
+        "meaning": "meaning",
         "not": " (not {})",
         "only": " ({} only)",
         "type": "what to type",
         "others": "Other scripts",
         "python": "Python commands",
         "argument": "argument or option",
-        "trainer": "What stands after `--` goes to the trainer as it is.",
+        "trainer": "Everything after `--` goes unchanged to the trainer.",
     },
     "zh": {
         "launching": "启动脚本",
         "shared": "各启动脚本共有的选项（例外另行注明）",
         "own": "部分启动脚本的选项",
-        "columns": ("选项", "含义"),
+        "option": "选项",
+        "meaning": "含义",
         "not": "（{} 没有）",
         "only": "（仅 {}）",
         "type": "用法",
@@ -108,91 +88,27 @@ _WORDS = {
 }
 
 
-@functools.cache
-def text_of(command):
-    """What `--help` of "scripts/x.sh" or "tools/x.py" prints."""
-    program = ["bash"] if command.endswith(".sh") else [sys.executable]
-    return subprocess.run(
-        [*program, command, "--help"],
-        cwd=ROOT,
-        env={**os.environ, "COLUMNS": "500", "PYTHON": sys.executable, "NO_COLOR": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    ).stdout
-
-
-def ask(command):
-    """The Help of that command."""
-    found = read(text_of(command))
-    if command.endswith(".py"):
-        return found._replace(usage=[f"python {os.path.dirname(command)}/{line}" for line in found.usage])
-    return found
-
-
-def read(text):
-    """The Help that `text` is: that of our scripts, or that of argparse."""
-    usage = re.search(r"(?im)^usage: .*(?:\n {7,}\S.*)*", text)
-    lines = [line.strip().replace("[-h] ", "") for line in usage[0][len("usage: ") :].splitlines()]
-    before, after = text[: usage.start()], text[usage.end() :]
-    purpose = next(line for line in (before or after).splitlines() if line.strip())
-    return Help(purpose, lines, list(_options(text)))
-
-
-def _options(text):
-    """Every argument and option of `text`, without --help."""
-    found = None
-    section = ""
-    for line in [*text.splitlines(), "end"]:
-        begins = re.match(r"  (\S.*?)(?:  +(\S.*))?$", line)
-        if found and (begins or not line.startswith("   ")):
-            if "--help" not in found.names:
-                yield found
-            found = None
-        if line and not line.startswith(" "):
-            section = line.lower()
-        elif begins and (begins[1].startswith("-") or section.startswith("positional")):
-            found = Option(*_names(begins[1]), begins[2] or "")
-        elif found and line.strip():
-            found = found._replace(meaning=f"{found.meaning} {line.strip()}".strip())
-
-
-def _names(text):
-    """("--config", "-c"), "FILE" of "--config FILE, -c FILE", which newer Pythons write "-c, --config FILE"."""
-    names, value = [], ""
-    for part in re.split(r", (?=-)", text):
-        name, _, value_here = part.partition(" ")
-        names.append(name)
-        value = value_here or value
-    one_spelling = {name.replace("-", "_"): name for name in sorted(names)}  # --a_b and --a-b are one
-    return tuple(sorted(one_spelling.values(), key=lambda name: (-len(name), name))), value
-
-
-def page(language="en"):
+def page(language: str = "en") -> str:
     """The whole of docs/options.md, or with "zh" of docs/zh/options.md."""
     words = _WORDS[language]
-    say = _translator(language)
-    parts = [_HEAD_ZH if language == "zh" else _HEAD, *_launching(words, say)]
-    for title, commands in (("others", [f"scripts/{name}" for name in ALONE]), ("python", COMMANDS)):
-        parts.append(f"## {words[title]}\n")
+    parts = [_HEAD_ZH if language == "zh" else _HEAD, *_launching(language)]
+    for title, commands in ((words["others"], _paths(OTHERS)), (words["python"], PYTHON_COMMANDS)):
+        parts.append(f"## {title}\n")
         for command in commands:
-            parts.extend(_section(command, words, say))
+            parts.extend(_section(command, language))
     return "\n".join(parts)
 
 
-def _launching(words, say):
+def _launching(language: str) -> Iterator[str]:
     """The section about the launching scripts: what to type, then every option once."""
+    words, say = _WORDS[language], translator(language)
     helps = {name: ask(f"scripts/{name}") for name in LAUNCHING}
     yield f"## {words['launching']}\n"
-    yield from _table(
-        (words["type"], words["columns"][1]), [(_typed(helps[name]), say(helps[name].purpose)) for name in helps]
-    )
+    yield table((words["type"], words["meaning"]), [(_typed(told), say(told.purpose)) for told in helps.values()])
     yield words["trainer"] + "\n"
-    takers = {}
-    for name in helps:
-        for option in helps[name].options:
+    takers: dict[Option, list[str]] = {}
+    for name, told in helps.items():
+        for option in told.options:
             takers.setdefault(option, []).append(name)
     for title, is_shared in (("shared", True), ("own", False)):
         rows = []
@@ -202,69 +118,86 @@ def _launching(words, say):
                 note = words["not" if is_shared else "only"].format(_listed(others if is_shared else scripts))
                 rows.append((_shown(option), say(option.meaning) + (note if others else "")))
         yield f"### {words[title]}\n"
-        yield from _table(words["columns"], rows)
+        yield table((words["option"], words["meaning"]), rows)
 
 
-def _listed(scripts):
+def _listed(scripts: Iterable[str]) -> str:
     """The names in one line; the four of one kind have one name."""
     named = ", ".join(scripts)
     return named.replace("ascend1p.sh, ascend2p.sh, ascend4p.sh, ascend8p.sh", "ascend*p.sh")
 
 
-def _section(command, words, say):
+def _section(command: str, language: str) -> Iterator[str]:
     """The section of one command."""
-    found = ask(command)
+    words, say, told = _WORDS[language], translator(language), ask(command)
     yield f"### {os.path.basename(command)}\n"
-    yield f"{say(found.purpose)}\n"
-    yield _typed(found) + "\n"
-    rows = [(_shown(option), say(option.meaning)) for option in found.options]
-    if rows:
-        yield from _table((words["argument"], words["columns"][1]), rows)
+    yield f"{say(told.purpose)}\n"
+    yield _typed(told) + "\n"
+    if told.options:
+        rows = [(_shown(option), say(option.meaning)) for option in told.options]
+        yield table((words["argument"], words["meaning"]), rows)
 
 
-def _typed(found):
+def _typed(told: Help) -> str:
     """The usage as Markdown code."""
-    return "<br>".join(f"`{line}`" for line in found.usage).replace("|", "\\|")
+    return "<br>".join(f"`{line}`" for line in told.usage).replace("|", "\\|")
 
 
-def _shown(option):
+def _shown(option: Option) -> str:
     """An option as Markdown code."""
     return ", ".join(f"`{f'{name} {option.value}'.strip()}`" for name in option.names).replace("|", "\\|")
 
 
-def _table(head, rows):
-    yield "| " + " | ".join(head) + " |\n|---|---|"
-    yield from (f"| {left} | {right} |" for left, right in rows)
-    yield ""
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of Markdown, with an empty line at its end."""
+    lines = [" | ".join(cells) for cells in (head, *rows)]
+    return "\n".join([f"| {lines[0]} |", "|---" * len(head) + "|", *(f"| {line} |" for line in lines[1:]), ""])
 
 
-def _translator(language):
+def translator(language: str) -> Callable[[str], str]:
     """A function that gives an English text in the page's language, fit for a table."""
     known = translations() if language == "zh" else {}
 
-    def say(text):
+    def say(text: str) -> str:
         return known.get(text, text).replace("|", "\\|").replace("<", "&lt;")
 
     return say
 
 
-def translations():
+def translations() -> dict[str, str]:
     """{English text: Chinese text}."""
-    with open(TRANSLATIONS, encoding="utf-8") as file:
-        return yaml.safe_load(file)
+    known: dict[str, str] = yaml.safe_load((ROOT / TRANSLATIONS).read_text(encoding="utf-8"))
+    return known
 
 
-def texts():
-    """Every text of the commands' help that the page has and that is to be translated."""
-    found = {}
-    for command in [*(f"scripts/{name}" for name in SCRIPTS), *COMMANDS]:
-        told = ask(command)
-        found.update(dict.fromkeys([told.purpose, *(option.meaning for option in told.options)]))
-    return list(found)
+def texts() -> list[str]:
+    """Every text of the commands' help that the pages have, in their order."""
+    found = (ask(command) for command in (*_paths(LAUNCHING), *_paths(OTHERS), *PYTHON_COMMANDS))
+    return list(dict.fromkeys(text for told in found for text in (told.purpose, *(o.meaning for o in told.options))))
+
+
+def complaints() -> list[str]:
+    """A line for each text that has no Chinese, and for each that no command prints any more."""
+    known, printed = translations(), texts()
+    return [
+        *(f"{TRANSLATIONS}: no Chinese text for: {text}" for text in printed if text not in known),
+        *(f"{TRANSLATIONS}: no --help prints any more: {text}" for text in known if text not in printed),
+    ]
+
+
+def _paths(scripts: Iterable[str]) -> list[str]:
+    return [f"scripts/{name}" for name in scripts]
+
+
+def main(arguments: list[str]) -> int:
+    if arguments not in ([], ["zh"]):
+        sys.exit(__doc__)
+    found = complaints() if arguments else []
+    if found:
+        print(*found, sep="\n", file=sys.stderr)
+    sys.stdout.buffer.write(page(*arguments).encode("utf-8"))
+    return int(bool(found) and os.environ.get("CI") == "true")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] not in ([], ["zh"]):
-        sys.exit(__doc__)
-    sys.stdout.reconfigure(encoding="utf-8")
-    sys.stdout.write(page(*sys.argv[1:]))
+    sys.exit(main(sys.argv[1:]))

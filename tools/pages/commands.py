@@ -1,0 +1,106 @@
+"""What there is to type: the scripts and the Python commands, and what `--help` of each prints."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from hccl_tools.common import project
+from hccl_tools.common.record import Record
+
+ROOT = Path(project.ROOT)
+SCRIPTS = sorted(path.name for path in ROOT.glob("scripts/*.sh"))
+LAUNCHING = [name for name in SCRIPTS if "launch::main " in (ROOT / "scripts" / name).read_text(encoding="utf-8")]
+OTHERS = [name for name in SCRIPTS if name not in LAUNCHING]
+PYTHON_COMMANDS = [  # one that has the name of a script is that script's
+    f"{folder}/{path.name}"
+    for folder in ("hccl_tools", "tools")
+    for path in sorted((ROOT / folder).glob("*.py"))
+    if path.read_bytes().startswith(b"#!") and f"{path.stem}.sh" not in SCRIPTS
+]
+
+
+class Option(Record):
+    """An option or an argument of a command."""
+
+    names: tuple[str, ...]  # ("--log_dir",); an argument has one name without hyphens
+    value: str  # "DIR", or ""
+    meaning: str  # one line
+
+
+class Help(Record):
+    """What `--help` of a command prints."""
+
+    purpose: str  # the first line
+    usage: tuple[str, ...]
+    options: tuple[Option, ...]
+
+
+@functools.cache
+def text_of(command: str) -> str:
+    """What `--help` of "scripts/x.sh" or "tools/x.py" prints."""
+    program = "bash" if command.endswith(".sh") else sys.executable
+    return subprocess.run(
+        [program, command, "--help"],
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "500", "PYTHON": sys.executable, "NO_COLOR": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    ).stdout
+
+
+def ask(command: str) -> Help:
+    """The Help of that command."""
+    found = read(text_of(command))
+    if command.endswith(".py"):
+        folder = os.path.dirname(command)
+        return found.replace(usage=tuple(f"python {folder}/{line}" for line in found.usage))
+    return found
+
+
+def read(text: str) -> Help:
+    """The Help that `text` is: that of our scripts, or that of argparse."""
+    usage = re.search(r"(?im)^usage: .*(?:\n {7,}\S.*)*", text)
+    assert usage, f"no usage in: {text}"
+    lines = [line.strip().replace("[-h] ", "") for line in usage[0][len("usage: ") :].splitlines()]
+    before, after = text[: usage.start()], text[usage.end() :]
+    purpose = next(line for line in (before or after).splitlines() if line.strip())
+    return Help(purpose=purpose, usage=tuple(lines), options=tuple(_options(text)))
+
+
+def _options(text: str) -> Iterator[Option]:
+    """Every argument and option of `text`, without --help."""
+    found = None
+    section = ""
+    for line in [*text.splitlines(), "end"]:
+        begins = re.match(r"  (\S.*?)(?:  +(\S.*))?$", line)
+        if found and (begins or not line.startswith("   ")):
+            if "--help" not in found.names:
+                yield found
+            found = None
+        if line and not line.startswith(" "):
+            section = line.lower()
+        elif begins and (begins[1].startswith("-") or section.startswith("positional")):
+            names, value = _names(begins[1])
+            found = Option(names=names, value=value, meaning=begins[2] or "")
+        elif found and line.strip():
+            found = found.replace(meaning=f"{found.meaning} {line.strip()}".strip())
+
+
+def _names(text: str) -> tuple[tuple[str, ...], str]:
+    """("--config", "-c"), "FILE" of "--config FILE, -c FILE", which newer Pythons write "-c, --config FILE"."""
+    names, value = [], ""
+    for part in re.split(r", (?=-)", text):
+        name, _, value_here = part.partition(" ")
+        names.append(name)
+        value = value_here or value
+    one_spelling = {name.replace("-", "_"): name for name in sorted(names)}  # --a_b and --a-b are one
+    return tuple(sorted(one_spelling.values(), key=lambda name: (-len(name), name))), value
