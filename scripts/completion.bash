@@ -3,12 +3,12 @@
 #
 #   source /path/to/project/scripts/completion.bash
 #
-# Then TAB completes options and their values in all the ways to type a command:
+# Then TAB completes options and their values, however the command is typed:
 #
 #   bash scripts/ascend4p.sh --dev<TAB>      scripts/ascend4p.sh --console <TAB>
 #   python hccl_tools/hccl_tools.py --<TAB>
 #
-# What there is to complete is asked of the command itself, by --help, once a shell.
+# Each shell asks a command once, by --help, what it can complete.
 
 if [[ -z ${BASH_VERSION-} || $BASH_VERSION == [1-3].* ]]; then
   return 0 # no bash, or one without associative arrays
@@ -42,7 +42,8 @@ _mindspore_launch() {
   elif [[ $current == = ]]; then
     current=''
   fi
-  if [[ $previous == -?* ]] && _mindspore_launch_value "$previous"; then
+  _mindspore_launch_value "$previous"
+  if [[ -n $REPLY ]]; then
     _mindspore_launch_offer_value "$REPLY" "$current"
   elif [[ $current == -* ]]; then
     _mindspore_launch_offer_names "$current"
@@ -81,16 +82,13 @@ _mindspore_launch_ask() {
   MINDSPORE_LAUNCH_OPTIONS=${MINDSPORE_LAUNCH_HELP[$key]}
 }
 
-# _mindspore_launch_value NAME: what the option takes, in REPLY; fails if it takes nothing.
+# _mindspore_launch_value WORD: what the option takes, in REPLY; nothing if it takes nothing, or is no option.
 _mindspore_launch_value() {
   local name takes
+  REPLY=''
   while read -r name takes; do
-    if [[ ${name//-/_} == "${1//-/_}" && -n $takes ]]; then
-      REPLY=$takes
-      return 0
-    fi
+    [[ ${name//-/_} != "${1//-/_}" ]] || REPLY=$takes
   done <<<"$MINDSPORE_LAUNCH_OPTIONS"
-  return 1
 }
 
 # _mindspore_launch_offer_value TAKES CURRENT
@@ -122,7 +120,9 @@ _mindspore_launch_register() {
   local program path spec
   for program in bash sh python python3; do
     # A completion that is loaded when it is first needed has to be there to be kept.
-    ! declare -F _completion_loader >/dev/null || _completion_loader "$program" >/dev/null 2>&1 || :
+    if declare -F _completion_loader >/dev/null; then
+      _completion_loader "$program" >/dev/null 2>&1
+    fi
     spec=$(complete -p "$program" 2>/dev/null) || spec=''
     MINDSPORE_LAUNCH_BEFORE[$program]=${MINDSPORE_LAUNCH_BEFORE[$program]-}
     if [[ $spec =~ -F\ ([^ ]+) && ${BASH_REMATCH[1]} != _mindspore_launch ]]; then

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Prints the Python that `make` builds its environment with: $PYTHON, else the newest of 3.10 to 3.12
-# on PATH, which are those that MindSpore has wheels for.
+# Prints the Python that `make` builds its environment with: $PYTHON, else the newest of 3.10 to 3.12 on PATH.
+# MindSpore has wheels for these.
 set -u
 
 case $OSTYPE in
   linux*) ;;
   *)
-    printf 'make: this is %s; Linux is needed: another machine, a virtual one or a container\n' "${OSTYPE/#darwin*/macOS}" >&2
+    printf 'make: this is %s; Linux is needed: use another machine, a virtual one or a container\n' "${OSTYPE/#darwin*/macOS}" >&2
     exit 1
     ;;
 esac

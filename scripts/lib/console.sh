@@ -1,10 +1,9 @@
 # shellcheck shell=bash
 # What the user sees of the ranks while they run: rank 0's log, or all logs, followed on stdout.
 #
-# The ranks write their logs themselves and nothing passes through the launcher. One reader, a process
-# of its own so that a terminal that stands still never holds the launcher up, follows the files until
-# the launcher closes the pipe to it, then prints the rest and ends. On a terminal it says on stderr,
-# in a line that it takes back, how long the job has run when nothing was printed for a while.
+# The ranks write their logs themselves; nothing passes through the launcher. A reader follows the files until the
+# launcher closes the pipe to it, then prints the rest and ends. It is a process of its own, so that a blocked terminal
+# never blocks the launcher. On a terminal, after a while without a line, it shows on stderr how long that while is.
 
 CONSOLE_SHOWS=0    # 0: the first rank's log; all: every rank's, with its number; none
 CONSOLE_CONTROL='' # the launcher's end of the pipe
@@ -31,13 +30,13 @@ console::open() {
   CONSOLE_PID=$!
 }
 
-# console::close: gives the launcher's end up; the reader comes to its end.
+# console::close: closes the launcher's end of the pipe, so that the reader ends.
 console::close() {
   [[ -z $CONSOLE_CONTROL ]] || exec {CONSOLE_CONTROL}>&-
   CONSOLE_CONTROL=''
 }
 
-# console::finish: waits until all of the logs is on stdout; a signal ends the wait, and the reader.
+# console::finish: waits until the logs are on stdout to their end; a signal ends the wait, and the reader.
 console::finish() {
   local status=0
   [[ -n $CONSOLE_PID ]] || return 0
@@ -47,7 +46,7 @@ console::finish() {
   CONSOLE_PID=''
 }
 
-# The waits grow while nothing comes: to look costs next to nothing, but a job may run for weeks.
+# console::_follow LOG...: the reader. Its waits grow while nothing comes, because a job may run for weeks.
 console::_follow() {
   local control i fd waits=(0.05 0.1 0.2 0.5 1 1 1 1 1 1 2) idle=0 ended=0 last_line=0 status='' terminal=''
   local -a fds=() prefixes=() partials=()
@@ -55,7 +54,7 @@ console::_follow() {
   supervise::forget
   trap - EXIT
   [[ ! -t 2 || $TERM == dumb ]] || exec {terminal}>&2
-  # No stderr: a stdout that was closed is no news to the one who closed it.
+  # No stderr: who closed our stdout knows it.
   exec {control}<"/dev/fd/$CONSOLE_CONTROL" {CONSOLE_CONTROL}>&- 2>/dev/null
   for i; do
     exec {fd}<"$i"
@@ -70,7 +69,7 @@ console::_follow() {
     done
     ((ended == 0)) || break
     console::_status
-    read -r -t "${waits[idle]}" -u "$control" _ || { (($? > 128)) || ended=1; }
+    read -r -t "${waits[idle]}" -u "$control" _ || (($? > 128)) || ended=1 # not a timeout: the end of the pipe
     ((idle == ${#waits[@]} - 1)) || idle=$((idle + 1))
   done
   console::_clear_status
@@ -79,7 +78,7 @@ console::_follow() {
   done
 }
 
-# What stands before a line: nothing when there is one log only, else the rank, in colour on a terminal.
+# What to print before a line: nothing for a single log, else the rank, in colour on a terminal.
 console::_prefixes() {
   local i
   for i in "${!fds[@]}"; do
@@ -91,8 +90,8 @@ console::_prefixes() {
   done
 }
 
-# console::_show I: prints the whole lines that log I has now. A line of which only the beginning is
-# there waits for its end. Blocks, because a line at a time takes bash seven times as long.
+# console::_show I: prints the whole lines that log I has now; an unfinished line waits for its end. It reads blocks,
+# because bash takes seven times as long line by line.
 console::_show() {
   local chunk='' rest whole next=$'\n'${prefixes[$1]}
   while IFS= read -r -N "$CONSOLE_BLOCK" -u "${fds[$1]}" chunk || [[ -n $chunk ]]; do
@@ -115,14 +114,15 @@ console::_show() {
   done
 }
 
-# console::_status: on a terminal, how long nothing was printed, once it is long.
+# console::_status: on a terminal, for how long nothing was printed, once that is long.
 console::_status() {
+  local seconds running="${#PLAN_RANKS[@]} ranks"
   [[ -n $terminal ]] || return 0
   clock::now
-  local -r seconds=$(((REPLY - last_line) / 100))
   ((REPLY - last_line >= CONSOLE_STATUS_AFTER)) || return 0
-  status=1
-  printf '\r\e[K%s: %d rank(s) running, no line for %d:%02d' "$LOG_NAME" "${#PLAN_RANKS[@]}" \
+  seconds=$(((REPLY - last_line) / 100)) status=1
+  [[ $running != '1 ranks' ]] || running='1 rank'
+  printf '\r\e[K%s: %s running, no line for %d:%02d' "$LOG_NAME" "$running" \
     $((seconds / 60)) $((seconds % 60)) >&"$terminal"
 }
 

@@ -4,13 +4,13 @@
 LOG_NAME=${0##*/}
 LOG_QUIET='' # --quiet: only what went wrong
 
-# log::say TEXT...: one line, whatever is in the text. A closed stderr is no reason to stop a job.
+# log::say TEXT...: one line, whatever is in the text. A closed stderr does not end a job.
 log::say() {
   local -r text=$*
   printf '%s: %s\n' "$LOG_NAME" "${text//$'\n'/\\n}" >&2 || :
 }
 
-# log::note TEXT...: the same for what is as it should be.
+# log::note TEXT...: the same for what went right.
 log::note() {
   [[ -n $LOG_QUIET ]] || log::say "$@"
 }

@@ -34,19 +34,27 @@ setup_world() {
 
 # launch SCRIPT ARGUMENT...: the script with the stub trainer, on CPU, where no NPU is looked for.
 launch() {
-  local -r script=$1
-  shift
-  bash "$SCRIPTS/$script" --device_target CPU --train_script "$FIXTURES/stub_trainer.py" "${HCCN[@]}" "$@"
+  stubbed "$1" --device_target CPU "${@:2}"
+  "${STUBBED[@]}"
+}
+
+# launch_npu SCRIPT ARGUMENT...: the same for NPUs that are not looked for.
+launch_npu() {
+  stubbed "$1" --no_check "${@:2}"
+  "${STUBBED[@]}"
+}
+
+# stubbed SCRIPT ARGUMENT...: the command that starts the script with the stub trainer, in STUBBED.
+stubbed() {
+  STUBBED=(bash "$SCRIPTS/$1" --train_script "$FIXTURES/stub_trainer.py" "${HCCN[@]}" "${@:2}")
 }
 
 # launch_behind SCRIPT ARGUMENT...: the same in the background; LAUNCHER is its process id. Like a job
 # of an interactive shell: in a group of its own, INT and QUIT not ignored.
 launch_behind() {
-  local -r script=$1
-  shift
+  stubbed "$1" --device_target CPU "${@:2}"
   set -m
-  bash "$SCRIPTS/$script" --device_target CPU --train_script "$FIXTURES/stub_trainer.py" "${HCCN[@]}" "$@" \
-    >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
+  "${STUBBED[@]}" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
   LAUNCHER=$!
   set +m
 }
@@ -83,13 +91,6 @@ end_left_over() {
   left_over | while IFS= read -r file; do
     kill -KILL "$(cut -d/ -f3 <<<"$file")" 2>/dev/null || true
   done
-}
-
-# launch_npu SCRIPT ARGUMENT...: the same for NPUs that are not looked for.
-launch_npu() {
-  local -r script=$1
-  shift
-  bash "$SCRIPTS/$script" --no_check --train_script "$FIXTURES/stub_trainer.py" "${HCCN[@]}" "$@"
 }
 
 # refused STATUS PATTERN: the last `run` ended so, with one line on stderr that fits, and did nothing.
