@@ -51,7 +51,7 @@ def launched(tmp_path):
 
 
 @pytest.fixture
-def diagnose(launched, capsys):
+def diagnose(capsys):
     """diagnose(folder): (stdout, stderr) of the command, in this process."""
 
     def run(folder, *options):

@@ -26,10 +26,8 @@ def test_the_log_of_the_rank_that_failed_first_counts_most(explained):
 
 
 def test_a_cause_in_another_rank_comes_before_what_is_vague(explained):
-    members = {
-        "scheduler": (1, "bind: Address already in use\n"),
-        "0": (1, "Failed to initialize distributed job cluster\n"),
-    }
+    failed = "Failed to initialize distributed job cluster\n"
+    members = {"scheduler": (1, "bind: Address already in use\n"), "0": (1, failed)}
     out, diagnosis, codes = explained(members)
     assert codes == ["port-in-use", "scheduler-timeout"]
     assert diagnosis["matches"][0]["rank"] == "scheduler"

@@ -17,9 +17,6 @@ NO_SPACE = {"0": (1, "OSError: [Errno 28] No space left on device\n")}
 def test_the_table_has_no_mistake():
     assert COMPLAINTS == []
     assert len(CODES) == len(set(CODES)) > 70
-
-
-def test_the_catalogue_of_hccl_is_complete():
     wanted = [f"EI00{number:02}" for number in range(1, 21)] + [f"EJ000{number}" for number in range(1, 5)]
     assert set(wanted) <= set(CODES)
 
