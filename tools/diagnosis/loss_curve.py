@@ -9,7 +9,7 @@ import os
 import re
 import statistics
 
-from hccl_tools.common.record import Record
+from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 
@@ -24,7 +24,7 @@ _TIME = re.compile(rf"{_PLACE}, step time is {_NUMBER} ms(?:, {_NUMBER} ms of it
 _EPOCH_TIME = re.compile(rf"epoch time: {_NUMBER} ms, per step time: {_NUMBER} ms")
 
 
-class Point(Record):
+class Point(Row):
     """A step of one rank; times in milliseconds, None where the log does not say."""
 
     step: int  # from the start of the run
@@ -33,7 +33,7 @@ class Point(Record):
     data_time: float | None = None
 
 
-class Laggard(Record):
+class Laggard(Row):
     """A rank that is behind the others."""
 
     rank: int
@@ -79,7 +79,7 @@ def read_log(lines: Iterable[str]) -> list[Point]:
         elif last and (epoch := _EPOCH_TIME.search(line)):  # TimeMonitor's, after the epoch's last loss
             places[last].setdefault("step_time", float(epoch[2]))
     in_epoch = max((step for _, step in places), default=0)
-    return [Point(step=(epoch - 1) * in_epoch + step, **places[epoch, step]) for epoch, step in sorted(places)]
+    return [Point((epoch - 1) * in_epoch + step, **places[epoch, step]) for epoch, step in sorted(places)]
 
 
 def typical(points: list[Point], field: str) -> float | None:
@@ -104,9 +104,6 @@ def laggards(ranks: dict[int, list[Point]]) -> list[Laggard]:
         if len(times) < 2:
             continue
         middle = statistics.median_low(times.values())
-        found += [
-            Laggard(rank=rank, field=field, time=time, middle=middle)
-            for rank, time in times.items()
-            if time - middle > statistics.median(steps) / 20
-        ]
+        limit = middle + statistics.median(steps) / 20
+        found += [Laggard(rank, field, time, middle) for rank, time in times.items() if time > limit]
     return found

@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 if not __package__:  # run as a file: see docs/architecture.md
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
-from hccl_tools.common.record import Record
+from hccl_tools.common.record import Row
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
 from tools.diagnosis import log_tail
@@ -33,7 +33,7 @@ _PY_SPY = re.compile(r"^ +(?P<function>\S+) \((?P<file>.+):(?P<line>\d+)\)")
 _FAULTHANDLER = re.compile(r'^ +File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>.+)')
 
 
-class Frame(Record):
+class Frame(Row):
     """Where a thread is."""
 
     function: str

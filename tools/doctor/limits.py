@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import resource
 import sys
-from typing import NamedTuple
 
 from hccl_tools.common import project
+from hccl_tools.common.record import Row
 from hccl_tools.machine.programs import Ended
 from tools.doctor import answer, files
 from tools.doctor.page import GIB, MIB, OK, PROBLEM, UNKNOWN, WARNING, Line
@@ -16,7 +16,7 @@ from tools.doctor.section import Facts, Options
 TITLE = "Limits"
 
 
-class Disk(NamedTuple):
+class Disk(Row):
     """What disk.py prints."""
 
     total: int  # bytes

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
 
-from hccl_tools.common.record import Record
+from hccl_tools.common.record import Record, Row
 from hccl_tools.machine import hccn, host, programs
 from tools.doctor import answer
 
@@ -15,7 +14,7 @@ SECONDS = 30  # for one npu-smi, which takes a second or two on a busy host
 NOT_ON_PATH = "npu-smi is not on PATH (it is in /usr/local/bin or /usr/local/sbin of a host)"
 
 
-class Card(NamedTuple):
+class Card(Row):
     """A chip."""
 
     name: str

@@ -8,8 +8,9 @@ import os
 import re
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from hccl_tools.common.record import Row
 from hccl_tools.common.words import count, one_line
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ OK, ABSENT, UNKNOWN, WARNING, PROBLEM = STATUSES = ("ok", "absent", "unknown", "
 _COLOURS = {OK: "32", ABSENT: "2", UNKNOWN: "36", WARNING: "33", PROBLEM: "1;31"}
 
 
-class Line(NamedTuple):
+class Line(Row):
     """One line of the page."""
 
     name: str

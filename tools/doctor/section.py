@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from hccl_tools.common.record import Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,7 +24,7 @@ class Options(argparse.Namespace):
     shell: str  # the version of the bash that runs the scripts
 
 
-class Facts(NamedTuple):
+class Facts(Row):
     """What is known once all questions have been asked."""
 
     options: Options
