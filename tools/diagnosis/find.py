@@ -40,7 +40,7 @@ class Match(Record):
     @property
     def raises(self) -> bool:
         """Whether it is the first line of the exception's message, and not one of the details that follow it."""
-        return self.member.exception is not None and self.index == self.member.exception.index
+        return self.member.exception is not None and self.index == self.member.exception.row
 
 
 def causes(entries: list[KnownFailure], members: list[Member], oom_kills: int) -> list[Match]:
@@ -65,7 +65,7 @@ def _matches(entries: list[KnownFailure], member: Member, oom_kills: int) -> Ite
     by_status = known_failures.by_status(entries, member.status, oom_kills)
     if by_status:
         yield Match(entry=by_status, member=member, index=None, sure=True)
-    since = member.exception.index if member.exception else len(member.log.lines)
+    since = member.exception.row if member.exception else len(member.log.lines)
     for entry, lines in known_failures.by_lines(entries, log_tail.without_source(member.log.lines)):
         sure = [index for index in lines if index >= since]
         yield Match(entry=entry, member=member, index=sure[0] if sure else lines[-1], sure=bool(sure))

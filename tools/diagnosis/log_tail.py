@@ -9,7 +9,7 @@ import errno
 import os
 import re
 
-from hccl_tools.common.record import Record
+from hccl_tools.common.record import Row
 
 MOST_BYTES = 256 << 10
 MOST_COLUMNS = 4000  # of a line: keeps a regular expression from going over 256 KiB again and again
@@ -25,22 +25,22 @@ _NOT_MESSAGE = re.compile(r"^(?:-{10,}|\[(?:ERROR|WARNING|CRITICAL|INFO)\]|[ |]*
 _LIBRARY = re.compile(r"^<|/(?:site|dist)-packages/|/lib(?:64)?/python3[^/]*/")
 
 
-class RankLog(Record):
+class RankLog(Row):
     """The last lines of a log, as text without colours."""
 
     lines: list[str]
     whole: bool  # they are the whole log, so an index + 1 is a line number
 
 
-class PythonException(Record):
+class PythonException(Row):
     """An exception and its place: the innermost frame that is not a library's."""
 
     type: str
     message: str
     file: str
     line: int
-    function: str | None = None
-    index: int  # of the log's line that has type and message
+    function: str | None
+    row: int  # index of the line of the log that has type and message
 
     @property
     def text(self) -> str:
@@ -59,7 +59,7 @@ def read(path: str) -> RankLog:
     lines = data.decode("utf-8", errors="replace").split("\n")
     if not lines[-1]:
         del lines[-1]
-    return RankLog(lines=[_plain(line) for line in lines], whole=size <= MOST_BYTES)
+    return RankLog([_plain(line) for line in lines], whole=size <= MOST_BYTES)
 
 
 def _plain(line: str) -> str:
@@ -110,8 +110,7 @@ def _syntax_error(lines: list[str]) -> PythonException | None:
             frames = [frame for frame in map(_FRAME.match, lines[max(0, index - 4) : index]) if frame]
             if frames:
                 kind, _, message = lines[index].partition(": ")
-                file, line = frames[-1]["file"], int(frames[-1]["line"])
-                return PythonException(type=kind, message=message, file=file, line=line, index=index)
+                return PythonException(kind, message, frames[-1]["file"], int(frames[-1]["line"]), None, index)
     return None
 
 
@@ -134,15 +133,9 @@ def _exception(lines: list[str], index: int, prefix: str) -> PythonException | N
             raised = _RAISED.match(line)
             if raised and frames:
                 own = [frame for frame in frames if not in_library(frame["file"])]
-                place = (own or frames)[-1]
-                return PythonException(
-                    type=raised["type"],
-                    message="\n".join([raised["message"] or "", *_rest(body[number + 1 :], prefix)]).strip(),
-                    file=place["file"],
-                    line=int(place["line"]),
-                    function=place["function"],
-                    index=index + 1 + number,
-                )
+                file, number_of_line, function = (own or frames)[-1].group("file", "line", "function")
+                message = "\n".join([raised["message"] or "", *_rest(body[number + 1 :], prefix)]).strip()
+                return PythonException(raised["type"], message, file, int(number_of_line), function, index + 1 + number)
     return None
 
 

@@ -74,7 +74,7 @@ def _member(name: str, status: int | None, folder: str) -> Member:
         log = log_tail.read(path)
     except (OSError, ValueError) as error:  # ValueError: a name that is no file name
         trouble = f"cannot be read: {getattr(error, 'strerror', None) or error}"
-        return Member(name=name, status=status, path=path, log=log_tail.RankLog(lines=[], whole=False), trouble=trouble)
+        return Member(name=name, status=status, path=path, log=log_tail.RankLog([], whole=False), trouble=trouble)
     empty = None if any(log.lines) else "is empty: it ended before it wrote anything"
     exception = log_tail.last_exception(log.lines)
     return Member(name=name, status=status, path=path, log=log, trouble=empty, exception=exception)

@@ -9,8 +9,6 @@ from hccl_tools.common.words import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tools.diagnosis.find import Match
     from tools.diagnosis.run import Member
 
@@ -87,7 +85,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 3] + "..."
 
 
-def _chinese_reader(environ: Mapping[str, str] = os.environ) -> bool:
+def _chinese_reader() -> bool:
     """Whether the locale asks for messages in Chinese.  The first of the three that is set decides."""
-    set_ones = (environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    set_ones = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
     return next(filter(None, set_ones), "").startswith("zh")

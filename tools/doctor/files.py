@@ -7,11 +7,11 @@ import re
 ROOT = ""  # the folder that stands in for / in tests
 
 
-def read(path: str, limit: int = 1 << 20) -> str | None:
+def read(path: str) -> str | None:
     """The file's text without blanks around it, None where it cannot be read."""
     try:
         with open(ROOT + path, encoding="utf-8", errors="replace") as file:
-            return file.read(limit).strip()
+            return file.read(1 << 20).strip()
     except OSError:
         return None
 

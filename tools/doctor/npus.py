@@ -99,23 +99,21 @@ def _locks(ended: Ended) -> Line:
 
 def _conf(npus: Npus, conf: str) -> Line:
     """The file of addresses, and whether the cards use what it says."""
+    name = "hccn.conf"
     try:
         in_file, fault = hccn.read_conf(conf)
     except FileNotFoundError:
         if npus.devices and not programs.on_path("hccn_tool"):
-            return Line(
-                "hccn.conf", PROBLEM, f"no {conf}, and no hccn_tool on PATH", "mount one of them into the container"
-            )
-        return Line("hccn.conf", ABSENT, f"no {conf}" + ("; hccn_tool answers" if npus.devices else ""))
+            text = f"no {conf}, and no hccn_tool on PATH"
+            return Line(name, PROBLEM, text, "mount one of them into the container")
+        return Line(name, ABSENT, f"no {conf}" + ("; hccn_tool answers" if npus.devices else ""))
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not a text file"
-        return Line(
-            "hccn.conf", WARNING, f"{conf} cannot be read: {reason}", "make it readable, or name a copy: --hccn_conf"
-        )
+        text = f"{conf} cannot be read: {getattr(error, 'strerror', None) or 'it is not a text file'}"
+        return Line(name, WARNING, text, "make it readable, or name a copy: --hccn_conf")
     if fault:
-        return Line("hccn.conf", PROBLEM, masked(fault), "correct the line")
+        return Line(name, PROBLEM, masked(fault), "correct the line")
     for device, (address, source) in npus.addresses.items():
         if source == "hccn_tool" and address and device in in_file and packed(in_file[device]) != packed(address):
             text = masked(f"{conf} has {in_file[device]} for device {device}, which uses {address}")
-            return Line("hccn.conf", WARNING, text, f"hccn_tool -i {device} -cfg recovery applies the file")
-    return Line("hccn.conf", OK, f"{conf} has addresses of {count(len(in_file), 'device')}")
+            return Line(name, WARNING, text, f"hccn_tool -i {device} -cfg recovery applies the file")
+    return Line(name, OK, f"{conf} has addresses of {count(len(in_file), 'device')}")

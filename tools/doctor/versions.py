@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, TypedDict
 
 from hccl_tools.common import project
@@ -17,7 +18,7 @@ from tools.doctor.page import ABSENT, OK, PROBLEM, UNKNOWN, WARNING, Line
 from tools.doctor.section import Facts, Options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 TITLE = "Versions"
 
@@ -29,7 +30,7 @@ print("version", getattr(mindspore, "__version__", None) or version("mindspore")
 _DEFAULT = "/usr/local/Ascend"
 
 
-class Row(TypedDict, total=False):
+class Released(TypedDict, total=False):
     """Versions that were released for one another; versions.json says what the keys mean."""
 
     mindspore: str
@@ -51,14 +52,15 @@ def lines(facts: Facts) -> list[Line]:
     cann, cann_line = _cann(bool(npus.devices))
     driver = files.setting(f"{_driver_root()}/driver/version.info", "Version") or smi.driver
     firmware = files.setting(f"{_driver_root()}/firmware/version.info", "Version") or smi.board.get("Firmware Version")
+    verdict = smi.board.get("Compatibility")
     return [
         line,
         cann_line,
         _ascend("driver", driver, npus),
         _ascend("firmware", firmware, npus),
-        _mindspore_with_cann(mindspore, cann),
-        _cann_with_driver(cann, driver),
-        _driver_with_firmware(driver, firmware, smi.board.get("Compatibility")),
+        _compared({"MindSpore": mindspore, "CANN": cann}, _mindspore_with_cann),
+        _compared({"CANN": cann, "driver": driver}, _cann_with_driver),
+        _compared({"driver": driver, "firmware": firmware}, partial(_driver_with_firmware, verdict=verdict)),
     ]
 
 
@@ -144,10 +146,10 @@ def _ascend(name: str, version: str | None, npus: Npus) -> Line:
 # ---- whether they go together ----------------------------------------------------------------------
 
 
-def rows() -> list[Row]:
+def rows() -> list[Released]:
     """The table of versions that were released for one another."""
     with open(project.path("tools", "doctor", "versions.json"), encoding="utf-8") as file:
-        table: list[Row] = json.load(file)["rows"]
+        table: list[Released] = json.load(file)["rows"]
     return table
 
 
@@ -157,17 +159,22 @@ def canonical(version: str) -> str:
     return re.sub(r"\.(beta\d*|b\d+)$", "", text)
 
 
-def _names_cann(row: Row, cann: str) -> bool:
-    return canonical(cann) in map(canonical, row["cann"])
+def _compared(versions: dict[str, str | None], judge: Callable[[str, str, str], Line]) -> Line:
+    """What `judge` says of two versions; without any of Ascend's software there is nothing to ask."""
+    name = " with ".join(versions)
+    missing = [what for what, version in versions.items() if not version]
+    if not missing:
+        return judge(name, *filter(None, versions.values()))
+    ascend_here = any(version for what, version in versions.items() if what != "MindSpore")
+    text = f"cannot be compared without a version of {' and '.join(missing)}"
+    return Line(name, UNKNOWN if ascend_here else ABSENT, text)
 
 
-def _mindspore_with_cann(mindspore: str | None, cann: str | None) -> Line:
-    name = "MindSpore with CANN"
-    if not cann or not mindspore:
-        return _cannot_compare(name, (("MindSpore", mindspore), ("CANN", cann)))
+def _mindspore_with_cann(name: str, mindspore: str, cann: str) -> Line:
     known = [row for row in rows() if canonical(row["mindspore"]) == canonical(mindspore)]
+    release = ".".join(cann.split(".")[:2])
     for row in known:
-        if _names_cann(row, cann) or (row.get("accepts") and _major_minor(cann) in row["cann"]):
+        if _names_cann(row, cann) or (row.get("accepts") and release in row["cann"]):
             return Line(name, OK, f"{mindspore} and {cann} go together ({row['source']})")
     if not known:
         return Line(name, UNKNOWN, f"no table here names MindSpore {mindspore}", "see https://www.mindspore.cn/install")
@@ -179,10 +186,7 @@ def _mindspore_with_cann(mindspore: str | None, cann: str | None) -> Line:
     return Line(name, UNKNOWN, text, f"if operators fail, install CANN {releases}")
 
 
-def _cann_with_driver(cann: str | None, driver: str | None) -> Line:
-    name = "CANN with driver"
-    if not cann or not driver:
-        return _cannot_compare(name, (("CANN", cann), ("driver", driver)))
+def _cann_with_driver(name: str, cann: str, driver: str) -> Line:
     known = [(row["driver"], row["source"]) for row in rows() if row["driver"] and _names_cann(row, cann)]
     for released, source in known:
         # 25.0.rc1.1 is a patch of 25.0.rc1
@@ -195,29 +199,16 @@ def _cann_with_driver(cann: str | None, driver: str | None) -> Line:
     return Line(name, UNKNOWN, text, f"if HCCL fails, install driver {released}")
 
 
-def _driver_with_firmware(driver: str | None, firmware: str | None, compatibility: str | None) -> Line:
-    """npu-smi's own judgement: OK, NOK, UNKNOWN or NOT SUPPORT."""
-    name = "driver with firmware"
-    if not driver or not firmware:
-        return _cannot_compare(name, (("driver", driver), ("firmware", firmware)))
+def _names_cann(row: Released, cann: str) -> bool:
+    return canonical(cann) in map(canonical, row["cann"])
+
+
+def _driver_with_firmware(name: str, driver: str, firmware: str, verdict: str | None) -> Line:
+    """verdict: npu-smi's own: OK, NOK, UNKNOWN or NOT SUPPORT."""
     both = f"{driver} and {firmware}"
-    if compatibility == "OK":
+    if verdict == "OK":
         return Line(name, OK, f"{both} go together (npu-smi info -t board)")
-    if compatibility == "NOK":
-        return Line(
-            name, PROBLEM, f"{both} do not go together (npu-smi info -t board)", "install both from one Ascend HDK"
-        )
-    return Line(name, UNKNOWN, f"{both}: npu-smi says {compatibility or 'nothing'}")
-
-
-def _cannot_compare(name: str, versions: tuple[tuple[str, str | None], ...]) -> Line:
-    """A Line that names what is missing; without any of Ascend's software there is nothing to ask."""
-    missing = [what for what, version in versions if not version]
-    ascend_here = any(version for what, version in versions if what != "MindSpore")
-    return Line(
-        name, UNKNOWN if ascend_here else ABSENT, f"cannot be compared without a version of {' and '.join(missing)}"
-    )
-
-
-def _major_minor(version: str) -> str:
-    return ".".join(version.split(".")[:2])
+    if verdict == "NOK":
+        text = f"{both} do not go together (npu-smi info -t board)"
+        return Line(name, PROBLEM, text, "install both from one Ascend HDK")
+    return Line(name, UNKNOWN, f"{both}: npu-smi says {verdict or 'nothing'}")

@@ -6,6 +6,7 @@ python -m tools.pages.known_failures_page zh > docs/zh/when_it_fails.md
 
 from __future__ import annotations
 
+import re
 import sys
 
 from tools.diagnosis import known_failures
@@ -16,21 +17,21 @@ _HEAD = """\
 Made by `python -m tools.pages.known_failures_page` from [configs/diagnoses.yaml](../configs/diagnoses.yaml). In
 [Chinese](zh/when_it_fails.md).
 
-After a failure the launcher names the rank that failed first, shows the end of its log, the Python exception and where
-it was raised, and what it means if it is one of the failures below. The same is in the run's `launch.json`, under
-`outcome.diagnosis`. To have an earlier run explained again:
+After a failure the launcher names the rank that failed first and shows the end of its log. It also shows the Python
+exception and where it was raised. If the failure is one of those below, the launcher prints its cause and remedy. The
+run's `launch.json` has the same under `outcome.diagnosis`. To explain an earlier run again:
 
 <!-- not run: needs a run that failed -->
 ```bash
 python tools/diagnose.py logs/latest
 ```
 
-The log of the rank that failed first counts most. A cause that stands in another rank's log is named with that rank.
+The log of the rank that failed first counts most. A cause from another rank's log is named with that rank.
 
 ## Failures of your own
 
-Write them into a file of the same form, and name it in `LAUNCH_DIAGNOSES`; its entries come before the ones below. A
-mistake in the file is told with its line, the entry is left out and the report goes on.
+Write them into a file of the same form, and name it in `LAUNCH_DIAGNOSES`; its entries come before the ones below. If
+an entry has a mistake, the report names its line and leaves the entry out.
 
 <!-- file my_diagnoses.yaml -->
 ```yaml
@@ -82,6 +83,7 @@ diagnoses:
 ```
 """
 
+_STEPS = re.compile(r"(?:; |；)(?![^(（]*[)）])")  # between the parts of a remedy, but not within brackets
 _WORDS = {
     "en": ("Known failures", "seen as", "exit status", "cause", "remedy", ", and the kernel killed for memory", ": "),
     "zh": ("已知失败", "表现", "退出码", "原因", "处理", "，且内核因内存杀死了进程", "："),
@@ -103,14 +105,15 @@ def _section(entry: known_failures.KnownFailure, language: str) -> str:
     signs = [_code(sample) for sample in entry.samples]
     if entry.status:
         signs.append(f"{status} {', '.join(map(str, sorted(entry.status)))}{oom if entry.oom_kill else ''}")
-    lines = [
-        f"### `{entry.code}`",
-        "",
-        f"- {cause}{colon}{why}",
-        f"- {remedy}{colon}{what}",
-        f"- {seen}{colon}".rstrip(),
-    ]
-    return "\n".join(lines + [f"  - {sign}" for sign in signs]) + "\n"
+    items = ((cause, [why]), (remedy, _STEPS.split(what)), (seen, signs))
+    return "\n".join([f"### `{entry.code}`", "", *(_item(f"{word}{colon}", texts) for word, texts in items)]) + "\n"
+
+
+def _item(head: str, texts: list[str]) -> str:
+    """An item of a list, with a list in it where there are several texts."""
+    if len(texts) == 1:
+        return f"- {head}{texts[0]}"
+    return "\n  - ".join([f"- {head}".rstrip(), *texts])
 
 
 def _code(text: str) -> str:
