@@ -74,7 +74,7 @@ def _problems(data: dict[str, Any]) -> list[Problem]:
             try:
                 re.compile(pattern)
             except re.error as error:
-                text = f"{one_line(pattern)} is no regular expression: {error}"
+                text = f"{one_line(pattern)} is not a regular expression: {error}"
                 found.append(
                     Problem("bad-value", f"{place}/patterns/{index}", text, "see docs.python.org/3/howto/regex")
                 )

@@ -51,7 +51,7 @@ class PythonException(Row):
 def read(path: str) -> RankLog:
     """The last 256 KiB of the file `path`.  Raises OSError."""
     if os.path.exists(path) and not os.path.isfile(path):  # a pipe without a writer would never be opened
-        raise OSError(errno.EINVAL, "it is no regular file")
+        raise OSError(errno.EINVAL, "it is not a regular file")
     with open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - MOST_BYTES))
@@ -74,7 +74,7 @@ def in_library(file: str) -> bool:
 
 
 def without_source(lines: list[str]) -> list[str]:
-    """`lines` with those of tracebacks' frames emptied: `raise ValueError("no space left")` is code, no event."""
+    """`lines` with those of tracebacks' frames emptied: `raise ValueError("no space left")` is code, not an event."""
     found, after_frame = [], False
     for line in lines:
         if after_frame and line[:1].isspace() and not _FRAME.search(line):
@@ -92,7 +92,7 @@ def without_source(lines: list[str]) -> list[str]:
 def last_exception(lines: list[str]) -> PythonException | None:
     """The exception of the last traceback.
 
-    Tracebacks that Python prints while it takes itself apart ("Exception ignored in") are no reason.
+    Tracebacks that Python prints at its end ("Exception ignored in") are not counted: they end nothing.
     """
     for index in range(len(lines) - 1, -1, -1):
         header = _HEADER.match(lines[index]) if "Traceback" in lines[index] else None
@@ -124,7 +124,7 @@ def _exception(lines: list[str], index: int, prefix: str) -> PythonException | N
     frames = []
     for number, line in enumerate(body):
         if "Traceback (most recent call last)" in line:
-            return None  # another one begins; to look on behind it would take for ever where there are thousands
+            return None  # another one begins; reading on behind each of thousands would take for ever
         line = line[len(prefix) :] if line.startswith(prefix) else line
         frame = _FRAME.match(line)
         if frame:

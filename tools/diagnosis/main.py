@@ -7,7 +7,7 @@ The launcher's report runs it after a failure; by hand it explains any earlier r
 Known failures are in configs/diagnoses.yaml, before them those of the file that LAUNCH_DIAGNOSES names.
 The explanation goes to stdout, and as outcome.diagnosis into the run's launch.json.
 
-Exit: 0 something was said, 2 usage, or RUN_FOLDER holds no run that has ended.
+Exit: 0 explained, 2 usage, or RUN_FOLDER holds no run that has ended.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     options = _options(argv)
     if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that knows no Chinese is no reason to fail
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not know Chinese
     entries, complaints = known_failures.load()
     if options.when_told:
         told = sys.stdin.readline()
-        if not told:  # the launcher has ended without a question
+        if not told:  # the launcher has ended without asking
             return 0
         options.oom_kills = int(told)
     try:

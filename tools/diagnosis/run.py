@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# The launcher ends the other ranks with SIGTERM and, after the grace time, SIGKILL: no failures of their own.
+# The launcher ends the other ranks with SIGTERM and, after the grace time, SIGKILL: not failures of their own.
 _STOPPED_BY_US = (128 + 15, 128 + 9)
 _MOST_LOGS = 8  # of 1,000 ranks that fail together the first few say it all
 
@@ -72,7 +72,7 @@ def _member(name: str, status: int | None, folder: str) -> Member:
     path = os.path.normpath(os.path.join(folder, f"rank_{name}.log" if name.isdecimal() else f"{name}.log"))
     try:
         log = log_tail.read(path)
-    except (OSError, ValueError) as error:  # ValueError: a name that is no file name
+    except (OSError, ValueError) as error:  # ValueError: the name cannot be a file name
         trouble = f"cannot be read: {getattr(error, 'strerror', None) or error}"
         return Member(name=name, status=status, path=path, log=log_tail.RankLog([], whole=False), trouble=trouble)
     empty = None if any(log.lines) else "is empty: it ended before it wrote anything"

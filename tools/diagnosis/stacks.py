@@ -1,10 +1,10 @@
-"""Where the ranks of a job that stands still are: saves their Python stacks, and says it in short.
+"""Where the ranks of a job that hangs are: saves their Python stacks, and prints the innermost frames.
 
   python tools/diagnosis/stacks.py FOLDER RANK=PID...
 
 Started by scripts/lib/report.sh.  FOLDER has rank_N.log; the stacks go to rank_N.stack beside it.
-py-spy looks from outside where it is installed and allowed.  Else SIGABRT lets the rank itself write
-the stacks of its threads to its log, by Python's faulthandler, and ends it: it was to be ended anyway.
+py-spy looks from outside where it is installed and allowed.  Else SIGABRT makes the rank write the stacks
+of its threads to its log, by Python's faulthandler, and ends it: the launcher would end it anyway.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Frame(Row):
 
     @property
     def text(self) -> str:
-        """It in words."""
+        """How a message shows it."""
         return f"{self.function} ({self.file}:{self.line})"
 
 
@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
 
 
 def save(folder: str, rank: str, pid: int) -> str:
-    """The text of one rank's stacks, which is in rank_N.stack then; empty when it could not be had."""
+    """The text of one rank's stacks, which is in rank_N.stack then; empty when there is none."""
     stack = by_py_spy(pid) or by_abort(pid, os.path.join(folder, f"rank_{rank}.log"))
     if stack:
         with open(os.path.join(folder, f"rank_{rank}.stack"), "w", encoding="utf-8", errors="replace") as file:
@@ -108,10 +108,10 @@ def _runs(pid: int) -> bool:
 
 
 def place(stack: str) -> str:
-    """The innermost frame of the main thread in words, and the innermost one of the user's own code."""
+    """Where the main thread is: its innermost frame, and the innermost one of the user's own code."""
     frames = main_thread(stack)
     if not frames:
-        return "no stack of it; install py-spy, or leave PYTHONFAULTHANDLER=1 set"
+        return "its stack is unknown; install py-spy, or leave PYTHONFAULTHANDLER=1 set"
     own = [frame for frame in frames if not log_tail.in_library(frame.file)]
     caller = f", called from {own[0].text}" if own and own[0] != frames[0] else ""
     return f"in {frames[0].text}{caller}"

@@ -1,4 +1,4 @@
-"""What a program answered, in words."""
+"""What a program answered, as text for the page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def first_line(ended: Ended) -> str:
 
 
 def failure(ended: Ended) -> str:
-    """Why there is no good answer, as words."""
+    """Why there is no good answer."""
     if ended.status in (TIMED_OUT, NOT_FOUND):
         return str(ended.stderr)
     text = ended.stderr.strip() or ended.stdout.strip()

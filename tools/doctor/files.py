@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-ROOT = ""  # the folder that stands in for / in tests
+ROOT = ""  # the folder that replaces / in tests
 
 
 def read(path: str) -> str | None:
@@ -23,6 +23,6 @@ def setting(path: str, key: str) -> str | None:
 
 
 def number(path: str) -> int | None:
-    """The file's text as an int, None where it is no number ("max", or no file)."""
+    """The file's text as an int, None where it is not a number ("max", or there is no file)."""
     text = read(path)
     return int(text) if text and text.isdigit() else None

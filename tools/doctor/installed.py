@@ -24,7 +24,7 @@ def questions(_: Options) -> dict[str, list[str]]:
 
 
 def lines(facts: Facts) -> list[Line]:
-    """A line a program."""
+    """One line per program."""
     return [
         _mpirun(facts.answers["mpirun"]),
         _plain("Slurm", "srun", facts.answers["srun"], "run_slurm.sh"),

@@ -27,7 +27,7 @@ class Disk(Row):
 
     @property
     def room(self) -> str:
-        """Free and total bytes in words."""
+        """Free and total bytes, as the page shows them."""
         unit, word = (GIB, "GiB") if self.total >= GIB else (MIB, "MiB")
         return f"{self.free / unit:.1f} of {self.total / unit:.1f} {word} free"
 

@@ -47,7 +47,7 @@ def _name(ended: Ended) -> Line:
     if found.startswith("127."):
         return Line("host name", OK, f"{text}, enough for one host", several)
     if not host.owns(found):
-        return Line("host name", WARNING, f"{text}, which is no address of this machine", several)
+        return Line("host name", WARNING, f"{text}, which is not an address of this machine", several)
     return Line("host name", OK, text)
 
 

@@ -118,7 +118,7 @@ def test_a_terminal_without_chinese_is_no_failure(launched, run):
 def test_a_pipe_in_the_place_of_a_log_does_not_hold_us_up(launched, diagnose):
     folder = launched({"0": (1, None)})
     os.mkfifo(folder / "rank_0.log")
-    assert "no regular file" in diagnose(folder).out
+    assert "not a regular file" in diagnose(folder).out
 
 
 def test_a_run_without_failure_has_nothing_to_explain(launched, diagnose):

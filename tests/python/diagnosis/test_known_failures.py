@@ -89,7 +89,7 @@ def test_entries_of_the_user_come_first(own, explained):
 @pytest.mark.parametrize(
     ("old", "new", "line", "told"),
     [
-        ("'disk .* is full'", "'disk (.* is full'", 3, "is no regular expression"),
+        ("'disk .* is full'", "'disk (.* is full'", 3, "is not a regular expression"),
         ("cause: our disk", "course: our disk", 2, '"cause" is missing'),
         ("code: mine", "code: my own", 2, "does not fit"),
         ("patterns: ['disk .* is full', 'No space left']", "vague: yes", 2, "neither patterns nor status"),

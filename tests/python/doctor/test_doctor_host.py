@@ -168,7 +168,7 @@ def test_the_schedulers_ports_are_those_of_the_planner(monkeypatch):
     ("answer", "status", "part"),
     [
         ("echo '127.0.1.1       STREAM box'", "ok", "enough for one host"),
-        ("echo '203.0.113.9     STREAM box'", "warning", "no address of this machine"),
+        ("echo '203.0.113.9     STREAM box'", "warning", "not an address of this machine"),
         ("exit 2", "warning", "resolves to no address"),
         (None, "unknown", "getent"),
     ],
