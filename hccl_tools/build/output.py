@@ -21,7 +21,7 @@ def save(table, path, say):
         try:
             old, _ = rank_table.read(path)
         except rank_table.NotReadable as error:
-            raise NotOurs(f"{one_line(path)} {error}; nothing was changed, name another file with --output") from error
+            raise NotOurs(f"{error}; nothing was changed, name another file with --output") from error
         if not isinstance(old, dict) or "server_list" not in old:
             raise NotOurs(f"{one_line(path)} is there and is not a rank table; name another file with --output")
         if old != table:

@@ -1,51 +1,60 @@
 """Does a good table fit this host, its devices' addresses, and the rank that this shell is set up for?"""
 
+from __future__ import annotations
+
 import os
 
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import shown
 from hccl_tools.machine import hccn, host
-from hccl_tools.table.address import packed
+from hccl_tools.table.address import is_one_of
 from hccl_tools.table.view import View, number, objects
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
-def problems(table, name, conf=hccn.DEFAULT_CONF):
-    """The Problems of a table of format `name` on this host; `conf` stands in where there is no hccn_tool."""
+    from hccl_tools.table.view import Server
+
+
+def problems(table: dict[str, Any], name: str, conf: str = hccn.DEFAULT_CONF) -> list[Problem]:
+    """The Problems of a table of format `name` on this host; `conf` is read where hccn_tool is missing."""
     view = View(table, name)
-    found = []
-    if view.servers:  # 2.0 lists ranks and no servers
-        found += _of_servers(view, conf)
-    return found + list(_of_environment(view))
+    on_host = _of_servers(view, conf) if view.servers else []  # 2.0 lists ranks and no servers
+    return [*on_host, *_of_environment(view)]
 
 
-def _of_servers(view, conf):
-    ours = [server for server in view.servers if server.name is not None and host.owns(server.name)]
+def _of_servers(view: View, conf: str) -> list[Problem]:
+    servers = [(s.name, {device: ip for device, ip, _ in _addresses(view, s)}) for s in view.servers]
+    ours = [view.servers[n] for n in host.servers_here(servers, conf)]
     if ours:
         return [problem for server in ours for problem in _of_addresses(view, server, conf)]
-    # In a container the host's address is not ours; the devices' addresses tell the server just as well.
-    if any(server.devices and not _of_addresses(view, server, conf) for server in view.servers):
-        return []
-    text = f"none of the {len(view.servers)} servers is this host"
+    text = f"none of the {len(servers)} servers is this host"
     return [Problem("host-server", "/" + view.list_key, text, "build this host's table with hccl_tools/hccl_tools.py")]
 
 
-def _of_addresses(view, server, conf):
-    devices = [device for device in server.devices if view.ips[device] is not None]
+def _addresses(view: View, server: Server) -> list[tuple[int, str, int]]:
+    """(device id, device_ip, position in the columns) of the devices that have both."""
+    found = ((view.id_numbers[n], view.ips[n], n) for n in server.devices)
+    return [(device, ip, n) for device, ip, n in found if device is not None and ip is not None]
+
+
+def _of_addresses(view: View, server: Server, conf: str) -> Iterator[Problem]:
+    devices = _addresses(view, server)
     try:
-        found, source = hccn.addresses([view.id_numbers[device] for device in devices], conf) if devices else ({}, "")
+        found, source = hccn.addresses([device for device, _, _ in devices], conf) if devices else ({}, "")
     except hccn.AddressError as error:
-        return [Problem("host-address", server.pointer, str(error), "without it the addresses cannot be compared")]
-    faults = []
-    for device in devices:
-        real = found[view.id_numbers[device]]
-        if real is not None and packed(real) not in map(packed, view.ips[device].split(",")):
-            text = f"device_ip is {shown(view.ips[device])}, but device {view.ids[device]} has {real} ({source})"
-            place = f"{view.place(device)}/{view.ip_key}"
-            faults.append(Problem("host-address", place, text, f'write "{real}", or build the table anew'))
-    return faults
+        yield Problem("host-address", server.pointer, str(error), "without it the addresses cannot be compared")
+        return
+    for device, ip, n in devices:
+        if not is_one_of(found[device], ip):
+            place = f"{view.place(n)}/{view.ip_key}"
+            text = f"device_ip is {shown(ip)}, but device {device} has {found[device]} ({source})"
+            yield Problem("host-address", place, text, f'write "{found[device]}", or build the table again')
 
 
-def _of_environment(view):
+def _of_environment(view: View) -> Iterator[Problem]:
     """RANK_ID, RANK_SIZE and DEVICE_ID, where they are set."""
     ranks = _ranks(view)
     rank, size, device = (os.environ.get(name) for name in ("RANK_ID", "RANK_SIZE", "DEVICE_ID"))
@@ -56,17 +65,16 @@ def _of_environment(view):
         yield Problem("host-rank", "", text, f"set RANK_SIZE={len(ranks)}")
     if not rank:
         return
-    if number(rank) not in ranks:
-        text = f"RANK_ID is {shown(rank)}, which is no rank of the table"
+    wanted, place = ranks.get(number(rank), (None, None))
+    if place is None:
+        text = f"RANK_ID is {shown(rank)}, which is not a rank of the table"
         yield Problem("host-rank", "", text, f"set RANK_ID to 0 to {len(ranks) - 1}")
-        return
-    wanted, place = ranks[number(rank)]
-    if device and wanted is not None and number(device) != wanted:
+    elif device and wanted is not None and number(device) != wanted:
         text = f"rank {rank} is on device {wanted}, but DEVICE_ID is {shown(device)}"
         yield Problem("host-rank", place, text, f"set DEVICE_ID={wanted}, the physical device")
 
 
-def _ranks(view):
+def _ranks(view: View) -> dict[int | None, tuple[int | None, str]]:
     """{rank: (device id, pointer of its device_id)}."""
     if view.format == "v2.0":
         entries = objects(view.table, "rank_list")

@@ -136,7 +136,7 @@ def read_servers(path):
     try:
         table, problems = verdict.check_file(path)
     except rank_table.NotReadable as error:
-        raise Refusal(2, f"{one_line(path)} {error}") from error
+        raise Refusal(2, str(error)) from error
     if errors(problems):
         raise Refusal(1, *(problem.line(path) for problem in errors(problems)))
     servers = rank_table.servers(table)

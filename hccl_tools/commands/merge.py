@@ -101,7 +101,7 @@ def read_all(files):
         try:
             table, problems = rank_table.read(path)
         except rank_table.NotReadable as error:
-            raise UsageError(f"{one_line(path)} {error}; no table was written") from error
+            raise UsageError(f"{error}; no table was written") from error
         lines += [problem.line(one_line(path)) for problem in problems]
         inputs.append(merging.Named(path, table))
     if lines:

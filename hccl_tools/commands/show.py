@@ -32,7 +32,7 @@ def main(argv=None, program=PROGRAM):
         sys.stdout.flush()
         return code
     except rank_table.NotReadable as error:
-        say(program, f"{options.file} {error}")
+        say(program, str(error))
         return 2
     except OSError as error:  # a stdout that is full, or closed by the reader
         if not isinstance(error, BrokenPipeError):

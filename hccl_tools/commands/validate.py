@@ -103,7 +103,7 @@ def judge(path, generation, options):
     try:
         data = rank_table.read_stream(sys.stdin.buffer) if path == "-" else rank_table.read_bytes(path)
     except (rank_table.NotReadable, OSError) as error:
-        return {**result, "exit": 2, "unreadable": str(error)}
+        return {**result, "exit": 2, "unreadable": getattr(error, "reason", str(error))}
     table, problems = verdict.check_bytes(data, generation)
     if path != "-" and os.path.isfile(path):
         problems += filter(None, [verdict.path_problem(path)])

@@ -1,28 +1,37 @@
-"""What every check yields: one thing that is wrong, where, and how to mend it."""
+"""What every check finds: one thing that is wrong, where, and what to do about it."""
 
-from collections import namedtuple
+from __future__ import annotations
 
+from hccl_tools.common.record import Row
 from hccl_tools.common.words import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ERROR, WARNING = "error", "warning"
 
-_Fields = namedtuple("_Fields", "code pointer text remedy severity row column", defaults=(ERROR, None, None))
 
-
-class Problem(_Fields):
+class Problem(Row):
     """One finding, as data; only commands print.
 
     code:     stable name of the rule, such as ``rank-gap``.
     pointer:  JSON pointer (RFC 6901) to the place in the document; ``""`` is the document itself.
     text:     what is wrong, with the value found.
     remedy:   what to do, as one clause without a full stop.
-    severity: ERROR, or WARNING: a table with nothing but warnings is good.
+    severity: ERROR, or WARNING: a table that has only warnings is good.
     row, column: the place in the file, from 1, where they are known.
     """
 
-    __slots__ = ()
+    code: str
+    pointer: str
+    text: str
+    remedy: str
+    severity: str = ERROR
+    row: int | None = None
+    column: int | None = None
 
-    def line(self, where):
+    def line(self, where: str) -> str:
         """The problem as one line; `where` is the file.  Without a pointer the text itself names the place."""
         row = "" if self.row is None else f":{self.row}"
         place = f"{where}{row}: {self.pointer}" if self.pointer else where
@@ -31,11 +40,11 @@ class Problem(_Fields):
         return f"{one_line(place)}: {kind}{one_line(self.text)}; {one_line(self.remedy)} [{self.code}]"
 
 
-def errors(problems):
+def errors(problems: Iterable[Problem]) -> list[Problem]:
     """Those of the `problems` that make a table bad."""
     return [problem for problem in problems if problem.severity == ERROR]
 
 
-def pointer(*keys):
+def pointer(*keys: object) -> str:
     """JSON pointer to the value under `keys`: ``pointer("a", 0)`` is ``/a/0``."""
     return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in keys)

@@ -1,14 +1,17 @@
-"""Read-only records with typed fields.
+"""Read-only records with typed fields: `Record`, made by name, and `Row`, a tuple with names.
 
-What ``dataclasses`` offers, without its import, which takes longer than half of a launch's checks.  Type checkers
-know the fields and their types from the annotations; at run time these are text and cost nothing.
+They do what ``dataclasses`` and ``typing.NamedTuple`` do, whose import takes longer than half of a launch's checks.
+Type checkers know the fields and their types from the annotations; at run time these are text and cost nothing.
 """
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
+    from typing import NamedTuple as Row
 
     from typing_extensions import dataclass_transform
 
@@ -18,6 +21,19 @@ else:
     def dataclass_transform(**_):
         """For type checkers only."""
         return lambda cls: cls
+
+    class _RowType(type):
+        def __new__(cls, name, bases, body):
+            fields = body.get("__annotations__", ())
+            defaults = [body.pop(field) for field in fields if field in body]
+            base = (namedtuple(name, fields, defaults=defaults),) if bases else ()
+            return type.__new__(type if bases else cls, name, base, {**body, "__slots__": ()})
+
+    class Row(metaclass=_RowType):
+        """The base of a row: ``class Point(Row): x: int; y: int = 0`` is a tuple; ``Point(1)``, ``Point(x=1)``."""
+
+
+__all__ = ["Record", "Row"]
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
@@ -44,7 +60,7 @@ class Record:
         raise AttributeError(f"{type(self).__name__}.{name} is read-only")
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.as_dict() == other.as_dict()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.as_dict() == other.as_dict()
 
     def __hash__(self) -> int:
         return hash(tuple(self.as_dict().values()))

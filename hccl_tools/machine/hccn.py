@@ -1,12 +1,21 @@
 """The network addresses of a host's devices: from hccn_tool, else from hccn.conf."""
 
+from __future__ import annotations
+
 import os
 import re
 import time
 
-from hccl_tools.common.words import one_line
+from hccl_tools.common.refusal import BAD, Refusal
+from hccl_tools.common.words import named, one_line
 from hccl_tools.machine import programs
 from hccl_tools.table.address import family
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    Addresses = dict[int, "str | None"]
 
 DEFAULT_CONF = "/etc/hccn.conf"
 _SECONDS = 20  # for one hccn_tool; a healthy one answers in well under one
@@ -16,17 +25,22 @@ _IP_LINE = re.compile(r"^\s*(?:ipaddr|ipv6_address)\s*:\s*(\S+)\s*$", re.MULTILI
 _CONF_KEY = re.compile(r"(IPv6)?address_(0|[1-9][0-9]*)")
 
 
-class AddressError(Exception):
-    """A device has no usable address: the text names the device, what was asked, and what to do."""
+class AddressError(Refusal):
+    """A device has no usable address: the line names the device, what was asked, and what to do."""
+
+    def __init__(self, line: str) -> None:
+        super().__init__(BAD, line)
 
 
-def addresses(device_ids, conf=DEFAULT_CONF, address_optional=False):
+def addresses(
+    device_ids: Sequence[int], conf: str = DEFAULT_CONF, address_optional: bool = False
+) -> tuple[Addresses, str]:
     """({device id: address or None}, where they come from as words for a message).
 
-    hccn_tool is asked where it is on PATH, for all devices at the same time; where it is not there,
-    or cannot answer at all, the file `conf` is read.  An address that hccn_tool says is not set is
-    an error even if `conf` has one (the card does not use it), unless `address_optional`: on A2 and
-    A3 one server can do without, and the address is None.
+    hccn_tool is asked where it is on PATH, for all devices at the same time.  The file `conf` is read where
+    hccn_tool is missing or cannot answer.  An address that hccn_tool reports as not set is an error even if
+    `conf` has one (the card does not use it), unless `address_optional`: one server of A2 or A3 works
+    without, and the address is None.
     """
     if not programs.on_path("hccn_tool"):
         return _from_conf(device_ids, conf, "hccn_tool is not on PATH", address_optional)
@@ -46,22 +60,22 @@ def addresses(device_ids, conf=DEFAULT_CONF, address_optional=False):
 
 
 class _Answer:
-    """What one hccn_tool said: an address, or that none is set, or (failed) nothing usable."""
+    """What one hccn_tool printed: an address, or that none is set, or (failed) nothing usable."""
 
-    def __init__(self, status, stdout, stderr):
+    def __init__(self, ended: programs.Ended) -> None:
         # Some failures go to stdout and some to stderr, and status 13 means "no address" or "not
         # supported": only the text tells.  An address counts only with status 0.
-        self.text = one_line((stderr.strip() or stdout.strip() or "no output").splitlines()[0])
-        match = _IP_LINE.search(stdout) if status == 0 else None
-        self.address = match.group(1) if match else None
-        no_address = "no ip was preset" in stdout + stderr
+        self.text = one_line((ended.stderr.strip() or ended.stdout.strip() or "no output").splitlines()[0])
+        match = _IP_LINE.search(ended.stdout) if ended.status == 0 else None
+        self.address = match[1] if match else None
+        no_address = "no ip was preset" in ended.stdout + ended.stderr
         usable = self.address is not None and family(self.address) is not None
         self.failed = not usable and not no_address
         if self.failed:
-            self.text += f" (exit {status})"
+            self.text += f" (exit {ended.status})"
 
 
-def _ask_all(device_ids):
+def _ask_all(device_ids: Sequence[int]) -> dict[int, _Answer]:
     answers = _ask(device_ids, ["-ip", "-g"])
     # A card may have an IPv6 address only.
     unset = [device for device in device_ids if not answers[device].failed and answers[device].address is None]
@@ -71,17 +85,17 @@ def _ask_all(device_ids):
     return answers
 
 
-def _ask(device_ids, question):
-    """{device: _Answer}, all asked at once."""
-    return {device: _Answer(*ended) for device, ended in ask({device: question for device in device_ids}).items()}
+def _ask(device_ids: Sequence[int], question: list[str]) -> dict[int, _Answer]:
+    return {device: _Answer(ended) for device, ended in ask(dict.fromkeys(device_ids, question)).items()}
 
 
-def ask(questions):
-    """{device: programs.Ended} of the questions {device: arguments of hccn_tool}, all asked at once.
+def ask(questions: Mapping[int, Sequence[str]]) -> dict[int, programs.Ended]:
+    """What hccn_tool answers to the `questions`, {device: arguments}, all asked at once.
 
-    Who is told that the tool is busy asks again.
+    A device whose tool is busy is asked again.
     """
-    answers, waiting = {}, list(questions)
+    answers: dict[int, programs.Ended] = {}
+    waiting = list(questions)
     for attempt in range(_BUSY_RETRIES):
         commands = {device: ["hccn_tool", "-i", str(device), *questions[device]] for device in waiting}
         answers.update(programs.ask_all(commands, _SECONDS))
@@ -92,11 +106,12 @@ def ask(questions):
     return answers
 
 
-def _unset_message(unset, conf):
+def _unset_message(unset: Sequence[int], conf: str) -> str:
     first = unset[0]
-    text = f"device {_listed(unset)} has no IP address (hccn_tool -i {first} -ip -g)"
+    verb = "has" if len(unset) == 1 else "have"
+    text = f"{named('device', unset)} {verb} no IP address (hccn_tool -i {first} -ip -g)"
     try:
-        in_conf, _ = _parse_conf(conf)
+        in_conf, _ = read_conf(conf)
     except (OSError, UnicodeDecodeError):
         in_conf = {}
     if first in in_conf:
@@ -107,22 +122,19 @@ def _unset_message(unset, conf):
 # ---- hccn.conf -----------------------------------------------------------------------------------
 
 
-def read_conf(conf):
-    """({device id: address}, first fault as words or None) of the file.  Raises OSError and UnicodeDecodeError."""
-    return _parse_conf(conf)
-
-
-def _from_conf(device_ids, conf, why_not_tool, address_optional):
+def _from_conf(
+    device_ids: Sequence[int], conf: str, why_not_tool: str, address_optional: bool
+) -> tuple[Addresses, str]:
     if not os.path.exists(conf):
         if address_optional:
             return dict.fromkeys(device_ids), "nowhere"
         raise AddressError(
-            f"no address for device {_listed(device_ids)}: {why_not_tool}, and there is no {conf}; "
+            f"no address for {named('device', device_ids)}: {why_not_tool}, and there is no {conf}; "
             "put hccn_tool on PATH (it is installed in /usr/local/Ascend/driver/tools), "
             "mount the host's /etc/hccn.conf into the container, or name a copy with --hccn_conf FILE"
         )
     try:
-        found, fault = _parse_conf(conf)
+        found, fault = read_conf(conf)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not a text file"
         raise AddressError(f"{conf} cannot be read: {reason}; {why_not_tool}") from error
@@ -130,13 +142,17 @@ def _from_conf(device_ids, conf, why_not_tool, address_optional):
         raise AddressError(fault)
     missing = [device for device in device_ids if device not in found]
     if missing and not address_optional:
-        raise AddressError(f"{conf} has no address_{missing[0]} (device {_listed(missing)}); {why_not_tool}")
+        raise AddressError(f"{conf} has no address_{missing[0]} ({named('device', missing)}); {why_not_tool}")
     return {device: found.get(device) for device in device_ids}, conf
 
 
-def _parse_conf(conf):
-    """({device id: address}, first fault or None); IPv4 comes before IPv6, other keys are not ours."""
-    found, found_v6 = {}, {}
+def read_conf(conf: str) -> tuple[dict[int, str], str | None]:
+    """({device id: address}, first fault as words or None) of the file.  Raises OSError and UnicodeDecodeError.
+
+    An IPv4 address comes before an IPv6 address; other keys do not count.
+    """
+    found: dict[int, str] = {}
+    found_v6: dict[int, str] = {}
     with open(conf, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             key, equals, value = line.partition("=")
@@ -148,7 +164,3 @@ def _parse_conf(conf):
                 return {}, f"{conf}:{number}: {key.strip()} is {one_line(address) or 'empty'}, not an IP address"
             (found_v6 if match[1] else found)[int(match[2])] = address
     return {**found_v6, **found}, None
-
-
-def _listed(device_ids):
-    return ",".join(map(str, device_ids))

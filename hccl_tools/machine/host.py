@@ -1,21 +1,27 @@
-"""This host as a rank table sees it: its addresses and its NPUs."""
+"""This host as a rank table describes it: its addresses, its NPUs, and which server of a table it is."""
+
+from __future__ import annotations
 
 import os
 import re
 import socket
 
-from hccl_tools.machine import programs
-from hccl_tools.table.address import family
+from hccl_tools.machine import hccn, programs
+from hccl_tools.table.address import family, is_one_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 LOOPBACK = "127.0.0.1"
 
 _SMALL = re.compile("[0-9]{1,6}")  # a number that can be an id
 
 
-def address():
-    """The address that this host's name stands for, 127.0.0.1 if the name stands for no other.
+def address() -> str:
+    """The address that this host's name resolves to; 127.0.0.1 if that is a loopback address.
 
-    Debian gives a host's own name to 127.0.1.1, which is no more an address than 127.0.0.1 is.
+    Debian resolves a host's own name to 127.0.1.1, which other hosts cannot reach either.
     """
     try:
         found = socket.gethostbyname(socket.gethostname())
@@ -24,7 +30,7 @@ def address():
     return LOOPBACK if found.startswith("127.") else found
 
 
-def owns(server_id):
+def owns(server_id: str) -> bool:
     """Whether `server_id` names this host: an address that can be bound here, or the host's name."""
     kind = family(server_id)
     if kind is None:
@@ -37,29 +43,50 @@ def owns(server_id):
     return True
 
 
-def devices():
-    """The physical ids of the NPUs of this host, sorted; empty where there is none."""
+def is_this_host(server_id: str | None, device_ips: Mapping[int, str | None], conf: str = hccn.DEFAULT_CONF) -> bool:
+    """Whether this host is the server of a rank table; see `servers_here`."""
+    return bool(servers_here([(server_id, device_ips)], conf))
+
+
+def servers_here(
+    servers: Sequence[tuple[str | None, Mapping[int, str | None]]], conf: str = hccn.DEFAULT_CONF
+) -> list[int]:
+    """The positions of those `servers`, (server_id, {device: device_ip}), that are this host.
+
+    The server_id decides.  If no server_id is ours, the addresses of the devices do: in a container the
+    host's own address is not visible.  A server without any device_ip is then not recognised.
+    """
+    named = [n for n, (server_id, _) in enumerate(servers) if server_id is not None and owns(server_id)]
+    return named or [n for n, (_, device_ips) in enumerate(servers) if _has_addresses(device_ips, conf)]
+
+
+def _has_addresses(device_ips: Mapping[int, str | None], conf: str) -> bool:
+    wanted = {device: ip for device, ip in device_ips.items() if ip is not None}
+    try:
+        found, _ = hccn.addresses(list(wanted), conf) if wanted else ({}, "")
+    except hccn.AddressError:
+        return False
+    return bool(wanted) and all(is_one_of(found[device], ip) for device, ip in wanted.items())
+
+
+def devices() -> list[int]:
+    """The physical ids of the NPUs of this host, sorted."""
     names = [name[len("davinci") :] for name in os.listdir("/dev") if name.startswith("davinci")]
     return sorted({int(name) for name in names if name.isdigit()} or _devices_of_npu_smi())
 
 
-def _devices_of_npu_smi():
+def _devices_of_npu_smi() -> set[int]:
     if not programs.on_path("npu-smi"):
         return set()
     answer = programs.ask(["npu-smi", "info", "-m"], 30)
-    return parse_npu_smi_map(answer.stdout) if answer.status == 0 else set()
+    return set(npu_chips(answer.stdout)) if answer.status == 0 else set()
 
 
-def parse_npu_smi_map(text):
-    """The device ids in the table that ``npu-smi info -m`` prints, as a set of int."""
-    return set(npu_chips(text))
+def npu_chips(text: str) -> dict[int, tuple[int, int]]:
+    """{device id: (NPU ID, Chip ID)} of the table that ``npu-smi info -m`` prints.
 
-
-def npu_chips(text):
-    """{device id: (NPU ID, Chip ID)} of the table that ``npu-smi info -m`` prints, all int.
-
-    A3 and 950 have a column "Chip Phy-ID", which counts; elsewhere it is "Chip Logic ID", which is
-    "-" for the row of the board's controller.
+    The device id is in the column "Chip Phy-ID" (A3 and 950), else in "Chip Logic ID", which is "-" for
+    the row of the board's controller.
     """
     rows = [re.split(r" {2,}|\t", line.strip()) for line in text.splitlines() if line.strip()]
     if not rows:
@@ -77,20 +104,18 @@ _HUAWEI = "0x19e5"
 _CHIPS = {"0xd801": "910A", "0xd802": "A2", "0xd803": "A3"}
 
 
-def generation():
-    """The chip generation of this host's NPUs by their PCI ids, None where there is none that is known."""
+def generation() -> str | None:
+    """The chip generation of this host's NPUs by their PCI ids; None without a known NPU."""
     try:
         names = os.listdir(_PCI)
     except OSError:
         return None
-    for name in names:
-        if _id_of(name, "vendor") == _HUAWEI and _id_of(name, "device") in _CHIPS:
-            return _CHIPS[_id_of(name, "device")]
-    return None
+    chips = (_CHIPS.get(_id_of(name, "device")) for name in names if _id_of(name, "vendor") == _HUAWEI)
+    return next(filter(None, chips), None)
 
 
-def chosen_generation(asked):
-    """(generation whose rules hold, or None; words for a message) for the --generation that was `asked`.
+def chosen_generation(asked: str | None) -> tuple[str | None, str]:
+    """(generation whose rules apply, or None; words for a message) for the --generation that was `asked`.
 
     asked: a generation, "any", or None: then the hardware of this host decides.
     """
@@ -100,9 +125,9 @@ def chosen_generation(asked):
     return found, f"rules of {found}, this host's" if found else "rules common to all generations"
 
 
-def _id_of(name, what):
+def _id_of(name: str, what: str) -> str:
     try:
         with open(os.path.join(_PCI, name, what), encoding="ascii") as file:
             return file.read(16).strip()
     except (OSError, UnicodeDecodeError):
-        return None
+        return ""

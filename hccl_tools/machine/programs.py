@@ -1,38 +1,56 @@
-"""Programs of the host: found by name, asked without a shell, never waited for without end."""
+"""Programs of the host: found by name, run without a shell, each with a time limit."""
+
+from __future__ import annotations
 
 import contextlib
 import os
 import signal
 import time
-from collections import namedtuple
 
-Ended = namedtuple("Ended", "status stdout stderr")  # int, str, str; 124 and 127 as a shell has them
+from hccl_tools.common.record import Row
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Mapping, Sequence
+    from typing import TypeVar
+
+    Key = TypeVar("Key")
+    Process = subprocess.Popen[bytes]
 
 
-def on_path(name):
+class Ended(Row):
+    """How a program ended; status 124 is a timeout and 127 a program that could not be started, as in a shell."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+def on_path(name: str) -> bool:
     """Whether the shell would find the program `name`; shutil.which takes 2 ms to import."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return any(os.path.isfile(path) and os.access(path, os.X_OK) for path in (os.path.join(f, name) for f in folders))
 
 
-def ask(command, seconds):
-    """The Ended of one command (a list)."""
+def ask(command: Sequence[str], seconds: float) -> Ended:
+    """Runs one command, which is stopped after `seconds`."""
     return ask_all({None: command}, seconds)[None]
 
 
-def ask_all(commands, seconds):
-    """{key: Ended} of the commands {key: list}, all run at the same time, each ended after `seconds`."""
+def ask_all(commands: Mapping[Key, Sequence[str]], seconds: float) -> dict[Key, Ended]:
+    """Runs all `commands`, {key: command}, at the same time; those still running after `seconds` are stopped."""
     running = {key: _start(command) for key, command in commands.items()}
     deadline = time.monotonic() + seconds
     try:
         return {key: _finish(process, deadline, seconds) for key, process in running.items()}
-    except KeyboardInterrupt:  # they are in sessions of their own and did not get it
+    except KeyboardInterrupt:  # they run in sessions of their own and did not get the signal
         for process in running.values():
             _kill(process)
         raise
 
 
-def _start(command):
+def _start(command: Sequence[str]) -> Process | OSError:
     import subprocess  # 5 ms that a launch with hccn.conf need not spend
 
     # The tools of the driver count physical devices and must not see a list that renumbers them.
@@ -42,7 +60,7 @@ def _start(command):
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            start_new_session=True,  # to be able to end what it started, too
+            start_new_session=True,  # so that _kill also ends what the program started
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
@@ -51,7 +69,7 @@ def _start(command):
         return error
 
 
-def _finish(process, deadline, seconds):
+def _finish(process: Process | OSError, deadline: float, seconds: float) -> Ended:
     import subprocess
 
     if isinstance(process, OSError):
@@ -60,14 +78,16 @@ def _finish(process, deadline, seconds):
         stdout, stderr = process.communicate(timeout=max(0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
         _kill(process)
-        process.stdout.close()
-        process.stderr.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):  # one that hangs in the driver does not die
+        for pipe in (process.stdout, process.stderr):
+            if pipe:
+                pipe.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a process that hangs in the driver does not die
             process.wait(timeout=1)
         return Ended(124, "", f"no answer within {seconds} s")
     return Ended(process.returncode, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace"))
 
 
-def _kill(process):
-    with contextlib.suppress(AttributeError, ProcessLookupError):  # never started; has ended
-        os.killpg(process.pid, signal.SIGKILL)
+def _kill(process: Process | OSError) -> None:
+    if not isinstance(process, OSError):
+        with contextlib.suppress(ProcessLookupError):  # it has ended
+            os.killpg(process.pid, signal.SIGKILL)

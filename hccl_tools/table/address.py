@@ -1,28 +1,37 @@
 """Addresses as HCCL reads them, by inet_pton: no leading zeros, no prefix length, no zone."""
 
+from __future__ import annotations
+
 import socket
 
 
-def family(address):
+def family(address: str) -> socket.AddressFamily | None:
     """socket.AF_INET or AF_INET6 of an address that inet_pton takes, else None."""
     return {4: socket.AF_INET, 16: socket.AF_INET6}.get(len(packed(address)))
 
 
-def packed(address):
-    """The bytes of an address, so that two spellings of one compare equal; b"" if it is none."""
+def packed(address: str) -> bytes:
+    """The bytes of an address, so that two spellings of one compare equal; b"" if it is not an address."""
     try:
         return socket.inet_pton(socket.AF_INET, address)
-    except (OSError, ValueError, UnicodeError):  # ValueError: a NUL inside
+    except (OSError, ValueError):  # ValueError: a NUL inside, or a character that is not ASCII
         pass
     try:
         return socket.inet_pton(socket.AF_INET6, address)
-    except (OSError, ValueError, UnicodeError):
+    except (OSError, ValueError):
         return b""
 
 
-def is_placeholder(text):
-    """Four dotted parts of which one is a run of stars or letters (10.*.*.*, xx.xx.xx.xx, a.b.c.d, but
-    not node1.a.example.com), or a description such as "Master节点IP地址"."""
+def is_one_of(address: str | None, listed: str) -> bool:
+    """Whether `address` is in `listed`, a device_ip of one address or of several with commas, in any spelling."""
+    return address is not None and packed(address) in map(packed, listed.split(","))
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether `text` is an example that nobody replaced: 10.*.*.*, xx.xx.xx.xx, a.b.c.d, "Master节点IP地址".
+
+    A placeholder has four parts, one of them a run of stars or of one letter; node1.a.example.com is a name.
+    """
     if not text.isascii():
         return True
     parts = text.split(".")
@@ -32,5 +41,5 @@ def is_placeholder(text):
     return bool(masked) and ("*" in text or all(p.isdigit() or p in masked for p in parts))
 
 
-def _same_letter(part):
+def _same_letter(part: str) -> bool:
     return part.isalpha() and len(set(part.lower())) == 1

@@ -7,8 +7,11 @@
 Blanks are allowed around numbers.  The order of a list is the order of the ranks.
 """
 
+from __future__ import annotations
+
 import re
 
+from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 
 MAX_DEVICE_ID = 64  # the largest device_id that HCCL's newest rank-table parser takes
@@ -18,15 +21,15 @@ _LIST = re.compile(r" *(?:0|[1-9][0-9]*)(?: *, *(?:0|[1-9][0-9]*))* *")
 _HOW = 'write a range such as "[0,8)" (8 itself is not in it) or a list such as "0,1,4,5"'
 
 
-class RangeError(ValueError):
+class RangeError(Refusal):
     """The text is not in the grammar, or names no device, one twice, or one that cannot exist."""
 
-    def __init__(self, message):
-        super().__init__(one_line(message))
+    def __init__(self, line: str) -> None:
+        super().__init__(USAGE, one_line(line))
 
 
-def parse(text):
-    """The device ids that `text` names, in order, as a tuple of int.  Raises RangeError."""
+def parse(text: str) -> tuple[int, ...]:
+    """The device ids that `text` names, in order.  Raises RangeError."""
     match = _RANGE.fullmatch(text)
     if match:
         first, end = _device_id(text, match[1], MAX_DEVICE_ID + 1), _device_id(text, match[2], MAX_DEVICE_ID + 1)
@@ -42,22 +45,22 @@ def parse(text):
     raise RangeError(f'"{text}" is neither a range nor a list of devices: {_fault(text)}; {_HOW}')
 
 
-def _device_id(text, number, largest):
+def _device_id(text: str, number: str, largest: int) -> int:
     # The length first: int() of a long run of digits is slow, and from 4,300 digits on an error.
     if len(number.strip()) > 3 or int(number) > largest:
         raise RangeError(f'"{text}": {number.strip()[:20]} is too large; device ids run from 0 to {MAX_DEVICE_ID}')
     return int(number)
 
 
-def _fault(text):
-    """What is wrong with `text`, in words: the first thing that a reader would stumble over."""
+def _fault(text: str) -> str:
+    """The first thing that is wrong with `text`, in words."""
     if not text.strip():
         return "it is empty"
     for char in text:
         if ord(char) > 127:
             return f"'{char}' is not an ASCII character (typed with a Chinese keyboard?)"
         if char not in "[,) 0123456789":
-            return f"'{char}' has no place in it"
+            return f"'{char}' is not allowed in it"
     if re.search(r"(?<![0-9])0[0-9]", text):
         return "numbers have no leading zeros"
     if "[" in text and ")" not in text:

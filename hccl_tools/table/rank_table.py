@@ -1,22 +1,51 @@
 """A rank table as a document: build it, name it, write it, read it back."""
 
+from __future__ import annotations
+
 import json
 import os
-from collections import namedtuple
 
 from hccl_tools.common.problem import pointer
+from hccl_tools.common.record import Row
+from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.words import one_line
 from hccl_tools.table.view import objects, text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import IO, Any, NoReturn
+
+    from hccl_tools.common.problem import Problem
 
 MAX_BYTES = 1 << 28  # 256 MiB: ten times the table of 100,000 ranks; more than that is a mistake
 
-Server = namedtuple("Server", "pointer server_id devices")
-Device = namedtuple("Device", "pointer device_id device_ip rank_id")
+
+class Device(Row):
+    """A device of a server: its JSON pointer and what the table says; "" for a required text that is missing."""
+
+    pointer: str
+    device_id: str
+    device_ip: str | None
+    rank_id: str
 
 
-def build(devices, server_id):
+class Server(Row):
+    """A server of a version 1.0 or 1.2 table: its JSON pointer, name ("" if missing) and devices."""
+
+    pointer: str
+    server_id: str
+    devices: list[Device]
+
+    def device_ips(self) -> dict[int, str | None]:
+        """{device id: device_ip}, of a table without errors."""
+        return {int(device.device_id): device.device_ip for device in self.devices}
+
+
+def build(devices: Sequence[tuple[int, str | None]], server_id: str) -> dict[str, Any]:
     """The version 1.0 table of one server, in the key order of MindSpore's hccl_tools.py.
 
-    devices: (device id as int, address as str or None) of each rank, rank 0 first.
+    devices: (device id, address) of each rank, rank 0 first.
     """
     entries = []
     for rank, (device_id, device_ip) in enumerate(devices):
@@ -33,21 +62,21 @@ def build(devices, server_id):
     }
 
 
-def file_name(device_ids, server_id):
+def file_name(device_ids: Sequence[int], server_id: str) -> str:
     """The name that MindSpore's hccl_tools.py gives a table: ``hccl_4p_4567_127.0.0.1.json``."""
     return f"hccl_{len(device_ids)}p_{''.join(map(str, device_ids))}_{server_id}.json"
 
 
-def dump(table):
+def dump(table: object) -> str:
     """The table as text, byte for byte as upstream writes it: indented by 4, no final newline."""
     return json.dumps(table, indent=4, ensure_ascii=False)
 
 
-def write(text, path):
+def write(text: str, path: str) -> None:
     """Write `text` to `path` whole or not at all; a link is followed, not replaced.  Raises OSError."""
     target = os.path.realpath(path)
     draft = f"{target}.{os.getpid()}.part"
-    with open(draft, "x", encoding="utf-8") as file:  # a draft that is there is another's: not ours to remove
+    with open(draft, "x", encoding="utf-8") as file:  # "x": an existing draft belongs to another process
         try:
             file.write(text)
             file.flush()
@@ -58,44 +87,48 @@ def write(text, path):
             raise
 
 
-class NotReadable(Exception):
-    """The file cannot be read at all: the text says why (exit 2, not a verdict on a table)."""
+class NotReadable(Refusal):
+    """The file cannot be read at all, which is no verdict on a table.  `reason`: why, without the file's name."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(USAGE, f"{one_line(path)} {reason}")
+        self.reason = reason
 
 
-def read(path):
-    """(document, problems) of the file `path`; the document is None when it is not JSON."""
+def read(path: str) -> tuple[Any, list[Problem]]:
+    """(document, problems) of the file `path`; the document is None when it is not JSON.  Raises NotReadable."""
     return parse(read_bytes(path))
 
 
-def read_bytes(path):
-    """The bytes of the file `path`; one that is too large is refused before it is read."""
+def read_bytes(path: str) -> bytes:
+    """The bytes of the file `path`; a file that is too large is not read.  Raises NotReadable."""
     try:
         if os.path.isdir(path):
-            raise NotReadable("is a folder; name the table's file")
-        _refuse_size(os.stat(path).st_size)
+            raise NotReadable(path, "is a folder; name the table's file")
+        _refuse_size(os.stat(path).st_size, path)
         with open(path, "rb") as file:
-            return read_stream(file)
+            return read_stream(file, path)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise NotReadable(f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise NotReadable(path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
-def read_stream(file):
-    """The bytes of an open file, which may be a pipe: one that does not end is refused as well."""
+def read_stream(file: IO[bytes], name: str = "stdin") -> bytes:
+    """The bytes of an open file, which may be an endless pipe.  Raises NotReadable."""
     data = file.read(MAX_BYTES + 1)
-    _refuse_size(len(data))
+    _refuse_size(len(data), name)
     return data
 
 
-def _refuse_size(size):
+def _refuse_size(size: int, name: str) -> None:
     if size > MAX_BYTES:
-        raise NotReadable(f"has {size} bytes or more; a rank table has at most {MAX_BYTES}")
+        raise NotReadable(name, f"has {size} bytes or more; a rank table has at most {MAX_BYTES}")
 
 
-def parse(data):
-    """(document, problems) of a table's bytes."""
+def parse(data: bytes) -> tuple[Any, list[Problem]]:
+    """(document, problems) of a table's bytes; the document is None when they are not JSON."""
     repeated = []
 
-    def members(pairs):
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         members_ = dict(pairs)
         if len(members_) != len(pairs):
             repeated.append(True)
@@ -104,32 +137,34 @@ def parse(data):
     try:
         content = data.decode("utf-8")
         document = json.loads(content, parse_constant=_no_such_number, object_pairs_hook=members)
-        if not repeated:
-            return document, []
-        error = None
-    except (ValueError, RecursionError) as caught:  # not UTF-8, not JSON, or a number too long for int()
-        error = caught
-    from hccl_tools.table import json_faults  # only what is wrong needs to be explained
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, or a number too long for int()
+        from hccl_tools.table import json_faults  # only a bad table needs it
 
-    return None, json_faults.repeated(content) if error is None else [json_faults.explain(data, error)]
+        return None, [json_faults.explain(data, error)]
+    if not repeated:
+        return document, []
+    from hccl_tools.table import json_faults
+
+    return None, json_faults.repeated(content)
 
 
-def _no_such_number(name):
+def _no_such_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number in JSON")
 
 
-def servers(table):
-    """The well-formed servers of a 1.0 or 1.2 table as Server, their devices as Device.
-
-    Fields that are missing or no strings are None, entries that are no objects are left out: the
-    schema reports those, and the rules look at all the rest.
-    """
+def servers(table: object) -> list[Server]:
+    """The servers of a 1.0 or 1.2 table; entries that are no objects are left out: the schema reports those."""
     found = []
     for number, server in objects(table, "server_list"):
         place = pointer("server_list", number)
         devices = [
-            Device(f"{place}/device/{index}", *(text(device, key) for key in ("device_id", "device_ip", "rank_id")))
+            Device(
+                f"{place}/device/{index}",
+                text(device, "device_id") or "",
+                text(device, "device_ip"),
+                text(device, "rank_id") or "",
+            )
             for index, device in objects(server, "device")
         ]
-        found.append(Server(place, text(server, "server_id"), devices))
+        found.append(Server(place, text(server, "server_id") or "", devices))
     return found

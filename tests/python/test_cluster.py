@@ -159,7 +159,7 @@ def test_noise_of_a_host_does_no_harm(hosts, build):
 
 def test_a_host_that_fails_is_named_with_its_message_and_nothing_is_written(hosts, build, world):
     hosts.card_fault(1, 1, "garbage")
-    refused(build("--device_num", "[0,2)"), 1, "127.0.0.2: no address for device 0,1: hccn_tool failed for device 1")
+    refused(build("--device_num", "[0,2)"), 1, "127.0.0.2: no address for devices 0,1: hccn_tool failed for device 1")
     assert os.listdir(world) == ["hosts"]
 
 

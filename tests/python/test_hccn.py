@@ -186,7 +186,7 @@ def test_a_tool_that_cannot_be_started_is_no_crash(world, tmp_path, no_conf):
 def test_cards_without_address_are_named_with_the_command_that_sets_one(cards, no_conf):
     cards.set({0: "192.168.100.1", 1: "192.168.100.2"})
     text = refusal([0, 1, 2, 3], no_conf)
-    assert text.startswith("device 2,3 has no IP address")
+    assert text.startswith("devices 2,3 have no IP address")
     assert "hccn_tool -i 2 -ip -s address" in text
 
 
@@ -251,12 +251,12 @@ def test_a_line_that_holds_no_address_is_named_by_its_number(conf, line, shown):
 
 def test_a_missing_address_is_named_by_its_key(conf):
     text = refusal([0, 1, 2], conf("address_0=10.0.0.1"))
-    assert "has no address_1 (device 1,2); hccn_tool is not on PATH" in text
+    assert "has no address_1 (devices 1,2); hccn_tool is not on PATH" in text
 
 
 def test_without_hccn_tool_and_hccn_conf_the_ways_out_are_named(no_conf):
     text = refusal([0, 1], no_conf)
-    assert "no address for device 0,1: hccn_tool is not on PATH" in text
+    assert "no address for devices 0,1: hccn_tool is not on PATH" in text
     assert "--hccn_conf" in text
 
 

@@ -48,7 +48,7 @@ Chip Phy-ID                    Chip Name
     ],
 )
 def test_the_map_of_npu_smi_names_the_devices(text, devices):
-    assert host.parse_npu_smi_map(text) == devices
+    assert set(host.npu_chips(text)) == devices
 
 
 # ---- devices -------------------------------------------------------------------------------------
@@ -157,3 +157,30 @@ def test_a_host_without_ipv6_owns_no_ipv6_address(monkeypatch):
 
     monkeypatch.setattr(socket, "socket", fail)
     assert not host.owns("2001:db8::7")
+
+
+# ---- which server of a table ---------------------------------------------------------------------
+
+OTHER, OURS = "203.0.113.7", "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("servers", "here"),
+    [
+        pytest.param([(OTHER, {}), (OURS, {0: "10.9.9.9"})], [1], id="by its server_id"),
+        pytest.param([(OURS, {}), (OTHER, {0: "192.168.100.1"})], [0], id="the server_id comes before the cards"),
+        pytest.param([(OTHER, {0: "10.9.9.9"}), (OTHER, {0: "192.168.100.1"})], [1], id="by its cards"),
+        pytest.param([(None, {0: "10.9.9.9,192.168.100.1", 1: None})], [0], id="by one address of several"),
+        pytest.param([(OTHER, {0: "192.168.100.1", 1: "10.9.9.9"})], [], id="not all cards fit"),
+        pytest.param([(OTHER, {0: None})], [], id="no address to compare"),
+        pytest.param([(OTHER, {77: "192.168.100.1"})], [], id="a card that is not here"),
+        pytest.param([], [], id="no server"),
+    ],
+)
+def test_this_host_is_found_among_the_servers_of_a_table(cards, servers, here):
+    assert host.servers_here(servers, "no.conf") == here
+
+
+def test_a_single_server_is_this_host_or_not(cards):
+    assert host.is_this_host(OTHER, {0: "192.168.100.1"}, "no.conf")
+    assert not host.is_this_host(OTHER, {0: "192.168.100.2"}, "no.conf")

@@ -240,11 +240,11 @@ def test_servers_keep_their_places_when_others_are_malformed(table):
     assert [device.pointer for device in server.devices] == ["/server_list/1/device/1"]
 
 
-def test_fields_that_are_no_text_or_missing_are_none(table):
+def test_fields_that_are_no_text_or_missing_are_empty(table):
     edits = {"/server_list/0/server_id": 1, "/server_list/0/device/0/rank_id": 0}
     (server,) = rank_table.servers(table(1, edits={**edits, "/server_list/0/device/0/device_ip": ...}))
-    assert server.server_id is None
-    assert server.devices == [rank_table.Device("/server_list/0/device/0", "0", None, None)]
+    assert server.server_id == ""
+    assert server.devices == [rank_table.Device("/server_list/0/device/0", "0", None, "")]
 
 
 @pytest.mark.parametrize("junk", [None, 3, "text", [], {}, {"server_list": {}}, {"server_list": [None, []]}])

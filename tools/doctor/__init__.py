@@ -1,5 +1,1 @@
-"""What scripts/doctor.sh looks at: a module a section of its page.
-
-A module has QUESTIONS, commands that are all asked at the same time, and `lines`, which judges the
-answers and what files of the system say.
-"""
+"""What scripts/doctor.sh looks at: a module a section of its page; section.py says what such a module has."""

@@ -1,20 +1,23 @@
-"""What a program answered, in words."""
+"""What a program answered, as text for the page."""
+
+from __future__ import annotations
 
 from hccl_tools.common.words import one_line
+from hccl_tools.machine.programs import Ended
 
-TIMED_OUT, NOT_FOUND = 124, 127  # as programs.Ended has them
+TIMED_OUT, NOT_FOUND = 124, 127  # as Ended has them
 
 
-def first_line(ended):
-    """The first line that the program said, on stdout or else stderr; "" if it said nothing."""
+def first_line(ended: Ended) -> str:
+    """The first line that the program wrote, on stdout or else stderr; "" if it wrote nothing."""
     text = ended.stdout.strip() or ended.stderr.strip()
     return one_line(text.splitlines()[0].strip()) if text else ""
 
 
-def failure(ended):
-    """Why there is no good answer, as words."""
+def failure(ended: Ended) -> str:
+    """Why there is no good answer."""
     if ended.status in (TIMED_OUT, NOT_FOUND):
-        return ended.stderr
+        return str(ended.stderr)
     text = ended.stderr.strip() or ended.stdout.strip()
-    said = one_line(text.splitlines()[-1].strip()) if text else "it said nothing"
-    return f"{said} (exit {ended.status})"
+    last = one_line(text.splitlines()[-1].strip()) if text else "it wrote nothing"
+    return f"{last} (exit {ended.status})"

@@ -5,7 +5,7 @@ import os
 import sys
 
 
-def main(folder):
+def main(folder: str) -> int:
     """The one line for a folder that need not be there; 0."""
     there = os.path.abspath(folder)
     while not os.path.isdir(there):
@@ -13,8 +13,8 @@ def main(folder):
     found = os.statvfs(there)
     inodes = found.f_favail if found.f_files else -1
     writable = int(os.access(there, os.W_OK | os.X_OK))
-    sys.stdout.reconfigure(errors="surrogateescape")
-    print(found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail, inodes, writable, there)
+    line = f"{found.f_frsize * found.f_blocks} {found.f_frsize * found.f_bavail} {inodes} {writable} {there}\n"
+    sys.stdout.buffer.write(os.fsencode(line))
     return 0
 
 

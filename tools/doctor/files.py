@@ -1,26 +1,28 @@
 """Files of the system, which need not be there: /proc, /sys, /etc and what Ascend installs."""
 
+from __future__ import annotations
+
 import re
 
-ROOT = ""  # the folder that stands in for / in tests
+ROOT = ""  # the folder that replaces / in tests
 
 
-def read(path, limit=1 << 20):
+def read(path: str) -> str | None:
     """The file's text without blanks around it, None where it cannot be read."""
     try:
         with open(ROOT + path, encoding="utf-8", errors="replace") as file:
-            return file.read(limit).strip()
+            return file.read(1 << 20).strip()
     except OSError:
         return None
 
 
-def setting(path, key):
+def setting(path: str, key: str) -> str | None:
     """The value of ``key=value`` in a file, without quotes, None where there is none; the case of the key is free."""
     match = re.search(rf"^\s*{re.escape(key)}\s*=\s*(.*?)\s*$", read(path) or "", re.MULTILINE | re.IGNORECASE)
     return match[1].strip("\"'") if match else None
 
 
-def number(path):
-    """The file's text as an int, None where it is no number ("max", or no file)."""
+def number(path: str) -> int | None:
+    """The file's text as an int, None where it is not a number ("max", or there is no file)."""
     text = read(path)
     return int(text) if text and text.isdigit() else None

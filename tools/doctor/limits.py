@@ -1,51 +1,77 @@
 """What a launch may use: files, processes, shared memory, disks."""
 
+from __future__ import annotations
+
 import os
 import resource
 import sys
 
+from hccl_tools.common import project
+from hccl_tools.common.record import Row
+from hccl_tools.machine.programs import Ended
 from tools.doctor import answer, files
-from tools.doctor.page import OK, PROBLEM, UNKNOWN, WARNING, Line
+from tools.doctor.page import GIB, MIB, OK, PROBLEM, UNKNOWN, WARNING, Line
+from tools.doctor.section import Facts, Options
 
 TITLE = "Limits"
-_DISK = os.path.join(os.path.dirname(os.path.realpath(__file__)), "disk.py")
-MIB, GIB = 1 << 20, 1 << 30
 
 
-def questions(log_dir):
+class Disk(Row):
+    """What disk.py prints."""
+
+    total: int  # bytes
+    free: int
+    inodes: int  # free; -1: a file system that makes them as it needs them
+    writable: bool
+    folder: str
+
+    @property
+    def room(self) -> str:
+        """Free and total bytes, as the page shows them."""
+        unit, word = (GIB, "GiB") if self.total >= GIB else (MIB, "MiB")
+        return f"{self.free / unit:.1f} of {self.total / unit:.1f} {word} free"
+
+
+def questions(options: Options) -> dict[str, list[str]]:
     """A process of its own a folder: statvfs on a server that is gone never comes back."""
-    folders = {"current": ".", "logs": log_dir, "shm": files.ROOT + "/dev/shm"}
-    return {key: [sys.executable, _DISK, folder] for key, folder in folders.items()}
+    folders = {"current": ".", "logs": options.log_dir, "shm": files.ROOT + "/dev/shm"}
+    program = project.path("tools", "doctor", "disk.py")
+    return {key: [sys.executable, program, folder] for key, folder in folders.items()}
 
 
-def lines(answers, log_dir):
-    """log_dir: where the logs of all runs go."""
+def lines(facts: Facts) -> list[Line]:
+    """What this user and this machine allow."""
     return [
         _open_files(),
         _processes(),
         _locked(),
-        _shared_memory(answers["shm"]),
-        _disk("current folder", answers["current"], "."),
-        _disk("log folder", answers["logs"], log_dir),
+        _shared_memory(facts.answers["shm"]),
+        _disk("current folder", facts.answers["current"], "."),
+        _disk("log folder", facts.answers["logs"], facts.options.log_dir),
     ]
 
 
-def _open_files():
+def _least(name: str, found: int, text: str, remedy: str, problem: int, warning: int) -> Line:
+    """The Line of a limit: a problem or a warning where `found` is below those numbers."""
+    if found == resource.RLIM_INFINITY or found >= warning:
+        return Line(name, OK, text)
+    return Line(name, PROBLEM if found < problem else WARNING, text, remedy)
+
+
+def _open_files() -> Line:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     text = f"{_shown(soft)} (ulimit -n), at most {_shown(hard)}"
     remedy = f"ulimit -n {min(hard, 65536) if hard != resource.RLIM_INFINITY else 65536}"
-    if _below(hard, 4096):
+    if hard != resource.RLIM_INFINITY and hard < 4096:
         remedy = "raise nofile in /etc/security/limits.conf, of a container with --ulimit nofile=65536"
-    if _below(soft, 256):
-        return Line("open files", PROBLEM, text, remedy)
-    return Line("open files", *((WARNING, text, remedy) if _below(soft, 1024) else (OK, text)))
+    return _least("open files", soft, text, remedy, 256, 1024)
 
 
-def _processes():
+def _processes() -> Line:
     soft, _hard = resource.getrlimit(resource.RLIMIT_NPROC)
     text = f"{_shown(soft)} (ulimit -u)"
     if os.geteuid() == 0:
-        text += ", which does not hold for root"
+        text += ", which does not apply to root"
         soft = resource.RLIM_INFINITY
     allowed, used = files.number("/sys/fs/cgroup/pids.max"), files.number("/sys/fs/cgroup/pids.current")
     if allowed is not None:
@@ -54,75 +80,53 @@ def _processes():
         soft = left if soft == resource.RLIM_INFINITY else min(soft, left)
     # MindSpore and its numeric libraries start threads by the hundred, and a thread counts as a process.
     remedy = "a rank starts hundreds of threads: raise nproc in /etc/security/limits.conf, of a container --pids-limit"
-    if _below(soft, 512):
-        return Line("processes", PROBLEM, text, remedy)
-    return Line("processes", *((WARNING, text, remedy) if _below(soft, 4096) else (OK, text)))
+    return _least("processes", soft, text, remedy, 512, 4096)
 
 
-def _locked():
+def _locked() -> Line:
     soft, _hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    return Line(
-        "locked memory", OK, f"{_shown(soft, 1024)}{'' if soft == resource.RLIM_INFINITY else ' KiB'} (ulimit -l)"
-    )
+    unit = "" if soft == resource.RLIM_INFINITY else " KiB"
+    return Line("locked memory", OK, f"{_shown(soft, 1024)}{unit} (ulimit -l)")
 
 
-def _below(limit, least):
-    return limit != resource.RLIM_INFINITY and limit < least
-
-
-def _shown(limit, unit=1):
+def _shown(limit: int, unit: int = 1) -> str:
     return "unlimited" if limit == resource.RLIM_INFINITY else str(limit // unit)
 
 
-def _shared_memory(ended):
+def _shared_memory(ended: Ended) -> Line:
     found = _measured(ended)
-    if isinstance(found, str):
-        return Line("/dev/shm", UNKNOWN, found)
-    if found["folder"].rstrip("/").rpartition("/")[2] != "shm":
+    if not found:
+        return Line("/dev/shm", UNKNOWN, answer.failure(ended))
+    if os.path.basename(found.folder) != "shm":
         return Line("/dev/shm", WARNING, "is not there", "mount a tmpfs on it: data loaders pass their data through it")
     remedy = "data loaders pass their data through it, and die of a bus error without; of a container: --shm-size=8g"
-    if found["free"] < 16 * MIB:
-        return Line("/dev/shm", PROBLEM, _room(found), f"remove what fills it; {remedy}")
-    return Line("/dev/shm", *((WARNING, _room(found), remedy) if found["free"] < GIB else (OK, _room(found))))
+    if found.free < 16 * MIB:
+        remedy = f"remove what fills it; {remedy}"
+    return _least("/dev/shm", found.free, found.room, remedy, 16 * MIB, GIB)
 
 
-def _disk(name, ended, asked):
+def _disk(name: str, ended: Ended, asked: str) -> Line:
     found = _measured(ended)
-    if isinstance(found, str):
+    if not found:
         if ended.status == answer.TIMED_OUT:
-            return Line(name, UNKNOWN, found, "look whether the file server answers: df -h .")
-        return Line(name, PROBLEM, found, "change to a folder that is there")
-    text = _room(found)
+            return Line(name, UNKNOWN, answer.failure(ended), "see whether the file server answers: df -h .")
+        return Line(name, PROBLEM, answer.failure(ended), "change to a folder that is there")
+    text = found.room
     if asked != ".":
-        text += f" in {found['folder']}"
-    if not found["writable"]:
+        text += f" in {found.folder}"
+    if not found.writable:
         status = PROBLEM if name == "log folder" else WARNING
         return Line(name, status, f"cannot be written; {text}", "change its permissions, or use another: --log_dir")
-    if found["files"] == 0:
+    if found.inodes == 0:
         return Line(name, PROBLEM, f"no inode left for a new file; {text}", "remove files, or use another disk")
-    if found["free"] < 100 * MIB:
-        return Line(name, PROBLEM, text, "logs and checkpoints need room: remove files, or use another disk")
-    if found["free"] < GIB:
-        return Line(name, WARNING, text, "logs and checkpoints may need more")
-    return Line(name, OK, text)
+    remedy = "logs and checkpoints may need more"
+    if found.free < 100 * MIB:
+        remedy = "logs and checkpoints need room: remove files, or use another disk"
+    return _least(name, found.free, text, remedy, 100 * MIB, GIB)
 
 
-def _measured(ended):
-    """What disk.py says as a dict, or why it says nothing as words."""
+def _measured(ended: Ended) -> Disk | None:
     if ended.status != 0:
-        return answer.failure(ended)
+        return None
     total, free, inodes, writable, folder = ended.stdout.rstrip("\n").split(" ", 4)
-    # -1: a file system that makes inodes as it needs them
-    return {
-        "total": int(total),
-        "free": int(free),
-        "files": int(inodes),
-        "writable": writable == "1",
-        "folder": folder,
-    }
-
-
-def _room(found):
-    free, total = found["free"], found["total"]
-    unit, word = (GIB, "GiB") if total >= GIB else (MIB, "MiB")
-    return f"{free / unit:.1f} of {total / unit:.1f} {word} free"
+    return Disk(int(total), int(free), int(inodes), writable == "1", folder)

@@ -1,31 +1,31 @@
-#!/usr/bin/env python3
 """The page of scripts/doctor.sh, which calls this and has the help; nobody else does.
 
 Every program is asked at the same time, and none is waited for longer than its limit.
 """
 
+from __future__ import annotations
+
 import argparse
 import os
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
-from hccl_tools.machine import interpreter
-
-interpreter.check()
-
 from hccl_tools.build import output
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import hccn, programs
-from tools.doctor import installed, limits, network, npus, page, system, versions
+from tools.doctor import installed, limits, network, npu_smi, npus, page, system, versions
+from tools.doctor.section import Facts, Options, Section
 
 SECONDS = 30  # for one program; to import MindSpore takes 3 s, and more from a slow disk
+SECTIONS: tuple[Section, ...] = (system, versions, npus, limits, network, installed)
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Prints the page; 0 without problems, 1 with some, 2 when it cannot be printed."""
     options = parse_arguments(argv)
     if sys.stdout is None:
@@ -38,7 +38,8 @@ def main(argv=None):
             text = page.as_json(sections, made)
         else:
             text = page.as_text(sections, made, page.wants_colour())
-        sys.stdout.reconfigure(errors="backslashreplace")
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(errors="backslashreplace")
         print(text, end="", flush=True)
     except KeyboardInterrupt:
         return 130
@@ -50,51 +51,39 @@ def main(argv=None):
     return int(any(line.status == page.PROBLEM for section in sections.values() for line in section))
 
 
-def parse_arguments(argv):
+def parse_arguments(argv: Sequence[str] | None) -> Options:
     """What doctor.sh passes on."""
     parser = argparse.ArgumentParser(prog="doctor.sh", allow_abbrev=False)
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--log_dir", default="logs")
     parser.add_argument("--hccn_conf", default=hccn.DEFAULT_CONF)
     parser.add_argument("--shell", default="")
-    return parser.parse_args(argv)
+    return parser.parse_args(argv, namespace=Options())
 
 
-def examine(options):
-    """{title: [page.Line]} of this machine."""
-    questions = {
-        **system.QUESTIONS,
-        **versions.QUESTIONS,
-        **npus.QUESTIONS,
-        **installed.QUESTIONS,
-        **limits.questions(options.log_dir),
-        **network.questions(),
-    }
+def examine(options: Options) -> dict[str, list[page.Line]]:
+    """The lines of every section, by its title."""
+    questions = {key: command for section in SECTIONS for key, command in section.questions(options).items()}
     with ThreadPoolExecutor(max_workers=1) as pool:
-        looking = pool.submit(npus.look, options.hccn_conf)
+        looking = pool.submit(npu_smi.look, options.hccn_conf)
         answers = programs.ask_all(questions, SECONDS)
         try:
             found = looking.result()
-        except Exception as error:  # as in `section`
-            found = npus.none(f"asking for NPUs failed, please report: {type(error).__name__}: {error}")
-    return {
-        system.TITLE: section(system.lines, answers, options.shell),
-        versions.TITLE: section(versions.lines, answers, found),
-        npus.TITLE: section(npus.lines, found, options.hccn_conf, answers),
-        limits.TITLE: section(limits.lines, answers, options.log_dir),
-        network.TITLE: section(network.lines, answers, bool(found.devices)),
-        installed.TITLE: section(installed.lines, answers),
-    }
+        except Exception as error:  # as in `lines_of`
+            why = f"asking for NPUs failed, please report: {type(error).__name__}: {error}"
+            found = npu_smi.Npus(smi=npu_smi.NpuSmi(failure=why))
+    facts = Facts(options, answers, found)
+    return {section.TITLE: lines_of(section, facts) for section in SECTIONS}
 
 
-def section(lines, *arguments):
+def lines_of(section: Section, facts: Facts) -> list[page.Line]:
     """The lines of a section.  A mistake in one must not cost the rest of the page: that is when it is wanted."""
     try:
-        return lines(*arguments)
+        return list(section.lines(facts))
     except Exception as error:
-        name = lines.__module__.rpartition(".")[2]
         text = one_line(f"this section failed: {type(error).__name__}: {error}")
-        return [page.Line(name, page.UNKNOWN, text, "a mistake of the doctor's own; please report it with this page")]
+        remedy = "a bug of the doctor; please report it with this page"
+        return [page.Line(section.TITLE.lower(), page.UNKNOWN, text, remedy)]
 
 
 if __name__ == "__main__":

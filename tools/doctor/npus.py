@@ -1,136 +1,50 @@
 """The NPUs: which are here, how they are, who holds them, and their addresses."""
 
+from __future__ import annotations
+
 import json
 import os
-import re
 import sys
-from collections import namedtuple
-from concurrent.futures import ThreadPoolExecutor
 
-from hccl_tools.machine import hccn, host, programs
+from hccl_tools.common import project
+from hccl_tools.common.words import count, named, ranges
+from hccl_tools.machine import hccn, programs
+from hccl_tools.machine.programs import Ended
 from hccl_tools.table.address import packed
-from tools.doctor import answer, files
+from tools.doctor import answer, files, npu_smi
+from tools.doctor.npu_smi import Npus
 from tools.doctor.page import ABSENT, OK, PROBLEM, UNKNOWN, WARNING, Line, masked, worst
+from tools.doctor.section import Facts, Options
 
 TITLE = "NPUs"
-QUESTIONS = {"locks": [sys.executable, os.path.join(os.path.dirname(os.path.realpath(__file__)), "locks.py")]}
-SECONDS = 30  # for one npu-smi, which takes a second or two on a busy host
-
-# devices: physical ids.  generation: as host.generation.  driver: version or None.  board: {field: value} of
-# `npu-smi info -t board`.  failure: why npu-smi says nothing, or None.  cards: {device: Card}.  holders: {device:
-# [words]}.  places: {device: (NPU, chip)}, as npu-smi counts.  addresses: {device: (address or None, words)}; the
-# words say where it comes from, or why there is none.
-Npus = namedtuple("Npus", "devices generation driver board failure cards holders places addresses")
-Card = namedtuple("Card", "name health")
-
-# What npu-smi said, as in Npus.
-_Answers = namedtuple("_Answers", "driver board failure cards holders places", defaults=(None, {}, None, {}, {}, {}))
-_NOT_ON_PATH = "npu-smi is not on PATH (it is in /usr/local/bin or /usr/local/sbin of a host)"
 
 _HEALTH = {"OK": OK, "Warning": WARNING, "Alarm": PROBLEM, "Critical": PROBLEM}
 _MANAGER = "/dev/davinci_manager"
 
 
-def look(conf):
-    """The Npus of this host; conf: the file of addresses where there is no hccn_tool."""
-    generation = host.generation()
-    with ThreadPoolExecutor(max_workers=64) as pool:  # all at the same time: they wait for programs
-        asked_npu_smi = pool.submit(_npu_smi)
-        devices = host.devices()
-        optional = generation in ("A2", "A3")  # one server of these can do without addresses
-        asked = {device: pool.submit(_address, device, conf, optional) for device in devices}
-        addresses = {device: future.result() for device, future in asked.items()}
-    return Npus(devices, generation, *asked_npu_smi.result(), addresses)
+def questions(_: Options) -> dict[str, list[str]]:
+    """npu-smi and hccn_tool are asked by npu_smi.py."""
+    return {"locks": [sys.executable, project.path("tools", "doctor", "locks.py")]}
 
 
-def none(failure=None):
-    """The Npus of a host without any, or where they cannot be known: `failure` says why."""
-    return Npus([], None, *_Answers(failure=failure), {})
-
-
-def _address(device, conf, optional):
-    try:
-        found, source = hccn.addresses([device], conf, optional)
-    except hccn.AddressError as error:
-        return None, str(error)
-    return found[device], source
-
-
-def _npu_smi():
-    """The _Answers of npu-smi."""
-    if not programs.on_path("npu-smi"):
-        return _Answers(failure=_NOT_ON_PATH)
-    asked = programs.ask_all({"info": ["npu-smi", "info"], "map": ["npu-smi", "info", "-m"]}, SECONDS)
-    if asked["info"].status != 0:
-        return _Answers(failure=f"npu-smi info: {answer.failure(asked['info'])}")
-    text = asked["info"].stdout
-    places = host.npu_chips(asked["map"].stdout)
-    version = re.search(r"Version:\s*(\S+)", text)
-    cards, holders = parse_info(text, {place: device for device, place in places.items()})
-    board = _board(min(places.values())[0]) if places else {}
-    return _Answers(version[1] if version else board.get("Software Version"), board, None, cards, holders, places)
-
-
-def _board(npu):
-    ended = programs.ask(["npu-smi", "info", "-t", "board", "-i", str(npu)], SECONDS)
-    if ended.status != 0:
-        return {}
-    pairs = (line.split(":", 1) for line in ended.stdout.splitlines() if ":" in line)
-    return {name.strip(): value.strip() for name, value in pairs if value.strip() not in ("", "NA")}
-
-
-def parse_info(text, ids):
-    """({device: Card}, {device: [words]}) of the tables that ``npu-smi info`` prints.
-
-    ids: {(NPU, chip): device}.  A chip has two rows, the first with NPU, name and health, the second with its
-    number, on some generations its physical id, and its place on the bus.  A row of the second table is a process.
-    """
-    cards, holders, npu, card, in_processes = {}, {}, None, None, False
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        words = cells[0].split()
-        if len(cells) > 1 and cells[1].lower() == "process id":
-            in_processes = True
-        elif len(cells) < 3 or not words or not words[0].isdigit():
-            continue
-        elif in_processes:
-            if len(words) > 1 and words[1].isdigit():
-                device = ids.get((int(words[0]), int(words[1])), int(words[0]))
-                holders.setdefault(device, []).append(_holder(cells))
-        elif card is None:
-            npu, card = int(words[0]), Card(" ".join(words[1:]), cells[1])
-        else:
-            shown = int(words[1]) if len(words) > 1 and words[1].isdigit() else npu
-            cards[ids.get((npu, int(words[0])), shown)] = card
-            card = None
-    return cards, holders
-
-
-def _holder(cells):
-    name = cells[2] or "a process"
-    memory = f", {cells[3]} MB" if len(cells) > 3 and cells[3].isdigit() else ""
-    return f"{name} (pid {cells[1]}{memory})"
-
-
-# ---- lines -----------------------------------------------------------------------------------------
-
-
-def lines(npus, conf, answers):
-    """conf: as for `look`."""
+def lines(facts: Facts) -> list[Line]:
+    """The devices together, each device, and what says who holds them and where they are."""
+    npus, conf = facts.npus, facts.options.hccn_conf
     found = [_summary(npus)]
-    if npus.failure and (npus.devices or npus.failure != _NOT_ON_PATH):
+    failure = npus.smi.failure
+    if failure and (npus.devices or failure != npu_smi.NOT_ON_PATH):
         remedy = "in a container mount it from the host; on a host install the driver"
-        if npus.failure != _NOT_ON_PATH:
+        if failure != npu_smi.NOT_ON_PATH:
             remedy = "the driver or a card may be at fault: see dmesg, and ask the operator"
-        found.append(Line("npu-smi", WARNING, npus.failure, remedy))
+        found.append(Line("npu-smi", WARNING, failure, remedy))
     found += [_device(npus, device) for device in npus.devices]
-    return [*found, _locks(answers["locks"]), _conf(npus, conf)]
+    return [*found, _locks(facts.answers["locks"]), _conf(npus, conf)]
 
 
-def _summary(npus):
+def _summary(npus: Npus) -> Line:
     if npus.devices:
         generation = f", {npus.generation}" if npus.generation else ""
-        return Line("devices", OK, f"{','.join(map(str, npus.devices))}{generation}")
+        return Line("devices", OK, f"{ranges(npus.devices)}{generation}")
     if npus.generation:
         text = f"the bus has chips of {npus.generation}, but there is no /dev/davinci*"
         return Line("devices", PROBLEM, text, "load the driver; a container needs --device=/dev/davinci0 and so on")
@@ -141,15 +55,15 @@ def _summary(npus):
     return Line("devices", ABSENT, text, "launches run with --device_target CPU")
 
 
-def _device(npus, device):
-    card, held = npus.cards.get(device), npus.holders.get(device)
+def _device(npus: Npus, device: int) -> Line:
+    card, held = npus.smi.cards.get(device), npus.smi.holders.get(device)
     address, source = npus.addresses[device]
     states, texts, remedies = [], [], []
     if card:
         states.append(_HEALTH.get(card.health, UNKNOWN))
         texts.append(f"{card.name}, health {card.health}")
         if card.health != "OK":
-            npu, chip = npus.places.get(device, (device, 0))
+            npu, chip = npus.smi.places.get(device, (device, 0))
             remedies.append(f"npu-smi info -t health -i {npu} -c {chip} says more; ask the operator")
     else:
         states.append(UNKNOWN)
@@ -170,7 +84,7 @@ def _device(npus, device):
     return Line(f"device {device}", worst(states), "; ".join(texts), "; ".join(remedies))
 
 
-def _locks(ended):
+def _locks(ended: Ended) -> Line:
     """ended: what locks.py says of this launcher's own jobs."""
     name = "launcher's locks"
     if ended.status != 0:
@@ -179,29 +93,27 @@ def _locks(ended):
     held = json.loads(ended.stdout)
     if not held:
         return Line(name, OK, "no job of this launcher holds a device")
-    texts = [f"device {','.join(map(str, ids))} by {os.path.basename(job)} (pid {pid})" for job, pid, ids in held]
+    texts = [f"{named('device', ids)} by {os.path.basename(job)} (pid {pid})" for job, pid, ids in held]
     return Line(name, WARNING, "; ".join(texts), "wait with --wait_for_devices, or choose others with --devices")
 
 
-def _conf(npus, conf):
+def _conf(npus: Npus, conf: str) -> Line:
     """The file of addresses, and whether the cards use what it says."""
+    name = "hccn.conf"
     try:
         in_file, fault = hccn.read_conf(conf)
     except FileNotFoundError:
         if npus.devices and not programs.on_path("hccn_tool"):
-            return Line(
-                "hccn.conf", PROBLEM, f"no {conf}, and no hccn_tool on PATH", "mount one of them into the container"
-            )
-        return Line("hccn.conf", ABSENT, f"no {conf}" + ("; hccn_tool answers" if npus.devices else ""))
+            text = f"no {conf}, and no hccn_tool on PATH"
+            return Line(name, PROBLEM, text, "mount one of them into the container")
+        return Line(name, ABSENT, f"no {conf}" + ("; hccn_tool answers" if npus.devices else ""))
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not a text file"
-        return Line(
-            "hccn.conf", WARNING, f"{conf} cannot be read: {reason}", "make it readable, or name a copy: --hccn_conf"
-        )
+        text = f"{conf} cannot be read: {getattr(error, 'strerror', None) or 'it is not a text file'}"
+        return Line(name, WARNING, text, "make it readable, or name a copy: --hccn_conf")
     if fault:
-        return Line("hccn.conf", PROBLEM, masked(fault), "correct the line")
+        return Line(name, PROBLEM, masked(fault), "correct the line")
     for device, (address, source) in npus.addresses.items():
         if source == "hccn_tool" and address and device in in_file and packed(in_file[device]) != packed(address):
             text = masked(f"{conf} has {in_file[device]} for device {device}, which uses {address}")
-            return Line("hccn.conf", WARNING, text, f"hccn_tool -i {device} -cfg recovery applies the file")
-    return Line("hccn.conf", OK, f"{conf} has addresses of {len(in_file)} devices")
+            return Line(name, WARNING, text, f"hccn_tool -i {device} -cfg recovery applies the file")
+    return Line(name, OK, f"{conf} has addresses of {count(len(in_file), 'device')}")

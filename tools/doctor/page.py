@@ -1,29 +1,47 @@
 """The page of the doctor: its lines, as text that can be pasted into a bug report, and as JSON."""
 
+from __future__ import annotations
+
 import ipaddress
 import json
 import os
 import re
 import sys
-from collections import Counter, namedtuple
+from collections import Counter
+from typing import TYPE_CHECKING
 
-from hccl_tools.common.words import one_line
+from hccl_tools.common.record import Row
+from hccl_tools.common.words import count, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import TextIO
+
+    Sections = Mapping[str, Iterable["Line"]]  # by their titles
+
+MIB, GIB = 1 << 20, 1 << 30
 
 # ABSENT: it is not on this machine and need not be.  UNKNOWN: nobody here can tell whether it is right.
 OK, ABSENT, UNKNOWN, WARNING, PROBLEM = STATUSES = ("ok", "absent", "unknown", "warning", "problem")
 _COLOURS = {OK: "32", ABSENT: "2", UNKNOWN: "36", WARNING: "33", PROBLEM: "1;31"}
 
-# status: one of STATUSES.  text: what was found.  remedy: what to do, or "".
-Line = namedtuple("Line", "name status text remedy", defaults=("",))
+
+class Line(Row):
+    """One line of the page."""
+
+    name: str
+    status: str  # one of STATUSES
+    text: str  # what was found
+    remedy: str = ""  # what to do
 
 
-def worst(statuses):
+def worst(statuses: Iterable[str]) -> str:
     """The gravest of some statuses, OK if there are none."""
     return max(statuses, key=STATUSES.index, default=OK)
 
 
-def as_text(sections, made, colour):
-    """The page for a person.  sections: {title: [Line]}; made: when, as words; colour: whether to use it."""
+def as_text(sections: Sections, made: str, colour: bool) -> str:
+    """The page for a person.  made: when, as words; colour: whether to use it."""
     lines = [line for section in sections.values() for line in section]
     width = max((len(line.name) for line in lines), default=0)
     page = [f"Report of this machine, {made}"]
@@ -36,38 +54,37 @@ def as_text(sections, made, colour):
     return "\n".join([*page, "", _summary(lines), ""])
 
 
-def _painted(status, colour):
+def _painted(status: str, colour: bool) -> str:
     word = f"{status:7}"
     return f"\x1b[{_COLOURS[status]}m{word}\x1b[0m" if colour else word
 
 
-def _summary(lines):
+def _summary(lines: list[Line]) -> str:
     counts = Counter(line.status for line in lines)
-    words = [_counted(counts[status], status) for status in reversed(STATUSES) if counts[status]]
+    words = [
+        count(counts[status], status) if status in (WARNING, PROBLEM) else f"{counts[status]} {status}"
+        for status in reversed(STATUSES)
+        if counts[status]
+    ]
     if counts[PROBLEM]:
-        return f"{', '.join(words)}: mend the problems before you launch."
+        return f"{', '.join(words)}: fix the problems before you launch."
     return f"{', '.join(words)}: nothing here keeps a launch from working."
 
 
-def _counted(number, status):
-    plural = "s" if number > 1 and status in (WARNING, PROBLEM) else ""
-    return f"{number} {status}{plural}"
-
-
-def as_json(sections, made):
+def as_json(sections: Sections, made: str) -> str:
     """The page for a program, one line of JSON an entry of the text."""
     lines = [_entry(title, line) for title, section in sections.items() for line in section]
-    counts = {status: sum(line["status"] == status for line in lines) for status in STATUSES}
+    numbers = {status: sum(line["status"] == status for line in lines) for status in STATUSES}
     status = worst(line["status"] for line in lines)
-    return json.dumps({"made": made, "status": status, "counts": counts, "lines": lines}, indent=2) + "\n"
+    return json.dumps({"made": made, "status": status, "counts": numbers, "lines": lines}, indent=2) + "\n"
 
 
-def _entry(title, line):
+def _entry(title: str, line: Line) -> dict[str, str]:
     texts = {"text": without_home(line.text), "remedy": without_home(line.remedy)}
     return {"section": title, **line._replace(**texts)._asdict()}
 
 
-def wants_colour(stream=None):
+def wants_colour(stream: TextIO | None = None) -> bool:
     """Whether `stream` (default: stdout) is a terminal of somebody who likes colours (no-color.org)."""
     stream = stream or sys.stdout
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -76,12 +93,12 @@ def wants_colour(stream=None):
 # ---- what a public page may say --------------------------------------------------------------------
 
 
-def masked(text):
+def masked(text: str) -> str:
     """`text` with the second half of every address of the public internet hidden; private ones stay."""
     return re.sub(r"[0-9A-Fa-f:.]*[0-9A-Fa-f]", lambda match: _masked_word(match[0]), text)
 
 
-def _masked_word(word):
+def _masked_word(word: str) -> str:
     try:
         found = ipaddress.ip_address(word)
     except ValueError:
@@ -93,7 +110,7 @@ def _masked_word(word):
     return ":".join(found.exploded.split(":")[:2]) + ":*"
 
 
-def without_home(text):
+def without_home(text: str) -> str:
     """`text` in one line, with the user's home folder, which holds the user's name, as ~."""
     home = os.path.expanduser("~").rstrip("/")
     return one_line(re.sub(re.escape(home) + r"(?![\w.-])", "~", text) if home.startswith("/") else text)

@@ -1,53 +1,55 @@
 """The machine: operating system, memory, shell and Python."""
 
+from __future__ import annotations
+
 import os
 import platform
 import sys
 from importlib.util import find_spec
 
+from hccl_tools.common.project import ROOT
+from hccl_tools.machine.programs import Ended
 from tools.doctor import answer, files
-from tools.doctor.page import ABSENT, OK, PROBLEM, UNKNOWN, WARNING, Line
+from tools.doctor.page import ABSENT, GIB, OK, PROBLEM, UNKNOWN, WARNING, Line
+from tools.doctor.section import Facts, Options
 
 TITLE = "System"
-_PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-# The checkout is often another user's, whom git would not trust; and to describe it nothing has to be written.
-_GIT = ["git", "--no-optional-locks", "-c", f"safe.directory={_PROJECT}", "-C", _PROJECT]
-QUESTIONS = {"git": [*_GIT, "describe", "--always", "--dirty", "--tags"]}
-
-GIB = 1 << 30
 _NEEDED = {"jsonschema": "rank tables", "yaml": "training configs", "rich": "tables on the screen"}
 
 
-def lines(answers, shell):
-    """shell: the version of the bash that runs the scripts."""
+def questions(_: Options) -> dict[str, list[str]]:
+    """The checkout is often another user's, whom git would not trust; and to describe it git need not write."""
+    git = ["git", "--no-optional-locks", "-c", f"safe.directory={ROOT}", "-C", ROOT]
+    return {"git": [*git, "describe", "--always", "--dirty", "--tags"]}
+
+
+def lines(facts: Facts) -> list[Line]:
+    """What a launch starts from."""
     return [
-        _launcher(answers["git"]),
+        _launcher(facts.answers["git"]),
         _os(),
-        _kernel(),
+        Line("kernel", OK, f"{platform.system()} {platform.release()} {platform.machine()}"),
         _container(),
         _processors(),
         _memory(),
-        _bash(shell),
-        *_python(),
+        _bash(facts.options.shell),
+        Line("Python", OK, f"{'.'.join(map(str, sys.version_info[:3]))} ({sys.executable})"),
+        _packages(),
     ]
 
 
-def _launcher(ended):
+def _launcher(ended: Ended) -> Line:
     if ended.status != 0:
-        return Line("launcher", UNKNOWN, f"not a checkout of git: {answer.failure(ended)}")
+        return Line("launcher", UNKNOWN, f"not a git checkout: {answer.failure(ended)}")
     return Line("launcher", OK, answer.first_line(ended))
 
 
-def _os():
+def _os() -> Line:
     name = files.setting("/etc/os-release", "PRETTY_NAME")
     return Line("OS", OK, name) if name else Line("OS", UNKNOWN, "there is no /etc/os-release")
 
 
-def _kernel():
-    return Line("kernel", OK, f"{platform.system()} {platform.release()} {platform.machine()}")
-
-
-def _container():
+def _container() -> Line:
     found = files.read("/run/systemd/container") or os.environ.get("container")  # noqa: SIM112 - that is how container managers write it
     if not found and files.read("/.dockerenv") is not None:
         found = "docker"
@@ -58,21 +60,20 @@ def _container():
     return Line("container", OK, found) if found else Line("container", ABSENT, "no sign of one")
 
 
-def _processors():
-    usable, here = len(os.sched_getaffinity(0)), os.cpu_count()
-    text = f"{usable} of {here}"
+def _processors() -> Line:
+    text = f"{len(os.sched_getaffinity(0))} of {os.cpu_count()}"
     limit = (files.read("/sys/fs/cgroup/cpu.max") or "").split()
     if len(limit) == 2 and all(word.isdigit() for word in limit):
-        text += f", the time of {int(limit[0]) / int(limit[1]):g} by the control group"
+        text += f", limited to the time of {int(limit[0]) / int(limit[1]):g} by the control group"
     return Line("processors", OK, text)
 
 
-def _memory():
+def _memory() -> Line:
     found = dict(line.split(":", 1) for line in (files.read("/proc/meminfo") or "").splitlines() if ":" in line)
     try:
         total, free = (int(found[name].split()[0]) * 1024 for name in ("MemTotal", "MemAvailable"))
     except (KeyError, ValueError, IndexError):
-        return Line("memory", UNKNOWN, "/proc/meminfo does not say")
+        return Line("memory", UNKNOWN, "/proc/meminfo does not show it")
     text = f"{free / GIB:.1f} of {total / GIB:.1f} GiB available"
     limit = files.number("/sys/fs/cgroup/memory.max")
     if limit is not None:
@@ -85,7 +86,7 @@ def _memory():
     return Line("memory", OK, text)
 
 
-def _bash(version):
+def _bash(version: str) -> Line:
     if not version:
         return Line("bash", UNKNOWN, "not started by scripts/doctor.sh")
     if tuple(map(int, version.split(".")[:2])) < (4, 2):
@@ -93,15 +94,12 @@ def _bash(version):
     return Line("bash", OK, version)
 
 
-def _python():
-    version = ".".join(map(str, sys.version_info[:3]))
-    yield Line("Python", OK, f"{version} ({sys.executable})")
+def _packages() -> Line:
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if not missing:
-        yield Line("its packages", OK, f"{', '.join(_NEEDED)} installed")
-        return
+        return Line("its packages", OK, f"{', '.join(_NEEDED)} installed")
     needed = " and ".join(_NEEDED[name] for name in missing)
     install = " ".join("PyYAML" if name == "yaml" else name for name in missing)
     status = WARNING if missing == ["rich"] else PROBLEM  # a launch does without tables on the screen
     text = f"{', '.join(missing)} not installed, needed for {needed}"
-    yield Line("its packages", status, text, f"{sys.executable} -m pip install {install}")
+    return Line("its packages", status, text, f"{sys.executable} -m pip install {install}")

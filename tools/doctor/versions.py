@@ -1,13 +1,24 @@
 """MindSpore, CANN, driver and firmware: which are here, and whether they were released for one another."""
 
+from __future__ import annotations
+
 import glob
 import json
 import os
 import re
 import sys
+from functools import partial
+from typing import TYPE_CHECKING, TypedDict
 
+from hccl_tools.common import project
+from hccl_tools.machine.programs import Ended
 from tools.doctor import answer, files
+from tools.doctor.npu_smi import Npus
 from tools.doctor.page import ABSENT, OK, PROBLEM, UNKNOWN, WARNING, Line
+from tools.doctor.section import Facts, Options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 TITLE = "Versions"
 
@@ -16,34 +27,48 @@ _IMPORT = """import sys; del sys.path[0]
 import mindspore
 from importlib.metadata import version
 print("version", getattr(mindspore, "__version__", None) or version("mindspore"))"""
-QUESTIONS = {"mindspore": [sys.executable, "-c", _IMPORT]}
-
 _DEFAULT = "/usr/local/Ascend"
-_ROWS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "versions.json")
 
 
-def lines(answers, npus):
-    """npus: what tools.doctor.npus found."""
-    mindspore, line = _mindspore(answers["mindspore"])
+class Released(TypedDict, total=False):
+    """Versions that were released for one another; versions.json says what the keys mean."""
+
+    mindspore: str
+    cann: list[str]
+    driver: str | None
+    accepts: bool
+    source: str
+
+
+def questions(_: Options) -> dict[str, list[str]]:
+    """MindSpore is imported: that it is installed says little."""
+    return {"mindspore": [sys.executable, "-c", _IMPORT]}
+
+
+def lines(facts: Facts) -> list[Line]:
+    """The versions, then each against the next."""
+    npus, smi = facts.npus, facts.npus.smi
+    mindspore, line = _mindspore(facts.answers["mindspore"])
     cann, cann_line = _cann(bool(npus.devices))
-    driver = files.setting(f"{_driver_root()}/driver/version.info", "Version") or npus.driver
-    firmware = files.setting(f"{_driver_root()}/firmware/version.info", "Version") or npus.board.get("Firmware Version")
+    driver = files.setting(f"{_driver_root()}/driver/version.info", "Version") or smi.driver
+    firmware = files.setting(f"{_driver_root()}/firmware/version.info", "Version") or smi.board.get("Firmware Version")
+    verdict = smi.board.get("Compatibility")
     return [
         line,
         cann_line,
         _ascend("driver", driver, npus),
         _ascend("firmware", firmware, npus),
-        _mindspore_with_cann(mindspore, cann),
-        _cann_with_driver(cann, driver),
-        _driver_with_firmware(driver, firmware, npus.board.get("Compatibility")),
+        _compared({"MindSpore": mindspore, "CANN": cann}, _mindspore_with_cann),
+        _compared({"CANN": cann, "driver": driver}, _cann_with_driver),
+        _compared({"driver": driver, "firmware": firmware}, partial(_driver_with_firmware, verdict=verdict)),
     ]
 
 
 # ---- what is here ----------------------------------------------------------------------------------
 
 
-def _mindspore(ended):
-    """(version or None, Line).  It is imported: that it is installed says little."""
+def _mindspore(ended: Ended) -> tuple[str | None, Line]:
+    """The version, and the Line about it."""
     found = re.search(r"^version (\S+)$", ended.stdout, re.MULTILINE)
     if ended.status == 0 and found:
         told = re.search(r"^.*does not match.*$", ended.stderr + ended.stdout, re.MULTILINE)
@@ -52,15 +77,20 @@ def _mindspore(ended):
         return found[1], Line("MindSpore", OK, found[1])
     if "No module named 'mindspore'" in ended.stderr:
         remedy = "activate the environment that has it, name its Python in PYTHON, or: pip install mindspore"
-        return None, Line("MindSpore", PROBLEM, f"{sys.executable} has none", remedy)
+        return None, Line("MindSpore", PROBLEM, f"{sys.executable} has no MindSpore", remedy)
     if ended.status == answer.TIMED_OUT:
-        return None, Line("MindSpore", WARNING, f"import mindspore: {ended.stderr}", "a slow disk, or a busy machine")
+        return None, Line(
+            "MindSpore",
+            WARNING,
+            f"import mindspore: {ended.stderr}",
+            "see whether the disk is slow or the machine busy",
+        )
     text = f"cannot be imported: {answer.failure(ended)}"
-    return None, Line("MindSpore", PROBLEM, text, "install what it misses; python -c 'import mindspore' says more")
+    return None, Line("MindSpore", PROBLEM, text, "install what is missing; python -c 'import mindspore' says more")
 
 
-def _cann(has_npus):
-    """(version or None, Line)."""
+def _cann(has_npus: bool) -> tuple[str | None, Line]:
+    """The version, and the Line about it."""
     active = os.environ.get("ASCEND_HOME_PATH") or os.environ.get("ASCEND_TOOLKIT_HOME")
     if active:
         version = _cann_version(active)
@@ -80,13 +110,13 @@ def _cann(has_npus):
     return None, Line("CANN", ABSENT, text)
 
 
-def _cann_folders():
+def _cann_folders() -> Iterator[str]:
     for base in (_DEFAULT, os.path.expanduser("~/Ascend")):
         for name in ("cann", "ascend-toolkit/latest", "nnae/latest"):
             yield f"{base}/{name}"
 
 
-def _cann_version(folder):
+def _cann_version(folder: str) -> str | None:
     """The release, such as 8.5.0; the numbers of its parts (compiler/version.info) are others in older releases."""
     names = [
         path[len(files.ROOT) :] for path in sorted(glob.glob(f"{files.ROOT}{folder}/*-linux/ascend_*_install.info"))
@@ -99,11 +129,11 @@ def _cann_version(folder):
     return files.setting(f"{folder}/compiler/version.info", "Version")
 
 
-def _driver_root():
+def _driver_root() -> str:
     return (files.setting("/etc/ascend_install.info", "Driver_Install_Path_Param") or _DEFAULT).rstrip("/")
 
 
-def _ascend(name, version, npus):
+def _ascend(name: str, version: str | None, npus: Npus) -> Line:
     if version:
         return Line(name, OK, version)
     text = f"no version in {_driver_root()}/{name}/version.info, and npu-smi names none"
@@ -116,25 +146,35 @@ def _ascend(name, version, npus):
 # ---- whether they go together ----------------------------------------------------------------------
 
 
-def rows():
-    """The table of versions that were released for one another; versions.json says what its keys mean."""
-    with open(_ROWS, encoding="utf-8") as file:
-        return json.load(file)["rows"]
+def rows() -> list[Released]:
+    """The table of versions that were released for one another."""
+    with open(project.path("tools", "doctor", "versions.json"), encoding="utf-8") as file:
+        table: list[Released] = json.load(file)["rows"]
+    return table
 
 
-def canonical(version):
+def canonical(version: str) -> str:
     """One spelling of a version: 8.0.RC2.beta1 is 8.0.rc2, 2.6.0-rc1 is 2.6.0rc1, 24.1.rc2.b030 is 24.1.rc2."""
     text = version.strip().lower().replace("-rc", "rc")
     return re.sub(r"\.(beta\d*|b\d+)$", "", text)
 
 
-def _mindspore_with_cann(mindspore, cann):
-    name = "MindSpore with CANN"
-    if not cann or not mindspore:
-        return _cannot_compare(name, (("MindSpore", mindspore), ("CANN", cann)))
+def _compared(versions: dict[str, str | None], judge: Callable[[str, str, str], Line]) -> Line:
+    """What `judge` says of two versions; without any of Ascend's software there is nothing to ask."""
+    name = " with ".join(versions)
+    missing = [what for what, version in versions.items() if not version]
+    if not missing:
+        return judge(name, *filter(None, versions.values()))
+    ascend_here = any(version for what, version in versions.items() if what != "MindSpore")
+    text = f"cannot be compared without a version of {' and '.join(missing)}"
+    return Line(name, UNKNOWN if ascend_here else ABSENT, text)
+
+
+def _mindspore_with_cann(name: str, mindspore: str, cann: str) -> Line:
     known = [row for row in rows() if canonical(row["mindspore"]) == canonical(mindspore)]
+    release = ".".join(cann.split(".")[:2])
     for row in known:
-        if canonical(cann) in map(canonical, row["cann"]) or (row.get("accepts") and _major_minor(cann) in row["cann"]):
+        if _names_cann(row, cann) or (row.get("accepts") and release in row["cann"]):
             return Line(name, OK, f"{mindspore} and {cann} go together ({row['source']})")
     if not known:
         return Line(name, UNKNOWN, f"no table here names MindSpore {mindspore}", "see https://www.mindspore.cn/install")
@@ -146,45 +186,29 @@ def _mindspore_with_cann(mindspore, cann):
     return Line(name, UNKNOWN, text, f"if operators fail, install CANN {releases}")
 
 
-def _cann_with_driver(cann, driver):
-    name = "CANN with driver"
-    if not cann or not driver:
-        return _cannot_compare(name, (("CANN", cann), ("driver", driver)))
-    known = [row for row in rows() if row["driver"] and canonical(cann) in map(canonical, row["cann"])]
-    for row in known:
+def _cann_with_driver(name: str, cann: str, driver: str) -> Line:
+    known = [(row["driver"], row["source"]) for row in rows() if row["driver"] and _names_cann(row, cann)]
+    for released, source in known:
         # 25.0.rc1.1 is a patch of 25.0.rc1
-        if f"{canonical(driver)}.".startswith(f"{canonical(row['driver'])}."):
-            return Line(name, OK, f"{cann} and {driver} go together ({row['source']})")
+        if f"{canonical(driver)}.".startswith(f"{canonical(released)}."):
+            return Line(name, OK, f"{cann} and {driver} go together ({source})")
     if not known:
         return Line(name, UNKNOWN, f"no table here names a driver for CANN {cann}", "see CANN's release notes")
-    row = known[0]
-    text = f"CANN {cann} was released with driver {row['driver']}; nothing is known of {driver} ({row['source']})"
-    return Line(name, UNKNOWN, text, f"if HCCL fails, install driver {row['driver']}")
+    released, source = known[0]
+    text = f"CANN {cann} was released with driver {released}; nothing is known of {driver} ({source})"
+    return Line(name, UNKNOWN, text, f"if HCCL fails, install driver {released}")
 
 
-def _driver_with_firmware(driver, firmware, compatibility):
-    """npu-smi's own judgement: OK, NOK, UNKNOWN or NOT SUPPORT."""
-    name = "driver with firmware"
-    if not driver or not firmware:
-        return _cannot_compare(name, (("driver", driver), ("firmware", firmware)))
+def _names_cann(row: Released, cann: str) -> bool:
+    return canonical(cann) in map(canonical, row["cann"])
+
+
+def _driver_with_firmware(name: str, driver: str, firmware: str, verdict: str | None) -> Line:
+    """verdict: npu-smi's own: OK, NOK, UNKNOWN or NOT SUPPORT."""
     both = f"{driver} and {firmware}"
-    if compatibility == "OK":
+    if verdict == "OK":
         return Line(name, OK, f"{both} go together (npu-smi info -t board)")
-    if compatibility == "NOK":
-        return Line(
-            name, PROBLEM, f"{both} do not go together (npu-smi info -t board)", "install both from one Ascend HDK"
-        )
-    return Line(name, UNKNOWN, f"{both}: npu-smi says {compatibility or 'nothing'}")
-
-
-def _cannot_compare(name, versions):
-    """A Line that names what is missing; without any of Ascend's software there is nothing to ask."""
-    missing = [what for what, version in versions if not version]
-    ascend_here = any(version for what, version in versions if what != "MindSpore")
-    return Line(
-        name, UNKNOWN if ascend_here else ABSENT, f"cannot be compared without a version of {' and '.join(missing)}"
-    )
-
-
-def _major_minor(version):
-    return ".".join(version.split(".")[:2])
+    if verdict == "NOK":
+        text = f"{both} do not go together (npu-smi info -t board)"
+        return Line(name, PROBLEM, text, "install both from one Ascend HDK")
+    return Line(name, UNKNOWN, f"{both}: npu-smi says {verdict or 'nothing'}")

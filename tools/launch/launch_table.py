@@ -67,7 +67,7 @@ def examine(path, devices, generation):
     try:
         table, problems = verdict.check_file(path, generation)
     except rank_table.NotReadable as error:
-        return [], [f"{shown} {error}"]
+        return [], [str(error)]
     faults = [problem.line(shown) for problem in errors(problems)] + path_faults(path)
     if faults:
         return [], faults

@@ -135,7 +135,7 @@ def read_table(path, asked):
     try:
         data = rank_table.read_bytes(path)
     except rank_table.NotReadable as error:
-        raise Refusal(REFUSED, f"the rank table {one_line(path)} {error}") from error
+        raise Refusal(REFUSED, f"the rank table {error}") from error
     table, problems = verdict.check_bytes(data, asked.get("generation"))
     # MindSpore numbers servers in dictionary order, whatever the table says: here that is an error.
     wrong = [problem for problem in problems if problem.severity == ERROR or problem.code == "server-order"]

@@ -4,6 +4,9 @@ python -m tools.pages.known_failures_page    > docs/when_it_fails.md
 python -m tools.pages.known_failures_page zh > docs/zh/when_it_fails.md
 """
 
+from __future__ import annotations
+
+import re
 import sys
 
 from tools.diagnosis import known_failures
@@ -14,21 +17,21 @@ _HEAD = """\
 Made by `python -m tools.pages.known_failures_page` from [configs/diagnoses.yaml](../configs/diagnoses.yaml). In
 [Chinese](zh/when_it_fails.md).
 
-After a failure the launcher names the rank that failed first, shows the end of its log, the Python exception and where
-it was raised, and what it means if it is one of the failures below. The same is in the run's `launch.json`, under
-`outcome.diagnosis`. To have an earlier run explained again:
+After a failure the launcher names the rank that failed first and shows the end of its log. It also shows the Python
+exception and where it was raised. If the failure is one of those below, the launcher prints its cause and remedy. The
+run's `launch.json` has the same under `outcome.diagnosis`. To explain an earlier run again:
 
 <!-- not run: needs a run that failed -->
 ```bash
 python tools/diagnose.py logs/latest
 ```
 
-The log of the rank that failed first counts most. A cause that stands in another rank's log is named with that rank.
+The log of the rank that failed first counts most. A cause from another rank's log is named with that rank.
 
 ## Failures of your own
 
-Write them into a file of the same form, and name it in `LAUNCH_DIAGNOSES`; its entries come before the ones below. A
-mistake in the file is told with its line, the entry is left out and the report goes on.
+Write them into a file of the same form, and name it in `LAUNCH_DIAGNOSES`; its entries come before the ones below. If
+an entry has a mistake, the report names its line and leaves the entry out.
 
 <!-- file my_diagnoses.yaml -->
 ```yaml
@@ -80,13 +83,14 @@ diagnoses:
 ```
 """
 
+_STEPS = re.compile(r"(?:; |；)(?![^(（]*[)）])")  # between the parts of a remedy, but not within brackets
 _WORDS = {
     "en": ("Known failures", "seen as", "exit status", "cause", "remedy", ", and the kernel killed for memory", ": "),
     "zh": ("已知失败", "表现", "退出码", "原因", "处理", "，且内核因内存杀死了进程", "："),
 }
 
 
-def page(language="en"):
+def page(language: str = "en") -> str:
     """The whole of docs/when_it_fails.md, or with "zh" of docs/zh/when_it_fails.md."""
     entries, complaints = known_failures.load_file(known_failures.FILE)
     if complaints:
@@ -95,23 +99,24 @@ def page(language="en"):
     return "\n".join([head, f"## {_WORDS[language][0]}\n", *(_section(entry, language) for entry in entries)])
 
 
-def _section(entry, language):
+def _section(entry: known_failures.KnownFailure, language: str) -> str:
     _, seen, status, cause, remedy, oom, colon = _WORDS[language]
-    why, what = entry.zh if language == "zh" else (entry.cause, entry.remedy)
+    why, what = entry.zh if entry.zh and language == "zh" else (entry.cause, entry.remedy)
     signs = [_code(sample) for sample in entry.samples]
     if entry.status:
         signs.append(f"{status} {', '.join(map(str, sorted(entry.status)))}{oom if entry.oom_kill else ''}")
-    lines = [
-        f"### `{entry.code}`",
-        "",
-        f"- {cause}{colon}{why}",
-        f"- {remedy}{colon}{what}",
-        f"- {seen}{colon}".rstrip(),
-    ]
-    return "\n".join(lines + [f"  - {sign}" for sign in signs]) + "\n"
+    items = ((cause, [why]), (remedy, _STEPS.split(what)), (seen, signs))
+    return "\n".join([f"### `{entry.code}`", "", *(_item(f"{word}{colon}", texts) for word, texts in items)]) + "\n"
 
 
-def _code(text):
+def _item(head: str, texts: list[str]) -> str:
+    """An item of a list, with a list in it where there are several texts."""
+    if len(texts) == 1:
+        return f"- {head}{texts[0]}"
+    return "\n  - ".join([f"- {head}".rstrip(), *texts])
+
+
+def _code(text: str) -> str:
     """`text` as Markdown code, whatever it holds."""
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
@@ -119,5 +124,4 @@ def _code(text):
 if __name__ == "__main__":
     if sys.argv[1:] not in ([], ["zh"]):
         sys.exit(__doc__)
-    sys.stdout.reconfigure(encoding="utf-8")
-    sys.stdout.write(page(*sys.argv[1:]))
+    sys.stdout.buffer.write(page(*sys.argv[1:]).encode())

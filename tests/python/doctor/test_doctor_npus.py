@@ -1,0 +1,186 @@
+"""The NPUs on the doctor's page: their health, holders, locks and addresses."""
+
+import fcntl
+import os
+import types
+
+import pytest
+
+from hccl_tools.machine import host
+from tools.doctor import main as doctor
+from tools.doctor import npu_smi
+from tools.launch import device_locks
+
+# `npu-smi info`, by generation, as seen in public bug reports; ids changed.
+INFO_A2 = """\
++------------------------------------------------------------------------------------------------+
+| npu-smi 24.1.rc1.b030            Version: 24.1.rc1.b030                                        |
++---------------------------+---------------+----------------------------------------------------+
+| NPU   Name                | Health        | Power(W)    Temp(C)           Hugepages-Usage(page)|
+| Chip                      | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)        |
++===========================+===============+====================================================+
+| 4     910B3               | OK            | 101.8       43                0    / 0             |
+| 0                         | 0000:C1:00.0  | 0           0    / 0          3318 / 65536         |
++===========================+===============+====================================================+
+| 5     910B3               | Alarm         | 92.0        39                0    / 0             |
+| 0                         | NA            | 0           0    / 0          3314 / 65536         |
++===========================+===============+====================================================+
++---------------------------+---------------+----------------------------------------------------+
+| NPU     Chip              | Process id    | Process name             | Process memory(MB)      |
++===========================+===============+====================================================+
+| 4       0                 | 277624        |                          | 51270                   |
+| 4       0                 | 33776         | python                   | 31747                   |
++===========================+===============+====================================================+
+| No running processes found in NPU 5                                                            |
++===========================+===============+====================================================+
+"""
+INFO_A3 = """\
+| NPU   Name                | Health        | Power(W)    Temp(C)           Hugepages-Usage(page)|
+| Chip  Phy-ID              | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)        |
++===========================+===============+====================================================+
+| 1     Ascend910           | OK            | 178.5       36                0    / 0             |
+| 0     2                   | 0000:9D:00.0  | 0           0    / 0          3416 / 65536         |
++------------------------------------------------------------------------------------------------+
+| 1     Ascend910           | Warning       | -           36                0    / 0             |
+| 1     3                   | 0000:9F:00.0  | 0           0    / 0          3195 / 65536         |
++===========================+===============+====================================================+
+| NPU     Chip              | Process id    | Process name       | Process memory(MB)    | Process id in container |
++===========================+===============+======================================================================+
+| 1       1                 | 1712733       | trainer            | 48954                 | NA                      |
+"""
+
+
+def test_the_tables_of_npu_smi_on_a2():
+    cards, holders = npu_smi.parse_info(INFO_A2, {(4, 0): 4, (5, 0): 5})
+    assert cards == {4: ("910B3", "OK"), 5: ("910B3", "Alarm")}
+    assert holders == {4: ["a process (pid 277624, 51270 MB)", "python (pid 33776, 31747 MB)"]}
+
+
+def test_the_tables_of_npu_smi_on_a3_have_physical_ids():
+    cards, holders = npu_smi.parse_info(INFO_A3, {(1, 0): 2, (1, 1): 3})
+    assert cards == {2: ("Ascend910", "OK"), 3: ("Ascend910", "Warning")}
+    assert holders == {3: ["trainer (pid 1712733, 48954 MB)"]}
+    assert npu_smi.parse_info(INFO_A3, {})[0].keys() == {2, 3}
+
+
+def test_other_answers_of_npu_smi_name_no_holder():
+    for text in ("", "\n", "dcmi module initialize failed. ret is -8005\n", "| | | |\n", "| 0 | | |\n"):
+        assert npu_smi.parse_info(text, {})[1] == {}
+
+
+@pytest.mark.parametrize(
+    ("health", "status"),
+    [("Warning", "warning"), ("Alarm", "problem"), ("Critical", "problem"), ("UNKNOWN", "unknown")],
+)
+def test_a_device_that_is_not_well(a3, health, status):
+    a3.set("health_5", health)
+    lines, code = a3.lines()
+    bad = lines["device 5"]
+    assert (bad.status, lines["device 4"].status, code) == (status, "ok", status == "problem")
+    assert f"health {health}" in bad.text
+    assert "npu-smi info -t health -i 2 -c 1 says more" in bad.remedy  # two chips an NPU
+
+
+def test_a_device_that_is_held_names_the_process(a3):
+    a3.set("held_3", "4711 49853 python")
+    a3.line("device 3", "warning", "held by python (pid 4711, 49853 MB)")
+    a3.line("device 2", "ok", "free")
+
+
+def test_npu_smi_that_fails_leaves_the_devices_of_dev(a3, monkeypatch):
+    monkeypatch.setattr(host, "devices", lambda: [0, 1])
+    a3.set("fault_info", "fail")
+    lines, _ = a3.lines()
+    assert lines["npu-smi"].text == "npu-smi info: dcmi module initialize failed. ret is -8005 (exit 255)"
+    assert lines["device 1"].status == "unknown"
+
+
+def test_no_npu_smi(a3, monkeypatch):
+    monkeypatch.setattr(host, "devices", lambda: [0])
+    (a3.tools / "npu-smi").unlink()
+    assert a3.line("npu-smi", "warning").text.startswith("npu-smi is not on PATH")
+
+
+def test_npu_smi_that_fails_is_said_where_there_are_no_devices(machine):
+    machine.tool("npu-smi", "echo 'dcmi module initialize failed. ret is -8005'; exit 255")
+    machine.line("devices", "absent")
+    machine.line("npu-smi", "warning")
+
+
+def test_one_device_without_an_address_leaves_the_others(a3, cards, monkeypatch):
+    monkeypatch.setattr(host, "generation", lambda: "910A")
+    cards.fault(2, "absent")
+    lines, code = a3.lines()
+    assert (lines["device 2"].status, code) == ("problem", 1)
+    assert "no address" in lines["device 2"].text
+    assert lines["device 3"].status == "ok"
+
+
+def test_a_container_that_got_no_device_of_those_on_the_bus(machine, monkeypatch):
+    machine.file("/dev/davinci_manager", "")
+    machine.line("devices", "problem", "/dev/davinci_manager is there")
+    monkeypatch.setattr(host, "generation", lambda: "A2")
+    machine.line("devices", "problem", "the bus has chips of A2")
+
+
+def test_hccn_conf_that_the_cards_do_not_use(a3):
+    a3.file("/etc/hccn.conf", "address_0=192.168.100.1\naddress_1=192.168.100.77\n")
+    assert a3.line("hccn.conf", "warning").remedy == "hccn_tool -i 1 -cfg recovery applies the file"
+    a3.file("/etc/hccn.conf", "address_0=192.168.100.1\n")
+    a3.line("hccn.conf", "ok", "has addresses of 1 device")
+
+
+def test_hccn_conf_that_is_no_such_file(a3):
+    a3.file("/etc/hccn.conf", "address_0=here\n")
+    a3.line("hccn.conf", "problem")
+    (a3.root / "etc/hccn.conf").write_bytes(b"\xff\xfe\x00")
+    a3.line("hccn.conf", "warning")
+    (a3.root / "etc/hccn.conf").unlink()
+    a3.line("hccn.conf", "absent")
+    (a3.tools / "hccn_tool").unlink()
+    a3.line("hccn.conf", "problem")
+
+
+# ---- locks -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def locks(machine, tmp_path, monkeypatch):
+    """The folder of the locks, and take("job", [4, 5]): a job that holds devices until the test ends."""
+    folder = tmp_path / "locks"
+    folder.mkdir()
+    monkeypatch.setenv("LAUNCH_LOCKS", str(folder))
+    descriptors = []
+
+    def take(job, devices):
+        descriptors.append(os.open(folder / job.replace("/", "_"), os.O_RDWR | os.O_CREAT))
+        assert device_locks.take(descriptors[-1], job, 4711, devices) == []
+
+    yield types.SimpleNamespace(folder=folder, take=take)
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def test_the_locks_of_the_launcher(machine, locks):
+    machine.line("launcher's locks", "ok")
+    locks.take("/home/bob/logs/ascend4p-1", [4, 5])
+    locks.take("/home/bob/logs/ascend1p-2", [0])
+    line = machine.line("launcher's locks", "warning")
+    assert line.text == "devices 4,5 by ascend4p-1 (pid 4711); device 0 by ascend1p-2 (pid 4711)"
+    assert "--wait_for_devices" in line.remedy
+
+
+def test_locks_that_cannot_be_looked_at(machine, locks, monkeypatch):
+    monkeypatch.setenv("LAUNCH_LOCKS", str(locks.folder / "file"))
+    (locks.folder / "file").write_text("")
+    machine.line("launcher's locks", "unknown", "Not a directory")
+
+
+def test_locks_that_somebody_looks_at_for_ever(machine, locks, monkeypatch):
+    monkeypatch.setattr(doctor, "SECONDS", 3)
+    folder = os.open(locks.folder, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    try:
+        assert machine.line("launcher's locks", "unknown").text == "no answer within 3 s"
+    finally:
+        os.close(folder)

@@ -1,0 +1,44 @@
+"""What a section of the page is, and what it is made from."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Protocol
+
+from hccl_tools.common.record import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from hccl_tools.machine.programs import Ended
+    from tools.doctor.npu_smi import Npus
+    from tools.doctor.page import Line
+
+
+class Options(argparse.Namespace):
+    """What doctor.sh passes on."""
+
+    format: str
+    log_dir: str  # where the logs of all runs go
+    hccn_conf: str  # the file of addresses where there is no hccn_tool
+    shell: str  # the version of the bash that runs the scripts
+
+
+class Facts(Row):
+    """What is known once all questions have been asked."""
+
+    options: Options
+    answers: Mapping[str, Ended]
+    npus: Npus
+
+
+class Section(Protocol):
+    """A module of this folder that makes a section."""
+
+    TITLE: str
+
+    def questions(self, options: Options) -> dict[str, list[str]]:
+        """{key: command}; the commands of all sections run at the same time, and the answers have these keys."""
+
+    def lines(self, facts: Facts) -> Iterable[Line]:
+        """What the answers, and files of the system, mean."""
