@@ -1,5 +1,6 @@
 """Every command and output in the documents is what it says; see documents.py and CONTRIBUTING.md."""
 
+import re
 import subprocess
 
 import documents
@@ -258,3 +259,12 @@ def test_a_file_block_is_written_into_the_copy(copy):
     (block,) = page_of("<!-- file deep/x.yaml -->", "```yaml", "a: 1", "```")
     copy.write(block)
     assert (copy.folder / "deep/x.yaml").read_text() == "a: 1\n"
+
+
+def test_the_glossaries_explain_the_same_words():
+    terms = [
+        re.findall(r"(?m)^\| ([^|（]*?)(?:（.*?）)? \|", documents.read(page))
+        for page in ("docs/glossary.md", "docs/zh/glossary.md")
+    ]
+    first = [[term for term in found if term not in ("word", "词")] for found in terms]
+    assert len(first[0]) > 40 and first[0] == first[1]
