@@ -96,6 +96,15 @@ def test_ci_has_every_supported_python_and_names_tests_that_exist():
     assert len(named) > 10 and [name for name in named if not (ROOT / name).exists()] == []
 
 
+def test_the_changelog_names_modules_that_exist():
+    unreleased = documents.read("CHANGELOG.md").partition("\n## Unreleased")[2].partition("\n## ")[0]
+    rows = re.findall(r"(?m)^\| `[^|]*\| (`[^|]*) \|$", unreleased)
+    modules = [name.replace(".", "/") for row in rows for name in re.findall(r"`([\w.]+)`", row)]
+    there = set(files())
+    assert len(modules) > 30
+    assert [name for name in modules if not {f"{name}.py", f"{name}/__init__.py"} & there] == []
+
+
 def test_contributing_names_targets_of_the_makefile():
     targets = re.findall(r"(?m)^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"))
     rows = re.findall(r"(?m)^\| `make ([a-z]+)` \|", documents.read("CONTRIBUTING.md"))
