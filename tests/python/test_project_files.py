@@ -105,6 +105,12 @@ def test_the_changelog_names_modules_that_exist():
     assert [name for name in modules if not {f"{name}.py", f"{name}/__init__.py"} & there] == []
 
 
+def test_contributing_names_places_that_exist():
+    rows = documents.read("CONTRIBUTING.md").partition("| what | look here |")[2].partition("\n## ")[0]
+    places = re.findall(r"`([\w.]+/[\w./]*)`", rows)
+    assert len(places) > 15 and [place for place in places if not (ROOT / place).exists()] == []
+
+
 def test_contributing_names_targets_of_the_makefile():
     targets = re.findall(r"(?m)^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"))
     rows = re.findall(r"(?m)^\| `make ([a-z]+)` \|", documents.read("CONTRIBUTING.md"))
