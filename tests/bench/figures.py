@@ -33,7 +33,7 @@ class Table:
         return "\n".join([self.title, *(f"  {line}" for line in shown)])
 
     def markdown(self):
-        """For a page; numbers stand to the right."""
+        """For a page; numbers are aligned to the right."""
         lines = [self.columns, ["---", *["---:"] * (len(self.columns) - 1)], *self.rows]
         table = "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
         return "\n\n".join(filter(None, [f"## {self.title}", textwrap.fill(self.note, 120), table]))
@@ -42,7 +42,7 @@ class Table:
 def compared(title, times, ours, note, unit="ms"):
     """A Table of {name: [values]}: medians, and how many times the median of `ours` each of them is.
 
-    A launcher that hung has an infinite value, and is said to have.
+    A launcher that hung has an infinite value; its name says in how many runs.
     """
     medians = {name: statistics.median(values) for name, values in times.items()}
     rows = []

@@ -49,9 +49,9 @@ case $BENCH in
 esac
 """
 DEATH = (
-    "From the death of one of 8 ranks to the launcher's end; the other ranks obey SIGTERM. Not there: a bare loop, "
-    "which never ends; msrun, which kills the others within a second and then waits for MindSpore's scheduler, which "
-    "these ranks, being no MindSpore programs, never joined."
+    "From the death of one of 8 ranks to the launcher's end; the other ranks obey SIGTERM. Two are missing. A bare "
+    "loop never ends. msrun kills the other ranks within a second and then waits for MindSpore's scheduler. These "
+    "ranks are not MindSpore programs and never joined it."
 )
 LOOP = 'for ((r = 0; r < {ranks}; r++)); do RANK_ID=$r {rank} >"log_$r" 2>&1 & done; wait'
 PYTHON_RANK = "import os\nos.execv({rank!r}, [{rank!r}])\n"
@@ -204,7 +204,7 @@ def idle(folder):
     memory = sum(map(proportional_kib, helpers)) / 1024
     launcher.send_signal(signal.SIGTERM)
     launcher.wait()
-    note = "Eight ranks sleep; what the launcher and its helpers, all processes that are no rank, use meanwhile."
+    note = "Eight ranks sleep. The table has what the launcher and its helpers use, without the ranks."
     row = ["ascend8p.sh", f"{used:.2f} s", f"{memory:.1f} MiB", len(helpers)]
     return figures.Table(
         f"A job that waits for {IDLE_SECONDS} s",

@@ -41,8 +41,8 @@ Compared with: {versions}. What is missing was not installed."""
 MEASURED = (
     "What `make bench` printed on {date}: {machine}. Everything is measured on the CPU, with simulated NPU tools; "
     "nothing here says how fast an NPU or a GPU trains. The lines of one table were measured in turns, so that all met "
-    "the same machine: they can be compared with each other, by their ratios, and not with those of another machine. "
-    "To repeat it, on a machine with nothing else to do:"
+    "the same machine. Compare them with each other, by their ratios, and not with figures from another machine. "
+    "To repeat the measurement, use a machine with nothing else to do:"
 )
 
 

@@ -29,10 +29,10 @@ def tables():
     rows = [row(ranks, [turn for _ in range(RUNS) for turn in turns_of_a_job(ranks)]) for ranks in (1, 2, 4)]
     columns = ["ranks", "tools/train.py", "Model.train", "ratio", "a loop by hand", "ratio", "communication"]
     note = (
-        f"Milliseconds of a step, medians of {RUNS} jobs of {TURNS} turns; in a turn each has an epoch in the same "
-        "process, and the ratios are medians of those of the turns, give or take the standard error. Model.train is "
-        "MindSpore's own loop, which tools/train.py calls; communication is what the loop by hand is faster by without "
-        "the exchange of gradients. Each rank is bound to one core."
+        f"Milliseconds of a step, medians of {RUNS} jobs of {TURNS} turns. In a turn each way trains an epoch in the "
+        "same process. The ratios are medians of those of the turns, give or take the standard error. Model.train is "
+        "MindSpore's own loop, which tools/train.py calls. Communication is the share of a step that the loop by hand "
+        "saves without the exchange of gradients. Each rank is bound to one core."
     )
     yield figures.Table("A step of data-parallel LeNet-5 on CPU", columns, rows, note)
 

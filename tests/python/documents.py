@@ -1,37 +1,36 @@
-"""The project's documents as tests: their code blocks, what each is to do, and a world to run them in.
+"""The project's documents as tests: their code blocks, what each is to do, and their links.
 
-Directly before every code block of a page stands an HTML comment, the mark, that says what is to be done with it.
-CONTRIBUTING.md lists the marks.  `blocks` reads them, `World` runs a page's blocks in a throw-away copy of the project,
-`difference` compares what a block shows with what was printed.
+An HTML comment directly before every code block of a page, the mark, tells the test what to do with the block.
+CONTRIBUTING.md lists the marks.  `documents_world` runs a page's blocks, `documents_output` compares and mends them.
+
+To bring the outputs that pages show up to date, in English and Chinese:
+
+  python tests/python/documents.py --update PAGE...
+
+SLOW_TESTS=1 includes the blocks that take minutes.  Exit: 0 pages are up to date, 1 something is left to do by hand,
+2 usage error.
 """
 
-import atexit
-import contextlib
-import functools
+import argparse
 import json
 import os
 import re
 import shlex
-import shutil
-import signal
-import socket
-import subprocess
-import tempfile
+import sys
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
+import documents_output
 import pytest
 import yaml
+from documents_world import ROOT, WORLDS, World
 from markdown_it import MarkdownIt
 
-ROOT = Path(__file__).resolve().parents[2]
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
 _VERBS = ("not run", "output of hardware", "prints loosely", "prints", "file", "run")
-_WORLDS = ("here", "npu", "stub", "lab")
 _LANGUAGES = {"run": {"bash"}, "prints": {"text", "json", "yaml"}, "prints loosely": {"text", "json", "yaml"}}
-_LIMIT = 300  # seconds for one block
-_SLOW_LIMIT = 570
 
 
 class BadMark(Exception):
@@ -60,6 +59,11 @@ def pages():
     """The documents that the tests read, as paths from the project's folder."""
     names = [name for name in ("README.md", "README_CN.md", "CONTRIBUTING.md") if (ROOT / name).exists()]
     return names + sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
+
+
+def in_chinese(page):
+    """The Chinese page that belongs to an English one."""
+    return "README_CN.md" if page == "README.md" else page.replace("docs/", "docs/zh/")
 
 
 def read(page):
@@ -122,8 +126,8 @@ def _options(block, text):
             options[name] = int(value)
         else:
             options[name] = value
-    if options["on"] not in _WORLDS:
-        raise BadMark(f"{block.place}: on={options['on']} is none of {', '.join(_WORLDS)}")
+    if options["on"] not in WORLDS:
+        raise BadMark(f"{block.place}: on={options['on']} is none of {', '.join(WORLDS)}")
     return options
 
 
@@ -156,245 +160,6 @@ def same_in_chinese(block):
         text = ""
     word = block.word if block.verb == "file" else ""
     return block.verb, word, block.options, block.language, [line for line in text.splitlines() if line.strip()]
-
-
-# ---- comparing -------------------------------------------------------------------------------------
-
-_PLAIN = [  # what differs from run to run, and what stands for it; in this order
-    (r"\x1b\[[0-9;]*[A-Za-z]", ""),
-    (r"-\d{8}T\d{6}Z-\d+", "-TIME-PID"),
-    (r"\b\d{4}-\d\d-\d\d([T ]\d\d:\d\d:\d\d([.,]\d+)?Z?)?", "DATE"),
-    (r"\b\d\d:\d\d:\d\d([.,]\d+)?", "TIME"),
-    (r"\b\d+(\.\d+)? ?(ms|s|min|seconds|minutes)\b", "N s"),
-    (r"(?i)\b(pid|process|processes)([ =:]+)\d+", r"\1\2PID"),
-    (r"(?i)(port)([ =:\"]+)\d{4,5}\b", r"\1\2PORT"),
-    (r"(\d+\.\d+\.\d+\.\d+|node\d+|localhost):\d{4,5}\b", r"\1:PORT"),
-    (r"\b(?=[0-9a-f]*\d)[0-9a-f]{12,64}\b", "DIGEST"),
-    (r"(?i)\b(sha-?256|digest)([ =:]+)[0-9a-f]{6,}\b", r"\1\2DIGEST"),
-    (r"\b(loss(?: is|:)) [-+0-9.e]+", r"\1 N"),
-    (r"(?i)\b(accuracy[^:\n]*|hmean[^:\n]*): \d+(\.\d+)?%", r"\1: N%"),
-    (r"/tmp/[\w./-]+", "/tmp/NAME"),
-    (r"[ \t]+", " "),
-]
-
-
-def plain(text):
-    """Lines of `text` with times, process ids, dates, ports, digests and folders as fixed words, and single blanks."""
-    for pattern, word in _PLAIN:
-        text = re.sub(pattern, word, text)
-    return [line.rstrip() for line in text.splitlines()]
-
-
-def difference(block, output):
-    """None if `output` is what the block shows, else where they part, in words."""
-    expected, printed = plain(block.text), plain(output)
-    if block.verb == "prints loosely":
-        gaps = ["...", *(line for shown in expected for line in (shown, "..."))]
-        missing = _first_missing([line for line in gaps if line.strip()], printed)
-    else:
-        missing = _first_missing(expected, printed)
-    if missing is None:
-        return None
-    return f"{block.place}: {missing}\n--- what is printed, normalised:\n" + "\n".join(printed)
-
-
-def _first_missing(expected, printed):
-    """The first expected line that is not there, in words; "..." stands for any lines."""
-    chunks = [[]]
-    for line in expected:
-        if line.strip() == "...":
-            chunks.append([])
-        else:
-            chunks[-1].append(line)
-    place = 0
-    for number, chunk in enumerate(chunks):
-        last = number == len(chunks) - 1
-        starts = [place] if number == 0 else range(place, len(printed) - len(chunk) + 1)
-        if last and number and chunk:
-            starts = [len(printed) - len(chunk)] if len(printed) - len(chunk) >= place else []
-        found = next((start for start in starts if printed[start : start + len(chunk)] == chunk), None)
-        if found is None:
-            return _words(chunk, printed, place, number == 0)
-        place = found + len(chunk)
-    if place < len(printed) and chunks[-1]:
-        return f"more is printed than is shown, from: {printed[place]}"
-    return None
-
-
-def _words(chunk, printed, place, at_once):
-    """What of `chunk` is not printed."""
-    if at_once:
-        for line, got in zip(chunk, [*printed[place:], *[None] * len(chunk)]):
-            if line != got:
-                return f"shown: {line}\nprinted: {'nothing more' if got is None else got}"
-    for line in chunk:
-        if line not in printed[place:]:
-            return f"shown, and not printed from here on: {line}"
-    return "these lines are not printed like this, one below the other:\n" + "\n".join(chunk)
-
-
-# ---- running ---------------------------------------------------------------------------------------
-
-_KEPT = ("PATH", "LANG", "LC_ALL", "TERM", "USER", "LOGNAME", "SHELL", "TZ")  # of whoever runs the tests
-
-
-@functools.cache
-def _shared_copy(folder):
-    """A copy of a data set of thousands of files, one for all pages of this run."""
-    base = tempfile.mkdtemp(prefix="docs.data.", dir="/tmp")
-    atexit.register(shutil.rmtree, base)
-    return shutil.copytree(folder, Path(base, folder.name), copy_function=shutil.copyfile)
-
-
-class World:
-    """A throw-away copy of the project in which one page's blocks are run, in order.
-
-    For what is run there the home folder is /home/me and the project /home/me/project: what a user sees.
-    """
-
-    def __init__(self):
-        self.base = tempfile.mkdtemp(prefix="docs.", dir="/tmp")
-        self.home = Path(self.base, "home", "me")
-        self.folder = self.home / "project"
-        self.lab = None
-        self._copy()
-        self.train = (self.folder / "tools" / "train.py").read_bytes()
-
-    def _copy(self):
-        listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
-        names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
-        for name in names:
-            source, target = ROOT / name, self.folder / name
-            if name and source.is_file():  # not .venv, where that is a link
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(source, target)  # with its time: make must not begin to install
-        (self.folder / "data").mkdir()
-        for data in (ROOT / "data").glob("*/"):
-            if sum(1 for _ in data.rglob("*")) < 100:
-                shutil.copytree(data, self.folder / "data" / data.name, copy_function=shutil.copyfile)
-            else:
-                (self.folder / "data" / data.name).symlink_to(_shared_copy(data))
-        venv = self.folder / ".venv"
-        venv.mkdir()
-        for name in ("bin", "lib", "lib64", "include", "pyvenv.cfg"):
-            if (ROOT / ".venv" / name).exists():
-                (venv / name).symlink_to((ROOT / ".venv" / name).resolve())
-        (venv / "installed").touch()
-        git = "git init -q && git add -A && git -c user.name=me -c user.email=me@example.org commit -qm copy"
-        subprocess.run(["bash", "-c", git], cwd=self.folder, env=self._environment("here", ""), check=True)
-
-    def _environment(self, world, do):
-        env = {name: os.environ[name] for name in _KEPT if name in os.environ}
-        programs = [str(self.folder / ".venv" / "bin")]
-        env.update(
-            HOME=str(self.home),
-            LAUNCH_LOCKS=str(self.home / "locks"),
-            DOCUMENTS_WORLD=self.base,  # a mark by which its processes are found
-        )
-        if world != "here":
-            out = self.home / "out"
-            out.mkdir(exist_ok=True)
-            stub = str(self.folder / "tests" / "fixtures" / "stub_mindspore")
-            env.update(STUB_OUT=str(out), PYTHONPATH=stub, STUB_DO=do, STUB_SCHEDULER_EXIT="0")
-            with contextlib.suppress(FileExistsError):
-                (self.folder / "data" / "mnist").symlink_to("digits")  # who has NPUs has MNIST
-        if world == "npu":
-            programs.insert(0, str(self.folder / "tests" / "fixtures" / "bin"))
-            env.update(HCCN_SIM=str(self._cards()), NPU_SIM=str(self._cards()))
-        env["PATH"] = os.pathsep.join([*programs, env["PATH"]])
-        return env
-
-    def _cards(self):
-        """The folder that describes the simulated NPUs: eight, with the demo's addresses."""
-        cards = self.home / "cards"
-        if not cards.exists():
-            cards.mkdir()
-            shutil.copyfile(self.folder / "configs" / "demo_hccn.conf", cards / "hccn.conf")
-            (cards / "devices").write_text("8\n")
-            (cards / "pod").write_text("none\n")
-        return cards
-
-    def write(self, block):
-        """What <!-- file NAME --> asks for."""
-        path = self.folder / block.word
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(block.text, encoding="utf-8")
-        if block.text.startswith("#!"):
-            path.chmod(0o755)
-
-    def run(self, block):
-        """The exit code and all the output of a run block; skips the test where its world cannot be."""
-        options = block.options
-        if options["slow"] and os.environ.get("SLOW_TESTS") != "1":
-            pytest.skip("takes long; SLOW_TESTS=1 runs it")
-        for program in filter(None, options["need"].split(",")):
-            if not shutil.which(program):
-                pytest.skip(f"no {program} on this machine")
-        env = self._environment(options["on"], options["do"])
-        command = ["bash", "-e", "-c", block.text]
-        if options["on"] == "lab":
-            env["LAB"] = self._lab(env)
-            command = ["bash", str(self.folder / "tests/lab/lab.sh"), "run", str(options["host"]), *command]
-        with self._trainer(options["on"]):
-            code, output = _run(command, self.folder, env, _SLOW_LIMIT if options["slow"] else _LIMIT)
-        output = output.replace(self.base, "")
-        return code, re.sub(rf"\b{re.escape(socket.gethostname())}\b", "myhost", output)
-
-    @contextlib.contextmanager
-    def _trainer(self, world):
-        """In all worlds but `here` the stub stands where the trainer is."""
-        if world == "here":
-            yield
-            return
-        trainer = self.folder / "tools" / "train.py"
-        shutil.copyfile(self.folder / "tests" / "fixtures" / "stub_trainer.py", trainer)
-        try:
-            yield
-        finally:
-            trainer.write_bytes(self.train)
-
-    def _lab(self, env):
-        """The folder of a lab of two hosts, made when it is first needed."""
-        if self.lab is None:
-            up = [str(self.folder / "tests/lab/lab.sh"), "up", "2", str(os.getpid())]
-            done = subprocess.run(["bash", *up], env=env, cwd=self.folder, capture_output=True, text=True, timeout=60)
-            if done.returncode and not os.environ.get("LAB_REQUIRED"):
-                pytest.skip(done.stderr.strip())
-            assert done.returncode == 0, done.stderr
-            self.lab = done.stdout.strip()
-        return self.lab
-
-    def close(self):
-        """Ends what still runs, and takes the copy away."""
-        if self.lab:
-            down = ["bash", str(self.folder / "tests/lab/lab.sh"), "down"]
-            subprocess.run(down, env={**os.environ, "LAB": self.lab}, timeout=60, capture_output=True)
-        mark = f"DOCUMENTS_WORLD={self.base}".encode()
-        for process in filter(str.isdigit, os.listdir("/proc")):
-            with contextlib.suppress(OSError):
-                if mark in Path("/proc", process, "environ").read_bytes().split(b"\0"):
-                    os.kill(int(process), signal.SIGKILL)
-        shutil.rmtree(self.base)
-
-
-def _run(command, folder, env, limit):
-    """Exit code and output of a command that is ended, with its group, after `limit` seconds."""
-    with subprocess.Popen(
-        command,
-        cwd=folder,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    ) as process:
-        try:
-            output, _ = process.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            output, _ = process.communicate()
-            output += f"\n(ended after {limit} s)\n".encode()
-    return process.returncode, output.decode(errors="replace")
 
 
 # ---- links -----------------------------------------------------------------------------------------
@@ -441,3 +206,65 @@ def broken_link(page, address, files):
     if anchor and anchor not in anchors(read(target)):
         return f"{target} has no heading #{anchor}"
     return None
+
+
+# ---- updating --------------------------------------------------------------------------------------
+
+
+def update(page):
+    """Runs the page's blocks, and writes what they print into it and into its Chinese page; False if work is left."""
+    done, times, texts = True, {}, {}
+    found = blocks(page, read(page))
+    with closing(World()) as world:
+        for number, block in enumerate(found):
+            try:
+                problem = world.play(block)
+            except pytest.skip.Exception as skipped:
+                print(f"{block.place}: not run: {skipped}")
+                continue
+            if problem and block.verb.startswith("prints"):
+                texts[number] = documents_output.updated(block, world.output, times)
+                problem = problem if texts[number] is None else None
+            if problem:
+                done = False
+                print(f"{problem}\n--- left as it is", flush=True)
+    write(page, found, [texts.get(number) for number in range(len(found))])
+    chinese = in_chinese(page)
+    if chinese != page and (ROOT / chinese).exists():
+        copies, originals = blocks(chinese, read(chinese)), blocks(page, read(page))
+        if [block.verb for block in copies] != [block.verb for block in originals]:
+            print(f"{chinese}: its blocks are not those of {page}; left as it is")
+            return False
+        write(chinese, copies, [one.text if one.verb.startswith("prints") else None for one in originals])
+    return done
+
+
+def write(page, found, texts):
+    """Replaces the text of the blocks for which there is another one."""
+    before = read(page)
+    lines = before.splitlines(keepends=True)
+    for block, text in reversed(list(zip(found, texts))):
+        if text is not None and text != block.text:
+            print(f"{block.place}: updated")
+            start = block.line - 1
+            blank = re.match(" *", lines[start - 1])[0]  # a block in a list is indented
+            new = [blank + line if line.strip() else line for line in text.splitlines(keepends=True)]
+            lines[start : start + len(block.text.splitlines())] = new
+    if "".join(lines) != before:
+        beside = ROOT / f"{page}.{os.getpid()}"
+        beside.write_text("".join(lines), encoding="utf-8")
+        beside.replace(ROOT / page)
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description="Brings the outputs that pages show up to date.")
+    parser.add_argument("--update", nargs="+", required=True, metavar="PAGE", help="English pages, such as README.md")
+    named = [os.path.relpath(page, ROOT) for page in parser.parse_args(arguments).update]
+    unknown = [page for page in named if page not in pages() or page.startswith("docs/zh/") or page == "README_CN.md"]
+    if unknown:
+        parser.error(f"no English page: {', '.join(unknown)}")
+    return 0 if all([update(page) for page in named]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

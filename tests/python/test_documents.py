@@ -1,18 +1,16 @@
 """Every command and output in the documents is what it says; see documents.py and CONTRIBUTING.md."""
 
+import re
 import subprocess
 
 import documents
+import documents_output
 import pytest
+from documents_world import World
 
 ENGLISH = [page for page in documents.pages() if not page.startswith("docs/zh/") and page != "README_CN.md"]
 CHINESE = [page for page in documents.pages() if page not in ENGLISH]
-ENGLISH_ONLY = {"CONTRIBUTING.md", "docs/architecture.md", "docs/benchmarks.md"}  # the last one is nothing but figures
-
-
-def in_chinese(page):
-    """The Chinese page that belongs to an English one."""
-    return "README_CN.md" if page == "README.md" else page.replace("docs/", "docs/zh/")
+ENGLISH_ONLY = {"CONTRIBUTING.md", "docs/architecture.md", "docs/benchmarks.md", "docs/extending.md"}
 
 
 def blocks(page):
@@ -26,7 +24,7 @@ def blocks(page):
 @pytest.fixture
 def copy():
     """A throw-away copy of the project."""
-    found = documents.World()
+    found = World()
     yield found
     found.close()
 
@@ -43,34 +41,25 @@ def test_what_a_page_tells_to_type_works_and_prints_what_it_shows(page, subtests
     found = blocks(page)
     if not any(block.verb == "run" for block in found):
         pytest.skip("nothing in this page can be run here")
-    world, output = request.getfixturevalue("copy"), None
+    world = request.getfixturevalue("copy")
     for block in found:
         with subtests.test(msg=block.place):
-            if block.verb == "file":
-                world.write(block)
-            elif block.verb == "run":
-                output = None
-                code, output = world.run(block)
-                wanted = block.options["exit"]
-                if code != wanted:
-                    pytest.fail(f"{block.place}: exit {code}, not {wanted}\n{block.text}---\n{output}", pytrace=False)
-            elif block.verb.startswith("prints") and output is not None:
-                problem = documents.difference(block, output)
-                if problem:
-                    pytest.fail(problem, pytrace=False)
+            problem = world.play(block)
+            if problem:
+                pytest.fail(problem, pytrace=False)
 
 
 @pytest.mark.parametrize("page", [page for page in ENGLISH if page not in ENGLISH_ONLY])
 def test_the_chinese_page_has_the_same_blocks(page):
-    assert in_chinese(page) in CHINESE, f"{page} has no Chinese page"
-    english, chinese = blocks(page), blocks(in_chinese(page))
+    assert documents.in_chinese(page) in CHINESE, f"{page} has no Chinese page"
+    english, chinese = blocks(page), blocks(documents.in_chinese(page))
     for one, other in zip(english, chinese):
         assert documents.same_in_chinese(one) == documents.same_in_chinese(other), f"{one.place} and {other.place}"
-    assert len(english) == len(chinese), f"{page} and {in_chinese(page)}: one has more blocks than the other"
+    assert len(english) == len(chinese), f"{page} and {documents.in_chinese(page)}: one has more blocks than the other"
 
 
 def test_every_chinese_page_has_an_english_one():
-    assert set(CHINESE) <= {in_chinese(page) for page in ENGLISH}
+    assert set(CHINESE) <= {documents.in_chinese(page) for page in ENGLISH}
 
 
 @pytest.mark.parametrize("page", documents.pages())
@@ -146,7 +135,7 @@ def shows(*lines, verb="prints"):
     ],
 )
 def test_what_is_printed_is_what_is_shown(shown, printed):
-    assert documents.difference(shows(*shown), printed) is None
+    assert documents_output.difference(shows(*shown), printed) is None
 
 
 @pytest.mark.parametrize(
@@ -163,12 +152,56 @@ def test_what_is_printed_is_what_is_shown(shown, printed):
     ],
 )
 def test_what_is_not_printed_is_found(shown, printed, complaint):
-    assert complaint in documents.difference(shows(*shown), printed)
+    assert complaint in documents_output.difference(shows(*shown), printed)
 
 
 def test_loosely_lines_occur_in_that_order():
-    assert documents.difference(shows("a", "c", verb="prints loosely"), "x\na\nb\nc\ny\n") is None
-    assert "not printed from here on: a" in documents.difference(shows("c", "a", verb="prints loosely"), "a\nb\nc\n")
+    assert documents_output.difference(shows("a", "c", verb="prints loosely"), "x\na\nb\nc\ny\n") is None
+    assert "not printed from here on: a" in documents_output.difference(
+        shows("c", "a", verb="prints loosely"), "a\nb\nc\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "text"),
+    [
+        (["a is 1", "b is 2"], "a is 1\nb was 3\n", ["a is 1", "b was 3"]),
+        (["a", "b"], "a\n", ["a"]),
+        (["a", "b"], "a\nnew\nb\n", ["a", "new", "b"]),
+        (["a", "...", "the end is 1"], "a\nx\ny\nthe end was 2\n", ["a", "...", "the end was 2"]),
+        (["...", "ran 2 rank(s) here", "..."], "x\nran 2 ranks here\ny\n", ["...", "ran 2 ranks here", "..."]),
+        (["took 1.0 s", "1 after 2.0 s"], "took 9.0 s\n2 after 8.0 s\n", ["took 1.0 s", "2 after 2.0 s"]),
+        (
+            ["run x-20260131T120000Z-1", "all in x-20260131T120000Z-1"],
+            "run x-20271231T235959Z-9\nall are in x-20271231T235959Z-9\n",
+            ["run x-20260131T120000Z-1", "all are in x-20260131T120000Z-1"],
+        ),
+        (["...", "gone", "..."], "something else\n", None),
+        (["...", "gone"], "", None),
+    ],
+)
+def test_a_block_is_brought_up_to_date(shown, printed, text):
+    new = documents_output.updated(shows(*shown), printed, {})
+    assert new == (None if text is None else "".join(f"{line}\n" for line in text))
+
+
+def test_a_loose_block_is_brought_up_to_date():
+    block = shows("a", "it was stopped by us", verb="prints loosely")
+    assert documents_output.updated(block, "a\nb\nit was stopped by signal\n", {}) == "a\nit was stopped by signal\n"
+    assert documents_output.updated(block, "a\nb\n", {}) is None
+
+
+def test_a_page_and_its_chinese_page_are_brought_up_to_date(tmp_path, monkeypatch, capsys):
+    command = "- List:\n\n  <!-- run -->\n  ```bash\n  echo new; echo text\n  ```\n"
+    page = f"{command}\n  <!-- prints -->\n  ```text\n  old\n  text\n  ```\n"
+    (tmp_path / "docs" / "zh").mkdir(parents=True)
+    for name in ("docs/x.md", "docs/zh/x.md"):
+        (tmp_path / name).write_text(page)
+    monkeypatch.setattr(documents, "ROOT", tmp_path)
+    assert documents.update("docs/x.md")
+    for name in ("docs/x.md", "docs/zh/x.md"):
+        assert (tmp_path / name).read_text() == page.replace("  old\n", "  new\n")
+    assert capsys.readouterr().out == "docs/x.md:10: updated\ndocs/zh/x.md:10: updated\n"
 
 
 def test_the_chinese_block_may_have_other_comments_only():
@@ -197,7 +230,7 @@ def run_in(world, *lines):
 
 
 def test_the_copy_is_the_users_project_and_is_thrown_away():
-    world = documents.World()
+    world = World()
     code, output = run_in(world, "<!-- run -->", "```bash", "pwd", "rm README.md", "false", "echo no", "```")
     assert (code, output) == (1, "/home/me/project\n")
     assert (documents.ROOT / "README.md").exists()
@@ -226,3 +259,12 @@ def test_a_file_block_is_written_into_the_copy(copy):
     (block,) = page_of("<!-- file deep/x.yaml -->", "```yaml", "a: 1", "```")
     copy.write(block)
     assert (copy.folder / "deep/x.yaml").read_text() == "a: 1\n"
+
+
+def test_the_glossaries_explain_the_same_words():
+    terms = [
+        re.findall(r"(?m)^\| ([^|（]*?)(?:（.*?）)? \|", documents.read(page))
+        for page in ("docs/glossary.md", "docs/zh/glossary.md")
+    ]
+    first = [[term for term in found if term not in ("word", "词")] for found in terms]
+    assert len(first[0]) > 40 and first[0] == first[1]

@@ -1,0 +1,196 @@
+"""A throw-away copy of the project, in which the blocks of one document are run in order."""
+
+import atexit
+import contextlib
+import functools
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+
+import documents_output
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+WORLDS = ("here", "npu", "stub", "lab")
+_LIMIT = 300  # seconds for one block
+_SLOW_LIMIT = 570
+_KEPT = ("PATH", "LANG", "LC_ALL", "TERM", "USER", "LOGNAME", "SHELL", "TZ")  # of whoever runs the tests
+
+
+@functools.cache
+def _shared_copy(folder):
+    """A copy of a data set of thousands of files, one for all pages of this run."""
+    base = tempfile.mkdtemp(prefix="docs.data.", dir="/tmp")
+    atexit.register(shutil.rmtree, base)
+    return shutil.copytree(folder, Path(base, folder.name), copy_function=shutil.copyfile)
+
+
+class World:
+    """A throw-away copy of the project in which one page's blocks are run, in order.
+
+    For what is run there the home folder is /home/me and the project /home/me/project: what a user sees.
+    """
+
+    def __init__(self):
+        self.base = tempfile.mkdtemp(prefix="docs.", dir="/tmp")
+        self.home = Path(self.base, "home", "me")
+        self.folder = self.home / "project"
+        self.lab = None
+        self.output = None  # of the run block before, if it was run
+        self._copy()
+        self.train = (self.folder / "tools" / "train.py").read_bytes()
+
+    def _copy(self):
+        listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+        names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+        for name in names:
+            source, target = ROOT / name, self.folder / name
+            if name and source.is_file():  # not .venv, where that is a link
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, target)  # with its time: make must not begin to install
+        (self.folder / "data").mkdir()
+        for data in (ROOT / "data").glob("*/"):
+            if sum(1 for _ in data.rglob("*")) < 100:
+                shutil.copytree(data, self.folder / "data" / data.name, copy_function=shutil.copyfile)
+            else:
+                (self.folder / "data" / data.name).symlink_to(_shared_copy(data))
+        venv = self.folder / ".venv"
+        venv.mkdir()
+        for name in ("bin", "lib", "lib64", "include", "pyvenv.cfg"):
+            if (ROOT / ".venv" / name).exists():
+                (venv / name).symlink_to((ROOT / ".venv" / name).resolve())
+        (venv / "installed").touch()
+        git = "git init -q && git add -A && git -c user.name=me -c user.email=me@example.org commit -qm copy"
+        subprocess.run(["bash", "-c", git], cwd=self.folder, env=self._environment("here", ""), check=True)
+
+    def _environment(self, world, do):
+        env = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        programs = [str(self.folder / ".venv" / "bin")]
+        env.update(
+            HOME=str(self.home),
+            LAUNCH_LOCKS=str(self.home / "locks"),
+            DOCUMENTS_WORLD=self.base,  # a mark by which its processes are found
+        )
+        if world != "here":
+            out = self.home / "out"
+            out.mkdir(exist_ok=True)
+            stub = str(self.folder / "tests" / "fixtures" / "stub_mindspore")
+            env.update(STUB_OUT=str(out), PYTHONPATH=stub, STUB_DO=do, STUB_SCHEDULER_EXIT="0")
+            with contextlib.suppress(FileExistsError):
+                (self.folder / "data" / "mnist").symlink_to("digits")  # who has NPUs has MNIST
+        if world == "npu":
+            programs.insert(0, str(self.folder / "tests" / "fixtures" / "bin"))
+            env.update(HCCN_SIM=str(self._cards()), NPU_SIM=str(self._cards()))
+        env["PATH"] = os.pathsep.join([*programs, env["PATH"]])
+        return env
+
+    def _cards(self):
+        """The folder that describes the simulated NPUs: eight, with the demo's addresses."""
+        cards = self.home / "cards"
+        if not cards.exists():
+            cards.mkdir()
+            shutil.copyfile(self.folder / "configs" / "demo_hccn.conf", cards / "hccn.conf")
+            (cards / "devices").write_text("8\n")
+            (cards / "pod").write_text("none\n")
+        return cards
+
+    def write(self, block):
+        """What <!-- file NAME --> asks for."""
+        path = self.folder / block.word
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(block.text, encoding="utf-8")
+        if block.text.startswith("#!"):
+            path.chmod(0o755)
+
+    def play(self, block):
+        """Does what the block's mark says; returns what is wrong, or None.  Skips the test as `run` does."""
+        if block.verb == "file":
+            self.write(block)
+        elif block.verb == "run":
+            self.output = None
+            code, self.output = self.run(block)
+            wanted = block.options["exit"]
+            if code != wanted:
+                return f"{block.place}: exit {code}, not {wanted}\n{block.text}---\n{self.output}"
+        elif block.verb.startswith("prints") and self.output is not None:
+            return documents_output.difference(block, self.output)
+        return None
+
+    def run(self, block):
+        """The exit code and all the output of a run block; skips the test where its world cannot be."""
+        options = block.options
+        if options["slow"] and os.environ.get("SLOW_TESTS") != "1":
+            pytest.skip("takes long; SLOW_TESTS=1 runs it")
+        for program in filter(None, options["need"].split(",")):
+            if not shutil.which(program):
+                pytest.skip(f"no {program} on this machine")
+        env = self._environment(options["on"], options["do"])
+        command = ["bash", "-e", "-c", block.text]
+        if options["on"] == "lab":
+            env["LAB"] = self._lab(env)
+            command = ["bash", str(self.folder / "tests/lab/lab.sh"), "run", str(options["host"]), *command]
+        with self._trainer(options["on"]):
+            code, output = _run(command, self.folder, env, _SLOW_LIMIT if options["slow"] else _LIMIT)
+        output = output.replace(self.base, "")
+        return code, re.sub(rf"\b{re.escape(socket.gethostname())}\b", "myhost", output)
+
+    @contextlib.contextmanager
+    def _trainer(self, world):
+        """In all worlds but `here` the stub stands where the trainer is."""
+        if world == "here":
+            yield
+            return
+        trainer = self.folder / "tools" / "train.py"
+        shutil.copyfile(self.folder / "tests" / "fixtures" / "stub_trainer.py", trainer)
+        try:
+            yield
+        finally:
+            trainer.write_bytes(self.train)
+
+    def _lab(self, env):
+        """The folder of a lab of two hosts, made when it is first needed."""
+        if self.lab is None:
+            up = [str(self.folder / "tests/lab/lab.sh"), "up", "2", str(os.getpid())]
+            done = subprocess.run(["bash", *up], env=env, cwd=self.folder, capture_output=True, text=True, timeout=60)
+            if done.returncode and not os.environ.get("LAB_REQUIRED"):
+                pytest.skip(done.stderr.strip())
+            assert done.returncode == 0, done.stderr
+            self.lab = done.stdout.strip()
+        return self.lab
+
+    def close(self):
+        """Ends what still runs, and takes the copy away."""
+        if self.lab:
+            down = ["bash", str(self.folder / "tests/lab/lab.sh"), "down"]
+            subprocess.run(down, env={**os.environ, "LAB": self.lab}, timeout=60, capture_output=True)
+        mark = f"DOCUMENTS_WORLD={self.base}".encode()
+        for process in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                if mark in Path("/proc", process, "environ").read_bytes().split(b"\0"):
+                    os.kill(int(process), signal.SIGKILL)
+        shutil.rmtree(self.base)
+
+
+def _run(command, folder, env, limit):
+    """Exit code and output of a command that is ended, with its group, after `limit` seconds."""
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    ) as process:
+        try:
+            output, _ = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, _ = process.communicate()
+            output += f"\n(ended after {limit} s)\n".encode()
+    return process.returncode, output.decode(errors="replace")
