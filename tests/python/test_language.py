@@ -15,7 +15,6 @@ TODO_PAGES = [
     "docs/mindocr.md",
     "docs/mpirun.md",
     "docs/network_check.md",
-    "docs/one_machine.md",
     "docs/options.md",
     "docs/parallel_modes.md",
     "docs/rank_table_checks.md",
@@ -34,6 +33,7 @@ TODO_OUTPUTS = [
     "docs/one_machine.md",
     "docs/parallel_modes.md",
     "docs/rank_tables.md",
+    "docs/restarts.md",
     "docs/several_machines.md",
     "docs/without_hardware.md",
 ]
