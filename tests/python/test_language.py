@@ -19,7 +19,6 @@ TODO_PAGES = [
     "docs/parallel_modes.md",
     "docs/rank_table_checks.md",
     "docs/rank_tables.md",
-    "docs/several_machines.md",
     "docs/when_it_fails.md",
     "docs/without_hardware.md",
 ]
