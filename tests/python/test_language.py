@@ -8,13 +8,7 @@ import pytest
 TODO_PAGES = [
     "docs/architecture.md",
     "docs/doctor.md",
-    "docs/environment.md",
-    "docs/exit_codes.md",
-    "docs/gpu.md",
     "docs/migrating.md",
-    "docs/mindocr.md",
-    "docs/mpirun.md",
-    "docs/network_check.md",
     "docs/options.md",
     "docs/parallel_modes.md",
     "docs/rank_table_checks.md",
