@@ -10,7 +10,7 @@ from documents_world import World
 
 ENGLISH = [page for page in documents.pages() if not page.startswith("docs/zh/") and page != "README_CN.md"]
 CHINESE = [page for page in documents.pages() if page not in ENGLISH]
-ENGLISH_ONLY = {"CONTRIBUTING.md", "docs/architecture.md", "docs/benchmarks.md"}  # the last one is nothing but figures
+ENGLISH_ONLY = {"CONTRIBUTING.md", "docs/architecture.md", "docs/benchmarks.md", "docs/extending.md"}
 
 
 def blocks(page):

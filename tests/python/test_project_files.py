@@ -13,6 +13,7 @@ import yaml
 
 ROOT = documents.ROOT
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+WORKFLOW = ROOT / ".github" / "workflows" / "tests.yml"
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"][0]["hooks"]
 
 
@@ -32,6 +33,8 @@ def files():
 
 def is_taken(hook, path):
     """Whether pre-commit gives `path` to the hook."""
+    if not hook.get("pass_filenames", True):
+        return False
     if "types_or" in hook:
         return path.endswith((".py", ".pyi"))
     return bool(re.search(hook["files"], path)) and not re.search(hook.get("exclude", "^$"), path)
@@ -69,16 +72,34 @@ def test_editorconfig_agrees_with_the_formatters():
     assert shell["switch_case_indent"] == shell["binary_next_line"] == "true"
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda path: path.name)
-def test_an_issue_form_is_one(form):
+@pytest.mark.parametrize("form", [*FORMS, WORKFLOW], ids=lambda path: path.name)
+def test_what_the_code_host_reads_has_the_form_that_it_expects(form):
     pytest.importorskip("check_jsonschema", reason="this Python has no check-jsonschema")
-    kind = "issue-config" if form.name == "config.yml" else "issue-forms"
+    kind = "workflows" if form == WORKFLOW else "issue-config" if form.name == "config.yml" else "issue-forms"
     ended = subprocess.run(
         [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.github-{kind}", str(form)],
         capture_output=True,
         text=True,
     )
     assert ended.returncode == 0, ended.stdout
+
+
+def test_ci_has_every_supported_python_and_names_tests_that_exist():
+    text = WORKFLOW.read_text(encoding="utf-8")
+    jobs = yaml.safe_load(text)["jobs"]
+    oldest = re.search(r'requires-python = ">=(3\.\d+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))[1]
+    pythons = jobs["all"]["strategy"]["matrix"]["python"]
+    assert [oldest, *pythons] == [f"3.{minor}" for minor in range(9, 13)]
+    assert any(step.get("with", {}).get("python-version") == oldest for step in jobs["oldest-python"]["steps"])
+    assert any(step.get("run", "").endswith("bash .ci/run") for step in jobs["all"]["steps"])
+    named = re.findall(r"tests/\S+\.(?:bats|py)", text)
+    assert len(named) > 10 and [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_contributing_names_targets_of_the_makefile():
+    targets = re.findall(r"(?m)^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    rows = re.findall(r"(?m)^\| `make ([a-z]+)` \|", documents.read("CONTRIBUTING.md"))
+    assert len(rows) > 4 and set(rows) <= set(targets)
 
 
 def test_the_form_for_bugs_asks_for_the_doctors_page():
