@@ -8,11 +8,9 @@ import pytest
 TODO_PAGES = [
     "docs/architecture.md",
     "docs/doctor.md",
-    "docs/migrating.md",
     "docs/options.md",
     "docs/rank_table_checks.md",
     "docs/when_it_fails.md",
-    "docs/without_hardware.md",
 ]
 # Pages that show messages which are not rewritten yet; documents.py --update brings them up to date.
 TODO_OUTPUTS = [
