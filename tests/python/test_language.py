@@ -6,7 +6,6 @@ import pytest
 
 # Pages that are not rewritten yet: take a page out when `python tests/python/language.py PAGE` finds nothing in it.
 TODO_PAGES = [
-    "docs/architecture.md",
     "docs/doctor.md",
     "docs/options.md",
     "docs/rank_table_checks.md",
