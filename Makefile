@@ -16,7 +16,7 @@ SHELL_FILES := .ci/run $(shell find scripts tools tests -name '*.sh' -o -name '*
 MEANT_IN_TESTS := SC2016,SC2030,SC2031
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format data bench lab lock clean
+.PHONY: help demo test lint format data docs bench lab lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,12 +28,13 @@ test: $(INSTALLED) data ## all tests: bats for the scripts, pytest for the Pytho
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/default_signals.py bats --recursive tests/bats
 	$(BIN)/python tests/default_signals.py $(BIN)/python -m pytest -q
 
-lint: $(INSTALLED) ## shellcheck, shfmt, ruff, and every schema and config against its schema
+lint: $(INSTALLED) ## shellcheck, shfmt, ruff, mypy, and every schema and config against its schema
 	$(BIN)/shellcheck --shell=bash $(filter-out %.bats,$(SHELL_FILES))
 	$(BIN)/shellcheck --shell=bats --exclude=$(MEANT_IN_TESTS) $(filter %.bats,$(SHELL_FILES))
 	$(BIN)/shfmt -i 2 -ci -bn -d $(SHELL_FILES)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 	$(BIN)/check-jsonschema --check-metaschema $(SCHEMAS)
 	$(BIN)/check-jsonschema --schemafile schemas/train_config.schema.json $(CONFIGS)
 	$(BIN)/check-jsonschema --schemafile schemas/diagnoses.schema.json $(DIAGNOSES)
@@ -46,17 +47,22 @@ format: $(INSTALLED) ## let shfmt and ruff put the code into shape
 bench: $(INSTALLED) data ## how fast it all is, written to docs/benchmarks.md; ONLY=launch: one of tests/bench
 	$(BIN)/python tests/bench/page.py $(ONLY)
 
+docs: $(INSTALLED) ## the pages as a site, in site/html/index.html; a dead link is an error
+	$(BIN)/python -m tools.pages.site site/pages
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "the site is in site/html/index.html"
+
 lab: ## a shell on the first of two test hosts, which exist inside this machine only
 	bash tests/lab/lab.sh shell
 
 data: $(DIGITS) $(CIFAR10) $(TEXT) ## the demo's handwritten digits; images in CIFAR-10's format; images of text
 
 lock: ## write constraints.txt anew from pyproject.toml (needs uv)
-	uv pip compile --universal --python-version 3.10 --extra train --extra dev --upgrade \
+	uv pip compile --universal --python-version 3.10 --extra train --extra dev --extra docs --upgrade \
 	  --no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file constraints.txt pyproject.toml
 
-clean: ## remove what make made: the environment and the demo's data (logs stay)
-	rm -rf $(VENV) data/digits data/cifar10 data/text
+clean: ## remove what make made: the environment, the demo's data and the site (logs stay)
+	rm -rf $(VENV) data/digits data/cifar10 data/text site
 
 $(DIGITS): tools/prepare_digits.py | $(INSTALLED)
 	$(BIN)/python tools/prepare_digits.py data/digits
@@ -70,5 +76,5 @@ $(TEXT): tools/prepare_text.py | $(INSTALLED)
 $(INSTALLED): pyproject.toml constraints.txt
 	@bash tools/find_python.sh >/dev/null
 	"$$(bash tools/find_python.sh)" -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt '.[train,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt '.[train,dev,docs]'
 	@touch $@

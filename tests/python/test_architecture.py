@@ -11,17 +11,7 @@ ROOT = documents.ROOT
 PAGE = "docs/architecture.md"
 SOURCE = documents.read(PAGE)
 # What a run makes, and files of the user's.
-MADE = (
-    "launch.json",
-    "train.log",
-    "rank_*.log",
-    "rank_*.env",
-    "rank_*.stack",
-    "scheduler.*",
-    "logs/*",
-    "/*",
-    "hccl_*.json",
-)
+MADE = ("launch.json", "train.log", "rank_*.log", "rank_*.env", "scheduler.*", "logs/*", "/*", "hccl_*.json")
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +21,9 @@ def files():
     return subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
 
 
-def named():
-    """Every word of the page that is code, and of its drawings."""
-    words = re.findall(r"`([^`\n]+)`", SOURCE)
-    for block in documents.blocks(PAGE, SOURCE):
-        if "drawing" in block.word:
-            words += re.findall(r"[\w/.]+\.(?:sh|py)\b", block.text)
-    return words
+def named(text=SOURCE):
+    """Every word of the text that is code."""
+    return {word for code in re.findall(r"`([^`\n]+)`", text) for word in code.split()}
 
 
 def exists(name, files):
@@ -47,36 +33,39 @@ def exists(name, files):
 
 
 def test_every_file_and_folder_that_the_page_names_exists(files):
-    paths = [
-        word for word in named() if re.fullmatch(r"[\w*{}.-]*(?:/[\w*.-]*)+|[\w*-]+\.(?:sh|py|md|yaml|json|conf)", word)
-    ]
+    form = r"[\w*{}.-]*(?:/[\w*.-]*)+|[\w*-]+\.(?:sh|py|md|yaml|json|conf|bash)"
+    paths = [word for word in named() if re.fullmatch(form, word)]
     paths = [path for path in paths if not any(fnmatch.fnmatch(path, pattern) for pattern in MADE)]
-    assert len(paths) > 40
+    assert len(paths) > 60
     assert [path for path in paths if not exists(path, files)] == []
 
 
-@pytest.mark.parametrize("room", ["scripts", "scripts/lib", "scripts/lib/engines", "hccl_tools", "tools"])
-def test_every_file_is_named_or_in_a_room_that_is(room, files):
-    words = set(named())
-    patterns = {word for word in words if "*" in word}
-    missing = []
+@pytest.mark.parametrize("folder", ["scripts", "scripts/lib", "scripts/lib/engines", "hccl_tools", "tools"])
+def test_every_command_and_library_is_named(folder, files):
+    names = [path.rpartition("/")[2] for path in files if path.rpartition("/")[0] == folder]
+    words = named()
+    missing = [name for name in names if not any(fnmatch.fnmatch(name, word.rpartition("/")[2]) for word in words)]
+    assert [name for name in missing if name != "__init__.py"] == []
+
+
+def rows(package):
+    """{room: the words of code in its row} of the table of a package."""
+    part = SOURCE.partition(f"### `{package}/`")[2].partition("\n## ")[0].partition("\n### ")[0]
+    return {room: named(words) for room, words in re.findall(r"^\| `(\w+)/` \| (.*) \|$", part, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("package", ["hccl_tools", "tools"])
+def test_the_table_of_rooms_names_every_module_and_no_other(package, files):
+    there = {}
     for path in files:
-        folder, _, name = path.rpartition("/")
-        if folder == room and name != "__init__.py":
-            stem = name.rpartition(".")[0]
-            known = words & {name, stem, path, f"lib/{name}", f"engines/{name}", f"`{stem}`"}
-            if not known and not any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
-                missing.append(path)
-    assert missing == [], f"say in {PAGE} what they are for"
+        parts = path.split("/")
+        if parts[0] == package and len(parts) > 2 and path.endswith(".py"):
+            inside = there.setdefault(parts[1], set())
+            inside |= {parts[2] + "/"} if len(parts) > 3 else {parts[2][:-3]} - {"__init__"}
+    told = {room: {word for word in words if re.fullmatch(r"[a-z_]+/?", word)} for room, words in rows(package).items()}
+    assert told == there
 
 
-def test_every_folder_is_named(files):
-    folders = {
-        path.rpartition("/")[0] for path in files if path.startswith(("scripts/", "hccl_tools/", "tools/", "tests/"))
-    }
-    words = {word.rstrip("/") for word in named()}
-    rooms = words | {f"{parent}/{word}" for parent in ("hccl_tools", "tools", "tests", "scripts/lib") for word in words}
-    missing = [
-        folder for folder in folders if not any(folder == room or folder.startswith(room + "/") for room in rooms)
-    ]
-    assert missing == []
+def test_the_first_walk_takes_at_most_twelve_files():
+    walk = SOURCE.partition("**`bash scripts/ascend4p.sh CONFIG`")[2].partition("\n\n**")[0]
+    assert 8 <= len({word for word in named(walk) if "/" in word and "." in word}) <= 12

@@ -160,7 +160,7 @@ def test_every_code_that_a_script_ends_with_by_itself_is_on_the_page():
             found |= set(re.findall(r"\b(?:exit|log::die|LAUNCH_STATUS=) ?(\d+)", text))
     for path in PYTHON_FILES:
         if path.name == "refusal.py":
-            found |= set(re.findall(r"USAGE, REFUSED = \d+, (\d+), (\d+)", path.read_text(encoding="utf-8"))[0])
+            found |= set(re.findall(r"BAD, USAGE, REFUSED = \d+, (\d+), (\d+)", path.read_text(encoding="utf-8"))[0])
     assert {"2", "78", "124"} <= found
     assert found - set(codes_of_scripts()) == set()
 

@@ -1,0 +1,203 @@
+"""The rooms keep their form: no circles, no borrowed private names, no long files, nothing heavy on the launch path."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = sorted(path for folder in ("hccl_tools", "tools") for path in (ROOT / folder).rglob("*.py"))
+# Which room may use which: each only those behind it. A room that is not named here fails the test.
+HCCL_ROOMS = ["commands", "show", "hosts", "build", "check", "machine", "table", "common"]
+TOOLS_ROOMS = ["pages", "doctor", "launch", "diagnosis", "trainer", "config"]
+
+
+def name_of(path):
+    """The module of a file: hccl_tools/table/view.py is hccl_tools.table.view."""
+    parts = list(path.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): path for path in PYTHON}
+
+
+def imports_of(path):
+    """The project's modules that a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if (
+            isinstance(node, ast.ImportFrom)
+            and node.module
+            and node.module.partition(".")[0] in ("hccl_tools", "tools")
+        ):
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                found.add(full if full in MODULES else node.module)
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name in MODULES}
+    return found - {name_of(path)}
+
+
+GRAPH = {name: imports_of(path) for name, path in MODULES.items()}
+
+
+def circle(graph):
+    """The names of one circle of the graph, in order; empty where it has none."""
+    done, trail = set(), []
+
+    def visit(name):
+        if name in trail:
+            return trail[trail.index(name) :]
+        if name in done or name not in graph:
+            return []
+        trail.append(name)
+        for other in sorted(graph[name]):
+            if found := visit(other):
+                return found
+        trail.pop()
+        done.add(name)
+        return []
+
+    return next((found for name in sorted(graph) if (found := visit(name))), [])
+
+
+def test_a_circle_is_found():
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c"]
+    assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    assert circle(GRAPH) == []
+
+
+def room(name):
+    """The room of a module; None for the commands beside the rooms."""
+    package, _, rest = name.partition(".")
+    return (package, rest.partition(".")[0]) if rest and (ROOT / package / rest.partition(".")[0]).is_dir() else None
+
+
+@pytest.mark.parametrize(("package", "rooms"), [("hccl_tools", HCCL_ROOMS), ("tools", TOOLS_ROOMS)])
+def test_arrows_between_rooms_lead_downwards_only(package, rooms):
+    wrong = []
+    for name, others in GRAPH.items():
+        for there in filter(None, map(room, others)):
+            here = room(name)
+            if here and here[0] == there[0] == package and rooms.index(there[1]) < rooms.index(here[1]):
+                wrong.append(f"{name} uses {there[1]}/")
+            if there[0] == "tools" and name.startswith("hccl_tools"):
+                wrong.append(f"{name} uses tools/{there[1]}")
+    assert not wrong
+
+
+def private_names(path):
+    """Names of other modules with a leading underscore that a file uses."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    modules, found = set(), []
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.ImportFrom)
+            and node.module
+            and node.module.partition(".")[0] in ("hccl_tools", "tools")
+        ):
+            for alias in node.names:
+                if f"{node.module}.{alias.name}" in MODULES:
+                    modules.add(alias.asname or alias.name)
+                elif alias.name.startswith("_"):
+                    found.append(alias.name)
+    for node in ast.walk(tree):
+        borrowed = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules
+        if borrowed and node.attr.startswith("_") and not node.attr.startswith("__"):
+            found.append(f"{node.value.id}.{node.attr}")
+    return found
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_module_uses_no_private_name_of_another(path):
+    assert private_names(path) == []
+
+
+def test_files_are_short():
+    long = []
+    for pattern, limit in (
+        ("hccl_tools/**/*.py", 300),
+        ("tools/**/*.py", 300),
+        ("scripts/**/*.sh", 280),
+        ("tests/**/*.*", 500),
+    ):
+        for path in ROOT.glob(pattern):
+            if (
+                path.suffix in (".py", ".sh", ".bash", ".bats")
+                and len(path.read_text(encoding="utf-8").splitlines()) > limit
+            ):
+                long.append(str(path.relative_to(ROOT)))
+    assert not long, "split them by subject"
+
+
+def literals(path):
+    """The pieces of text of more than 40 characters that a program may print: no docstrings, no comments."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+        return {m[2] for line in lines for m in re.finditer(r"""(['"])((?:(?!\1).){41,})\1""", line) if " " in m[2]}
+    tree = ast.parse(text)
+    docs = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    values = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return {node.value.strip() for node in values if id(node) not in docs and len(node.value.strip()) > 40}
+
+
+def test_no_message_is_written_twice():
+    files = [*PYTHON, *sorted((ROOT / "scripts").rglob("*.sh"))]
+    homes = {}
+    for path in files:
+        for text in literals(path):
+            homes.setdefault(text, []).append(str(path.relative_to(ROOT)))
+    assert {text: places for text, places in homes.items() if len(places) > 1} == {}
+
+
+HEAVY = {
+    "typing",
+    "dataclasses",
+    "enum",
+    "inspect",
+    "jsonschema",
+    "argparse",
+    "subprocess",
+    "rich",
+    "numpy",
+    "mindspore",
+}
+
+
+def test_the_launch_path_imports_nothing_heavy(tmp_path):
+    """`python -X importtime` lists what a launch of two CPU ranks imports, up to the plan."""
+    (tmp_path / "config.yaml").write_text("system:\n  distribute: True\n")
+    (tmp_path / "hccn.conf").write_text("address_0=10.1.1.10\naddress_1=10.1.1.11\n")
+    words = [
+        "script=ascend2p.sh",
+        "script_devices=[0,2)",
+        f"job_pid={os.getpid()}",
+        "engine=local",
+        "lock_fd=",
+        "dry_run=1",
+    ]
+    words += ["device_target=CPU", "device_num=8", "generation=910A", "config=config.yaml", "hccn_conf=hccn.conf"]
+    words += [f"train_script={ROOT / 'tests/fixtures/stub_trainer.py'}", "--"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests/fixtures/stub_mindspore")}
+    command = [sys.executable, "-X", "importtime", str(ROOT / "tools/launch/main.py"), *words]
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0, ended.stderr
+    imported = {
+        line.rpartition("|")[2].strip() for line in ended.stderr.splitlines() if line.startswith("import time:")
+    }
+    assert "tools.launch.plan" in imported
+    assert imported & HEAVY == set()

@@ -1,0 +1,179 @@
+"""Draws docs/pictures, one SVG a picture and language.
+
+python -m tools.pages.pictures
+
+The words are in pictures.yaml.  What a picture shows of the project is taken from it: the report from README.md, the
+rank tables from the commands that build and show them, the rooms from docs/architecture.md.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+
+import yaml
+
+from hccl_tools.common import project
+from tools.pages import svg
+
+FOLDER = Path(project.path("docs", "pictures"))
+_SUFFIX = {"en": "", "zh": "_cn"}
+_CHARACTER = 7.25  # width of one of the fixed-width font
+_BUILD = ["hccl_tools/hccl_tools.py", "--server_ip", "10.0.0.1", "--hccn_conf", "configs/demo_hccn.conf", "--stdout"]
+
+
+def run(*words: str, text: str = "") -> str:
+    """What a Python command of the project prints."""
+    command = [sys.executable, *words]
+    return subprocess.run(command, cwd=project.ROOT, input=text, capture_output=True, text=True, check=True).stdout
+
+
+def report(words: dict[str, Any]) -> str:
+    """The failure's report of README.md, as it looks on a terminal."""
+    page = Path(project.path("README.md")).read_text(encoding="utf-8")
+    block = re.search(r"```text\n((?:(?!```)[^\n]*\n)*?[^\n]*failed first[^\n]*\n(?:(?!```)[^\n]*\n)*)```", page)
+    assert block, "README.md shows no report with a rank that failed first"
+    lines = [line if len(line) <= 118 else line[:117] + "…" for line in block[1].rstrip("\n").splitlines()]
+    lines = [line for line in lines if line != "..."]
+    width, height = int(118 * _CHARACTER) + 32, 20 * len(lines) + 52
+    parts = [
+        f'<rect width="{width}" height="{height}" rx="8" fill="#161b22"/>',
+        *(f'<circle cx="{20 + 18 * dot}" cy="18" r="5.5" fill="{colour}"/>'
+          for dot, colour in enumerate(("#f85149", "#d29922", "#3fb950"))),
+    ]  # fmt: skip
+    for number, line in enumerate(lines):
+        colour = "#ff7b72" if "failed first" in line or "exited with" in line else "#e6edf3"
+        colour = "#79c0ff" if re.search(r"(cause|remedy): ", line) else colour
+        place = f'<text xml:space="preserve" x="16" y="{50 + 20 * number}" class="code"'
+        parts.append(f'{place} style="fill: {colour}">{escape(line)}</text>')
+    return svg.document(width, height, words["title"], parts)
+
+
+def rank_table(words: dict[str, Any]) -> str:
+    """The JSON text of a table of two devices, and beside it the drawing of show_hccl.py."""
+    table = run(*_BUILD, "--device_num", "[0,2)")
+    drawing = drawn(table)
+    lines = table.rstrip("\n").splitlines()
+    parts = svg.box(8, 8, 400, 20 + 17 * len(lines), [])
+    for number, line in enumerate(lines):
+        parts.append(f'<text xml:space="preserve" x="20" y="{32 + 17 * number}" class="code">{escape(line)}</text>')
+    parts += [svg.arrow((418, 100), (452, 100)), svg.inner(462, 20, drawing)]
+    return svg.document(462 + width_of(drawing) + 8, 36 + 17 * len(lines), words["title"], parts)
+
+
+def groups_910a(words: dict[str, Any]) -> str:
+    """The eight devices of a 910A host, in the groups that can run one job."""
+    drawing = drawn(run(*_BUILD, "--device_num", "[0,8)"), "--generation", "910A")
+    height = int(re.findall(r'height="(\d+)"', drawing)[0])
+    return svg.document(width_of(drawing), height, words["title"], [svg.inner(0, 0, drawing)])
+
+
+def drawn(table: str, *options: str) -> str:
+    """The drawing of a table's text by show_hccl.py."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        file.write(table)
+        file.flush()
+        return run("hccl_tools/show_hccl.py", "--format", "svg", *options, file.name)
+
+
+def width_of(drawing: str) -> int:
+    """The width that an SVG gives itself."""
+    return int(re.findall(r'width="(\d+)"', drawing)[0])
+
+
+def who_starts_whom(words: dict[str, Any]) -> str:
+    """A row a way: the script, then who starts whom, down to the ranks."""
+    parts: list[str] = []
+    for number, (script, *steps) in enumerate(words["rows"]):
+        top = 12 + 72 * number
+        parts += [svg.text(12, top + 20 + 18 * line, name, "code") for line, name in enumerate(wrapped(script))]
+        left, width = 232.0, 152.0
+        for index, step in enumerate(steps):
+            last = index == len(steps) - 1
+            if last:
+                left, width = 232 + 3 * 176, 176
+                parts.append(svg.arrow((232 + (index - 1) * 176 + 152, top + 24), (left, top + 24)))
+            elif index:
+                parts.append(svg.arrow((left - 24, top + 24), (left, top + 24)))
+            parts += svg.box(left, top, width, 48, wrapped(step, 22), "rank" if last else "box", named=False)
+            left += 176
+    return svg.document(948, 24 + 72 * len(words["rows"]), words["title"], parts)
+
+
+def wrapped(words: str, width: int = 24) -> list[str]:
+    """The words in at most two lines of `width` characters, of which a Chinese one counts as two."""
+    wide = [2 if ord(character) > 0x2E80 else 1 for character in words]
+    places = [index + 1 for index, character in enumerate(words) if character in " ，；"]
+    fitting = [place for place in places if sum(wide[:place]) <= width + 1]
+    if sum(wide) <= width or not places:
+        return [words]
+    cut = fitting[-1] if fitting else places[0]
+    return [words[:cut].strip(), words[cut:].strip()]
+
+
+def supervisor(words: dict[str, Any]) -> str:
+    """The four states along a line of time, and what leads from one to the next."""
+    parts = [svg.arrow((20, 168), (1050, 168))]
+    for number, ((state, meaning), time) in enumerate(zip(words["states"], words["times"])):
+        left = 20 + 262 * number
+        lines = [state, *wrapped(meaning, 30)]
+        parts += svg.box(left, 44, 222, 84, lines, ("rank", "stop", "stop", "box")[number])
+        parts.append(f'<path class="all" d="M{left} 128 V176"/>')
+        parts += [svg.text(left, 194 + svg.LINE * row, line, "small") for row, line in enumerate(wrapped(time, 30))]
+        if number:
+            parts.append(svg.arrow((left - 40, 86), (left, 86)))
+    parts += [svg.arrow((131, 44), (131, 22), (917, 22), (917, 44)), svg.text(400, 16, words["short"], "small")]
+    parts += [svg.arrow((393, 128), (393, 150), (880, 150), (880, 128)), svg.text(560, 145, words["early"], "small")]
+    return svg.document(1068, 232, words["title"], parts)
+
+
+def rooms(words: dict[str, Any]) -> str:
+    """The rooms of both packages, from the tables of docs/architecture.md, the highest floor first."""
+    page = Path(project.path("docs", "architecture.md")).read_text(encoding="utf-8")
+    parts: list[str] = []
+    lowest = 0
+    for column, package in enumerate(("tools", "hccl_tools")):
+        part = page.partition(f"### `{package}/`")[2].partition("\n### ")[0].partition("\n## ")[0]
+        found = re.findall(r"^\| `(\w+)/` \| (.*) \|$", part, re.MULTILINE)
+        left = 16 + 540 * column
+        parts.append(svg.text(left, 24, f"{package}/", "name"))
+        for row, (name, contents) in enumerate(found):
+            files = re.findall(r"`(\w+)`", contents)
+            lines = wrapped(", ".join(files), 72) if files else []
+            parts += svg.box(
+                left, 36 + 66 * row, 520, 58, [f"{name}/", *lines[:1], *(line[:74] for line in lines[1:2])]
+            )
+            lowest = max(lowest, 36 + 66 * (row + 1))
+    parts.append(svg.arrow((536, 120), (556, 120)))
+    return svg.document(1092, lowest + 8, words["title"], parts)
+
+
+PICTURES = (report, rank_table, groups_910a, who_starts_whom, supervisor, rooms)
+
+
+def drawings() -> dict[str, str]:
+    """{file name: SVG} of all pictures in all languages that they have words for."""
+    with open(project.path("tools", "pages", "pictures.yaml"), encoding="utf-8") as file:
+        texts = yaml.safe_load(file)
+    return {
+        f"{picture.__name__}{_SUFFIX[language]}.svg": picture(words)
+        for picture in PICTURES
+        for language, words in texts[picture.__name__].items()
+    }
+
+
+def main() -> int:
+    """Writes the pictures; returns the exit code."""
+    FOLDER.mkdir(exist_ok=True)
+    for name, drawing in drawings().items():
+        (FOLDER / name).write_text(drawing, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
