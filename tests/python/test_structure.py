@@ -167,7 +167,6 @@ def test_no_message_is_written_twice():
 HEAVY = {
     "typing",
     "dataclasses",
-    "enum",
     "inspect",
     "jsonschema",
     "argparse",
