@@ -8,6 +8,7 @@ import struct
 import pytest
 
 from tools import prepare_cifar10, prepare_text
+from tools.config import modes
 from tools.trainer import datasets
 from tools.trainer.datasets import cifar10, text_boxes
 
@@ -31,7 +32,7 @@ def refused(section, **how):
 def read(section, shard=0, shards=1, **loader):
     """The batches of a section, as NumPy arrays."""
     pytest.importorskip("mindspore")
-    data = datasets.build(section, {**LOADER, **loader}, shard, shards)
+    data = datasets.build(section, {**LOADER, **loader}, modes.Part(shard=shard, shards=shards))
     return list(data.create_tuple_iterator(num_epochs=1, output_numpy=True))
 
 
@@ -169,7 +170,7 @@ def test_bad_cifar_files_are_named(cifar, tmp_path):
     [
         ("data_batch_1", "this is CIFAR-10's Python version"),
         ("cifar-10-binary.tar.gz", "unpack cifar-10-binary.tar.gz"),
-        ("x", "CIFAR-10's binary version is wanted"),
+        ("x", "of CIFAR-10's binary version"),
     ],
 )
 def test_what_lies_there_instead_of_cifar_is_named(tmp_path, there, said):
@@ -286,7 +287,7 @@ def test_a_relative_folder_counts_from_here_then_from_the_project(tmp_path, monk
 def test_a_missing_folder_and_a_file_in_its_place_are_named(tmp_path):
     (tmp_path / "file").touch()
     assert "no such folder" in refused({"type": "mnist", "dataset_root": str(tmp_path / "nix")})
-    assert "is a file; the folder" in refused({"type": "mnist", "dataset_root": str(tmp_path / "file")})
+    assert "is a file; name the folder" in refused({"type": "mnist", "dataset_root": str(tmp_path / "file")})
 
 
 @pytest.mark.parametrize("command", ["prepare_digits", "prepare_cifar10", "prepare_text"])
