@@ -27,7 +27,7 @@ from tools.trainer import checkpoints, command, datasets, job
 def main(argv: "list[str] | None" = None) -> int:
     """Runs the command; returns its exit code."""
     parser = command.parser(__doc__)
-    command.add_config(parser, "the config that it was trained with")
+    parser.add_argument("--config", "-c", metavar="FILE", required=True, help="the config that it was trained with")
     parser.add_argument("--ckpt", metavar="FILE", required=True, help="the checkpoint")
     command.add_opt(parser, "set values of the config")
     options = parser.parse_args(argv)

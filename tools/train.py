@@ -28,7 +28,7 @@ from tools.trainer import checkpoints, command, datasets, job
 def main(argv: "list[str] | None" = None) -> int:
     """Runs the command; returns its exit code."""
     parser = command.parser(__doc__)
-    command.add_config(parser, "a config such as those in configs/")
+    parser.add_argument("--config", "-c", metavar="FILE", required=True, help="a config such as those in configs/")
     command.add_opt(parser, "set values of the config, such as -o scheduler.num_epochs=3 system.seed=1")
     options = parser.parse_args(argv)
     return command.run("train.py", lambda: train(checked_config(options.config, options.opt)))

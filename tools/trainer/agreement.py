@@ -34,7 +34,7 @@ def common_time(ranks: int) -> int:
     return now if ranks == 1 else int(_all_gather([now - _YEAR_2020]).max()) + _YEAR_2020
 
 
-def broadcast(network: nn.Cell, config: dict[str, Any]) -> None:
+def broadcast(network: nn.Cell, config: dict) -> None:
     """Gives every rank rank 0's values of all parameters that are not slices of its own.
 
     MindSpore's own parameter_broadcast is silently without effect in PyNative mode (2.10), so this is

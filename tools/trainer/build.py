@@ -11,10 +11,6 @@ from tools.trainer import checkpoints, losses, metrics, models
 from tools.trainer.checkpoints import saving
 from tools.trainer.models import parallel
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 class Run(Record):
     """model trains and measure measures; they differ where training needs a form of its own."""
@@ -25,7 +21,7 @@ class Run(Record):
     measure: ms.Model | None
 
 
-def build(config: dict[str, Any], rank: int, ranks: int, steps: int) -> Run:
+def build(config: dict, rank: int, ranks: int, steps: int) -> Run:
     """The Run of `config` for rank `rank` of `ranks`, with `steps` steps an epoch."""
     loss = losses.build(config["loss"])
     if config["model"]["name"] == modes.STAGES_BY_HAND:
@@ -49,7 +45,7 @@ def build(config: dict[str, Any], rank: int, ranks: int, steps: int) -> Run:
     return Run(network=network, optimizer=optimizer, model=model, measure=model)
 
 
-def build_network(config: dict[str, Any], rank: int, ranks: int) -> nn.Cell:
+def build_network(config: dict, rank: int, ranks: int) -> nn.Cell:
     """The network that the section `model` names."""
     if config["model"]["name"] not in modes.NETS:
         network = models.build(config["model"])
@@ -59,7 +55,7 @@ def build_network(config: dict[str, Any], rank: int, ranks: int) -> nn.Cell:
     return parallel.build(config, rank, ranks)
 
 
-def _cuts(network: parallel.HybridParallelNet, optimizer: nn.Optimizer) -> dict[str, Any]:
+def _cuts(network: parallel.HybridParallelNet, optimizer: nn.Optimizer) -> dict:
     """How the network's parameters are cut, and the same for the optimizer's moments of them."""
     cuts = dict(network.cuts)
     for parameter in optimizer.get_parameters():
@@ -69,7 +65,7 @@ def _cuts(network: parallel.HybridParallelNet, optimizer: nn.Optimizer) -> dict[
     return cuts
 
 
-def build_optimizer(config: dict[str, Any], parameters: list[ms.Parameter], steps: int) -> nn.Optimizer:
+def build_optimizer(config: dict, parameters: list[ms.Parameter], steps: int) -> nn.Optimizer:
     """The optimizer that the section `optimizer` names, for these parameters."""
     section = config["optimizer"]
     common = {"learning_rate": learning_rate(config["scheduler"], steps), "weight_decay": section["weight_decay"]}
@@ -78,7 +74,7 @@ def build_optimizer(config: dict[str, Any], parameters: list[ms.Parameter], step
     return nn.Adam(parameters, **common)
 
 
-def learning_rate(section: dict[str, Any], steps: int) -> float | list[float]:
+def learning_rate(section: dict, steps: int) -> float | list[float]:
     """The learning rate, or a list of one for each step, as the section `scheduler` says."""
     if section["scheduler"] == "constant":
         return section["lr"]
@@ -86,7 +82,7 @@ def learning_rate(section: dict[str, Any], steps: int) -> float | list[float]:
     return nn.cosine_decay_lr(0.0, section["lr"], steps * epochs, steps, epochs)
 
 
-def _stages_by_hand(config: dict[str, Any], rank: int, loss: nn.Cell, steps: int) -> Run:
+def _stages_by_hand(config: dict, rank: int, loss: nn.Cell, steps: int) -> Run:
     step = parallel.HandPipelineStep(
         rank,
         config["train"]["loader"]["batch_size"],

@@ -21,11 +21,6 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     )
 
 
-def add_config(parser: argparse.ArgumentParser, meaning: str) -> None:
-    """--config."""
-    parser.add_argument("--config", "-c", metavar="FILE", required=True, help=meaning)
-
-
 def add_opt(parser: argparse.ArgumentParser, meaning: str) -> None:
     """-o, which changes the config."""
     parser.add_argument("-o", "--opt", metavar="KEY=VALUE", nargs="+", action="extend", default=[], help=meaning)

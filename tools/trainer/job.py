@@ -13,10 +13,6 @@ from hccl_tools.machine import interpreter
 from tools.config import modes
 from tools.trainer import checkpoints
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 def before_mindspore() -> None:
     """Ends the command where MindSpore is missing, and sets what it reads when it is imported."""
@@ -26,7 +22,7 @@ def before_mindspore() -> None:
     os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
 
 
-def start(config: dict[str, Any]) -> tuple[int, int]:
+def start(config: dict) -> tuple[int, int]:
     """Sets the device up and joins the job; returns (rank, number of ranks)."""
     import mindspore as ms
 
@@ -49,7 +45,7 @@ def start(config: dict[str, Any]) -> tuple[int, int]:
     return rank, ranks
 
 
-def set_mode(config: dict[str, Any], rank: int, ranks: int) -> None:
+def set_mode(config: dict, rank: int, ranks: int) -> None:
     """Sets the job's parallel mode; where MindSpore cuts the network itself it writes a strategy file."""
     import mindspore as ms
 
@@ -71,7 +67,7 @@ def set_mode(config: dict[str, Any], rank: int, ranks: int) -> None:
     ms.set_auto_parallel_context(**settings)
 
 
-def finish(config: dict[str, Any]) -> None:
+def finish(config: dict) -> None:
     """Leaves the job in order: every rank has trained before the first one lets go of the others."""
     if config["system"]["distribute"]:
         from mindspore import communication

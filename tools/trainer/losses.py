@@ -5,10 +5,6 @@ from __future__ import annotations
 from mindspore import Tensor, nn, ops
 from mindspore import dtype as mstype
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 class SoftmaxCrossEntropyExpand(nn.Cell):
     """Softmax cross entropy from small operators, mean over the batch.
@@ -103,7 +99,7 @@ LOSSES = {
 }
 
 
-def build(section: dict[str, Any]) -> nn.Cell:
+def build(section: dict) -> nn.Cell:
     """The loss that the section `loss` (a dict) names; its other keys are the loss's arguments."""
     arguments = {key: value for key, value in section.items() if key != "name"}
     return LOSSES[section["name"]](**arguments)

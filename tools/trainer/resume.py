@@ -14,8 +14,6 @@ from tools.trainer.checkpoints import choosing, labels, loading, saving
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from mindspore import nn
 
 
@@ -23,30 +21,27 @@ class SaveCheckpoints(ms.Callback):
     """Saves a labelled checkpoint after every epoch, and removes the run's oldest.
 
     network: the training step with network and optimizer in it; label: what all checkpoints of this rank
-    share; prefix: how file names begin.
+    share; prefix: how file names begin; section: the config's `train`.
     """
 
-    def __init__(
-        self, network: nn.Cell, folder: str, prefix: str, label: labels.Label, keep: int, integrated: bool
-    ) -> None:
+    def __init__(self, network: nn.Cell, folder: str, prefix: str, label: labels.Label, section: dict) -> None:
         super().__init__()
         self.network = network
         self.folder = folder
         self.prefix = prefix
         self.label = label
-        self.keep = keep
-        self.integrated = integrated
+        self.section = section
 
     def on_train_epoch_end(self, run_context: ms.RunContext) -> None:
         """An epoch is done."""
         run = run_context.original_args()
         label = self.label.replace(epoch=run.cur_epoch_num, steps=run.batch_num)
         try:
-            saving.save(self.network, self.folder, self.prefix, label, self.integrated)
+            saving.save(self.network, self.folder, self.prefix, label, self.section["integrated_save"])
         except OSError as error:
             text = f"no checkpoint could be saved in {one_line(self.folder)}: {error.strerror}"
             raise Refusal(BAD, text) from error
-        saving.remove_old(self.folder, self.label.run, self.keep)
+        saving.remove_old(self.folder, self.label.run, self.section["keep_checkpoint_max"])
 
 
 class Continuation:
@@ -56,7 +51,7 @@ class Continuation:
     train.resume_from from another folder's; what it finds in neither it starts from the beginning.
     """
 
-    def __init__(self, config: dict[str, Any], rank: int, ranks: int) -> None:
+    def __init__(self, config: dict, rank: int, ranks: int) -> None:
         self.config = config
         self.rank = rank
         self.ranks = ranks
@@ -92,7 +87,7 @@ class Continuation:
 
     def saving(self, network: nn.Cell) -> SaveCheckpoints:
         """The callback that saves; a run that starts from the beginning is marked as the newest."""
-        model, section = self.config["model"]["name"], self.config["train"]
+        model = self.config["model"]["name"]
         if self.found:
             run = self.found[1].run
             prefix = os.path.basename(self.found[0]).rpartition("-")[0]
@@ -102,6 +97,4 @@ class Continuation:
         labels.begin(self.folder, run)
         mode = self.config["parallel"]["mode"]
         label = labels.Label(model=model, mode=mode, run=run, rank=self.rank, ranks=self.ranks)
-        return SaveCheckpoints(
-            network, self.folder, prefix, label, section["keep_checkpoint_max"], section["integrated_save"]
-        )
+        return SaveCheckpoints(network, self.folder, prefix, label, self.config["train"])

@@ -21,16 +21,12 @@ from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import one_line
 from tools.config.unusable import Unusable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 class CheckpointError(Unusable):
     """A checkpoint cannot be used: the text names it, says why, and what to do."""
 
 
-def folder_of(config: dict[str, Any]) -> str:
+def folder_of(config: dict) -> str:
     """The folder of this run's checkpoints: train.ckpt_save_dir, else ckpt in the run's log folder."""
     return config["train"].get("ckpt_save_dir") or os.path.join(os.environ.get("LOG_DIR", "."), "ckpt")
 
@@ -40,7 +36,7 @@ def rank_folder(folder: str, rank: int) -> str:
     return os.path.join(folder, f"rank_{rank}")
 
 
-def problems(config: dict[str, Any]) -> list[Problem]:
+def problems(config: dict) -> list[Problem]:
     """Problems of the checkpoints that `config` (with all defaults) names."""
     section, found = config["train"], []
     for key, is_there, kind in (("pretrained", os.path.isfile, "file"), ("resume_from", os.path.isdir, "folder")):

@@ -26,7 +26,6 @@ from tools.trainer.datasets.errors import DataError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
-    from typing import Any
 
     from mindspore.dataset import Dataset
 
@@ -49,20 +48,20 @@ def locate(root: str) -> str:
     )
 
 
-def check(config: dict[str, Any], shards: int) -> None:
+def check(config: dict, shards: int) -> None:
     """Refuses, with DataError, data of a config (filled) that is not there or too little for one batch a shard."""
     loader = config["train"]["loader"]
     _check_section(config["train"]["dataset"], loader["batch_size"] if loader["drop_remainder"] else 1, shards)
     check_held_out(config)
 
 
-def check_held_out(config: dict[str, Any]) -> None:
+def check_held_out(config: dict) -> None:
     """Refuses, with DataError, held-out data that is named and not there."""
     if "eval" in config:
         _check_section(config["eval"]["dataset"], 1, 1)
 
 
-def _check_section(section: dict[str, Any], least: int, shards: int) -> None:
+def _check_section(section: dict, least: int, shards: int) -> None:
     """`least`: samples that each of the shards needs."""
     folder = locate(section["dataset_root"])
     samples = _module(section).count(section, folder)
@@ -73,11 +72,11 @@ def _check_section(section: dict[str, Any], least: int, shards: int) -> None:
         )
 
 
-def build(section: dict[str, Any], loader: dict[str, Any], part: Part = EVERYTHING) -> Dataset:
+def build(section: dict, loader: dict, part: Part = EVERYTHING) -> Dataset:
     """The MindSpore dataset of a config's section, or a part of it: batches of (data, label), see its module."""
     workers = min(loader["num_workers"], os.cpu_count() or 1)  # MindSpore refuses more than there are processors
     return _module(section).build(section, {**loader, "num_workers": workers}, locate(section["dataset_root"]), part)
 
 
-def _module(section: dict[str, Any]) -> ModuleType:
+def _module(section: dict) -> ModuleType:
     return importlib.import_module(f"tools.trainer.datasets.{TYPES[section['type']]}")

@@ -11,13 +11,11 @@ import os
 
 from hccl_tools.common.words import one_line
 from tools.config.modes import Part
+from tools.trainer.datasets import pipeline
 from tools.trainer.datasets.errors import DataError
-from tools.trainer.datasets.patches import map_images
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from mindspore.dataset import Dataset
 
 RECORD = 1 + 3 * 32 * 32
@@ -30,7 +28,7 @@ FILES = {"train": [f"data_batch_{number}.bin" for number in range(1, 6)], "test"
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
 
 
-def count(section: dict[str, Any], folder: str) -> int:
+def count(section: dict, folder: str) -> int:
     """Samples in the files of the section's usage; each must be there and whole."""
     folder = _folder_with_files(folder)
     counts = {name: _count_file(folder, name) for name in _names(section, folder)}
@@ -44,7 +42,7 @@ def count(section: dict[str, Any], folder: str) -> int:
     return sum(counts.values())
 
 
-def _names(section: dict[str, Any], folder: str) -> list[str]:
+def _names(section: dict, folder: str) -> list[str]:
     usage = section.get("usage")
     if usage:
         return FILES[usage]
@@ -94,16 +92,14 @@ def _instead(folder: str) -> str:
     return "name the folder cifar-10-batches-bin of CIFAR-10's binary version; `make data` makes a small one"
 
 
-def build(section: dict[str, Any], loader: dict[str, Any], folder: str, part: Part) -> Dataset:
+def build(section: dict, loader: dict, folder: str, part: Part) -> Dataset:
     """Images float32 (batch, 3, size, size), normalised; labels int32 (batch,).
 
     size: the section's image_size.  With `augment` the images are cropped at random from a border of
     four pixels and mirrored at random, as in MindSpore's tutorial.
     """
-    import mindspore as ms
-    from mindspore.dataset import transforms, vision
+    from mindspore.dataset import vision
 
-    workers = loader["num_workers"]
     data = _source(section, _folder_with_files(folder), loader, part)
     images = []
     if section.get("augment", False):
@@ -112,17 +108,14 @@ def build(section: dict[str, Any], loader: dict[str, Any], folder: str, part: Pa
     if size != 32:
         images.append(vision.Resize((size, size)))
     images += [vision.Rescale(1 / 255, 0.0), vision.Normalize(MEAN, DEVIATION)]
-    data = map_images(data, images, part.patches, workers)
-    data = data.map(transforms.TypeCast(ms.int32), "label", num_parallel_workers=workers)
-    return data.batch(loader["batch_size"], drop_remainder=loader["drop_remainder"])
+    return pipeline.image_batches(data, images, loader, part)
 
 
-def _source(section: dict[str, Any], folder: str, loader: dict[str, Any], part: Part) -> Dataset:
+def _source(section: dict, folder: str, loader: dict, part: Part) -> Dataset:
     """The dataset of columns image, uint8 (32, 32, 3), and label."""
     from mindspore.dataset import Cifar10Dataset, NumpySlicesDataset
 
-    order = {"shuffle": loader["shuffle"], "num_shards": part.shards, "shard_id": part.shard}
-    names = _names(section, folder)
+    order, names = pipeline.order(loader, part), _names(section, folder)
     if all(os.path.getsize(os.path.join(folder, name)) == ORIGINAL * RECORD for name in names):
         return Cifar10Dataset(folder, usage=section.get("usage"), num_parallel_workers=loader["num_workers"], **order)
     # MindSpore's own reader takes no files but those with 10,000 records; the generated ones are smaller.

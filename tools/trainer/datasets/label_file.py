@@ -6,19 +6,18 @@ import os
 
 from hccl_tools.common.words import one_line
 from tools.config.modes import Part
+from tools.trainer.datasets import pipeline
 from tools.trainer.datasets.errors import DataError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     import numpy as np
     from mindspore.dataset import Dataset
 
 LOOKED_AT = 1000  # images that a check looks for on disk; a data set can have millions
 
 
-def read(section: dict[str, Any], folder: str) -> list[tuple[str, str, str]]:
+def read(section: dict, folder: str) -> list[tuple[str, str, str]]:
     """[(absolute image path, label text, "FILE:LINE")] of a data set's label file."""
     path = os.path.join(folder, section["label_file"])
     shown, wanted = one_line(path), "it should have a line for each image: its name, a tab, its label"
@@ -44,7 +43,7 @@ def read(section: dict[str, Any], folder: str) -> list[tuple[str, str, str]]:
 class Source:
     """What GeneratorDataset reads: entry n is (image, label)."""
 
-    def __init__(self, section: dict[str, Any], folder: str) -> None:
+    def __init__(self, section: dict, folder: str) -> None:
         self.entries = read(section, folder)
 
     def __len__(self) -> int:
@@ -66,17 +65,10 @@ def check_images(entries: list[tuple[str, str, str]]) -> None:
             )
 
 
-def batches(source: Source, loader: dict[str, Any], part: Part) -> Dataset:
+def batches(source: Source, loader: dict, part: Part) -> Dataset:
     """The MindSpore dataset of `source`, whose items are (image, label): a part of them, in batches."""
     from mindspore.dataset import GeneratorDataset
 
-    data = GeneratorDataset(
-        source,
-        ["image", "label"],
-        shuffle=loader["shuffle"],
-        num_shards=part.shards,
-        shard_id=part.shard,
-        python_multiprocessing=False,
-        num_parallel_workers=loader["num_workers"],
-    )
-    return data.batch(loader["batch_size"], drop_remainder=loader["drop_remainder"])
+    how = {**pipeline.order(loader, part), "num_parallel_workers": loader["num_workers"]}
+    data = GeneratorDataset(source, ["image", "label"], python_multiprocessing=False, **how)
+    return pipeline.batches(data, loader)

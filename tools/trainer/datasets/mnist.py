@@ -8,20 +8,18 @@ import struct
 
 from hccl_tools.common.words import one_line
 from tools.config.modes import Part
+from tools.trainer.datasets import pipeline
 from tools.trainer.datasets.errors import DataError
-from tools.trainer.datasets.patches import map_images
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from mindspore.dataset import Dataset
 
 IMAGES, LABELS = 0x803, 0x801  # the magic numbers; the last digit is the number of axes
 PREFIXES = {"train": "train", "test": "t10k"}
 
 
-def count(section: dict[str, Any], folder: str) -> int:
+def count(section: dict, folder: str) -> int:
     """Samples in the two files; both must be there, whole, and of one length."""
     folder = _folder_with_files(folder, section.get("usage"))
     images = _header(folder, section.get("usage"), "images-idx3", IMAGES, 3)[0]
@@ -33,26 +31,16 @@ def count(section: dict[str, Any], folder: str) -> int:
     return images
 
 
-def build(section: dict[str, Any], loader: dict[str, Any], folder: str, part: Part) -> Dataset:
+def build(section: dict, loader: dict, folder: str, part: Part) -> Dataset:
     """Images float32 (batch, 1, size, size) in [0, 1], labels int32 (batch,); size: section's image_size."""
-    import mindspore as ms
-    from mindspore.dataset import MnistDataset, transforms, vision
+    from mindspore.dataset import MnistDataset, vision
 
-    usage = section.get("usage")
-    workers = loader["num_workers"]
-    data = MnistDataset(
-        _folder_with_files(folder, usage),
-        usage=usage,
-        shuffle=loader["shuffle"],
-        num_shards=part.shards,
-        shard_id=part.shard,
-        num_parallel_workers=workers,
-    )
+    usage, order = section.get("usage"), pipeline.order(loader, part)
+    folder = _folder_with_files(folder, usage)
+    data = MnistDataset(folder, usage=usage, num_parallel_workers=loader["num_workers"], **order)
     size = section.get("image_size", 32)
     images = [vision.Resize((size, size)), vision.Rescale(1 / 255, 0.0)]
-    data = map_images(data, images, part.patches, workers)
-    data = data.map(transforms.TypeCast(ms.int32), "label", num_parallel_workers=workers)
-    return data.batch(loader["batch_size"], drop_remainder=loader["drop_remainder"])
+    return pipeline.image_batches(data, images, loader, part)
 
 
 def _folder_with_files(root: str, usage: str | None) -> str:

@@ -16,8 +16,6 @@ from tools.trainer.datasets.errors import DataError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     import numpy as np
     from mindspore.dataset import Dataset
 
@@ -29,7 +27,7 @@ SHRINK = 0.4  # the paper's r: how much smaller the text's core is than its box
 LOW, HIGH = 0.3, 0.7  # the threshold map far from a box's border, and on it
 
 
-def count(section: dict[str, Any], folder: str) -> int:
+def count(section: dict, folder: str) -> int:
     """Images, once their labels can be read."""
     entries = label_file.read(section, folder)
     for _, label, place in entries:
@@ -97,7 +95,7 @@ def maps(found: list[Box], size: int) -> np.ndarray:
 class Boxes(label_file.Source):
     """The images of a data set, with where their words are."""
 
-    def __init__(self, section: dict[str, Any], folder: str) -> None:
+    def __init__(self, section: dict, folder: str) -> None:
         super().__init__(section, folder)
         self.size = section.get("image_size", SIZE)
 
@@ -114,6 +112,6 @@ class Boxes(label_file.Source):
         return colours.transpose(2, 0, 1) / 127.5 - 1, maps(found, self.size)
 
 
-def build(section: dict[str, Any], loader: dict[str, Any], folder: str, part: Part) -> Dataset:
+def build(section: dict, loader: dict, folder: str, part: Part) -> Dataset:
     """Images float32 (batch, 3, size, size) in -1..1, labels float32 (batch, 5, size, size), see `maps`."""
     return label_file.batches(Boxes(section, folder), loader, part)

@@ -12,8 +12,6 @@ from tools.trainer.datasets.errors import DataError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     import numpy as np
     from mindspore.dataset import Dataset
 
@@ -22,7 +20,7 @@ WIDTH = 128  # if the config does not say
 COLUMN = 4  # pixels of width that the network makes one column of
 
 
-def count(section: dict[str, Any], folder: str) -> int:
+def count(section: dict, folder: str) -> int:
     """Lines, once each can be written with the section's characters and fits the image's width."""
     entries = label_file.read(section, folder)
     known, width = set(section["characters"]), section.get("image_width", WIDTH)
@@ -51,7 +49,7 @@ def _fault(text: str, known: set[str], width: int) -> str | None:
 class Lines(label_file.Source):
     """The lines of a data set."""
 
-    def __init__(self, section: dict[str, Any], folder: str) -> None:
+    def __init__(self, section: dict, folder: str) -> None:
         super().__init__(section, folder)
         self.width = section.get("image_width", WIDTH)
         self.number = {character: index for index, character in enumerate(section["characters"], 1)}
@@ -74,6 +72,6 @@ class Lines(label_file.Source):
         return image[None], label
 
 
-def build(section: dict[str, Any], loader: dict[str, Any], folder: str, part: Part) -> Dataset:
+def build(section: dict, loader: dict, folder: str, part: Part) -> Dataset:
     """Images float32 (batch, 1, 32, width) in 0..1, labels int32 (batch, longest): characters' numbers from 1."""
     return label_file.batches(Lines(section, folder), loader, part)

@@ -10,14 +10,12 @@ from tools.trainer.models.resnet import ResNet50
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from mindspore import nn
 
 MODELS = {"lenet5": LeNet5, "dense": DenseNet, "resnet50": ResNet50, "crnn": CRNN, "dbnet": DBNet}
 
 
-def build(section: dict[str, Any]) -> nn.Cell:
+def build(section: dict) -> nn.Cell:
     """The network that the section `model` (a dict) names; its other keys are the network's arguments."""
     arguments = {key: value for key, value in section.items() if key != "name"}
     return MODELS[section["name"]](**arguments)

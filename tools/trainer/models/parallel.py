@@ -17,14 +17,13 @@ from tools.config import modes
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     Strategy = tuple[tuple[int, ...], ...]  # how the inputs of an operator are cut
 
 PIXELS = 32 * 32
 
 
-def dense_weights(num_classes: int, hidden_size: int, seed: int) -> dict[str, np.ndarray]:
+def dense_weights(num_classes: int = 10, hidden_size: int = modes.HIDDEN_SIZE, seed: int = 42) -> dict[str, np.ndarray]:
     """The weights of the undivided net: {name: float32 array}, He-uniform; biases are 0."""
     draw = np.random.default_rng(seed)
     sizes = [PIXELS, hidden_size, hidden_size, num_classes]
@@ -55,17 +54,11 @@ class Dense(nn.Cell):
 
 
 class WholeNet(nn.Cell):
-    """The undivided net.  `strategies`: one a layer, for semi-auto mode."""
+    """The undivided net.  `sizes`: those of `dense_weights`; `strategies`: one a layer, for semi-auto mode."""
 
-    def __init__(
-        self,
-        num_classes: int = 10,
-        hidden_size: int = modes.HIDDEN_SIZE,
-        seed: int = 42,
-        strategies: tuple[Strategy | None, ...] = (None, None, None),
-    ) -> None:
+    def __init__(self, strategies: tuple[Strategy | None, ...] = (None, None, None), /, **sizes: int) -> None:
         super().__init__()
-        weights = dense_weights(num_classes, hidden_size, seed)
+        weights = dense_weights(**sizes)
         layers = [Dense(weights[f"fc{n}.weight"], weights[f"fc{n}.bias"], strategies[n - 1]) for n in (1, 2, 3)]
         self.fc1, self.fc2, self.fc3 = layers
         self.relu = nn.ReLU()
@@ -107,16 +100,9 @@ class HybridParallelNet(nn.Cell):
     communication.  What is cut has layerwise_parallel=True: MindSpore leaves its gradient alone.
     """
 
-    def __init__(
-        self,
-        num_classes: int = 10,
-        hidden_size: int = modes.HIDDEN_SIZE,
-        seed: int = 42,
-        rank: int = 0,
-        ranks: int = 1,
-    ) -> None:
+    def __init__(self, rank: int = 0, ranks: int = 1, **sizes: int) -> None:
         super().__init__()
-        whole = dense_weights(num_classes, hidden_size, seed)
+        whole = dense_weights(**sizes)
         axes = {"fc1.weight": 1, "fc1.bias": 0, "fc2.weight": 0}
         self.cuts = {name: (value.shape, axes.get(name)) for name, value in whole.items()}
         own = {**whole, **{name: np.split(whole[name], ranks, axis)[rank] for name, axis in axes.items()}}
@@ -172,17 +158,16 @@ class HandPipelineStep(nn.Cell):
         loss: nn.Cell,
         make_optimizer: Callable[[list[ms.Parameter]], nn.Optimizer],
         target: str = "CPU",
-        num_classes: int = 10,
-        hidden_size: int = modes.HIDDEN_SIZE,
-        seed: int = 42,
+        **sizes: int,
     ) -> None:
         super().__init__(auto_prefix=False)  # names as in the undivided net
         self.first = rank == 0
-        net = WholeNet(num_classes, hidden_size, seed)
+        net = WholeNet(**sizes)
         self.stage = FirstStage(net) if self.first else LastStage(net, loss)
         self.optimizer = make_optimizer(self.stage.trainable_params())
-        self.forward = HandOver(rank, 0, (batch_size, hidden_size), target)
-        self.backward = HandOver(rank, 1, (batch_size, hidden_size), target)
+        hidden = (batch_size, *net.fc1.bias.shape)
+        self.forward = HandOver(rank, 0, hidden, target)
+        self.backward = HandOver(rank, 1, hidden, target)
         self.report = HandOver(rank, 1, (1,), target)
         if self.first:
             self.gradients = ops.GradOperation(get_by_list=True, sens_param=True)(self.stage, self.optimizer.parameters)
@@ -241,21 +226,16 @@ class SemiAutoParallelNet(WholeNet):
     HybridParallelNet is, but the communication is MindSpore's.  In other modes shard() has no effect.
     """
 
-    def __init__(
-        self, num_classes: int = 10, hidden_size: int = modes.HIDDEN_SIZE, seed: int = 42, ranks: int = 1
-    ) -> None:
+    def __init__(self, ranks: int = 1, **sizes: int) -> None:
         columns, rows, whole = ((1, 1), (1, ranks)), ((1, ranks), (ranks, 1)), ((1, 1), (1, 1))
-        super().__init__(num_classes, hidden_size, seed, (columns, rows, whole))
-        self.relu = nn.ReLU()
+        super().__init__((columns, rows, whole), **sizes)
 
 
 class PipelineNet(WholeNet):
     """The net in `stages` stages, for pipeline_stages above 1: its three layers are dealt out in order."""
 
-    def __init__(
-        self, num_classes: int = 10, hidden_size: int = modes.HIDDEN_SIZE, seed: int = 42, stages: int = 2
-    ) -> None:
-        super().__init__(num_classes, hidden_size, seed)
+    def __init__(self, stages: int = 2, **sizes: int) -> None:
+        super().__init__(**sizes)
         for number, layer in enumerate((self.fc1, self.fc2, self.fc3)):
             layer.pipeline_stage = number * stages // 3
 
@@ -281,7 +261,7 @@ def in_parts(network: nn.Cell, loss: nn.Cell, parts: int, pipeline: bool = False
     return nn.PipelineCell(cell, parts) if pipeline else nn.GradAccumulationCell(cell, parts)
 
 
-def build(config: dict[str, Any], rank: int, ranks: int) -> nn.Cell:
+def build(config: dict, rank: int, ranks: int) -> nn.Cell:
     """The network of a config whose model is one of this module's, for rank `rank` of `ranks`."""
     section = config["model"]
     arguments = {key: section[key] for key in ("num_classes", "hidden_size") if key in section}
