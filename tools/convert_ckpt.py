@@ -56,9 +56,9 @@ def parse(argv: "list[str] | None") -> Namespace:
     if not by_strategy and options.ranks is None:
         parser.error("--ranks N is missing: how many ranks the job to come has")
     if os.path.lexists(options.target):
-        parser.error(f"TARGET {one_line(options.target)} is there already; name a folder that is not")
+        parser.error(f"TARGET {one_line(options.target)} exists already; name a new folder")
     if not os.path.isdir(options.source):
-        parser.error(f"SOURCE {one_line(options.source)} is no folder")
+        parser.error(f"SOURCE {one_line(options.source)} is not a folder")
     for file in (options.src_strategy, options.dst_strategy):
         if file and not os.path.isfile(file):
             parser.error(f"{one_line(file)}: no such file")

@@ -4,7 +4,7 @@
   python tools/eval.py --config configs/mnist/lenet5_digits.yaml --ckpt logs/latest/ckpt/rank_0/lenet5-8_11.ckpt
   python tools/eval.py -c CONFIG --ckpt FILE -o system.device_target=CPU eval.dataset.dataset_root=DIR
 
-Prints a line a metric, such as "accuracy on held-out data: 97.21%".  Exit: 0 measured, 2 the config, the data or
+Prints one line per metric, such as "accuracy on held-out data: 97.21%".  Exit: 0 measured, 2 the config, the data or
 the checkpoint cannot be used.
 """
 

@@ -4,7 +4,7 @@
   python tools/plot_log.py logs/latest
   python tools/plot_log.py logs/latest --output run.png
 
-A line a rank goes to stdout, with the course of its loss and of its step time; a picture of both goes to
+Prints one line per rank, with the course of its loss and of its step time, and draws both in
 RUN_FOLDER/plot.png, if matplotlib is installed.  A rank that is slower than the others is named.
 Exit: 0 drawn, 1 the logs have no loss line, 2 no such run, or no picture where --output asks for one.
 """
@@ -50,7 +50,7 @@ def main(argv=None):
 
 
 def say(line):
-    """One line of the conversation."""
+    """Prints one line, on stderr."""
     print(f"plot_log.py: {line}", file=sys.stderr)
 
 
@@ -71,7 +71,7 @@ def table(ranks):
 
 
 def number(values):
-    """The one value in the list, nine characters wide; blanks if there is none."""
+    """The one value in the list, nine characters wide; blanks for an empty list."""
     return f"{values[0]:9.4g}" if values else " " * 9
 
 
@@ -81,7 +81,7 @@ def milliseconds(value):
 
 
 def sparkline(values, width=WIDTH):
-    """The values as bars from the least to the largest, at most `width`; what is no number is an x."""
+    """The values as bars from the least to the largest, at most `width`; x for what is not a number."""
     if len(values) > width:  # the mean of each of `width` parts
         cuts = [round(part * len(values) / width) for part in range(width + 1)]
         values = [sum(values[a:b]) / (b - a) for a, b in zip(cuts, cuts[1:])]
@@ -92,7 +92,7 @@ def sparkline(values, width=WIDTH):
 
 
 def picture(ranks, path, asked):
-    """Writes the picture; without matplotlib it says how to get it.  Returns the exit code."""
+    """Writes the picture; without matplotlib it prints how to install it.  Returns the exit code."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

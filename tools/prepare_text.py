@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Renders images of text to learn reading and finding from, in MindOCR's formats.
 
-FOLDER/rec/{train,test}: images of one word; rec_gt.txt beside them has a line an image, "name<TAB>text".
+FOLDER/rec/{train,test}: images of one word; rec_gt.txt beside them has one line per image, "name<TAB>text".
 FOLDER/det/{train,test}: images with words in them; det_gt.txt: "name<TAB>[{"transcription", "points"}, ...]".
 Words are random characters, in the font that Pillow brings along, on a noisy background.
 

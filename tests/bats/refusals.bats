@@ -44,7 +44,7 @@ refuses() {
 
 @test "no such config" { refuses 78 '*nix.yaml: no such file; a relative path counts from *' nix.yaml; }
 @test "a folder as config" { mkdir d && refuses 78 '*d: is a folder*' d; }
-@test "a config that can be read only once" { mkfifo f && refuses 78 '*f: is no regular file*' f; }
+@test "a config that can be read only once" { mkfifo f && refuses 78 '*f: is not a regular file*' f; }
 @test "an empty config" { : >e.yaml && refuses 78 '*e.yaml: is empty; start from one of the files in configs/' e.yaml; }
 @test "a config of comments only" { echo '# x' >e.yaml && refuses 78 '*e.yaml: is empty*' e.yaml; }
 @test "a config that is no YAML" {

@@ -1,4 +1,4 @@
-"""Checkpoints on the disk: whole or passed over, chosen by all ranks alike, refused in words."""
+"""Checkpoints on the disk: whole or passed over, chosen by all ranks alike, refused with a reason."""
 
 import json
 import os
@@ -153,7 +153,7 @@ def test_a_checkpoint_that_a_config_names_must_be_there(tmp_path):
     (tmp_path / "x").write_text("a file")
     first, second = checkpoints.problems(config)
     assert first.pointer == "/train/pretrained" and "no.ckpt: no such file" in first.text
-    assert second.pointer == "/train/resume_from" and "x: is no folder" in second.text
+    assert second.pointer == "/train/resume_from" and "x: is not a folder" in second.text
 
 
 def test_training_starts_from_pretrained_weights_unless_it_goes_on(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Configs: what is wrong is said with its line, and nothing that is right is refused."""
+"""Configs: every mistake is reported with its line, and a good config is accepted."""
 
 import pathlib
 
@@ -61,7 +61,7 @@ def test_an_override_changes_a_value_and_is_read_as_yaml():
     )
     assert config.get("system.distribute") is False
     assert config.get("scheduler.num_epochs") == 3
-    assert config.get("scheduler.lr") == 0.1  # a text in YAML 1.1, which wants a dot
+    assert config.get("scheduler.lr") == 0.1  # a text in YAML 1.1, which needs a dot
     assert config.problems() == []
 
 

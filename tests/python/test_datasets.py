@@ -22,7 +22,7 @@ def check(section, batch_size=10, shards=2, **loader):
 
 
 def refused(section, **how):
-    """What is said about the data."""
+    """The message about the data."""
     with pytest.raises(datasets.DataError) as caught:
         check(section, **how)
     assert "\n" not in str(caught.value)
@@ -156,7 +156,7 @@ def test_augmented_images_are_others_and_resized_ones_larger(cifar):
 def test_bad_cifar_files_are_named(cifar, tmp_path):
     whole = (tmp_path / "data_batch_3.bin").read_bytes()
     (tmp_path / "data_batch_3.bin").write_bytes(whole[:-1])
-    assert "data_batch_3.bin has 61459 bytes, which is no whole number of records of 3073 bytes" in refused(cifar)
+    assert "data_batch_3.bin has 61459 bytes, not a multiple of the 3073 bytes of a record" in refused(cifar)
     (tmp_path / "data_batch_3.bin").write_bytes(whole[:-3073])
     assert "data_batch_3.bin has 19 records, data_batch_1.bin has 20" in refused(cifar)
     (tmp_path / "data_batch_3.bin").write_bytes(b"\x0b" + whole[1:])

@@ -33,7 +33,7 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+[e
 
 
 class ConfigError(Unusable):
-    """The config cannot be used: a line a problem, each with its place."""
+    """The config cannot be used: one line per problem, each with its place."""
 
 
 class Config:
@@ -113,7 +113,7 @@ def load(path: str) -> Config:
         if os.path.isdir(path):
             raise ConfigError(f"{shown}: is a folder; name the config file in it")
         if os.path.exists(path) and not os.path.isfile(path):
-            raise ConfigError(f"{shown}: is no regular file; every rank reads it, so it must be one")
+            raise ConfigError(f"{shown}: is not a regular file; every rank reads it, so it must be one")
         if os.path.getsize(path) > MAX_BYTES:
             raise ConfigError(f"{shown}: is larger than {MAX_BYTES} bytes, too large for a config")
         with open(path, encoding="utf-8") as file:
@@ -139,7 +139,7 @@ def read(path: str, assignments: Iterable[str], environ: Mapping[str, str] = os.
 
 
 def not_distributed(config: Config) -> str:
-    """The line about a config that is to be launched on several ranks but says that it runs alone."""
+    """The line about a config of a launch on several ranks whose ranks would run alone."""
     problem = Problem(
         "not-distributed",
         "/system/distribute",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class CharacterAccuracy(Metric):
-    """1 - edits / characters: how many characters must be put in, taken out or changed to get the texts right.
+    """1 - edits / characters: edits are characters to insert, remove or change until the texts are right.
 
     Outputs are log probabilities (batch, columns, classes), labels (batch, longest) with 0 after the end.
     """
@@ -28,7 +28,7 @@ class CharacterAccuracy(Metric):
         self.clear()
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Starts again from nothing."""
         self.edits = self.characters = 0
 
     def update(self, *inputs: Tensor) -> None:
@@ -74,7 +74,7 @@ class Hmean(Metric):
         self.clear()
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Starts again from nothing."""
         self.matched = self.found = self.wanted = 0
 
     def update(self, *inputs: Tensor) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Progress(ms.Callback):
-    """Prints loss and step time every `interval` steps; stops training when the loss is no finite number.
+    """Prints loss and step time every `interval` steps; stops training when the loss is NaN or infinite.
 
     The step time is the mean of the steps since the last such line; the time for data is what a rank waited for
     its next batch, which shows a slow rank even where the others wait for it.  With dataset sink mode MindSpore
@@ -47,7 +47,7 @@ class Progress(ms.Callback):
         self.waited = 0.0  # seconds for data since then
 
     def on_train_epoch_begin(self, run_context: ms.RunContext) -> None:
-        """What lies between two epochs (evaluation, checkpoints) is no step's time."""
+        """Time between two epochs (evaluation, checkpoints) does not count for a step."""
         self.step_ended = self.printed = self.clock()
         self.printed_step = run_context.original_args().cur_step_num
         self.waited = 0.0
@@ -83,7 +83,7 @@ def loss_value(outputs: Any) -> float:
 
 def _advice(run: Any, step: int, loss: float) -> str:
     if run.dataset_sink_mode:
-        where = f"at the end of epoch {run.cur_epoch_num} (train.dataset_sink_mode=False tells the step, too)"
+        where = f"at the end of epoch {run.cur_epoch_num} (train.dataset_sink_mode=False also shows the step)"
     else:
         where = f"in epoch {run.cur_epoch_num}, step {step} of {run.batch_num}"
     return (

@@ -1,12 +1,12 @@
-"""Checkpoints that a rank can tell whole, each in a folder of its own, and which of them can be continued from.
+"""Checkpoints: a rank knows which are whole, and all ranks continue from the same one.
 
     ckpt/rank_0/newest_run.json     the run begun last in this folder
     ckpt/strategy.json              how layers cut by hand are cut, in MindSpore's format; none otherwise
     ckpt/rank_0/lenet5-3_22.ckpt    after epoch 3, step 22 of it, as MindSpore names them
     ckpt/rank_0/lenet5-3_22.json    its label: what it is of, its size and checksum; written last
 
-Both files are written beside and renamed, the second when the first is on the disk.  So a checkpoint
-without a label that fits it was torn by whatever ended the job, and is passed over.
+Both files are written under another name and renamed, the second when the first is on the disk.  A
+checkpoint without a label that fits it was cut off when the job ended; it is skipped.
 A job continues from the newest checkpoint that every one of its ranks has: the ranks ask each other,
 since their folders may be on different hosts.
 
@@ -41,7 +41,7 @@ def problems(config: dict) -> list[Problem]:
     section, found = config["train"], []
     for key, is_there, kind in (("pretrained", os.path.isfile, "file"), ("resume_from", os.path.isdir, "folder")):
         if key in section and not is_there(section[key]):
-            what = f"no such {kind}" if not os.path.exists(section[key]) else f"is no {kind}"
+            what = f"no such {kind}" if not os.path.exists(section[key]) else f"is not a {kind}"
             remedy = f"name a {kind}; a relative path counts from {one_line(os.getcwd())}"
             found.append(Problem("no-checkpoint", f"/train/{key}", f"{section[key]}: {what}", remedy))
     return found

@@ -86,7 +86,7 @@ def begin(folder: str, run: int) -> None:
 
 
 def newest_run(folder: str) -> int | None:
-    """The run begun last in a rank's folder; None where nobody marked one."""
+    """The run begun last in a rank's folder; None where none is marked."""
     try:
         with open(os.path.join(folder, NEWEST), encoding="utf-8") as file:
             run: int = json.load(file)["run"]
@@ -106,7 +106,7 @@ def write_json(path: str, document: dict[str, object]) -> None:
 
 
 def publish(draft: str, path: str) -> None:
-    """Renames a file that is on the disk; then its new name is on the disk, too."""
+    """Renames a file that is on the disk; afterwards its new name is on the disk, too."""
     os.replace(draft, path)
     handle = os.open(os.path.dirname(path), os.O_RDONLY)
     try:

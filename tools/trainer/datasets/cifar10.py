@@ -65,8 +65,8 @@ def _count_file(folder: str, name: str) -> int:
     size = os.path.getsize(path)
     if size == 0 or size % RECORD:
         raise DataError(
-            f"{shown} has {size} bytes, which is no whole number of records of {RECORD} bytes (one label, then 32 x 32 "
-            "red, green and blue); fetch it again: the original's have 30730000 bytes each"
+            f"{shown} has {size} bytes, not a multiple of the {RECORD} bytes of a record (one label, then 32 x 32 red, "
+            "green and blue); fetch it again: the original's files have 30730000 bytes each"
         )
     with open(path, "rb") as file:
         labels = file.read(100 * RECORD)[::RECORD]

@@ -1,4 +1,4 @@
-"""MindOCR's label files, of text lines and of text boxes: a line an image, its name, a tab, what is in it."""
+"""MindOCR's label files, of text lines and of text boxes: one line per image, with its name, a tab and its label."""
 
 from __future__ import annotations
 

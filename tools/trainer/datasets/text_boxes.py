@@ -1,7 +1,7 @@
-"""Images with words somewhere in them, and where: MindOCR's DetDataset.
+"""Images with words in them, and the places of the words: MindOCR's DetDataset.
 
 A label is a JSON list of {"transcription": text, "points": [[x, y], ...]}; the text "###" marks one that
-nobody can read.  Of the points the upright rectangle around them is taken.
+cannot be read.  A box is the upright rectangle around the points.
 `make data` renders some in data/text/det (tools/prepare_text.py).
 """
 

@@ -1,4 +1,4 @@
-"""Networks that show a parallel mode each, all the same dense net: images -> hidden -> hidden -> classes.
+"""One network per parallel mode, all of them the same dense net: images -> hidden -> hidden -> classes.
 
 They are for small grey images, (batch, 1, 32, 32) float32, and give (batch, num_classes) logits.  Their
 weights come from one generator in one order, so nets of one seed are equal however they are cut, and
@@ -54,7 +54,7 @@ class Dense(nn.Cell):
 
 
 class WholeNet(nn.Cell):
-    """The undivided net.  `sizes`: those of `dense_weights`; `strategies`: one a layer, for semi-auto mode."""
+    """The undivided net.  `sizes`: those of `dense_weights`; `strategies`: one per layer, for semi-auto mode."""
 
     def __init__(self, strategies: tuple[Strategy | None, ...] = (None, None, None), /, **sizes: int) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class WholeNet(nn.Cell):
 class SumOverRanks(nn.Cell):
     """The sum of all ranks' x.
 
-    AllReduce would sum the gradients, too.  But every rank computes the same loss from the same sum, so
+    AllReduce alone would also sum the gradients.  But every rank computes the same loss from the same sum, so
     the gradient of x is already what each rank has; summed it would count once a rank.
     """
 

@@ -53,7 +53,7 @@ class Bottleneck(nn.Cell):
 class ResNet50(nn.Cell):
     """ResNet-50 for colour images: (batch, 3, size, size) float32 -> (batch, num_classes) logits.
 
-    size is 224 in the paper; 32 and more will do.  25.6 million parameters with 1,000 classes.
+    size is 224 in the paper; 32 and more work.  25.6 million parameters with 1,000 classes.
     """
 
     BLOCKS = (3, 4, 6, 3)
