@@ -2,6 +2,7 @@
 
 import json
 import os
+import types
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ ms = pytest.importorskip("mindspore", reason="this Python has no MindSpore")
 
 from mindspore import nn  # noqa: E402 - after the skip
 
+from hccl_tools.common.refusal import Refusal  # noqa: E402
 from tools import convert_ckpt  # noqa: E402
 from tools.trainer import checkpoints, resume  # noqa: E402
 from tools.trainer.checkpoints import CheckpointError, choosing, labels, loading, saving  # noqa: E402
@@ -164,6 +166,17 @@ def test_training_starts_from_pretrained_weights_unless_it_goes_on(tmp_path, mon
     earlier.load(other, None, None)
     assert earlier.epochs == 0
     np.testing.assert_array_equal(net.weight.asnumpy(), other.weight.asnumpy())
+
+
+def test_a_checkpoint_that_cannot_be_written_ends_the_training_with_a_reason(tmp_path):
+    (tmp_path / "file").touch()
+    label = labels.Label(model="lenet5", mode="data_parallel", run=RUN, rank=0, ranks=1)
+    section = {"keep_checkpoint_max": 3, "integrated_save": True}
+    callback = resume.SaveCheckpoints(nn.Dense(2, 3), str(tmp_path / "file" / "x"), "lenet5", label, section)
+    run = types.SimpleNamespace(cur_epoch_num=1, batch_num=5)
+    with pytest.raises(Refusal, match="no checkpoint could be saved in .*/file/x: Not a directory") as refused:
+        callback.on_train_epoch_end(types.SimpleNamespace(original_args=lambda: run))
+    assert refused.value.status == 1
 
 
 # ---- for another number of ranks -----------------------------------------------------------------------

@@ -37,12 +37,7 @@ def test_every_shipped_config_is_good(path):
         ("name: lenet5", "name: lenet", 11, '/model/name: "lenet" is not known here; did you mean "lenet5"?'),
         ("lr: 0.05", "lr: 0", 18, "/scheduler/lr: 0 is too little; more than 0"),
         ("num_epochs: 8", "num_epochs: 2.5", 19, "2.5 is a number; write a whole number"),
-        (
-            "momentum: 0.9",
-            "momentun: 0.9",
-            23,
-            '/optimizer/momentun: no such key: "momentun"; did you mean "momentum"?',
-        ),
+        ("momentum: 0.9", "momentun: 0.9", 23, '/optimizer/momentun: no such key: "momentun"; did you mean "momentum"'),
         ("  opt: momentum\n", "", 21, '/optimizer: "opt" is missing; add "opt": its name'),
         ("loss:\n  name: CrossEntropyLoss", "loss: CrossEntropyLoss", 14, "is a text; write a group of keys"),
     ],

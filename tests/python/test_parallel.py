@@ -67,12 +67,7 @@ def test_what_is_cut_by_hand_runs_everywhere(path, count):
         ("parallel/hand_pipeline_digits.yaml", ["train.gradient_accumulation_steps=2"], 2, "cuts its batches already"),
         ("parallel/pipeline_digits.yaml", ["parallel.pipeline_stages=3"], 4, "4 ranks cannot be cut into 3 stages"),
         ("parallel/pipeline_digits.yaml", ["parallel.pipeline_stages=4"], 4, "pipeline_net can be cut into 3 parts"),
-        (
-            "parallel/pipeline_digits.yaml",
-            ["parallel.micro_batches=1"],
-            4,
-            "micro-batches keep only 1 of 2 stages busy",
-        ),
+        ("parallel/pipeline_digits.yaml", ["parallel.micro_batches=1"], 4, "keep only 1 of 2 stages busy"),
         ("parallel/pipeline_digits.yaml", ["parallel.micro_batches=5"], 4, "a batch of 32 cannot be cut into 5"),
         ("parallel/pipeline_digits.yaml", ["model.name=lenet5"], 4, "lenet5 does not go with pipeline_stages 2"),
         ("parallel/slices_digits.yaml", [], 8, "images are cut into 1x1x1x4 parts, for 8 ranks"),
