@@ -49,20 +49,20 @@ def broadcast(network: nn.Cell, config: dict) -> None:
 
 
 class _FromRankZero(nn.Cell):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.broadcast = ops.Broadcast(0)
 
-    def construct(self, value):
+    def construct(self, value: ms.Tensor) -> ms.Tensor:
         return self.broadcast((value,))[0]
 
 
 class _AllGather(nn.Cell):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.gather = ops.AllGather()
 
-    def construct(self, value):
+    def construct(self, value: ms.Tensor) -> ms.Tensor:
         return self.gather(value)
 
 
