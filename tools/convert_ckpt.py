@@ -14,12 +14,12 @@ cut; --dst_strategy of the job to come, none for one rank.
 stdout has the folder that was made. Exit: 0 made, 1 SOURCE cannot be converted, 2 usage.
 """
 
-import argparse
 import json
 import os
 import shutil
 import sys
 import tempfile
+from argparse import Namespace
 
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -28,63 +28,64 @@ from hccl_tools.machine import interpreter
 
 interpreter.check()
 
+from hccl_tools.common.refusal import BAD
 from hccl_tools.common.words import one_line
 from tools.config import modes
-from tools.trainer import checkpoints
-from tools.trainer.checkpoints import CheckpointError
+from tools.trainer import command
+from tools.trainer.checkpoints import CheckpointError, choosing, labels, loading, rank_folder, saving
 
 
-def main(argv=None):
+def main(argv: "list[str] | None" = None) -> int:
     """Runs the command; returns its exit code."""
     options = parse(argv)
-    try:
-        # Made beside and renamed: TARGET is there when it is complete.
-        parent = os.path.dirname(os.path.abspath(options.target))
-        with tempfile.TemporaryDirectory(prefix=".convert_ckpt.", dir=parent) as work:
-            convert(options, work)
-            os.replace(os.path.join(work, "target"), options.target)
-    except (CheckpointError, OSError) as error:
-        print(f"convert_ckpt.py: {error}", file=sys.stderr)
-        return 1
-    print(options.target)
-    return 0
+    return command.run("convert_ckpt.py", lambda: make(options), BAD)
 
 
-def parse(argv):
-    """The options; ends with 2 when they cannot be meant."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+def parse(argv: "list[str] | None") -> Namespace:
+    """The options; ends with 2 when they make no sense."""
+    parser = command.parser(__doc__)
     parser.add_argument("source", metavar="SOURCE", help="folder with rank_0, rank_1 ...")
     parser.add_argument("target", metavar="TARGET", help="folder to make")
-    parser.add_argument("--ranks", metavar="N", type=int, default=None, help="ranks of the job to come")
+    parser.add_argument("--ranks", metavar="N", type=command.positive, help="ranks of the job to come")
     parser.add_argument("--src_strategy", "--src-strategy", metavar="FILE", help="strategy file of the job that saved")
     parser.add_argument("--dst_strategy", "--dst-strategy", metavar="FILE", help="strategy file of the job to come")
     options = parser.parse_args(argv)
     by_strategy = options.src_strategy or options.dst_strategy
     if by_strategy and options.ranks is not None:
         parser.error("--ranks does not go with strategy files: they say how many ranks there are")
-    if not by_strategy and (options.ranks is None or options.ranks < 1):
-        parser.error("--ranks N is missing: how many ranks, 1 or more, the checkpoints are to be for")
+    if not by_strategy and options.ranks is None:
+        parser.error("--ranks N is missing: how many ranks the job to come has")
     if os.path.lexists(options.target):
-        parser.error(f"TARGET {one_line(options.target)} is there already; name a folder that is not")
+        parser.error(f"TARGET {one_line(options.target)} exists already; name a new folder")
     if not os.path.isdir(options.source):
-        parser.error(f"SOURCE {one_line(options.source)} is no folder")
+        parser.error(f"SOURCE {one_line(options.source)} is not a folder")
     for file in (options.src_strategy, options.dst_strategy):
         if file and not os.path.isfile(file):
             parser.error(f"{one_line(file)}: no such file")
     return options
 
 
-def convert(options, work):
+def make(options: Namespace) -> None:
+    """Makes TARGET, beside it and renamed: it is there when it is complete."""
+    try:
+        parent = os.path.dirname(os.path.abspath(options.target))
+        with tempfile.TemporaryDirectory(prefix=".convert_ckpt.", dir=parent) as work:
+            convert(options, work)
+            os.replace(os.path.join(work, "target"), options.target)
+    except OSError as error:
+        raise CheckpointError(one_line(error)) from error
+    print(options.target)
+
+
+def convert(options: Namespace, work: str) -> None:
     """Makes the folder `target` in the folder `work`."""
     target = os.path.join(work, "target")
     if options.src_strategy or options.dst_strategy:
         transform(options.source, target, "converted", options.src_strategy, options.dst_strategy)
         return
-    files = checkpoints.in_all_ranks(options.source)
+    files = choosing.in_all_ranks(options.source)
     path, label = files[0]
-    strategy = os.path.join(options.source, checkpoints.STRATEGY)
+    strategy = os.path.join(options.source, saving.STRATEGY)
     if label.mode == "data_parallel":
         made = {rank: path for rank in range(options.ranks)}  # every rank has the same
     elif label.ranks == options.ranks:
@@ -99,27 +100,27 @@ def convert(options, work):
             f"--dst_strategy; training writes them into {one_line(os.path.join(options.source, 'strategy'))}"
         )
     for rank, file in made.items():
-        put(file, checkpoints.rank_folder(target, rank), os.path.basename(path), label, rank, options.ranks)
-    for file in (os.path.join(work, checkpoints.STRATEGY), strategy):  # the one for as many ranks, else the same
+        own = label.replace(rank=rank, ranks=options.ranks)
+        put(file, os.path.join(rank_folder(target, rank), os.path.basename(path)), own)
+    for file in (os.path.join(work, saving.STRATEGY), strategy):  # the one for as many ranks, else the same
         if os.path.exists(file):
-            shutil.copy(file, os.path.join(target, checkpoints.STRATEGY))
+            shutil.copy(file, os.path.join(target, saving.STRATEGY))
             break
 
 
-def put(file, folder, name, label, rank, ranks):
+def put(file: str, path: str, label: labels.Label) -> None:
     """Copies a checkpoint into a rank's folder, and labels it."""
-    os.makedirs(folder)
-    path = os.path.join(folder, name)
+    os.makedirs(os.path.dirname(path))
     shutil.copyfile(file, path)
-    checkpoints.relabel(path, label, rank, ranks)
+    labels.write(path, labels.sized(path, label))
 
 
-def cut_anew(files, strategy, ranks, work):
+def cut_anew(files: "dict[int, tuple[str, labels.Label]]", strategy: str, ranks: int, work: str) -> "dict[int, str]":
     """{rank: path} of checkpoints cut for `ranks` ranks, by MindSpore from one strategy file to another."""
     source = os.path.join(work, "source")
     for rank, (path, _) in files.items():  # one file a rank: of several MindSpore would take the last by name
-        os.makedirs(checkpoints.rank_folder(source, rank))
-        os.symlink(os.path.abspath(path), os.path.join(checkpoints.rank_folder(source, rank), os.path.basename(path)))
+        os.makedirs(rank_folder(source, rank))
+        os.symlink(os.path.abspath(path), os.path.join(rank_folder(source, rank), os.path.basename(path)))
     new = strategy_for(strategy, ranks, work)
     made = os.path.join(work, "made")
     if ranks & (ranks - 1) or len(files) & (len(files) - 1):
@@ -127,26 +128,25 @@ def cut_anew(files, strategy, ranks, work):
             f"from {len(files)} ranks to {ranks}: MindSpore cuts anew between powers of 2 only (1, 2, 4, 8 ...)"
         )
     transform(source, made, "part_", strategy if len(files) > 1 else None, new if ranks > 1 else None)
-    return {rank: os.path.join(checkpoints.rank_folder(made, rank), f"part_{rank}.ckpt") for rank in range(ranks)}
+    return {rank: os.path.join(rank_folder(made, rank), f"part_{rank}.ckpt") for rank in range(ranks)}
 
 
-def strategy_for(strategy, ranks, work):
+def strategy_for(strategy: str, ranks: int, work: str) -> str:
     """The strategy file `strategy` for `ranks` ranks, as a new file."""
     if not os.path.isfile(strategy):
-        raise CheckpointError(
-            f"{one_line(strategy)} is missing, which says how the layers were cut; copy it from the run that saved"
-        )
+        text = "it says how the layers were cut; copy it from the run that saved"
+        raise CheckpointError(f"{one_line(strategy)} is missing; {text}")
     with open(strategy, encoding="utf-8") as file:
         document = json.load(file)
     for layout in document["parallel_layout_item"].values():
         layout["dev_matrix"] = [ranks]
-    new = os.path.join(work, checkpoints.STRATEGY)
+    new = os.path.join(work, saving.STRATEGY)
     with open(new, "w", encoding="utf-8") as file:
         json.dump(document, file, indent=1)
     return new
 
 
-def transform(source, made, prefix, src_strategy, dst_strategy):
+def transform(source: str, made: str, prefix: str, src_strategy: "str | None", dst_strategy: "str | None") -> None:
     """mindspore.transform_checkpoints, with its refusals as CheckpointError."""
     import mindspore as ms
 
@@ -157,7 +157,7 @@ def transform(source, made, prefix, src_strategy, dst_strategy):
         raise CheckpointError(f"MindSpore cannot convert {one_line(source)}: {reason}") from error
 
 
-def join_stages(files, ranks, work):
+def join_stages(files: "dict[int, tuple[str, labels.Label]]", ranks: int, work: str) -> str:
     """One checkpoint with the parameters of all stages, which have different ones."""
     import mindspore as ms
 
@@ -165,7 +165,7 @@ def join_stages(files, ranks, work):
         raise CheckpointError("stages cut by hand can be joined into one checkpoint only; write --ranks 1")
     joined = {}
     for path, _ in files.values():
-        joined.update(checkpoints.read(path))
+        joined.update(loading.read(path))
     path = os.path.join(work, "joined.ckpt")
     ms.save_checkpoint([{"name": name, "data": parameter} for name, parameter in joined.items()], path)
     return path

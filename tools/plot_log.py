@@ -4,7 +4,7 @@
   python tools/plot_log.py logs/latest
   python tools/plot_log.py logs/latest --output run.png
 
-A line a rank goes to stdout, with the course of its loss and of its step time; a picture of both goes to
+Prints one line per rank, with the course of its loss and of its step time, and draws both in
 RUN_FOLDER/plot.png, if matplotlib is installed.  A rank that is slower than the others is named.
 Exit: 0 drawn, 1 the logs have no loss line, 2 no such run, or no picture where --output asks for one.
 """
@@ -13,6 +13,7 @@ import argparse
 import math
 import os
 import sys
+from collections.abc import Iterator
 
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -29,7 +30,7 @@ BARS = "▁▂▃▄▅▆▇█"
 WIDTH = 24  # characters of a sparkline
 
 
-def main(argv=None):
+def main(argv: "list[str] | None" = None) -> int:
     """Runs the command; returns its exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
@@ -50,12 +51,12 @@ def main(argv=None):
     return picture(ranks, options.output or os.path.join(options.folder, "plot.png"), bool(options.output))
 
 
-def say(line):
-    """One line of the conversation."""
+def say(line: str) -> None:
+    """Prints one line, on stderr."""
     print(f"plot_log.py: {line}", file=sys.stderr)
 
 
-def table(ranks):
+def table(ranks: "dict[int, list[loss_curve.Point]]") -> "Iterator[str]":
     """The lines for the terminal."""
     yield f"rank  {'loss':{WIDTH}}  {'first':>9} {'last':>9}  {'step time':{WIDTH}}  {'median':>10} {'for data':>10}"
     for rank, points in ranks.items():
@@ -71,18 +72,18 @@ def table(ranks):
         yield f"rank {slow.rank} is slow: {what} {slow.time:.1f} ms, the middle rank {slow.middle:.1f} ms"
 
 
-def number(values):
-    """The one value in the list, nine characters wide; blanks if there is none."""
+def number(values: "list[float]") -> str:
+    """The one value in the list, nine characters wide; blanks for an empty list."""
     return f"{values[0]:9.4g}" if values else " " * 9
 
 
-def milliseconds(value):
+def milliseconds(value: "float | None") -> str:
     """A time, ten characters wide."""
     return f"{value:7.1f} ms" if value is not None else " " * 10
 
 
-def sparkline(values, width=WIDTH):
-    """The values as bars from the least to the largest, at most `width`; what is no number is an x."""
+def sparkline(values: "list[float]", width: int = WIDTH) -> str:
+    """The values as bars from the least to the largest, at most `width`; x for what is not a number."""
     if len(values) > width:  # the mean of each of `width` parts
         cuts = [round(part * len(values) / width) for part in range(width + 1)]
         values = [sum(values[a:b]) / (b - a) for a, b in zip(cuts, cuts[1:])]
@@ -92,13 +93,13 @@ def sparkline(values, width=WIDTH):
     return "".join(BARS[round((value - low) / step)] if math.isfinite(value) else "x" for value in values)
 
 
-def picture(ranks, path, asked):
-    """Writes the picture; without matplotlib it says how to get it.  Returns the exit code."""
+def picture(ranks: "dict[int, list[loss_curve.Point]]", path: str, required: bool) -> int:
+    """Writes the picture; without matplotlib it prints how to install it.  Returns the exit code."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         say("no picture was drawn: matplotlib is missing; install it with: pip install matplotlib")
-        return 2 if asked else 0
+        return 2 if required else 0
     figure = Figure(figsize=(9, 7), layout="constrained")
     of_loss, of_time = figure.subplots(2, 1, sharex=True)
     of_loss.set_ylabel("loss")
@@ -121,7 +122,7 @@ def picture(ranks, path, asked):
     return 0
 
 
-def columns(points, field):
+def columns(points: "list[loss_curve.Point]", field: str) -> "tuple[list[int], list[float]]":
     """([step], [value]) of the points that have the field."""
     kept = [(point.step, getattr(point, field)) for point in points if getattr(point, field) is not None]
     return [step for step, _ in kept], [value for _, value in kept]

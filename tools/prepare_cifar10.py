@@ -2,7 +2,7 @@
 """Generates a small data set in CIFAR-10's binary format that a network can learn.
 
 Ten classes of 32 x 32 colour images: stripes, whose direction and colour tell the class; where they
-lie, how wide and how bright they are and the noise on them differ from image to image.  It stands in for
+lie, how wide and how bright they are and the noise on them differ from image to image.  It replaces
 the original (https://www.cs.toronto.edu/~kriz/cifar.html, the binary version) where that cannot be
 fetched, and says nothing about how well a network reads photographs.
 
@@ -11,7 +11,6 @@ fetched, and says nothing about how well a network reads photographs.
 Exit: 0 written, 2 usage, or FOLDER cannot be written.
 """
 
-import argparse
 import os
 import sys
 
@@ -24,43 +23,37 @@ interpreter.check("numpy")
 
 import numpy as np
 
-CLASSES = 10
+from tools.trainer import command
+from tools.trainer.datasets import cifar10, generator
+
 COLOURS = np.array([[230, 70, 60], [70, 200, 90], [80, 110, 240], [230, 210, 70], [200, 90, 220]], np.float32)
 
 
-def main(argv=None):
+def main(argv: "list[str] | None" = None) -> int:
     """Runs the command; returns its exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", metavar="FOLDER", help="where to write; files of these names are replaced")
-    parser.add_argument("--images", metavar="N", type=int, default=200, help="images in each of the six files (200)")
-    options = parser.parse_args(argv)
-    if options.images < 1:
-        parser.error(f"--images {options.images}: at least 1 is needed")
-    names = [*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"]
-    try:
-        os.makedirs(options.folder, exist_ok=True)
-        for seed, name in enumerate(names, 42):
-            write_file(os.path.join(options.folder, name), options.images, seed)
-    except OSError as error:
-        parser.error(f"{error.filename or options.folder} cannot be written: {error.strerror}")
-    print(
-        f"prepare_cifar10.py: {5 * options.images} images to train on, {options.images} held out, in {options.folder}",
-        file=sys.stderr,
+    parser = generator.parser(__doc__)
+    parser.add_argument(
+        "--images", metavar="N", type=command.positive, default=200, help="images in each of the six files (200)"
     )
-    return 0
+    return generator.run(parser, argv, lambda options: write(options.folder, options.images))
 
 
-def write_file(path, images, seed=42):
+def write(folder: str, images: int) -> str:
+    """All files, with as many images each; returns what they hold."""
+    for seed, name in enumerate([*cifar10.FILES["train"], *cifar10.FILES["test"]], 42):
+        write_file(os.path.join(folder, name), images, seed)
+    return f"{5 * images} images to train on, {images} held out"
+
+
+def write_file(path: str, images: int, seed: int = 42) -> None:
     """One file of `images` records, all classes as often as each other."""
     random = np.random.RandomState(seed)
-    labels = random.permutation(np.arange(images) % CLASSES).astype(np.uint8)
+    labels = random.permutation(np.arange(images) % cifar10.CLASSES).astype(np.uint8)
     records = np.concatenate([labels[:, None], images_of(labels, random).reshape(images, -1)], axis=1)
-    with open(path + ".part", "wb") as file:
-        file.write(records.tobytes())
-    os.replace(path + ".part", path)
+    generator.write_file(path, records.tobytes())
 
 
-def images_of(labels, random):
+def images_of(labels: np.ndarray, random: np.random.RandomState) -> np.ndarray:
     """(n,) -> (n, 3, 32, 32) uint8: class c has direction c // 2 * 36 degrees, colour c % 5."""
     row, column = np.mgrid[0:32, 0:32].astype(np.float32)
     angle = labels // 2 * np.pi / 5

@@ -10,7 +10,6 @@ MNIST reads them.  One in five, chosen by a fixed seed, is held out for the test
 Exit: 0 written, 2 usage, or FOLDER cannot be written.
 """
 
-import argparse
 import os
 import struct
 import sys
@@ -26,45 +25,38 @@ import numpy as np
 from PIL import Image
 from sklearn.datasets import load_digits
 
+from tools.trainer.datasets import generator, mnist
 
-def main(argv=None):
+
+def main(argv: "list[str] | None" = None) -> int:
     """Runs the command; returns its exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", metavar="FOLDER", help="where to write; files of these names are replaced")
-    folder = parser.parse_args(argv).folder
+    return generator.run(generator.parser(__doc__), argv, lambda options: write(options.folder))
+
+
+def write(folder: str) -> str:
+    """Both sets; returns what they hold."""
     digits = load_digits()
     order = np.random.RandomState(42).permutation(len(digits.target))
     images = np.stack([enlarge(image) for image in digits.images[order]])
     labels = digits.target[order].astype(np.uint8)
     held_out = len(labels) // 5
-    try:
-        write_set(os.path.join(folder, "train"), "train", images[held_out:], labels[held_out:])
-        write_set(os.path.join(folder, "test"), "t10k", images[:held_out], labels[:held_out])
-    except OSError as error:
-        parser.error(f"{error.filename or folder} cannot be written: {error.strerror}")
-    print(
-        f"prepare_digits.py: {len(labels) - held_out} digits to train on, {held_out} held out, in {folder}",
-        file=sys.stderr,
-    )
-    return 0
+    write_set(os.path.join(folder, "train"), "train", images[held_out:], labels[held_out:])
+    write_set(os.path.join(folder, "test"), "test", images[:held_out], labels[:held_out])
+    return f"{len(labels) - held_out} digits to train on, {held_out} held out"
 
 
-def enlarge(image):
+def enlarge(image: np.ndarray) -> np.ndarray:
     """(8, 8) float in 0..16 -> (28, 28) uint8 in 0..255."""
     grey = Image.fromarray((image * 255 / 16).round().astype(np.uint8))
     return np.pad(np.asarray(grey.resize((20, 20), Image.Resampling.BILINEAR)), 4)
 
 
-def write_set(folder, prefix, images, labels):
+def write_set(folder: str, usage: str, images: np.ndarray, labels: np.ndarray) -> None:
     """One pair of IDX files: big-endian magic (its last byte the number of axes), sizes, bytes."""
-    os.makedirs(folder, exist_ok=True)
     for kind, array in (("images-idx3", images), ("labels-idx1", labels)):
-        path = os.path.join(folder, f"{prefix}-{kind}-ubyte")
-        with open(path + ".part", "wb") as file:
-            file.write(struct.pack(">I", 0x800 + array.ndim))
-            file.write(struct.pack(f">{array.ndim}I", *array.shape))
-            file.write(array.tobytes())
-        os.replace(path + ".part", path)
+        header = struct.pack(f">{1 + array.ndim}I", 0x800 + array.ndim, *array.shape)
+        path = os.path.join(folder, f"{mnist.PREFIXES[usage]}-{kind}-ubyte")
+        generator.write_file(path, header + array.tobytes())
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Renders images of text to learn reading and finding from, in MindOCR's formats.
 
-FOLDER/rec/{train,test}: images of one word; rec_gt.txt beside them has a line an image, "name<TAB>text".
+FOLDER/rec/{train,test}: images of one word; rec_gt.txt beside them has one line per image, "name<TAB>text".
 FOLDER/det/{train,test}: images with words in them; det_gt.txt: "name<TAB>[{"transcription", "points"}, ...]".
 Words are random characters, in the font that Pillow brings along, on a noisy background.
 
@@ -10,10 +10,11 @@ Words are random characters, in the font that Pillow brings along, on a noisy ba
 Exit: 0 written, 2 usage, or FOLDER cannot be written.
 """
 
-import argparse
 import json
 import os
 import sys
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Callable
 
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -25,89 +26,92 @@ interpreter.check("numpy", "PIL")
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from tools.trainer import command
+from tools.trainer.datasets import generator
+
 CHARACTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 SIDE = 128  # pixels of an image to find words in
 
 
-def main(argv=None):
+def main(argv: "list[str] | None" = None) -> int:
     """Runs the command; returns its exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", metavar="FOLDER", help="where to write; files of these names are replaced")
-    parser.add_argument("--words", metavar="N", type=int, default=2000, help="images of a word to train on (2000)")
-    parser.add_argument("--scenes", metavar="N", type=int, default=300, help="images with words to train on (300)")
-    parser.add_argument("--font", metavar="FILE", help="a TrueType or OpenType font, for characters Pillow's lacks")
-    parser.add_argument("--characters", metavar="TEXT", default=CHARACTERS, help="what words are made of (0-9, a-z)")
-    options = parser.parse_args(argv)
-    for name in ("words", "scenes"):
-        if getattr(options, name) < 1:
-            parser.error(f"--{name} {getattr(options, name)}: at least 1 is needed")
-    writer = Writer(options.characters, options.font)
-    try:
-        writer.fonts(20)
-    except OSError as error:
-        parser.error(f"--font {options.font}: {error}")
-    try:
-        for kind, draw, count in (("rec", writer.word_image, options.words), ("det", writer.scene, options.scenes)):
-            for part, images in (("train", count), ("test", max(1, count // 10))):
-                write(os.path.join(options.folder, kind, part), f"{kind}_gt.txt", draw, images)
-    except OSError as error:
-        parser.error(f"{error.filename or options.folder} cannot be written: {error.strerror}")
-    print(
-        f"prepare_text.py: {options.words} words and {options.scenes} scenes to train on, a tenth as many held out, "
-        f"in {options.folder}",
-        file=sys.stderr,
+    parser = generator.parser(__doc__)
+    for name, default, meaning in (("words", 2000, "images of a word"), ("scenes", 300, "images with words")):
+        meaning += f" to train on ({default})"
+        parser.add_argument(f"--{name}", metavar="N", type=command.positive, default=default, help=meaning)
+    parser.add_argument(
+        "--font", metavar="FILE", type=font_file, help="a TrueType or OpenType font, for characters Pillow's lacks"
     )
-    return 0
+    parser.add_argument("--characters", metavar="TEXT", default=CHARACTERS, help="what words are made of (0-9, a-z)")
+    return generator.run(parser, argv, write)
+
+
+def font_file(path: str) -> str:
+    """The type of --font: a file that Pillow can read."""
+    try:
+        ImageFont.truetype(path, 20)
+    except OSError as error:
+        raise ArgumentTypeError(f"{path}: {error}") from error
+    return path
+
+
+def write(options: Namespace) -> str:
+    """All sets; returns what they hold."""
+    writer = Writer(options.characters, options.font)
+    for kind, draw, count in (("rec", writer.word_image, options.words), ("det", writer.scene, options.scenes)):
+        for part, images in (("train", count), ("test", max(1, count // 10))):
+            write_set(os.path.join(options.folder, kind, part), f"{kind}_gt.txt", draw, images)
+    return f"{options.words} words and {options.scenes} scenes to train on, a tenth as many held out"
 
 
 class Writer:
-    """Draws words, each time others: two of the same seed draw the same."""
+    """Draws words, other ones each time; two Writers draw the same."""
 
-    def __init__(self, characters=CHARACTERS, font=None):
+    def __init__(self, characters: str, font: "str | None") -> None:
         self.characters = characters
         self.font = font
         self.random = np.random.RandomState(42)
 
-    def fonts(self, size):
+    def fonts(self, size: int) -> "ImageFont.FreeTypeFont | ImageFont.ImageFont":
         """The font at `size` pixels."""
         return ImageFont.truetype(self.font, size) if self.font else ImageFont.load_default(size)
 
-    def word(self):
+    def word(self) -> str:
         """Three to six random characters."""
         length = self.random.randint(3, 7)
         return "".join(self.characters[number] for number in self.random.randint(0, len(self.characters), length))
 
-    def background(self, width, height):
+    def background(self, width: int, height: int) -> "tuple[Image.Image, bool]":
         """A noisy colour image, and how dark it is: True where writing must be bright."""
         dark = bool(self.random.randint(2))
         base = self.random.uniform(10, 80, 3) if dark else self.random.uniform(175, 245, 3)
         noise = self.random.normal(0, 8, (height, width, 3))
         return Image.fromarray(np.clip(base + noise, 0, 255).astype(np.uint8)), dark
 
-    def ink(self, dark):
+    def ink(self, dark: bool) -> "tuple[int, ...]":
         """A colour that can be read on such a background."""
         return tuple(
             int(value) for value in (self.random.uniform(180, 255, 3) if dark else self.random.uniform(0, 75, 3))
         )
 
-    def word_image(self):
+    def word_image(self) -> "tuple[Image.Image, str]":
         """(an image 32 pixels high with one word, the word)."""
         text = self.word()
         font = self.fonts(self.random.randint(18, 25))
-        left, top, right, bottom = font.getbbox(text)
+        left, top, right, bottom = map(int, font.getbbox(text))
         picture, dark = self.background(right - left + self.random.randint(4, 16), 32)
         at = (self.random.randint(1, 4) - left, (32 - bottom + top) // 2 - top + self.random.randint(-2, 3))
         ImageDraw.Draw(picture).text(at, text, font=font, fill=self.ink(dark))
         return picture, text
 
-    def scene(self):
+    def scene(self) -> "tuple[Image.Image, str]":
         """(an image with one to four words that do not touch, their boxes as JSON)."""
         picture, dark = self.background(SIDE, SIDE)
         draw = ImageDraw.Draw(picture)
         labels, taken = [], np.zeros((SIDE, SIDE), bool)
         for _ in range(self.random.randint(1, 5)):
             text, font = self.word(), self.fonts(self.random.randint(16, 29))
-            left, top, right, bottom = font.getbbox(text)
+            left, top, right, bottom = map(int, font.getbbox(text))
             width, height = right - left, bottom - top
             if width > SIDE - 8:
                 continue
@@ -121,7 +125,7 @@ class Writer:
         return picture, json.dumps(labels, ensure_ascii=False)
 
 
-def write(folder, label_file, draw, count):
+def write_set(folder: str, label_file: str, draw: "Callable[[], tuple[Image.Image, str]]", count: int) -> None:
     """`count` images by draw() -> (image, label), and their label file, last: with it the set is whole."""
     os.makedirs(folder, exist_ok=True)
     lines = []
@@ -130,10 +134,7 @@ def write(folder, label_file, draw, count):
         name = f"{number:05d}.png"
         picture.save(os.path.join(folder, name))
         lines.append(f"{name}\t{label}\n")
-    path = os.path.join(folder, label_file)
-    with open(path + ".part", "w", encoding="utf-8") as file:
-        file.writelines(lines)
-    os.replace(path + ".part", path)
+    generator.write_file(os.path.join(folder, label_file), "".join(lines).encode())
 
 
 if __name__ == "__main__":

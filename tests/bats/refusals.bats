@@ -44,7 +44,7 @@ refuses() {
 
 @test "no such config" { refuses 78 '*nix.yaml: no such file; a relative path counts from *' nix.yaml; }
 @test "a folder as config" { mkdir d && refuses 78 '*d: is a folder*' d; }
-@test "a config that can be read only once" { mkfifo f && refuses 78 '*f: is no regular file*' f; }
+@test "a config that can be read only once" { mkfifo f && refuses 78 '*f: is not a regular file*' f; }
 @test "an empty config" { : >e.yaml && refuses 78 '*e.yaml: is empty; start from one of the files in configs/' e.yaml; }
 @test "a config of comments only" { echo '# x' >e.yaml && refuses 78 '*e.yaml: is empty*' e.yaml; }
 @test "a config that is no YAML" {
@@ -52,10 +52,10 @@ refuses() {
   refuses 78 '*bad.yaml:3: not YAML: *' bad.yaml
 }
 @test "a config that is not UTF-8" { printf 'a: \377\n' >b.yaml && refuses 78 '*b.yaml: byte 4 is not UTF-8*' b.yaml; }
-@test "a config with a list at the top" { echo '- 1' >l.yaml && refuses 78 '*l.yaml: holds no sections*' l.yaml; }
+@test "a config with a list at the top" { echo '- 1' >l.yaml && refuses 78 '*l.yaml: has no sections*' l.yaml; }
 @test "a key twice" {
   printf 'system:\n  distribute: True\n  distribute: False\n' >two.yaml
-  refuses 78 '*two.yaml:3: distribute stands on line 2 too*' two.yaml
+  refuses 78 '*two.yaml:3: distribute is on line 2 too*' two.yaml
 }
 @test "distribute: False names the line to change" {
   printf 'model:\n  name: x\nsystem:\n  mode: 0\n  distribute: False\n' >alone.yaml

@@ -113,6 +113,6 @@ END
   refuse 78 'semi_auto_parallel does not run on CPU' run_dataset_slice.sh --device_target CPU data 8
   refuse 2 'unknown option --devices' run_cpu.sh --devices '[0,1)' "$small"
   truncate -s -1 data/data_batch_2.bin
-  refuse 78 'data_batch_2.bin has 61459 bytes, which is no whole number of records' \
+  refuse 78 'data_batch_2.bin has 61459 bytes, not a multiple of the 3073 bytes of a record' \
     run.sh --device_target CPU --config "$small" data 2
 }

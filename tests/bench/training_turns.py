@@ -28,10 +28,9 @@ import mindspore as ms
 from mindspore import dataset, nn
 from mindspore.dataset import transforms, vision
 
-from tools import train
 from tools.config import config_file as configs
 from tools.config import modes
-from tools.trainer import build, datasets, progress
+from tools.trainer import build, datasets, job, progress
 from tools.trainer.models.lenet import LeNet5
 
 CONFIG = os.path.join(PROJECT, "configs", "mnist", "lenet5_digits.yaml")
@@ -58,7 +57,7 @@ class ReadLoss(Clock):
 
 def ours(config, rank, ranks):
     """A function that trains the parts of tools/train.py, and returns the milliseconds of a step."""
-    data = datasets.build(config["train"]["dataset"], config["train"]["loader"], *modes.data_part(config, rank, ranks))
+    data = datasets.build(config["train"]["dataset"], config["train"]["loader"], modes.data_part(config, rank, ranks))
     run = build.build(config, rank, ranks, data.get_dataset_size())
     return by_model(run.model, data, progress.Progress(config["system"]["log_interval"]), Clock())
 
@@ -103,8 +102,8 @@ def by_hand(network, loss, optimizer, data):
 
 def main():
     """Runs all turns."""
-    _, config = configs.read(CONFIG, [f"system.distribute={DISTRIBUTED}", "system.log_interval=10000"])
-    rank, ranks = train.start(config)
+    config = configs.read(CONFIG, [f"system.distribute={DISTRIBUTED}", "system.log_interval=10000"]).filled
+    rank, ranks = job.start(config)
     *parts, data = written_directly(rank, ranks)
     ways = {
         "ours": ours(config, rank, ranks),
@@ -114,14 +113,14 @@ def main():
     if ranks > 1:
         ms.set_auto_parallel_context(parallel_mode="stand_alone")
         ways["alone"] = by_hand(*written_directly(rank, ranks))
-        modes.set_context(config, rank, ranks, "")
+        job.set_mode(config, rank, ranks)
     for number in range(int(os.environ["BENCH_TURNS"])):
         times = {way: ways[way]() for way in (list(ways) if number % 2 else reversed(ways))}
         if rank == 0:
             print("turn:", *(f"{way} {milliseconds:.3f}" for way, milliseconds in times.items()), flush=True)
-    train.finish(config)
+    job.finish(config)
 
 
 main()
 if DISTRIBUTED:
-    train.leave(0)
+    job.leave(0)

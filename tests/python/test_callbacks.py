@@ -5,6 +5,7 @@ import types
 import numpy as np
 import pytest
 
+from hccl_tools.common.refusal import Refusal
 from tools.diagnosis import loss_curve
 
 ms = pytest.importorskip("mindspore")
@@ -39,7 +40,7 @@ class Run:
 def test_lines_are_as_upstream_and_plot_log_know_them(capsys):
     run = Run(interval=2)
     run.epoch([4.0, 3.0, 2.0])
-    run.now += 50  # evaluation and checkpoints between two epochs are no step's time
+    run.now += 50  # evaluation and checkpoints between two epochs do not count for a step
     run.epoch([1.5, 1.0, 0.5])
     printed = capsys.readouterr().out
     assert printed.splitlines()[:4] == [
@@ -68,15 +69,13 @@ def test_with_data_sinking_there_is_one_line_an_epoch(capsys):
 @pytest.mark.parametrize("loss", [float("nan"), float("inf"), float("-inf")])
 def test_a_loss_that_is_no_number_stops_training_at_its_step_even_between_two_lines(loss):
     run = Run(interval=100)
-    with pytest.raises(
-        progress.LossNotFinite, match=rf"the loss is {loss} in epoch 1, step 2 of 3; lower scheduler.lr"
-    ):
+    with pytest.raises(Refusal, match=rf"rank 0: the loss is {loss} in epoch 1, step 2 of 3; lower scheduler.lr"):
         run.epoch([1.0, loss, 1.0])
 
 
-def test_in_sink_mode_it_is_said_how_to_learn_the_step():
+def test_in_sink_mode_the_message_says_how_to_learn_the_step():
     run = Run(interval=100, sink=True)
-    with pytest.raises(progress.LossNotFinite, match=r"at the end of epoch 1 \(with train.dataset_sink_mode=False"):
+    with pytest.raises(Refusal, match=r"at the end of epoch 1 \(train.dataset_sink_mode=False also shows the step"):
         run.epoch([1.0, float("nan")])
 
 

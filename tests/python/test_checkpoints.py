@@ -1,7 +1,8 @@
-"""Checkpoints on the disk: whole or passed over, chosen by all ranks alike, refused in words."""
+"""Checkpoints on the disk: whole or passed over, chosen by all ranks alike, refused with a reason."""
 
 import json
 import os
+import types
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ ms = pytest.importorskip("mindspore", reason="this Python has no MindSpore")
 
 from mindspore import nn  # noqa: E402 - after the skip
 
+from hccl_tools.common.refusal import Refusal  # noqa: E402
 from tools import convert_ckpt  # noqa: E402
 from tools.trainer import checkpoints, resume  # noqa: E402
-from tools.trainer.checkpoints import CheckpointError  # noqa: E402
+from tools.trainer.checkpoints import CheckpointError, choosing, labels, loading, saving  # noqa: E402
 from tools.trainer.models import parallel  # noqa: E402
 
 RUN = 1_800_000_000
@@ -25,20 +27,20 @@ def on_cpu():
 
 def saved(root, rank=0, ranks=1, epoch=1, run=RUN, net=None, model="lenet5", mode="data_parallel"):
     """A checkpoint of a small net in the folder of a rank; returns its path."""
-    label = {"model": model, "mode": mode, "run": run, "epoch": epoch, "steps": 5, "rank": rank, "ranks": ranks}
+    label = labels.Label(model=model, mode=mode, run=run, epoch=epoch, steps=5, rank=rank, ranks=ranks)
     net = net or nn.Dense(2, 3)
-    return checkpoints.save(net, checkpoints.rank_folder(str(root), rank), model, label)
+    return saving.save(net, checkpoints.rank_folder(str(root), rank), model, label)
 
 
 def chosen(root, rank=0, ranks=1, model="lenet5", others=()):
-    found = checkpoints.choose(str(root), rank, ranks, model, lambda points: [points, *others])
+    found = choosing.choose(str(root), rank, ranks, model, lambda points: [points, *others])
     return found and found[1].epoch
 
 
 def test_a_checkpoint_is_read_as_it_was_saved(tmp_path):
     net, other = nn.Dense(2, 3), nn.Dense(2, 3)
     path = saved(tmp_path, net=net)
-    checkpoints.load(path, other)
+    loading.load(path, other)
     np.testing.assert_array_equal(net.weight.asnumpy(), other.weight.asnumpy())
     assert sorted(os.listdir(tmp_path / "rank_0")) == ["lenet5-1_5.ckpt", "lenet5-1_5.json"]  # no draft is left
 
@@ -55,7 +57,7 @@ def test_a_torn_checkpoint_is_passed_over_wherever_it_was_torn(tmp_path, kept):
         file.write(content[: len(content) * kept // 100])
     assert chosen(tmp_path) == 1
     with pytest.raises(CheckpointError, match="damaged or cut off"):
-        checkpoints.read(path)
+        loading.read(path)
 
 
 def test_a_checkpoint_with_one_other_byte_or_without_its_label_is_passed_over(tmp_path):
@@ -96,17 +98,17 @@ def test_all_ranks_go_on_from_the_newest_that_all_have(tmp_path):
             saved(tmp_path, rank, 3, epoch)
     points = [[(RUN, 3), (RUN, 2), (RUN, 1)], [(RUN, 2), (RUN, 1)], [(RUN, 3), (RUN, 2)]]
     for rank in range(3):
-        found = checkpoints.choose(str(tmp_path), rank, 3, "lenet5", lambda own: points)
+        found = choosing.choose(str(tmp_path), rank, 3, "lenet5", lambda own: points)
         assert found[1].epoch == 2 and found[1].rank == rank
-    assert checkpoints.choose(str(tmp_path), 0, 3, "lenet5", lambda own: [own, []]) is None
+    assert choosing.choose(str(tmp_path), 0, 3, "lenet5", lambda own: [own, []]) is None
 
 
 def test_a_run_that_was_begun_anew_does_not_go_on_from_an_older_ones(tmp_path):
     saved(tmp_path, epoch=8)
     assert chosen(tmp_path) == 8
-    checkpoints.begin(checkpoints.rank_folder(str(tmp_path), 0), RUN + 1)
+    labels.begin(checkpoints.rank_folder(str(tmp_path), 0), RUN + 1)
     assert chosen(tmp_path) is None
-    assert checkpoints.free_prefix(str(tmp_path / "rank_0"), "lenet5") == "lenet5_1"  # and writes nothing over
+    assert saving.free_prefix(str(tmp_path / "rank_0"), "lenet5") == "lenet5_1"  # and writes nothing over
     saved(tmp_path, epoch=1, run=RUN + 1, model="lenet5")
     assert chosen(tmp_path) == 1
 
@@ -117,7 +119,7 @@ def test_only_the_runs_own_old_checkpoints_are_removed(tmp_path):
     (tmp_path / "rank_0" / "mine.ckpt").write_text("a person's own")
     for epoch in (1, 2, 3, 4):
         saved(tmp_path, epoch=epoch)
-    checkpoints.remove_old(folder, RUN, 2)
+    saving.remove_old(folder, RUN, 2)
     names = {name for name in os.listdir(folder) if name.endswith(".ckpt")}
     assert names == {"lenet5-3_5.ckpt", "lenet5-4_5.ckpt", "lenet5-9_5.ckpt", "mine.ckpt"}
 
@@ -135,17 +137,17 @@ def test_weights_that_do_not_fit_are_refused_before_any_is_loaded(tmp_path):
     wide = nn.Dense(2, 4)
     before = wide.weight.asnumpy().copy()
     with pytest.raises(CheckpointError, match=r"weight has the shape \(3, 2\), here it is \(4, 2\)"):
-        checkpoints.load(path, wide)
+        loading.load(path, wide)
     np.testing.assert_array_equal(wide.weight.asnumpy(), before)
     with pytest.raises(CheckpointError, match="has no gamma"):
-        checkpoints.load(path, nn.LayerNorm((2,)))
+        loading.load(path, nn.LayerNorm((2,)))
 
 
 @pytest.mark.parametrize(("name", "said"), [("no.ckpt", "no such file"), ("", "is a folder"), ("x.ckpt", "cannot be")])
 def test_what_is_no_checkpoint_is_named(tmp_path, name, said):
     (tmp_path / "x.ckpt").write_bytes(b"\x00garbage" * 100)
     with pytest.raises(CheckpointError, match=said):
-        checkpoints.read(str(tmp_path / name))
+        loading.read(str(tmp_path / name))
 
 
 def test_a_checkpoint_that_a_config_names_must_be_there(tmp_path):
@@ -153,17 +155,28 @@ def test_a_checkpoint_that_a_config_names_must_be_there(tmp_path):
     (tmp_path / "x").write_text("a file")
     first, second = checkpoints.problems(config)
     assert first.pointer == "/train/pretrained" and "no.ckpt: no such file" in first.text
-    assert second.pointer == "/train/resume_from" and "x: is no folder" in second.text
+    assert second.pointer == "/train/resume_from" and "x: is not a folder" in second.text
 
 
 def test_training_starts_from_pretrained_weights_unless_it_goes_on(tmp_path, monkeypatch):
     monkeypatch.delenv("RESUME", raising=False)
     net, other = nn.Dense(2, 3), nn.Dense(2, 3)
     section = {"pretrained": saved(tmp_path / "old", net=net), "ckpt_save_dir": str(tmp_path / "new")}
-    stand = resume.Continuation({"model": {"name": "lenet5"}, "train": section}, 0, 1)
-    stand.load(other, None, None)
-    assert stand.epochs == 0
+    earlier = resume.Continuation({"model": {"name": "lenet5"}, "train": section}, 0, 1)
+    earlier.load(other, None, None)
+    assert earlier.epochs == 0
     np.testing.assert_array_equal(net.weight.asnumpy(), other.weight.asnumpy())
+
+
+def test_a_checkpoint_that_cannot_be_written_ends_the_training_with_a_reason(tmp_path):
+    (tmp_path / "file").touch()
+    label = labels.Label(model="lenet5", mode="data_parallel", run=RUN, rank=0, ranks=1)
+    section = {"keep_checkpoint_max": 3, "integrated_save": True}
+    callback = resume.SaveCheckpoints(nn.Dense(2, 3), str(tmp_path / "file" / "x"), "lenet5", label, section)
+    run = types.SimpleNamespace(cur_epoch_num=1, batch_num=5)
+    with pytest.raises(Refusal, match="no checkpoint could be saved in .*/file/x: Not a directory") as refused:
+        callback.on_train_epoch_end(types.SimpleNamespace(original_args=lambda: run))
+    assert refused.value.status == 1
 
 
 # ---- for another number of ranks -----------------------------------------------------------------------
@@ -174,7 +187,7 @@ def cut_by_hand(root, ranks, seed=3):
     for rank in range(ranks):
         net = parallel.HybridParallelNet(hidden_size=16, seed=seed, rank=rank, ranks=ranks)
         saved(root, rank, ranks, net=net, model="hybrid_parallel_net", mode="hybrid_parallel")
-    checkpoints.write_strategy(str(root), net.cuts, ranks)
+    saving.write_strategy(str(root), net.cuts, ranks)
 
 
 def values(path):
@@ -187,7 +200,7 @@ def test_slices_are_merged_and_cut_anew(tmp_path, before, after, capsys):
     assert convert_ckpt.main([str(tmp_path / "old"), str(tmp_path / "new"), "--ranks", str(after)]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'new'}\n"
     for rank in range(after):
-        path, label = checkpoints.in_all_ranks(str(tmp_path / "new"))[rank]
+        path, label = choosing.in_all_ranks(str(tmp_path / "new"))[rank]
         wanted = parallel.HybridParallelNet(hidden_size=16, seed=3, rank=rank, ranks=after).parameters_dict()
         found = values(path)
         assert label.ranks == after and label.rank == rank and set(found) == set(wanted)
@@ -203,7 +216,7 @@ def test_data_parallel_checkpoints_are_the_same_on_any_number_of_ranks(tmp_path)
     for rank in range(2):
         saved(tmp_path / "old", rank, 2, net=net)
     assert convert_ckpt.main([str(tmp_path / "old"), str(tmp_path / "new"), "--ranks", "3"]) == 0
-    for path, label in checkpoints.in_all_ranks(str(tmp_path / "new")).values():
+    for path, label in choosing.in_all_ranks(str(tmp_path / "new")).values():
         assert label.ranks == 3
         np.testing.assert_array_equal(values(path)["weight"], net.weight.asnumpy())
 
@@ -213,7 +226,7 @@ def test_stages_are_joined(tmp_path):
     for rank, stage in enumerate((parallel.FirstStage(net), parallel.LastStage(net, nn.CrossEntropyLoss()))):
         saved(tmp_path / "old", rank, 2, net=stage, model="hand_pipeline_net", mode="hybrid_parallel")
     assert convert_ckpt.main([str(tmp_path / "old"), str(tmp_path / "new"), "--ranks", "1"]) == 0
-    (path,) = (path for path, _ in checkpoints.in_all_ranks(str(tmp_path / "new")).values())
+    (path,) = (path for path, _ in choosing.in_all_ranks(str(tmp_path / "new")).values())
     assert set(values(path)) == {parameter.name for parameter in net.get_parameters()}
 
 

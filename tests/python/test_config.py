@@ -1,4 +1,4 @@
-"""Configs: what is wrong is said with its line, and nothing that is right is refused."""
+"""Configs: every mistake is reported with its line, and a good config is accepted."""
 
 import pathlib
 
@@ -37,12 +37,7 @@ def test_every_shipped_config_is_good(path):
         ("name: lenet5", "name: lenet", 11, '/model/name: "lenet" is not known here; did you mean "lenet5"?'),
         ("lr: 0.05", "lr: 0", 18, "/scheduler/lr: 0 is too little; more than 0"),
         ("num_epochs: 8", "num_epochs: 2.5", 19, "2.5 is a number; write a whole number"),
-        (
-            "momentum: 0.9",
-            "momentun: 0.9",
-            23,
-            '/optimizer/momentun: no such key: "momentun"; did you mean "momentum"?',
-        ),
+        ("momentum: 0.9", "momentun: 0.9", 23, '/optimizer/momentun: no such key: "momentun"; did you mean "momentum"'),
         ("  opt: momentum\n", "", 21, '/optimizer: "opt" is missing; add "opt": its name'),
         ("loss:\n  name: CrossEntropyLoss", "loss: CrossEntropyLoss", 14, "is a text; write a group of keys"),
     ],
@@ -61,7 +56,7 @@ def test_an_override_changes_a_value_and_is_read_as_yaml():
     )
     assert config.get("system.distribute") is False
     assert config.get("scheduler.num_epochs") == 3
-    assert config.get("scheduler.lr") == 0.1  # a text in YAML 1.1, for want of a dot
+    assert config.get("scheduler.lr") == 0.1  # a text in YAML 1.1, which needs a dot
     assert config.problems() == []
 
 
@@ -80,7 +75,7 @@ def test_an_override_that_makes_no_sense_is_refused(text):
         configs.load(str(DIGITS)).override([text])
 
 
-def test_aliases_do_not_count_as_keys_that_stand_twice_and_do_not_blow_up(written):
+def test_aliases_are_not_taken_for_keys_given_twice_and_do_not_blow_up(written):
     bomb = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60))
     assert configs.load(written(bomb)).get("a0") == ["x", "x"]
 
@@ -98,7 +93,7 @@ def test_odd_files_are_refused_in_words_or_read(written, text):
 
 
 def test_defaults_come_from_the_schema():
-    filled = configs.fill_defaults(configs.load(str(DIGITS)).data)
+    filled = configs.load(str(DIGITS)).filled
     assert filled["parallel"]["mode"] == "data_parallel"
     assert filled["train"]["keep_checkpoint_max"] == 3
     assert filled["train"]["loader"]["num_workers"] == 1

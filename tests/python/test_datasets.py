@@ -8,6 +8,7 @@ import struct
 import pytest
 
 from tools import prepare_cifar10, prepare_text
+from tools.config import modes
 from tools.trainer import datasets
 from tools.trainer.datasets import cifar10, text_boxes
 
@@ -21,7 +22,7 @@ def check(section, batch_size=10, shards=2, **loader):
 
 
 def refused(section, **how):
-    """What is said about the data."""
+    """The message about the data."""
     with pytest.raises(datasets.DataError) as caught:
         check(section, **how)
     assert "\n" not in str(caught.value)
@@ -31,7 +32,7 @@ def refused(section, **how):
 def read(section, shard=0, shards=1, **loader):
     """The batches of a section, as NumPy arrays."""
     pytest.importorskip("mindspore")
-    data = datasets.build(section, {**LOADER, **loader}, shard, shards)
+    data = datasets.build(section, {**LOADER, **loader}, modes.Part(shard=shard, shards=shards))
     return list(data.create_tuple_iterator(num_epochs=1, output_numpy=True))
 
 
@@ -155,7 +156,7 @@ def test_augmented_images_are_others_and_resized_ones_larger(cifar):
 def test_bad_cifar_files_are_named(cifar, tmp_path):
     whole = (tmp_path / "data_batch_3.bin").read_bytes()
     (tmp_path / "data_batch_3.bin").write_bytes(whole[:-1])
-    assert "data_batch_3.bin has 61459 bytes, which is no whole number of records of 3073 bytes" in refused(cifar)
+    assert "data_batch_3.bin has 61459 bytes, not a multiple of the 3073 bytes of a record" in refused(cifar)
     (tmp_path / "data_batch_3.bin").write_bytes(whole[:-3073])
     assert "data_batch_3.bin has 19 records, data_batch_1.bin has 20" in refused(cifar)
     (tmp_path / "data_batch_3.bin").write_bytes(b"\x0b" + whole[1:])
@@ -169,7 +170,7 @@ def test_bad_cifar_files_are_named(cifar, tmp_path):
     [
         ("data_batch_1", "this is CIFAR-10's Python version"),
         ("cifar-10-binary.tar.gz", "unpack cifar-10-binary.tar.gz"),
-        ("x", "CIFAR-10's binary version is wanted"),
+        ("x", "of CIFAR-10's binary version"),
     ],
 )
 def test_what_lies_there_instead_of_cifar_is_named(tmp_path, there, said):
@@ -286,7 +287,7 @@ def test_a_relative_folder_counts_from_here_then_from_the_project(tmp_path, monk
 def test_a_missing_folder_and_a_file_in_its_place_are_named(tmp_path):
     (tmp_path / "file").touch()
     assert "no such folder" in refused({"type": "mnist", "dataset_root": str(tmp_path / "nix")})
-    assert "is a file; the folder" in refused({"type": "mnist", "dataset_root": str(tmp_path / "file")})
+    assert "is a file; name the folder" in refused({"type": "mnist", "dataset_root": str(tmp_path / "file")})
 
 
 @pytest.mark.parametrize("command", ["prepare_digits", "prepare_cifar10", "prepare_text"])

@@ -19,7 +19,7 @@ def filled(path, *assignments):
     config = configs.load(str(CONFIGS / path))
     config.override(assignments)
     assert config.problems() == []
-    return configs.fill_defaults(config.data)
+    return config.filled
 
 
 def texts(config, count, target="CPU"):
@@ -62,17 +62,12 @@ def test_what_is_cut_by_hand_runs_everywhere(path, count):
         ("mnist/lenet5_digits.yaml", ["train.gradient_accumulation_steps=5"], 2, "a batch of 32 cannot be cut into 5"),
         ("mnist/lenet5_digits.yaml", ["model.name=hand_pipeline_net"], 2, "set parallel.mode to hybrid_parallel"),
         ("parallel/hybrid_digits.yaml", ["model.hidden_size=6"], 4, "/model/hidden_size: 6 cannot be cut into 4"),
-        ("parallel/hybrid_digits.yaml", ["parallel.gradients_mean=False"], 2, "would count each one once a rank"),
+        ("parallel/hybrid_digits.yaml", ["parallel.gradients_mean=False"], 2, "counts each sample once per rank"),
         ("parallel/hand_pipeline_digits.yaml", [], 4, "has two stages and this job 4 ranks; start 2 ranks"),
         ("parallel/hand_pipeline_digits.yaml", ["train.gradient_accumulation_steps=2"], 2, "cuts its batches already"),
         ("parallel/pipeline_digits.yaml", ["parallel.pipeline_stages=3"], 4, "4 ranks cannot be cut into 3 stages"),
         ("parallel/pipeline_digits.yaml", ["parallel.pipeline_stages=4"], 4, "pipeline_net can be cut into 3 parts"),
-        (
-            "parallel/pipeline_digits.yaml",
-            ["parallel.micro_batches=1"],
-            4,
-            "micro-batches keep only 1 of 2 stages busy",
-        ),
+        ("parallel/pipeline_digits.yaml", ["parallel.micro_batches=1"], 4, "keep only 1 of 2 stages busy"),
         ("parallel/pipeline_digits.yaml", ["parallel.micro_batches=5"], 4, "a batch of 32 cannot be cut into 5"),
         ("parallel/pipeline_digits.yaml", ["model.name=lenet5"], 4, "lenet5 does not go with pipeline_stages 2"),
         ("parallel/slices_digits.yaml", [], 8, "images are cut into 1x1x1x4 parts, for 8 ranks"),
@@ -92,7 +87,7 @@ def test_alone_the_parallel_mode_has_no_say():
 
 def test_data_parallel_deals_the_samples_out():
     config = filled("mnist/lenet5_digits.yaml")
-    assert [modes.data_part(config, rank, 4)[:2] for rank in range(4)] == [(0, 4), (1, 4), (2, 4), (3, 4)]
+    assert [modes.data_part(config, rank, 4) for rank in range(4)] == [modes.Part(shard=s, shards=4) for s in range(4)]
 
 
 @pytest.mark.parametrize("path", ["hybrid", "hand_pipeline", "semi_auto"])
@@ -103,7 +98,8 @@ def test_ranks_that_share_the_samples_read_all_of_them(path):
 
 def test_each_stage_of_a_pipeline_reads_the_same_shards():
     config = filled("parallel/pipeline_digits.yaml", "parallel.dataset_strategy=data_parallel")
-    assert [modes.data_part(config, rank, 4)[:2] for rank in range(4)] == [(0, 2), (1, 2), (0, 2), (1, 2)]
+    assert [modes.data_part(config, rank, 4).shard for rank in range(4)] == [0, 1, 0, 1]
+    assert modes.data_part(config, 0, 4).shards == 2
 
 
 def test_the_patches_of_all_ranks_are_the_images(tmp_path):
@@ -114,16 +110,16 @@ def test_the_patches_of_all_ranks_are_the_images(tmp_path):
     config = filled("parallel/slices_digits.yaml", strategy, f"train.dataset.dataset_root={data}")
     loader = {**config["train"]["loader"], "batch_size": 4, "shuffle": False}
 
-    def read(*part):
-        ((images, labels),) = datasets.build(config["train"]["dataset"], loader, *part).create_tuple_iterator(
+    def read(part):
+        ((images, labels),) = datasets.build(config["train"]["dataset"], loader, part).create_tuple_iterator(
             num_epochs=1, output_numpy=True
         )
         return images, labels
 
     assert modes.problems(config, 8, "Ascend") == []
-    parts = [read(*modes.data_part(config, rank, 8)) for rank in range(8)]
+    parts = [read(modes.data_part(config, rank, 8)) for rank in range(8)]
     for shard in (0, 1):
-        images, labels = read(shard, 2)
+        images, labels = read(modes.Part(shard=shard, shards=2))
         upper_left, upper_right, lower_left, lower_right = (part[0] for part in parts[4 * shard : 4 * shard + 4])
         assert upper_left.shape == (4, 1, 16, 16)
         upper, lower = (np.concatenate(pair, 3) for pair in ((upper_left, upper_right), (lower_left, lower_right)))

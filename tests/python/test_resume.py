@@ -59,7 +59,7 @@ def pids_of_ranks(checkpoints):
                 rank = next(word for word in environment if word.startswith(b"RANK_ID="))
                 found[int(rank[len(b"RANK_ID=") :])] = int(process.name)
         except (OSError, IndexError, StopIteration):
-            continue  # it has ended, or is no rank
+            continue  # it has ended, or is not a rank
     return found
 
 

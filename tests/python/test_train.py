@@ -30,7 +30,7 @@ def test_a_trainer_that_cannot_train_says_so_in_a_line_before_it_loads_mindspore
 
 
 def test_a_rank_leaves_without_what_python_does_at_exit():
-    # MindSpore's function at exit stands for the registered one: on a busy machine it may crash
-    code = "import atexit; from tools import train; atexit.register(print, 'at exit'); print('flushed'); train.leave(3)"
+    # MindSpore's function at exit is the registered one here: on a busy machine it may crash
+    code = "import atexit; from tools.trainer import job; atexit.register(print, 'end'); print('flushed'); job.leave(3)"
     ended = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True)
     assert (ended.returncode, ended.stdout) == (3, "flushed\n"), ended.stderr

@@ -3,81 +3,93 @@
 A schema cannot say that: a config that trains a reader of text on handwritten digits is well formed.
 """
 
+from __future__ import annotations
+
 from hccl_tools.common.problem import Problem
+from hccl_tools.common.record import Record
+from tools.config import modes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _CLASSES = ("CrossEntropyLoss", "SoftmaxCrossEntropyExpand")
 _LABELLED = ("data_dir", "label_file")
 
-# network -> (types of data, losses, keys of its own)
+
+class Network(Record):
+    """What goes with a network: its type of data, its losses, and the keys of its section."""
+
+    data: str
+    losses: tuple[str, ...]
+    keys: tuple[str, ...]
+
+
+class Dataset(Record):
+    """The keys that a type of data must have, and those that it may have."""
+
+    must: tuple[str, ...] = ()
+    may: tuple[str, ...]
+
+
+def _classifier(data: str, *keys: str) -> Network:
+    return Network(data=data, losses=_CLASSES, keys=("num_classes", *keys))
+
+
 NETWORKS = {
-    "lenet5": (("mnist",), _CLASSES, ("num_classes",)),
-    "dense": (("mnist",), _CLASSES, ("num_classes", "image_size")),
-    "resnet50": (("cifar10",), _CLASSES, ("num_classes",)),
-    # the examples of parallel modes, tools/trainer/models/parallel.py
-    "hybrid_parallel_net": (("mnist",), _CLASSES, ("num_classes", "hidden_size")),
-    "semi_auto_parallel_net": (("mnist",), _CLASSES, ("num_classes", "hidden_size")),
-    "pipeline_net": (("mnist",), _CLASSES, ("num_classes", "hidden_size")),
-    "hand_pipeline_net": (("mnist",), _CLASSES, ("num_classes", "hidden_size")),
-    "crnn": (("RecDataset",), ("CTCLoss",), ("num_classes", "hidden_size")),
-    "dbnet": (("DetDataset",), ("DBLoss",), ("channels", "k")),
+    "lenet5": _classifier("mnist"),
+    "dense": _classifier("mnist", "image_size"),
+    "resnet50": _classifier("cifar10"),
+    **{name: _classifier("mnist", "hidden_size") for name in modes.NETS},
+    "crnn": Network(data="RecDataset", losses=("CTCLoss",), keys=("num_classes", "hidden_size")),
+    "dbnet": Network(data="DetDataset", losses=("DBLoss",), keys=("channels", "k")),
 }
 
-# type of data -> (keys it must have, keys it may have)
 DATASETS = {
-    "mnist": ((), ("usage", "image_size")),
-    "cifar10": ((), ("usage", "image_size", "augment")),
-    "RecDataset": ((*_LABELLED, "characters"), ("image_width",)),
-    "DetDataset": (_LABELLED, ("image_size",)),
+    "mnist": Dataset(may=("usage", "image_size")),
+    "cifar10": Dataset(may=("usage", "image_size", "augment")),
+    "RecDataset": Dataset(must=(*_LABELLED, "characters"), may=("image_width",)),
+    "DetDataset": Dataset(must=_LABELLED, may=("image_size",)),
 }
 
 # loss -> keys of its own
 LOSSES = {"DBLoss": ("bce_scale", "l1_scale", "eps")}
 
 
-def problems(data):
-    """A list of Problem for a config (a dict that satisfies the schema) whose parts do not fit each other."""
+def problems(data: dict[str, Any]) -> list[Problem]:
+    """What is wrong with a config (a dict that satisfies the schema) whose parts do not fit each other."""
     name, loss = data["model"]["name"], data["loss"]["name"]
-    types, losses, keys = NETWORKS[name]
-    found = _strange_keys("/model", data["model"], ("name", *keys), f"the network {name}")
+    network = NETWORKS[name]
+    found = _strange_keys("/model", data["model"], ("name", *network.keys), f"the network {name}")
     found += _strange_keys("/loss", data["loss"], ("name", *LOSSES.get(loss, ())), loss)
-    if loss not in losses:
-        found.append(
-            Problem(
-                "loss-of-another-network", "/loss/name", f"{name} does not learn from {loss}", f"write {_any(losses)}"
-            )
-        )
+    if loss not in network.losses:
+        text, remedy = f"{name} does not learn from {loss}", f"write {' or '.join(network.losses)}"
+        found.append(Problem("loss-of-another-network", "/loss/name", text, remedy))
     for part in ("train", "eval"):
         if part in data:
-            found += _dataset(f"/{part}/dataset", data[part]["dataset"], name, types)
+            found += _dataset(f"/{part}/dataset", data[part]["dataset"], name)
     return found
 
 
-def _dataset(pointer, section, network, types):
+def _dataset(pointer: str, section: dict[str, Any], network: str) -> list[Problem]:
     """The problems of one section `dataset`."""
-    kind = section["type"]
-    if kind not in types:
+    kind, wanted = section["type"], NETWORKS[network].data
+    if kind != wanted:
         text = f"{network} cannot read data of type {kind}"
-        return [Problem("data-of-another-network", f"{pointer}/type", text, f"write {_any(types)}")]
-    must, may = DATASETS[kind]
-    found = _strange_keys(pointer, section, ("type", "dataset_root", *must, *may), f"data of type {kind}")
-    for key in must:
-        if key not in section:
-            found.append(Problem("missing-key", pointer, f'"{key}" is missing, {kind} needs it', f'add "{key}"'))
-    return found
-
-
-def _strange_keys(pointer, section, known, what):
-    return [
-        Problem(
-            "key-without-effect",
-            f"{pointer}/{key}",
-            f"{what} knows no {key}",
-            f"take it out; it knows {', '.join(known)}",
-        )
-        for key in section
-        if key not in known
+        return [Problem("data-of-another-network", f"{pointer}/type", text, f"write {wanted}")]
+    keys = DATASETS[kind]
+    known = ("type", "dataset_root", *keys.must, *keys.may)
+    return _strange_keys(pointer, section, known, f"data of type {kind}") + [
+        Problem("missing-key", pointer, f'"{key}" is missing, {kind} needs it', f'add "{key}"')
+        for key in keys.must
+        if key not in section
     ]
 
 
-def _any(names):
-    return " or ".join(names)
+def _strange_keys(pointer: str, section: dict[str, Any], known: tuple[str, ...], what: str) -> list[Problem]:
+    remedy = f"remove it; {what} has the keys {', '.join(known)}"
+    return [
+        Problem("key-without-effect", f"{pointer}/{key}", f"{what} knows no {key}", remedy)
+        for key in section
+        if key not in known
+    ]

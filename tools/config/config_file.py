@@ -1,5 +1,7 @@
 """Training configs: read, override by ``-o key=value``, check, with the line of every mistake."""
 
+from __future__ import annotations
+
 import os
 import re
 
@@ -9,63 +11,77 @@ from hccl_tools.check import schema_check
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import one_line
 from tools.config import combinations
+from tools.config.unusable import Unusable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    _Base = yaml.SafeLoader
+else:
+    _Base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times faster, if it is there
 
 MAX_BYTES = 1 << 20
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # the C one is ten times faster, if it is there
+class _Loader(_Base):
     """YAML 1.1 as PyYAML reads it; but 1e-3 is the number that it looks like, as in YAML 1.2, not a text."""
 
 
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+[eE][-+]?\d+$"), "+-0123456789")
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+[eE][-+]?\d+$"), list("+-0123456789"))
 
 
-class ConfigError(Exception):
-    """The config cannot be used: `lines` has one line a problem, each with its place."""
-
-    def __init__(self, lines):
-        super().__init__("\n".join(lines))
-        self.lines = lines
+class ConfigError(Unusable):
+    """The config cannot be used: one line per problem, each with its place."""
 
 
 class Config:
-    """A parsed config: `path` as typed, `data` as dicts and lists, and where each value stands."""
+    """A parsed config: `path` as typed, `data` as dicts and lists, and the place of each value in the file."""
 
-    def __init__(self, path, data, node):
+    def __init__(self, path: str, data: dict[str, Any], node: yaml.Node) -> None:
         self.path = path
         self.data = data
         self._node = node
-        self._overridden = {}
+        self._overridden: dict[str, str] = {}
 
-    def get(self, dotted, default=None):
+    @property
+    def filled(self) -> dict[str, Any]:
+        """The data with the schema's defaults where the config has no value; for a config without problems."""
+        schema = schema_check.load_schema("train_config")
+        filled: dict[str, Any] = _filled({"parallel": {}, **self.data}, schema, schema["$defs"])
+        return filled
+
+    def get(self, dotted: str, default: object = None) -> Any:
         """The value at ``system.distribute``, or `default` where there is none."""
-        value = self.data
+        value: Any = self.data
         for key in dotted.split("."):
             if not isinstance(value, dict) or key not in value:
                 return default
             value = value[key]
         return value
 
-    def override(self, assignments):
+    def override(self, assignments: Iterable[str]) -> None:
         """Applies ``key.key=value`` texts, as after -o; values are read as YAML.  Raises ConfigError."""
         for text in assignments:
+            origin = f"-o {one_line(text)}"
             dotted, equals, value = text.partition("=")
             keys = dotted.strip().split(".")
             if not equals or not all(keys):
-                raise ConfigError([f"-o {one_line(text)}: write key=value, such as scheduler.num_epochs=3"])
+                raise ConfigError(f"{origin}: write key=value, such as scheduler.num_epochs=3")
             try:
                 parsed = yaml.load(value, Loader=_Loader)
             except yaml.YAMLError as error:
-                raise ConfigError([f"-o {one_line(text)}: the value is not YAML: {_yaml_reason(error)}"]) from error
+                raise ConfigError(f"{origin}: the value is not YAML: {_yaml_reason(error)}") from error
             parent = self.data
             for key in keys[:-1]:
                 parent = parent.setdefault(key, {})
                 if not isinstance(parent, dict):
-                    raise ConfigError([f"-o {one_line(text)}: {one_line(key)} is a value, it has no keys in it"])
+                    raise ConfigError(f"{origin}: {one_line(key)} is a value, it has no keys in it")
             parent[keys[-1]] = parsed
-            self._overridden["/" + "/".join(keys)] = f"-o {one_line(text)}"
+            self._overridden["/" + "/".join(keys)] = origin
 
-    def take_data_from(self, folder):
+    def take_data_from(self, folder: str) -> None:
         """Puts `folder`, DATA_PATH of the environment, in the place of every dataset_root; -o comes after it."""
         for part in ("train", "eval"):
             section = self.get(f"{part}.dataset")
@@ -73,54 +89,67 @@ class Config:
                 section["dataset_root"] = folder
                 self._overridden[f"/{part}/dataset/dataset_root"] = "DATA_PATH"
 
-    def place(self, pointer):
+    def place(self, pointer: str) -> str:
         """Where the value at a JSON pointer comes from: ``FILE:LINE``, or the -o (or DATA_PATH) that set it."""
         for place, origin in self._overridden.items():
             if (pointer + "/").startswith(place + "/"):
                 return origin
         return f"{one_line(self.path)}:{_line(self._node, pointer)}"
 
-    def problems(self):
+    def lines(self, problems: Iterable[Problem]) -> list[str]:
+        """A line for each of the problems, with its place."""
+        return [problem.line(self.place(problem.pointer)) for problem in problems]
+
+    def problems(self) -> list[str]:
         """The lines of what the schema finds, in the order of the file; else of what does not fit together."""
-        found = schema_check.problems(self.data, schema_check.load_schema("train_config")) or combinations.problems(
-            self.data
-        )
-        return [problem.line(self.place(problem.pointer)) for problem in found]
+        schema = schema_check.load_schema("train_config")
+        return self.lines(schema_check.problems(self.data, schema) or combinations.problems(self.data))
 
 
-def load(path):
+def load(path: str) -> Config:
     """The Config in the file `path`.  Raises ConfigError."""
     shown = one_line(path)
     try:
         if os.path.isdir(path):
-            raise ConfigError([f"{shown}: is a folder; name the config file in it"])
+            raise ConfigError(f"{shown}: is a folder; name the config file in it")
         if os.path.exists(path) and not os.path.isfile(path):
-            raise ConfigError([f"{shown}: is no regular file; every rank reads it, so it must be one"])
+            raise ConfigError(f"{shown}: is not a regular file; every rank reads it, so it must be one")
         if os.path.getsize(path) > MAX_BYTES:
-            raise ConfigError([f"{shown}: is larger than {MAX_BYTES} bytes, which no config is"])
+            raise ConfigError(f"{shown}: is larger than {MAX_BYTES} bytes, too large for a config")
         with open(path, encoding="utf-8") as file:
             return _parse(path, file.read())
     except FileNotFoundError as error:
-        raise ConfigError([f"{shown}: no such file; a relative path counts from {one_line(os.getcwd())}"]) from error
+        raise ConfigError(f"{shown}: no such file; a relative path counts from {one_line(os.getcwd())}") from error
     except OSError as error:
-        raise ConfigError([f"{shown}: cannot be read: {error.strerror}"]) from error
+        raise ConfigError(f"{shown}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError([f"{shown}: byte {error.start + 1} is not UTF-8; save the file as UTF-8"]) from error
+        raise ConfigError(f"{shown}: byte {error.start + 1} is not UTF-8; save the file as UTF-8") from error
 
 
-def read(path, assignments, environ=os.environ):
-    """(Config, the same filled with defaults) for a trainer: the file, DATA_PATH and -o.  Raises ConfigError."""
+def read(path: str, assignments: Iterable[str], environ: Mapping[str, str] = os.environ) -> Config:
+    """The Config for a trainer: the file, DATA_PATH and -o, without problems.  Raises ConfigError."""
     config = load(path)
     if environ.get("DATA_PATH"):
         config.take_data_from(environ["DATA_PATH"])
     config.override(assignments)
     problems = config.problems()
     if problems:
-        raise ConfigError(problems)
-    return config, fill_defaults(config.data)
+        raise ConfigError(*problems)
+    return config
 
 
-def _parse(path, text):
+def not_distributed(config: Config) -> str:
+    """The line about a config of a launch on several ranks whose ranks would run alone."""
+    problem = Problem(
+        "not-distributed",
+        "/system/distribute",
+        "system.distribute is not True, so every rank would train alone",
+        "write `distribute: True` under `system:`",
+    )
+    return config.lines([problem])[0]
+
+
+def _parse(path: str, text: str) -> Config:
     shown = one_line(path)
     try:
         loader = _Loader(text)
@@ -130,18 +159,18 @@ def _parse(path, text):
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{shown}:{mark.line + 1}" if mark else shown
-        raise ConfigError([f"{where}: not YAML: {_yaml_reason(error)}"]) from error
+        raise ConfigError(f"{where}: not YAML: {_yaml_reason(error)}") from error
     except (ValueError, RecursionError) as error:  # a date such as 2024-13-45; a thousand brackets
-        raise ConfigError([f"{shown}: cannot be understood: {one_line(error)}"]) from error
-    if data is None:
-        raise ConfigError([f"{shown}: is empty; start from one of the files in configs/"])
+        raise ConfigError(f"{shown}: cannot be understood: {one_line(error)}") from error
+    if node is None or data is None:
+        raise ConfigError(f"{shown}: is empty; start from one of the files in configs/")
     if not isinstance(data, dict):
-        raise ConfigError([f"{shown}: holds no sections; start from one of the files in configs/"])
+        raise ConfigError(f"{shown}: has no sections; start from one of the files in configs/")
     return Config(path, data, node)
 
 
-def _refuse_duplicates(shown, root):
-    """YAML forbids a key that stands twice in a section; PyYAML would silently take the last."""
+def _refuse_duplicates(shown: str, root: yaml.Node | None) -> None:
+    """YAML forbids a key that a section has twice; PyYAML would silently take the last."""
     waiting, seen = [root], set()
     while waiting:
         node = waiting.pop()
@@ -151,25 +180,26 @@ def _refuse_duplicates(shown, root):
         if isinstance(node, yaml.SequenceNode):
             waiting.extend(node.value)
             continue
-        lines = {}
+        lines: dict[str, int] = {}
         for key, value in node.value:
             waiting.append(value)
             line = key.start_mark.line + 1
             first = lines.setdefault(key.value, line) if isinstance(key, yaml.ScalarNode) else line
             if first != line and key.value != "<<":
-                text = f"{shown}:{line}: {one_line(key.value)} stands on line {first} too; delete one of the two"
-                raise ConfigError([text])
+                raise ConfigError(
+                    f"{shown}:{line}: {one_line(key.value)} is on line {first} too; delete one of the two"
+                )
 
 
-def _yaml_reason(error):
+def _yaml_reason(error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     reason = getattr(error, "problem", None) or str(error)
     return one_line(f"{reason} (column {mark.column + 1})" if mark else reason)
 
 
-def _line(node, pointer):
-    """The line on which the value at `pointer` stands, or the nearest thing around it that exists."""
-    line = node.start_mark.line + 1
+def _line(node: yaml.Node, pointer: str) -> int:
+    """The line of the value at `pointer`, or of the nearest thing around it that exists."""
+    line: int = node.start_mark.line + 1
     for key in pointer.split("/")[1:]:
         if isinstance(node, yaml.SequenceNode) and key.isdecimal() and int(key) < len(node.value):
             node = node.value[int(key)]
@@ -184,29 +214,11 @@ def _line(node, pointer):
     return line
 
 
-def fill_defaults(data):
-    """`data` with the schema's defaults where the config is silent (a new dict)."""
-    schema = schema_check.load_schema("train_config")
-
-    def filled(value, rules):
-        rules = schema["$defs"][rules["$ref"].rpartition("/")[2]] if "$ref" in rules else rules
-        if not isinstance(value, dict):
-            return value
-        result = {name: filled(item, rules["properties"][name]) for name, item in value.items()}
-        for name, inner in rules.get("properties", {}).items():
-            if "default" in inner:
-                result.setdefault(name, inner["default"])
-        return result
-
-    return filled({**data, "parallel": data.get("parallel", {})}, schema)
-
-
-def not_distributed(config):
-    """The Problem line of a config that is to be launched on several ranks but says it runs alone."""
-    problem = Problem(
-        "not-distributed",
-        "/system/distribute",
-        "system.distribute is not True, so every rank would train alone",
-        "write `distribute: True` under `system:`",
-    )
-    return problem.line(config.place(problem.pointer))
+def _filled(value: Any, rules: dict[str, Any], definitions: dict[str, Any]) -> Any:
+    """`value` with the defaults of the schema `rules`, as a new value."""
+    rules = definitions[rules["$ref"].rpartition("/")[2]] if "$ref" in rules else rules
+    if not isinstance(value, dict):
+        return value
+    known = rules["properties"]
+    given = {name: _filled(item, known[name], definitions) for name, item in value.items()}
+    return {**{name: inner["default"] for name, inner in known.items() if "default" in inner}, **given}

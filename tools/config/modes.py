@@ -1,19 +1,21 @@
-"""The parallel modes: what each asks of a config, which part of the data a rank gets, how a job is set up.
+"""The parallel modes: what each needs of a config, and which part of the data a rank gets."""
 
-Nothing here imports MindSpore at the top: the launch plan asks `problems` before any rank starts.
-"""
+from __future__ import annotations
 
 import math
 import os
-from collections import namedtuple
 
 from hccl_tools.common.problem import Problem
-from tools.trainer.datasets.patches import WHOLE, Patches
+from hccl_tools.common.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # Modes in which MindSpore itself cuts the network; its CPU back end has no such pass.
 BY_MINDSPORE = ("semi_auto_parallel", "auto_parallel")
 
-# Networks of tools/trainer/models/parallel.py that are bound to a mode: they communicate, or stand in stages.
+# Networks of tools/trainer/models/parallel.py that are bound to a mode: they communicate, or have stages.
 TENSOR_PARALLEL, STAGES_BY_HAND, STAGED = "hybrid_parallel_net", "hand_pipeline_net", "pipeline_net"
 CUT_BY_SHARD = "semi_auto_parallel_net"
 NETS = (TENSOR_PARALLEL, STAGES_BY_HAND, STAGED, CUT_BY_SHARD)
@@ -23,11 +25,27 @@ BY_HAND = (TENSOR_PARALLEL, STAGES_BY_HAND)
 
 SLICED = ("mnist", "cifar10")  # types of data whose images can be cut into patches
 
-# A rank's part of the data: shard number `shard` of `shards`, and `patches` of each image.
-Part = namedtuple("Part", "shard shards patches", defaults=(0, 1, WHOLE))
+
+class Patches(Record):
+    """Each image is cut into rows x columns patches; patch number `patch`, counted row by row, is read."""
+
+    rows: int = 1
+    columns: int = 1
+    patch: int = 0
 
 
-def ranks_of(config):
+class Part(Record):
+    """A rank's part of the data: shard number `shard` of `shards`, and `patches` of each image."""
+
+    shard: int = 0
+    shards: int = 1
+    patches: Patches = Patches()
+
+
+EVERYTHING = Part()
+
+
+def ranks_of(config: dict[str, Any]) -> int:
     """How many ranks the job of this process has, by its environment; 1 when it is not distributed."""
     return int(os.environ.get("RANK_SIZE", "1")) if config["system"]["distribute"] else 1
 
@@ -35,7 +53,7 @@ def ranks_of(config):
 # ---- what a config may ask for -----------------------------------------------------------------------
 
 
-def problems(config, ranks, target):
+def problems(config: dict[str, Any], ranks: int, target: str) -> list[Problem]:
     """Problems of `config` (with all defaults) for a job of `ranks` ranks on `target`, in reading order."""
     if not config["system"]["distribute"]:
         return _accumulation(config)
@@ -47,7 +65,7 @@ def problems(config, ranks, target):
     return found + _strategy(config, ranks) + _accumulation(config)
 
 
-def _refused_by_cpu(config, target):
+def _refused_by_cpu(config: dict[str, Any], target: str) -> list[Problem]:
     section = config["parallel"]
     if target != "CPU" or section["mode"] not in BY_MINDSPORE:
         return []
@@ -61,128 +79,127 @@ def _refused_by_cpu(config, target):
     return [Problem("cpu-refuses", "/parallel/mode", text, remedy)]
 
 
-def _only_for_mindspore(config, mode):
+def _only_for_mindspore(config: dict[str, Any], mode: str) -> list[Problem]:
     section = config["parallel"]
-    asked = {
+    is_set = {
         "pipeline_stages": section["pipeline_stages"] > 1,
         "micro_batches": section["micro_batches"] > 1,
         "search_mode": "search_mode" in section,
         "dataset_strategy": section["dataset_strategy"] != "data_parallel",
     }
+    remedy = "remove it, or set mode to semi_auto_parallel or auto_parallel"
     return [
-        Problem(
-            "other-mode",
-            f"/parallel/{name}",
-            f"{name} has no meaning in mode {mode}",
-            "remove it, or set mode to semi_auto_parallel or auto_parallel",
-        )
-        for name, is_asked in asked.items()
-        if is_asked
+        Problem("other-mode", f"/parallel/{name}", f"{name} has no meaning in mode {mode}", remedy)
+        for name in is_set
+        if is_set[name]
     ]
 
 
-def _network(config, mode, ranks):
-    name, place = config["model"]["name"], "/model/name"
-    if mode == "hybrid_parallel":
-        if name not in BY_HAND:
-            text = f"{name} is not cut by hand, which mode hybrid_parallel is for"
-            return [Problem("net-for-mode", place, text, f"take {' or '.join(BY_HAND)}, or mode data_parallel")]
-        return _cut_by_hand(config, name, ranks)
-    if name in BY_HAND:
-        text = f"{name} is cut by hand and does its own communication, so it does not go with mode {mode}"
-        return [Problem("net-for-mode", place, text, "set parallel.mode to hybrid_parallel")]
+def _network(config: dict[str, Any], mode: str, ranks: int) -> list[Problem]:
+    name = config["model"]["name"]
     stages = config["parallel"]["pipeline_stages"]
-    if mode in BY_MINDSPORE and (name not in IN_STAGES if stages > 1 else name == STAGED):
+    if mode == "hybrid_parallel":
+        if name in BY_HAND:
+            return _cut_by_hand(config, name, ranks)
+        text = f"{name} is not cut by hand, and mode hybrid_parallel needs such a network"
+        remedy = f"write {' or '.join(BY_HAND)}, or set parallel.mode to data_parallel"
+    elif name in BY_HAND:
+        text = f"{name} is cut by hand and does its own communication, so it does not go with mode {mode}"
+        remedy = "set parallel.mode to hybrid_parallel"
+    elif mode in BY_MINDSPORE and (name not in IN_STAGES if stages > 1 else name == STAGED):
         text = f"{name} does not go with pipeline_stages {stages}"
-        return [
-            Problem("net-for-mode", place, text, f"above 1 stage take {' or '.join(IN_STAGES)}, for 1 another network")
-        ]
-    return []
+        remedy = f"for more than 1 stage write {' or '.join(IN_STAGES)}, for 1 stage another network"
+    else:
+        return []
+    return [Problem("net-for-mode", "/model/name", text, remedy)]
 
 
-def _cut_by_hand(config, name, ranks):
+def _cut_by_hand(config: dict[str, Any], name: str, ranks: int) -> list[Problem]:
     found = []
     if name == STAGES_BY_HAND and ranks != 2:
-        found.append(
-            Problem("stages", "/model/name", f"{name} has two stages and this job {ranks} ranks", "start 2 ranks")
-        )
+        text = f"{name} has two stages and this job {ranks} ranks"
+        found.append(Problem("stages", "/model/name", text, "start 2 ranks"))
     if name == STAGES_BY_HAND and "eval" in config:
         text = f"no rank of {name} has the whole network to measure with"
-        found.append(
-            Problem("stages", "/eval", text, "remove this section; tools/convert_ckpt.py makes one checkpoint")
-        )
+        remedy = "remove this section; tools/convert_ckpt.py makes one checkpoint"
+        found.append(Problem("stages", "/eval", text, remedy))
     width = config["model"].get("hidden_size", HIDDEN_SIZE)
     if name == TENSOR_PARALLEL and width % ranks:
-        text = f"{width} cannot be cut into {ranks} equal parts, one a rank"
+        text = f"{width} cannot be cut into {ranks} equal parts, one per rank"
         found.append(Problem("uneven", "/model/hidden_size", text, f"write a multiple of {ranks}"))
     if not config["parallel"]["gradients_mean"]:
-        text = "every rank sees the same samples, so adding their gradients would count each one once a rank"
+        text = "every rank sees the same samples, so the sum of their gradients counts each sample once per rank"
         found.append(Problem("counted-twice", "/parallel/gradients_mean", text, "write True"))
     return found
 
 
-def _pipeline(config, ranks):
-    section = config["parallel"]
-    stages, micro, batch = section["pipeline_stages"], section["micro_batches"], _batch_size(config)
-    found = []
-    if ranks % stages:
-        text = f"{ranks} ranks cannot be cut into {stages} stages of one size"
-        found.append(Problem("stages", "/parallel/pipeline_stages", text, f"write a divisor of {ranks}"))
-    name = config["model"]["name"]
+def _pipeline(config: dict[str, Any], ranks: int) -> list[Problem]:
+    section, name = config["parallel"], config["model"]["name"]
+    stages, micro = section["pipeline_stages"], section["micro_batches"]
+    place = "/parallel/pipeline_stages"
+    found = _uneven(ranks, f"{ranks} ranks", stages, "stages", place, "stages")
     if stages > IN_STAGES.get(name, stages):
         text = f"{name} can be cut into {IN_STAGES[name]} parts, and each of {stages} stages needs one"
-        found.append(Problem("stages", "/parallel/pipeline_stages", text, f"write 2 to {IN_STAGES[name]}"))
+        found.append(Problem("stages", place, text, f"write 2 to {IN_STAGES[name]}"))
     if stages > 1 and micro < stages:
-        text = f"{micro} micro-batches keep only {micro} of {stages} stages busy, and MindSpore asks for one each"
+        text = f"{micro} micro-batches keep only {micro} of {stages} stages busy, and MindSpore needs one per stage"
         found.append(Problem("stages", "/parallel/micro_batches", text, f"write {stages} or more"))
-    if micro > 1 and batch % micro:
-        text = f"a batch of {batch} cannot be cut into {micro} micro-batches of one size"
-        found.append(Problem("uneven", "/parallel/micro_batches", text, f"write a divisor of {batch}"))
+    return found + _batch_into(config, micro, "micro-batches", "/parallel/micro_batches")
+
+
+def _strategy(config: dict[str, Any], ranks: int) -> list[Problem]:
+    strategy, ranks = config["parallel"]["dataset_strategy"], ranks // config["parallel"]["pipeline_stages"]
+    if strategy in ("data_parallel", "full_batch"):
+        return []
+    text = ""
+    if isinstance(strategy, str):
+        text = f"{strategy} is not known here"
+        remedy = "write data_parallel, full_batch, or such as [[1, 1, 1, 4], [1]]"
+    elif config["train"]["dataset"]["type"] not in SLICED:
+        text = f"data of type {config['train']['dataset']['type']} cannot be cut into patches"
+        remedy = f"write data_parallel; {' and '.join(SLICED)} can be cut"
+    elif [len(strategy[0]), len(strategy[1])] != [4, 1]:
+        axes = f"{len(strategy[0])} and {len(strategy[1])}"
+        text = f"images have 4 axes (batch, channel, height, width) and labels 1, not {axes}"
+        remedy = "write for example [[1, 1, 1, 4], [1]]: images in 4 columns"
+    elif math.prod(strategy[0]) != ranks or strategy[0][1] != 1:
+        text = f"images are cut into {'x'.join(map(str, strategy[0]))} parts, for {ranks} ranks"
+        remedy = "make the product that number, and leave channels whole (1)"
+    elif strategy[0][0] != strategy[1][0]:
+        text = f"labels are cut into {strategy[1][0]} parts and images into {strategy[0][0]} along the batch"
+        remedy = "write the same number in both"
+    return [Problem("strategy", "/parallel/dataset_strategy", text, remedy)] if text else []
+
+
+def _accumulation(config: dict[str, Any]) -> list[Problem]:
+    parts, place = config["train"]["gradient_accumulation_steps"], "/train/gradient_accumulation_steps"
+    found = _batch_into(config, parts, "parts", place)
+    if (
+        not found
+        and parts > 1
+        and (config["parallel"]["micro_batches"] > 1 or config["model"]["name"] == STAGES_BY_HAND)
+    ):
+        return [Problem("uneven", place, "a pipeline cuts its batches already", "write 1, or leave it out")]
     return found
 
 
-def _strategy(config, ranks):
-    strategy, place = config["parallel"]["dataset_strategy"], "/parallel/dataset_strategy"
-    if isinstance(strategy, str):
-        if strategy in ("data_parallel", "full_batch"):
-            return []
-        text = f"{strategy} is not known here"
-        return [Problem("strategy", place, text, "write data_parallel, full_batch, or such as [[1, 1, 1, 4], [1]]")]
-    if config["train"]["dataset"]["type"] not in SLICED:
-        text = f"data of type {config['train']['dataset']['type']} cannot be cut into patches"
-        return [Problem("strategy", place, text, f"write data_parallel; {' and '.join(SLICED)} can be cut")]
-    images, labels, stages = strategy[0], strategy[1], config["parallel"]["pipeline_stages"]
-    if len(images) != 4 or len(labels) != 1:
-        text = f"images have 4 axes (batch, channel, height, width) and labels 1, not {len(images)} and {len(labels)}"
-        return [Problem("strategy", place, text, "write for example [[1, 1, 1, 4], [1]]: images in 4 columns")]
-    if math.prod(images) != ranks // stages or images[1] != 1:
-        text = f"images are cut into {'x'.join(map(str, images))} parts, for {ranks // stages} ranks"
-        return [Problem("strategy", place, text, "make the product that number, and leave channels whole (1)")]
-    if labels[0] != images[0]:
-        text = f"labels are cut into {labels[0]} parts and images into {images[0]} along the batch"
-        return [Problem("strategy", place, text, "write the same number in both")]
-    return []
+def _batch_into(config: dict[str, Any], parts: int, noun: str, place: str) -> list[Problem]:
+    batch = config["train"]["loader"]["batch_size"]
+    return _uneven(batch, f"a batch of {batch}", parts, noun, place, "uneven")
 
 
-def _accumulation(config):
-    parts, batch = config["train"]["gradient_accumulation_steps"], _batch_size(config)
-    place = "/train/gradient_accumulation_steps"
-    if batch % parts:
-        text = f"a batch of {batch} cannot be cut into {parts} parts of one size"
-        return [Problem("uneven", place, text, f"write a divisor of {batch}")]
-    if parts > 1 and (config["parallel"]["micro_batches"] > 1 or config["model"]["name"] == STAGES_BY_HAND):
-        return [Problem("uneven", place, "a pipeline cuts its batches already", "write 1, or leave it out")]
-    return []
-
-
-def _batch_size(config):
-    return config["train"]["loader"]["batch_size"]
+def _uneven(number: int, whole: str, parts: int, noun: str, place: str, code: str) -> list[Problem]:
+    """The Problem of a `whole` of `number` things that cannot be cut into equal parts."""
+    if number % parts == 0:
+        return []
+    text = f"{whole} cannot be cut into {parts} {noun} of one size"
+    return [Problem(code, place, text, f"write a divisor of {number}")]
 
 
 # ---- which part of the data --------------------------------------------------------------------------
 
 
-def data_part(config, rank, ranks):
+def data_part(config: dict[str, Any], rank: int, ranks: int) -> Part:
     """The Part of the training data that is this rank's.
 
     Data parallel, semi-auto and auto: a share of the samples.  By hand and full_batch: all of them on
@@ -191,61 +208,11 @@ def data_part(config, rank, ranks):
     """
     section = config["parallel"]
     if ranks == 1 or section["mode"] == "hybrid_parallel" or section["dataset_strategy"] == "full_batch":
-        return Part()
+        return EVERYTHING
     in_stage = ranks // section["pipeline_stages"]
     place = rank % in_stage
     if section["dataset_strategy"] == "data_parallel":
-        return Part(place, in_stage)
+        return Part(shard=place, shards=in_stage)
     shards, _, rows, columns = section["dataset_strategy"][0]
     shard, patch = divmod(place, rows * columns)
-    return Part(shard, shards, Patches(rows, columns, patch))
-
-
-# ---- setting a job up --------------------------------------------------------------------------------
-
-
-def set_context(config, rank, ranks, strategy_file):
-    """Tells MindSpore the mode of this job; where it cuts the network itself it writes `strategy_file`."""
-    import mindspore as ms
-
-    section = config["parallel"]
-    settings = {
-        "parallel_mode": section["mode"],
-        "gradients_mean": section["gradients_mean"],
-        "device_num": ranks,
-        "global_rank": rank,
-    }
-    if section["mode"] in BY_MINDSPORE:
-        strategy = section["dataset_strategy"]
-        settings["dataset_strategy"] = strategy if isinstance(strategy, str) else tuple(map(tuple, strategy))
-        settings["pipeline_stages"] = section["pipeline_stages"]
-        settings["strategy_ckpt_config"] = {"save_file": strategy_file}
-        if section["mode"] == "auto_parallel":
-            settings["search_mode"] = section.get("search_mode", "recursive_programming")
-    ms.set_auto_parallel_context(**settings)
-
-
-def broadcast(network, config):
-    """Gives every rank rank 0's values of all parameters that are not slices of its own.
-
-    MindSpore's own parameter_broadcast is silently without effect in PyNative mode (2.10), so this is
-    done by hand in both modes.
-    """
-    import mindspore as ms
-    from mindspore import nn, ops
-
-    if config["parallel"]["mode"] in BY_MINDSPORE or config["model"]["name"] == STAGES_BY_HAND:
-        return
-
-    class FromRankZero(nn.Cell):
-        def __init__(self):
-            super().__init__()
-            self.broadcast = ops.Broadcast(0)
-
-        def construct(self, value):
-            return self.broadcast((value,))[0]
-
-    send = FromRankZero()
-    for parameter in network.get_parameters():
-        if not parameter.layerwise_parallel:
-            parameter.set_data(ms.Tensor(send(ms.Tensor(parameter.asnumpy())).asnumpy()))
+    return Part(shard=shard, shards=shards, patches=Patches(rows=rows, columns=columns, patch=patch))

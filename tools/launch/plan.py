@@ -106,7 +106,7 @@ def make_plan(asked, trainer_arguments):
     if is_own(trainer):
         check_parallel(config, plan.placement.world, target)
         if asked["engine"] == "local" and "dry_run" not in asked:  # elsewhere the data may be on other hosts
-            refuse_problems(config, checkpoints.problems(configs.fill_defaults(config.data)))
+            refuse_problems(config, checkpoints.problems(config.filled))
             check_data(config, plan.placement.world)
     check_mindspore(trainer, target)
     plan.ranks = plan.placement.ranks
@@ -225,7 +225,7 @@ def check_distribute(config, ranks):
 
 def check_parallel(config, ranks, target):
     """What the parallel mode asks for is there, on this target with this many ranks."""
-    refuse_problems(config, modes.problems(configs.fill_defaults(config.data), ranks, target))
+    refuse_problems(config, modes.problems(config.filled, ranks, target))
 
 
 def refuse_problems(config, problems):
@@ -236,7 +236,7 @@ def refuse_problems(config, problems):
 
 def check_data(config, ranks):
     """The data is there and enough for each rank, before any of them starts."""
-    filled = configs.fill_defaults(config.data)
+    filled = config.filled
     try:
         datasets.check(filled, modes.data_part(filled, 0, ranks).shards)
     except datasets.DataError as error:

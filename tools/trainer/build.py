@@ -1,19 +1,27 @@
 """What is trained: network, loss, optimizer, and the MindSpore Model that runs them in the config's mode."""
 
-from collections import namedtuple
+from __future__ import annotations
 
 import mindspore as ms
 from mindspore import nn
 
+from hccl_tools.common.record import Record
 from tools.config import modes
 from tools.trainer import checkpoints, losses, metrics, models
+from tools.trainer.checkpoints import saving
 from tools.trainer.models import parallel
 
-# model trains and measure measures; they differ where training needs a form of its own.
-Run = namedtuple("Run", "network optimizer model measure")
+
+class Run(Record):
+    """model trains and measure measures; they differ where training needs a form of its own."""
+
+    network: nn.Cell
+    optimizer: nn.Optimizer
+    model: ms.Model
+    measure: ms.Model | None
 
 
-def build(config, rank, ranks, steps):
+def build(config: dict, rank: int, ranks: int, steps: int) -> Run:
     """The Run of `config` for rank `rank` of `ranks`, with `steps` steps an epoch."""
     loss = losses.build(config["loss"])
     if config["model"]["name"] == modes.STAGES_BY_HAND:
@@ -21,7 +29,7 @@ def build(config, rank, ranks, steps):
     network = build_network(config, rank, ranks)
     optimizer = build_optimizer(config, network.trainable_params(), steps)
     if config["model"]["name"] == modes.TENSOR_PARALLEL:
-        checkpoints.write_strategy(checkpoints.folder_of(config), _cuts(network, optimizer), ranks)
+        saving.write_strategy(checkpoints.folder_of(config), _cuts(network, optimizer), ranks)
     measures = metrics.build(config["loss"]["name"])
     pipeline = config["parallel"]["pipeline_stages"] > 1
     parts = config["parallel"]["micro_batches"] if pipeline else config["train"]["gradient_accumulation_steps"]
@@ -31,12 +39,13 @@ def build(config, rank, ranks, steps):
             model = ms.Model(whole, optimizer=optimizer)
         else:  # the step that Model would choose for it leaves out the exchange of gradients between ranks
             model = ms.Model(nn.TrainOneStepCell(whole, optimizer))
-        return Run(network, optimizer, model, ms.Model(network, loss, metrics=measures))
+        measure = ms.Model(network, loss, metrics=measures)
+        return Run(network=network, optimizer=optimizer, model=model, measure=measure)
     model = ms.Model(network, loss, optimizer, metrics=measures)
-    return Run(network, optimizer, model, model)
+    return Run(network=network, optimizer=optimizer, model=model, measure=model)
 
 
-def build_network(config, rank, ranks):
+def build_network(config: dict, rank: int, ranks: int) -> nn.Cell:
     """The network that the section `model` names."""
     if config["model"]["name"] not in modes.NETS:
         network = models.build(config["model"])
@@ -46,7 +55,7 @@ def build_network(config, rank, ranks):
     return parallel.build(config, rank, ranks)
 
 
-def _cuts(network, optimizer):
+def _cuts(network: parallel.HybridParallelNet, optimizer: nn.Optimizer) -> dict:
     """How the network's parameters are cut, and the same for the optimizer's moments of them."""
     cuts = dict(network.cuts)
     for parameter in optimizer.get_parameters():
@@ -56,7 +65,7 @@ def _cuts(network, optimizer):
     return cuts
 
 
-def build_optimizer(config, parameters, steps):
+def build_optimizer(config: dict, parameters: list[ms.Parameter], steps: int) -> nn.Optimizer:
     """The optimizer that the section `optimizer` names, for these parameters."""
     section = config["optimizer"]
     common = {"learning_rate": learning_rate(config["scheduler"], steps), "weight_decay": section["weight_decay"]}
@@ -65,7 +74,7 @@ def build_optimizer(config, parameters, steps):
     return nn.Adam(parameters, **common)
 
 
-def learning_rate(section, steps):
+def learning_rate(section: dict, steps: int) -> float | list[float]:
     """The learning rate, or a list of one for each step, as the section `scheduler` says."""
     if section["scheduler"] == "constant":
         return section["lr"]
@@ -73,7 +82,7 @@ def learning_rate(section, steps):
     return nn.cosine_decay_lr(0.0, section["lr"], steps * epochs, steps, epochs)
 
 
-def _stages_by_hand(config, rank, loss, steps):
+def _stages_by_hand(config: dict, rank: int, loss: nn.Cell, steps: int) -> Run:
     step = parallel.HandPipelineStep(
         rank,
         config["train"]["loader"]["batch_size"],
@@ -83,4 +92,4 @@ def _stages_by_hand(config, rank, loss, steps):
         seed=config["system"]["seed"],
         **{key: config["model"][key] for key in ("num_classes", "hidden_size") if key in config["model"]},
     )
-    return Run(step.stage, step.optimizer, ms.Model(step), None)
+    return Run(network=step.stage, optimizer=step.optimizer, model=ms.Model(step), measure=None)

@@ -1,5 +1,7 @@
 """The losses that a config can name.  Each is called as loss(output of the network, label)."""
 
+from __future__ import annotations
+
 from mindspore import Tensor, nn, ops
 from mindspore import dtype as mstype
 
@@ -13,7 +15,7 @@ class SoftmaxCrossEntropyExpand(nn.Cell):
     logits: float32 (batch, classes); label: int32 (batch,).
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.maximum = ops.ReduceMax(keep_dims=True)
         self.subtract = ops.Sub()
@@ -27,7 +29,7 @@ class SoftmaxCrossEntropyExpand(nn.Cell):
         self.on = Tensor(1.0, mstype.float32)
         self.off = Tensor(0.0, mstype.float32)
 
-    def construct(self, logits, label):
+    def construct(self, logits: Tensor, label: Tensor) -> Tensor:
         """The loss, a scalar."""
         logits = self.subtract(logits, self.maximum(logits, -1))  # exp of large logits would be infinite
         log_softmax = self.subtract(logits, self.log(self.add_up(self.exp(logits), -1)))
@@ -43,11 +45,11 @@ class CTCLoss(nn.Cell):
     characters of a text, then zeros.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.loss = nn.CTCLoss(blank=0, reduction="mean", zero_infinity=True)
 
-    def construct(self, log_probabilities, label):
+    def construct(self, log_probabilities: Tensor, label: Tensor) -> Tensor:
         """The loss, a scalar."""
         batch, columns = log_probabilities.shape[:2]
         input_lengths = ops.full((batch,), columns, dtype=mstype.int32)
@@ -62,13 +64,13 @@ class DBLoss(nn.Cell):
     tools.trainer.datasets.text_boxes.  The weights bce_scale and l1_scale are the paper's alpha and beta.
     """
 
-    def __init__(self, bce_scale=5.0, l1_scale=10.0, eps=1e-6):
+    def __init__(self, bce_scale: float = 5.0, l1_scale: float = 10.0, eps: float = 1e-6) -> None:
         super().__init__()
         self.bce_scale = bce_scale
         self.l1_scale = l1_scale
         self.eps = eps
 
-    def construct(self, maps, label):
+    def construct(self, maps: Tensor, label: Tensor) -> Tensor:
         """The loss, a scalar."""
         probability, threshold, binary = maps[:, 0], maps[:, 1], maps[:, 2]
         text, mask, border, border_mask = label[:, 0], label[:, 1], label[:, 2], label[:, 3]
@@ -76,14 +78,14 @@ class DBLoss(nn.Cell):
         distance = (ops.abs(threshold - border) * border_mask).sum() / (border_mask.sum() + self.eps)
         return self.dice(binary, text, mask) + self.bce_scale * cross_entropy + self.l1_scale * distance
 
-    def balanced_cross_entropy(self, probability, text, background):
+    def balanced_cross_entropy(self, probability: Tensor, text: Tensor, background: Tensor) -> Tensor:
         """Text and background weigh alike, however few pixels are text."""
         probability = ops.clamp(probability, self.eps, 1 - self.eps)
         of_text = -(ops.log(probability) * text).sum() / (text.sum() + self.eps)
         of_background = -(ops.log(1 - probability) * background).sum() / (background.sum() + self.eps)
         return (of_text + of_background) / 2
 
-    def dice(self, binary, text, mask):
+    def dice(self, binary: Tensor, text: Tensor, mask: Tensor) -> Tensor:
         """1 - twice the common area by the sum of both."""
         common = (binary * text * mask).sum()
         return 1 - 2 * common / ((binary * mask).sum() + (text * mask).sum() + self.eps)
@@ -97,7 +99,7 @@ LOSSES = {
 }
 
 
-def build(section):
+def build(section: dict) -> nn.Cell:
     """The loss that the section `loss` (a dict) names; its other keys are the loss's arguments."""
     arguments = {key: value for key, value in section.items() if key != "name"}
     return LOSSES[section["name"]](**arguments)

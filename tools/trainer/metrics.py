@@ -1,27 +1,37 @@
 """How good a network is on held-out data.  Each metric is updated with (output of the network, label)."""
 
+from __future__ import annotations
+
 import numpy as np
 from mindspore.train import Accuracy, Metric
 from scipy import ndimage
 
 from tools.trainer.datasets import text_boxes
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mindspore import Tensor
+
+    Rectangle = tuple[float, float, float, float]  # x0, y0, x1, y1
+
 
 class CharacterAccuracy(Metric):
-    """1 - edits / characters: how many characters must be put in, taken out or changed to get the texts right.
+    """1 - edits / characters: edits are characters to insert, remove or change until the texts are right.
 
     Outputs are log probabilities (batch, columns, classes), labels (batch, longest) with 0 after the end.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.clear()
 
-    def clear(self):
-        """Forgets everything."""
+    def clear(self) -> None:
+        """Starts again from nothing."""
         self.edits = self.characters = 0
 
-    def update(self, *inputs):
+    def update(self, *inputs: Tensor) -> None:
         """Takes one batch in."""
         outputs, labels = (array.asnumpy() for array in inputs)
         for output, label in zip(outputs, labels):
@@ -29,19 +39,19 @@ class CharacterAccuracy(Metric):
             self.edits += edit_distance(greedy_text(output), text)
             self.characters += len(text)
 
-    def eval(self):
+    def eval(self) -> float:
         """The accuracy so far; below 0 it is 0."""
         return max(0.0, 1 - self.edits / self.characters)
 
 
-def greedy_text(log_probabilities):
+def greedy_text(log_probabilities: np.ndarray) -> list[int]:
     """(columns, classes) -> the likeliest class of each column, repeats merged, blanks (0) left out."""
     best = log_probabilities.argmax(-1)
     changed = np.insert(best[1:] != best[:-1], 0, True)
     return [int(number) for number in best[changed] if number]
 
 
-def edit_distance(one, other):
+def edit_distance(one: Sequence[object], other: Sequence[object]) -> int:
     """Levenshtein's distance of two sequences."""
     row = list(range(len(other) + 1))
     for index, left in enumerate(one, 1):
@@ -59,15 +69,15 @@ class Hmean(Metric):
 
     OVERLAP = 0.5
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.clear()
 
-    def clear(self):
-        """Forgets everything."""
+    def clear(self) -> None:
+        """Starts again from nothing."""
         self.matched = self.found = self.wanted = 0
 
-    def update(self, *inputs):
+    def update(self, *inputs: Tensor) -> None:
         """Takes one batch in."""
         outputs, labels = (array.asnumpy() for array in inputs)
         for output, label in zip(outputs, labels):
@@ -81,20 +91,20 @@ class Hmean(Metric):
             self.wanted += len(wanted)
             self.matched += matches(found, wanted, self.OVERLAP)
 
-    def eval(self):
+    def eval(self) -> float:
         """The harmonic mean so far, 2 matched / (found + wanted)."""
         return 2 * self.matched / max(1, self.found + self.wanted)
 
 
-def rectangles(numbers):
-    """The (x0, y0, x1, y1) around each number above 0 of an int array (h, w)."""
+def rectangles(numbers: np.ndarray) -> list[Rectangle]:
+    """The rectangle around each number above 0 of an int array (h, w)."""
     return [
         (columns.start, rows.start, columns.stop, rows.stop)
         for rows, columns in filter(None, ndimage.find_objects(numbers))
     ]
 
 
-def text_rectangles(probability, pixel=0.3, box=0.6):
+def text_rectangles(probability: np.ndarray, pixel: float = 0.3, box: float = 0.6) -> list[Rectangle]:
     """The boxes of text in a probability map (h, w): cores of sure pixels, grown back by what they were shrunk."""
     height, width = probability.shape
     cores, _ = ndimage.label(probability > pixel)
@@ -107,7 +117,7 @@ def text_rectangles(probability, pixel=0.3, box=0.6):
     return found
 
 
-def grow_by(width, height):
+def grow_by(width: float, height: float) -> float:
     """The distance d by which a core of width x height was shrunk: text_boxes.shrink_by(width + 2d, height + 2d) = d.
 
     That equation, with share s = (1 - r * r) / 2, is (4 - 4s) d d + (1 - 2s) (w + h) d - s w h = 0.
@@ -117,8 +127,8 @@ def grow_by(width, height):
     return (-linear + (linear**2 - 4 * square * constant) ** 0.5) / (2 * square)
 
 
-def iou(one, other):
-    """Common area of two (x0, y0, x1, y1) by the area of both together."""
+def iou(one: Rectangle, other: Rectangle) -> float:
+    """Common area of two rectangles by the area of both together."""
     across = min(one[2], other[2]) - max(one[0], other[0])
     down = min(one[3], other[3]) - max(one[1], other[1])
     if across <= 0 or down <= 0:
@@ -127,12 +137,13 @@ def iou(one, other):
     return across * down / (sum(areas) - across * down)
 
 
-def matches(found, wanted, overlap):
+def matches(found: list[Rectangle], wanted: list[Rectangle], overlap: float) -> int:
     """How many pairs there are, each box in one of them at most, the best first."""
     pairs = sorted(
         ((iou(one, other), i, j) for i, one in enumerate(found) for j, other in enumerate(wanted)), reverse=True
     )
-    taken, given = set(), set()
+    taken: set[int] = set()
+    given: set[int] = set()
     for value, i, j in pairs:
         if value >= overlap and i not in taken and j not in given:
             taken.add(i)
@@ -148,7 +159,7 @@ METRICS = {
 }
 
 
-def build(loss):
+def build(loss: str) -> dict[str, Metric]:
     """{name: metric} of what is learned with the loss of that name."""
     name, metric = METRICS[loss]
     return {name: metric()}

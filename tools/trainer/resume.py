@@ -1,101 +1,100 @@
 """When a training run saves, and from where it goes on."""
 
+from __future__ import annotations
+
 import os
-import sys
 
 import mindspore as ms
 from mindspore import dataset as datasets
 
+from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import one_line
-from tools.trainer import checkpoints
+from tools.trainer import agreement, checkpoints
+from tools.trainer.checkpoints import choosing, labels, loading, saving
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mindspore import nn
 
 
 class SaveCheckpoints(ms.Callback):
     """Saves a labelled checkpoint after every epoch, and removes the run's oldest.
 
-    network: the training step with network and optimizer in it; label: {field: value} of
-    checkpoints.Label as far as all checkpoints of this rank share it; prefix: how file names begin.
+    network: the training step with network and optimizer in it; label: what all checkpoints of this rank
+    share; prefix: how file names begin; section: the config's `train`.
     """
 
-    def __init__(self, network, folder, prefix, label, keep, integrated):
+    def __init__(self, network: nn.Cell, folder: str, prefix: str, label: labels.Label, section: dict) -> None:
         super().__init__()
         self.network = network
         self.folder = folder
         self.prefix = prefix
         self.label = label
-        self.keep = keep
-        self.integrated = integrated
+        self.section = section
 
-    def on_train_epoch_end(self, run_context):
+    def on_train_epoch_end(self, run_context: ms.RunContext) -> None:
         """An epoch is done."""
         run = run_context.original_args()
-        label = {**self.label, "epoch": run.cur_epoch_num, "steps": run.batch_num}
+        label = self.label.replace(epoch=run.cur_epoch_num, steps=run.batch_num)
         try:
-            checkpoints.save(self.network, self.folder, self.prefix, label, self.integrated)
+            saving.save(self.network, self.folder, self.prefix, label, self.section["integrated_save"])
         except OSError as error:
-            sys.exit(f"train.py: no checkpoint could be saved in {one_line(self.folder)}: {error.strerror}")
-        checkpoints.remove_old(self.folder, self.label["run"], self.keep)
+            text = f"no checkpoint could be saved in {one_line(self.folder)}: {error.strerror}"
+            raise Refusal(BAD, text) from error
+        saving.remove_old(self.folder, self.label.run, self.section["keep_checkpoint_max"])
 
 
 class Continuation:
-    """Where a run stands when it starts: the epochs that are done, and the callback that saves the next.
+    """From where a run starts: the epochs that are done, and the callback that saves the next.
 
     With RESUME=1 in the environment it goes on from this run's own checkpoints, with
     train.resume_from from another folder's; what it finds in neither it starts from the beginning.
     """
 
-    def __init__(self, config, rank, ranks):
+    def __init__(self, config: dict, rank: int, ranks: int) -> None:
         self.config = config
         self.rank = rank
         self.ranks = ranks
         self.root = checkpoints.folder_of(config)
         self.folder = checkpoints.rank_folder(self.root, rank)
-        self.checkpoint, self.label = self._choose() or (None, None)
-        self.epochs = self.label.epoch if self.label else 0
+        self.found = self._choose()
+        self.epochs = self.found[1].epoch if self.found else 0
 
-    def _choose(self):
-        gather = checkpoints.gather_points if self.ranks > 1 else None
+    def _choose(self) -> tuple[str, labels.Label] | None:
+        gather = agreement.gather_points if self.ranks > 1 else None
         roots = [self.root] if os.environ.get("RESUME") == "1" else []
         if "resume_from" in self.config["train"]:
             roots.append(self.config["train"]["resume_from"])
         for root in roots:
-            found = checkpoints.choose(root, self.rank, self.ranks, self.config["model"]["name"], gather)
+            found = choosing.choose(root, self.rank, self.ranks, self.config["model"]["name"], gather)
             if found:
                 print(f"continues after epoch {found[1].epoch}, from {one_line(found[0])}", flush=True)
                 return found
             print(f"no checkpoint that is whole on all ranks in {one_line(root)}", flush=True)
         return None
 
-    def load(self, network, optimizer, data):
-        """Brings the network, the optimizer and the order of the data to where the run stands."""
+    def load(self, network: nn.Cell, optimizer: nn.Cell, data: datasets.Dataset) -> None:
+        """Brings the network, the optimizer and the order of the data to where the run starts."""
         pretrained = self.config["train"].get("pretrained")
-        if self.checkpoint:
-            checkpoints.load(self.checkpoint, network, optimizer)
+        if self.found:
+            loading.load(self.found[0], network, optimizer)
             # Without this the data would begin with the first epoch's order again; the quick way of going
             # on would draw other random augmentations than an undisturbed run.
             datasets.config.set_fast_recovery(False)
             data.set_init_step(self.epochs * data.get_dataset_size())
         elif pretrained:
-            checkpoints.load(pretrained, network)
+            loading.load(pretrained, network)
 
-    def saving(self, network):
+    def saving(self, network: nn.Cell) -> SaveCheckpoints:
         """The callback that saves; a run that starts from the beginning is marked as the newest."""
-        config = self.config
-        if self.label:
-            run = self.label.run
-            prefix = os.path.basename(self.checkpoint).rpartition("-")[0]
+        model = self.config["model"]["name"]
+        if self.found:
+            run = self.found[1].run
+            prefix = os.path.basename(self.found[0]).rpartition("-")[0]
         else:
-            run = checkpoints.common_time(self.ranks)
-            prefix = checkpoints.free_prefix(self.folder, config["model"]["name"])
-        checkpoints.begin(self.folder, run)
-        label = {
-            "model": config["model"]["name"],
-            "mode": config["parallel"]["mode"],
-            "run": run,
-            "rank": self.rank,
-            "ranks": self.ranks,
-        }
-        section = config["train"]
-        return SaveCheckpoints(
-            network, self.folder, prefix, label, section["keep_checkpoint_max"], section["integrated_save"]
-        )
+            run = agreement.common_time(self.ranks)
+            prefix = saving.free_prefix(self.folder, model)
+        labels.begin(self.folder, run)
+        mode = self.config["parallel"]["mode"]
+        label = labels.Label(model=model, mode=mode, run=run, rank=self.rank, ranks=self.ranks)
+        return SaveCheckpoints(network, self.folder, prefix, label, self.config["train"])

@@ -5,53 +5,63 @@ reported at once and not after every rank has started up.
 
 Each module has two functions:
 
-  count(section, folder)                       samples, once everything that can be seen from outside
-                                               is seen to be good; raises DataError
-  build(section, loader, folder, shard, shards) the MindSpore dataset: batches of (data, label)
+  count(section, folder)                the number of samples; raises DataError for what can be seen from
+                                        outside to be wrong
+  build(section, loader, folder, part)  the MindSpore dataset: batches of (data, label)
 
-A `section` is `train.dataset` or `eval.dataset` of a config, a `loader` the section of that name.
+A `section` is `train.dataset` or `eval.dataset` of a config, a `loader` the section of that name; `part`
+is a tools.config.modes.Part.
 """
+
+from __future__ import annotations
 
 import importlib
 import os
 
+from hccl_tools.common import project
 from hccl_tools.common.words import one_line
+from tools.config.modes import EVERYTHING, Part
 from tools.trainer.datasets.errors import DataError
-from tools.trainer.datasets.patches import WHOLE
 
-PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))))
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from mindspore.dataset import Dataset
+
+__all__ = ["DataError", "build", "check", "check_held_out", "locate"]
 
 # type in the config -> module; the text data sets have MindOCR's names, whose formats they read
 TYPES = {"mnist": "mnist", "cifar10": "cifar10", "RecDataset": "text_lines", "DetDataset": "text_boxes"}
 
 
-def locate(root):
+def locate(root: str) -> str:
     """The absolute folder for a config's dataset_root: from the current folder, else the project's."""
-    for start in (os.getcwd(), PROJECT):
+    for start in (os.getcwd(), project.ROOT):
         if os.path.isdir(os.path.join(start, root)):
             return os.path.abspath(os.path.join(start, root))
     if os.path.isfile(root):
-        raise DataError(f"{one_line(root)} is a file; the folder in which the data lies is wanted")
+        raise DataError(f"{one_line(root)} is a file; name the folder that has the data")
     raise DataError(
         f"dataset_root {one_line(root)}: no such folder in {one_line(os.getcwd())}; `make data` makes data/digits, "
-        "data/cifar10 and data/text; where other data lies say DATA_PATH or -o train.dataset.dataset_root="
+        "data/cifar10 and data/text; name another folder with DATA_PATH or -o train.dataset.dataset_root="
     )
 
 
-def check(config, shards):
+def check(config: dict, shards: int) -> None:
     """Refuses, with DataError, data of a config (filled) that is not there or too little for one batch a shard."""
     loader = config["train"]["loader"]
     _check_section(config["train"]["dataset"], loader["batch_size"] if loader["drop_remainder"] else 1, shards)
     check_held_out(config)
 
 
-def check_held_out(config):
+def check_held_out(config: dict) -> None:
     """Refuses, with DataError, held-out data that is named and not there."""
     if "eval" in config:
         _check_section(config["eval"]["dataset"], 1, 1)
 
 
-def _check_section(section, least, shards):
+def _check_section(section: dict, least: int, shards: int) -> None:
     """`least`: samples that each of the shards needs."""
     folder = locate(section["dataset_root"])
     samples = _module(section).count(section, folder)
@@ -62,16 +72,11 @@ def _check_section(section, least, shards):
         )
 
 
-def build(section, loader, shard=0, shards=1, patches=WHOLE):
-    """The MindSpore dataset of a config's section: batches of (data, label), see its module.
-
-    With `shards` > 1 it is the part number `shard` of that many equal parts; `patches`: of each image a patch.
-    """
+def build(section: dict, loader: dict, part: Part = EVERYTHING) -> Dataset:
+    """The MindSpore dataset of a config's section, or a part of it: batches of (data, label), see its module."""
     workers = min(loader["num_workers"], os.cpu_count() or 1)  # MindSpore refuses more than there are processors
-    loader = {**loader, "num_workers": workers}
-    sliced = {} if patches == WHOLE else {"patches": patches}  # parallel.SLICED: the types that know it
-    return _module(section).build(section, loader, locate(section["dataset_root"]), shard, shards, **sliced)
+    return _module(section).build(section, {**loader, "num_workers": workers}, locate(section["dataset_root"]), part)
 
 
-def _module(section):
+def _module(section: dict) -> ModuleType:
     return importlib.import_module(f"tools.trainer.datasets.{TYPES[section['type']]}")

@@ -5,11 +5,18 @@ cifar-10-batches-bin: data_batch_1.bin to data_batch_5.bin to train on, test_bat
 `make data` generates a small set of the same form in data/cifar10 (tools/prepare_cifar10.py).
 """
 
+from __future__ import annotations
+
 import os
 
 from hccl_tools.common.words import one_line
+from tools.config.modes import Part
+from tools.trainer.datasets import pipeline
 from tools.trainer.datasets.errors import DataError
-from tools.trainer.datasets.patches import WHOLE, map_images
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mindspore.dataset import Dataset
 
 RECORD = 1 + 3 * 32 * 32
 ORIGINAL = 10000  # records of each of the original's files
@@ -21,11 +28,11 @@ FILES = {"train": [f"data_batch_{number}.bin" for number in range(1, 6)], "test"
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
 
 
-def count(section, folder):
+def count(section: dict, folder: str) -> int:
     """Samples in the files of the section's usage; each must be there and whole."""
     folder = _folder_with_files(folder)
     counts = {name: _count_file(folder, name) for name in _names(section, folder)}
-    most = max(counts, key=counts.get)
+    most = max(counts, key=counts.__getitem__)
     for name, records in counts.items():
         if records != counts[most]:
             raise DataError(
@@ -35,7 +42,7 @@ def count(section, folder):
     return sum(counts.values())
 
 
-def _names(section, folder):
+def _names(section: dict, folder: str) -> list[str]:
     usage = section.get("usage")
     if usage:
         return FILES[usage]
@@ -44,13 +51,13 @@ def _names(section, folder):
     return found or FILES["train"]
 
 
-def _folder_with_files(root):
+def _folder_with_files(root: str) -> str:
     """`root`, or the original's folder in it."""
     inner = os.path.join(root, "cifar-10-batches-bin")
     return inner if os.path.isdir(inner) else root
 
 
-def _count_file(folder, name):
+def _count_file(folder: str, name: str) -> int:
     path = os.path.join(folder, name)
     shown = one_line(path)
     if not os.path.isfile(path):
@@ -58,8 +65,8 @@ def _count_file(folder, name):
     size = os.path.getsize(path)
     if size == 0 or size % RECORD:
         raise DataError(
-            f"{shown} has {size} bytes, which is no whole number of records of {RECORD} bytes (one label, then 32 x 32 "
-            "red, green and blue); fetch it again: the original's have 30730000 bytes each"
+            f"{shown} has {size} bytes, not a multiple of the {RECORD} bytes of a record (one label, then 32 x 32 red, "
+            "green and blue); fetch it again: the original's files have 30730000 bytes each"
         )
     with open(path, "rb") as file:
         labels = file.read(100 * RECORD)[::RECORD]
@@ -72,7 +79,7 @@ def _count_file(folder, name):
     return size // RECORD
 
 
-def _instead(folder):
+def _instead(folder: str) -> str:
     """What to do, by what lies in the folder instead."""
     names = os.listdir(folder)
     if "data_batch_1" in names:
@@ -82,20 +89,18 @@ def _instead(folder):
         return f"unpack {one_line(packed[0])} with: tar -xzf, and name the folder cifar-10-batches-bin"
     if "data_batch_1.bin" in names:
         return "the download is not whole: the original has data_batch_1.bin to data_batch_5.bin and test_batch.bin"
-    return "CIFAR-10's binary version is wanted, the folder cifar-10-batches-bin; `make data` makes a small one"
+    return "name the folder cifar-10-batches-bin of CIFAR-10's binary version; `make data` makes a small one"
 
 
-def build(section, loader, folder, shard, shards, patches=WHOLE):
+def build(section: dict, loader: dict, folder: str, part: Part) -> Dataset:
     """Images float32 (batch, 3, size, size), normalised; labels int32 (batch,).
 
     size: the section's image_size.  With `augment` the images are cropped at random from a border of
     four pixels and mirrored at random, as in MindSpore's tutorial.
     """
-    import mindspore as ms
-    from mindspore.dataset import transforms, vision
+    from mindspore.dataset import vision
 
-    workers = loader["num_workers"]
-    data = _source(section, _folder_with_files(folder), loader, shard, shards)
+    data = _source(section, _folder_with_files(folder), loader, part)
     images = []
     if section.get("augment", False):
         images += [vision.RandomCrop((32, 32), (4, 4, 4, 4)), vision.RandomHorizontalFlip()]
@@ -103,17 +108,14 @@ def build(section, loader, folder, shard, shards, patches=WHOLE):
     if size != 32:
         images.append(vision.Resize((size, size)))
     images += [vision.Rescale(1 / 255, 0.0), vision.Normalize(MEAN, DEVIATION)]
-    data = map_images(data, images, patches, workers)
-    data = data.map(transforms.TypeCast(ms.int32), "label", num_parallel_workers=workers)
-    return data.batch(loader["batch_size"], drop_remainder=loader["drop_remainder"])
+    return pipeline.image_batches(data, images, loader, part)
 
 
-def _source(section, folder, loader, shard, shards):
+def _source(section: dict, folder: str, loader: dict, part: Part) -> Dataset:
     """The dataset of columns image, uint8 (32, 32, 3), and label."""
     from mindspore.dataset import Cifar10Dataset, NumpySlicesDataset
 
-    order = {"shuffle": loader["shuffle"], "num_shards": shards, "shard_id": shard}
-    names = _names(section, folder)
+    order, names = pipeline.order(loader, part), _names(section, folder)
     if all(os.path.getsize(os.path.join(folder, name)) == ORIGINAL * RECORD for name in names):
         return Cifar10Dataset(folder, usage=section.get("usage"), num_parallel_workers=loader["num_workers"], **order)
     # MindSpore's own reader takes no files but those with 10,000 records; the generated ones are smaller.

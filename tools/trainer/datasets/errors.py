@@ -1,5 +1,9 @@
-"""What a data set says that cannot be used."""
+"""The refusal of a data set."""
+
+from __future__ import annotations
+
+from tools.config.unusable import Unusable
 
 
-class DataError(Exception):
+class DataError(Unusable):
     """The data cannot be used: the text names the file, what was expected, and what to do."""

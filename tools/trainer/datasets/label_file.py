@@ -1,25 +1,32 @@
-"""MindOCR's label files, of text lines and of text boxes: a line an image, its name, a tab, what is in it."""
+"""MindOCR's label files, of text lines and of text boxes: one line per image, with its name, a tab and its label."""
+
+from __future__ import annotations
 
 import os
 
 from hccl_tools.common.words import one_line
+from tools.config.modes import Part
+from tools.trainer.datasets import pipeline
 from tools.trainer.datasets.errors import DataError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import numpy as np
+    from mindspore.dataset import Dataset
 
 LOOKED_AT = 1000  # images that a check looks for on disk; a data set can have millions
 
 
-def read(section, folder):
+def read(section: dict, folder: str) -> list[tuple[str, str, str]]:
     """[(absolute image path, label text, "FILE:LINE")] of a data set's label file."""
     path = os.path.join(folder, section["label_file"])
-    shown = one_line(path)
+    shown, wanted = one_line(path), "it should have a line for each image: its name, a tab, its label"
     images = os.path.join(folder, section["data_dir"])
     try:
         with open(path, encoding="utf-8") as file:
             lines = file.read().splitlines()
     except FileNotFoundError as error:
-        raise DataError(
-            f"{shown}: no such file; it should have a line for each image: its name, a tab, its label"
-        ) from error
+        raise DataError(f"{shown}: no such file; {wanted}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{shown} cannot be read as UTF-8 text: {one_line(error)}") from error
     entries = []
@@ -29,11 +36,25 @@ def read(section, folder):
             raise DataError(f"{shown}:{number}: should be an image's name, a tab and its label, is: {one_line(line)}")
         entries.append((os.path.join(images, name), label, f"{shown}:{number}"))
     if not entries:
-        raise DataError(f"{shown} is empty; it should have a line for each image: its name, a tab, its label")
+        raise DataError(f"{shown} is empty; {wanted}")
     return entries
 
 
-def check_images(entries):
+class Source:
+    """What GeneratorDataset reads: entry n is (image, label)."""
+
+    def __init__(self, section: dict, folder: str) -> None:
+        self.entries = read(section, folder)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+        """The entry: see the class of the data set."""
+        raise NotImplementedError
+
+
+def check_images(entries: list[tuple[str, str, str]]) -> None:
     """Refuses entries whose image is missing or empty; of very many, some from everywhere are looked at."""
     step = -(-len(entries) // LOOKED_AT)
     for path, _, place in entries[::step]:
@@ -44,17 +65,10 @@ def check_images(entries):
             )
 
 
-def batches(source, loader, shard, shards):
-    """The MindSpore dataset of `source`, whose items are (image, label): part `shard` of `shards`, in batches."""
+def batches(source: Source, loader: dict, part: Part) -> Dataset:
+    """The MindSpore dataset of `source`, whose items are (image, label): a part of them, in batches."""
     from mindspore.dataset import GeneratorDataset
 
-    data = GeneratorDataset(
-        source,
-        ["image", "label"],
-        shuffle=loader["shuffle"],
-        num_shards=shards,
-        shard_id=shard,
-        python_multiprocessing=False,
-        num_parallel_workers=loader["num_workers"],
-    )
-    return data.batch(loader["batch_size"], drop_remainder=loader["drop_remainder"])
+    how = {**pipeline.order(loader, part), "num_parallel_workers": loader["num_workers"]}
+    data = GeneratorDataset(source, ["image", "label"], python_multiprocessing=False, **how)
+    return pipeline.batches(data, loader)

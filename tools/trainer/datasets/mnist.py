@@ -1,22 +1,29 @@
 """MNIST and what comes in its IDX format: a file of grey images and a file of labels."""
 
+from __future__ import annotations
+
 import math
 import os
 import struct
 
 from hccl_tools.common.words import one_line
+from tools.config.modes import Part
+from tools.trainer.datasets import pipeline
 from tools.trainer.datasets.errors import DataError
-from tools.trainer.datasets.patches import WHOLE, map_images
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mindspore.dataset import Dataset
 
 IMAGES, LABELS = 0x803, 0x801  # the magic numbers; the last digit is the number of axes
 PREFIXES = {"train": "train", "test": "t10k"}
 
 
-def count(section, folder):
+def count(section: dict, folder: str) -> int:
     """Samples in the two files; both must be there, whole, and of one length."""
     folder = _folder_with_files(folder, section.get("usage"))
-    images, _rows, _columns = _header(folder, section.get("usage"), "images-idx3", IMAGES, 3)
-    (labels,) = _header(folder, section.get("usage"), "labels-idx1", LABELS, 1)
+    images = _header(folder, section.get("usage"), "images-idx3", IMAGES, 3)[0]
+    labels = _header(folder, section.get("usage"), "labels-idx1", LABELS, 1)[0]
     if images != labels:
         raise DataError(
             f"{one_line(folder)} has {images} images but {labels} labels; the two files are of two data sets"
@@ -24,29 +31,19 @@ def count(section, folder):
     return images
 
 
-def build(section, loader, folder, shard, shards, patches=WHOLE):
+def build(section: dict, loader: dict, folder: str, part: Part) -> Dataset:
     """Images float32 (batch, 1, size, size) in [0, 1], labels int32 (batch,); size: section's image_size."""
-    import mindspore as ms
-    from mindspore.dataset import MnistDataset, transforms, vision
+    from mindspore.dataset import MnistDataset, vision
 
-    usage = section.get("usage")
-    workers = loader["num_workers"]
-    data = MnistDataset(
-        _folder_with_files(folder, usage),
-        usage=usage,
-        shuffle=loader["shuffle"],
-        num_shards=shards,
-        shard_id=shard,
-        num_parallel_workers=workers,
-    )
+    usage, order = section.get("usage"), pipeline.order(loader, part)
+    folder = _folder_with_files(folder, usage)
+    data = MnistDataset(folder, usage=usage, num_parallel_workers=loader["num_workers"], **order)
     size = section.get("image_size", 32)
     images = [vision.Resize((size, size)), vision.Rescale(1 / 255, 0.0)]
-    data = map_images(data, images, patches, workers)
-    data = data.map(transforms.TypeCast(ms.int32), "label", num_parallel_workers=workers)
-    return data.batch(loader["batch_size"], drop_remainder=loader["drop_remainder"])
+    return pipeline.image_batches(data, images, loader, part)
 
 
-def _folder_with_files(root, usage):
+def _folder_with_files(root: str, usage: str | None) -> str:
     """`root`, or the folder train or test in it or beside it: the tutorials lay MNIST out in all these ways."""
     if usage is None or _file(root, usage, "images-idx3"):
         return root
@@ -56,7 +53,7 @@ def _folder_with_files(root, usage):
     return root  # where the missing file is looked for, and named
 
 
-def _file(folder, usage, kind):
+def _file(folder: str, usage: str | None, kind: str) -> str | None:
     """The path of the file of that kind, or None."""
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     wanted = f"{PREFIXES[usage]}-{kind}-ubyte" if usage else f"{kind}-ubyte"
@@ -64,7 +61,7 @@ def _file(folder, usage, kind):
     return os.path.join(folder, fitting[0]) if fitting else None
 
 
-def _header(folder, usage, kind, magic, axes):
+def _header(folder: str, usage: str | None, kind: str, magic: int, axes: int) -> tuple[int, ...]:
     """The sizes of the axes of an IDX file, once the file is seen to be as long as they say."""
     path = _file(folder, usage, kind)
     if path is None:
@@ -82,12 +79,12 @@ def _header(folder, usage, kind, magic, axes):
     if found != expected:
         raise DataError(
             f"{shown} has {found} bytes, its header promises {expected} ({sizes[0]} samples); "
-            "fetch it again: it is not whole"
+            "the file is not whole: fetch it again"
         )
     return sizes
 
 
-def _missing(folder, wanted):
+def _missing(folder: str, wanted: str) -> str:
     """The line for a folder without the file `wanted` (a pattern)."""
     packed = sorted(name for name in os.listdir(folder) if name.endswith("-ubyte.gz"))
     if packed:

@@ -1,15 +1,25 @@
-"""Images with words somewhere in them, and where: MindOCR's DetDataset.
+"""Images with words in them, and the places of the words: MindOCR's DetDataset.
 
 A label is a JSON list of {"transcription": text, "points": [[x, y], ...]}; the text "###" marks one that
-nobody can read.  Of the points the upright rectangle around them is taken.
+cannot be read.  A box is the upright rectangle around the points.
 `make data` renders some in data/text/det (tools/prepare_text.py).
 """
+
+from __future__ import annotations
 
 import json
 
 from hccl_tools.common.words import one_line
+from tools.config.modes import Part
 from tools.trainer.datasets import label_file
 from tools.trainer.datasets.errors import DataError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import numpy as np
+    from mindspore.dataset import Dataset
+
+    Box = tuple[float, float, float, float, bool]  # x0, y0, x1, y1, readable
 
 UNREADABLE = "###"
 SIZE = 128  # pixels a side, if the config does not say
@@ -17,7 +27,7 @@ SHRINK = 0.4  # the paper's r: how much smaller the text's core is than its box
 LOW, HIGH = 0.3, 0.7  # the threshold map far from a box's border, and on it
 
 
-def count(section, folder):
+def count(section: dict, folder: str) -> int:
     """Images, once their labels can be read."""
     entries = label_file.read(section, folder)
     for _, label, place in entries:
@@ -26,8 +36,8 @@ def count(section, folder):
     return len(entries)
 
 
-def boxes(label, place):
-    """[(x0, y0, x1, y1, readable)] of a label, in pixels."""
+def boxes(label: str, place: str) -> list[Box]:
+    """The boxes of a label, in pixels; `place`: its file and line."""
     try:
         return [
             (
@@ -46,12 +56,12 @@ def boxes(label, place):
         ) from error
 
 
-def shrink_by(width, height):
+def shrink_by(width: float, height: float) -> float:
     """How far a box's core is from its border, in pixels: the paper's D = A (1 - r * r) / L."""
     return width * height * (1 - SHRINK**2) / (2 * (width + height))
 
 
-def maps(found, size):
+def maps(found: list[Box], size: int) -> np.ndarray:
     """float32 (5, size, size): core of the text, its mask, threshold, its mask, number of the box.
 
     The masks are 0 where a box is unreadable or no threshold is wanted.  The last map numbers the boxes
@@ -82,17 +92,14 @@ def maps(found, size):
     return np.stack([core, mask, border * (HIGH - LOW) + LOW, border_mask, number])
 
 
-class Boxes:
-    """What GeneratorDataset reads: entry n is (image, label)."""
+class Boxes(label_file.Source):
+    """The images of a data set, with where their words are."""
 
-    def __init__(self, section, folder):
-        self.entries = label_file.read(section, folder)
+    def __init__(self, section: dict, folder: str) -> None:
+        super().__init__(section, folder)
         self.size = section.get("image_size", SIZE)
 
-    def __len__(self):
-        return len(self.entries)
-
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         """image: float32 (3, size, size) in -1..1; label: see `maps`."""
         import numpy as np
         from PIL import Image
@@ -105,6 +112,6 @@ class Boxes:
         return colours.transpose(2, 0, 1) / 127.5 - 1, maps(found, self.size)
 
 
-def build(section, loader, folder, shard, shards):
+def build(section: dict, loader: dict, folder: str, part: Part) -> Dataset:
     """Images float32 (batch, 3, size, size) in -1..1, labels float32 (batch, 5, size, size), see `maps`."""
-    return label_file.batches(Boxes(section, folder), loader, shard, shards)
+    return label_file.batches(Boxes(section, folder), loader, part)

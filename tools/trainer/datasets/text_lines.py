@@ -3,16 +3,24 @@
 `make data` renders some in data/text/rec (tools/prepare_text.py).
 """
 
+from __future__ import annotations
+
 from hccl_tools.common.words import one_line
+from tools.config.modes import Part
 from tools.trainer.datasets import label_file
 from tools.trainer.datasets.errors import DataError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import numpy as np
+    from mindspore.dataset import Dataset
 
 HEIGHT = 32
 WIDTH = 128  # if the config does not say
 COLUMN = 4  # pixels of width that the network makes one column of
 
 
-def count(section, folder):
+def count(section: dict, folder: str) -> int:
     """Lines, once each can be written with the section's characters and fits the image's width."""
     entries = label_file.read(section, folder)
     known, width = set(section["characters"]), section.get("image_width", WIDTH)
@@ -24,7 +32,7 @@ def count(section, folder):
     return len(entries)
 
 
-def _fault(text, known, width):
+def _fault(text: str, known: set[str], width: int) -> str | None:
     """What makes a text unfit to be learned, or None."""
     strange = sorted(set(text) - known)
     if strange:
@@ -38,28 +46,24 @@ def _fault(text, known, width):
     return None
 
 
-class Lines:
-    """What GeneratorDataset reads: entry n is (image, label)."""
+class Lines(label_file.Source):
+    """The lines of a data set."""
 
-    def __init__(self, section, folder):
-        self.entries = label_file.read(section, folder)
+    def __init__(self, section: dict, folder: str) -> None:
+        super().__init__(section, folder)
         self.width = section.get("image_width", WIDTH)
         self.number = {character: index for index, character in enumerate(section["characters"], 1)}
         self.longest = max(len(text) for _, text, _ in self.entries)
 
-    def __len__(self):
-        return len(self.entries)
-
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         """image: float32 (1, 32, width) in 0..1; label: int32 (longest,), 0 after the text's end."""
         import numpy as np
         from PIL import Image
 
         path, text, _ = self.entries[index]
         with Image.open(path) as picture:
-            grey = picture.convert("L")
-            wide = min(self.width, max(1, round(grey.width * HEIGHT / grey.height)))
-            grey = np.asarray(grey.resize((wide, HEIGHT)), np.float32)
+            wide = min(self.width, max(1, round(picture.width * HEIGHT / picture.height)))
+            grey = np.asarray(picture.convert("L").resize((wide, HEIGHT)), np.float32)
         # Bright on dark or dark on bright: the background becomes 0, and writing positive either way.
         contrast = np.abs(grey - np.median(grey))
         image = np.pad(contrast / max(1.0, contrast.max()), ((0, 0), (0, self.width - wide)))
@@ -68,6 +72,6 @@ class Lines:
         return image[None], label
 
 
-def build(section, loader, folder, shard, shards):
+def build(section: dict, loader: dict, folder: str, part: Part) -> Dataset:
     """Images float32 (batch, 1, 32, width) in 0..1, labels int32 (batch, longest): characters' numbers from 1."""
-    return label_file.batches(Lines(section, folder), loader, shard, shards)
+    return label_file.batches(Lines(section, folder), loader, part)

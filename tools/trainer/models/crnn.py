@@ -1,9 +1,11 @@
 """A small CRNN (Shi et al., 2015): convolutions read an image of a line of text, an LSTM its columns."""
 
-from mindspore import nn, ops
+from __future__ import annotations
+
+from mindspore import Tensor, nn, ops
 
 
-def convolution(inside, outside, kernel=3, stride=1):
+def convolution(inside: int, outside: int, kernel: int = 3, stride: int = 1) -> nn.Cell:
     """A convolution with batch normalisation and ReLU that keeps the size but for its stride."""
     return nn.SequentialCell(
         nn.Conv2d(inside, outside, kernel, stride, pad_mode="pad", padding=kernel // 2),
@@ -18,7 +20,7 @@ class CRNN(nn.Cell):
     Class 0 is CTC's blank; the others are the characters.  hidden_size: of the LSTM, each direction.
     """
 
-    def __init__(self, num_classes=37, hidden_size=64):
+    def __init__(self, num_classes: int = 37, hidden_size: int = 64) -> None:
         super().__init__()
         self.features = nn.SequentialCell(
             convolution(1, 16),
@@ -33,7 +35,7 @@ class CRNN(nn.Cell):
         self.read = nn.LSTM(64, hidden_size, bidirectional=True, batch_first=True)
         self.classify = nn.Dense(2 * hidden_size, num_classes)
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         """Log probabilities of the classes in each column."""
         columns = self.features(x).squeeze(2).transpose(0, 2, 1)
         columns, _ = self.read(columns)

@@ -1,6 +1,8 @@
 """A small detector of text after DBNet (Liao et al., 2019): which pixels are text, and where it ends."""
 
-from mindspore import nn, ops
+from __future__ import annotations
+
+from mindspore import Tensor, nn, ops
 
 from tools.trainer.models.crnn import convolution
 
@@ -12,7 +14,7 @@ class DBNet(nn.Cell):
     between text and background is; 50 in the paper.
     """
 
-    def __init__(self, channels=16, k=50):
+    def __init__(self, channels: int = 16, k: float = 50) -> None:
         super().__init__()
         self.k = k
         self.half = convolution(3, channels, stride=2)
@@ -28,7 +30,7 @@ class DBNet(nn.Cell):
         self.threshold = self._head(2 * channels)
 
     @staticmethod
-    def _head(channels):
+    def _head(channels: int) -> nn.Cell:
         """(b, channels, size / 4, size / 4) -> (b, 1, size, size) in 0..1."""
         return nn.SequentialCell(
             convolution(channels, channels),
@@ -39,7 +41,7 @@ class DBNet(nn.Cell):
             nn.Sigmoid(),
         )
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         """The three maps of a batch of images."""
         quarter = self.quarter(self.half(x))
         eighth = self.from_eighth(self.eighth(quarter))

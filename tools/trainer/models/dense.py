@@ -1,6 +1,8 @@
 """The dense net of MindSpore's first tutorial."""
 
-from mindspore import nn
+from __future__ import annotations
+
+from mindspore import Tensor, nn
 
 
 class DenseNet(nn.Cell):
@@ -9,7 +11,7 @@ class DenseNet(nn.Cell):
     image_size: pixels a side.  512 units in the two inner layers, ReLU after each.
     """
 
-    def __init__(self, num_classes=10, image_size=28):
+    def __init__(self, num_classes: int = 10, image_size: int = 28) -> None:
         super().__init__()
         self.flatten = nn.Flatten()
         self.layers = nn.SequentialCell(
@@ -20,6 +22,6 @@ class DenseNet(nn.Cell):
             nn.Dense(512, num_classes),
         )
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         """Logits of a batch of images."""
         return self.layers(self.flatten(x))

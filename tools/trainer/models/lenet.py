@@ -1,6 +1,8 @@
 """LeNet-5."""
 
-from mindspore import nn
+from __future__ import annotations
+
+from mindspore import Tensor, nn
 from mindspore.common.initializer import HeUniform
 
 
@@ -11,7 +13,7 @@ class LeNet5(nn.Cell):
     ReLU and max pooling as in MindSpore's tutorials.
     """
 
-    def __init__(self, num_classes=10):
+    def __init__(self, num_classes: int = 10) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(1, 6, 5, pad_mode="valid", weight_init=HeUniform())
         self.conv2 = nn.Conv2d(6, 16, 5, pad_mode="valid", weight_init=HeUniform())
@@ -22,7 +24,7 @@ class LeNet5(nn.Cell):
         self.pool = nn.MaxPool2d(kernel_size=2, stride=2)
         self.flatten = nn.Flatten()
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         """Logits of a batch of images."""
         x = self.pool(self.relu(self.conv1(x)))
         x = self.pool(self.relu(self.conv2(x)))

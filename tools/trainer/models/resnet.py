@@ -1,12 +1,14 @@
 """ResNet-50 (He et al., 2015), version 1.5: the stride of a block is in its 3 x 3 convolution."""
 
-from mindspore import nn
+from __future__ import annotations
+
+from mindspore import Tensor, nn
 from mindspore.common.initializer import HeNormal, initializer
 
 EXPANSION = 4  # a block's output has four times its inner channels
 
 
-def convolution(inside, outside, kernel, stride=1):
+def convolution(inside: int, outside: int, kernel: int, stride: int = 1) -> nn.Cell:
     """A convolution without bias, padded to keep the size, and its batch normalisation."""
     return nn.SequentialCell(
         nn.Conv2d(
@@ -25,7 +27,7 @@ def convolution(inside, outside, kernel, stride=1):
 class Bottleneck(nn.Cell):
     """1 x 1, 3 x 3 and 1 x 1 convolutions, added to what came in: (b, inside, h, w) -> (b, 4 channels, h', w')."""
 
-    def __init__(self, inside, channels, stride):
+    def __init__(self, inside: int, channels: int, stride: int) -> None:
         super().__init__()
         outside = channels * EXPANSION
         self.branch = nn.SequentialCell(
@@ -42,7 +44,7 @@ class Bottleneck(nn.Cell):
         self.same = same
         self.relu = nn.ReLU()
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         """The block's output."""
         shortcut = x if self.same else self.shortcut(x)
         return self.relu(self.branch(x) + shortcut)
@@ -51,12 +53,12 @@ class Bottleneck(nn.Cell):
 class ResNet50(nn.Cell):
     """ResNet-50 for colour images: (batch, 3, size, size) float32 -> (batch, num_classes) logits.
 
-    size is 224 in the paper; 32 and more will do.  25.6 million parameters with 1,000 classes.
+    size is 224 in the paper; 32 and more work.  25.6 million parameters with 1,000 classes.
     """
 
     BLOCKS = (3, 4, 6, 3)
 
-    def __init__(self, num_classes=10):
+    def __init__(self, num_classes: int = 10) -> None:
         super().__init__()
         self.stem = nn.SequentialCell(
             convolution(3, 64, 7, stride=2),
@@ -72,14 +74,14 @@ class ResNet50(nn.Cell):
         self.stages = nn.SequentialCell(stages)
         self.classify = nn.Dense(inside, num_classes)
 
-    def set_pipeline_stages(self, stages):
+    def set_pipeline_stages(self, stages: int) -> None:
         """Deals the layers out to the stages of a pipeline: as many blocks each, the first with the stem."""
         self.stem.pipeline_stage = 0
         for number, block in enumerate(self.stages):
             block.pipeline_stage = number * stages // len(self.stages)
         self.classify.pipeline_stage = stages - 1
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         """Logits of a batch of images."""
         x = self.stages(self.stem(x))
         return self.classify(x.mean(axis=(2, 3)))

@@ -1,0 +1,47 @@
+"""Checkpoints: a rank knows which are whole, and all ranks continue from the same one.
+
+    ckpt/rank_0/newest_run.json     the run begun last in this folder
+    ckpt/strategy.json              how layers cut by hand are cut, in MindSpore's format; none otherwise
+    ckpt/rank_0/lenet5-3_22.ckpt    after epoch 3, step 22 of it, as MindSpore names them
+    ckpt/rank_0/lenet5-3_22.json    its label: what it is of, its size and checksum; written last
+
+Both files are written under another name and renamed, the second when the first is on the disk.  A
+checkpoint without a label that fits it was cut off when the job ended; it is skipped.
+A job continues from the newest checkpoint that every one of its ranks has: the ranks ask each other,
+since their folders may be on different hosts.
+
+Nothing in this file imports MindSpore: the launch plan asks `problems` before any rank starts.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.common.problem import Problem
+from hccl_tools.common.words import one_line
+from tools.config.unusable import Unusable
+
+
+class CheckpointError(Unusable):
+    """A checkpoint cannot be used: the text names it, says why, and what to do."""
+
+
+def folder_of(config: dict) -> str:
+    """The folder of this run's checkpoints: train.ckpt_save_dir, else ckpt in the run's log folder."""
+    return config["train"].get("ckpt_save_dir") or os.path.join(os.environ.get("LOG_DIR", "."), "ckpt")
+
+
+def rank_folder(folder: str, rank: int) -> str:
+    """The folder for the checkpoints of rank `rank` under `folder`."""
+    return os.path.join(folder, f"rank_{rank}")
+
+
+def problems(config: dict) -> list[Problem]:
+    """Problems of the checkpoints that `config` (with all defaults) names."""
+    section, found = config["train"], []
+    for key, is_there, kind in (("pretrained", os.path.isfile, "file"), ("resume_from", os.path.isdir, "folder")):
+        if key in section and not is_there(section[key]):
+            what = f"no such {kind}" if not os.path.exists(section[key]) else f"is not a {kind}"
+            remedy = f"name a {kind}; a relative path counts from {one_line(os.getcwd())}"
+            found.append(Problem("no-checkpoint", f"/train/{key}", f"{section[key]}: {what}", remedy))
+    return found

@@ -1,0 +1,115 @@
+"""The label beside every checkpoint, and files that are whole on the disk or not there."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import zlib
+
+from hccl_tools.common.record import Record
+
+NEWEST = "newest_run.json"
+
+
+class Label(Record):
+    """What a checkpoint is of.
+
+    model, mode: as in the config; run: seconds since 1970 when the run was first started, the same on
+    all ranks and kept when it is resumed; epoch, steps: epochs done, and steps in each; rank, ranks:
+    whose it is, in a job of how many; bytes, crc32: size and checksum of the .ckpt file.
+    """
+
+    model: str
+    mode: str
+    run: int
+    epoch: int = 0
+    steps: int = 0
+    rank: int
+    ranks: int
+    bytes: int = 0
+    crc32: int = 0
+
+    @property
+    def point(self) -> tuple[int, int]:
+        """What orders checkpoints: the newest run first, in it the latest epoch."""
+        return (self.run, self.epoch)
+
+
+def path_of(checkpoint: str) -> str:
+    """The path of a .ckpt file's label."""
+    return checkpoint[: -len(".ckpt")] + ".json"
+
+
+def sized(path: str, label: Label) -> Label:
+    """The label with size and CRC-32 of the file; it is on the disk first, so that a renamed file is whole."""
+    size = checksum = 0
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        while block := file.read(1 << 20):
+            size, checksum = size + len(block), zlib.crc32(block, checksum)
+    return label.replace(bytes=size, crc32=checksum)
+
+
+def is_whole(path: str, label: Label) -> bool:
+    """Whether the checkpoint is there and is what its label says."""
+    try:
+        return os.path.getsize(path) == label.bytes and sized(path, label) == label
+    except OSError:
+        return False
+
+
+def write(checkpoint: str, label: Label) -> None:
+    """Writes the label of the .ckpt file."""
+    write_json(path_of(checkpoint), label.as_dict())
+
+
+def read(folder: str) -> dict[str, Label]:
+    """{path of a .ckpt: Label} of all labelled checkpoints directly in `folder`, whole or not."""
+    found = {}
+    kinds = {name: {"str": str, "int": int}[kind] for name, kind in Label.__annotations__.items()}
+    for path in glob.glob(os.path.join(glob.escape(folder), "*.json")):
+        try:
+            with open(path, encoding="utf-8") as file:
+                data = json.load(file)
+        except (OSError, ValueError):
+            continue  # not readable, so it labels nothing
+        if isinstance(data, dict) and all(type(data.get(name)) is kind for name, kind in kinds.items()):
+            found[path[: -len(".json")] + ".ckpt"] = Label(**{name: data[name] for name in kinds})
+    return found
+
+
+def begin(folder: str, run: int) -> None:
+    """Marks `run` as the newest in a rank's folder: what earlier runs left there is not continued."""
+    os.makedirs(folder, exist_ok=True)
+    write_json(os.path.join(folder, NEWEST), {"run": run})
+
+
+def newest_run(folder: str) -> int | None:
+    """The run begun last in a rank's folder; None where none is marked."""
+    try:
+        with open(os.path.join(folder, NEWEST), encoding="utf-8") as file:
+            run: int = json.load(file)["run"]
+            return run
+    except FileNotFoundError:
+        return None  # made by tools/convert_ckpt.py: one run only
+
+
+def write_json(path: str, document: dict[str, object]) -> None:
+    """Writes a JSON file that is whole or not there."""
+    draft = f"{path}.{os.getpid()}.part"
+    with open(draft, "w", encoding="utf-8") as file:
+        json.dump(document, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    publish(draft, path)
+
+
+def publish(draft: str, path: str) -> None:
+    """Renames a file that is on the disk; afterwards its new name is on the disk, too."""
+    os.replace(draft, path)
+    handle = os.open(os.path.dirname(path), os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,57 @@
+"""Reads checkpoints, and refuses what does not fit before anything is loaded."""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.common.words import one_line
+from tools.trainer.checkpoints import CheckpointError, labels
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mindspore import Parameter, nn
+
+
+def read(path: str) -> dict[str, Parameter]:
+    """{parameter name: Parameter} in the file `path`.  Raises CheckpointError."""
+    import mindspore as ms
+
+    shown = f"checkpoint {one_line(path)}"
+    if not os.path.isfile(path):
+        what = "is a folder, name a .ckpt file in it" if os.path.isdir(path) else "no such file"
+        raise CheckpointError(f"{shown}: {what}")
+    label = labels.read(os.path.dirname(path) or ".").get(path)
+    if label and not labels.is_whole(path, label):
+        raise CheckpointError(f"{shown} is not what was saved: it is damaged or cut off; take an earlier one")
+    try:
+        return ms.load_checkpoint(path)
+    except (ValueError, TypeError, RuntimeError, OSError) as error:
+        reason = one_line(str(error).strip().partition("\n")[0])
+        raise CheckpointError(f"{shown} cannot be read, it is damaged, cut off, or no checkpoint: {reason}") from error
+
+
+def load(path: str, *cells: nn.Cell) -> None:
+    """Loads the file `path` into the cells (a network, an optimizer); all of each cell's parameters must fit."""
+    import mindspore as ms
+
+    values = read(path)
+    for cell in cells:
+        check_fit(path, values, {parameter.name: tuple(parameter.shape) for parameter in cell.get_parameters()})
+    for cell in cells:
+        ms.load_param_into_net(cell, values)
+
+
+def check_fit(path: str, values: dict[str, Parameter], wanted: dict[str, tuple[int, ...]]) -> None:
+    """Raises CheckpointError unless `values` has every parameter of `wanted` ({name: shape}) in its shape."""
+    shown = f"checkpoint {one_line(path)}"
+    for name, shape in wanted.items():
+        if name not in values:
+            raise CheckpointError(
+                f"{shown} has no {name}: it is of another network or optimizer, or of another rank's part of the "
+                "network; take one that was saved with this config"
+            )
+        if tuple(values[name].shape) != shape:
+            raise CheckpointError(
+                f"{shown}: {name} has the shape {tuple(values[name].shape)}, here it is {shape}; it is of another "
+                "network, or cut for another number of ranks (tools/convert_ckpt.py cuts anew)"
+            )

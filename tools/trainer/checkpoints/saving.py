@@ -1,0 +1,79 @@
+"""Writes checkpoints, and how their layers are cut; removes old ones."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+
+from tools.trainer.checkpoints import labels
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mindspore import nn
+
+STRATEGY = "strategy.json"
+
+
+def save(network: nn.Cell, folder: str, prefix: str, label: labels.Label, integrated: bool = True) -> str:
+    """Writes a checkpoint of `network` (with its optimizer) and its label; returns the path.
+
+    label: without size and checksum; integrated: whether MindSpore merges what it has cut itself.
+    Raises OSError when the disk is full or the like.
+    """
+    import mindspore as ms
+
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, f"{prefix}-{label.epoch}_{label.steps}.ckpt")
+    draft = os.path.join(folder, f".{os.path.basename(path)[:-5]}.part.ckpt")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(draft)  # a torn one of an earlier attempt; MindSpore leaves its files read-only
+    ms.save_checkpoint(network, draft, integrated_save=integrated)
+    label = labels.sized(draft, label)
+    labels.publish(draft, path)
+    labels.write(path, label)
+    return path
+
+
+def write_strategy(folder: str, cuts: dict[str, tuple[tuple[int, ...], int | None]], ranks: int) -> None:
+    """Writes how the parameters are cut, for mindspore.transform_checkpoints.
+
+    cuts: {parameter name: (shape of the whole, axis that is cut or None)}.  It is what MindSpore itself
+    writes in semi-auto mode: devices in one row, and for each axis the device axis that it is cut along.
+    """
+    items = {}
+    for name, (shape, axis) in cuts.items():
+        items[name] = {
+            "dev_matrix": [ranks],
+            "tensor_map": [0 if dimension == axis else -1 for dimension in range(len(shape))],
+            "param_split_shape": [],
+            "field": 0,
+            "opt_weight_shard_step": 0,
+            "opt_weight_shard_size": 0,
+        }
+    document = {
+        "current_stage": 0,
+        "parallel_strategy_item": {"by_hand": {"stage": 0, "parallel_strategy": []}},
+        "parallel_layout_item": items,
+    }
+    os.makedirs(folder, exist_ok=True)
+    labels.write_json(os.path.join(folder, STRATEGY), document)  # by every rank, each the same
+
+
+def remove_old(folder: str, run: int, keep: int) -> None:
+    """Removes checkpoints of the run `run` from `folder`, except for the newest `keep`; others' stay."""
+    own = [(path, label) for path, label in labels.read(folder).items() if label.run == run]
+    own.sort(key=lambda item: item[1].point, reverse=True)
+    for path, _ in own[keep:]:
+        for name in (labels.path_of(path), path):  # the label first: what is half gone is not whole
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name)
+
+
+def free_prefix(folder: str, name: str) -> str:
+    """`name`, or name_1, name_2 ..., so that no file of an earlier run in `folder` is written over."""
+    number, prefix = 0, name
+    while glob.glob(os.path.join(glob.escape(folder), f"{glob.escape(prefix)}-*.ckpt")):
+        number += 1
+        prefix = f"{name}_{number}"
+    return prefix

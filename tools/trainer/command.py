@@ -1,0 +1,45 @@
+"""What the commands of the trainer share: their arguments, and how a refusal ends them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from hccl_tools.common.numbers import whole_number
+from hccl_tools.common.refusal import Refusal
+from hccl_tools.common.words import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """A parser whose --help is the command's docstring, line by line, and the options."""
+    return argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+
+
+def add_opt(parser: argparse.ArgumentParser, meaning: str) -> None:
+    """-o, which changes the config."""
+    parser.add_argument("-o", "--opt", metavar="KEY=VALUE", nargs="+", action="extend", default=[], help=meaning)
+
+
+def positive(text: str) -> int:
+    """The type of an argument that is a whole number from 1 on."""
+    number = whole_number(text, 1)
+    if number is None:
+        raise argparse.ArgumentTypeError(f"{one_line(text)}: write a whole number, at least 1")
+    return number
+
+
+def run(program: str, work: Callable[[], None], status: int | None = None) -> int:
+    """Does the `work` of the command `program`; returns 0, or the exit code of its refusal: `status` if it is given."""
+    try:
+        work()
+        return 0
+    except Refusal as refusal:
+        for line in refusal.lines:
+            print(f"{program}: {line}", file=sys.stderr)
+        return refusal.status if status is None else status

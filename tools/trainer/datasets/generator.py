@@ -1,0 +1,39 @@
+"""What the commands prepare_*.py share: their arguments, their end, and files that are whole or not there."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tools.trainer import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable, Sequence
+
+
+def parser(description: str | None) -> ArgumentParser:
+    """A parser with the argument FOLDER."""
+    made = command.parser(description)
+    made.add_argument("folder", metavar="FOLDER", help="where to write; files of these names are replaced")
+    return made
+
+
+def run(parser: ArgumentParser, argv: Sequence[str] | None, write: Callable[[Namespace], str]) -> int:
+    """Generates a data set; returns the command's exit code.  write: makes it, and returns what it holds."""
+    options = parser.parse_args(argv)
+    try:
+        made = write(options)
+    except OSError as error:
+        parser.error(f"{error.filename or options.folder} cannot be written: {error.strerror}")
+    print(f"{parser.prog}: {made}, in {options.folder}", file=sys.stderr)
+    return 0
+
+
+def write_file(path: str, content: bytes) -> None:
+    """Writes a file, and the folders above it; an earlier file of that name is replaced when this one is whole."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + ".part", "wb") as file:
+        file.write(content)
+    os.replace(path + ".part", path)

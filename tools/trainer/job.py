@@ -1,0 +1,87 @@
+"""A rank in its job: its device, its place among the ranks, and its end.
+
+Nothing here imports MindSpore at the top: that takes 2.5 s, and comes when there is something to train.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from hccl_tools.common.refusal import BAD, Refusal
+from hccl_tools.machine import interpreter
+from tools.config import modes
+from tools.trainer import checkpoints
+
+
+def before_mindspore() -> None:
+    """Ends the command where MindSpore is missing, and sets what it reads when it is imported."""
+    interpreter.check("mindspore")
+    # On processors with AVX-512 the oneDNN in MindSpore 2.10 takes a reference implementation for convolutions
+    # (seen with ONEDNN_VERBOSE=1: "ref:any"), 20 to 60 times slower than the one for AVX2.
+    os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
+
+
+def start(config: dict) -> tuple[int, int]:
+    """Sets the device up and joins the job; returns (rank, number of ranks)."""
+    import mindspore as ms
+
+    system = config["system"]
+    # processors have no device ids
+    device = () if system["device_target"] == "CPU" else (int(os.environ.get("DEVICE_ID", "0")),)
+    ms.set_device(system["device_target"], *device)
+    ms.set_context(mode=system["mode"])
+    ms.set_seed(system["seed"])
+    if not system["distribute"]:
+        return 0, 1
+    from mindspore import communication
+
+    communication.init()
+    rank, ranks = communication.get_rank(), communication.get_group_size()
+    expected = os.environ.get("RANK_ID", str(rank))
+    if expected != str(rank):
+        raise Refusal(BAD, f"MindSpore made this rank {rank}, but the launcher started it as RANK_ID={expected}")
+    set_mode(config, rank, ranks)
+    return rank, ranks
+
+
+def set_mode(config: dict, rank: int, ranks: int) -> None:
+    """Sets the job's parallel mode; where MindSpore cuts the network itself it writes a strategy file."""
+    import mindspore as ms
+
+    section = config["parallel"]
+    settings = {
+        "parallel_mode": section["mode"],
+        "gradients_mean": section["gradients_mean"],
+        "device_num": ranks,
+        "global_rank": rank,
+    }
+    if section["mode"] in modes.BY_MINDSPORE:
+        strategy = section["dataset_strategy"]
+        settings["dataset_strategy"] = strategy if isinstance(strategy, str) else tuple(map(tuple, strategy))
+        settings["pipeline_stages"] = section["pipeline_stages"]
+        file = os.path.join(checkpoints.folder_of(config), "strategy", f"rank_{rank}.ckpt")
+        settings["strategy_ckpt_config"] = {"save_file": file}
+        if section["mode"] == "auto_parallel":
+            settings["search_mode"] = section.get("search_mode", "recursive_programming")
+    ms.set_auto_parallel_context(**settings)
+
+
+def finish(config: dict) -> None:
+    """Leaves the job in order: every rank has trained before the first one lets go of the others."""
+    if config["system"]["distribute"]:
+        from mindspore import communication
+
+        communication.release()
+
+
+def leave(code: int) -> None:
+    """Ends this process at once: MindSpore 2.10 may crash when the interpreter takes a rank apart.
+
+    The crash (SIGSEGV, in MindSpore's function at exit) came after all work was done and communication
+    released, on a busy machine; it would end the job as failed.  That function also tells MindSpore's
+    scheduler that this rank leaves; tools/launch/mindspore_scheduler.py sees it without being told.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
