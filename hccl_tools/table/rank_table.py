@@ -149,7 +149,7 @@ def parse(data: bytes) -> tuple[Any, list[Problem]]:
 
 
 def _no_such_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number in JSON")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def servers(table: object) -> list[Server]:

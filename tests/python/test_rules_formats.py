@@ -444,14 +444,14 @@ def renumbered(table):
 @pytest.mark.parametrize("case", DOUBTFUL, ids=lambda case: case[0])
 def test_what_is_doubtful_only_is_no_error_of_the_rule(case):
     name, table, edits, generation, _ = case
-    code = next(rule.code for rule in rules.all_rules() if rule.__name__ == name)
+    code = next(rule.code for rule in rules.all_rules() if rule.find.__name__ == name)
     bad = errors(verdict.check(edited(table, edits), generation))
     assert code not in [problem.code for problem in bad]
 
 
 def test_every_rule_has_a_table_that_breaks_it():
     broken = {case[0] for case in BAD + DOUBTFUL + BAD_1_0 + DOUBTFUL_1_0}
-    assert broken == {rule.__name__ for rule in rules.all_rules()}
+    assert broken == {rule.find.__name__ for rule in rules.all_rules()}
 
 
 def test_every_code_of_the_tests_is_explained():
@@ -459,9 +459,9 @@ def test_every_code_of_the_tests_is_explained():
     assert codes <= set(explain.entries())
 
 
-@pytest.mark.parametrize("rule", rules.all_rules(), ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("rule", rules.all_rules(), ids=lambda rule: rule.find.__name__)
 def test_every_rule_says_what_why_and_how_to_mend(rule):
-    assert all(explain.parts_of(rule))
+    assert all(rule.words())
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__name__)
