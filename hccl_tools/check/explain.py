@@ -10,13 +10,10 @@ from __future__ import annotations
 import sys
 
 from hccl_tools.check import rules
+from hccl_tools.check.rules.registry import Rule
 from hccl_tools.common.problem import ERROR, WARNING
 from hccl_tools.common.record import Row
 from hccl_tools.table import formats
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from hccl_tools.check.rules.registry import Rule
 
 _HEAD = """\
 # What is checked in a rank table

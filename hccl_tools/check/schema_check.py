@@ -8,23 +8,19 @@ the reasons.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import cache
 
 from hccl_tools.check.schema_quick import quick_check
 from hccl_tools.common import project
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from hccl_tools.common.problem import Problem
+from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.problem import Problem
 
 
-def load_schema(name: str) -> dict[str, Any]:
+def load_schema(name: str) -> JsonObject:
     """The schema `name`, such as ``rank_table_v1.0``."""
     with open(project.path("schemas", name + ".schema.json"), encoding="utf-8") as file:
-        schema: dict[str, Any] = json.load(file)
+        schema: JsonObject = json.load(file)
     return schema
 
 
@@ -35,22 +31,22 @@ def problems_by_name(document: object, name: str) -> list[Problem]:
 
 
 @cache
-def _ready(name: str) -> tuple[dict[str, Any], Callable[[object], bool]]:
+def _ready(name: str) -> tuple[JsonObject, Callable[[object], bool]]:
     schema = load_schema(name)
     return schema, quick_check(schema, schema)
 
 
-def problems(document: object, schema: dict[str, Any]) -> list[Problem]:
+def problems(document: object, schema: JsonObject) -> list[Problem]:
     """Every way in which `document` does not fit `schema`, sorted by place."""
     return [] if accepts(document, schema) else _explained(document, schema)
 
 
-def accepts(document: object, schema: dict[str, Any]) -> bool:
+def accepts(document: object, schema: JsonObject) -> bool:
     """True when `document` surely satisfies `schema`; False means that only jsonschema can tell."""
     return quick_check(schema, schema)(document)
 
 
-def _explained(document: object, schema: dict[str, Any]) -> list[Problem]:
+def _explained(document: object, schema: JsonObject) -> list[Problem]:
     from hccl_tools.check import schema_words  # imports jsonschema: 0.1 s
 
     return schema_words.problems(document, schema)

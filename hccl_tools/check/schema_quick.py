@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Callable, Iterable
+
+from hccl_tools.common.documents import JsonObject as Schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
     from typing import Any
 
     # A check takes a list of values and tells whether all of them are good: the 100,000 device_id of a
     # table are one list, which Python's built-in functions process.
     Check = Callable[[list[Any]], bool]
-    Schema = dict[str, Any]
 
 # keywords that describe and do not constrain
 _ANNOTATIONS = frozenset(["$schema", "$id", "$comment", "$defs", "title", "description", "default", "examples"])

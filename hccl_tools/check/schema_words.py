@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.validators import extend
 
 from hccl_tools.check.schema_quick import quick_check
+from hccl_tools.common.documents import JsonObject as Schema
 from hccl_tools.common.problem import Problem, pointer
 from hccl_tools.common.record import Row
 from hccl_tools.common.words import count, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from typing import Any
-
-    from jsonschema import ValidationError
-
-    Schema = dict[str, Any]
 
 
 class Fault(Row):

@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import re
 import socket
+from collections.abc import Mapping, Sequence
 
 from hccl_tools.machine import hccn, programs
 from hccl_tools.table.address import family, is_one_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 LOOPBACK = "127.0.0.1"
 

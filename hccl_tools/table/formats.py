@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import shown
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 # name -> words for a message; the schema of each is schemas/rank_table_<name>.schema.json
 FORMATS = {
@@ -55,7 +52,7 @@ def detect(table: object) -> tuple[str, Problem | None]:
     return _shape(table), None
 
 
-def _of_version(table: dict[str, Any], version: str) -> tuple[str, Problem | None]:
+def _of_version(table: JsonObject, version: str) -> tuple[str, Problem | None]:
     if version == "1.0" and "cluster_list" in table:
         return "cross_cluster", None
     if version in _BY_VERSION:
@@ -65,5 +62,5 @@ def _of_version(table: dict[str, Any], version: str) -> tuple[str, Problem | Non
     return "", Problem("bad-version", "/version", text, f'write "{meant}", which the rest of the table looks like')
 
 
-def _shape(table: dict[str, Any]) -> str:
+def _shape(table: JsonObject) -> str:
     return next((name for key, name in _BY_KEY.items() if key in table), "v1.0")

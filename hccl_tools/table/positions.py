@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable, Iterator
 
-from hccl_tools.common.problem import pointer
+from hccl_tools.common.problem import Problem, pointer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
-
-    from hccl_tools.common.problem import Problem
 
     Scan = Callable[[str, int], tuple[Any, int]]  # (text, offset) -> value, offset of its end
     Wanted = dict[str, "Wanted"]  # a tree of keys

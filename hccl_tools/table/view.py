@@ -6,6 +6,7 @@ device, which Python's built-in functions process.  The JSON pointer of a device
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from hccl_tools.common.numbers import whole_number
@@ -13,7 +14,6 @@ from hccl_tools.table.address import packed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
     from typing import Any
 
     Entry = dict[str, Any]

@@ -6,21 +6,16 @@ when a table has that format, because a launch pays for every import.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
 
 from hccl_tools.check.rules import addresses, devices, generations, keys, ranks, servers, table
 from hccl_tools.check.rules.groups import group_problem_910a
-from hccl_tools.check.rules.registry import GENERATIONS, registered
+from hccl_tools.check.rules.registry import GENERATIONS, Rule, registered
 from hccl_tools.check.rules.registry import broken as _broken
+from hccl_tools.common.problem import Problem
 from hccl_tools.table.address import family
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from hccl_tools.check.rules.registry import Rule
-    from hccl_tools.common.problem import Problem
-    from hccl_tools.table.view import View
+from hccl_tools.table.view import View
 
 __all__ = ["GENERATIONS", "all_rules", "broken", "family", "group_problem_910a"]
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hccl_tools.check.rules.registry import LISTED, WITH_DEVICES, Findings, rule
 from hccl_tools.check.rules.repeated import repeated
 from hccl_tools.common.problem import WARNING
 from hccl_tools.common.words import shown
 from hccl_tools.table.view import View
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _NONE = {bytes(4), bytes(16)}
 _WITH_RANK_IP = (*WITH_DEVICES, "v1.1")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from hccl_tools.check.rules.registry import LISTED, WITH_DEVICES, Findings, rule
 from hccl_tools.check.rules.repeated import repeated
 from hccl_tools.common.problem import WARNING
 from hccl_tools.table.device_range import MAX_DEVICE_ID
 from hccl_tools.table.view import View, number, texts
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 
 @rule("duplicate-device", WITH_DEVICES)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from hccl_tools.common.words import count, named, ranges
+from collections.abc import Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from hccl_tools.common.words import count, named, ranges
 
 # The sets of four devices that HCCL's code accepts on 910A (topoinfo_parse.cc).  It accepts every pair,
 # but only devices 0-3 and 4-7 are wired to each other, and the manual forbids pairs across.

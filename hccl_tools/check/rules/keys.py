@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from hccl_tools.check.rules.registry import ALL, Findings, rule
+from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.problem import WARNING, pointer
 from hccl_tools.common.words import shown
 from hccl_tools.table.view import View, listed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any, Union
-
-    Place = Union[str, Callable[[], str]]  # of a device it is built only when it is needed
 
 _TABLE = "version status server_count server_list super_pod_list cluster_list"
 _SERVER = "server_id device host_ip host_nic_ip container_ip server_ip pod_ip hardware_type"
@@ -78,8 +73,8 @@ def _near(key: str, known: frozenset[str]) -> str | None:
     return near[0] if near else None
 
 
-def _entries(view: View) -> Iterator[tuple[str, Place, dict[str, Any]]]:
-    """(kind, place, object) of everything in the table whose keys are known."""
+def _entries(view: View) -> Iterator[tuple[str, str | Callable[[], str], JsonObject]]:
+    """(kind, place, object) of everything in the table whose keys are known; a device's place is built on demand."""
     if view.format == "v2.0":
         yield from _entries_of_rank_list(view.table)
         return
@@ -97,7 +92,7 @@ def _entries(view: View) -> Iterator[tuple[str, Place, dict[str, Any]]]:
         yield kind, partial(view.place, index), device
 
 
-def _entries_of_rank_list(table: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def _entries_of_rank_list(table: JsonObject) -> Iterator[tuple[str, str, JsonObject]]:
     yield "table of 2.0", "", table
     for place, rank in listed(table, "rank_list"):
         yield "rank", place, rank

@@ -10,24 +10,21 @@ import re
 from hccl_tools.check.rules.ranks import gap
 from hccl_tools.check.rules.registry import Findings, rule
 from hccl_tools.check.rules.repeated import repeated
+from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.problem import WARNING
 from hccl_tools.common.words import shown
 from hccl_tools.table.address import family
 from hccl_tools.table.view import View, listed
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 _FORMAT = ("v2.0",)
 _EID = re.compile(r"[0-9A-Fa-f]{32}").fullmatch
 
 
-def _ranks(view: View) -> list[tuple[str, dict[str, Any]]]:
+def _ranks(view: View) -> list[tuple[str, JsonObject]]:
     return listed(view.table, "rank_list")
 
 
-def _levels(view: View) -> list[tuple[str, dict[str, Any]]]:
+def _levels(view: View) -> list[tuple[str, JsonObject]]:
     return [level for place, rank in _ranks(view) for level in listed(rank, "level_list", place)]
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hccl_tools.check.rules.registry import LISTED, Findings, rule
 from hccl_tools.check.rules.repeated import repeated
 from hccl_tools.common.problem import WARNING
 from hccl_tools.common.words import count, shown
 from hccl_tools.table.view import View
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _RANKED = (*LISTED, "legacy_lab", "v1.1")
 

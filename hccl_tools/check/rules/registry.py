@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 
 from hccl_tools.common.problem import ERROR, Problem
 from hccl_tools.common.record import Row
@@ -10,8 +11,6 @@ from hccl_tools.table.view import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from typing_extensions import TypeAlias
 
 GENERATIONS = ("910A", "A2", "A3", "950")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
+from hccl_tools.check.rules.registry import Findings
 from hccl_tools.common.words import shown
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from hccl_tools.check.rules.registry import Findings
 
 
 def repeated(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hccl_tools.check.rules import server_groups
 from hccl_tools.check.rules.registry import Findings, rule
 from hccl_tools.check.rules.repeated import repeated
@@ -9,10 +11,6 @@ from hccl_tools.common.problem import WARNING
 from hccl_tools.common.words import shown
 from hccl_tools.table.address import packed
 from hccl_tools.table.view import View, number, text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _FORMAT = ("v1.2",)
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from hccl_tools.check.rules.registry import ALL, LISTED, Findings, rule
+from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.words import shown
 from hccl_tools.table.view import View
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 @rule("bad-status", ALL)
@@ -33,7 +30,7 @@ def server_count_wrong(view: View) -> Findings:
     yield from wrong_count(view.table, "server_count", "server_list")
 
 
-def wrong_count(parent: dict[str, Any], count_key: str, list_key: str, base: str = "") -> Findings:
+def wrong_count(parent: JsonObject, count_key: str, list_key: str, base: str = "") -> Findings:
     """What a rule yields when the text parent[count_key] is not the length of parent[list_key]."""
     count, listed = parent.get(count_key), parent.get(list_key)
     if isinstance(count, str) and isinstance(listed, list) and count != str(len(listed)):
