@@ -211,7 +211,12 @@ def test_a_good_table_is_checked_without_loading_jsonschema(root, tmp_path, tabl
         ({"/server_list": {}}, "wrong-type", "/server_list", "is a group of keys; write a list"),
         ({"/server_list": []}, "bad-value", "/server_list", "0 items: too few; write at least 1 item"),
         ({DEVICE + "/device_id": "x"}, "bad-value", DEVICE + "/device_id", '"x" does not fit; write '),
-        ({"/server_list/0/server_id": "s" * 65}, "bad-value", "/server_list/0/server_id", "65 characters: too many; write at most 64 characters"),
+        (
+            {"/server_list/0/server_id": "s" * 65},
+            "bad-value",
+            "/server_list/0/server_id",
+            "65 characters: too many; write at most 64 characters",
+        ),
     ],
 )
 def test_a_reason_says_what_was_found_and_what_to_write(table, edits, code, pointer, words):
