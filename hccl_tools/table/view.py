@@ -96,12 +96,12 @@ class View:
     @cached_property
     def id_numbers(self) -> list[int | None]:
         """device_id of every device, None where it is not a number."""
-        return list(map(number, self.ids))
+        return _numbers(self.ids)
 
     @cached_property
     def rank_numbers(self) -> list[int | None]:
         """rank_id of every device, None where it is not a number."""
-        return list(map(number, self.ranks))
+        return _numbers(self.ranks)
 
     @cached_property
     def rank_blocks(self) -> list[tuple[int, int, Server]]:
@@ -125,6 +125,10 @@ class View:
             pairs = [(n, each) for n, ip in enumerate(self.ips) if ip is not None for each in ip.split(",")]
             owners, found = [n for n, _ in pairs], [each for _, each in pairs]
         return owners, found, list(map(packed, found))
+
+
+def _numbers(column: Iterable[str | None]) -> list[int | None]:
+    return [None if text is None else whole_number(text) for text in column]
 
 
 def _merged(entries: Iterable[Server]) -> list[Server]:

@@ -27,8 +27,12 @@ def address_is_none(view: View) -> Findings:
         return
     for owner, text, octets in zip(owners, texts, packed):
         if not any(octets):
-            what = f"{view.ip_key} {shown(text)} is not an IPv4 or IPv6 address of a device"
-            yield view.ip_place(owner), what, f"write {printed_address(view, owner)}"
+            yield view.ip_place(owner), not_an_address(view.ip_key, text), f"write {printed_address(view, owner)}"
+
+
+def not_an_address(key: str, text: str) -> str:
+    """The text of a problem: `key` of a device does not hold an address."""
+    return f"{key} {shown(text)} is not an IPv4 or IPv6 address of a device"
 
 
 @rule("duplicate-address", _WITH_RANK_IP)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hccl_tools.check.rules import server_groups
+from hccl_tools.check.rules.addresses import not_an_address
 from hccl_tools.check.rules.registry import Findings, rule
 from hccl_tools.check.rules.repeated import repeated
 from hccl_tools.common.problem import WARNING
@@ -126,8 +127,7 @@ def backup_address_is_none(view: View) -> Findings:
     for device, entry in enumerate(view.devices):
         address = text(entry, "backup_device_ip")
         if address is not None and not any(packed(address)):
-            what = f"backup_device_ip {shown(address)} is not an IPv4 or IPv6 address of a device"
-            yield view.place(device, "backup_device_ip"), what
+            yield view.place(device, "backup_device_ip"), not_an_address("backup_device_ip", address)
 
 
 @rule("backup-address", _FORMAT, WARNING)
