@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import shown
 from hccl_tools.machine import hccn, host
 from hccl_tools.table.address import is_one_of
-from hccl_tools.table.view import View, number, objects
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from hccl_tools.table.view import Server
+from hccl_tools.table.view import Server, View, number, objects
 
 
-def problems(table: dict[str, Any], name: str, conf: str = hccn.DEFAULT_CONF) -> list[Problem]:
+def problems(table: JsonObject, name: str, conf: str = hccn.DEFAULT_CONF) -> list[Problem]:
     """The Problems of a table of format `name` on this host; `conf` is read where hccn_tool is missing."""
     view = View(table, name)
     on_host = _of_servers(view, conf) if view.servers else []  # 2.0 lists ranks and no servers

@@ -1,148 +1,140 @@
 """What each code means: for ``validate_hccl.py --explain CODE`` and docs/rank_table_checks.md.
 
-A rule's docstring is its documentation; here stand only the codes that come from elsewhere.
+A rule's docstring is its documentation; this file has only the codes that come from elsewhere.
 
   python -m hccl_tools.check.explain > docs/rank_table_checks.md
 """
 
-import re
+from __future__ import annotations
+
 import sys
 
 from hccl_tools.check import rules
+from hccl_tools.check.rules.registry import Rule
 from hccl_tools.common.problem import ERROR, WARNING
+from hccl_tools.common.record import Row
 from hccl_tools.table import formats
 
 _HEAD = """\
 # What is checked in a rank table
 
-Made by `python -m hccl_tools.check.explain`; the text is that of the rules in `hccl_tools/check/rules/`. The
-same, shorter, in [Chinese](zh/rank_table_checks.md).
+Made by `python -m hccl_tools.check.explain`; the text is that of the rules in `hccl_tools/check/rules/`. A shorter
+page is in [Chinese](zh/rank_table_checks.md).
 
-A table with an error is bad, one with warnings only is good. `validate_hccl.py --explain CODE` prints the part of this
-page about one code.
+A table with an error is bad. A table with warnings only is good. `validate_hccl.py --explain CODE` prints the part of
+this page about one code.
 """
 
-# code, severity, what is wrong, why it matters, how to mend it
-_ELSEWHERE = (
-    (
-        "not-json",
+
+class Entry(Row):
+    """One meaning of a code: its severity, what is wrong, why that matters, what to do, and for which tables."""
+
+    severity: str
+    what: str
+    why: str
+    remedy: str
+    where: str = ""
+
+
+_ELSEWHERE = {
+    "not-json": Entry(
         ERROR,
         "The file is not JSON: comments, a comma before a bracket, a byte-order mark, NaN, single quotes, "
         "bytes that are not UTF-8, or more levels than any table has.",
-        "HCCL's parser refuses it (EI0004); the samples of HCCL's manual carry comments that have to be deleted.",
-        "change what stands at the line and column that the message names.",
+        "HCCL's parser refuses it (EI0004); the samples of HCCL's manual have comments that you must delete.",
+        "change the text at the line and column that the message names.",
     ),
-    (
-        "duplicate-key",
+    "duplicate-key": Entry(
         ERROR,
         "An object has one key twice.",
-        "JSON parsers disagree on which of the two counts, so Python and HCCL may read two different tables.",
+        "JSON parsers differ in which of the two they use, so Python and HCCL may read two different tables.",
         "keep one of them.",
     ),
-    (
-        "unsupported-format",
+    "unsupported-format": Entry(
         ERROR,
         "The file is a MindIE global rank table or an llm-datadist table.",
-        "they look like a rank table and HCCL cannot read them.",
+        "they look like a rank table, but HCCL cannot read them.",
         "give the file to the program that it is for; build a rank table with hccl_tools/hccl_tools.py.",
     ),
-    (
-        "bad-version",
+    "bad-version": Entry(
         ERROR,
-        "version is none of 1.0, 1.1, 1.2 and 2.0.",
+        "version is not 1.0, 1.1, 1.2 or 2.0.",
         "HCCL chooses its parser by it (CfgGetClusterInfo in config.cc).",
         "write the version that the rest of the table looks like.",
     ),
-    (
-        "missing-field",
+    "missing-field": Entry(
         ERROR,
         "A field that the format needs is missing.",
         "HCCL's parsers and manual (EI0017); see the format's schema in schemas/.",
         "add the field.",
     ),
-    (
-        "wrong-type",
+    "wrong-type": Entry(
         ERROR,
         "A value is of the wrong type, such as a number where a text must be.",
         "in 1.x every scalar is a text; HCCL says: json object property value of Name[device_id] is not string!",
         "put it in quotes; in 2.0 write numbers without quotes.",
     ),
-    (
-        "bad-value",
+    "bad-value": Entry(
         ERROR,
-        "A value is of the right type and not one that the format knows: too long, too large, or no number.",
-        'HCCL\'s parsers; where HCCL is lax ("3abc" is 3 for it) this is stricter on purpose.',
+        "A value is of the right type but is not allowed: too long, too large, or not a number.",
+        'HCCL\'s parsers; where HCCL is lax ("3abc" is 3 for it) this check is stricter on purpose.',
         "write what the message asks for.",
     ),
-    (
-        "bad-path",
+    "bad-path": Entry(
         WARNING,
-        'The path of the file has not exactly one ".json", at its end, or 4,096 bytes or more.',
-        "HCCL looks for the first .json of the real path and takes no table where it is not the end.",
+        'The path of the file has not exactly one ".json", at its end, or it has 4,096 bytes or more.',
+        "HCCL looks for the first .json of the real path and reads no table if it is not at the end.",
         "give the table such a name before the launch.",
     ),
-    (
-        "host-server",
+    "host-server": Entry(
         ERROR,
         "--against-host: no server of the table is this host.",
         "HCCL finds its own entry by the rank, and then the devices' addresses do not fit.",
-        "build this host's table with hccl_tools/hccl_tools.py, or run the check on the host that is meant.",
+        "build this host's table with hccl_tools/hccl_tools.py, or run the check on the right host.",
     ),
-    (
-        "host-address",
+    "host-address": Entry(
         ERROR,
-        "--against-host: a device's address is not the one in the table, or cannot be asked for.",
+        "--against-host: a device's address differs from the one in the table, or no program can tell it.",
         "HCCL, EI0014: the IP address in the ranktable is inconsistent with that of the network adapter.",
-        "build the table anew, or set the address with hccn_tool.",
+        "build the table again, or set the address with hccn_tool.",
     ),
-    (
-        "host-rank",
+    "host-rank": Entry(
         ERROR,
         "--against-host: RANK_ID, RANK_SIZE or DEVICE_ID of the environment does not fit the table.",
         "HCCL: ranktable config devId[1], but local devId[3].",
-        "set the variables as the table says; the launcher does.",
+        "set the variables to the values of the table; the launcher does.",
     ),
-)
-
-_PART = re.compile(r"\A(?P<what>.*?)\n\s*Why: (?P<why>.*?)\n\s*Mend: (?P<mend>.*?)\s*\Z", re.DOTALL)
+}
 
 
-def entries():
-    """{code: [(severity, where it holds, what, why, mend)]}, sorted by code."""
-    found = {}
-    for code, severity, *parts in _ELSEWHERE:
-        found.setdefault(code, []).append((severity, "", *parts))
+def entries() -> dict[str, list[Entry]]:
+    """The meanings of every code, sorted by code."""
+    found = {code: [entry] for code, entry in _ELSEWHERE.items()}
     for rule in rules.all_rules():
-        found.setdefault(rule.code, []).append((rule.severity, _where(rule), *parts_of(rule)))
+        found.setdefault(rule.code, []).append(Entry(rule.severity, *rule.words(), _where(rule)))
     return dict(sorted(found.items()))
 
 
-def parts_of(rule):
-    """(what, why, mend) of a rule's docstring."""
-    match = _PART.match(rule.__doc__)
-    return tuple(" ".join(match[name].split()) for name in ("what", "why", "mend"))
-
-
-def text(code):
-    """What there is to say about one code, or None if there is no such code."""
+def text(code: str) -> str | None:
+    """The explanation of one code, or None if there is no such code."""
     found = entries().get(code)
-    return found and _section(code, found).replace("## ", "", 1).replace("`", "")
+    return _section(code, found).replace("## ", "", 1).replace("`", "") if found else None
 
 
-def page():
+def page() -> str:
     """The whole of docs/rank_table_checks.md."""
     return "\n".join([_HEAD, *(_section(code, found) for code, found in entries().items())])
 
 
-def _section(code, found):
+def _section(code: str, found: list[Entry]) -> str:
     lines = [f"## `{code}`", ""]
-    for severity, where, what, why, mend in found:
-        kind = f"{severity}; {where}" if where else severity
-        lines += [f"- {what} ({kind})", f"  - Why: {why}", f"  - Remedy: {mend}"]
+    for entry in found:
+        kind = f"{entry.severity}; {entry.where}" if entry.where else entry.severity
+        lines += [f"- {entry.what} ({kind})", f"  - Why: {entry.why}", f"  - Remedy: {entry.remedy}"]
     return "\n".join(lines) + "\n"
 
 
-def _where(rule):
+def _where(rule: Rule) -> str:
     names = [name.replace("v", "", 1) if name.startswith("v") else name.replace("_", " ") for name in rule.formats]
     where = "every format" if len(names) == len(formats.FORMATS) else ", ".join(names)
     return f"{where}; {' and '.join(rule.generations)} only" if rule.generations else where

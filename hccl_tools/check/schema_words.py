@@ -1,99 +1,129 @@
 """Every reason why a document does not satisfy a schema, in words: jsonschema finds, we explain."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.validators import extend
 
-from hccl_tools.check import schema_check
+from hccl_tools.check.schema_quick import quick_check
+from hccl_tools.common.documents import JsonObject as Schema
 from hccl_tools.common.problem import Problem, pointer
-from hccl_tools.common.words import shown
+from hccl_tools.common.record import Row
+from hccl_tools.common.words import count, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
-def problems(document, schema):
-    """A list of Problem, sorted by place; empty when jsonschema finds `document` valid."""
-    found = [problem for error in _judge(schema).iter_errors(document) for problem in _explain(error)]
+class Fault(Row):
+    """One error of jsonschema: a value, its place, and the keyword of a schema that it does not satisfy."""
+
+    value: Any
+    place: str
+    keyword: str
+    wanted: Any  # the argument of the keyword
+    schema: Schema
+    message: str
+
+
+def problems(document: Any, schema: Schema) -> list[Problem]:
+    """Every way in which `document` does not fit `schema`, sorted by place."""
+    found = [problem for fault in _faults(document, schema) for problem in _explain(fault)]
     return sorted(set(found), key=lambda problem: (problem.pointer, problem))
 
 
-def _judge(schema):
-    """jsonschema's validator, but the entries of a list that the quick check accepts are not asked about.
+def _faults(document: Any, schema: Schema) -> Iterator[Fault]:
+    """What jsonschema finds, without the entries of lists that the quick check accepts.
 
     One bad device among 100,000 would otherwise take seconds to find.
     """
-    quick_checks = {}
+    quick_checks: dict[str, Callable[[object], bool]] = {}
 
-    def items(validator, wanted, instance, _):
+    def items(validator: Any, wanted: Schema, instance: Any, _: Schema) -> Iterator[ValidationError]:
         if validator.is_type(instance, "array"):
             key = str(wanted)
             if key not in quick_checks:
-                quick_checks[key] = schema_check.quick_check(wanted, schema)
+                quick_checks[key] = quick_check(wanted, schema)
             for index, item in enumerate(instance):
                 if not quick_checks[key](item):
                     yield from validator.descend(item, wanted, path=index)
 
-    return extend(Draft202012Validator, {"items": items})(schema)
+    judge: Any = extend(Draft202012Validator, {"items": items})  # type: ignore[no-untyped-call]
+    error: Any  # its fields may be unset by their types, and never are
+    for error in judge(schema).iter_errors(document):
+        place = pointer(*error.absolute_path)
+        yield Fault(error.instance, place, error.validator, error.validator_value, error.schema, error.message)
 
 
-def _explain(error):
-    """The Problems that one jsonschema error stands for."""
-    place = list(error.absolute_path)
-    explain = _EXPLANATIONS.get(error.validator)
+def _explain(fault: Fault) -> Iterator[Problem]:
+    explain = _EXPLANATIONS.get(fault.keyword)
     if explain:
-        yield from explain(error, place)
+        yield from explain(fault)
     else:
-        yield Problem("bad-value", pointer(*place), error.message, "see " + _schema_name(error))
+        yield Problem("bad-value", fault.place, fault.message, f"see {fault.schema.get('title', 'the schema')}")
 
 
-def _explain_required(error, place):
-    # jsonschema makes one error of each missing name and gives the name only inside the message.
-    for name in error.validator_value:
-        if name not in error.instance and repr(name) in error.message:
-            yield Problem(
-                "missing-field", pointer(*place), f'"{name}" is missing', f'add "{name}"{_meaning(error, name)}'
-            )
+def _explain_required(fault: Fault) -> Iterator[Problem]:
+    # jsonschema makes one error for each missing name and has the name only inside the message.
+    for name in fault.wanted:
+        if name not in fault.value and repr(name) in fault.message:
+            described = fault.schema.get("properties", {}).get(name, {}).get("description")
+            meaning = f": {described}" if described else ""
+            yield Problem("missing-field", fault.place, f'"{name}" is missing', f'add "{name}"{meaning}')
 
 
-def _explain_type(error, place):
-    wanted = error.validator_value if isinstance(error.validator_value, str) else " or ".join(error.validator_value)
-    if wanted == "string" and isinstance(error.instance, (int, float)) and not isinstance(error.instance, bool):
-        remedy = f'put it in quotes: "{error.instance}"'
+def _explain_type(fault: Fault) -> Iterator[Problem]:
+    value, wanted = fault.value, fault.wanted if isinstance(fault.wanted, str) else " or ".join(fault.wanted)
+    if wanted == "string" and isinstance(value, (int, float)) and not isinstance(value, bool):
+        remedy = f'put it in quotes: "{value}"'
     else:
-        remedy = f"write {_A[wanted]}" if wanted in _A else f"write {wanted}"
-    yield Problem("wrong-type", pointer(*place), f"{shown(error.instance)} is {_kind(error.instance)}", remedy)
+        remedy = f"write {_A.get(wanted, wanted)}"
+    yield Problem("wrong-type", fault.place, f"{shown(value)} is {_kind(value)}", remedy)
 
 
-def _explain_closed(error, place):
-    known = sorted(error.schema["properties"])
-    for name in error.instance:
+def _explain_closed(fault: Fault) -> Iterator[Problem]:
+    known = sorted(fault.schema["properties"])
+    for name in fault.value:
         if name not in known:
-            near = get_close_matches(str(name), known, n=1)
-            remedy = f'did you mean "{near[0]}"?' if near else f"known here: {', '.join(known)}"
-            yield Problem("unknown-key", pointer(*place, name), f"no such key: {shown(name)}", remedy)
+            remedy = _did_you_mean(name, known) or f"known here: {', '.join(known)}"
+            yield Problem("unknown-key", fault.place + pointer(name), f"no such key: {shown(name)}", remedy)
 
 
-def _explain_enum(error, place):
-    wanted = error.validator_value if error.validator == "enum" else [error.validator_value]
-    near = get_close_matches(str(error.instance), [str(w) for w in wanted], n=1)
-    remedy = f'did you mean "{near[0]}"?' if near else f"write {' or '.join(map(shown, wanted))}"
-    yield Problem("bad-value", pointer(*place), f"{shown(error.instance)} is not known here", remedy)
+def _explain_enum(fault: Fault) -> Iterator[Problem]:
+    wanted = fault.wanted if fault.keyword == "enum" else [fault.wanted]
+    remedy = _did_you_mean(fault.value, wanted) or f"write {' or '.join(map(shown, wanted))}"
+    yield Problem("bad-value", fault.place, f"{shown(fault.value)} is not known here", remedy)
 
 
-def _explain_pattern(error, place):
-    what = error.schema.get("description", f"text that matches {error.validator_value}")
-    yield Problem("bad-value", pointer(*place), f"{shown(error.instance)} does not fit", f"write {what}")
+def _did_you_mean(found: object, known: list[Any]) -> str | None:
+    near = get_close_matches(str(found), [str(word) for word in known], n=1)
+    return f'did you mean "{near[0]}"?' if near else None
 
 
-def _explain_size(error, place):
-    least = error.validator.startswith("min")
-    found = len(error.instance) if hasattr(error.instance, "__len__") else error.instance
-    word = "at least" if least else "at most"
-    if error.validator == "exclusiveMinimum":
-        word = "more than"
-    thing = {"minItems": " items", "maxItems": " items", "minLength": " characters", "maxLength": " characters"}
-    unit = thing.get(error.validator, "")
-    text = f"{shown(found)}{unit} is too {'little' if least or word == 'more than' else 'much'}"
-    yield Problem("bad-value", pointer(*place), text, f"{word} {error.validator_value}{unit}")
+def _explain_pattern(fault: Fault) -> Iterator[Problem]:
+    what = fault.schema.get("description", f"text that matches {fault.wanted}")
+    yield Problem("bad-value", fault.place, f"{shown(fault.value)} does not fit", f"write {what}")
+
+
+_BOUNDS = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most"}
+
+
+def _explain_bound(fault: Fault) -> Iterator[Problem]:
+    fault_word = "too large" if fault.keyword == "maximum" else "too small"
+    remedy = f"write {_BOUNDS[fault.keyword]} {fault.wanted}"
+    yield Problem("bad-value", fault.place, f"{shown(fault.value)} is {fault_word}", remedy)
+
+
+def _explain_size(fault: Fault) -> Iterator[Problem]:
+    noun = "item" if fault.keyword.endswith("Items") else "character"
+    few = fault.keyword.startswith("min")
+    text = f"{count(len(fault.value), noun)}: too {'few' if few else 'many'}"
+    remedy = f"write at {'least' if few else 'most'} {count(fault.wanted, noun)}"
+    yield Problem("bad-value", fault.place, text, remedy)
 
 
 _EXPLANATIONS = {
@@ -103,13 +133,8 @@ _EXPLANATIONS = {
     "enum": _explain_enum,
     "const": _explain_enum,
     "pattern": _explain_pattern,
-    "minItems": _explain_size,
-    "maxItems": _explain_size,
-    "minLength": _explain_size,
-    "maxLength": _explain_size,
-    "minimum": _explain_size,
-    "exclusiveMinimum": _explain_size,
-    "maximum": _explain_size,
+    **dict.fromkeys(_BOUNDS, _explain_bound),
+    **dict.fromkeys(("minItems", "maxItems", "minLength", "maxLength"), _explain_size),
 }
 
 _A = {
@@ -122,21 +147,12 @@ _A = {
 }
 
 
-def _kind(value):
+def _kind(value: object) -> str:
     if value is None:
         return "empty"
     if isinstance(value, bool):
         return "True or False, not a text"
     if isinstance(value, (int, float)):
         return "a number"
-    names = {str: "a text", list: "a list", dict: "a group of keys"}
+    names: dict[type, str] = {str: "a text", list: "a list", dict: "a group of keys"}
     return names.get(type(value), f"a {type(value).__name__}")
-
-
-def _meaning(error, name):
-    described = error.schema.get("properties", {}).get(name, {}).get("description")
-    return f": {described}" if described else ""
-
-
-def _schema_name(error):
-    return error.schema.get("title", "the schema")

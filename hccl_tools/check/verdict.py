@@ -1,5 +1,7 @@
 """One verdict on a rank table: its structure by the schema, the rest by the rules."""
 
+from __future__ import annotations
+
 import os
 
 from hccl_tools.check import rules, schema_check
@@ -8,12 +10,15 @@ from hccl_tools.common.words import one_line
 from hccl_tools.table import formats, rank_table
 from hccl_tools.table.view import View
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def check(table, generation=None):
-    """Every Problem of a parsed table, sorted by place; warnings are among them (`problem.errors`).
 
-    generation: one of `rules.GENERATIONS`, whose own rules then apply too, or None for the rules
-    that hold on every chip.
+def check(table: object, generation: str | None = None) -> list[Problem]:
+    """Every Problem of a parsed table, sorted by place, including warnings (see `problem.errors`).
+
+    generation: one of `rules.GENERATIONS`, whose own rules then apply too, or None.
     """
     try:
         name, foreign = formats.detect(table)
@@ -23,39 +28,39 @@ def check(table, generation=None):
         if isinstance(table, dict):
             found.extend(rules.broken(View(table, name), generation))
         return sorted(set(found), key=_place)
-    except RecursionError:  # shallow enough to be read, and not to be spoken about
+    except RecursionError:  # shallow enough to read, too deep to check
         from hccl_tools.table import json_faults
 
         return [json_faults.too_deep()]
 
 
-def check_file(path, generation=None):
+def check_file(path: str, generation: str | None = None) -> tuple[Any, list[Problem]]:
     """(document or None, problems) of the file `path`.  Raises rank_table.NotReadable."""
     return check_bytes(rank_table.read_bytes(path), generation)
 
 
-def check_bytes(data, generation=None):
-    """(document or None, problems) of a table's bytes; the problems know their rows."""
+def check_bytes(data: bytes, generation: str | None = None) -> tuple[Any, list[Problem]]:
+    """(document or None, problems) of a table's bytes; the problems have their rows."""
     table, found = rank_table.parse(data)
     found = found or check(table, generation)
     if found and table is not None:
-        from hccl_tools.table import positions  # only what is wrong needs a place
+        from hccl_tools.table import positions  # only problems need a place
 
         found = positions.placed(found, data)
     return table, found
 
 
-def path_problem(path):
-    """The Problem of a path from which HCCL reads no table, or None: the first ".json" ends it, < 4,096 bytes."""
+def path_problem(path: str) -> Problem | None:
+    """The Problem of a path from which HCCL reads no table: not one ".json" at its end, or 4,096 bytes and more."""
     real = os.path.realpath(path)
     if real.find(".json") == len(real) - len(".json") and len(os.fsencode(real)) < 4096:
         return None
-    text = f'HCCL reads a table only from a path with one ".json", at its end, and this is {one_line(real)}'
+    text = f'HCCL reads a table only from a path with one ".json", at its end; this path is {one_line(real)}'
     return Problem("bad-path", "", text, "give the table such a name before the launch", WARNING)
 
 
-def _place(problem):
-    """Sorts /a/2 before /a/10, and a place before what is inside it."""
+def _place(problem: Problem) -> tuple[object, ...]:
+    """Sorts /a/2 before /a/10, and a place before the places in it."""
     parts = problem.pointer.split("/")
     place = [(part.isdigit(), int(part) if part.isdigit() and len(part) < 20 else 0, part) for part in parts]
     return place, problem[:5]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-DIGITS = 9  # more than any count, id, port or number of seconds here needs
+DIGITS = 10  # more than any count, id, port or number of seconds here needs
 
 
 def whole_number(text: str, least: int = 0, most: int = 10**DIGITS - 1) -> int | None:
     """The number that `text` is, in ASCII digits without a sign; None where it is no number from `least` to `most`."""
-    digits = text.lstrip("0") or text[:1]
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= DIGITS):
+    if not (text.isascii() and text.isdigit()):
         return None
-    number = int(digits)
+    digits = text if len(text) <= DIGITS else text.lstrip("0")
+    if len(digits) > DIGITS:  # not given to int(), which is slow for very many digits
+        return None
+    number = int(digits or "0")
     return number if least <= number <= most else None

@@ -5,17 +5,12 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Mapping, Sequence
 
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import named, one_line
 from hccl_tools.machine import programs
 from hccl_tools.table.address import family
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    Addresses = dict[int, "str | None"]
 
 DEFAULT_CONF = "/etc/hccn.conf"
 _SECONDS = 20  # for one hccn_tool; a healthy one answers in well under one
@@ -34,7 +29,7 @@ class AddressError(Refusal):
 
 def addresses(
     device_ids: Sequence[int], conf: str = DEFAULT_CONF, address_optional: bool = False
-) -> tuple[Addresses, str]:
+) -> tuple[dict[int, str | None], str]:
     """({device id: address or None}, where they come from as words for a message).
 
     hccn_tool is asked where it is on PATH, for all devices at the same time.  The file `conf` is read where
@@ -124,7 +119,7 @@ def _unset_message(unset: Sequence[int], conf: str) -> str:
 
 def _from_conf(
     device_ids: Sequence[int], conf: str, why_not_tool: str, address_optional: bool
-) -> tuple[Addresses, str]:
+) -> tuple[dict[int, str | None], str]:
     if not os.path.exists(conf):
         if address_optional:
             return dict.fromkeys(device_ids), "nowhere"

@@ -5,17 +5,13 @@ from __future__ import annotations
 import os
 import re
 import socket
+from collections.abc import Mapping, Sequence
 
+from hccl_tools.common.numbers import whole_number
 from hccl_tools.machine import hccn, programs
 from hccl_tools.table.address import family, is_one_of
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 LOOPBACK = "127.0.0.1"
-
-_SMALL = re.compile("[0-9]{1,6}")  # a number that can be an id
 
 
 def address() -> str:
@@ -71,8 +67,8 @@ def _has_addresses(device_ips: Mapping[int, str | None], conf: str) -> bool:
 
 def devices() -> list[int]:
     """The physical ids of the NPUs of this host, sorted."""
-    names = [name[len("davinci") :] for name in os.listdir("/dev") if name.startswith("davinci")]
-    return sorted({int(name) for name in names if name.isdigit()} or _devices_of_npu_smi())
+    found = {whole_number(name[len("davinci") :]) for name in os.listdir("/dev") if name.startswith("davinci")}
+    return sorted({device for device in found if device is not None} or _devices_of_npu_smi())
 
 
 def _devices_of_npu_smi() -> set[int]:
@@ -95,8 +91,13 @@ def npu_chips(text: str) -> dict[int, tuple[int, int]]:
     if any(name not in rows[0] for name in ("NPU ID", "Chip ID", device)):
         return {}
     columns = [rows[0].index(name) for name in (device, "NPU ID", "Chip ID")]
-    cells = [[row[column] for column in columns] for row in rows[1:] if len(row) > max(columns)]
-    return {int(cell[0]): (int(cell[1]), int(cell[2])) for cell in cells if all(map(_SMALL.fullmatch, cell))}
+    found = {}
+    for row in rows[1:]:
+        if len(row) > max(columns):
+            chip, npu, number = (whole_number(row[column]) for column in columns)
+            if chip is not None and npu is not None and number is not None:
+                found[chip] = npu, number
+    return found
 
 
 _PCI = "/sys/bus/pci/devices"

@@ -1,5 +1,8 @@
 """Which format a rank table has, told from what is in it; and what only looks like one."""
 
+from __future__ import annotations
+
+from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import shown
 
@@ -28,11 +31,11 @@ _LOOK_ALIKES = {
 }
 
 
-def detect(table):
-    """(name of the format, None), or (None, the Problem that it is none that HCCL reads).
+def detect(table: object) -> tuple[str, Problem | None]:
+    """(name of the format, None), or ("", the Problem that HCCL reads no such format).
 
-    HCCL goes by version (cann-hccl config.cc, CfgGetClusterInfo) and takes a table without one for
-    the legacy kind.  A table whose version is missing or no text gets the format of its shape, so
+    HCCL goes by version (cann-hccl config.cc, CfgGetClusterInfo) and reads a table without version as
+    the legacy kind.  A table whose version is missing or not a text gets the format of its shape, so
     that everything else about it can be judged.
     """
     if not isinstance(table, dict):
@@ -40,7 +43,7 @@ def detect(table):
     for key, what in _LOOK_ALIKES.items():
         if key in table:
             text = f'this is {what} (it has "{key}"), which HCCL itself cannot read'
-            return None, Problem("unsupported-format", "", text, "give it to the program that it is for")
+            return "", Problem("unsupported-format", "", text, "give it to the program that it is for")
     version = table.get("version")
     if isinstance(version, str):
         return _of_version(table, version)
@@ -49,15 +52,15 @@ def detect(table):
     return _shape(table), None
 
 
-def _of_version(table, version):
+def _of_version(table: JsonObject, version: str) -> tuple[str, Problem | None]:
     if version == "1.0" and "cluster_list" in table:
         return "cross_cluster", None
     if version in _BY_VERSION:
         return _BY_VERSION[version], None
     meant = {"cross_cluster": "1.0"}.get(_shape(table), _shape(table)[1:])
-    text = f"version {shown(version)} is none that HCCL reads (1.0, 1.1, 1.2, 2.0)"
-    return None, Problem("bad-version", "/version", text, f'write "{meant}", which the rest of the table looks like')
+    text = f"version {shown(version)} is not one that HCCL reads (1.0, 1.1, 1.2, 2.0)"
+    return "", Problem("bad-version", "/version", text, f'write "{meant}", which the rest of the table looks like')
 
 
-def _shape(table):
+def _shape(table: JsonObject) -> str:
     return next((name for key, name in _BY_KEY.items() if key in table), "v1.0")

@@ -1,6 +1,9 @@
 """Why bytes are not the JSON of a rank table, in words, with line and column."""
 
+from __future__ import annotations
+
 import re
+from json import JSONDecodeError
 
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import one_line, shown
@@ -10,7 +13,7 @@ from hccl_tools.table import positions
 _NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN|-?[0-9]{4000,})', re.DOTALL)
 
 
-def explain(data, error):
+def explain(data: bytes, error: Exception) -> Problem:
     """The Problem for what json.loads or the decoding of `data` raised."""
     if not data.strip():
         return _problem("the file is empty", "build the table with hccl_tools/hccl_tools.py")
@@ -24,17 +27,15 @@ def explain(data, error):
         return _problem(
             "line 1, column 1: the file starts with a byte-order mark", "save it as UTF-8 without one", 1, 1
         )
-    if not hasattr(error, "pos"):
-        return _number(text, error)
-    return _syntax(text, error)
+    return _syntax(text, error) if isinstance(error, JSONDecodeError) else _number(text, error)
 
 
-def too_deep():
-    """The Problem of a document with more levels than can be walked through."""
+def too_deep() -> Problem:
+    """The Problem of a document with too many levels to walk through."""
     return _problem("it is nested too deeply", "a rank table has at most nine levels")
 
 
-def _syntax(text, error):
+def _syntax(text: str, error: JSONDecodeError) -> Problem:
     rest = text[error.pos :]
     comment = re.match(r"[ \t\n\r]*(//|/\*|#)", rest)
     comma = re.search(r",[ \t\n\r]*\Z", text[: error.pos])
@@ -48,20 +49,20 @@ def _syntax(text, error):
     if rest.startswith("'"):
         return _at(text, error.pos, "a single quote", 'put texts in double quotes: "..."')
     if not rest.strip():
-        return _at(text, error.pos, "the file ends here, in the middle of its JSON", "copy or build it anew")
+        return _at(text, error.pos, "the file ends here, in the middle of its JSON", "copy it or build it again")
     found = one_line(rest[:30].partition("\n")[0].strip()) or "the end of the line"
     return _at(text, error.pos, f"{error.msg}, found {found}", "write JSON there")
 
 
-def _number(text, error):
+def _number(text: str, error: Exception) -> Problem:
     for match in _NUMBER.finditer(text):
         if match[1]:
-            what = f"{match[1]} is no number in JSON" if len(match[1]) < 20 else "a number of very many digits"
-            return _at(text, match.start(), what, "write the number that is meant")
+            what = f"{match[1]} is not a number in JSON" if len(match[1]) < 20 else "a number of very many digits"
+            return _at(text, match.start(), what, "write the number that you mean")
     return _problem(str(error), "write JSON there")
 
 
-def repeated(text):
+def repeated(text: str) -> list[Problem]:
     """A Problem for every key that its object has already."""
     found = []
     for offset, key, before in positions.repeated_keys(text):
@@ -72,10 +73,10 @@ def repeated(text):
     return found
 
 
-def _at(text, offset, what, remedy):
+def _at(text: str, offset: int, what: str, remedy: str) -> Problem:
     row, column = positions.row_and_column(text, offset)
     return _problem(f"line {row}, column {column}: {what}", remedy, row, column)
 
 
-def _problem(text, remedy, row=None, column=None):
+def _problem(text: str, remedy: str, row: int | None = None, column: int | None = None) -> Problem:
     return Problem("not-json", "", text, remedy, row=row, column=column)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 
-from hccl_tools.common.problem import pointer
+from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.problem import Problem, pointer
 from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
@@ -13,10 +15,8 @@ from hccl_tools.table.view import objects, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import IO, Any, NoReturn
 
-    from hccl_tools.common.problem import Problem
 
 MAX_BYTES = 1 << 28  # 256 MiB: ten times the table of 100,000 ranks; more than that is a mistake
 
@@ -42,7 +42,7 @@ class Server(Row):
         return {int(device.device_id): device.device_ip for device in self.devices}
 
 
-def build(devices: Sequence[tuple[int, str | None]], server_id: str) -> dict[str, Any]:
+def build(devices: Sequence[tuple[int, str | None]], server_id: str) -> JsonObject:
     """The version 1.0 table of one server, in the key order of MindSpore's hccl_tools.py.
 
     devices: (device id, address) of each rank, rank 0 first.
@@ -128,7 +128,7 @@ def parse(data: bytes) -> tuple[Any, list[Problem]]:
     """(document, problems) of a table's bytes; the document is None when they are not JSON."""
     repeated = []
 
-    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def members(pairs: list[tuple[str, Any]]) -> JsonObject:
         members_ = dict(pairs)
         if len(members_) != len(pairs):
             repeated.append(True)
@@ -149,7 +149,7 @@ def parse(data: bytes) -> tuple[Any, list[Problem]]:
 
 
 def _no_such_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number in JSON")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def servers(table: object) -> list[Server]:

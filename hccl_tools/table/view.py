@@ -1,67 +1,78 @@
-"""A rank table as the rules look at it: its servers, and its devices as columns.
+"""A rank table as the rules need it: its servers, and its devices as columns.
 
-A table of 100,000 ranks is judged in well under a second, so the values stand in plain lists, one
-entry a device, over which Python's built-in functions go; the JSON pointer of a device is put
-together only when there is something to say about it.
+A table of 100,000 ranks is judged in well under a second.  So the values are in plain lists, one entry per
+device, which Python's built-in functions process.  The JSON pointer of a device is built only for a problem.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
+from hccl_tools.common.numbers import whole_number
 from hccl_tools.table.address import packed
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Entry = dict[str, Any]
+
 # format -> key of its servers, of a server's name, of its devices, and of a device's address
+_SERVERS = ("server_list", "server_id", "device", "device_ip")
+_INSTANCES = ("instance_list", "server_id", "devices", "device_ip")
 _KEYS = {
-    "v1.0": ("server_list", "server_id", "device", "device_ip"),
-    "v1.2": ("server_list", "server_id", "device", "device_ip"),
-    "cross_cluster": ("server_list", "server_id", "device", "device_ip"),
+    "v1.0": _SERVERS,
+    "v1.2": _SERVERS,
+    "cross_cluster": _SERVERS,
     "v1.1": ("node_list", "node_addr", "ranks", "rank_ip"),
-    "legacy_lab": ("instance_list", "server_id", "devices", "device_ip"),
-    "legacy_cloud": ("instance_list", "server_id", "devices", "device_ip"),
+    "legacy_lab": _INSTANCES,
+    "legacy_cloud": _INSTANCES,
     "v2.0": ("", "", "", ""),
 }
 
 
 class Server:
-    """One server: JSON pointer, the entry itself, its name (None if it has none), its devices.
-
-    devices are positions in the columns of the View.
-    """
+    """One server: JSON pointer, the entry itself, its name, and its devices as positions in the View's columns."""
 
     __slots__ = ("devices", "entry", "name", "pointer")
 
-    def __init__(self, pointer, entry, name, devices):
-        self.pointer, self.entry, self.name, self.devices = pointer, entry, name, devices
+    def __init__(self, pointer: str, entry: Entry, name: str | None, devices: Sequence[int]) -> None:
+        self.pointer = pointer
+        self.entry = entry
+        self.name = name
+        self.devices = devices
 
 
 class View:
-    """The well-formed part of a table: what is of the wrong type is left out, or None in a column.
+    """The well-formed part of a table: a value of the wrong type is left out, or None in a column.
 
-    devices: the devices' objects.  owners: the pointer of the entry in which each stands, indices:
-    its number there.  ids, ips, ranks: what they say, as text.
+    The columns have one entry per device.  devices: the devices' objects.  owners: the pointer of the entry
+    that lists each, indices: its number in that list.  ids, ips, ranks: what they say, as text.
     """
 
-    def __init__(self, table, name):
+    def __init__(self, table: Entry, name: str) -> None:
         self.table = table
         self.format = name
         self.list_key, self.name_key, self.device_key, self.ip_key = _KEYS[name]
-        self.servers, self.devices, self.owners, self.indices = [], [], [], []
+        self.servers: list[Server] = []
+        self.devices: list[Entry] = []
+        self.owners: list[str] = []
+        self.indices: list[int] = []
         legacy = name.startswith("legacy")
-        parents = (
-            [(f"/group_list/{n}", group) for n, group in objects(table, "group_list")] if legacy else [("", table)]
-        )
-        for base, parent in parents:
-            self._add_servers(f"{base}/{self.list_key}/", parent)
+        for base, parent in listed(table, "group_list") if legacy else [("", table)]:
+            self._add_servers(base, parent)
         self.ids = texts(self.devices, "device_id")
         self.ips = texts(self.devices, self.ip_key)
-        if name == "legacy_lab":  # an entry is a rank here, not a server
+        if name == "legacy_lab":  # here an entry is a rank, not a server
             self.ranks = [text(server.entry, "rank_id") for server in self.servers for _ in server.devices]
             self.servers = _merged(self.servers)
         else:
             self.ranks = texts(self.devices, "rank_id")
 
-    def _add_servers(self, base, parent):
-        for number, entry in objects(parent, self.list_key):
-            pointer, first = f"{base}{number}", len(self.devices)
+    def _add_servers(self, base: str, parent: Entry) -> None:
+        for pointer, entry in listed(parent, self.list_key, base):
+            first = len(self.devices)
             for index, device in objects(entry, self.device_key):
                 self.devices.append(device)
                 self.indices.append(index)
@@ -69,91 +80,93 @@ class View:
             devices = range(first, len(self.devices))
             self.servers.append(Server(pointer, entry, text(entry, self.name_key), devices))
 
-    def place(self, device):
-        """JSON pointer of the device at this position of the columns."""
-        return f"{self.owners[device]}/{self.device_key}/{self.indices[device]}"
+    def place(self, device: int, key: str = "") -> str:
+        """JSON pointer of the device at this position of the columns, or of its `key`."""
+        place = f"{self.owners[device]}/{self.device_key}/{self.indices[device]}"
+        return f"{place}/{key}" if key else place
 
-    def rank_place(self, device):
+    def rank_place(self, device: int) -> str:
         """JSON pointer of its rank_id."""
-        return (self.owners[device] if self.format == "legacy_lab" else self.place(device)) + "/rank_id"
+        return f"{self.owners[device]}/rank_id" if self.format == "legacy_lab" else self.place(device, "rank_id")
+
+    def ip_place(self, device: int) -> str:
+        """JSON pointer of its address."""
+        return self.place(device, self.ip_key)
 
     @cached_property
-    def id_numbers(self):
-        """device_id of every device as int, None where it is no number."""
-        return list(map(number, self.ids))
+    def id_numbers(self) -> list[int | None]:
+        """device_id of every device, None where it is not a number."""
+        return _numbers(self.ids)
 
     @cached_property
-    def rank_numbers(self):
-        """rank_id of every device as int, None where it is no number."""
-        return list(map(number, self.ranks))
+    def rank_numbers(self) -> list[int | None]:
+        """rank_id of every device, None where it is not a number."""
+        return _numbers(self.ranks)
 
     @cached_property
-    def rank_blocks(self):
+    def rank_blocks(self) -> list[tuple[int, int, Server]]:
         """(first rank, last rank, server) of every server that has ranks, in the order of their ranks."""
         blocks, numbers = [], self.rank_numbers
         for server in self.servers:
-            ranks = [numbers[device] for device in server.devices]
-            if None in ranks:
-                ranks = [rank for rank in ranks if rank is not None]
+            ranks = [rank for rank in map(numbers.__getitem__, server.devices) if rank is not None]
             if ranks:
                 blocks.append((min(ranks), max(ranks), server))
         return sorted(blocks, key=lambda block: block[:2])
 
     @cached_property
-    def addresses(self):
-        """Every address as three columns: the device it belongs to, its text, its bytes (b"" if none).
+    def addresses(self) -> tuple[Sequence[int], list[str], list[bytes]]:
+        """Every address as three columns: the device it belongs to, its text, its bytes (b"" if malformed).
 
         A device_ip may be a list with commas (hcomm, topoinfo_ranktableConcise.cc).
         """
-        plain = all(ip is not None and "," not in ip for ip in self.ips)
-        owners, found = (range(len(self.ips)), self.ips) if plain else _split(self.ips)
+        owners: Sequence[int] = range(len(self.ips))
+        found = [ip for ip in self.ips if ip is not None]
+        if len(found) < len(self.ips) or "," in "".join(found):
+            pairs = [(n, each) for n, ip in enumerate(self.ips) if ip is not None for each in ip.split(",")]
+            owners, found = [n for n, _ in pairs], [each for _, each in pairs]
         return owners, found, list(map(packed, found))
 
 
-def _split(ips):
-    owners, found = [], []
-    for device, ip in enumerate(ips):
-        for address in () if ip is None else ip.split(","):
-            owners.append(device)
-            found.append(address)
-    return owners, found
+def _numbers(column: Iterable[str | None]) -> list[int | None]:
+    return [None if text is None else whole_number(text) for text in column]
 
 
-def _merged(entries):
+def _merged(entries: Iterable[Server]) -> list[Server]:
     """One Server for all entries of one name."""
-    named = {}
+    named: dict[object, tuple[Server, list[int]]] = {}
     for entry in entries:
         key = entry.pointer if entry.name is None else ("named", entry.name)
-        if key in named:
-            named[key].devices.extend(entry.devices)
-        else:
-            named[key] = Server(entry.pointer, entry.entry, entry.name, list(entry.devices))
-    return list(named.values())
+        named.setdefault(key, (entry, []))[1].extend(entry.devices)
+    return [Server(first.pointer, first.entry, first.name, devices) for first, devices in named.values()]
 
 
-def objects(parent, key):
-    """(index, entry) of the entries of the list `parent[key]` that are objects; none if it is no list."""
+def objects(parent: object, key: str) -> list[tuple[int, Entry]]:
+    """(index, entry) of the entries of the list `parent[key]` that are objects; none if it is not a list."""
     entries = parent.get(key) if isinstance(parent, dict) else None
     if not isinstance(entries, list):
-        return ()
+        return []
     return [(index, entry) for index, entry in enumerate(entries) if type(entry) is dict]
 
 
-def text(entry, key):
+def listed(parent: object, key: str, base: str = "") -> list[tuple[str, Entry]]:
+    """(JSON pointer, entry) of the same entries; base: the pointer of `parent`."""
+    return [(f"{base}/{key}/{index}", entry) for index, entry in objects(parent, key)]
+
+
+def text(entry: Entry, key: str) -> str | None:
     """entry[key] if it is a text, else None."""
     value = entry.get(key)
     return value if isinstance(value, str) else None
 
 
-def texts(entries, key):
-    """The column of entry[key], None where that is no text."""
+def texts(entries: Iterable[Entry], key: str) -> list[str | None]:
+    """The column of entry[key], None where that is not a text."""
     column = [entry.get(key) for entry in entries]
-    if {str, type(None)}.issuperset(map(type, column)):
+    if {str, type(None)}.issuperset(map(type, column)):  # the usual case
         return column
     return [value if isinstance(value, str) else None for value in column]
 
 
-def number(digits):
-    """The int that a text of at most ten ASCII digits stands for, else None."""
-    good = isinstance(digits, str) and len(digits) < 11 and digits.isascii() and digits.isdigit()
-    return int(digits) if good else None
+def number(value: object) -> int | None:
+    """The whole number that a text is, else None."""
+    return whole_number(value) if isinstance(value, str) else None

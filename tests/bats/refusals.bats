@@ -36,7 +36,7 @@ refuses() {
 @test "five devices" { refuses 2 '*names 5 (0,1,2,3,4)*' --devices 0,1,2,3,4 config.yaml; }
 @test "another script's number of devices" { refuses 2 '*use scripts/ascend8p.sh' --devices "[0,8)" config.yaml; }
 @test "a device twice" { refuses 2 '*names device 4 twice*' --devices 4,5,4,6 config.yaml; }
-@test "devices across the two groups" { refuses 2 '*2,3,4,5 are not linked*' --devices "[2,6)" config.yaml; }
+@test "devices across the two groups" { refuses 2 '*devices 2-5 are not linked*' --devices "[2,6)" config.yaml; }
 @test "a range that is none" { refuses 2 "*'-' is not allowed in it*" --devices "[0-4)" config.yaml; }
 @test "a Chinese comma" { refuses 2 "*'，' is not an ASCII character*" --devices "[4，8)" config.yaml; }
 

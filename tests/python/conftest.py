@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import good_tables
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,44 +24,8 @@ def root():
 
 @pytest.fixture
 def table():
-    """table(2, 4): a good 1.0 table, 2 devices on the first server and 4 on the second.
-
-    edits: {JSON pointer: new value, or ... to take the key or entry away}; "/-" appends to a list.
-    """
-
-    def make(*sizes, edits=None):
-        servers, rank = [], 0
-        for number, size in enumerate(sizes or (8,)):
-            devices = []
-            for device in range(size):
-                ip = f"192.168.{100 + number}.{device + 1}"
-                devices.append({"device_id": str(device), "device_ip": ip, "rank_id": str(rank)})
-                rank += 1
-            servers.append({"server_id": f"10.0.0.{number + 1}", "device": devices, "host_nic_ip": "reserve"})
-        document = {"version": "1.0", "server_count": str(len(servers)), "server_list": servers, "status": "completed"}
-        for place, value in (edits or {}).items():
-            document = _edited(document, place, value)
-        return document
-
-    return make
-
-
-def _edited(document, place, value):
-    if not place:
-        return value
-    *parents, last = place.split("/")[1:]
-    target = document
-    for part in parents:
-        target = target[int(part) if isinstance(target, list) else part]
-    if last == "-":
-        target.append(value)
-        return document
-    key = int(last) if isinstance(target, list) else last
-    if value is ...:
-        del target[key]
-    else:
-        target[key] = value
-    return document
+    """table(2, 4, edits={...}): a good 1.0 table, 2 devices on the first server and 4 on the second, then edited."""
+    return lambda *sizes, edits=None: good_tables.edited(good_tables.servers(*sizes), edits or {})
 
 
 @pytest.fixture

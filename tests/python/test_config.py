@@ -35,7 +35,7 @@ def test_every_shipped_config_is_good(path):
         ("mode: 0 ", "mode: 2 ", 4, "/system/mode: 2 is not known here; write 0 or 1 [bad-value]"),
         ("distribute: True", "distribute: yes please", 5, "is a text; write True or False [wrong-type]"),
         ("name: lenet5", "name: lenet", 11, '/model/name: "lenet" is not known here; did you mean "lenet5"?'),
-        ("lr: 0.05", "lr: 0", 18, "/scheduler/lr: 0 is too little; more than 0"),
+        ("lr: 0.05", "lr: 0", 18, "/scheduler/lr: 0 is too small; write more than 0"),
         ("num_epochs: 8", "num_epochs: 2.5", 19, "2.5 is a number; write a whole number"),
         ("momentum: 0.9", "momentun: 0.9", 23, '/optimizer/momentun: no such key: "momentun"; did you mean "momentum"'),
         ("  opt: momentum\n", "", 21, '/optimizer: "opt" is missing; add "opt": its name'),

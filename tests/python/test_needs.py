@@ -67,7 +67,12 @@ def test_a_python_that_is_right_hears_nothing(capsys):
 
 
 @pytest.mark.parametrize(
-    "command", [*COMMANDS, "hccl_tools/machine/interpreter.py", "hccl_tools/__init__.py", "tools/__init__.py"]
+    "command",
+    [
+        *COMMANDS,
+        *("hccl_tools/machine/interpreter.py", "hccl_tools/common/project.py"),
+        *("hccl_tools/__init__.py", "tools/__init__.py"),
+    ],
 )
 def test_what_runs_before_the_check_is_read_by_old_pythons(command):
     """The whole file is parsed before its first line runs."""

@@ -62,8 +62,8 @@ def test_a_key_that_stands_twice_is_an_error_with_line_and_column(data, places):
 @pytest.mark.parametrize(
     ("data", "words", "row"),
     [
-        (b'{"a": "NaN",\n "b": NaN}', "line 2, column 7: NaN is no number in JSON", 2),
-        (b"[\n-Infinity]", "line 2, column 1: -Infinity is no number", 2),
+        (b'{"a": "NaN",\n "b": NaN}', "line 2, column 7: NaN is not a number in JSON", 2),
+        (b"[\n-Infinity]", "line 2, column 1: -Infinity is not a number", 2),
         (b"[1,\n" + b"9" * 5000 + b"]", "line 2, column 1: a number of very many digits", 2),
         (b'{"a": "b",\n}', "line 2, column 1: a comma before '}'", 2),
         (b'["a", ]', "line 1, column 7: a comma before ']'", 1),

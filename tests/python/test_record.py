@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from hccl_tools.common.record import Record
+from hccl_tools.common.record import Record, Row
 
 
 class Point(Record):
@@ -34,6 +34,35 @@ def test_nothing_can_be_changed():
         point.x = 2
     assert point.replace(x=2) == Point(x=2) != point
     assert len({point, Point(x=1), Point(x=2)}) == 2
+
+
+class Place(Row):
+    """Where something is."""
+
+    name: str
+    row: int = 1
+
+    def words(self):
+        return f"{self.name}:{self.row}"
+
+
+def test_a_row_is_a_tuple_with_names_defaults_and_methods():
+    assert Place("a") == Place(name="a", row=1) == ("a", 1)
+    assert (Place("a", 2).words(), Place("a")._replace(row=3).row, Place.__doc__) == ("a:2", 3, "Where something is.")
+    assert repr(Place("a")) == "Place(name='a', row=1)"
+
+
+@pytest.mark.parametrize("values", [{}, {"name": "a", "column": 2}, {"row": 1}])
+def test_a_row_needs_its_fields_and_no_others(values):
+    with pytest.raises(TypeError):
+        Place(**values)
+
+
+def test_a_row_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        Place("a").row = 2
+    with pytest.raises(AttributeError):
+        Place("a").other = 2
 
 
 def test_it_imports_neither_typing_nor_dataclasses(root):

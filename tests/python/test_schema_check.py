@@ -5,7 +5,7 @@ import sys
 import pytest
 from jsonschema import Draft202012Validator
 
-from hccl_tools.check import schema_check
+from hccl_tools.check import schema_check, schema_quick
 
 SCHEMA = schema_check.load_schema("rank_table_v1.0")
 DEVICE = "/server_list/0/device/0"
@@ -176,7 +176,7 @@ def test_every_schema_is_a_schema(root):
 
 
 def test_the_quick_check_knows_every_keyword_that_the_schemas_use(root):
-    known = set(schema_check._KEYWORDS) | schema_check._ANNOTATIONS | {"additionalProperties"}
+    known = set(schema_quick._KEYWORDS) | schema_quick._ANNOTATIONS | {"additionalProperties"}
     used = {name: {keyword for keyword, _ in keywords(schema_check.load_schema(name))} for name in schema_names(root)}
     assert "rank_table_v1.0" in used
     assert {name: found - known for name, found in used.items() if found - known} == {}
@@ -209,9 +209,14 @@ def test_a_good_table_is_checked_without_loading_jsonschema(root, tmp_path, tabl
         ({DEVICE + "/rank_id": 3}, "wrong-type", DEVICE + "/rank_id", '3 is a number; put it in quotes: "3"'),
         ({"/server_count": None}, "wrong-type", "/server_count", "null is empty; write a text"),
         ({"/server_list": {}}, "wrong-type", "/server_list", "is a group of keys; write a list"),
-        ({"/server_list": []}, "bad-value", "/server_list", "0 items is too little; at least 1 items"),
+        ({"/server_list": []}, "bad-value", "/server_list", "0 items: too few; write at least 1 item"),
         ({DEVICE + "/device_id": "x"}, "bad-value", DEVICE + "/device_id", '"x" does not fit; write '),
-        ({"/server_list/0/server_id": "s" * 65}, "bad-value", "/server_list/0/server_id", "65 characters is too much"),
+        (
+            {"/server_list/0/server_id": "s" * 65},
+            "bad-value",
+            "/server_list/0/server_id",
+            "65 characters: too many; write at most 64 characters",
+        ),
     ],
 )
 def test_a_reason_says_what_was_found_and_what_to_write(table, edits, code, pointer, words):

@@ -1,5 +1,7 @@
 """Text for people: lists, counts, and what comes from outside."""
 
+import datetime
+
 import pytest
 
 from hccl_tools.common import numbers, words
@@ -33,3 +35,34 @@ def test_a_whole_number_is_ascii_digits_within_its_bounds(text, number):
 
 def test_thousands_of_digits_are_no_crash():
     assert [numbers.whole_number(text) for text in ("9" * 5000, "0" * 5000 + "1")] == [None, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("plain 机器", "plain 机器"),
+        ("a\nb\tc", "a\\nb\\tc"),
+        ("\x1b[31m", "\\x1b[31m"),
+        ("\u2028", "\\u2028"),
+        ("\udcff", "\\udcff"),
+    ],
+)
+def test_one_line_makes_visible_what_would_break_a_line_and_leaves_the_rest(text, line):
+    assert words.one_line(text) == line
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("a", '"a"'), (None, "null"), (True, "true"), ([1], "[1]"), ("机", '"机"'), ({"a": 1}, '{"a": 1}')],
+)
+def test_a_value_is_shown_as_json_writes_it(value, text):
+    assert words.shown(value) == text
+
+
+def test_a_value_that_json_does_not_know_is_shown_too():
+    assert words.shown(datetime.date(2024, 1, 2)) == "datetime.date(2024, 1, 2)"
+
+
+def test_a_long_value_is_cut():
+    assert words.shown("x" * 100, limit=10) == '"xxxxxx...'
+    assert words.shown("x" * 8, limit=10) == '"xxxxxxxx"'

@@ -1,16 +1,21 @@
-"""What a schema cannot say about a rank table: one small function a rule.
+"""What a schema cannot check in a rank table: one small function per rule.
 
-The modules are by subject.  Those that every table needs are imported here; `broken` brings the
-rest along when a table has that format, because a launch pays for every import.
+The modules are by subject.  Those that every table needs are imported here.  `broken` imports the rest
+when a table has that format, because a launch pays for every import.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from importlib import import_module
 
 from hccl_tools.check.rules import addresses, devices, generations, keys, ranks, servers, table
 from hccl_tools.check.rules.groups import group_problem_910a
-from hccl_tools.check.rules.registry import GENERATIONS, registered
+from hccl_tools.check.rules.registry import GENERATIONS, Rule, registered
 from hccl_tools.check.rules.registry import broken as _broken
+from hccl_tools.common.problem import Problem
 from hccl_tools.table.address import family
+from hccl_tools.table.view import View
 
 __all__ = ["GENERATIONS", "all_rules", "broken", "family", "group_problem_910a"]
 
@@ -27,15 +32,15 @@ _SPECIAL = {
 }
 
 
-def broken(view, generation=None):
+def broken(view: View, generation: str | None = None) -> Iterator[Problem]:
     """Every Problem of a view: the rules of its format, and of the generation if one is named."""
     if view.format in _SPECIAL:
         import_module(f"hccl_tools.check.rules.{_SPECIAL[view.format]}")
     return _broken(view, generation)
 
 
-def all_rules():
-    """Every rule there is, in the order of their modules."""
+def all_rules() -> list[Rule]:
+    """All rules, sorted by code."""
     for name in sorted(set(_SPECIAL.values())):
         import_module(f"hccl_tools.check.rules.{name}")
-    return sorted(registered(), key=lambda rule: (rule.code, rule.__module__, rule.__name__))
+    return sorted(registered(), key=lambda rule: (rule.code, rule.find.__module__, rule.find.__name__))

@@ -1,121 +1,119 @@
 """Rules on the devices' addresses."""
 
-from hccl_tools.check.rules.registry import LISTED, WITH_DEVICES, rule
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hccl_tools.check.rules.registry import LISTED, WITH_DEVICES, Findings, rule
 from hccl_tools.check.rules.repeated import repeated
 from hccl_tools.common.problem import WARNING
 from hccl_tools.common.words import shown
+from hccl_tools.table.view import View
 
 _NONE = {bytes(4), bytes(16)}
 _WITH_RANK_IP = (*WITH_DEVICES, "v1.1")
 
 
 @rule("bad-address", _WITH_RANK_IP)
-def address_is_none(view):
+def address_is_none(view: View) -> Findings:
     """device_ip is not an IPv4 or IPv6 address, or is 0.0.0.0.
 
-    Why: HCCL reads it with inet_pton, each address of a list with commas; what hccn_tool says when
-    it fails ends up here, and placeholders do.
-    Mend: write what `hccn_tool -i ID -ip -g` prints.
+    Why: HCCL reads it with inet_pton, each address of a list with commas. Tables get placeholders here, and
+    the error messages of hccn_tool.
+    Remedy: write what `hccn_tool -i ID -ip -g` prints.
     """
     owners, texts, packed = view.addresses
     if all(packed) and not _NONE.intersection(packed):
         return
     for owner, text, octets in zip(owners, texts, packed):
-        if not octets or not any(octets):
-            what = f"{view.ip_key} {shown(text)} is not an IPv4 or IPv6 address of a device"
-            yield _place(view, owner), what, how_to_ask(view, owner)
+        if not any(octets):
+            yield view.ip_place(owner), not_an_address(view.ip_key, text), f"write {printed_address(view, owner)}"
+
+
+def not_an_address(key: str, text: str) -> str:
+    """The text of a problem: `key` of a device does not hold an address."""
+    return f"{key} {shown(text)} is not an IPv4 or IPv6 address of a device"
 
 
 @rule("duplicate-address", _WITH_RANK_IP)
-def address_used_twice(view):
+def address_used_twice(view: View) -> Findings:
     """Two devices have one device_ip.
 
     Why: HCCL: "The IP is used repeatedly."
-    Mend: give each device its own address (hccn_tool -ip -s), then write the table anew.
+    Remedy: give each device its own address (hccn_tool -ip -s), then build the table again.
     """
     owners, texts, packed = view.addresses
-    yield from repeated(
-        packed if all(packed) else [octets or text for octets, text in zip(packed, texts)],
-        lambda index: _place(view, owners[index]),
-        view.ip_key,
-        "give each device its own address (hccn_tool -ip -s)",
-        texts,
-    )
+    values = packed if all(packed) else [octets or text for octets, text in zip(packed, texts)]
+    yield from repeated(values, lambda index: view.ip_place(owners[index]), view.ip_key, texts)
 
 
 @rule("mixed-family", WITH_DEVICES)
-def families_differ(view):
+def families_differ(view: View) -> Findings:
     """In a table of several servers some device_ip are IPv4 and some IPv6.
 
     Why: HCCL, EI0001: "rank[0] device ip family[2] is not same as others[10]".
-    Mend: use IPv4 everywhere, or IPv6 everywhere.
+    Remedy: use IPv4 everywhere, or IPv6 everywhere.
     """
     owners, texts, packed = view.addresses
     if len(view.servers) < 2 or len(set(map(len, packed)) - {0}) < 2:
         return
-    first, seen = None, -1
+    first, seen = 0, -1
     for owner, text, octets in zip(owners, texts, packed):
         if owner == seen or not octets:
             continue
         seen = owner  # of a list, the first address counts
         first = first or len(octets)
         if len(octets) != first:
-            what = f"{view.ip_key} {shown(text)} is not of the same family as the first one"
-            yield _place(view, owner), what, "use IPv4 everywhere, or IPv6"
+            yield view.ip_place(owner), f"{view.ip_key} {shown(text)} is not of the same family as the first one"
 
 
 @rule("missing-field", LISTED)
-def address_missing_between_servers(view):
+def address_missing_between_servers(view: View) -> Findings:
     """device_ip is missing in a table of several servers (1.2: of several super pods).
 
     Why: HCCL's manual: device_ip may be left out on one server only (A2, A3), or in one super pod.
-    Mend: add what `hccn_tool -i ID -ip -g` prints.
+    Remedy: add what `hccn_tool -i ID -ip -g` prints.
     """
     pods = view.table.get("super_pod_list") if view.format == "v1.2" else None
     parts, what = (len(pods), "super pods") if isinstance(pods, list) and pods else (len(view.servers), "servers")
     if parts > 1:
         for device in without_address(view):
             text = f"device_ip is missing, and the table has several {what}"
-            yield view.place(device), text, f"add {how_to_ask(view, device)[6:]}"
+            yield view.place(device), text, f"add {printed_address(view, device)}"
 
 
 @rule("different-subnets", LISTED, WARNING)
-def subnets_differ(view):
+def subnets_differ(view: View) -> Findings:
     """The same device of two servers has addresses that no usual netmask puts into one subnet.
 
-    Why: the devices reach each other by their own network; a 255.255.0.0 netmask (64 bits with
+    Why: the devices reach each other by their own network. A 255.255.0.0 netmask (64 bits with
     IPv6) is the widest that HCCL's manual shows. Without a gateway the link fails after 120 s.
-    Mend: check with `hccn_tool -i ID -ping -g address A`; set a gateway or another address.
+    Remedy: check with `hccn_tool -i ID -ping -g address A`; set a gateway or another address.
     """
     owners, texts, packed = view.addresses
     if len(view.servers) < 2 or len({_subnet(octets) for octets in packed if octets}) < 2:
         return
-    first = {}
+    first: dict[object, tuple[bytes, str]] = {}
     for owner, text, octets in zip(owners, texts, packed):
-        key = (view.ids[owner], len(octets))
-        subnet, earlier = first.setdefault(key, (_subnet(octets), text))
+        subnet, earlier = first.setdefault((view.ids[owner], len(octets)), (_subnet(octets), text))
         if octets and subnet != _subnet(octets):
             what = f"device_ip {shown(text)} is in another subnet than {shown(earlier)}, of the same device elsewhere"
-            yield _place(view, owner), what, "make sure that the devices have a gateway"
-            return  # one tells it: the others follow from the same plan of addresses
+            yield view.ip_place(owner), what, "make sure that the devices have a gateway"
+            return  # one is enough: the others follow from the same plan of addresses
 
 
-def _subnet(octets):
+def _subnet(octets: bytes) -> bytes:
     return octets[:2] if len(octets) == 4 else octets[:8]
 
 
-def without_address(view):
-    """The devices that have no device_ip at all; one of the wrong type is the schema's matter."""
+def without_address(view: View) -> Iterator[int]:
+    """The devices that have no device_ip at all; the schema reports one of the wrong type."""
     if None in view.ips:
         for device, ip in enumerate(view.ips):
             if ip is None and view.ip_key not in view.devices[device]:
                 yield device
 
 
-def how_to_ask(view, device):
-    """The remedy where an address has to be written."""
-    return f"write what `hccn_tool -i {view.ids[device]} -ip -g` prints"
-
-
-def _place(view, device):
-    return f"{view.place(device)}/{view.ip_key}"
+def printed_address(view: View, device: int) -> str:
+    """For a remedy: the command that knows the address."""
+    return f"what `hccn_tool -i {view.ids[device]} -ip -g` prints"

@@ -1,92 +1,91 @@
 """Rules on device ids and ports."""
 
-from hccl_tools.check.rules.registry import LISTED, WITH_DEVICES, rule
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hccl_tools.check.rules.registry import LISTED, WITH_DEVICES, Findings, rule
 from hccl_tools.check.rules.repeated import repeated
 from hccl_tools.common.problem import WARNING
-from hccl_tools.table.view import number, texts
-
-MAX_DEVICE_ID = 64
+from hccl_tools.table.device_range import MAX_DEVICE_ID
+from hccl_tools.table.view import View, number, texts
 
 
 @rule("duplicate-device", WITH_DEVICES)
-def device_listed_twice(view):
+def device_listed_twice(view: View) -> Findings:
     """A server lists one device_id twice.
 
     Why: HCCL: "device id repeat for one server. Please check ranktable".
-    Mend: list each device of a server once.
+    Remedy: list each device of a server once.
     """
     for server in view.servers:
-        ids = [view.ids[device] for device in server.devices]
-        yield from repeated(
-            ids,
-            lambda index, server=server: view.place(server.devices[index]) + "/device_id",
-            "device_id",
-            "list each device of a server once",
-        )
+        yield from _repeated_on(server.devices, view, view.ids, "device_id")
+
+
+def _repeated_on(devices: Sequence[int], view: View, column: Sequence[object], key: str) -> Findings:
+    yield from repeated([column[device] for device in devices], lambda n: view.place(devices[n], key), key)
 
 
 @rule("bad-value", LISTED)
-def device_id_too_large(view):
+def device_id_too_large(view: View) -> Findings:
     """device_id is above 64.
 
-    Why: HCCL's newest parser takes device ids below 65.
-    Mend: write the physical id that npu-smi shows.
+    Why: HCCL's newest parser accepts device ids below 65.
+    Remedy: write the physical id that npu-smi shows, 0 to 64.
     """
-    known = set(view.id_numbers) - {None}
-    for device, number_ in enumerate(view.id_numbers) if known and max(known) > MAX_DEVICE_ID else ():
-        if number_ is not None and number_ > MAX_DEVICE_ID:
-            text = f"device_id {number_} is too large"
-            yield view.place(device) + "/device_id", text, f"device ids run from 0 to {MAX_DEVICE_ID}"
+    for device, found in ids_above(view, MAX_DEVICE_ID):
+        yield view.place(device, "device_id"), f"device_id {found} is too large"
 
 
-_PORTS = ("device_port", "host_port", "backup_device_port")
+def ids_above(view: View, largest: int) -> Iterator[tuple[int, int]]:
+    """(device, its id) of the devices whose id is above `largest`."""
+    if max((found for found in set(view.id_numbers) if found is not None), default=0) > largest:
+        for device, found in enumerate(view.id_numbers):
+            if found is not None and found > largest:
+                yield device, found
 
 
 @rule("bad-value", LISTED)
-def port_impossible(view):
+def port_impossible(view: View) -> Findings:
     """A port is 0 or above 65535.
 
     Why: HCCL's manual: ports are 1 to 65535.
-    Mend: write a free port.
+    Remedy: write a free port from 1024 to 65535.
     """
     for place, key, port in _ports(view):
         if not 1 <= port <= 65535:
-            yield place, f"{key} {port} is no port", "ports run from 1 to 65535"
+            yield place, f"{key} {port} is not a port number"
 
 
 @rule("low-port", LISTED, WARNING)
-def port_reserved(view):
+def port_reserved(view: View) -> Findings:
     """A port is below 1024.
 
-    Why: HCCL's manual: avoid 1 to 1023, the system's own.
-    Mend: take a port from 1024 on, such as 16666.
+    Why: HCCL's manual: avoid 1 to 1023, which are reserved for the system.
+    Remedy: use a port from 1024 to 65535, such as 16666.
     """
     for place, key, port in _ports(view):
         if 1 <= port < 1024:
-            yield place, f"{key} {port} belongs to the system", "take a port from 1024 to 65535"
+            yield place, f"{key} {port} is reserved for the system"
 
 
-def _ports(view):
+def _ports(view: View) -> Iterator[tuple[str, str, int]]:
     for device, entry in enumerate(view.devices):
         if len(entry) > 3:  # most devices have an id, an address and a rank, and no port
-            for key in _PORTS:
+            for key in ("device_port", "host_port", "backup_device_port"):
                 port = number(entry.get(key))
                 if port is not None:
-                    yield f"{view.place(device)}/{key}", key, port
+                    yield view.place(device, key), key, port
 
 
 @rule("port-clash", LISTED)
-def host_port_used_twice(view):
+def host_port_used_twice(view: View) -> Findings:
     """Two devices of a server have one host_port.
 
     Why: HCCL's manual: host_port is distinct within a server, since every rank listens on its own.
-    Mend: give each device of the server its own host_port.
+    Remedy: give each device of the server its own host_port.
     """
     ports = texts(view.devices, "host_port")
-    for server in view.servers if any(ports) else ():
-        yield from repeated(
-            [number(ports[device]) for device in server.devices],
-            lambda index, server=server: view.place(server.devices[index]) + "/host_port",
-            "host_port",
-            "give each device of the server its own",
-        )
+    numbers = [number(port) for port in ports] if any(ports) else []
+    for server in view.servers if numbers else ():
+        yield from _repeated_on(server.devices, view, numbers, "host_port")

@@ -1,6 +1,12 @@
 """Which devices of a 910A host can run one job; the launcher and the rank-table tools share this."""
 
-# The sets of four devices that HCCL's code takes on 910A (topoinfo_parse.cc); of two it takes any,
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hccl_tools.common.words import count, named, ranges
+
+# The sets of four devices that HCCL's code accepts on 910A (topoinfo_parse.cc).  It accepts every pair,
 # but only devices 0-3 and 4-7 are wired to each other, and the manual forbids pairs across.
 _FOURS_910A = (
     (0, 1, 2, 3),
@@ -14,18 +20,16 @@ _FOURS_910A = (
 )
 
 
-def group_problem_910a(ids):
+def group_problem_910a(ids: Sequence[int]) -> tuple[str, str] | None:
     """(text, remedy) when a 910A host cannot run one job on the devices `ids`, else None."""
-    named = ",".join(map(str, ids))
     if ids and max(ids) > 7:
         return f"device {max(ids)} does not exist on a 910A host", "its devices are 0 to 7"
     if len(ids) not in (1, 2, 4, 8):
-        return f"{len(ids)} devices ({named}) on a 910A host", "take 1, 2, 4 or 8 devices"
+        return f"{count(len(ids), 'device')} ({ranges(ids)}) on a 910A host", "take 1, 2, 4 or 8 devices"
     if len(ids) == 2 and ids[0] // 4 != ids[1] // 4:
-        return f"devices {named} are not linked on a 910A host", "take both from 0-3 or both from 4-7"
-    if len(ids) == 4 and tuple(sorted(ids)) not in _FOURS_910A:
-        return (
-            f"devices {named} are not linked on a 910A host",
-            'take "[0,4)", "[4,8)" or two linked pairs such as 0,1,4,5',
-        )
-    return None
+        remedy = "take both from 0-3 or both from 4-7"
+    elif len(ids) == 4 and tuple(sorted(ids)) not in _FOURS_910A:
+        remedy = 'take "[0,4)", "[4,8)" or two linked pairs such as 0,1,4,5'
+    else:
+        return None
+    return f"{named('device', ids)} are not linked on a 910A host", remedy

@@ -1,9 +1,15 @@
 """Keys that are almost the name of one that HCCL reads."""
 
-from hccl_tools.check.rules.registry import ALL, rule
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from hccl_tools.check.rules.registry import ALL, Findings, rule
+from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.problem import WARNING, pointer
 from hccl_tools.common.words import shown
-from hccl_tools.table.view import objects
+from hccl_tools.table.view import View, listed
 
 _TABLE = "version status server_count server_list super_pod_list cluster_list"
 _SERVER = "server_id device host_ip host_nic_ip container_ip server_ip pod_ip hardware_type"
@@ -15,7 +21,7 @@ _LEGACY_TABLE = (
 _LEGACY_GROUP = "group_name device_num server_num device_count instance_count instance_list"
 _LEVEL = "net_layer net_instance_id net_type net_attr rank_addr_list control_plane"
 
-# kind of object -> the keys it may have that mean something to somebody
+# kind of object -> the keys it may have that HCCL or another program reads
 _KNOWN = {
     name: frozenset(keys.split())
     for name, keys in {
@@ -37,11 +43,11 @@ _KNOWN = {
 
 
 @rule("misspelt-key", ALL, WARNING)
-def key_almost_known(view):
+def key_almost_known(view: View) -> Findings:
     """A key that HCCL does not know is almost one that it reads, and that one is missing.
 
-    Why: HCCL does not look at keys that it does not know, so a misspelt one is as good as left out.
-    Mend: write the key that is meant.
+    Why: HCCL ignores keys that it does not know, so a misspelt key has the same effect as a missing one.
+    Remedy: write the key that you mean.
     """
     said = set()
     for kind, place, entry in _entries(view):
@@ -53,30 +59,29 @@ def key_almost_known(view):
                 said.add((kind, key))  # a program writes the same mistake 100,000 times
                 near = _near(key, known)
                 if near and near not in entry:
-                    yield _pointer(place) + pointer(key), f"no such key: {shown(key)}", f'did you mean "{near}"?'
+                    yield (
+                        (place() if callable(place) else place) + pointer(key),
+                        f"no such key: {shown(key)}",
+                        f'did you mean "{near}"?',
+                    )
 
 
-def _near(key, known):
+def _near(key: str, known: frozenset[str]) -> str | None:
     from difflib import get_close_matches  # 2 ms that a good table need not spend
 
     near = get_close_matches(key[:64].lower(), known, n=1, cutoff=0.8)
     return near[0] if near else None
 
 
-def _pointer(place):
-    # that of a device is put together only when it is needed
-    return place() if callable(place) else place
-
-
-def _entries(view):
-    """(kind, place, object) of everything in the table whose keys are known."""
+def _entries(view: View) -> Iterator[tuple[str, str | Callable[[], str], JsonObject]]:
+    """(kind, place, object) of everything in the table whose keys are known; a device's place is built on demand."""
     if view.format == "v2.0":
         yield from _entries_of_rank_list(view.table)
         return
     legacy, mixed = view.format.startswith("legacy"), view.format == "v1.1"
     yield "legacy table" if legacy else "table of 1.1" if mixed else "table", "", view.table
-    for number, group in objects(view.table, "group_list") if legacy else ():
-        yield "group", f"/group_list/{number}", group
+    for place, group in listed(view.table, "group_list") if legacy else ():
+        yield "group", place, group
     kind = "instance" if legacy else "node" if mixed else "server"
     for server in view.servers:
         yield kind, server.pointer, server.entry
@@ -84,14 +89,14 @@ def _entries(view):
     if all(map(_KNOWN[kind].issuperset, view.devices)):  # the usual case
         return
     for index, device in enumerate(view.devices):
-        yield kind, lambda index=index: view.place(index), device
+        yield kind, partial(view.place, index), device
 
 
-def _entries_of_rank_list(table):
+def _entries_of_rank_list(table: JsonObject) -> Iterator[tuple[str, str, JsonObject]]:
     yield "table of 2.0", "", table
-    for n, rank in objects(table, "rank_list"):
-        yield "rank", f"/rank_list/{n}", rank
-        for m, level in objects(rank, "level_list"):
-            yield "level", f"/rank_list/{n}/level_list/{m}", level
-            for k, address in objects(level, "rank_addr_list"):
-                yield "address", f"/rank_list/{n}/level_list/{m}/rank_addr_list/{k}", address
+    for place, rank in listed(table, "rank_list"):
+        yield "rank", place, rank
+        for level_place, level in listed(rank, "level_list", place):
+            yield "level", level_place, level
+            for address_place, address in listed(level, "rank_addr_list", level_place):
+                yield "address", address_place, address

@@ -1,6 +1,17 @@
-"""How a rule declares itself, and which rules a table has to keep."""
+"""How a rule declares itself, and which rules apply to a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
 
 from hccl_tools.common.problem import ERROR, Problem
+from hccl_tools.common.record import Row
+from hccl_tools.table.view import View
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing_extensions import TypeAlias
 
 GENERATIONS = ("910A", "A2", "A3", "950")
 
@@ -9,34 +20,57 @@ LEGACY = ("legacy_lab", "legacy_cloud")
 WITH_DEVICES = (*LISTED, *LEGACY)
 ALL = (*WITH_DEVICES, "v1.1", "v2.0")
 
-_rules = []
+# What a rule yields for each problem: (JSON pointer, text, remedy), without remedy for the one of its docstring.
+Findings: TypeAlias = "Iterator[tuple[str, str] | tuple[str, str, str]]"
+
+_PARTS = re.compile(r"(?P<what>.*?)\n\s*Why: (?P<why>.*?)\n\s*Remedy: (?P<remedy>.*)", re.DOTALL)
 
 
-def rule(code, formats, severity=ERROR, generations=None):
-    """Makes a function a rule.
+class Rule(Row):
+    """One rule: its code and severity, the formats and generations (None: all) it is for, and its function."""
 
-    It takes a View and yields (pointer, text, remedy); the code and the severity are always the
-    declared ones.  Its docstring is its documentation: what is wrong, "Why:" with the source, and
-    "Mend:"; see explain.py.
+    code: str
+    severity: str
+    formats: tuple[str, ...]
+    generations: tuple[str, ...] | None
+    find: Callable[[View], Findings]
+
+    def words(self) -> tuple[str, str, str]:
+        """What is wrong, why that matters, and the remedy, from the function's docstring."""
+        match = _PARTS.fullmatch(self.find.__doc__ or "")
+        if not match:  # docstrings are not there under python -OO
+            return "", "", "see docs/rank_table_checks.md."
+        what, why, remedy = (" ".join(part.split()) for part in match.groups())
+        return what, why, remedy
+
+
+_rules: list[Rule] = []
+
+
+def rule(
+    code: str, formats: tuple[str, ...], severity: str = ERROR, generations: tuple[str, ...] | None = None
+) -> Callable[[Callable[[View], Findings]], Callable[[View], Findings]]:
+    """Makes a function a rule: it takes a View and yields Findings.
+
+    Its docstring is its documentation: what is wrong, "Why:" with the source, and "Remedy:".
     """
 
-    def register(function):
-        function.code, function.severity = code, severity
-        function.formats, function.generations = formats, generations
-        _rules.append(function)
-        return function
+    def register(find: Callable[[View], Findings]) -> Callable[[View], Findings]:
+        _rules.append(Rule(code, severity, formats, generations, find))
+        return find
 
     return register
 
 
-def registered():
+def registered() -> tuple[Rule, ...]:
     """All rules of the modules that are imported."""
     return tuple(_rules)
 
 
-def broken(view, generation):
-    """The Problems of the rules that hold for the view's format on `generation` (or None)."""
+def broken(view: View, generation: str | None) -> Iterator[Problem]:
+    """The Problems of the rules for the view's format and `generation`."""
     for each in _rules:
         if view.format in each.formats and (each.generations is None or generation in each.generations):
-            for pointer, text, remedy in each(view):
-                yield Problem(each.code, pointer, text, remedy, each.severity)
+            for pointer, text, *remedy in each.find(view):
+                said = remedy[0] if remedy else each.words()[2].rstrip(".")
+                yield Problem(each.code, pointer, text, said, each.severity)

@@ -1,20 +1,24 @@
-"""The one way to look for what may stand only once."""
+"""The one way to look for values that may occur only once."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hccl_tools.check.rules.registry import Findings
 from hccl_tools.common.words import shown
 
 
-def repeated(values, place, what, remedy, texts=None):
-    """What a rule yields for each value that stood before in the list `values`; None does not count.
+def repeated(
+    values: Sequence[object], place: Callable[[int], str], what: str, texts: Sequence[object] | None = None
+) -> Findings:
+    """What a rule yields for each repeated entry of `values`; None does not count.
 
-    place(i) gives the pointer of values[i].  texts, if given, are what to show in place of values.
+    place(i) is the JSON pointer of values[i].  texts: what to show in place of values.
     """
     if len(set(values)) == len(values):  # the usual case, at the speed of C
         return
-    first = {}
+    first: dict[object, int] = {}
     for index, value in enumerate(values):
-        if value is None:
-            continue
-        earlier = first.setdefault(value, index)
+        earlier = index if value is None else first.setdefault(value, index)
         if earlier != index:
-            seen = (texts or values)[index]
-            yield place(index), f"{what} {shown(seen)} stands at {place(earlier)} too", remedy
+            yield place(index), f"{what} {shown((texts or values)[index])} is also at {place(earlier)}"

@@ -93,7 +93,7 @@ def test_entries_of_the_user_come_first(own, explained):
         ("cause: our disk", "course: our disk", 2, '"cause" is missing'),
         ("code: mine", "code: my own", 2, "does not fit"),
         ("patterns: ['disk .* is full', 'No space left']", "vague: yes", 2, "neither patterns nor status"),
-        ("patterns:", "status: [300]\n    patterns:", 3, "too much"),
+        ("patterns:", "status: [300]\n    patterns:", 3, "too large"),
         ("    cause: our disk\n", "   cause: our disk\n", 4, "not YAML"),
     ],
 )
