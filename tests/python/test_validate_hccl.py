@@ -1,3 +1,4 @@
+import functools
 import json
 import os
 import subprocess
@@ -8,18 +9,9 @@ from hccl_tools.commands import validate as validate_hccl
 
 
 @pytest.fixture
-def validate(world, capsys):
-    """validate("a.json"): runs the command in this process; (exit code, stdout, stderr)."""
-
-    def run_main(*arguments):
-        try:
-            status = validate_hccl.main(list(arguments))
-        except SystemExit as leaving:  # argparse
-            status = leaving.code
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run_main
+def validate(world, in_process):
+    """validate("a.json"): the command."""
+    return functools.partial(in_process, validate_hccl.main)
 
 
 @pytest.fixture
