@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from hccl_tools.check import rules
-from hccl_tools.machine import hccn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +25,8 @@ def add_generation(parser: argparse.ArgumentParser, help_: str) -> None:
 
 def add_hccn_conf(parser: argparse.ArgumentParser) -> None:
     """--hccn_conf."""
+    from hccl_tools.machine import hccn  # not all commands need it
+
     parser.add_argument(
         "--hccn_conf",
         "--hccn-conf",

@@ -91,7 +91,7 @@ def own_server(servers: Sequence[rank_table.Server], server_id: str | None) -> r
         ours = [server for server in servers if server.server_id == server_id]
         if not ours:
             raise Refusal(USAGE, f"--server_id {one_line(server_id)} is not in the table")
-    else:
+    else:  # not by the addresses of its cards: whether these are right is what the check is about
         ours = [server for server in servers if host.owns(server.server_id)]
     if len(ours) != 1:
         names = ", ".join(one_line(server.server_id) for server in (ours or servers)[:5])
@@ -107,7 +107,7 @@ def of_server(servers: Sequence[rank_table.Server], server: rank_table.Server, p
     questions = []
     for place, device in enumerate(server.devices):
         number = int(device.device_id)
-        pings = [devices[place % len(devices)].device_ip for devices in others]
+        pings = [ip for devices in others if (ip := devices[place % len(devices)].device_ip)]
         partner = partners.get((server.server_id, number))
         questions.append(cards.Question(device=number, partner=partner, pings=pings))
     return cards.ask(questions)

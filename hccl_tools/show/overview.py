@@ -5,7 +5,7 @@ from __future__ import annotations
 from hccl_tools.check import verdict
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.problem import errors
-from hccl_tools.common.record import Record
+from hccl_tools.common.record import Record, Row
 from hccl_tools.common.words import count, one_line
 from hccl_tools.table import rank_table
 from hccl_tools.table.view import objects
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MAX_DETAILED = 32  # devices; with more of them a line a device is no longer taken in at a glance
 
 
-class Device(Record):
+class Device(Row):
     """A device, in the texts of the table; "-" where it has none."""
 
     number: str
