@@ -15,12 +15,12 @@ from hccl_tools.check import verdict
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, Refusal
-from hccl_tools.common.words import one_line, shown
+from hccl_tools.common.words import shown
 from hccl_tools.table.address import packed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
     Object = dict[str, Any]
@@ -63,10 +63,10 @@ def _refuse(lines: Iterable[str]) -> None:
 
 def faults(item: Named) -> list[str]:
     """What keeps one input from being merged at all, a line a problem."""
-    lines = [problem.line(one_line(item.name)) for problem in errors(verdict.check(item.table))]
+    lines = [problem.line(item.name) for problem in errors(verdict.check(item.table))]
     if not lines and item.table.get("version") not in VERSIONS:
         found = f"of version {shown(item.table['version'])}" if "version" in item.table else "without a version"
-        lines = [f"{one_line(item.name)}: a table {found}; only tables of version 1.0 and of version 1.2 can be merged"]
+        lines = [f"{item.name}: a table {found}; only tables of version 1.0 and of version 1.2 can be merged"]
     return lines
 
 
@@ -96,9 +96,6 @@ def file_name(table: Object) -> str:
     return f"hccl_{len(servers)}s_{sum(len(server['device']) for server in servers)}p.json"
 
 
-# ---- servers and ranks ---------------------------------------------------------------------------
-
-
 def _renumbered(entries: Iterable[Object]) -> list[Object]:
     """The servers with ranks 0..N-1 in their order; the order inside a server stays as it is."""
     first, renumbered = 0, []
@@ -115,9 +112,6 @@ def _ids(item: Named) -> set[str]:
     return {server["server_id"] for server in item.table["server_list"]}
 
 
-# ---- super pods ----------------------------------------------------------------------------------
-
-
 def _join_pods(inputs: Iterable[Named]) -> list[Object]:
     """super_pod_list of the result: pods of one super_pod_id become one, all sorted by their ids."""
     joined: dict[str, tuple[Object, list[Object], Named]] = {}  # {id: the first such pod, all its servers, its table}
@@ -128,8 +122,8 @@ def _join_pods(inputs: Iterable[Named]) -> list[Object]:
             first, members, owner = joined.setdefault(name, (pod, [], item))
             members += pod["server_list"]
             for key in _unequal(_without(first, ["server_list"]), _without(pod, ["server_list"])):
-                where = f"{one_line(item.name)}: /super_pod_list: {shown(key)} of super pod {shown(name)}"
-                lines.append(f"{where} is not what it is in {one_line(owner.name)}; make them equal")
+                where = f"{item.name}: /super_pod_list: {shown(key)} of super pod {shown(name)}"
+                lines.append(f"{where} is not what it is in {owner.name}; make them equal")
     _refuse(lines)
     return [{**pod, "server_list": sorted(members, key=_server_id)} for _, (pod, members, _) in sorted(joined.items())]
 
@@ -151,9 +145,6 @@ def _interleaved(entries: Iterable[Object], pods: Iterable[Object]) -> Iterator[
                 )
 
 
-# ---- what inputs must agree on -------------------------------------------------------------------
-
-
 def _differences(inputs: Sequence[Named]) -> Iterator[str]:
     """A line for each top-level key on which an input and the first one disagree."""
     first = inputs[0]
@@ -162,13 +153,13 @@ def _differences(inputs: Sequence[Named]) -> Iterator[str]:
             if key == "super_pod_list":
                 lacking = item if key not in item.table else first
                 yield (
-                    f"{one_line(lacking.name)}: no super_pod_list, but others have one; build all tables in one way: "
+                    f"{lacking.name}: no super_pod_list, but others have one; build all tables in one way: "
                     "with --generation A3 on hosts of a super pod, without it elsewhere"
                 )
             else:
                 values = [shown(table[key]) if key in table else "missing" for table in (item.table, first.table)]
                 yield (
-                    f"{one_line(item.name)}: {shown(key)} is {values[0]}, but {values[1]} in {one_line(first.name)}; "
+                    f"{item.name}: {shown(key)} is {values[0]}, but {values[1]} in {first.name}; "
                     "merge only tables that agree on it"
                 )
 
@@ -183,16 +174,11 @@ def _head(table: Object) -> Object:
 
 def _unequal(one: Object, other: Object) -> list[str]:
     """The keys on which two objects differ, sorted; for JSON 1, 1.0 and true are three values."""
-    return sorted(
-        key for key in {**one, **other} if key not in one or key not in other or _text(one[key]) != _text(other[key])
-    )
+    return sorted(key for key in {**one, **other} if _text(one, key) != _text(other, key))
 
 
-def _text(value: object) -> str | list[str]:
-    return value if isinstance(value, str) else [json.dumps(value, sort_keys=True)]
-
-
-# ---- what inputs must not have in common ---------------------------------------------------------
+def _text(entry: Object, key: str) -> str | None:
+    return json.dumps(entry[key], sort_keys=True) if key in entry else None
 
 
 def _repeated_servers(inputs: Sequence[Named]) -> Iterator[str]:
@@ -202,10 +188,10 @@ def _repeated_servers(inputs: Sequence[Named]) -> Iterator[str]:
         for server_id in _ids(item):
             holders[server_id].append(number)
     shared = {server_id: numbers for server_id, numbers in holders.items() if len(numbers) > 1}
-    whole = _earlier_results(inputs, shared)
+    whole = _earlier_results(inputs, shared.values())
     for number, others in sorted(whole.items()):
         yield (
-            f"{one_line(inputs[number].name)}: already holds the servers of {_listed(inputs, others)} "
+            f"{inputs[number].name}: already holds the servers of {_listed(inputs, others)} "
             "(an earlier result of merging?); leave it out, or leave those out"
         )
     pairs: dict[tuple[int, int], list[str]] = defaultdict(list)
@@ -216,26 +202,27 @@ def _repeated_servers(inputs: Sequence[Named]) -> Iterator[str]:
     for (number, first), server_ids in sorted(pairs.items()):
         more = f" and {len(server_ids) - 1} more" if len(server_ids) > 1 else ""
         yield (
-            f"{one_line(inputs[number].name)}: server_id {shown(min(server_ids))}{more} is in "
-            f"{one_line(inputs[first].name)} too; give each server once, under its own address"
+            f"{inputs[number].name}: server_id {shown(min(server_ids))}{more} is in "
+            f"{inputs[first].name} too; give each server once, under its own address"
         )
 
 
-def _earlier_results(inputs: Sequence[Named], shared: Mapping[str, list[int]]) -> dict[int, list[int]]:
+def _earlier_results(inputs: Sequence[Named], shared: Iterable[list[int]]) -> dict[int, list[int]]:
     """{number of an input that has all servers of smaller ones, and more: the smaller ones}."""
     touching: dict[int, set[int]] = defaultdict(set)
-    for numbers in shared.values():
+    for numbers in shared:
         for number in numbers:
-            touching[number].update(numbers)
-    return {
-        number: sorted(others - {number})
-        for number, others in touching.items()
-        if all(_ids(inputs[other]) < _ids(inputs[number]) for other in others - {number})
-    }
+            touching[number].update(set(numbers) - {number})
+    found = {}
+    for number, others in touching.items():
+        mine = _ids(inputs[number])
+        if all(_ids(inputs[other]) < mine for other in others):
+            found[number] = sorted(others)
+    return found
 
 
 def _listed(inputs: Sequence[Named], numbers: Sequence[int]) -> str:
-    names = ", ".join(one_line(inputs[number].name) for number in numbers[:3])
+    names = ", ".join(inputs[number].name for number in numbers[:3])
     return f"{names} and {len(numbers) - 3} more" if len(numbers) > 3 else names
 
 
@@ -247,8 +234,8 @@ def _repeated_addresses(inputs: Iterable[Named]) -> Iterator[str]:
             before, owner = first.setdefault(packed(address) or address, (item, server_id))
             if before is not item:
                 yield (
-                    f"{one_line(item.name)}: device_ip {shown(address)} of server {shown(server_id)} "
-                    f"belongs to server {shown(owner)} in {one_line(before.name)}; give each device its own "
+                    f"{item.name}: device_ip {shown(address)} of server {shown(server_id)} "
+                    f"belongs to server {shown(owner)} in {before.name}; give each device its own "
                     "(hccn_tool -ip -s)"
                 )
 
@@ -261,9 +248,6 @@ def _addresses(item: Named) -> Iterator[tuple[str, str]]:
                 yield server["server_id"], address
 
 
-# ---- the result ----------------------------------------------------------------------------------
-
-
 def _faults_of_result(table: Object, inputs: Sequence[Named], generation: str | None) -> Iterator[str]:
     """What the check finds in the result, each line with the input that the server is from."""
     problems = errors(verdict.check(table, generation))
@@ -273,6 +257,6 @@ def _faults_of_result(table: Object, inputs: Sequence[Named], generation: str | 
         where = "merged"
         if len(parts) > 1 and parts[0] == "server_list":
             server_id = table["server_list"][int(parts[1])]["server_id"]
-            where = f"{one_line(origin[server_id])}: server {shown(server_id)}, once merged"
+            where = f"{origin[server_id]}: server {shown(server_id)}, once merged"
             problem = problem._replace(pointer="".join("/" + part for part in parts[2:]))
         yield problem.line(where)

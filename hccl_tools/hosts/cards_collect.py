@@ -38,8 +38,9 @@ def read_servers(path: str) -> list[rank_table.Server]:
 
 def of_all_hosts(hostfile: str, servers: Sequence[rank_table.Server], ping: bool) -> tuple[Facts, list[str]]:
     """(what the cards of all hosts of the hostfile say, lines about hosts that did not answer).  Raises Refusal."""
-    # The hosts need not have the file, so the part of the table that they need goes along.
-    data = base64.b64encode(zlib.compress(json.dumps(_packed(servers)).encode(), 9)).decode()
+    # The hosts need not have the file, so the table goes along: without JSON pointers, for an argument is short.
+    needed = [(server.server_id, [device[1:] for device in server.devices]) for server in servers]
+    data = base64.b64encode(zlib.compress(json.dumps(needed).encode(), 9)).decode()
     try:
         answers, lines = ask.ask(hostfile, "check_network.py", [*["--ping"][:ping], data])
     except ask.ClusterError as error:
@@ -54,32 +55,16 @@ def of_all_hosts(hostfile: str, servers: Sequence[rank_table.Server], ping: bool
 
 def answer(nonce: str, hosts: Sequence[str], data: str, ping: bool) -> int:
     """Answers the host that asks `of_all_hosts` with what this host's cards say; the exit code is 0 either way."""
-    servers = _unpacked(json.loads(zlib.decompress(base64.b64decode(data))))
+    needed = json.loads(zlib.decompress(base64.b64decode(data)))
+    servers = [
+        rank_table.Server("", name, [rank_table.Device("", *device) for device in devices]) for name, devices in needed
+    ]
 
     def ask_own(entry: str | None, tell: Callable[[str], None]) -> object:
         server = own_server(servers, entry if entry in [server.server_id for server in servers] else None)
         return [server.server_id, {device: card.as_dict() for device, card in of_server(servers, server, ping).items()}]
 
     return ask.answer(nonce, hosts, ask_own)
-
-
-def _packed(servers: Sequence[rank_table.Server]) -> object:
-    return [
-        [server.server_id, [[device.device_id, device.device_ip, device.rank_id] for device in server.devices]]
-        for server in servers
-    ]
-
-
-def _unpacked(needed: list[tuple[str, list[tuple[str, str, str]]]]) -> list[rank_table.Server]:
-    device = rank_table.Device
-    return [
-        rank_table.Server(
-            pointer="",
-            server_id=name,
-            devices=[device(pointer="", device_id=id_, device_ip=ip, rank_id=rank) for id_, ip, rank in devices],
-        )
-        for name, devices in needed
-    ]
 
 
 def own_server(servers: Sequence[rank_table.Server], server_id: str | None) -> rank_table.Server:

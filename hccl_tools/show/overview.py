@@ -7,12 +7,11 @@ from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record, Row
 from hccl_tools.common.words import count, one_line
-from hccl_tools.table import rank_table
 from hccl_tools.table.view import objects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 MAX_DETAILED = 32  # devices; with more of them a line a device is no longer taken in at a glance
 
@@ -52,45 +51,32 @@ class Overview(Record):
 def of(table: object, generation: str | None = None) -> Overview:
     """The Overview of a parsed table, good or bad; without servers where the table has no server_list."""
     pods = _pods(table)
-    servers = [_server(server, entry, pods) for server, entry in _entries(table)]
-    servers = sorted((server for server in servers if server.devices), key=_first_rank)
+    found = [_server(entry, pods) for _, entry in objects(table, "server_list")]
+    servers = sorted((server for server in found if server.devices), key=_first_rank)
     ranks = sum(len(server.devices) for server in servers)
     headline = f"version {_shown(table, 'version')}, servers: {len(servers)}, ranks: {ranks}"
     if pods:
         headline += f", super pods: {len(set(pods.values()))}"
-    found = errors(verdict.check(table, generation)) if servers else []
-    warnings = [f"{count(len(found), 'problem')}; see `python hccl_tools/validate_hccl.py FILE`"] if found else []
+    faults = errors(verdict.check(table, generation)) if servers else []
+    warnings = [f"{count(len(faults), 'problem')}; see `python hccl_tools/validate_hccl.py FILE`"] if faults else []
     return Overview(
         headline=headline, warnings=warnings, servers=servers, runs=_runs(servers), group_of=_group_of(generation)
     )
 
 
-def _entries(table: object) -> Iterator[tuple[rank_table.Server, dict[str, object]]]:
-    entries = dict(objects(table, "server_list"))
-    for server in rank_table.servers(table):
-        yield server, entries[int(server.pointer.rpartition("/")[2])]
-
-
-def _server(server: rank_table.Server, entry: dict[str, object], pods: Mapping[str, str]) -> Server:
-    devices = [
-        Device(
-            number=_shown(device, "device_id"),
-            address=_shown(device, "device_ip"),
-            rank=_shown(device, "rank_id"),
-            super_device_id=_shown(device, "super_device_id"),
-        )
-        for _, device in objects(entry, "device")
-    ]
-    return Server(name=_shown(entry, "server_id"), devices=devices, pod=pods.get(server.server_id or ""))
+def _server(entry: dict[str, object], pods: Mapping[str, str]) -> Server:
+    keys = ("device_id", "device_ip", "rank_id", "super_device_id")
+    devices = [Device(*(_shown(device, key) for key in keys)) for _, device in objects(entry, "device")]
+    name = _shown(entry, "server_id")
+    return Server(name=name, devices=devices, pod=pods.get(name))
 
 
 def _pods(table: object) -> dict[str, str]:
     """{server_id: super_pod_id} as far as the table has them."""
     return {
-        server["server_id"]: _shown(pod, "super_pod_id")
+        _shown(server, "server_id"): _shown(pod, "super_pod_id")
         for _, pod in objects(table, "super_pod_list")
         for _, server in objects(pod, "server_list")
-        if isinstance(server.get("server_id"), str)
     }
 
 

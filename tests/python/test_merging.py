@@ -51,7 +51,7 @@ C = server_table("10.0.0.10", 3)
 # ---- the result ----------------------------------------------------------------------------------
 
 
-def test_servers_stand_in_dictionary_order_and_ranks_count_through():
+def test_servers_are_in_dictionary_order_and_ranks_count_through():
     merged = merging.merge(named(B, C, A))
     assert ids(merged) == ["10.0.0.1", "10.0.0.10", "10.0.0.2"]
     assert ranks(merged) == [["0", "1"], ["2", "3"], ["4", "5", "6"]]
@@ -123,30 +123,22 @@ def test_one_table_alone_is_put_in_order():
 # ---- what is refused -----------------------------------------------------------------------------
 
 
-def test_a_server_in_two_tables_is_refused_with_both_names():
-    (line,) = refusal(A, server_table("10.0.0.1", 7))
-    assert line.startswith('b.json: server_id "10.0.0.1" is in a.json too')
+AB = merging.merge(named(A, B))
 
 
-def test_equal_tables_are_refused_and_do_not_become_duplicates():
-    (line,) = refusal(A, B, copy.deepcopy(A))
-    assert line.startswith("c.json: server_id") and "a.json too" in line
-
-
-def test_two_tables_that_share_many_servers_are_one_line():
-    both = merging.merge(named(A, B))
-    (line,) = refusal(both, both)
-    assert 'b.json: server_id "10.0.0.1" and 1 more is in a.json too' in line
-
-
-def test_the_tables_own_earlier_result_is_recognised():
-    (line,) = refusal(A, B, merging.merge(named(A, B)))
-    assert line.startswith("c.json: already holds the servers of a.json, b.json (an earlier result of merging?)")
-
-
-def test_an_earlier_result_is_recognised_beside_new_tables():
-    (line,) = refusal(A, merging.merge(named(A, B)), C)
-    assert line.startswith("b.json: already holds the servers of a.json")
+@pytest.mark.parametrize(
+    ("tables", "beginning"),
+    [
+        ([A, server_table("10.0.0.1", 7)], 'b.json: server_id "10.0.0.1" is in a.json too'),
+        ([A, B, copy.deepcopy(A)], 'c.json: server_id "10.0.0.1" is in a.json too'),
+        ([AB, AB], 'b.json: server_id "10.0.0.1" and 1 more is in a.json too'),
+        ([A, B, AB], "c.json: already holds the servers of a.json, b.json (an earlier result of merging?)"),
+        ([A, AB, C], "b.json: already holds the servers of a.json"),
+    ],
+)
+def test_servers_in_two_tables_are_refused_in_one_line_with_both_names(tables, beginning):
+    (line,) = refusal(*tables)
+    assert line.startswith(beginning)
 
 
 def test_many_names_are_cut_short():
