@@ -1,4 +1,4 @@
-"""The super pod that an A3 host is in, as npu-smi knows it, and the version 1.2 table that says so.
+"""The super pod that an A3 host is in, as npu-smi reports it, and the version 1.2 table with it.
 
 On A3 an NPU has two chips, each a device of its own.  HCCL finds the devices of other servers of the
 same super pod by their SDID, in the table super_device_id; without them it uses the network only.
@@ -34,6 +34,9 @@ class SuperPod(Record):
 class SuperPodError(Refusal):
     """npu-smi gives no usable answer: the line names the device, what was asked, and what to do."""
 
+    def __init__(self, line: str) -> None:
+        super().__init__(BAD, line)
+
 
 def of_devices(device_ids: Sequence[int]) -> tuple[SuperPod | None, str | None]:
     """(SuperPod, None) of this host's devices, or (None, why not) where there is no super pod.
@@ -50,19 +53,18 @@ def of_devices(device_ids: Sequence[int]) -> tuple[SuperPod | None, str | None]:
     for device, (npu, chip) in chips.items():
         if device not in inside:
             raise SuperPodError(
-                BAD,
                 f"device {device} is in no super pod but others of this host are; see "
-                f"`npu-smi info -t spod-info -i {npu} -c {chip}`",
+                f"`npu-smi info -t spod-info -i {npu} -c {chip}`"
             )
     pods = sorted({pod for _, pod in inside.values()})
     if len(pods) > 1:
         text = f"the devices of this host are in several super pods: {', '.join(pods)}; ask its operator"
-        raise SuperPodError(BAD, text)
+        raise SuperPodError(text)
     return SuperPod(super_pod_id=pods[0], super_device_ids={device: sdid for device, (sdid, _) in inside.items()}), None
 
 
 def add(table: dict[str, Any], pod: SuperPod) -> dict[str, Any]:
-    """The version 1.2 table of the one server that the 1.0 `table` has, in super pod `pod` (SuperPod)."""
+    """The version 1.2 table of the one server that the 1.0 `table` has, in super pod `pod`."""
     (server,) = table["server_list"]
     devices = [_with_super_device_id(device, pod) for device in server["device"]]
     members = [{"server_id": server["server_id"]}]
@@ -90,12 +92,12 @@ def _chips(device_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
     found = host.npu_chips(answer.stdout) if answer.status == 0 else {}
     if not found:
         text = f"`npu-smi info -m` names no device: {_said(answer)}; check the driver with `npu-smi info`"
-        raise SuperPodError(BAD, text)
+        raise SuperPodError(text)
     for device in device_ids:
         if device not in found:
             there = ",".join(map(str, sorted(found)))
             text = f"device {device} is not there: `npu-smi info -m` has {there}; choose from those with --device_num"
-            raise SuperPodError(BAD, text)
+            raise SuperPodError(text)
     return {device: found[device] for device in device_ids}
 
 
@@ -114,9 +116,8 @@ def _spod_info(device: int, npu: int, chip: int, answer: programs.Ended) -> tupl
     if len(fields) == 2:
         return str(int(fields["SDID"])), str(int(fields["Super Pod ID"]))
     raise SuperPodError(
-        BAD,
         f"device {device} has no SDID: `npu-smi info -t spod-info -i {npu} -c {chip}` said: {_said(answer)}; "
-        "check the card with `npu-smi info`",
+        "check the card with `npu-smi info`"
     )
 
 

@@ -12,7 +12,7 @@ In a container that got devices 4 to 7 of its host, positions count within the v
   python hccl_tools/hccl_tools.py --visible_devices 4,5,6,7 --device_num "[0,4)"
 
 An A3 host has 16 devices.  In a super pod its table is of version 1.2, with the super_device_id that
-npu-smi tells; elsewhere it is of version 1.0:
+npu-smi reports; elsewhere it is of version 1.0:
 
   python hccl_tools/hccl_tools.py --generation A3
 

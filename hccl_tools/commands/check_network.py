@@ -72,9 +72,13 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = arguments.parser(PROGRAM, "\n".join([*header, "", exits]))
     parser.usage = argparse.SUPPRESS
     add = parser.add_argument
-    add("table", metavar="RANK_TABLE_FILE", help="the table whose devices are asked")
+    add("table", metavar="RANK_TABLE_FILE", help="the rank table of the devices to check")
     add("--hostfile", metavar="FILE", help="ask all hosts of this file (Open MPI's syntax), by one mpirun")
-    add("--ping", action="store_true", help="also ping, from each device, its like on every other server")
+    add(
+        "--ping",
+        action="store_true",
+        help="also ping, from each device, the device at the same place on every other server",
+    )
     add("--server_id", "--server-id", metavar="ID", help="this host's server_id in the table (default: by its address)")
     add("--format", choices=("text", "json"), default="text", help="default: %(default)s")
     arguments.add_answer(parser)

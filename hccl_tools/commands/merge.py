@@ -1,7 +1,7 @@
 """Merges the rank tables of single servers into the one table of their cluster.
 
-Servers are sorted by the dictionary order of server_id, as MindSpore requires, and the ranks are
-numbered 0 to N-1 in that order; everything else stays as it is in the tables.  The result is
+Servers are sorted by the dictionary order of server_id, as MindSpore requires.  The ranks are
+numbered 0 to N-1 in that order.  Everything else stays as it is in the tables.  The result is
 written to the current folder as hccl_<servers>s_<ranks>p.json, whole or not at all, and its path is
 printed on stdout.  Give the same file to every host.
 

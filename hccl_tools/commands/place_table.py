@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Puts a rank table on a host of a cluster; hosts/ask.py starts it on each, nobody types it.
+"""Puts a rank table on a host of a cluster; hosts/ask.py starts it on each.
 
-A file that is there already stays: the folder may be one that the hosts share.
+An existing file stays: the hosts may share the folder.
 """
 
 import argparse

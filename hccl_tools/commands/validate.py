@@ -79,7 +79,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="compare with this host: its addresses, those of its devices, RANK_ID, RANK_SIZE, DEVICE_ID",
     )
     arguments.add_hccn_conf(parser)
-    add("--explain", metavar="CODE", help="say what a code means, and no more")
+    add("--explain", metavar="CODE", help="explain what a code means, and check nothing")
     options = parser.parse_args(argv)
     if not options.files and not options.explain:
         parser.error("name at least one FILE, or - for standard input")

@@ -5,10 +5,9 @@ whether it has what it was asked for or not:
 
     <<hccl_tools NONCE CRC DATA>>
 
-NONCE tells the frames of this run from anything else that a host prints; DATA is base64 of deflated
-JSON and CRC its checksum.  mpirun mixes the output of hosts even within a line, but does not cut what
-was written at once in up to 4096 bytes; a frame of 16 devices has a quarter of that.  A frame that is
-damaged all the same is not taken for a table.
+NONCE distinguishes the frames of this run from anything else that a host prints.  DATA is base64 of deflated
+JSON, CRC its checksum.  mpirun mixes the output of hosts even within a line, but does not cut what was
+written at once in up to 4096 bytes; a frame of 16 devices has a quarter of that.  Damaged frames are ignored.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Answer(Record):
     entry:   the line of the hostfile that the host takes for itself; None where it found none.
     name:    what the host calls itself.
     content: what it was asked for, as JSON; None when it has none.
-    lines:   what it has to say: why there is no content, or remarks.
+    lines:   remarks, or why there is no content.
     """
 
     entry: str | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections import Counter
 
-from hccl_tools.common.record import Record
+from hccl_tools.common.record import Row
 from hccl_tools.table.address import packed
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Fault = tuple[str, "str | None", str, str]  # check, code, text and remedy of a Finding
 
 
-class Finding(Record):
+class Finding(Row):
     """One thing that is wrong with the network of a device."""
 
     server: str
@@ -31,12 +31,12 @@ class Finding(Record):
     remedy: str
 
 
-def partners(servers: Sequence[Server]) -> dict[tuple[str, int], str]:
-    """{(server_id, device id): address}: the device that each one is to reach, from the table.
+def partners(servers: Sequence[Server]) -> dict[tuple[str, int], str | None]:
+    """{(server_id, device id): address of the device that it has to reach}, from the table.
 
-    That is the device at the same place of the next server, with which rings are made.  On a single server
-    it is the next one of the same subnet, if there is one: those of a server need no network between
-    them, and on 910A the eight stand in four subnets without a gateway.
+    The partner is the device at the same place of the next server, as in HCCL's rings.  On a single server it is
+    the next device of the same subnet, if there is one: the devices of a server need no network between them,
+    and the eight of a 910A host are in four subnets without a gateway.
     """
     if len(servers) == 1:
         return _partners_at_home(servers[0])
@@ -48,11 +48,11 @@ def partners(servers: Sequence[Server]) -> dict[tuple[str, int], str]:
     return found
 
 
-def _partners_at_home(server: Server) -> dict[tuple[str, int], str]:
+def _partners_at_home(server: Server) -> dict[tuple[str, int], str | None]:
     """The same for the devices of one server."""
     subnets: dict[bytes, list[Device]] = {}
     for device in server.devices:  # the table has no netmasks; a subnet is what differs in the last byte only
-        subnets.setdefault(packed(device.device_ip.partition(",")[0])[:-1], []).append(device)
+        subnets.setdefault(packed((device.device_ip or "").partition(",")[0])[:-1], []).append(device)
     return {
         (server.server_id, int(device.device_id)): following.device_ip
         for devices in subnets.values()
@@ -75,8 +75,7 @@ def judge(servers: Sequence[Server], facts: Facts) -> list[Finding]:
     for server, device, card in asked:
         name, number, rank = server.server_id, int(device.device_id), int(device.rank_id)
         for check, code, text, remedy in _of_device(device, card, reached.get((name, number)), usual_tls):
-            place = {"server": name, "device": number, "rank": rank}
-            findings.append(Finding(**place, check=check, code=code, text=text, remedy=remedy))
+            findings.append(Finding(name, number, rank, check, code, text, remedy))
     return findings
 
 
@@ -94,7 +93,7 @@ def _of_device(device: Device, card: Card, partner: str | None, usual_tls: str |
             yield "detect", None, said, f"set it with `hccn_tool -i {number} -netdetect -s address A`"
         elif check != "gateway":  # not every card has one
             code = "EI0016" if check == "tls" else "EI0009"
-            yield check, code, f"hccn_tool told nothing about {check}: {said}", "look at the driver with `npu-smi info`"
+            yield check, code, f"hccn_tool did not report {check}: {said}", "look at the driver with `npu-smi info`"
     if card.link not in (None, "UP"):
         remedy = f"look at cable and optical module: `hccn_tool -i {number} -optical -g`, and at the switch's port"
         yield "link", "EI0009", f"the link is {card.link}", remedy

@@ -27,6 +27,9 @@ MAX_BYTES = 1 << 24  # 16 MiB: half a million hosts; more is another file
 class HostfileError(Refusal):
     """The file has no usable list of hosts: the line names the file, the line and what to write."""
 
+    def __init__(self, line: str) -> None:
+        super().__init__(USAGE, line)
+
 
 def read(path: str) -> list[str]:
     """The hosts of the file `path`, in its order, as a list of names or addresses.  Raises HostfileError."""
@@ -43,11 +46,9 @@ def _content(path: str) -> bytes:
         with open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise HostfileError(
-            USAGE, f"{one_line(path)} cannot be read: {error.strerror}; name the hosts' file"
-        ) from error
+        raise HostfileError(f"{one_line(path)} cannot be read: {error.strerror}; name the hosts' file") from error
     if len(data) > MAX_BYTES:
-        raise HostfileError(USAGE, f"{one_line(path)} has more than {MAX_BYTES} bytes; a hostfile has a line a host")
+        raise HostfileError(f"{one_line(path)} has more than {MAX_BYTES} bytes; a hostfile has a line a host")
     return data
 
 
@@ -59,15 +60,11 @@ def parse(data: bytes, name: str) -> list[str]:
 def _entries(data: bytes, name: str) -> list[list[str]]:
     """The words of every line with a host."""
     if data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
-        raise HostfileError(
-            USAGE, f"{name}: starts with a byte-order mark, which Open MPI reads as a host; save it without"
-        )
+        raise HostfileError(f"{name}: starts with a byte-order mark, which Open MPI reads as a host; save it without")
     try:
         lines = data.decode("utf-8").splitlines()
     except UnicodeDecodeError as error:
-        raise HostfileError(
-            USAGE, f"{name}: byte {error.start + 1} is not UTF-8; save the file as plain text"
-        ) from error
+        raise HostfileError(f"{name}: byte {error.start + 1} is not UTF-8; save the file as plain text") from error
     hosts: dict[str, tuple[list[str], int]] = {}
     for number, line in enumerate(lines, 1):
         words = re.sub(r"\s*=\s*", "=", line.partition("#")[0]).split()
@@ -77,12 +74,10 @@ def _entries(data: bytes, name: str) -> list[list[str]]:
             host = _name(words)
             if host.lower() in hosts:
                 first = hosts[host.lower()][1]
-                raise HostfileError(
-                    USAGE, f"{where}: {host} is in line {first} too; give each host once, with all slots"
-                )
+                raise HostfileError(f"{where}: {host} is in line {first} too; give each host once, with all slots")
             hosts[host.lower()] = words, number
     if not hosts:
-        raise HostfileError(USAGE, f"{name}: there is no host in it; write one a line, such as: 10.0.0.1 slots=8")
+        raise HostfileError(f"{name}: there is no host in it; write one a line, such as: 10.0.0.1 slots=8")
     return [words for words, _ in hosts.values()]
 
 
@@ -98,7 +93,7 @@ def _slots(words: Sequence[str]) -> int | None:
 def _check(words: Sequence[str], where: str) -> None:
     fault = fault_of_host(words[0]) or next(filter(None, map(_fault_of_key, words[1:])), None)
     if fault:
-        raise HostfileError(USAGE, f"{where}: {fault}")
+        raise HostfileError(f"{where}: {fault}")
 
 
 def fault_of_host(host: str) -> str | None:

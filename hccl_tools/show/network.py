@@ -6,9 +6,10 @@ from hccl_tools.common.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from hccl_tools.hosts.cards import Card
     from hccl_tools.hosts.cards_judge import Facts, Finding
     from hccl_tools.table import rank_table
 
@@ -55,29 +56,21 @@ def _matrix(network: Network) -> tuple[list[tuple[str, bool]], list[tuple[list[s
 
 def document(network: Network) -> dict[str, Any]:
     """The whole as JSON."""
-    return {
-        "ok": not network.findings and not network.silent,
-        "servers": [
-            {
-                "server_id": server.server_id,
-                "answered": server.server_id in network.facts,
-                "devices": _devices(server, network.facts),
-            }
-            for server in network.servers
-        ],
-        "problems": [found.as_dict() for found in network.findings],
-    }
-
-
-def _devices(server: rank_table.Server, facts: Facts) -> list[dict[str, Any]]:
-    return [
+    servers = [
         {
-            **{"device_id": number, "rank_id": int(device.rank_id), "device_ip": device.device_ip},
-            **{"ip": card.ip, "netmask": card.netmask, "link": card.link, "tls": card.tls},
-            **{"gateway": card.gateway, "health": card.health, "lost": card.lost},
+            "server_id": server.server_id,
+            "answered": server.server_id in network.facts,
+            "devices": [_device(device, network.facts[server.server_id]) for device in server.devices]
+            if server.server_id in network.facts
+            else [],
         }
-        for device in server.devices
-        if server.server_id in facts
-        for number in [int(device.device_id)]
-        for card in [facts[server.server_id][number]]
+        for server in network.servers
     ]
+    problems = [found._asdict() for found in network.findings]
+    return {"ok": not problems and not network.silent, "servers": servers, "problems": problems}
+
+
+def _device(device: rank_table.Device, cards: Mapping[int, Card]) -> dict[str, Any]:
+    number = int(device.device_id)
+    said = {key: value for key, value in cards[number].as_dict().items() if key not in ("failed", "kept")}
+    return {"device_id": number, "rank_id": int(device.rank_id), "device_ip": device.device_ip, **said}

@@ -1,4 +1,4 @@
-"""What there is to see in a rank table, without saying how: servers, and runs of servers alike."""
+"""What show_hccl.py shows of a rank table: its servers, and runs of servers alike."""
 
 from __future__ import annotations
 
