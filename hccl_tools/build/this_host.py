@@ -7,7 +7,7 @@ from hccl_tools.check import rules, verdict
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
-from hccl_tools.common.words import count, one_line
+from hccl_tools.common.words import count, named, one_line
 from hccl_tools.machine import hccn, host
 from hccl_tools.table import device_range, rank_table
 from hccl_tools.table.address import family
@@ -49,9 +49,10 @@ def build(wanted: Wanted, tell: Callable[[str], None]) -> dict[str, Any]:
         raise Refusal(BAD, *(problem.line(output.NOT_WRITTEN) for problem in problems))
     for problem in problems:
         tell(problem.line("the table"))
-    ranks, listed = count(len(devices), "rank"), ",".join(map(str, devices))
-    named = f"device{'s' * (len(devices) > 1)} {listed}"
-    tell(f"{ranks} on {named}, addresses from {source}, server {server_id} ({wanted.origin})")
+    listed = named("device", devices)
+    if list(devices) != sorted(devices):  # the order is that of the ranks
+        listed = f"devices {','.join(map(str, devices))}"
+    tell(f"{count(len(devices), 'rank')} on {listed}, addresses from {source}, server {server_id} ({wanted.origin})")
     if pod:
         tell(f"version 1.2: super pod {pod.super_pod_id}")
     elif why_none:

@@ -285,7 +285,7 @@ def test_a_complaint_is_one_line_whatever_was_typed(build, cards, arguments):
 def test_stdout_is_the_path_only_and_the_rest_is_on_stderr(build, cards, world):
     status, out, err = build("--device_num", "[4,8)", "--server_ip", "10.0.0.1")
     assert (status, out) == (0, str(world / "hccl_4p_4567_10.0.0.1.json") + "\n")
-    expected = "hccl_tools.py: 4 ranks on devices 4,5,6,7, addresses from hccn_tool, server 10.0.0.1"
+    expected = "hccl_tools.py: 4 ranks on devices 4-7, addresses from hccn_tool, server 10.0.0.1"
     assert err == expected + " (rules common to all generations)\n"
 
 
