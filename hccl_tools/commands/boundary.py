@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import sys
 
-from hccl_tools.build import output
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import interpreter
@@ -31,6 +30,8 @@ def run(program: str, work: Callable[[], int]) -> int:
     except OSError as error:  # stdout is full, or its reader has gone; all other files raise Refusal
         if not isinstance(error, BrokenPipeError):
             say(program, f"cannot write to stdout: {error.strerror}")
+        from hccl_tools.build import output
+
         output.drop_stdout()
     return USAGE
 
