@@ -9,21 +9,16 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 
 from hccl_tools.check import verdict
+from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import shown
 from hccl_tools.table.address import packed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
-
-    Object = dict[str, Any]
 
 VERSIONS = ("1.0", "1.2")  # the formats whose servers are a plain list
 _COMPUTED = frozenset(["server_count", "server_list", "super_pod_list"])
@@ -35,14 +30,14 @@ class Named(Record):
     """A table, and what the user calls it: usually its path."""
 
     name: str
-    table: Object
+    table: JsonObject
 
 
 class Refused(Refusal):
     """These tables do not make one; a line a problem."""
 
 
-def merge(inputs: Iterable[Named], generation: str | None = None) -> Object:
+def merge(inputs: Iterable[Named], generation: str | None = None) -> JsonObject:
     """The one table of all `inputs`, checked before and after.  Raises Refused.
 
     generation: as for verdict.check; its rules look at the result.
@@ -70,7 +65,7 @@ def faults(item: Named) -> list[str]:
     return lines
 
 
-def combine(inputs: Sequence[Named]) -> Object:
+def combine(inputs: Sequence[Named]) -> JsonObject:
     """The one table of `inputs`, each of which is good by itself.  Raises Refused."""
     _refuse([*_differences(inputs), *_repeated_servers(inputs)])
     _refuse(_repeated_addresses(inputs))
@@ -86,17 +81,17 @@ def combine(inputs: Sequence[Named]) -> Object:
     return {key: merged[key] for key in [*known, *sorted(merged.keys() - known)]}
 
 
-def _without(entry: Object, keys: Iterable[str]) -> Object:
+def _without(entry: JsonObject, keys: Iterable[str]) -> JsonObject:
     return {key: value for key, value in entry.items() if key not in keys}
 
 
-def file_name(table: Object) -> str:
+def file_name(table: JsonObject) -> str:
     """The name that MindSpore's merge_hccl.py gives a merged table: ``hccl_2s_16p.json``."""
     servers = table["server_list"]
     return f"hccl_{len(servers)}s_{sum(len(server['device']) for server in servers)}p.json"
 
 
-def _renumbered(entries: Iterable[Object]) -> list[Object]:
+def _renumbered(entries: Iterable[JsonObject]) -> list[JsonObject]:
     """The servers with ranks 0..N-1 in their order; the order inside a server stays as it is."""
     first, renumbered = 0, []
     for server in entries:
@@ -112,9 +107,11 @@ def _ids(item: Named) -> set[str]:
     return {server["server_id"] for server in item.table["server_list"]}
 
 
-def _join_pods(inputs: Iterable[Named]) -> list[Object]:
+def _join_pods(inputs: Iterable[Named]) -> list[JsonObject]:
     """super_pod_list of the result: pods of one super_pod_id become one, all sorted by their ids."""
-    joined: dict[str, tuple[Object, list[Object], Named]] = {}  # {id: the first such pod, all its servers, its table}
+    joined: dict[
+        str, tuple[JsonObject, list[JsonObject], Named]
+    ] = {}  # {id: the first such pod, all its servers, its table}
     lines = []
     for item in inputs:
         for pod in item.table.get("super_pod_list", ()):
@@ -128,7 +125,7 @@ def _join_pods(inputs: Iterable[Named]) -> list[Object]:
     return [{**pod, "server_list": sorted(members, key=_server_id)} for _, (pod, members, _) in sorted(joined.items())]
 
 
-def _interleaved(entries: Iterable[Object], pods: Iterable[Object]) -> Iterator[str]:
+def _interleaved(entries: Iterable[JsonObject], pods: Iterable[JsonObject]) -> Iterator[str]:
     """HCCL's manual: the servers of one super pod are next to one another.  A line for each that is not."""
     pod_of = {server["server_id"]: pod["super_pod_id"] for pod in pods for server in pod["server_list"]}
     current: str | None = None
@@ -164,7 +161,7 @@ def _differences(inputs: Sequence[Named]) -> Iterator[str]:
                 )
 
 
-def _head(table: Object) -> Object:
+def _head(table: JsonObject) -> JsonObject:
     """What all inputs must have in common; of the super pods only whether there are any."""
     head = _without(table, _COMPUTED)
     if "super_pod_list" in table:
@@ -172,12 +169,12 @@ def _head(table: Object) -> Object:
     return head
 
 
-def _unequal(one: Object, other: Object) -> list[str]:
+def _unequal(one: JsonObject, other: JsonObject) -> list[str]:
     """The keys on which two objects differ, sorted; for JSON 1, 1.0 and true are three values."""
     return sorted(key for key in {**one, **other} if _text(one, key) != _text(other, key))
 
 
-def _text(entry: Object, key: str) -> str | None:
+def _text(entry: JsonObject, key: str) -> str | None:
     return json.dumps(entry[key], sort_keys=True) if key in entry else None
 
 
@@ -248,7 +245,7 @@ def _addresses(item: Named) -> Iterator[tuple[str, str]]:
                 yield server["server_id"], address
 
 
-def _faults_of_result(table: Object, inputs: Sequence[Named], generation: str | None) -> Iterator[str]:
+def _faults_of_result(table: JsonObject, inputs: Sequence[Named], generation: str | None) -> Iterator[str]:
     """What the check finds in the result, each line with the input that the server is from."""
     problems = errors(verdict.check(table, generation))
     origin = {server_id: item.name for item in inputs for server_id in _ids(item)} if problems else {}

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
+from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.table import rank_table
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-
 NOT_WRITTEN = "no table was written"
 
 
-def save(table: dict[str, Any], path: str, tell: Callable[[str], None]) -> str:
+def save(table: JsonObject, path: str, tell: Callable[[str], None]) -> str:
     """Writes `table` to `path`; returns the absolute path.
 
     tell is called with a line when another table is replaced.  Raises Refusal; the file at `path` is then as it was.

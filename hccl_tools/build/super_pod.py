@@ -7,16 +7,13 @@ same super pod by their SDID, in the table super_device_id; without them it uses
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import host, programs
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
 
 DEVICES = 16  # of an A3 host
 _SECONDS = 30  # for one npu-smi, which takes a second or two on a busy host
@@ -63,7 +60,7 @@ def of_devices(device_ids: Sequence[int]) -> tuple[SuperPod | None, str | None]:
     return SuperPod(super_pod_id=pods[0], super_device_ids={device: sdid for device, (sdid, _) in inside.items()}), None
 
 
-def add(table: dict[str, Any], pod: SuperPod) -> dict[str, Any]:
+def add(table: JsonObject, pod: SuperPod) -> JsonObject:
     """The version 1.2 table of the one server that the 1.0 `table` has, in super pod `pod`."""
     (server,) = table["server_list"]
     devices = [_with_super_device_id(device, pod) for device in server["device"]]

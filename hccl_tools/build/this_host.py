@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from hccl_tools.build import output, super_pod
 from hccl_tools.check import rules, verdict
+from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
@@ -11,11 +14,6 @@ from hccl_tools.common.words import count, named, one_line
 from hccl_tools.machine import hccn, host
 from hccl_tools.table import device_range, rank_table
 from hccl_tools.table.address import family
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
 
 
 class Wanted(Record):
@@ -32,7 +30,7 @@ class Wanted(Record):
     origin: str = ""
 
 
-def build(wanted: Wanted, tell: Callable[[str], None]) -> dict[str, Any]:
+def build(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
     """The checked table; `tell` is called with what the user should know about it.  Raises Refusal."""
     devices = chosen_devices(wanted)
     server_id = wanted.server_ip or host.address()

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from hccl_tools.check import rules
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def parser(program: str, description: str | None) -> argparse.ArgumentParser:

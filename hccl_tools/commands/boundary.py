@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Callable
 
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import interpreter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def run(program: str, work: Callable[[], int]) -> int:

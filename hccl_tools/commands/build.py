@@ -34,18 +34,15 @@ import argparse
 import functools
 import os
 import sys
+from collections.abc import Callable, Sequence
 
 from hccl_tools.build import output, this_host
 from hccl_tools.commands import arguments, boundary
+from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import hccn, host
 from hccl_tools.table import rank_table
 from hccl_tools.table.address import family
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
 
 PROGRAM = "hccl_tools.py"
 
@@ -124,7 +121,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def of_all_hosts(options: argparse.Namespace, wanted: this_host.Wanted) -> tuple[dict[str, Any], str]:
+def of_all_hosts(options: argparse.Namespace, wanted: this_host.Wanted) -> tuple[JsonObject, str]:
     """The table of all hosts of the hostfile, and the name of its file.  Raises Refusal."""
     from hccl_tools.build import merging
     from hccl_tools.hosts import ask
@@ -153,7 +150,7 @@ def answer(options: argparse.Namespace, wanted: this_host.Wanted) -> int:
     """Answers the host that asks with this host's table."""
     from hccl_tools.hosts import ask
 
-    def build(entry: str | None, tell: Callable[[str], None]) -> dict[str, Any]:
+    def build(entry: str | None, tell: Callable[[str], None]) -> JsonObject:
         own = entry if entry and family(entry) else wanted.server_ip
         return this_host.build(wanted.replace(server_ip=own), tell)
 

@@ -12,19 +12,15 @@ import importlib
 import json
 import signal
 import sys
+from collections.abc import Iterator, Sequence
+from types import FrameType
 
 from hccl_tools.commands import arguments, boundary
 from hccl_tools.common import project
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.hosts import cards_collect, cards_judge
+from hccl_tools.hosts.cards_judge import Facts
 from hccl_tools.show import network
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from types import FrameType
-
-    from hccl_tools.hosts.cards_judge import Facts
 
 PROGRAM = "check_network.sh"
 

@@ -18,18 +18,15 @@ from __future__ import annotations
 import argparse
 import functools
 import os
+from collections.abc import Sequence
 
 from hccl_tools.build import merging, output
 from hccl_tools.commands import arguments, boundary
+from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
 from hccl_tools.common.words import count, one_line
 from hccl_tools.machine import host
 from hccl_tools.table import rank_table
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
 
 PROGRAM = "merge_hccl.py"
 
@@ -89,7 +86,7 @@ def read_all(files: Sequence[str]) -> list[merging.Named]:
     return inputs
 
 
-def refuse_input(path: str, files: Sequence[str], table: dict[str, Any]) -> None:
+def refuse_input(path: str, files: Sequence[str], table: JsonObject) -> None:
     """Raises Refusal if writing `table` to `path` would change one of the inputs."""
     if not os.path.exists(path) or rank_table.read(path)[0] == table:
         return

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from hccl_tools.check import rules
 from hccl_tools.commands import arguments, boundary
@@ -22,10 +23,6 @@ from hccl_tools.common.refusal import BAD, USAGE, Refusal
 from hccl_tools.machine import interpreter
 from hccl_tools.show import overview
 from hccl_tools.table import rank_table
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PROGRAM = "show_hccl.py"
 

@@ -17,23 +17,18 @@ import argparse
 import functools
 import os
 import sys
+from collections.abc import Sequence
 
 from hccl_tools.check import verdict
 from hccl_tools.commands import arguments, boundary
-from hccl_tools.common.problem import errors
+from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.problem import Problem, errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import count, one_line
 from hccl_tools.machine import host
 from hccl_tools.table import formats, rank_table
 from hccl_tools.table.view import View
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from hccl_tools.common.problem import Problem
 
 PROGRAM = "validate_hccl.py"
 _WORDS = {0: "good", 1: "bad", 2: "unreadable"}
@@ -131,7 +126,7 @@ def judge(path: str, generation: str | None, options: argparse.Namespace) -> Jud
     return Judged(file=path, exit=bad, problems=problems, table_format=name, servers=servers, ranks=ranks)
 
 
-def compare_with_host(table: Any, name: str, conf: str, data: bytes) -> list[Problem]:
+def compare_with_host(table: JsonObject, name: str, conf: str, data: bytes) -> list[Problem]:
     """The problems of a good table on this host."""
     from hccl_tools.check import against_host
     from hccl_tools.table import positions
@@ -139,7 +134,7 @@ def compare_with_host(table: Any, name: str, conf: str, data: bytes) -> list[Pro
     return positions.placed(against_host.problems(table, name, conf), data)
 
 
-def counts(table: Any, name: str) -> tuple[int | None, int]:
+def counts(table: JsonObject, name: str) -> tuple[int | None, int]:
     """How many servers and ranks a good table has; 2.0 has no servers."""
     if name == "v2.0":
         return None, len(table["rank_list"])
@@ -175,7 +170,7 @@ def print_json(results: Sequence[Judged], generation: str | None) -> None:
 
     files = []
     for result in results:
-        entry: dict[str, Any] = {"file": result.file, "verdict": _WORDS[result.exit]}
+        entry: JsonObject = {"file": result.file, "verdict": _WORDS[result.exit]}
         if result.table_format:
             entry.update(table_format=result.table_format, servers=result.servers, ranks=result.ranks)
         if result.unreadable:
@@ -185,7 +180,7 @@ def print_json(results: Sequence[Judged], generation: str | None) -> None:
     print(json.dumps({"generation": generation, "files": files}, indent=2))
 
 
-def problem_as_dict(problem: Problem) -> dict[str, Any]:
+def problem_as_dict(problem: Problem) -> JsonObject:
     """A Problem under the names that the JSON output has for it."""
     return {
         "code": problem.code,

@@ -21,6 +21,7 @@ import signal
 import socket
 import sys
 import zlib
+from collections.abc import Callable, Iterator, Sequence
 
 from hccl_tools.build import merging
 from hccl_tools.common import project
@@ -33,7 +34,6 @@ from hccl_tools.machine import host, programs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
 _SSH_OPTIONS = "-o BatchMode=yes -o ConnectTimeout=8"

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 
+from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import hccn
+from hccl_tools.machine.programs import Ended
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from hccl_tools.machine.programs import Ended
-
-    Gathered = dict[int, dict[str, Any]]  # {device: the fields of its Card so far}
+Gathered = dict[int, JsonObject]  # {device: the fields of its Card so far}
 
 _HEALTH_SECONDS = 10  # until the first probe of a new detect address has an answer
 _ENOUGH_LOST = 4  # addresses

@@ -5,20 +5,16 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections.abc import Callable, Sequence
 
 from hccl_tools.check import verdict
 from hccl_tools.common.problem import errors
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.hosts import ask, cards, cards_judge
+from hccl_tools.hosts.cards_judge import Facts
 from hccl_tools.machine import host, programs
 from hccl_tools.table import rank_table
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from hccl_tools.hosts.cards_judge import Facts
 
 
 def read_servers(path: str) -> list[rank_table.Server]:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from hccl_tools.common.record import Row
+from hccl_tools.hosts.cards import Card
 from hccl_tools.table.address import packed
+from hccl_tools.table.rank_table import Device, Server
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from hccl_tools.hosts.cards import Card
-    from hccl_tools.table.rank_table import Device, Server
-
-    Facts = dict[str, dict[int, Card]]  # {server_id: {device id: what its card says}}
-    Fault = tuple[str, "str | None", str, str]  # check, code, text and remedy of a Finding
+Facts = dict[str, dict[int, Card]]  # {server_id: {device id: what its card says}}
+Fault = tuple[str, "str | None", str, str]  # check, code, text and remedy of a Finding
 
 
 class Finding(Row):

@@ -10,14 +10,11 @@ What Open MPI takes in silence and then runs on the wrong hosts, or not at all, 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.table.address import family
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _NAME = re.compile(r"(?:[A-Za-z0-9_.-]+@)?[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
 _KEYS = ("slots", "max_slots", "max-slots")

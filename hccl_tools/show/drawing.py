@@ -5,13 +5,11 @@ Lengths are in SVG's user units, of which a character of the fixed-width font is
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+
 from hccl_tools.show import overview
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    Box = tuple[int, int, str]  # width, height, body
+Box = tuple[int, int, str]  # width, height, body
 
 _CELL, _HEIGHT, _GAP, _PAD = 52, 40, 6, 14  # a device, the space between two, and around a group
 _HEAD = 40  # a server's title and second line

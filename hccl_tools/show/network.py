@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from hccl_tools.hosts.cards import Card
-    from hccl_tools.hosts.cards_judge import Facts, Finding
-    from hccl_tools.table import rank_table
+from hccl_tools.hosts.cards import Card
+from hccl_tools.hosts.cards_judge import Facts, Finding
+from hccl_tools.table import rank_table
 
 
 class Network(Record):
@@ -54,7 +51,7 @@ def _matrix(network: Network) -> tuple[list[tuple[str, bool]], list[tuple[list[s
     return [("server", False), *((f"device {number}", False) for number in numbers)], rows
 
 
-def document(network: Network) -> dict[str, Any]:
+def document(network: Network) -> JsonObject:
     """The whole as JSON."""
     servers = [
         {
@@ -70,7 +67,7 @@ def document(network: Network) -> dict[str, Any]:
     return {"ok": not problems and not network.silent, "servers": servers, "problems": problems}
 
 
-def _device(device: rank_table.Device, cards: Mapping[int, Card]) -> dict[str, Any]:
+def _device(device: rank_table.Device, cards: Mapping[int, Card]) -> JsonObject:
     number = int(device.device_id)
     said = {key: value for key, value in cards[number].as_dict().items() if key not in ("failed", "kept")}
     return {"device_id": number, "rank_id": int(device.rank_id), "device_ip": device.device_ip, **said}

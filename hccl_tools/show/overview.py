@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+
 from hccl_tools.check import verdict
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record, Row
 from hccl_tools.common.words import count, one_line
 from hccl_tools.table.view import objects
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 MAX_DETAILED = 32  # devices; with more of them a line a device is no longer taken in at a glance
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -10,12 +11,8 @@ from rich.text import Text
 
 from hccl_tools.show import overview
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    Column = tuple[str, bool]  # its name, and whether it is aligned to the right
-    Row = tuple[list[str], bool]  # its texts, and whether a line is drawn below
+Column = tuple[str, bool]  # its name, and whether it is aligned to the right
+Row = tuple[list[str], bool]  # its texts, and whether a line is drawn below
 
 _FILE_WIDTH = 160  # columns where stdout is no terminal: enough that nothing is cut or wrapped
 
