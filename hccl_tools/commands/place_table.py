@@ -23,7 +23,7 @@ from hccl_tools.hosts import ask
 from hccl_tools.table import rank_table
 
 
-def main() -> int:
+def main():  # type: () -> int
     """Answers with the digest of the table that is at PATH now."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--answer", required=True)
@@ -32,13 +32,11 @@ def main() -> int:
     parser.add_argument("data", help="base64 of the deflated table")
     options = parser.parse_args()
 
-    def work(*_: object) -> str:
-        return place(options.path, zlib.decompress(base64.b64decode(options.data)))
-
-    return ask.answer(options.answer, options.hosts, work)
+    data = zlib.decompress(base64.b64decode(options.data))
+    return ask.answer(options.answer, options.hosts, lambda *_: place(options.path, data))
 
 
-def place(path: str, data: bytes) -> str:
+def place(path, data):  # type: (str, bytes) -> str
     """The SHA-256 of what is at `path`, which is `data` if nothing was there.  Raises Refusal."""
     try:
         if not os.path.exists(path):
