@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the network of every device in a rank table; scripts/check_network.sh is what users type.
-
-The command itself is hccl_tools/commands/check_network.py.
-"""
+"""What scripts/check_network.sh starts; the command itself is commands/check_network.py."""
 
 import os
 import sys

@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""Builds the rank table of this host: which device carries which rank, at which address.
-
-The command itself is hccl_tools/commands/build.py.
-"""
+"""What users type; the command itself is commands/build.py."""
 
 import os
 import sys

@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""Merges the rank tables of single servers into the one table of their cluster.
-
-The command itself is hccl_tools/commands/merge.py.
-"""
+"""What users type; the command itself is commands/merge.py."""
 
 import gc
 import os

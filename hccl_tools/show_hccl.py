@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""Shows a rank table to a person: its servers, devices, ranks, addresses and super pods.
-
-The command itself is hccl_tools/commands/show.py.
-"""
+"""What users type; the command itself is commands/show.py."""
 
 import os
 import sys

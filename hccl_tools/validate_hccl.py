@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""Checks rank tables: structure by the JSON Schema, then the rules that HCCL has on top of it.
-
-The command itself is hccl_tools/commands/validate.py.
-"""
+"""What users type; the command itself is commands/validate.py."""
 
 import gc
 import os

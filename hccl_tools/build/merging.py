@@ -1,87 +1,97 @@
 """Several rank tables become one: the table of a cluster from those of its servers.
 
 The result does not depend on the order of the inputs, and merging in steps gives the same as merging
-at once.  Servers stand in the order that MindSpore requires: the dictionary order of server_id, by
-code points.  Nothing is guessed: whatever two inputs disagree on is a refusal that names both.
+at once.  Servers are in the order that MindSpore requires: the dictionary order of server_id, by
+code points.  Whatever two inputs disagree on is refused with both names.
 """
 
+from __future__ import annotations
+
 import json
-from collections import defaultdict, namedtuple
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
 from hccl_tools.check import verdict
+from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.problem import errors
-from hccl_tools.common.words import one_line, shown
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import BAD, Refusal
+from hccl_tools.common.words import shown
 from hccl_tools.table.address import packed
 
 VERSIONS = ("1.0", "1.2")  # the formats whose servers are a plain list
 _COMPUTED = frozenset(["server_count", "server_list", "super_pod_list"])
 _ORDER = ("version", "server_count", "server_list", "super_pod_list", "status")
-
-Named = namedtuple("Named", "name table")  # name: what the user calls the table, usually its path
-
-
-class Refused(Exception):
-    """These tables do not make one; `lines` says why, a line a problem."""
-
-    def __init__(self, lines):
-        super().__init__("\n".join(lines))
-        self.lines = lines
+_server_id = itemgetter("server_id")
 
 
-def merge(inputs, generation=None):
-    """The one table of all `inputs` (Named), checked before and after.  Raises Refused.
+class Named(Record):
+    """A table, and what the user calls it: usually its path."""
 
-    generation: as for check.check; its rules look at the result.
+    name: str
+    table: JsonObject
+
+
+class Refused(Refusal):
+    """These tables do not make one; a line a problem."""
+
+
+def merge(inputs: Iterable[Named], generation: str | None = None) -> JsonObject:
+    """The one table of all `inputs`, checked before and after.  Raises Refused.
+
+    generation: as for verdict.check; its rules look at the result.
     """
     inputs = list(inputs)
-    lines = [line for item in inputs for line in faults(item)]
-    if lines:
-        raise Refused(lines)
+    _refuse(line for item in inputs for line in faults(item))
     table = combine(inputs)
-    lines = _faults_of_result(table, inputs, generation)
-    if lines:
-        raise Refused(lines)
+    _refuse(_faults_of_result(table, inputs, generation))
     return table
 
 
-def faults(item):
+def _refuse(lines: Iterable[str]) -> None:
+    """Raises Refused if there are `lines`."""
+    lines = list(lines)
+    if lines:
+        raise Refused(BAD, *lines)
+
+
+def faults(item: Named) -> list[str]:
     """What keeps one input from being merged at all, a line a problem."""
-    lines = [problem.line(one_line(item.name)) for problem in errors(verdict.check(item.table))]
+    lines = [problem.line(item.name) for problem in errors(verdict.check(item.table))]
     if not lines and item.table.get("version") not in VERSIONS:
-        found = f"version {shown(item.table['version'])}" if "version" in item.table else "without a version"
-        lines = [f"{one_line(item.name)}: a table {found}; only tables of version 1.0 and of version 1.2 can be merged"]
+        found = f"of version {shown(item.table['version'])}" if "version" in item.table else "without a version"
+        lines = [f"{item.name}: a table {found}; only tables of version 1.0 and of version 1.2 can be merged"]
     return lines
 
 
-def combine(inputs):
+def combine(inputs: Sequence[Named]) -> JsonObject:
     """The one table of `inputs`, each of which is good by itself.  Raises Refused."""
-    lines = [*_differences(inputs), *_repeated_servers(inputs)]
-    if not lines:
-        lines = list(_repeated_addresses(inputs))
-    if lines:
-        raise Refused(lines)
+    _refuse([*_differences(inputs), *_repeated_servers(inputs)])
+    _refuse(_repeated_addresses(inputs))
     entries = sorted((server for item in inputs for server in item.table["server_list"]), key=_server_id)
     pods = _join_pods(inputs)
-    _refuse_interleaved(entries, pods)
-    merged = {key: value for key, value in inputs[0].table.items() if key not in _COMPUTED}
+    _refuse(_interleaved(entries, pods))
+    merged = _without(inputs[0].table, _COMPUTED)
     merged["server_count"] = str(len(entries))
     merged["server_list"] = _renumbered(entries)
     if pods:
         merged["super_pod_list"] = pods
     known = [key for key in _ORDER if key in merged]
-    return {key: merged[key] for key in [*known, *sorted(set(merged) - set(known))]}
+    return {key: merged[key] for key in [*known, *sorted(merged.keys() - known)]}
 
 
-def file_name(table):
+def _without(entry: JsonObject, keys: Iterable[str]) -> JsonObject:
+    return {key: value for key, value in entry.items() if key not in keys}
+
+
+def file_name(table: JsonObject) -> str:
     """The name that MindSpore's merge_hccl.py gives a merged table: ``hccl_2s_16p.json``."""
     servers = table["server_list"]
     return f"hccl_{len(servers)}s_{sum(len(server['device']) for server in servers)}p.json"
 
 
-# ---- servers and ranks ---------------------------------------------------------------------------
-
-
-def _renumbered(entries):
+def _renumbered(entries: Iterable[JsonObject]) -> list[JsonObject]:
     """The servers with ranks 0..N-1 in their order; the order inside a server stays as it is."""
     first, renumbered = 0, []
     for server in entries:
@@ -93,63 +103,46 @@ def _renumbered(entries):
     return renumbered
 
 
-def _server_id(server):
-    return server["server_id"]
-
-
-def _ids(item):
+def _ids(item: Named) -> set[str]:
     return {server["server_id"] for server in item.table["server_list"]}
 
 
-# ---- super pods ----------------------------------------------------------------------------------
-
-
-def _join_pods(inputs):
+def _join_pods(inputs: Iterable[Named]) -> list[JsonObject]:
     """super_pod_list of the result: pods of one super_pod_id become one, all sorted by their ids."""
-    pods, origin, lines = {}, {}, []
+    joined: dict[
+        str, tuple[JsonObject, list[JsonObject], Named]
+    ] = {}  # {id: the first such pod, all its servers, its table}
+    lines = []
     for item in inputs:
         for pod in item.table.get("super_pod_list", ()):
             name = pod["super_pod_id"]
-            if name not in pods:
-                pods[name], origin[name] = {**pod, "server_list": list(pod["server_list"])}, item
-                continue
-            pods[name]["server_list"] += pod["server_list"]
-            for key in _unequal(_without_servers(pods[name]), _without_servers(pod)):
-                where = f"{one_line(item.name)}: /super_pod_list: {shown(key)} of super pod {shown(name)}"
-                lines.append(f"{where} is not what it is in {one_line(origin[name].name)}; make them equal")
-    if lines:
-        raise Refused(lines)
-    for pod in pods.values():
-        pod["server_list"].sort(key=_server_id)
-    return [pods[name] for name in sorted(pods)]
+            first, members, owner = joined.setdefault(name, (pod, [], item))
+            members += pod["server_list"]
+            for key in _unequal(_without(first, ["server_list"]), _without(pod, ["server_list"])):
+                where = f"{item.name}: /super_pod_list: {shown(key)} of super pod {shown(name)}"
+                lines.append(f"{where} is not what it is in {owner.name}; make them equal")
+    _refuse(lines)
+    return [{**pod, "server_list": sorted(members, key=_server_id)} for _, (pod, members, _) in sorted(joined.items())]
 
 
-def _without_servers(pod):
-    return {key: value for key, value in pod.items() if key != "server_list"}
-
-
-def _refuse_interleaved(entries, pods):
-    """HCCL's manual: the servers of one super pod stand next to one another."""
+def _interleaved(entries: Iterable[JsonObject], pods: Iterable[JsonObject]) -> Iterator[str]:
+    """HCCL's manual: the servers of one super pod are next to one another.  A line for each that is not."""
     pod_of = {server["server_id"]: pod["super_pod_id"] for pod in pods for server in pod["server_list"]}
-    ended, current, lines = set(), None, []
+    current: str | None = None
+    ended = {current}
     for server in entries:
         pod = pod_of.get(server["server_id"])
         if pod != current:
             ended.add(current)
             current = pod
             if pod in ended:
-                lines.append(
+                yield (
                     f"server {shown(server['server_id'])} of super pod {shown(pod)}: by server_id it comes after "
                     "servers of another pod, but HCCL wants a pod's servers together; choose server_ids that sort so"
                 )
-    if lines:
-        raise Refused(lines)
 
 
-# ---- what inputs must agree on -------------------------------------------------------------------
-
-
-def _differences(inputs):
+def _differences(inputs: Sequence[Named]) -> Iterator[str]:
     """A line for each top-level key on which an input and the first one disagree."""
     first = inputs[0]
     for item in inputs[1:]:
@@ -157,115 +150,110 @@ def _differences(inputs):
             if key == "super_pod_list":
                 lacking = item if key not in item.table else first
                 yield (
-                    f"{one_line(lacking.name)}: no super_pod_list, but others have one; build all tables in one way: "
+                    f"{lacking.name}: no super_pod_list, but others have one; build all tables in one way: "
                     "with --generation A3 on hosts of a super pod, without it elsewhere"
                 )
             else:
                 values = [shown(table[key]) if key in table else "missing" for table in (item.table, first.table)]
                 yield (
-                    f"{one_line(item.name)}: {shown(key)} is {values[0]}, but {values[1]} in {one_line(first.name)}; "
+                    f"{item.name}: {shown(key)} is {values[0]}, but {values[1]} in {first.name}; "
                     "merge only tables that agree on it"
                 )
 
 
-def _head(table):
+def _head(table: JsonObject) -> JsonObject:
     """What all inputs must have in common; of the super pods only whether there are any."""
-    head = {key: value for key, value in table.items() if key not in _COMPUTED}
+    head = _without(table, _COMPUTED)
     if "super_pod_list" in table:
         head["super_pod_list"] = None
     return head
 
 
-def _unequal(one, other):
+def _unequal(one: JsonObject, other: JsonObject) -> list[str]:
     """The keys on which two objects differ, sorted; for JSON 1, 1.0 and true are three values."""
-    return sorted(
-        key for key in {**one, **other} if key not in one or key not in other or _text(one[key]) != _text(other[key])
-    )
+    return sorted(key for key in {**one, **other} if _text(one, key) != _text(other, key))
 
 
-def _text(value):
-    return value if isinstance(value, str) else [json.dumps(value, sort_keys=True)]
+def _text(entry: JsonObject, key: str) -> str | None:
+    return json.dumps(entry[key], sort_keys=True) if key in entry else None
 
 
-# ---- what inputs must not have in common ---------------------------------------------------------
-
-
-def _repeated_servers(inputs):
+def _repeated_servers(inputs: Sequence[Named]) -> Iterator[str]:
     """A line for each input that is an earlier result, and for each two that share a server."""
-    holders = defaultdict(list)
+    holders: dict[str, list[int]] = defaultdict(list)  # {server_id: numbers of the inputs with it}
     for number, item in enumerate(inputs):
         for server_id in _ids(item):
             holders[server_id].append(number)
     shared = {server_id: numbers for server_id, numbers in holders.items() if len(numbers) > 1}
-    whole = _earlier_results(inputs, shared)
+    whole = _earlier_results(inputs, shared.values())
     for number, others in sorted(whole.items()):
         yield (
-            f"{one_line(inputs[number].name)}: already holds the servers of {_listed(inputs, others)} "
+            f"{inputs[number].name}: already holds the servers of {_listed(inputs, others)} "
             "(an earlier result of merging?); leave it out, or leave those out"
         )
-    pairs = defaultdict(list)
+    pairs: dict[tuple[int, int], list[str]] = defaultdict(list)
     for server_id, numbers in shared.items():
-        first, *later = [number for number in numbers if number not in whole] or [None]
-        for number in later:
-            pairs[number, first].append(server_id)
+        parts = [number for number in numbers if number not in whole]
+        for number in parts[1:]:
+            pairs[number, parts[0]].append(server_id)
     for (number, first), server_ids in sorted(pairs.items()):
         more = f" and {len(server_ids) - 1} more" if len(server_ids) > 1 else ""
         yield (
-            f"{one_line(inputs[number].name)}: server_id {shown(min(server_ids))}{more} stands in "
-            f"{one_line(inputs[first].name)} too; give each server once, under its own address"
+            f"{inputs[number].name}: server_id {shown(min(server_ids))}{more} is in "
+            f"{inputs[first].name} too; give each server once, under its own address"
         )
 
 
-def _earlier_results(inputs, shared):
+def _earlier_results(inputs: Sequence[Named], shared: Iterable[list[int]]) -> dict[int, list[int]]:
     """{number of an input that has all servers of smaller ones, and more: the smaller ones}."""
-    touching = defaultdict(set)
-    for numbers in shared.values():
+    touching: dict[int, set[int]] = defaultdict(set)
+    for numbers in shared:
         for number in numbers:
-            touching[number].update(numbers)
+            touching[number].update(set(numbers) - {number})
     found = {}
     for number, others in touching.items():
         mine = _ids(inputs[number])
-        others = sorted(others - {number})
         if all(_ids(inputs[other]) < mine for other in others):
-            found[number] = others
+            found[number] = sorted(others)
     return found
 
 
-def _listed(inputs, numbers):
-    names = ", ".join(one_line(inputs[number].name) for number in numbers[:3])
+def _listed(inputs: Sequence[Named], numbers: Sequence[int]) -> str:
+    names = ", ".join(inputs[number].name for number in numbers[:3])
     return f"{names} and {len(numbers) - 3} more" if len(numbers) > 3 else names
 
 
-def _repeated_addresses(inputs):
+def _repeated_addresses(inputs: Iterable[Named]) -> Iterator[str]:
     """HCCL: "The IP is used repeatedly."  A line for each address that two inputs give to a device."""
-    first = {}
+    first: dict[bytes | str, tuple[Named, str]] = {}
     for item in inputs:
-        for server in item.table["server_list"]:
-            for device in server["device"]:
-                for address in device.get("device_ip", "").split(","):
-                    before, owner = first.setdefault(packed(address) or address, (item, server["server_id"]))
-                    if address and before is not item:
-                        yield (
-                            f"{one_line(item.name)}: device_ip {shown(address)} of server {shown(server['server_id'])} "
-                            f"belongs to server {shown(owner)} in {one_line(before.name)}; give each device its own "
-                            "(hccn_tool -ip -s)"
-                        )
+        for server_id, address in _addresses(item):
+            before, owner = first.setdefault(packed(address) or address, (item, server_id))
+            if before is not item:
+                yield (
+                    f"{item.name}: device_ip {shown(address)} of server {shown(server_id)} "
+                    f"belongs to server {shown(owner)} in {before.name}; give each device its own "
+                    "(hccn_tool -ip -s)"
+                )
 
 
-# ---- the result ----------------------------------------------------------------------------------
+def _addresses(item: Named) -> Iterator[tuple[str, str]]:
+    """(server_id, address) of every address of a device."""
+    for server in item.table["server_list"]:
+        for device in server["device"]:
+            for address in filter(None, device.get("device_ip", "").split(",")):
+                yield server["server_id"], address
 
 
-def _faults_of_result(table, inputs, generation):
-    """What the check has to say about the result, each line under the input that the server is from."""
+def _faults_of_result(table: JsonObject, inputs: Sequence[Named], generation: str | None) -> Iterator[str]:
+    """What the check finds in the result, each line with the input that the server is from."""
     problems = errors(verdict.check(table, generation))
     origin = {server_id: item.name for item in inputs for server_id in _ids(item)} if problems else {}
-    lines = []
     for problem in problems:
-        parts = problem.pointer.split("/")
+        _, *parts = problem.pointer.split("/")
         where = "merged"
-        if len(parts) > 2 and parts[1] == "server_list":
-            server_id = table["server_list"][int(parts[2])]["server_id"]
-            where = f"{one_line(origin[server_id])}: server {shown(server_id)}, once merged"
-            problem = problem._replace(pointer="".join("/" + part for part in parts[3:]))
-        lines.append(problem.line(where))
-    return lines
+        if len(parts) > 1 and parts[0] == "server_list":
+            server_id = table["server_list"][int(parts[1])]["server_id"]
+            where = f"{origin[server_id]}: server {shown(server_id)}, once merged"
+            problem = problem._replace(pointer="".join("/" + part for part in parts[2:]))
+        yield problem.line(where)

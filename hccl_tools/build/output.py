@@ -1,35 +1,40 @@
 """The file that a command was asked for: written whole, or everything stays as it was."""
 
-import os
+from __future__ import annotations
 
+import os
+from collections.abc import Callable
+
+from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.table import rank_table
 
-
-class NotOurs(Exception):
-    """A file that is no rank table stands where the table should go; one line says which."""
+NOT_WRITTEN = "no table was written"
 
 
-def save(table, path, say):
+def save(table: JsonObject, path: str, tell: Callable[[str], None]) -> str:
     """Writes `table` to `path`; returns the absolute path.
 
-    say: called with a line when another table is replaced.  Raises NotOurs and OSError; the file at
-    `path` is then as it was.
+    tell is called with a line when another table is replaced.  Raises Refusal; the file at `path` is then as it was.
     """
-    text = rank_table.dump(table)
+    text, shown = rank_table.dump(table), one_line(path)
     if os.path.exists(path):
         try:
             old, _ = rank_table.read(path)
         except rank_table.NotReadable as error:
-            raise NotOurs(f"{error}; nothing was changed, name another file with --output") from error
+            raise Refusal(USAGE, f"{error}; nothing was changed, name another file with --output") from error
         if not isinstance(old, dict) or "server_list" not in old:
-            raise NotOurs(f"{one_line(path)} is there and is not a rank table; name another file with --output")
+            raise Refusal(USAGE, f"{shown} exists and is not a rank table; name another file with --output")
         if old != table:
-            say(f"{one_line(path)} held another table; it is replaced")
-    rank_table.write(text, path)
+            tell(f"{shown} held another table; it is replaced")
+    try:
+        rank_table.write(text, path)
+    except OSError as error:
+        raise Refusal(USAGE, f"cannot write {shown}: {error.strerror}; nothing was changed") from error
     return os.path.abspath(path)
 
 
-def drop_stdout():
+def drop_stdout() -> None:
     """Lets go of what is buffered for stdout and cannot be written; Python would try again at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,12 +1,17 @@
-"""The super pod that an A3 host is in, as npu-smi knows it, and the version 1.2 table that says so.
+"""The super pod that an A3 host is in, as npu-smi reports it, and the version 1.2 table with it.
 
 On A3 an NPU has two chips, each a device of its own.  HCCL finds the devices of other servers of the
 same super pod by their SDID, in the table super_device_id; without them it uses the network only.
 """
 
-import re
-from collections import namedtuple
+from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
+from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import host, programs
 
@@ -15,14 +20,22 @@ _SECONDS = 30  # for one npu-smi, which takes a second or two on a busy host
 _NONE = "does not support querying spod-info"
 _FIELD = re.compile(r"^\s*(SDID|Super Pod ID)\s*:\s*([0-9]{1,10})\s*$", re.MULTILINE)
 
-SuperPod = namedtuple("SuperPod", "super_pod_id super_device_ids")  # str, {device id: str}
+
+class SuperPod(Record):
+    """A super pod and the SDIDs of this host's devices in it."""
+
+    super_pod_id: str
+    super_device_ids: dict[int, str]
 
 
-class SuperPodError(Exception):
-    """npu-smi gives no usable answer: the text names the device, what was asked, and what to do."""
+class SuperPodError(Refusal):
+    """npu-smi gives no usable answer: the line names the device, what was asked, and what to do."""
+
+    def __init__(self, line: str) -> None:
+        super().__init__(BAD, line)
 
 
-def of_devices(device_ids):
+def of_devices(device_ids: Sequence[int]) -> tuple[SuperPod | None, str | None]:
     """(SuperPod, None) of this host's devices, or (None, why not) where there is no super pod.
 
     All devices are asked at the same time.  Raises SuperPodError where that cannot be known.
@@ -31,22 +44,24 @@ def of_devices(device_ids):
         return None, "npu-smi is not on PATH (it is in /usr/local/bin or /usr/local/sbin of a host)"
     chips = _chips(device_ids)
     answers = {device: _spod_info(device, *chips[device], answer) for device, answer in _ask(chips).items()}
-    outside = [device for device, found in answers.items() if found is None]
-    if len(outside) == len(answers):
+    inside = {device: found for device, found in answers.items() if found}
+    if not inside:
         return None, "npu-smi says that this host is in no super pod"
-    if outside:
-        raise SuperPodError(
-            f"device {outside[0]} is in no super pod but others of this host are; see "
-            f"`npu-smi info -t spod-info -i {chips[outside[0]][0]} -c {chips[outside[0]][1]}`"
-        )
-    pods = sorted({pod for _, pod in answers.values()})
+    for device, (npu, chip) in chips.items():
+        if device not in inside:
+            raise SuperPodError(
+                f"device {device} is in no super pod but others of this host are; see "
+                f"`npu-smi info -t spod-info -i {npu} -c {chip}`"
+            )
+    pods = sorted({pod for _, pod in inside.values()})
     if len(pods) > 1:
-        raise SuperPodError(f"the devices of this host are in several super pods: {', '.join(pods)}; ask its operator")
-    return SuperPod(pods[0], {device: sdid for device, (sdid, _) in answers.items()}), None
+        text = f"the devices of this host are in several super pods: {', '.join(pods)}; ask its operator"
+        raise SuperPodError(text)
+    return SuperPod(super_pod_id=pods[0], super_device_ids={device: sdid for device, (sdid, _) in inside.items()}), None
 
 
-def add(table, pod):
-    """The version 1.2 table of the one server that the 1.0 `table` has, in super pod `pod` (SuperPod)."""
+def add(table: JsonObject, pod: SuperPod) -> JsonObject:
+    """The version 1.2 table of the one server that the 1.0 `table` has, in super pod `pod`."""
     (server,) = table["server_list"]
     devices = [_with_super_device_id(device, pod) for device in server["device"]]
     members = [{"server_id": server["server_id"]}]
@@ -59,7 +74,7 @@ def add(table, pod):
     }
 
 
-def _with_super_device_id(device, pod):
+def _with_super_device_id(device: dict[str, str], pod: SuperPod) -> dict[str, str]:
     rest = {key: value for key, value in device.items() if key != "device_id"}
     number = device["device_id"]
     return {"device_id": number, "super_device_id": pod.super_device_ids[int(number)], **rest}
@@ -68,29 +83,29 @@ def _with_super_device_id(device, pod):
 # ---- npu-smi -------------------------------------------------------------------------------------
 
 
-def _chips(device_ids):
+def _chips(device_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
     """{device: (NPU, chip)} in the order of `device_ids`, from ``npu-smi info -m``."""
     answer = programs.ask(["npu-smi", "info", "-m"], _SECONDS)
     found = host.npu_chips(answer.stdout) if answer.status == 0 else {}
     if not found:
-        raise SuperPodError(f"`npu-smi info -m` names no device: {_said(answer)}; check the driver with `npu-smi info`")
+        text = f"`npu-smi info -m` names no device: {_said(answer)}; check the driver with `npu-smi info`"
+        raise SuperPodError(text)
     for device in device_ids:
         if device not in found:
             there = ",".join(map(str, sorted(found)))
-            raise SuperPodError(
-                f"device {device} is not there: `npu-smi info -m` has {there}; choose from those with --device_num"
-            )
+            text = f"device {device} is not there: `npu-smi info -m` has {there}; choose from those with --device_num"
+            raise SuperPodError(text)
     return {device: found[device] for device in device_ids}
 
 
-def _ask(chips):
-    """{device: programs.Ended} of the super pod's question, all asked at once."""
+def _ask(chips: dict[int, tuple[int, int]]) -> dict[int, programs.Ended]:
+    """What npu-smi says about the super pod of each device; all are asked at once."""
     question = ["npu-smi", "info", "-t", "spod-info"]
     commands = {device: [*question, "-i", str(npu), "-c", str(chip)] for device, (npu, chip) in chips.items()}
     return programs.ask_all(commands, _SECONDS)
 
 
-def _spod_info(device, npu, chip, answer):
+def _spod_info(device: int, npu: int, chip: int, answer: programs.Ended) -> tuple[str, str] | None:
     """(SDID, super pod id) as text, or None where the device is in no super pod."""
     if _NONE in answer.stdout + answer.stderr:
         return None
@@ -103,6 +118,6 @@ def _spod_info(device, npu, chip, answer):
     )
 
 
-def _said(answer):
+def _said(answer: programs.Ended) -> str:
     lines = (answer.stderr.strip() or answer.stdout.strip() or "nothing").splitlines()
     return f"{one_line(lines[0].strip())} (exit {answer.status})"

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Puts a rank table on a host of a cluster; cluster.ask starts it on each, nobody types it.
+"""Puts a rank table on a host of a cluster; hosts/ask.py starts it on each.
 
-A file that is there already stays: the folder may be one that the hosts share.
+An existing file stays: the hosts may share the folder.
 """
 
 import argparse
 import base64
 import hashlib
 import os
-import socket
 import sys
 import zlib
 
@@ -19,35 +18,34 @@ from hccl_tools.machine import interpreter
 
 interpreter.check()
 
+from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.hosts import ask
 from hccl_tools.table import rank_table
 
 
-def main():
-    """Answers with the digest of the table that is at PATH now; the exit code is 0 either way, see cluster.py."""
+def main():  # type: () -> int
+    """Answers with the digest of the table that is at PATH now."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--answer", required=True)
     parser.add_argument("--hosts", nargs="+", required=True)
     parser.add_argument("path")
     parser.add_argument("data", help="base64 of the deflated table")
     options = parser.parse_args()
-    digest, lines = None, []
+
+    data = zlib.decompress(base64.b64decode(options.data))
+    return ask.answer(options.answer, options.hosts, lambda *_: place(options.path, data))
+
+
+def place(path, data):  # type: (str, bytes) -> str
+    """The SHA-256 of what is at `path`, which is `data` if nothing was there.  Raises Refusal."""
     try:
-        digest = place(options.path, zlib.decompress(base64.b64decode(options.data)))
+        if not os.path.exists(path):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            rank_table.write(data.decode("utf-8"), path)
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
     except OSError as error:
-        lines = [f"the rank table cannot be put to {options.path}: {error.strerror}"]
-    answer = ask.Answer(ask.own_entry(options.hosts), socket.gethostname(), digest, lines)
-    os.write(1, ask.frame(answer, options.answer))
-    return 0
-
-
-def place(path, data):
-    """The SHA-256 of what is at `path`, which is `data` if nothing was there.  Raises OSError."""
-    if not os.path.exists(path):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        rank_table.write(data.decode("utf-8"), path)
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
+        raise Refusal(USAGE, f"the rank table cannot be put to {path}: {error.strerror}") from error
 
 
 if __name__ == "__main__":

@@ -7,16 +7,19 @@ share a line.  With --format svg it is a drawing of servers, device groups and r
   python hccl_tools/show_hccl.py --format svg --generation 910A hccl_2s_16p.json > cluster.svg
   python hccl_tools/hccl_tools.py show hccl_2s_16p.json          (the same)
 
-Exit: 0 the table is shown (a bad one too, and that is said), 1 there is nothing in the file that can
-be shown, 2 usage, or a file that cannot be read.
+Exit: 0 the table is shown (with a warning if it is bad), 1 the file has nothing that can be shown,
+2 usage, or a file that cannot be read.
 """
+
+from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 
-from hccl_tools.build import output
 from hccl_tools.check import rules
-from hccl_tools.common.words import one_line
+from hccl_tools.commands import arguments, boundary
+from hccl_tools.common.refusal import BAD, USAGE, Refusal
 from hccl_tools.machine import interpreter
 from hccl_tools.show import overview
 from hccl_tools.table import rank_table
@@ -24,28 +27,15 @@ from hccl_tools.table import rank_table
 PROGRAM = "show_hccl.py"
 
 
-def main(argv=None, program=PROGRAM):
+def main(argv: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     """Runs the command, called `program` by its user; returns its exit code."""
     options = parse_arguments(argv, program)
-    try:
-        code = run(options, program)
-        sys.stdout.flush()
-        return code
-    except rank_table.NotReadable as error:
-        say(program, str(error))
-        return 2
-    except OSError as error:  # a stdout that is full, or closed by the reader
-        if not isinstance(error, BrokenPipeError):
-            say(program, f"cannot write to stdout: {error.strerror}")
-        output.drop_stdout()
-        return 2
+    return boundary.run(program, lambda: run(options, program))
 
 
-def parse_arguments(argv, program):
-    """The command line as a namespace."""
-    parser = argparse.ArgumentParser(
-        prog=program, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+def parse_arguments(argv: Sequence[str] | None, program: str) -> argparse.Namespace:
+    """The command line."""
+    parser = arguments.parser(program, __doc__)
     parser.add_argument("file", metavar="FILE", help="a rank table")
     parser.add_argument("--format", choices=("table", "svg"), default="table", help="default: %(default)s")
     parser.add_argument(
@@ -54,39 +44,27 @@ def parse_arguments(argv, program):
     return parser.parse_args(argv)
 
 
-def run(options, program):
+def run(options: argparse.Namespace, program: str) -> int:
     """Reads and shows; returns the exit code."""
-    table, problems = rank_table.read(options.file)
+    file = options.file
+    table, problems = rank_table.read(file)
     if problems:
-        for problem in problems:
-            say(program, problem.line(options.file))
-        return 1
+        raise Refusal(BAD, *(problem.line(file) for problem in problems))
     view = overview.of(table, options.generation)
     if not view.servers:
-        say(program, f"{options.file}: no servers in it; tables with a server_list (versions 1.0 and 1.2) can be shown")
-        return 1
+        raise Refusal(BAD, f"{file} has no servers; tables with a server_list (versions 1.0 and 1.2) can be shown")
     for line in view.warnings:
-        say(program, f"{options.file}: {line}")
-    sys.stdout.reconfigure(errors="backslashreplace")  # a server_id may have letters that the terminal has not
+        boundary.say(program, f"{file}: {line}")
+    boundary.escape_missing_letters()
     if options.format == "svg":
         from hccl_tools.show import drawing
 
         sys.stdout.write(drawing.svg(view))
         return 0
-    return show_table(view, program)
-
-
-def show_table(view, program):
-    """Prints `view` with rich; returns the exit code."""
     try:
-        from hccl_tools.show import terminal as tables  # brings rich along, which only this needs
-    except ImportError:
-        say(program, f"the table needs the library rich; {interpreter.remedy_for('rich')}, or use --format svg")
-        return 2
-    tables.show(view)
+        from hccl_tools.show import terminal  # brings rich along, which only this needs
+    except ImportError as error:
+        text = f"the table needs the library rich; {interpreter.remedy_for('rich')}, or use --format svg"
+        raise Refusal(USAGE, text) from error
+    terminal.show(view)
     return 0
-
-
-def say(program, message):
-    """One line of the conversation, on stderr."""
-    print(f"{program}: {one_line(message)}", file=sys.stderr)

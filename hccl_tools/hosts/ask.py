@@ -1,15 +1,16 @@
-"""Asking a whole cluster: mpirun starts a command of ours once on every host, the answers come together.
+"""Asks every host of a hostfile: mpirun starts a command of ours once on each, and the answers come together.
 
-So the table of a cluster is built and its network checked.  A host answers with one frame on stdout,
+The table of a cluster is built this way, and its network checked.  A host answers with one frame on stdout,
 whether it has what it was asked for or not:
 
     <<hccl_tools NONCE CRC DATA>>
 
-NONCE tells the frames of this run from anything else that a host prints; DATA is base64 of deflated
-JSON and CRC its checksum.  mpirun mixes the output of hosts even within a line, but does not cut what
-was written at once in up to 4096 bytes; a frame of 16 devices has a quarter of that.  A frame that is
-damaged all the same is not taken for a table.
+NONCE distinguishes the frames of this run from anything else that a host prints.  DATA is base64 of deflated
+JSON, CRC its checksum.  mpirun mixes the output of hosts even within a line, but does not cut what was
+written at once in up to 4096 bytes; a frame of 16 devices has a quarter of that.  Damaged frames are ignored.
 """
+
+from __future__ import annotations
 
 import base64
 import contextlib
@@ -17,89 +18,109 @@ import json
 import os
 import re
 import signal
+import socket
 import sys
 import zlib
-from collections import namedtuple
+from collections.abc import Callable, Iterator, Sequence
 
 from hccl_tools.build import merging
+from hccl_tools.common import project
+from hccl_tools.common.numbers import whole_number
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.hosts import hostfile
 from hccl_tools.machine import host, programs
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _SSH_OPTIONS = "-o BatchMode=yes -o ConnectTimeout=8"
 _SECONDS = 300  # for the whole cluster; a thousand hosts take half a minute
-_PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-
-# entry: the line of the hostfile that the answering host believes to be, or None; name: what it calls
-# itself; table: its table, or what else it was asked for, None when it has none; lines: what it has to say.
-Answer = namedtuple("Answer", "entry name table lines")
 
 
-class ClusterError(Exception):
-    """There is no table of the cluster; `lines` says why, a line a problem."""
+class Answer(Record):
+    """What one host answered.
 
-    def __init__(self, *lines):
-        super().__init__("\n".join(lines))
-        self.lines = list(lines)
+    entry:   the line of the hostfile that the host takes for itself; None where it found none.
+    name:    what the host calls itself.
+    content: what it was asked for, as JSON; None when it has none.
+    lines:   remarks, or why there is no content.
+    """
+
+    entry: str | None
+    name: str
+    content: Any
+    lines: list[str]
+
+    @property
+    def host(self) -> str:
+        """What messages call the host."""
+        return self.entry or self.name
+
+
+class ClusterError(Refusal):
+    """Not every host has answered with what it was asked for; a line a problem."""
 
 
 # ---- where the command was typed -----------------------------------------------------------------
 
 
-def collect(path, forwarded, generation, tell):
+def collect(path: str, forwarded: Sequence[str], generation: str | None, tell: Callable[[str], None]) -> dict[str, Any]:
     """The merged table of the hosts in the hostfile `path`, checked by merging.merge.
 
-    forwarded: the options of the generator that every host gets.  generation: as for check.check.
+    forwarded: the options of hccl_tools.py that every host gets.  generation: as for verdict.check.
     tell is called with what the hosts say, a line each.
     Raises ClusterError, merging.Refused and hostfile.HostfileError.
     """
-    _, answers, lines = ask(path, "hccl_tools.py", forwarded)
+    answers, lines = ask(path, "hccl_tools.py", forwarded)
     lines += _without_address(answers)
     if lines:
-        raise ClusterError(*lines)
+        raise ClusterError(BAD, *lines)
     for answer in answers:
         for line in answer.lines:
-            tell(f"{answer.entry or answer.name}: {line}")
-    tables = [merging.Named(answer.entry or answer.name, answer.table) for answer in answers]
-    return merging.merge(tables, generation)
+            tell(f"{answer.host}: {line}")
+    return merging.merge([merging.Named(name=answer.host, table=answer.content) for answer in answers], generation)
 
 
-def ask(path, program, forwarded):
-    """(hosts of the hostfile `path`, their Answers, what is wrong with those as lines).
+def ask(path: str, program: str, forwarded: Sequence[str]) -> tuple[list[Answer], list[str]]:
+    """(the Answers of the hosts of the hostfile `path`, what is wrong with those as lines).
 
-    program: the command in this folder that every host runs, with --answer and --hosts; forwarded: its
-    other options.  Raises ClusterError and hostfile.HostfileError.
+    program: the command in the folder hccl_tools that every host runs, with --answer and --hosts; forwarded:
+    its other options.  Raises ClusterError and hostfile.HostfileError.
     """
     hosts = hostfile.read(path)
     if not programs.on_path("mpirun"):
         merging_them = ", and put the tables together with hccl_tools/merge_hccl.py"
         raise ClusterError(
+            BAD,
             "mpirun is not on PATH; install Open MPI (Debian: apt install openmpi-bin), or run this command on "
-            "every host" + (merging_them if program == "hccl_tools.py" else "")
+            "every host" + (merging_them if program == "hccl_tools.py" else ""),
         )
     nonce = os.urandom(8).hex()
     status, stdout, stderr = _mpirun(command(path, hosts, nonce, forwarded, program))
     place = {name: number for number, name in enumerate(hosts)}  # they answer in any order
-    answers = sorted(frames(stdout, nonce), key=lambda answer: place.get(answer.entry, len(hosts)))
-    return hosts, answers, _faults(answers, hosts, status, stderr)
+    answers = sorted(frames(stdout, nonce), key=lambda answer: place.get(answer.entry or "", len(hosts)))
+    return answers, _faults(answers, hosts, status, stderr)
 
 
-def command(path, hosts, nonce, forwarded, program="hccl_tools.py"):
-    """The mpirun command that asks every host once, as a list."""
+def command(path: str, hosts: Sequence[str], nonce: str, forwarded: Sequence[str], program: str) -> list[str]:
+    """The mpirun command that asks every host once."""
     carried = [name for name in ("PATH", "PYTHONPATH") if name in os.environ]
     # -wdir is the project: it has to be there on every host, and the current folder may not.
     return [
         *("mpirun", "--hostfile", os.path.abspath(path), "--map-by", "ppr:1:node", "--bind-to", "none"),
         *("--timeout", str(_SECONDS)),
         *(word for name in carried for word in ("-x", name)),
-        *("-wdir", _PROJECT, sys.executable, os.path.join(_PROJECT, "hccl_tools", program)),
+        *("-wdir", project.ROOT, sys.executable, project.path("hccl_tools", program)),
         *("--answer", nonce, *forwarded),
         *("--hosts", *hosts),
     ]
 
 
-def _mpirun(words):
-    """(exit code, stdout, stderr) of mpirun, as bytes, bytes and text."""
+def _mpirun(words: Sequence[str]) -> tuple[int, bytes, str]:
+    """(exit code, stdout, stderr) of mpirun."""
     import subprocess
 
     try:
@@ -130,24 +151,29 @@ def _mpirun(words):
 
 
 @contextlib.contextmanager
-def _signals_held():
+def _signals_held() -> Iterator[Callable[[], None]]:
     """Inside, signals wait that else raise: what is started there is known before it has to be ended.
 
     Yields the function that handles those that came.
     """
-    came = []
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
+    came: list[int] = []
+    found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    handlers = {number: handler for number, handler in found.items() if callable(handler)}
     for number in handlers:
         signal.signal(number, lambda number, _: came.append(number))
+
+    def let_go() -> None:
+        for number in came:
+            handlers[signal.Signals(number)](number, None)
+
     try:
-        yield lambda: [handlers[number](number, None) for number in came]
+        yield let_go
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
 
 
-def _environment():
+def _environment() -> dict[str, str]:
     """mpirun's environment: root is allowed, and ssh fails at once instead of asking or waiting for long."""
     environment = dict(os.environ)
     if os.geteuid() == 0:  # Open MPI asks root twice whether it is meant
@@ -157,25 +183,21 @@ def _environment():
     return environment
 
 
-def frames(stdout, nonce):
+def frames(stdout: bytes, nonce: str) -> list[Answer]:
     """The Answers in what mpirun printed; damaged frames are not among them."""
     found = re.findall(rb"<<hccl_tools %s ([0-9]{1,10}) ([A-Za-z0-9+/=]+)>>" % nonce.encode(), stdout)
     return [_unframed(data) for crc, data in found if zlib.crc32(data) == int(crc)]
 
 
-def _unframed(data):
+def _unframed(data: bytes) -> Answer:
     answer = Answer(**json.loads(zlib.decompress(base64.b64decode(data))))
-    return answer._replace(lines=[one_line(line) for line in answer.lines])
+    return answer.replace(lines=[one_line(line) for line in answer.lines])
 
 
-def _faults(answers, hosts, status, stderr):
-    """What keeps the answers from being the tables of all hosts, a line a problem."""
-    lines = []
-    for answer in answers:
-        name = answer.entry or answer.name
-        if answer.table is None:
-            lines += [f"{name}: {line}" for line in answer.lines]
-    known = {answer.entry for answer in answers if answer.entry}
+def _faults(answers: Sequence[Answer], hosts: Sequence[str], status: int, stderr: str) -> list[str]:
+    """Why the answers are not those of all hosts, a line a problem."""
+    lines = [f"{answer.host}: {line}" for answer in answers if answer.content is None for line in answer.lines]
+    known = {answer.entry for answer in answers}
     silent = [name for name in hosts if name not in known]
     missing = len(hosts) - len(answers)
     if missing > 0:
@@ -189,7 +211,7 @@ def _faults(answers, hosts, status, stderr):
     return lines
 
 
-def _hint(stderr):
+def _hint(stderr: str) -> str:
     """What to do about a failure of ssh, as the end of a message."""
     if "Permission denied" in stderr:
         return "; ssh must need no password: ssh-keygen -t ed25519 (once), then ssh-copy-id HOST for each host"
@@ -198,20 +220,19 @@ def _hint(stderr):
     return ""
 
 
-def _without_address(answers):
+def _without_address(answers: Sequence[Answer]) -> list[str]:
     """Tables of several hosts with an address that only the host itself can reach, a line each."""
     if len(answers) < 2:
         return []
     return [
-        f"{answer.entry or answer.name}: its own name stands for no address that others reach; write its address in "
-        "the file"
+        f"{answer.host}: its name resolves to no address that other hosts reach; write its address in the hostfile"
         for answer in answers
-        if answer.table and answer.table["server_list"][0]["server_id"] == host.LOOPBACK
+        if answer.content and answer.content["server_list"][0]["server_id"] == host.LOOPBACK
     ]
 
 
-def _said(stderr):
-    """The first line that tells something; Open MPI draws lines of dashes around its texts."""
+def _said(stderr: str) -> str:
+    """The first line with words; Open MPI draws lines of dashes around its texts."""
     told = [line.strip() for line in stderr.splitlines() if line.strip(" -\t")]
     return one_line(told[0]) if told else "nothing"
 
@@ -219,22 +240,37 @@ def _said(stderr):
 # ---- on every host -------------------------------------------------------------------------------
 
 
-def own_entry(hosts):
+def answer(nonce: str, hosts: Sequence[str], work: Callable[[str | None, Callable[[str], None]], object]) -> int:
+    """Answers with what `work(entry, tell)` returns, or with why it raised Refusal; the exit code is 0 either way.
+
+    mpirun ends all other hosts when one fails, and then only the first to fail would be heard.
+    """
+    entry, content = own_entry(hosts), None
+    lines: list[str] = []
+    try:
+        content = work(entry, lines.append)
+    except Refusal as refusal:
+        lines = list(refusal.lines)
+    answered = Answer(entry=entry, name=socket.gethostname(), content=content, lines=lines)
+    os.write(1, frame(answered, nonce))  # at once: mpirun may mix it with the output of other hosts otherwise
+    return 0
+
+
+def own_entry(hosts: Sequence[str]) -> str | None:
     """The entry of `hosts`, a hostfile's, that is this host; None where none is for sure.
 
     Open MPI does not tell a process under which name its host was listed.  An address is ours when
-    it can be bound here; a name when it is the host's own.  Of several the one counts at which our
-    rank stands, which on most hostfiles is this host's line.
+    it can be bound here; a name when it is the host's own.  If several are ours, the one at the place
+    of our rank counts, which on most hostfiles is this host's line.
     """
     ours = [name for name in hosts if host.owns(name)]
-    if len(ours) < 2:
-        return ours[0] if ours else None
-    rank = os.environ.get("OMPI_COMM_WORLD_RANK", "")
-    at_rank = hosts[int(rank)] if rank.isdigit() and len(rank) < 9 and int(rank) < len(hosts) else None
-    return at_rank if at_rank in ours else ours[0]
+    rank = whole_number(os.environ.get("OMPI_COMM_WORLD_RANK", ""), most=len(hosts) - 1)
+    if len(ours) > 1 and rank is not None and hosts[rank] in ours:
+        return hosts[rank]
+    return ours[0] if ours else None
 
 
-def frame(answer, nonce):
+def frame(answer: Answer, nonce: str) -> bytes:
     """The Answer as bytes for one write, with line ends around it that keep it apart."""
-    data = base64.b64encode(zlib.compress(json.dumps(answer._asdict()).encode(), 9))
+    data = base64.b64encode(zlib.compress(json.dumps(answer.as_dict()).encode(), 9))
     return b"\n<<hccl_tools %s %d %s>>\n" % (nonce.encode(), zlib.crc32(data), data)

@@ -4,23 +4,26 @@ The health of a card's network (`-net_health`) is the answer of its detect addre
 which therefore is set first, to a device that the card will have to talk to, and put back afterwards.
 """
 
+from __future__ import annotations
+
 import re
 import time
-from collections import namedtuple
+from collections.abc import Sequence
 
+from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import hccn
+from hccl_tools.machine.programs import Ended
+
+Gathered = dict[int, JsonObject]  # {device: the fields of its Card so far}
 
 _HEALTH_SECONDS = 10  # until the first probe of a new detect address has an answer
 _ENOUGH_LOST = 4  # addresses
 _NO_PROBE_YET = ("Init", "Detect ip set")
 
-# What is asked of a device: its id, its partner, and the addresses to ping.
-Question = namedtuple("Question", "device partner pings")
-
 _ANSWERS = {
     "ip": (("-ip", "-g"), re.compile(r"^[ \t]*ipaddr[ \t]*:[ \t]*(\S+)[ \t]*$", re.M)),
-    "netmask": (("-ip", "-g"), re.compile(r"^[ \t]*netmask[ \t]*:[ \t]*(\S+)[ \t]*$", re.M)),
     "ipv6": (("-ip", "-inet6", "-g"), re.compile(r"^[ \t]*ipv6_address[ \t]*:[ \t]*(\S+)[ \t]*$", re.M)),
     "link": (("-link", "-g"), re.compile(r"^[ \t]*link status[ \t]*:[ \t]*(\S+)[ \t]*$", re.M)),
     "tls": (("-tls", "-g"), re.compile(r"tls switch\[([01])\]")),
@@ -28,42 +31,65 @@ _ANSWERS = {
     "detect": (("-netdetect", "-g"), re.compile(r"^[ \t]*netdetect addr[ \t]*:[ \t]*(\S+)[ \t]*$", re.M)),
     "health": (("-net_health", "-g"), re.compile(r"^[ \t]*net health status[ \t]*:[ \t]*(.+?)[ \t]*$", re.M)),
 }
+_NETMASK = re.compile(r"^[ \t]*netmask[ \t]*:[ \t]*(\S+)[ \t]*$", re.M)  # in the answer about ip
 _NOT_SET = ("no ip was preset", "no gateway was preset")
 _LOST = re.compile(r"([0-9.]+)% packets? loss")
 
 
-def ask(questions):
-    """{device id: facts} of the Questions; the detect addresses are as they were when this returns or raises.
+class Question(Record):
+    """What is asked of a device: the address of its partner, if it has one, and the addresses to ping."""
 
-    facts: {"ip": str or None, ...} with the keys ip, netmask, link, tls ("0" or "1"), gateway, health,
-    lost ({address: percent}), and failed: {key: what hccn_tool said instead}.
+    device: int
+    partner: str | None
+    pings: Sequence[str]
+
+
+class Card(Record):
+    """What a card says; None where it says nothing.
+
+    tls:    "0" or "1".
+    lost:   {address: lost packets in percent}.
+    failed: {field: what hccn_tool said instead}; restore: the detect address could not be put back.
+    kept:   the detect address that stays, because there was none before.
     """
-    facts = {question.device: {"failed": {}, "lost": {}} for question in questions}
+
+    ip: str | None
+    netmask: str | None
+    link: str | None
+    tls: str | None
+    gateway: str | None
+    health: str | None
+    lost: dict[str, float]
+    failed: dict[str, str]
+    kept: str | None = None
+
+
+def ask(questions: Sequence[Question]) -> dict[int, Card]:
+    """{device id: Card}; the detect addresses are as they were when this returns or raises."""
+    facts: Gathered = {question.device: {"failed": {}, "lost": {}} for question in questions}
     for name in ("ip", "link", "tls", "gateway"):
         _ask(name, facts)
-    for found in facts.values():
-        found["ip"], found["netmask"] = found["ip"] or (None, None)
     _ask_ipv6(facts)
     _ask_health(questions, facts)
     _ping(questions, facts)
-    return facts
+    return {device: Card(**found) for device, found in facts.items()}
 
 
-def _ask(name, facts):
+def _ask(name: str, facts: Gathered) -> None:
     """Puts what the devices answer to the question `name` into their facts; None: it is not set."""
     arguments, pattern = _ANSWERS[name]
     for device, ended in hccn.ask({device: arguments for device in facts}).items():
         match = pattern.search(ended.stdout) if ended.status == 0 else None
         facts[device][name] = match.group(1) if match else None
-        if match and name == "ip":
-            mask = _ANSWERS["netmask"][1].search(ended.stdout)
-            facts[device][name] = match.group(1), mask.group(1) if mask else None
+        if name == "ip":
+            mask = _NETMASK.search(ended.stdout) if match else None
+            facts[device]["netmask"] = mask.group(1) if mask else None
         said = ended.stderr + ended.stdout
         if not match and not any(text in said for text in _NOT_SET):
             facts[device]["failed"][name] = _said(ended)
 
 
-def _ask_ipv6(facts):
+def _ask_ipv6(facts: Gathered) -> None:
     """The IPv6 address of the devices that have no other."""
     without = {device: found for device, found in facts.items() if not found["ip"] and "ip" not in found["failed"]}
     _ask("ipv6", without)
@@ -71,7 +97,7 @@ def _ask_ipv6(facts):
         found["ip"] = found.pop("ipv6")
 
 
-def _said(ended):
+def _said(ended: Ended) -> str:
     first = (ended.stderr.strip() or ended.stdout.strip() or "no output").splitlines()[0]
     return f"{one_line(first)} (exit {ended.status})"
 
@@ -79,7 +105,7 @@ def _said(ended):
 # ---- health --------------------------------------------------------------------------------------
 
 
-def _ask_health(questions, facts):
+def _ask_health(questions: Sequence[Question], facts: Gathered) -> None:
     """Whether each device reaches its partner; its detect address is put back whatever happens."""
     _ask("detect", facts)
     partners = {question.device: question.partner for question in questions if question.partner}
@@ -103,11 +129,11 @@ def _ask_health(questions, facts):
             facts[device]["kept"] = None if before[device] else partners[device]
 
 
-def _set(addresses):
+def _set(addresses: dict[int, str]) -> dict[int, Ended]:
     return hccn.ask({device: ("-netdetect", "-s", "address", address) for device, address in addresses.items()})
 
 
-def _wait_for_health(facts):
+def _wait_for_health(facts: Gathered) -> None:
     """Asks until every device has probed its detect address; no event says when it has."""
     deadline = time.monotonic() + _HEALTH_SECONDS
     waiting = facts
@@ -120,11 +146,11 @@ def _wait_for_health(facts):
             time.sleep(0.3)
 
 
-def _ping(questions, facts):
+def _ping(questions: Sequence[Question], facts: Gathered) -> None:
     """The loss in percent to the addresses that lose packets, asked one at a time for each device.
 
     A device that has lost packets to some is not asked for more: the fault is its own, and the answer
-    of a host has to fit into one frame (see cluster.py).
+    of a host has to fit into one frame (see ask.py).
     """
     longest = max((len(question.pings) for question in questions), default=0)
     for turn in range(longest):

@@ -1,22 +1,38 @@
 """What is wrong with the network of a rank table's devices, and which error of HCCL comes from it."""
 
+from __future__ import annotations
+
 import ipaddress
-from collections import Counter, namedtuple
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
+from hccl_tools.common.record import Row
+from hccl_tools.hosts.cards import Card
 from hccl_tools.table.address import packed
+from hccl_tools.table.rank_table import Device, Server
 
-# check: the fact that is wrong; code: the error that HCCL would end with; device: its id, None: the server
-Finding = namedtuple("Finding", "server device rank check code text remedy")
-
-_Fault = namedtuple("_Fault", "check code text remedy")  # of one device
+Facts = dict[str, dict[int, Card]]  # {server_id: {device id: what its card says}}
+Fault = tuple[str, "str | None", str, str]  # check, code, text and remedy of a Finding
 
 
-def partners(servers):
-    """{(server_id, device id): address}: the device that each one is to reach, from the table.
+class Finding(Row):
+    """One thing that is wrong with the network of a device."""
 
-    That is the device at the same place of the next server, with which rings are made.  On a single server
-    it is the next one of the same subnet, if there is one: those of a server need no network between
-    them, and on 910A the eight stand in four subnets without a gateway.
+    server: str
+    device: int
+    rank: int
+    check: str  # what is wrong: link, ip, netmask, health, ping, tls or detect
+    code: str | None  # the error with which HCCL would end
+    text: str
+    remedy: str
+
+
+def partners(servers: Sequence[Server]) -> dict[tuple[str, int], str | None]:
+    """{(server_id, device id): address of the device that it has to reach}, from the table.
+
+    The partner is the device at the same place of the next server, as in HCCL's rings.  On a single server it is
+    the next device of the same subnet, if there is one: the devices of a server need no network between them,
+    and the eight of a 910A host are in four subnets without a gateway.
     """
     if len(servers) == 1:
         return _partners_at_home(servers[0])
@@ -28,11 +44,11 @@ def partners(servers):
     return found
 
 
-def _partners_at_home(server):
+def _partners_at_home(server: Server) -> dict[tuple[str, int], str | None]:
     """The same for the devices of one server."""
-    subnets = {}
+    subnets: dict[bytes, list[Device]] = {}
     for device in server.devices:  # the table has no netmasks; a subnet is what differs in the last byte only
-        subnets.setdefault(packed(device.device_ip.partition(",")[0])[:-1], []).append(device)
+        subnets.setdefault(packed((device.device_ip or "").partition(",")[0])[:-1], []).append(device)
     return {
         (server.server_id, int(device.device_id)): following.device_ip
         for devices in subnets.values()
@@ -41,100 +57,74 @@ def _partners_at_home(server):
     }
 
 
-def judge(servers, facts):
-    """The Findings for the servers of a table; facts: {server_id: {device id: facts of network.ask}}."""
+def judge(servers: Sequence[Server], facts: Facts) -> list[Finding]:
+    """The Findings for the servers of a table that answered."""
     asked = [
         (server, device, facts[server.server_id][int(device.device_id)])
         for server in servers
         if server.server_id in facts
         for device in server.devices
     ]
-    usual_tls = _usual(found["tls"] for _, _, found in asked)
+    usual_tls = _usual(card.tls for _, _, card in asked)
     reached = partners(servers)
     findings = []
-    for server, device, found in asked:
-        partner = reached.get((server.server_id, int(device.device_id)))
-        place = server.server_id, int(device.device_id), int(device.rank_id)
-        findings += [Finding(*place, *fault) for fault in _of_device(device, found, partner, usual_tls)]
+    for server, device, card in asked:
+        name, number, rank = server.server_id, int(device.device_id), int(device.rank_id)
+        for check, code, text, remedy in _of_device(device, card, reached.get((name, number)), usual_tls):
+            findings.append(Finding(name, number, rank, check, code, text, remedy))
     return findings
 
 
-def _usual(values):
+def _usual(values: Iterable[str | None]) -> str | None:
     """The most frequent value that is known, the smaller of equals; None where none is."""
     counts = Counter(value for value in values if value is not None)
     return max(sorted(counts), key=lambda value: counts[value]) if counts else None
 
 
-def _of_device(device, found, partner, usual_tls):
-    """The _Faults of one device."""
+def _of_device(device: Device, card: Card, partner: str | None, usual_tls: str | None) -> Iterator[Fault]:
+    """What is wrong with one device."""
     number = device.device_id
-    for check, said in found["failed"].items():
+    for check, said in card.failed.items():
         if check == "restore":
-            yield _Fault("detect", None, said, f"set it with `hccn_tool -i {number} -netdetect -s address A`")
+            yield "detect", None, said, f"set it with `hccn_tool -i {number} -netdetect -s address A`"
         elif check != "gateway":  # not every card has one
-            yield _Fault(
-                check,
-                "EI0009" if check != "tls" else "EI0016",
-                f"hccn_tool told nothing about {check}: {said}",
-                "look at the driver with `npu-smi info`",
-            )
-    if found["link"] not in (None, "UP"):
-        yield _Fault(
-            "link",
-            "EI0009",
-            f"the link is {found['link']}",
-            f"look at cable and optical module: `hccn_tool -i {number} -optical -g`, and at the switch's port",
-        )
-    yield from _of_address(device, found, partner)
-    if found["health"] not in (None, "Success"):
-        yield _Fault(
-            "health",
-            "EI0006",
-            f"its network does not reach {partner}: {found['health']}",
-            f"look at link, address and gateway of both ends, then `hccn_tool -i {number} -ping -g address {partner}`",
-        )
-    for address, lost in found["lost"].items():
-        yield _Fault(
-            "ping",
-            "EI0006",
-            f"{lost:g} % of the packets to {address} are lost",
-            "look at the other device and at the switch between them",
-        )
-    if found["tls"] not in (None, usual_tls):
+            code = "EI0016" if check == "tls" else "EI0009"
+            yield check, code, f"hccn_tool did not report {check}: {said}", "look at the driver with `npu-smi info`"
+    if card.link not in (None, "UP"):
+        remedy = f"look at cable and optical module: `hccn_tool -i {number} -optical -g`, and at the switch's port"
+        yield "link", "EI0009", f"the link is {card.link}", remedy
+    yield from _of_address(device, card, partner)
+    if card.health not in (None, "Success"):
+        ping = f"`hccn_tool -i {number} -ping -g address {partner}`"
+        remedy = f"look at link, address and gateway of both ends, then {ping}"
+        yield "health", "EI0006", f"its network does not reach {partner}: {card.health}", remedy
+    for address, lost in card.lost.items():
+        remedy = "look at the other device and at the switch between them"
+        yield "ping", "EI0006", f"{lost:g} % of the packets to {address} are lost", remedy
+    if card.tls and usual_tls and card.tls != usual_tls:
         states = {"0": "off", "1": "on"}
-        yield _Fault(
-            "tls",
-            "EI0016",
-            f"TLS is {states[found['tls']]}, on most devices it is {states[usual_tls]}",
-            f"make it the same on all: `hccn_tool -i {number} -tls -s enable {usual_tls}`",
-        )
+        text = f"TLS is {states[card.tls]}, on most devices it is {states[usual_tls]}"
+        yield "tls", "EI0016", text, f"make it the same on all: `hccn_tool -i {number} -tls -s enable {usual_tls}`"
 
 
-def _of_address(device, found, partner):
+def _of_address(device: Device, card: Card, partner: str | None) -> Iterator[Fault]:
     """What is wrong with address and netmask of one device."""
     number, wanted = device.device_id, device.device_ip
-    if "ip" in found["failed"]:
+    if "ip" in card.failed:
         return
-    if found["ip"] is None:
+    if card.ip is None:
         remedy = f"set it: `hccn_tool -i {number} -ip -s address {wanted} netmask M`"
-        yield _Fault("ip", "EI0009", f"it has no address; the table says {wanted}", remedy)
-    elif wanted is not None and packed(found["ip"]) not in map(packed, wanted.split(",")):
-        yield _Fault(
-            "ip",
-            "EI0014",
-            f"its address is {found['ip']}; the table says {wanted}",
-            "build the table anew, or set the address that it says",
-        )
-    elif partner and not found["gateway"] and _outside(found["ip"], found["netmask"], partner):
-        yield _Fault(
-            "netmask",
-            "EI0006",
-            f"{partner} is outside of {found['ip']}/{found['netmask']} and no gateway is set",
-            f"set a wider netmask, or a gateway: `hccn_tool -i {number} -gateway -s gateway G`",
-        )
+        yield "ip", "EI0009", f"it has no address; the table says {wanted}", remedy
+    elif wanted is not None and packed(card.ip) not in map(packed, wanted.split(",")):
+        remedy = "build the table anew, or set the address that it says"
+        yield "ip", "EI0014", f"its address is {card.ip}; the table says {wanted}", remedy
+    elif partner and not card.gateway and _outside(card.ip, card.netmask, partner):
+        text = f"{partner} is outside of {card.ip}/{card.netmask} and no gateway is set"
+        remedy = f"set a wider netmask, or a gateway: `hccn_tool -i {number} -gateway -s gateway G`"
+        yield "netmask", "EI0006", text, remedy
 
 
-def _outside(address, netmask, partner):
+def _outside(address: str, netmask: str | None, partner: str) -> bool:
     try:
         return ipaddress.ip_address(partner) not in ipaddress.ip_network(f"{address}/{netmask}", strict=False)
     except ValueError:  # no netmask told, or IPv6

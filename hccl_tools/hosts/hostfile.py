@@ -7,8 +7,12 @@
 What Open MPI takes in silence and then runs on the wrong hosts, or not at all, is refused here.
 """
 
-import re
+from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
+from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.table.address import family
 
@@ -17,21 +21,24 @@ _KEYS = ("slots", "max_slots", "max-slots")
 MAX_BYTES = 1 << 24  # 16 MiB: half a million hosts; more is another file
 
 
-class HostfileError(Exception):
-    """The file names no usable list of hosts: the text has the file, the line and what to write."""
+class HostfileError(Refusal):
+    """The file has no usable list of hosts: the line names the file, the line and what to write."""
+
+    def __init__(self, line: str) -> None:
+        super().__init__(USAGE, line)
 
 
-def read(path):
+def read(path: str) -> list[str]:
     """The hosts of the file `path`, in its order, as a list of names or addresses.  Raises HostfileError."""
     return parse(_content(path), one_line(path))
 
 
-def slots(path):
+def slots(path: str) -> list[tuple[str, int | None]]:
     """[(host as ssh takes it, its slots; None where the file does not say)].  Raises HostfileError."""
     return [(words[0], _slots(words)) for words in _entries(_content(path), one_line(path))]
 
 
-def _content(path):
+def _content(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -42,12 +49,12 @@ def _content(path):
     return data
 
 
-def parse(data, name):
+def parse(data: bytes, name: str) -> list[str]:
     """The hosts in the bytes of a hostfile, which messages call `name`.  Raises HostfileError."""
     return [_name(words) for words in _entries(data, name)]
 
 
-def _entries(data, name):
+def _entries(data: bytes, name: str) -> list[list[str]]:
     """The words of every line with a host."""
     if data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         raise HostfileError(f"{name}: starts with a byte-order mark, which Open MPI reads as a host; save it without")
@@ -55,7 +62,7 @@ def _entries(data, name):
         lines = data.decode("utf-8").splitlines()
     except UnicodeDecodeError as error:
         raise HostfileError(f"{name}: byte {error.start + 1} is not UTF-8; save the file as plain text") from error
-    hosts = {}
+    hosts: dict[str, tuple[list[str], int]] = {}
     for number, line in enumerate(lines, 1):
         words = re.sub(r"\s*=\s*", "=", line.partition("#")[0]).split()
         if words:
@@ -64,29 +71,29 @@ def _entries(data, name):
             host = _name(words)
             if host.lower() in hosts:
                 first = hosts[host.lower()][1]
-                raise HostfileError(f"{where}: {host} stands in line {first} too; give each host once, with all slots")
+                raise HostfileError(f"{where}: {host} is in line {first} too; give each host once, with all slots")
             hosts[host.lower()] = words, number
     if not hosts:
         raise HostfileError(f"{name}: there is no host in it; write one a line, such as: 10.0.0.1 slots=8")
     return [words for words, _ in hosts.values()]
 
 
-def _name(words):
+def _name(words: Sequence[str]) -> str:
     """The host's name or address without the user, by which ssh logs in."""
     return words[0].rpartition("@")[2]
 
 
-def _slots(words):
+def _slots(words: Sequence[str]) -> int | None:
     return next((int(word.partition("=")[2]) for word in words[1:] if word.startswith("slots=")), None)
 
 
-def _check(words, where):
+def _check(words: Sequence[str], where: str) -> None:
     fault = fault_of_host(words[0]) or next(filter(None, map(_fault_of_key, words[1:])), None)
     if fault:
         raise HostfileError(f"{where}: {fault}")
 
 
-def fault_of_host(host):
+def fault_of_host(host: str) -> str | None:
     """What is wrong with the name or address of a host, in words; None if nothing is."""
     shown = one_line(host)
     if family(host.strip("[]")) == family("::1"):
@@ -103,11 +110,11 @@ def fault_of_host(host):
     return None
 
 
-def _fault_of_key(word):
+def _fault_of_key(word: str) -> str | None:
     key, equals, value = word.partition("=")
     shown = one_line(word)
     if not equals:
-        return f"{shown}: only slots=N can stand after a host; give each host a line of its own"
+        return f"{shown}: only slots=N can follow a host; give each host a line of its own"
     if key not in _KEYS:
         return f"{shown}: no such key; write slots=N"
     if not re.fullmatch("[0-9]{1,6}", value):

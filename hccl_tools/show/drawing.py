@@ -3,7 +3,13 @@
 Lengths are in SVG's user units, of which a character of the fixed-width font is at most 7.3 wide.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
 from hccl_tools.show import overview
+
+Box = tuple[int, int, str]  # width, height, body
 
 _CELL, _HEIGHT, _GAP, _PAD = 52, 40, 6, 14  # a device, the space between two, and around a group
 _HEAD = 40  # a server's title and second line
@@ -22,7 +28,7 @@ _STYLE = """\
 """
 
 
-def svg(view):
+def svg(view: overview.Overview) -> str:
     """The drawing of an Overview as the text of an SVG document."""
     runs = [[server] for server in view.servers] if len(view.servers) <= _ALL_DRAWN else view.runs
     boxes = [_server(run, view.group_of) for run in runs]
@@ -40,8 +46,8 @@ def svg(view):
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def _placed(boxes):
-    """([(x, y, body)], width, height) of boxes (width, height, body), in rows from left to right."""
+def _placed(boxes: Iterable[Box]) -> tuple[list[Box], int, int]:
+    """([(x, y, body)], width, height) of the boxes, in rows from left to right."""
     x, y, tallest, widest, placed = _PAD, 36, 0, 0, []
     for width, height, body in boxes:
         if x > _PAD and x + width > _MAX_WIDTH:
@@ -52,8 +58,8 @@ def _placed(boxes):
     return placed, widest, y + tallest + _PAD
 
 
-def _server(run, group_of):
-    """(width, height, body) of the box of one server, or of a run of servers alike."""
+def _server(run: Sequence[overview.Server], group_of: Callable[[str], int]) -> Box:
+    """The box of one server, or of a run of servers alike."""
     first, last = run[0], run[-1]
     name = first.name if len(run) == 1 else f"{first.name} - {last.name}"
     ranks = overview.ranges([device.rank for server in run for device in server.devices])
@@ -74,17 +80,16 @@ def _server(run, group_of):
     return width, height, "\n".join([frame, _text(_PAD, 18, name, "name"), _text(_PAD, 33, note, "small"), *parts])
 
 
-def _groups(devices, group_of):
+def _groups(devices: Iterable[overview.Device], group_of: Callable[[str], int]) -> list[list[overview.Device]]:
     """The devices of a server as lists, a list a group, in the order of their first devices."""
-    groups = {}
+    groups: dict[int, list[overview.Device]] = {}
     for device in devices:
         groups.setdefault(group_of(device.number), []).append(device)
     return list(groups.values())
 
 
-def _group(members, run_of_many):
-    """(width, height, body) of one group's devices; of a run the ranks are those of its first server,
-    with "..." to say that they go on."""
+def _group(members: Sequence[overview.Device], run_of_many: bool) -> Box:
+    """The box of one group's devices; in a run the ranks are those of its first server, with "..." behind them."""
     columns = min(len(members), _COLUMNS)
     rows = -(-len(members) // columns)
     width, height = columns * (_CELL + _GAP) + _GAP, rows * (_HEIGHT + _GAP) + _GAP
@@ -95,7 +100,7 @@ def _group(members, run_of_many):
     return width, height, "".join(parts)
 
 
-def _device(x, y, device, rank):
+def _device(x: int, y: int, device: overview.Device, rank: str) -> str:
     """One device; its whole text is what a viewer shows under the pointer."""
     hint = f"device {device.number}, rank {device.rank}, {device.address}"
     return (
@@ -107,15 +112,15 @@ def _device(x, y, device, rank):
     )
 
 
-def _text(x, y, text, style):
+def _text(x: int, y: int, text: str, style: str) -> str:
     return f'<text x="{x}" y="{y}" class="{style}">{_escaped(text)}</text>'
 
 
-def _wide(text):
+def _wide(text: str) -> int:
     """How wide a text can be; Chinese characters take two places."""
     return int(sum(_CHARACTER if ord(char) < 0x1100 else 2 * _CHARACTER for char in text) + 0.5)
 
 
-def _escaped(text):
+def _escaped(text: str) -> str:
     """`text` for XML; the overview has already made control characters visible, which XML cannot hold."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")

@@ -1,81 +1,99 @@
-"""What there is to see in a rank table, without saying how: servers, and runs of servers alike."""
+"""What show_hccl.py shows of a rank table: its servers, and runs of servers alike."""
 
-from collections import namedtuple
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
 
 from hccl_tools.check import verdict
+from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.problem import errors
-from hccl_tools.common.words import one_line
-from hccl_tools.table import rank_table
+from hccl_tools.common.record import Record, Row
+from hccl_tools.common.words import count, one_line
+from hccl_tools.table.view import objects
 
 MAX_DETAILED = 32  # devices; with more of them a line a device is no longer taken in at a glance
 
-# headline: the table in one line; warnings: what is wrong with it, as lines; servers: all, by rank;
-# runs: lists of servers alike that follow one another; group_of: see `_group_of`.
-Overview = namedtuple("Overview", "headline warnings servers runs group_of")
-Server = namedtuple("Server", "name devices pod")  # pod: super_pod_id or None
-Device = namedtuple("Device", "number address rank super_device_id")  # texts as they stand, or "-"
+
+class Device(Row):
+    """A device, in the texts of the table; "-" where it has none."""
+
+    number: str
+    address: str
+    rank: str
+    super_device_id: str
 
 
-def of(table, generation=None):
+class Server(Record):
+    """A server that has devices; pod: its super_pod_id, None where it is in no super pod."""
+
+    name: str
+    devices: list[Device]
+    pod: str | None
+
+
+class Overview(Record):
+    """What is to be shown of a table.
+
+    headline: the table in one line.       warnings: what is wrong with it, as lines.
+    servers:  all, in the order of ranks.  runs: lists of servers alike that follow one another.
+    group_of: the group of a device, from its number.
+    """
+
+    headline: str
+    warnings: list[str]
+    servers: list[Server]
+    runs: list[list[Server]]
+    group_of: Callable[[str], int]
+
+
+def of(table: object, generation: str | None = None) -> Overview:
     """The Overview of a parsed table, good or bad; without servers where the table has no server_list."""
     pods = _pods(table)
-    servers = [_server(server, entry, pods) for server, entry in _entries(table)]
-    servers = sorted((server for server in servers if server.devices), key=lambda server: _first_rank(server))
+    found = [_server(entry, pods) for _, entry in objects(table, "server_list")]
+    servers = sorted((server for server in found if server.devices), key=_first_rank)
     ranks = sum(len(server.devices) for server in servers)
     headline = f"version {_shown(table, 'version')}, servers: {len(servers)}, ranks: {ranks}"
     if pods:
         headline += f", super pods: {len(set(pods.values()))}"
-    found = errors(verdict.check(table, generation)) if servers else []
-    count = f"{len(found)} problem{'s' if len(found) > 1 else ''}"
-    warnings = [f"{count}; see `python hccl_tools/validate_hccl.py FILE`"] if found else []
-    return Overview(headline, warnings, servers, _runs(servers), _group_of(generation))
+    faults = errors(verdict.check(table, generation)) if servers else []
+    warnings = [f"{count(len(faults), 'problem')}; see `python hccl_tools/validate_hccl.py FILE`"] if faults else []
+    return Overview(
+        headline=headline, warnings=warnings, servers=servers, runs=_runs(servers), group_of=_group_of(generation)
+    )
 
 
-def _entries(table):
-    entries = dict(rank_table.objects(table, "server_list"))
-    for server in rank_table.servers(table):
-        yield server, entries[int(server.pointer.rpartition("/")[2])]
+def _server(entry: dict[str, object], pods: Mapping[str, str]) -> Server:
+    keys = ("device_id", "device_ip", "rank_id", "super_device_id")
+    devices = [Device(*(_shown(device, key) for key in keys)) for _, device in objects(entry, "device")]
+    name = _shown(entry, "server_id")
+    return Server(name=name, devices=devices, pod=pods.get(name))
 
 
-def _server(server, entry, pods):
-    devices = [
-        Device(*(_shown(device, key) for key in ("device_id", "device_ip", "rank_id", "super_device_id")))
-        for _, device in rank_table.objects(entry, "device")
-    ]
-    return Server(_shown(entry, "server_id"), devices, pods.get(server.server_id))
-
-
-def _pods(table):
+def _pods(table: object) -> dict[str, str]:
     """{server_id: super_pod_id} as far as the table has them."""
     return {
-        server["server_id"]: _shown(pod, "super_pod_id")
-        for _, pod in rank_table.objects(table, "super_pod_list")
-        for _, server in rank_table.objects(pod, "server_list")
-        if isinstance(server.get("server_id"), str)
+        _shown(server, "server_id"): _shown(pod, "super_pod_id")
+        for _, pod in objects(table, "super_pod_list")
+        for _, server in objects(pod, "server_list")
     }
 
 
-def _shown(entry, key):
+def _shown(entry: object, key: str) -> str:
     value = entry.get(key) if isinstance(entry, dict) else None
     return "-" if value is None else one_line(value)
 
 
-def _first_rank(server):
-    ranks = [number(device.rank) for device in server.devices]
+def _first_rank(server: Server) -> int:
+    ranks = [whole_number(device.rank) for device in server.devices]
     return min((rank for rank in ranks if rank is not None), default=0)
-
-
-def number(text):
-    """The number that a text of digits is, else None."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 11 else None
 
 
 # ---- alike ---------------------------------------------------------------------------------------
 
 
-def _runs(servers):
+def _runs(servers: Iterable[Server]) -> list[list[Server]]:
     """`servers` cut into lists of servers with the same devices, whose ranks go on without a gap."""
-    runs = []
+    runs: list[list[Server]] = []
     for server in servers:
         if runs and _alike(runs[-1][-1], server):
             runs[-1].append(server)
@@ -84,36 +102,35 @@ def _runs(servers):
     return runs
 
 
-def _alike(before, server):
-    if [device.number for device in before.devices] != [device.number for device in server.devices]:
-        return False
-    kinds = [
-        [(d.address == "-", ":" in d.address, d.super_device_id == "-") for d in s.devices] for s in (before, server)
-    ]
-    if before.pod != server.pod or kinds[0] != kinds[1]:
+def _alike(before: Server, server: Server) -> bool:
+    if before.pod != server.pod or _kinds(before) != _kinds(server):
         return False
     steps = {_distance(one.rank, other.rank) for one, other in zip(before.devices, server.devices)}
     return steps == {len(server.devices)}
 
 
-def _distance(one, other):
-    one, other = number(one), number(other)
-    return None if one is None or other is None else other - one
+def _kinds(server: Server) -> list[tuple[str, bool, bool, bool]]:
+    return [(d.number, d.address == "-", ":" in d.address, d.super_device_id == "-") for d in server.devices]
 
 
-def ranges(texts):
-    """Numbers in few words: 0,1,2,3,8 becomes "0-3,8"; the order stays, other texts stand alone."""
-    parts = []
+def _distance(one: str, other: str) -> int | None:
+    first, second = whole_number(one), whole_number(other)
+    return None if first is None or second is None else second - first
+
+
+def ranges(texts: Iterable[str]) -> str:
+    """Numbers in few words: 0,1,2,3,8 becomes "0-3,8"; the order stays, other texts stay as they are."""
+    parts: list[tuple[str, int | None]] = []  # the first text of a run, the number of its last
     for text in texts:
-        value = number(text)
-        if parts and value is not None and parts[-1][1] is not None and value == parts[-1][1] + 1:
-            parts[-1][1:] = [value]
+        value = whole_number(text)
+        if parts and value is not None and parts[-1][1] == value - 1:
+            parts[-1] = parts[-1][0], value
         else:
-            parts.append([text, value])
-    return ",".join(first if str(last) == first or last is None else f"{first}-{last}" for first, last in parts)
+            parts.append((text, value))
+    return ",".join(first if last is None or str(last) == first else f"{first}-{last}" for first, last in parts)
 
 
-def addresses(servers):
+def addresses(servers: Iterable[Server]) -> str:
     """The addresses of these servers' devices in few words."""
     found = [device.address for server in servers for device in server.devices if device.address != "-"]
     if not found:
@@ -121,7 +138,7 @@ def addresses(servers):
     return found[0] if len(found) == 1 else f"{found[0]} - {found[-1]}"
 
 
-def _group_of(generation):
+def _group_of(generation: str | None) -> Callable[[str], int]:
     """A function device id -> group: 910A wires 0-3 and 4-7, an A3 NPU is two devices."""
-    size = {"910A": 4, "A3": 2}.get(generation)
-    return lambda text: number(text) // size if size and number(text) is not None else 0
+    size = {"910A": 4, "A3": 2}.get(generation or "")
+    return lambda text: (whole_number(text) or 0) // size if size else 0

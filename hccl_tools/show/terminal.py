@@ -1,6 +1,9 @@
 """An overview as a table on the terminal, by rich: no colour with NO_COLOR or where stdout is a file."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -8,10 +11,13 @@ from rich.text import Text
 
 from hccl_tools.show import overview
 
+Column = tuple[str, bool]  # its name, and whether it is aligned to the right
+Row = tuple[list[str], bool]  # its texts, and whether a line is drawn below
+
 _FILE_WIDTH = 160  # columns where stdout is no terminal: enough that nothing is cut or wrapped
 
 
-def show(view):
+def show(view: overview.Overview) -> None:
     """Prints the Overview on stdout: a line a device where that is few, else a line a run of servers."""
     console = _console()
     devices = sum(len(server.devices) for server in view.servers)
@@ -20,19 +26,19 @@ def show(view):
     console.print(_table(columns, rows))
 
 
-def show_rows(columns, rows):
-    """Prints rows, (texts, whether a line is drawn below), under columns, (name, whether to the right)."""
+def show_rows(columns: Sequence[Column], rows: Iterable[Row]) -> None:
+    """Prints rows under columns."""
     _console().print(_table(columns, rows))
 
 
-def _console():
+def _console() -> Console:
     console = Console(highlight=False)
     if console.is_terminal or "COLUMNS" in os.environ:
         return console
     return Console(highlight=False, width=_FILE_WIDTH)
 
 
-def _table(columns, rows):
+def _table(columns: Sequence[Column], rows: Iterable[Row]) -> Table:
     table = Table(show_edge=False, pad_edge=False, header_style="bold")
     for name, right in columns:
         table.add_column(name, justify="right" if right else "left", overflow="fold")
@@ -41,12 +47,12 @@ def _table(columns, rows):
     return table
 
 
-def _detailed(view):
+def _detailed(view: overview.Overview) -> tuple[list[Column], list[Row]]:
     pods = any(server.pod for server in view.servers)
     columns = [("server", False), ("rank", True), ("device", True), ("device_ip", False)]
     if pods:
         columns += [("super_device_id", True), ("super pod", False)]
-    rows = []
+    rows: list[Row] = []
     for server in view.servers:
         for index, device in enumerate(server.devices):
             row = [server.name if index == 0 else "", device.rank, device.number, device.address]
@@ -56,12 +62,12 @@ def _detailed(view):
     return columns, rows
 
 
-def _folded(view):
+def _folded(view: overview.Overview) -> tuple[list[Column], list[Row]]:
     pods = any(server.pod for server in view.servers)
     columns = [("servers", False), ("number", True), ("ranks", False), ("devices", False), ("device_ip", False)]
     if pods:
         columns.append(("super pod", False))
-    rows = []
+    rows: list[Row] = []
     for run in view.runs:
         first, last = run[0], run[-1]
         row = [

@@ -199,7 +199,7 @@ LIST
   done <<'LIST'
 127.0.0.1 slots=0\n|:1: slots=0: a host without slots runs nothing*
 \xef\xbb\xbf127.0.0.1 slots=1\n|: starts with a byte-order mark*
-127.0.0.1 slots=1\n127.0.0.1 slots=1\n|:2: 127.0.0.1 stands in line 1 too*
+127.0.0.1 slots=1\n127.0.0.1 slots=1\n|:2: 127.0.0.1 is in line 1 too*
 # none\n\n|: there is no host in it*
 127.0.0.1:2\n|:1: 127.0.0.1:2: number of slots after a colon; write 127.0.0.1 slots=N
 ::1 slots=2\n|:1: ::1 is an IPv6 address*

@@ -168,7 +168,7 @@ signal.pause()' "$port" >taken 3>&- &
     ['127.0.0.2 slots=0']="*hosts:1: slots=0: a host without slots runs nothing*"
     ['::1 slots=2']="*hosts:1: ::1 is an IPv6 address*"
     [$'\xef\xbb\xbf127.0.0.2 slots=2']="*hosts: starts with a byte-order mark*"
-    [$'127.0.0.2 slots=2\n127.0.0.2 slots=2']="*hosts:2: 127.0.0.2 stands in line 1 too*"
+    [$'127.0.0.2 slots=2\n127.0.0.2 slots=2']="*hosts:2: 127.0.0.2 is in line 1 too*"
     [$'# none\n\n']="*hosts: there is no host in it*"
     [$'127.0.0.2 slots=2\n127.0.0.3 slots=4']="*different numbers of slots (2, 4)*"
     ['127.0.0.2']="*127.0.0.2 has no slots=N*"

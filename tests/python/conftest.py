@@ -101,6 +101,21 @@ def chip(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def in_process(capfd):
+    """in_process(main, "--output", "x"): runs a command in this process; (exit code, stdout, stderr)."""
+
+    def start(main, *arguments):
+        try:
+            status = main(list(arguments))
+        except SystemExit as leaving:  # argparse
+            status = leaving.code
+        captured = capfd.readouterr()
+        return status, captured.out, captured.err
+
+    return start
+
+
+@pytest.fixture
 def run(world):
     """run("hccl_tools/validate_hccl.py", "x.json"): a command of the project as a process of its own."""
 

@@ -46,7 +46,7 @@ def singles(draw, least=1, most=4, size=8, pods=False):
         devices = [(n, f"fd00::{number:x}:{n + 1:x}" if six else f"192.168.{number}.{n + 1}") for n in ids]
         table = rank_table.build(devices, f"10.0.0.{number}")
         if pods:
-            pod = super_pod.SuperPod("pod", {n: str((number << 22) + n) for n in ids})
+            pod = super_pod.SuperPod(super_pod_id="pod", super_device_ids={n: str((number << 22) + n) for n in ids})
             table = super_pod.add(table, pod)
         table["server_list"][0].update(draw(st.dictionaries(st.sampled_from(["rack", "x"]), junk, max_size=2)))
         tables.append(table)
@@ -54,7 +54,7 @@ def singles(draw, least=1, most=4, size=8, pods=False):
 
 
 def named(tables):
-    return [merging.Named(f"{number}.json", table) for number, table in enumerate(tables)]
+    return [merging.Named(name=f"{number}.json", table=table) for number, table in enumerate(tables)]
 
 
 def parsed(table):

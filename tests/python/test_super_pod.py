@@ -1,3 +1,4 @@
+import functools
 import json
 import os
 import subprocess
@@ -39,20 +40,14 @@ def a3(world, tmp_path, monkeypatch, root):
 
 
 @pytest.fixture
-def build(world, capsys, monkeypatch):
-    """build("--generation", "A3"): runs the command in this process; (exit code, stdout, stderr).
+def build(world, in_process, monkeypatch):
+    """build("--device_num", "0"): the command for A3.
 
     Version 1.2 is taken for good here: whether the check knows it is a matter of its own tests.
     """
     real = verdict.check
     monkeypatch.setattr(verdict, "check", lambda t, g=None: [] if t["version"] == "1.2" else real(t, g))
-
-    def run_main(*arguments):
-        status = hccl_tools.main(["--generation", "A3", "--hccn_conf", str(world / "no.conf"), *arguments])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run_main
+    return functools.partial(in_process, hccl_tools.main, "--generation", "A3", "--hccn_conf", str(world / "no.conf"))
 
 
 def refusal(*devices):
@@ -78,7 +73,7 @@ def test_the_simulation_answers_as_documented(a3, arguments, first):
 
 def test_every_device_has_the_sdid_that_npu_smi_tells(a3):
     pod, why = super_pod.of_devices([0, 1])
-    assert (pod, why) == (super_pod.SuperPod("0", SDID), None)
+    assert (pod, why) == (super_pod.SuperPod(super_pod_id="0", super_device_ids=SDID), None)
 
 
 def test_npu_and_chip_of_a_device_come_from_the_map(a3):

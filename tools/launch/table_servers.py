@@ -260,11 +260,11 @@ def way_to(servers):
 def distribute(asked, table):
     """Puts the Table to its path on every host.  Raises Refusal."""
     data = base64.b64encode(zlib.compress(table.text.encode("utf-8"), 9)).decode()
-    _, answers, lines = ask.ask(asked["hostfile"], "commands/place_table.py", [table.path, data])
+    answers, lines = ask.ask(asked["hostfile"], "commands/place_table.py", [table.path, data])
     lines += [
-        f"{answer.entry or answer.name}: there is another table at {table.path}; take it away"
+        f"{answer.host}: there is another table at {table.path}; take it away"
         for answer in answers
-        if answer.table not in (None, table.digest)
+        if answer.content not in (None, table.digest)
     ]
     if lines:
         raise Refusal(REFUSED, *lines)

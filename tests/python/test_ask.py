@@ -1,8 +1,12 @@
+import functools
 import json
 import os
 import shutil
+import signal
 import socket
+import subprocess
 import sys
+import time
 
 import pytest
 
@@ -47,6 +51,10 @@ class Cluster:
         return (self.folder / "argv").exists()
 
 
+def answer(entry, content=None, lines=()):
+    return ask.Answer(entry=entry, name="node1", content=content, lines=list(lines))
+
+
 @pytest.fixture
 def hosts(world, tmp_path, monkeypatch, root):
     """Two simulated hosts, 127.0.0.2 and 127.0.0.3: addresses that are this machine's own."""
@@ -63,18 +71,9 @@ def hosts(world, tmp_path, monkeypatch, root):
 
 
 @pytest.fixture
-def build(world, capfd):
-    """build("--device_num", "[0,4)"): the command with --hostfile hosts; (exit code, stdout, stderr)."""
-
-    def run_main(*arguments):
-        try:
-            status = hccl_tools.main(["--hostfile", "hosts", "--hccn_conf", str(world / "no.conf"), *arguments])
-        except SystemExit as leaving:  # argparse
-            status = leaving.code
-        captured = capfd.readouterr()
-        return status, captured.out, captured.err
-
-    return run_main
+def build(world, in_process):
+    """build("--device_num", "[0,4)"): the command with --hostfile hosts."""
+    return functools.partial(in_process, hccl_tools.main, "--hostfile", "hosts", "--hccn_conf", str(world / "no.conf"))
 
 
 def refused(answer, status, *words):
@@ -107,11 +106,11 @@ def test_hosts_are_in_the_order_of_the_file_whichever_answers_first(hosts, monke
 
     def backwards(words):
         nonce = words[words.index("--answer") + 1]
-        answers = [ask.Answer(name, name, {}, []) for name in reversed(names)]
+        answers = [answer(name) for name in reversed(names)]
         return 0, b"".join(ask.frame(answer, nonce) for answer in answers), ""
 
     monkeypatch.setattr(ask, "_mpirun", backwards)
-    _, answers, lines = ask.ask("hosts", "hccl_tools.py", [])
+    answers, lines = ask.ask("hosts", "hccl_tools.py", [])
     assert [answer.entry for answer in answers] == names and lines == []
 
 
@@ -216,16 +215,16 @@ def test_one_server_ip_for_many_hosts_is_exit_2(hosts, build):
 
 def test_hosts_that_know_only_their_loopback_address_are_told_so():
     table = rank_table.build([(0, "192.168.0.1")], host.LOOPBACK)
-    answers = [ask.Answer(name, name, table, []) for name in ("node1", "node2")]
+    answers = [answer(name, table) for name in ("node1", "node2")]
     lines = ask._without_address(answers)
     assert [line.partition(":")[0] for line in lines] == ["node1", "node2"]
-    assert "its own name stands for no address that others reach" in lines[0]
+    assert "its name resolves to no address that other hosts reach" in lines[0]
     assert ask._without_address(answers[:1]) == []
 
 
 def test_when_hosts_do_not_know_their_entry_the_candidates_are_named():
     table = rank_table.build([(0, "192.168.0.1")], "10.0.0.1")
-    (line,) = ask._faults([ask.Answer(None, "x", table, [])], ["a", "b"], 1, "---\nORTE said\n")
+    (line,) = ask._faults([answer(None, table)], ["a", "b"], 1, "---\nORTE said\n")
     assert line == "one of a, b: no answer; mpirun: ORTE said (exit 1)"
 
 
@@ -237,22 +236,34 @@ def sixteen():
 
 
 def test_a_frame_comes_back_whatever_is_around_it():
-    answer = ask.Answer("10.0.0.1", "node1", sixteen(), ["a line", "机器"])
+    whole = answer("10.0.0.1", sixteen(), ["a line", "机器"])
     noise = b"x <<hccl_tools " + NONCE.encode() + b" 1 AAAA>> y"
-    assert ask.frames(noise + ask.frame(answer, NONCE) + noise, NONCE) == [answer]
+    assert ask.frames(noise + ask.frame(whole, NONCE) + noise, NONCE) == [whole]
 
 
 def test_a_frame_of_another_run_is_not_ours():
-    answer = ask.Answer("10.0.0.1", "node1", sixteen(), [])
-    assert ask.frames(ask.frame(answer, "f" * 16), NONCE) == []
+    assert ask.frames(ask.frame(answer("10.0.0.1", sixteen()), "f" * 16), NONCE) == []
 
 
 def test_a_frame_is_short_enough_to_be_written_at_once():
-    assert len(ask.frame(ask.Answer("10.0.0.1", "node1", sixteen(), ["x" * 200]), NONCE)) < 4096
+    assert len(ask.frame(answer("10.0.0.1", sixteen(), ["x" * 200]), NONCE)) < 4096
+
+
+def test_the_answer_of_a_host_fits_into_one_write_of_mpirun():
+    facts = {
+        device: {
+            **{"ip": f"10.78.{device}.{device * 7 % 256}", "netmask": "255.255.0.0", "link": "DOWN", "tls": "0"},
+            **{"gateway": f"10.78.{device}.254", "health": "Receive timeout", "kept": f"10.79.3.{device}"},
+            "lost": {f"10.{80 + other}.{device}.{other}": 66.67 for other in range(4)},
+            "failed": {"ip": f"The device {device} is not exist! (exit 4)", "link": "no answer within 20 s (exit 124)"},
+        }
+        for device in range(16)
+    }
+    assert len(ask.frame(answer("10.0.0.1", ["10.0.0.1", facts]), NONCE)) < 4096
 
 
 def test_no_damaged_frame_is_taken_for_a_table():
-    whole = ask.frame(ask.Answer("10.0.0.1", "node1", sixteen(), []), NONCE)
+    whole = ask.frame(answer("10.0.0.1", sixteen()), NONCE)
     for place in range(2, len(whole) - 1):
         assert ask.frames(whole[:place] + b"ab" + whole[place:], NONCE) in ([],)
 
@@ -281,7 +292,48 @@ def test_a_host_finds_its_own_name(monkeypatch):
     assert ask.own_entry(["node6", "node7"]) == "node7"
 
 
-# ---- the real mpirun -----------------------------------------------------------------------------
+# ---- mpirun and ssh ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [
+        ("root@node1: Permission denied (publickey,password).", "ssh-copy-id HOST"),
+        ("Host key verification failed.", "type ssh HOST once"),
+        ("ssh: connect to host node1 port 22: No route to host", ""),
+    ],
+)
+def test_what_to_do_about_ssh_is_said(said, hint):
+    (line,) = ask._faults([], ["node1"], 1, said)
+    assert said in line
+    assert line.endswith("(exit 1)") if not hint else hint in line
+
+
+def test_ssh_neither_asks_nor_waits_unless_the_user_has_settings_of_their_own(monkeypatch):
+    monkeypatch.delenv("OMPI_MCA_plm_rsh_agent", raising=False)
+    monkeypatch.delenv("OMPI_MCA_plm_rsh_args", raising=False)
+    assert "BatchMode=yes" in ask._environment()["OMPI_MCA_plm_rsh_args"]
+    monkeypatch.setenv("OMPI_MCA_plm_rsh_agent", "rsh")
+    assert "OMPI_MCA_plm_rsh_args" not in ask._environment()
+
+
+def test_an_interrupt_ends_mpirun_by_sigterm_which_it_hands_on(world, tmp_path, root):
+    program = tmp_path / "programs" / "mpirun"
+    program.write_text(
+        "#!/usr/bin/env bash\ntrap 'printf ended >ended; exit 1' TERM\nprintf up >up\nsleep 30 >/dev/null 2>&1 & wait\n"
+    )
+    program.chmod(0o755)
+    (world / "hosts").write_text("10.0.0.1 slots=8\n")
+    words = [sys.executable, str(root / "hccl_tools" / "hccl_tools.py"), "--hostfile", "hosts"]
+    (tmp_path / "programs" / "env").symlink_to("/usr/bin/env")
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+    deadline = time.monotonic() + 20
+    while not os.path.exists("up"):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert (world / "ended").read_text() == "ended"
 
 
 @pytest.mark.skipif(not MPIRUN, reason="mpirun is not installed")

@@ -1,0 +1,80 @@
+"""The rank table of this host: its devices, their addresses, its super pod."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hccl_tools.build import output, super_pod
+from hccl_tools.check import rules, verdict
+from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.problem import errors
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import BAD, USAGE, Refusal
+from hccl_tools.common.words import count, named, one_line
+from hccl_tools.machine import hccn, host
+from hccl_tools.table import device_range, rank_table
+from hccl_tools.table.address import family
+
+
+class Wanted(Record):
+    """What the user asks of the table, as the options have it; None leaves it to this host.
+
+    chip: the generation whose rules hold, None for those common to all.  origin: where that is from, as words.
+    """
+
+    device_num: str | None = None
+    visible_devices: str | None = None
+    server_ip: str | None = None
+    hccn_conf: str = hccn.DEFAULT_CONF
+    chip: str | None = None
+    origin: str = ""
+
+
+def build(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
+    """The checked table; `tell` is called with what the user should know about it.  Raises Refusal."""
+    devices = chosen_devices(wanted)
+    server_id = wanted.server_ip or host.address()
+    if family(server_id) is None:
+        text = f"--server_ip {one_line(server_id)} is not an IPv4 or IPv6 address; write one such as 10.0.0.1"
+        raise Refusal(USAGE, text)
+    pod, why_none = super_pod.of_devices(devices) if wanted.chip == "A3" else (None, None)
+    found, source = hccn.addresses(devices, wanted.hccn_conf, wanted.chip in ("A2", "A3"))
+    table = rank_table.build([(device, found[device]) for device in devices], server_id)
+    if pod:
+        table = super_pod.add(table, pod)
+    problems = verdict.check(table, wanted.chip)
+    if errors(problems):
+        raise Refusal(BAD, *(problem.line(output.NOT_WRITTEN) for problem in problems))
+    for problem in problems:
+        tell(problem.line("the table"))
+    listed = named("device", devices)
+    if list(devices) != sorted(devices):  # the order is that of the ranks
+        listed = f"devices {','.join(map(str, devices))}"
+    tell(f"{count(len(devices), 'rank')} on {listed}, addresses from {source}, server {server_id} ({wanted.origin})")
+    if pod:
+        tell(f"version 1.2: super pod {pod.super_pod_id}")
+    elif why_none:
+        tell(f"version 1.0, which HCCL takes outside of super pods only: {why_none}")
+    return table
+
+
+def chosen_devices(wanted: Wanted) -> Sequence[int]:
+    """The physical device ids of the ranks, in rank order.  Raises Refusal."""
+    if wanted.visible_devices:
+        visible = device_range.parse(wanted.visible_devices)
+        positions = device_range.parse(wanted.device_num) if wanted.device_num else range(len(visible))
+        if max(positions) >= len(visible):
+            raise Refusal(
+                USAGE,
+                f'--device_num "{wanted.device_num}" asks for position {max(positions)}, but --visible_devices '
+                f"{wanted.visible_devices} has positions 0 to {len(visible) - 1}; "
+                f'write --device_num "[0,{len(visible)})"',
+            )
+        devices = [visible[position] for position in positions]
+    else:
+        every = f"[0,{super_pod.DEVICES})" if wanted.chip == "A3" else "[0,8)"
+        devices = list(device_range.parse(wanted.device_num or every))
+    problem = rules.group_problem_910a(devices) if wanted.chip == "910A" else None
+    if problem:
+        raise Refusal(USAGE, "; ".join(problem))
+    return devices

@@ -1,0 +1,56 @@
+"""The options that several commands have."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from hccl_tools.check import rules
+
+
+def parser(program: str, description: str | None) -> argparse.ArgumentParser:
+    """A parser whose --help is `description`, line by line, and the options."""
+    return argparse.ArgumentParser(
+        prog=program, description=description, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+
+
+def add_generation(parser: argparse.ArgumentParser, help_: str) -> None:
+    """--generation, which host.chosen_generation takes."""
+    parser.add_argument("--generation", choices=(*rules.GENERATIONS, "any"), help=help_)
+
+
+def add_hccn_conf(parser: argparse.ArgumentParser) -> None:
+    """--hccn_conf."""
+    from hccl_tools.machine import hccn  # not all commands need it
+
+    parser.add_argument(
+        "--hccn_conf",
+        "--hccn-conf",
+        metavar="FILE",
+        default=hccn.DEFAULT_CONF,
+        help="addresses of the devices where hccn_tool is not on PATH (default: %(default)s)",
+    )
+
+
+def add_answer(parser: argparse.ArgumentParser) -> None:
+    """The options with which hosts/ask.py starts a command on every host of a hostfile."""
+    parser.add_argument("--answer", metavar="NONCE", help=argparse.SUPPRESS)
+    parser.add_argument("--hosts", nargs="+", default=(), help=argparse.SUPPRESS)
+
+
+def add_output(parser: argparse.ArgumentParser, default: str) -> None:
+    """--output and --stdout; `default` is the file's name without them, as words for --help."""
+    parser.add_argument("--output", metavar="FILE", help=f"write to FILE instead of {default} in the current folder")
+    parser.add_argument("--stdout", action="store_true", help="print the table and write no file")
+
+
+def parse_with_output(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argparse.Namespace:
+    """The options of a command that has those of `add_output`; ends the command where they make no sense."""
+    options = parser.parse_args(argv)
+    for name, value in vars(options).items():
+        if value == "":
+            parser.error(f"--{name} is empty")
+    if options.stdout and options.output:
+        parser.error("--stdout writes no file, so it does not go with --output")
+    return options

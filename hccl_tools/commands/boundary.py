@@ -1,0 +1,44 @@
+"""Where every command ends: what it raises becomes lines on stderr and an exit code."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+
+from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.words import one_line
+from hccl_tools.machine import interpreter
+
+
+def run(program: str, work: Callable[[], int]) -> int:
+    """Does the `work` of the command that its user calls `program`; returns the exit code."""
+    try:
+        code = work()
+        sys.stdout.flush()
+        return code
+    except Refusal as refusal:
+        for line in refusal.lines:
+            say(program, line)
+        return refusal.status
+    except ImportError as error:
+        name = error.name or "jsonschema"  # the one package that is imported only to explain what is wrong
+        say(program, f"this needs {name}; {interpreter.remedy_for(name)}")
+    except OSError as error:  # stdout is full, or its reader has gone; all other files raise Refusal
+        if not isinstance(error, BrokenPipeError):
+            say(program, f"cannot write to stdout: {error.strerror}")
+        from hccl_tools.build import output
+
+        output.drop_stdout()
+    return USAGE
+
+
+def say(program: str, message: object) -> None:
+    """Prints one line for the user, on stderr."""
+    print(f"{program}: {one_line(message)}", file=sys.stderr)
+
+
+def escape_missing_letters() -> None:
+    """From now on stdout escapes the letters that its encoding lacks; a server_id may have some."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")

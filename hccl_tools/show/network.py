@@ -1,0 +1,73 @@
+"""The network of a rank table's devices: as a matrix on the terminal, or as a document for other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.record import Record
+from hccl_tools.hosts.cards import Card
+from hccl_tools.hosts.cards_judge import Facts, Finding
+from hccl_tools.table import rank_table
+
+
+class Network(Record):
+    """What a check has found: facts of the servers that answered, findings, and the ids of silent servers."""
+
+    servers: Sequence[rank_table.Server]
+    facts: Facts
+    findings: Sequence[Finding]
+    silent: Sequence[str]
+
+
+def print_text(network: Network) -> None:
+    """Prints the matrix, a line a finding, and a summary."""
+    from hccl_tools.show import terminal
+
+    terminal.show_rows(*_matrix(network))
+    for found in network.findings:
+        code = f" [{found.code}]" if found.code else ""
+        print(f"{found.server} device {found.device} (rank {found.rank}): {found.text}; {found.remedy}{code}")
+    asked = sum(map(len, network.facts.values()))
+    wrong = len({(found.server, found.device) for found in network.findings})
+    print(f"{asked} devices asked on {len(network.facts)} of {len(network.servers)} servers, {wrong} with a problem")
+
+
+def _matrix(network: Network) -> tuple[list[tuple[str, bool]], list[tuple[list[str], bool]]]:
+    """(columns, rows): a line a server, a column a device, in it ok or what is wrong."""
+    wrong: dict[tuple[str, int], list[str]] = {}
+    for found in network.findings:
+        wrong.setdefault((found.server, found.device), []).append(found.check)
+    numbers = sorted({int(device.device_id) for server in network.servers for device in server.devices})
+    rows = []
+    for server in network.servers:
+        name = server.server_id
+        if name in network.facts:
+            own = {int(device.device_id) for device in server.devices}
+            cells = [" ".join(dict.fromkeys(wrong.get((name, n), ["ok"]))) if n in own else "" for n in numbers]
+            rows.append(([name, *cells], False))
+        elif name in network.silent:
+            rows.append(([name, *("no answer" for _ in numbers)], False))
+    return [("server", False), *((f"device {number}", False) for number in numbers)], rows
+
+
+def document(network: Network) -> JsonObject:
+    """The whole as JSON."""
+    servers = [
+        {
+            "server_id": server.server_id,
+            "answered": server.server_id in network.facts,
+            "devices": [_device(device, network.facts[server.server_id]) for device in server.devices]
+            if server.server_id in network.facts
+            else [],
+        }
+        for server in network.servers
+    ]
+    problems = [found._asdict() for found in network.findings]
+    return {"ok": not problems and not network.silent, "servers": servers, "problems": problems}
+
+
+def _device(device: rank_table.Device, cards: Mapping[int, Card]) -> JsonObject:
+    number = int(device.device_id)
+    said = {key: value for key, value in cards[number].as_dict().items() if key not in ("failed", "kept")}
+    return {"device_id": number, "rank_id": int(device.rank_id), "device_ip": device.device_ip, **said}

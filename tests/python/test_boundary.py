@@ -1,0 +1,59 @@
+import os
+import subprocess
+
+import pytest
+
+from hccl_tools.commands import boundary
+from hccl_tools.common.refusal import Refusal
+from hccl_tools.table import rank_table
+
+COMMANDS = {
+    "hccl_tools.py": ["--device_num", "0", "--server_ip", "10.0.0.1", "--stdout"],
+    "merge_hccl.py": ["t.json", "--stdout"],
+    "validate_hccl.py": ["t.json"],
+    "show_hccl.py": ["t.json", "--format", "svg"],
+    "check_network.py": ["t.json", "--format", "json", "--server_id", "10.0.0.1"],
+}
+
+
+def raising(error):
+    def work():
+        raise error
+
+    return work
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (Refusal(78, "one", "two\nlines"), 78, "x.py: one\nx.py: two\\nlines\n"),
+        (ImportError("broken", name="rich"), 2, "x.py: this needs rich; "),
+        (ImportError("not installed"), 2, "x.py: this needs jsonschema; "),
+    ],
+)
+def test_what_a_command_raises_becomes_lines_and_an_exit_code(in_process, error, status, said):
+    found, out, err = in_process(lambda _: boundary.run("x.py", raising(error)))
+    assert (found, out) == (status, "")
+    assert err.startswith(said)
+
+
+def test_a_mistake_of_ours_is_not_hidden():
+    with pytest.raises(KeyError):
+        boundary.run("x.py", raising(KeyError("x")))
+
+
+@pytest.mark.parametrize("program", COMMANDS)
+@pytest.mark.parametrize(("stdout", "lines"), [("full", 1), ("closed", 0)])
+def test_a_stdout_that_cannot_be_written_is_exit_2_without_a_traceback(run, cards, world, program, stdout, lines):
+    (world / "t.json").write_text(rank_table.dump(rank_table.build([(0, "192.168.100.1")], "10.0.0.1")))
+    target = os.open("/dev/full", os.O_WRONLY)
+    if stdout == "closed":
+        reading, target = os.pipe()
+        os.close(reading)
+    words = [f"hccl_tools/{program}", *COMMANDS[program]]
+    ended = run(*words, capture_output=False, stdout=target, stderr=subprocess.PIPE)
+    os.close(target)
+    complaints = [
+        line for line in ended.stderr.splitlines() if "cannot write to stdout: No space left on device" in line
+    ]
+    assert (ended.returncode, len(complaints), "Traceback" in ended.stderr) == (2, lines, False), ended.stderr
