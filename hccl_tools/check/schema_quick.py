@@ -1,4 +1,4 @@
-"""A quick yes of a JSON Schema to a document, for the subset of draft 2020-12 that ``schemas/`` uses.
+"""A quick yes to a document that fits a JSON Schema, for the subset of draft 2020-12 that ``schemas/`` uses.
 
 tests/python/test_schema_check.py compares it with jsonschema.
 """

@@ -40,7 +40,7 @@ __all__ = ["Record", "Row"]
 class Record:
     """The base of a record: ``class Point(Record): x: int; y: int = 0`` is made by ``Point(x=1)``.
 
-    Fields are given by name.  One without a default has to be given; a name that is no field raises TypeError.
+    Fields are given by name.  A missing field without default, or an unknown name, raises TypeError.
     """
 
     _fields: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Text for people: what comes from outside is made harmless, lists and counts read as one would say them."""
+"""Text for people: harmless text from outside, readable lists and counts."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import socket
 
 
 def family(address: str) -> socket.AddressFamily | None:
-    """socket.AF_INET or AF_INET6 of an address that inet_pton takes, else None."""
+    """socket.AF_INET or AF_INET6 of an address that inet_pton accepts, else None."""
     return {4: socket.AF_INET, 16: socket.AF_INET6}.get(len(packed(address)))
 
 

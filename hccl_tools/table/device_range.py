@@ -14,7 +14,7 @@ import re
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 
-MAX_DEVICE_ID = 64  # the largest device_id that HCCL's newest rank-table parser takes
+MAX_DEVICE_ID = 64  # the largest device_id that HCCL's newest rank-table parser accepts
 
 _RANGE = re.compile(r" *\[ *(0|[1-9][0-9]*) *, *(0|[1-9][0-9]*) *\) *")
 _LIST = re.compile(r" *(?:0|[1-9][0-9]*)(?: *, *(?:0|[1-9][0-9]*))* *")
@@ -68,5 +68,5 @@ def _fault(text: str) -> str:
     if ")" in text and "[" not in text:
         return "the '[' that starts a range is missing"
     if "[" in text:
-        return "a range holds two numbers with a comma between them"
+        return "a range has two numbers with a comma between them"
     return "numbers are separated by single commas"

@@ -19,7 +19,7 @@ FORMATS = {
 
 _BY_VERSION = {"1.0": "v1.0", "1.1": "v1.1", "1.2": "v1.2", "2.0": "v2.0"}
 
-# key of the table -> format, for tables whose version does not say it
+# key of the table -> format, for tables whose version does not tell it
 _BY_KEY = {"rank_list": "v2.0", "node_list": "v1.1", "super_pod_list": "v1.2", "cluster_list": "cross_cluster"}
 
 _MINDIE = "a MindIE global rank table"
@@ -34,7 +34,7 @@ _LOOK_ALIKES = {
 def detect(table: object) -> tuple[str, Problem | None]:
     """(name of the format, None), or ("", the Problem that HCCL reads no such format).
 
-    HCCL goes by version (cann-hccl config.cc, CfgGetClusterInfo) and reads a table without version as
+    HCCL chooses by version (cann-hccl config.cc, CfgGetClusterInfo) and reads a table without version as
     the legacy kind.  A table whose version is missing or not a text gets the format of its shape, so
     that everything else about it can be judged.
     """

@@ -22,7 +22,7 @@ MAX_BYTES = 1 << 28  # 256 MiB: ten times the table of 100,000 ranks; more than 
 
 
 class Device(Row):
-    """A device of a server: its JSON pointer and what the table says; "" for a required text that is missing."""
+    """A device of a server: its JSON pointer and its texts; "" for a required text that is missing."""
 
     pointer: str
     device_id: str
@@ -88,7 +88,7 @@ def write(text: str, path: str) -> None:
 
 
 class NotReadable(Refusal):
-    """The file cannot be read at all, which is no verdict on a table.  `reason`: why, without the file's name."""
+    """The file cannot be read, so there is no verdict on a table.  `reason`: why, without the file's name."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(USAGE, f"{one_line(path)} {reason}")

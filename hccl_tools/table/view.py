@@ -48,7 +48,7 @@ class View:
     """The well-formed part of a table: a value of the wrong type is left out, or None in a column.
 
     The columns have one entry per device.  devices: the devices' objects.  owners: the pointer of the entry
-    that lists each, indices: its number in that list.  ids, ips, ranks: what they say, as text.
+    that lists each, indices: its number in that list.  ids, ips, ranks: their texts.
     """
 
     def __init__(self, table: Entry, name: str) -> None:

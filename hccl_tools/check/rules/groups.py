@@ -25,11 +25,11 @@ def group_problem_910a(ids: Sequence[int]) -> tuple[str, str] | None:
     if ids and max(ids) > 7:
         return f"device {max(ids)} does not exist on a 910A host", "its devices are 0 to 7"
     if len(ids) not in (1, 2, 4, 8):
-        return f"{count(len(ids), 'device')} ({ranges(ids)}) on a 910A host", "take 1, 2, 4 or 8 devices"
+        return f"{count(len(ids), 'device')} ({ranges(ids)}) on a 910A host", "use 1, 2, 4 or 8 devices"
     if len(ids) == 2 and ids[0] // 4 != ids[1] // 4:
-        remedy = "take both from 0-3 or both from 4-7"
+        remedy = "use both from 0-3 or both from 4-7"
     elif len(ids) == 4 and tuple(sorted(ids)) not in _FOURS_910A:
-        remedy = 'take "[0,4)", "[4,8)" or two linked pairs such as 0,1,4,5'
+        remedy = 'use "[0,4)", "[4,8)" or two linked pairs such as 0,1,4,5'
     else:
         return None
     return f"{named('device', ids)} are not linked on a 910A host", remedy

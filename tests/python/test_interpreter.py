@@ -39,7 +39,7 @@ def venv(request, tmp_path, monkeypatch):
 
 
 def said(capsys, *modules):
-    """The one line that needs.check ended with."""
+    """The one line that interpreter.check ended with."""
     with pytest.raises(SystemExit) as end:
         interpreter.check(*modules)
     assert end.value.code == 2
