@@ -20,6 +20,7 @@ SCRIPT, LAUNCHER = [
 
 
 def heed_interrupt():
+    # type: () -> None
     """Ctrl-C is for us if it is for the launcher: bash 4.2 and 5.3 start what they read from with SIGINT ignored."""
     with open("/proc/" + LAUNCHER + "/status") as file:
         ignored = [line.split()[1] for line in file if line.startswith("SigIgn:")][0]
