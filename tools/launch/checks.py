@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from hccl_tools.common import project
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
+from hccl_tools.machine import interpreter
 from tools.config import config_file, modes
 from tools.launch import trainer_command
 from tools.trainer import checkpoints, datasets
@@ -57,10 +57,7 @@ def mindspore() -> None:
     from importlib.util import find_spec
 
     if find_spec("mindspore") is None:
-        activate = project.path(".venv", "bin", "activate")
-        remedy = "install it with: pip install mindspore, or name another Python in PYTHON"
-        if os.path.exists(activate):
-            remedy = f"activate this project's environment: source {activate}"
+        remedy = f"{interpreter.remedy_for('mindspore')}, or name another Python in PYTHON"
         raise Refusal(REFUSED, f"{sys.executable} has no MindSpore, which the ranks need; {remedy}")
 
 

@@ -9,18 +9,15 @@ from hccl_tools.machine import host, programs
 def missing_npus(script: str, devices: list[int]) -> str | None:
     """One line when a device is not here, else None."""
     present = host.devices()
-    absent = [device for device in devices if device not in present]
-    if not absent:
+    if set(devices) <= set(present):
         return None
     if not present:
         return (
             f"no Ascend NPU on this machine: looked for /dev/davinci{devices[0]} and asked npu-smi; to try the "
             f"launch without NPUs: bash scripts/{script} --device_target CPU CONFIG"
         )
-    return (
-        f"no {named('device', absent)} on this machine, which has {named('device', present)}; "
-        "choose from those with --devices"
-    )
+    needs, has = named("device", devices), named("device", present)
+    return f"this launch needs {needs}, this machine has {has}; choose from those with --devices"
 
 
 def missing_gpus(script: str, devices: list[int]) -> str | None:

@@ -105,10 +105,10 @@ def faults(name: str, answer: Ended, here: dict[str, str | None], wanted: list[i
         other = one_line(said["mindspore"]) or "none"
         lines.append(f"MindSpore {here['mindspore'] or 'none'} is here; there it is: {other}; install the same")
     present = [int(word[7:]) for word in said.get("devices", "").split() if word[7:].isdecimal()]
-    absent = [device for device in wanted if device not in present]
-    if absent:
-        has = f"which has {named('device', present)}" if present else "where there is no /dev/davinci0"
-        lines.append(f"no {named('device', absent)} there, {has}; start fewer ranks there, or see npu-smi info")
+    if not set(wanted) <= set(present):
+        has = named("device", present) if present else "no NPU (no file /dev/davinci0)"
+        needs = f"its ranks need {named('device', wanted)}, it has {has}"
+        lines.append(f"{needs}; start fewer ranks there, or see npu-smi info")
     return [f"{name}: {line}" for line in lines]
 
 

@@ -52,7 +52,7 @@ def facts(request: Request) -> dict[str, str]:
     version = version_in(said.stdout)
     if version is None:
         first = [one_line(line) for line in (said.stdout + said.stderr).strip().splitlines()[:1]] or ["nothing"]
-        words = f"the mpirun on PATH is not Open MPI's; it prints: {first[0]}; put Open MPI's first on PATH"
+        words = f"the mpirun on PATH is not Open MPI's; it says: {first[0]}; put Open MPI's first on PATH"
         raise Refusal(REFUSED, words)
     if int(version.partition(".")[0]) not in (4, 5):
         raise Refusal(REFUSED, f"mpirun is of Open MPI {version}; 4 or 5 is needed, put it first on PATH")

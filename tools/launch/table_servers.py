@@ -99,9 +99,9 @@ def own_server(servers: list[Server], start: int | None, path: str) -> Server:
         if server.first == start:
             return server
     others = [server for server in servers if server.first == start]
-    whose = f"begins server {one_line(others[0].name)}" if others else "begins no server of the table"
+    whose = f"the first rank of {one_line(others[0].name) if others else 'no server of the table'}"
     here = "; ".join(server.words() for server in ours)
-    raise Refusal(REFUSED, f"RANK_START {start} {whose}; this host is another: {here}; type {ours[0].first} here")
+    raise Refusal(REFUSED, f"RANK_START {start} is {whose}; this host is another: {here}; type {ours[0].first} here")
 
 
 def scheduler(servers: list[Server], digest: str) -> dict[str, str]:
