@@ -180,8 +180,8 @@ lost_host() {
     # shellcheck disable=SC2053 # a pattern is meant
     [[ $stderr == "run_mpirun_1.sh: "$message && $status -ne 0 ]] || fail "$hosts: $stderr"
   done <<'LIST'
-node0|HOSTS: node0 has no number of ranks; write HOST:8,HOST:8
-node0:x|HOSTS: node0:x has no number of ranks; write HOST:8,HOST:8
+node0|HOSTS: node0 has no number of ranks from 1 to 65536; write HOST:8,HOST:8
+node0:x|HOSTS: node0:x has no number of ranks from 1 to 65536; write HOST:8,HOST:8
 node0:0|HOSTS: node0:0 has no number of ranks from 1 to 65536; write HOST:8,HOST:8
 node0:2,node0:2|HOSTS: node0 is there twice; give each host once, with all its ranks
 fe80::1|HOSTS: fe80::1 is an IPv6 address, which -H cannot hold; write a name

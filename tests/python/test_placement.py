@@ -4,7 +4,7 @@ import pytest
 from launching import request
 
 from hccl_tools.common.refusal import Refusal
-from tools.launch import msrun, open_mpi, placement, slurm
+from tools.launch import msrun, open_mpi, placement, plan, slurm
 
 
 @pytest.mark.parametrize(
@@ -88,3 +88,9 @@ def test_ranks_under_msrun(given, ranks, engine):
     place = msrun.place(request(engine="msrun", **given))
     assert [rank for rank, _ in place.ranks] == list(ranks)
     assert {**place.engine, **engine} == place.engine
+
+
+@pytest.mark.parametrize("given", [{"engine": "local"}, {"engine": "nice"}, {"engine": "mpirun", "placement": "local"}])
+def test_an_engine_without_hosts_starts_its_ranks_here(given):
+    place, table = plan.place(request(rank_size="2", devices="4,5", **given), "logs/run")
+    assert (place.ranks, place.world, table) == ([(0, 4), (1, 5)], 2, None)

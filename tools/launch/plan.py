@@ -98,20 +98,24 @@ def make(request: Request) -> Plan:
 
 
 def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTable | None]:
-    """Where the ranks run, and the rank table if they come from one.  Raises Refusal."""
-    if request.placement:
+    """Where the ranks run, and the rank table if they come from one.  Raises Refusal.
+
+    An engine that is not named here starts its ranks on this host, as `local` does.
+    """
+    way = request.placement or request.engine
+    if way in ("server", "servers"):
         from tools.launch import table_servers
 
         return table_servers.place(request, run_dir)
-    if request.engine == "mpirun":
+    if way == "mpirun":
         from tools.launch import open_mpi
 
         return open_mpi.place(request), None
-    if request.engine == "srun":
+    if way == "srun":
         from tools.launch import slurm
 
         return slurm.place(request), None
-    if request.engine == "msrun":
+    if way == "msrun":
         from tools.launch import msrun
 
         return msrun.place(request), None

@@ -43,7 +43,7 @@ class Request(Record):
     job_pid: Script[int]  # the launcher's process
     lock_fd: Script[int | None] = None  # the launcher's open file that holds the devices, see device_locks.py
     engine: Script[str]  # the file of scripts/lib/engines that starts the ranks
-    placement: Script[str | None] = None  # "server" or "servers": the ranks come from a table of several servers
+    placement: Script[str | None] = None  # where the ranks are, if the engine does not tell: see plan.place
     script_devices: Script[str] = ""  # the devices that a script without RANK_SIZE is for
     device_num: Script[int]  # devices that a host of this kind has
     alone: Script[bool] = False  # one rank, which does not join a job
@@ -105,7 +105,7 @@ def _value(name: str, text: str, texts: dict[str, str]) -> Any:
         return text
     least, most = BOUNDS.get(name, (1, MAX_RANKS))
     number = whole_number(text, least, most)
-    if name == "rank_size" and "placement" not in texts and number not in HOST_RANKS:
+    if name == "rank_size" and texts.get("placement") != "server" and number not in HOST_RANKS:
         raise Refusal(USAGE, f"RANK_SIZE {one_line(text)}: write {_listed(HOST_RANKS, 'or')}")
     if number is None:
         typed = name.upper() if source == "Argument" else f"--{name}" if len(name) > 1 else f"-{name}"
