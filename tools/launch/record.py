@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
-import time
-
-from hccl_tools.table import rank_table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +14,11 @@ if TYPE_CHECKING:
 
 def begin(plan: Plan) -> None:
     """Writes launch.json as it is at the start, into the run's folder.  Raises OSError."""
+    import socket
+    import time
+
+    from hccl_tools.table import rank_table
+
     document: dict[str, Any] = {
         "script": plan.request.script,
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
