@@ -108,7 +108,7 @@ def config(request: Request, is_own: bool, arguments: list[str]) -> config_file.
         found.override(trainer_command.settings(arguments))
         lines = found.problems() if is_own else []
     except config_file.ConfigError as error:
-        lines = error.lines
+        lines = list(error.lines)
     if lines:
         raise Refusal(REFUSED, *lines)
     return found

@@ -81,6 +81,7 @@ def host_list(text: str) -> list[tuple[str, int]]:
     for word in text.split(","):
         name, colon, number = word.rpartition(":")
         count = whole_number(number, 1, MAX_RANKS) if colon else None
+        fault = hostfile.fault_of_host(name)
         if family(word.strip("[]")) == family("::1"):
             fault = f"{one_line(word)} is an IPv6 address, which -H cannot hold; write a name"
         elif count is None:
@@ -88,8 +89,6 @@ def host_list(text: str) -> list[tuple[str, int]]:
         elif any(name == other for other, _ in slots):
             # Open MPI would put the ranks of both on it, with the same devices.
             fault = f"{one_line(name)} is there twice; give each host once, with all its ranks"
-        else:
-            fault = hostfile.fault_of_host(name)
         if fault or count is None:
             raise Refusal(USAGE, f"HOSTS: {fault}")
         slots.append((name, count))

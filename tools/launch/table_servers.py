@@ -242,7 +242,7 @@ def engine_of(request: Request, servers: list[Server]) -> dict[str, str]:
 def distribute(request: Request, table: LaunchTable) -> None:
     """Puts the table to its path on every host.  Raises Refusal."""
     data = base64.b64encode(zlib.compress((table.text or "").encode("utf-8"), 9)).decode()
-    _, answers, lines = ask.ask(request.hostfile, "commands/place_table.py", [table.path, data])
+    _, answers, lines = ask.ask(request.hostfile or "", "commands/place_table.py", [table.path, data])
     lines += [
         f"{answer.entry or answer.name}: there is another table at {table.path}; remove it"
         for answer in answers
