@@ -1,9 +1,9 @@
-"""Which job of this host has which devices: two launches on one device are refused by name.
+"""Which job of this host has which devices, so that a second launch on a device is refused.
 
-A job holds flock(2) on a file of its own in one folder for all users, which says who it is.  The
-launcher opens that file and its ranks inherit it, so the kernel frees the devices when the last
-process of the job has ended, whatever ended it.  Whoever wants devices looks at the files of the
-others under a lock on the folder itself; a file that nobody holds is left over and goes.
+A job holds flock(2) on a file of its own, which names the job, in one folder for all users.  The launcher
+opens that file and its ranks inherit it, so the kernel frees the devices when the last process of the job
+has ended.  A launch that wants devices reads the files of the other jobs under a lock on the folder itself,
+and removes files that nobody holds.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def folder() -> str:
 
 
 def held() -> list[Holder]:
-    """The Holder of every job that has devices on this host now, oldest first; OSError when nobody can tell."""
+    """The Holder of every job that has devices on this host now, oldest first.  Raises OSError."""
     try:
         with _LockedFolder():
             return sorted(_holders(None), key=lambda holder: holder.since)
@@ -52,9 +52,9 @@ def held() -> list[Holder]:
 def take(descriptor: int, job: str, pid: int, devices: list[int]) -> list[Holder]:
     """Takes `devices` for `job`, whose launcher is process `pid`.
 
-    Returns the Holders that have some of them already; none: the devices are ours.
-    descriptor: of our own file in the folder, open for writing and inherited from the launcher, who
-    keeps it.  Raises OSError.
+    Returns the Holders that have some of them already; an empty list: the job has the devices now.
+    descriptor: of the job's file in the folder, which the launcher has opened for writing and keeps open.
+    Raises OSError.
     """
     with _LockedFolder():
         mine = os.fstat(descriptor).st_ino
@@ -90,18 +90,14 @@ class _LockedFolder:
 
     def __enter__(self) -> None:
         self.descriptor = os.open(folder(), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            fcntl.flock(self.descriptor, fcntl.LOCK_EX)
-        except OSError:
-            os.close(self.descriptor)
-            raise
+        fcntl.flock(self.descriptor, fcntl.LOCK_EX)
 
     def __exit__(self, *_: object) -> None:
         os.close(self.descriptor)
 
 
 def _holders(mine: int | None) -> Iterator[Holder]:
-    """The Holders of all files but the one with inode `mine`; files that nobody holds are removed if they are ours."""
+    """The Holders of all files but the one with inode `mine`; removes the user's files that nobody holds."""
     for name in os.listdir(folder()):
         path = os.path.join(folder(), name)
         try:
@@ -111,7 +107,7 @@ def _holders(mine: int | None) -> Iterator[Holder]:
                     continue
             _remove(path, mine)
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            continue  # it has ended meanwhile, or is no file of ours
+            continue  # the job has ended meanwhile, or the file is not a job's
 
 
 def _remove(path: str, mine: int | None) -> None:

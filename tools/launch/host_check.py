@@ -1,9 +1,9 @@
 """Whether the other hosts of a launch are ready, asked over ssh, all at the same time.
 
-A host is ready when ssh gets there without a password, the folder of the command and the project are
-there, the NPUs of its ranks, too, and Open MPI, Python and MindSpore are the same as here.  What is
-different there ends a job minutes later, or in silence: Open MPI starts a rank whose folder is missing in
-the home folder.
+A host is ready when ssh gets there without a password; when it has the folder of the command, the project
+and the NPUs of its ranks; and when its Open MPI, Python and MindSpore are the same as here.  A difference
+would end the job minutes later, or have no message at all: Open MPI starts a rank whose folder is missing
+in the home folder.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def problems(request: Request, placement: Placement, others: list[str]) -> list[
 
 
 def _options(agent: list[str]) -> list[str]:
-    """No password is asked for, and a host that does not answer is given up in time."""
+    """ssh asks for no password, and gives up a host that does not answer."""
     if os.path.basename(agent[0]) != "ssh":
         return []
     return ["-n", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={SECONDS - 2}"]
@@ -80,31 +80,31 @@ def expected(version: str | None) -> dict[str, str | None]:
 
 def faults(name: str, answer: Ended, here: dict[str, str | None], wanted: list[int]) -> list[str]:
     """The lines about one host; wanted: the NPUs that its ranks are to run on."""
-    said = dict(
+    told = dict(
         (line.split(None, 2) + [""])[1:3] for line in answer.stdout.splitlines() if line.startswith(_MARK + " ")
     )
-    if "mindspore" not in said:
+    if "mindspore" not in told:
         return [f"{name}: {_no_answer(name, answer)}"]
     lines = []
-    if said["folder"] != "yes":
+    if told["folder"] != "yes":
         lines.append(
             f"the folder {one_line(os.getcwd())} is not there; ranks run where the command was typed: share it"
         )
-    if said["project"] != "yes":
+    if told["project"] != "yes":
         lines.append(f"this project is not at {one_line(project.ROOT)}; put it there")
-    elif said["trainer"] != "yes":
+    elif told["trainer"] != "yes":
         lines.append("the trainer is not at the same path there; share it")
-    if here["mpi"] and here["mpi"] not in said["mpi"].split():
-        other = one_line(said["mpi"]) if said["mpi"] else "none on the PATH that ssh's shell has"
+    if here["mpi"] and here["mpi"] not in told["mpi"].split():
+        other = one_line(told["mpi"]) if told["mpi"] else "none on the PATH that ssh's shell has"
         lines.append(f"Open MPI {here['mpi']} is needed, as here; there it is: {other}")
-    if said["python"] != here["python"]:
+    if told["python"] != here["python"]:
         lines.append(
-            f"{here['python']} is needed at {sys.executable}, as here; there it is: {one_line(said['python'])}"
+            f"{here['python']} is needed at {sys.executable}, as here; there it is: {one_line(told['python'])}"
         )
-    elif said["mindspore"] != here["mindspore"]:
-        other = one_line(said["mindspore"]) or "none"
+    elif told["mindspore"] != here["mindspore"]:
+        other = one_line(told["mindspore"]) or "none"
         lines.append(f"MindSpore {here['mindspore'] or 'none'} is here; there it is: {other}; install the same")
-    present = [int(word[7:]) for word in said.get("devices", "").split() if word[7:].isdecimal()]
+    present = [int(word[7:]) for word in told.get("devices", "").split() if word[7:].isdecimal()]
     if not set(wanted) <= set(present):
         has = named("device", present) if present else "no NPU (no file /dev/davinci0)"
         needs = f"its ranks need {named('device', wanted)}, it has {has}"
@@ -113,7 +113,7 @@ def faults(name: str, answer: Ended, here: dict[str, str | None], wanted: list[i
 
 
 def _no_answer(name: str, answer: Ended) -> str:
-    """Why ssh did not get there, and what to do."""
+    """Why ssh did not reach the host, and what to do."""
     text = [line.strip() for line in answer.stderr.splitlines() if line.strip()]
     reason = one_line(text[-1]) if text else f"exit {answer.status}"
     if answer.status == 124:

@@ -1,4 +1,4 @@
-"""Other hosts of a launch: whether a name means this one, its address, and ours on the way there."""
+"""Other hosts of a launch: which they are, their addresses, and this host's address as they see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One launch, planned: from what the user typed to one line a rank, or to what is wrong.
+"""One launch, planned: from what the user typed to one line a rank, or to a line a problem.
 
 Runs once before every launch, so it starts quickly: what only some launches need is imported where they need it.
 Messages go to stderr, the plan to stdout.
@@ -131,7 +131,7 @@ def scheduler(request: Request, placed: placement.Placement, exports: dict[str, 
 
 
 def take_devices(plan: Plan) -> list[str]:
-    """The devices are ours from here on; CPU ranks use none.  Returns remarks.  Raises Refusal."""
+    """Takes the devices for this job; CPU ranks use none.  Returns remarks.  Raises Refusal."""
     request = plan.request
     if request.device_target == "CPU":
         return []

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class Taken(Exception):
-    """A launch on another host, or in another container, made the folder first: its second and its process id are
-    ours, and so is the folder for logs."""
+    """Another launch made a folder of this name first: on another host, or in another container, with the same
+    process id, in the same second and the same folder for logs."""
 
 
 def free_name(request: Request) -> str:
@@ -76,7 +76,7 @@ def make(path: str) -> None:
 
 
 def move_link(link: str, target: str) -> list[str]:
-    """Lets `link` lead to `target`.  A file there that is not a link of ours is kept, which is the remark."""
+    """Lets `link` lead to `target`.  Keeps what is not such a link, with a remark."""
     ours = os.path.islink(link) and os.path.basename(os.readlink(link)).startswith(("rank_", "ascend", "run"))
     if os.path.lexists(link) and not ours:
         return [f"{one_line(link)} is not a link to a run; it is left as it is"]

@@ -1,8 +1,8 @@
-"""The ranks of a launch over the servers of a rank table, typed on each of them or once for all.
+"""The ranks of a launch over the servers of a rank table; the command is typed on each of them, or once for all.
 
-Separately typed commands share what they need without talking to each other, because all of it comes
-from the table: who has which ranks, where MindSpore's scheduler runs (on the server of rank 0, at the
-address that is its server_id) and at which port (from the table's digest).
+Commands that are typed on each server do not talk to each other.  All that they share comes from the table:
+the ranks of each server, the host of MindSpore's scheduler (the server of rank 0, at the address that is its
+server_id) and the scheduler's port (from the table's digest).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def shared(path: str, ranks: list[tuple[int, int]], data: bytes, **written: Any)
 
 
 def one_server(request: Request) -> tuple[Placement, LaunchTable]:
-    """This host's ranks, after a look whether what was typed fits the table.  Raises Refusal."""
+    """This host's ranks, if the numbers that were typed fit the table.  Raises Refusal."""
     path = request.rank_table_file or ""
     data, servers = read_table(path, request.generation)
     world = sum(len(server.ranks) for server in servers)
@@ -98,14 +98,16 @@ def own_server(servers: list[Server], start: int | None, path: str) -> Server:
     for server in ours:
         if server.first == start:
             return server
-    others = [server for server in servers if server.first == start]
-    whose = f"the first rank of {one_line(others[0].name) if others else 'no server of the table'}"
+    whose = next((one_line(server.name) for server in servers if server.first == start), "no server of the table")
     here = "; ".join(server.words() for server in ours)
-    raise Refusal(REFUSED, f"RANK_START {start} is {whose}; this host is another: {here}; type {ours[0].first} here")
+    raise Refusal(
+        REFUSED,
+        f"RANK_START {start} is the first rank of {whose}; this host is another: {here}; type {ours[0].first} here",
+    )
 
 
 def scheduler(servers: list[Server], digest: str) -> dict[str, str]:
-    """Where MindSpore's scheduler is, which the table tells to every host alike.  Raises Refusal."""
+    """Where MindSpore's scheduler is, which follows from the table on every host.  Raises Refusal."""
     first = servers[0].name
     address = network.ipv4(first, f"server {one_line(first)}, which has rank 0,")
     if address.startswith("127.") and network.others(server.name for server in servers):
