@@ -8,10 +8,8 @@ import sys
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import interpreter
-from tools.config import config_file, modes
+from tools.config import config_file
 from tools.launch import trainer_command
-from tools.trainer import checkpoints, datasets
-from tools.trainer.datasets.errors import DataError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,10 +122,15 @@ def runs_alone(config: config_file.Config, ranks: int) -> bool:
 
 def training(request: Request, config: config_file.Config, ranks: int) -> None:
     """The parallel mode works on this target with this many ranks; checkpoints and data are there."""
+    from tools.config import modes  # other trainers need none of these
+
     filled = config_file.fill_defaults(config.data)
     _refuse(config, modes.problems(filled, ranks, request.device_target))
     if request.engine != "local" or request.dry_run:
         return  # the data may be on other hosts
+    from tools.trainer import checkpoints, datasets
+    from tools.trainer.datasets.errors import DataError
+
     _refuse(config, checkpoints.problems(filled))
     try:
         datasets.check(filled, modes.data_part(filled, 0, ranks).shards)

@@ -16,8 +16,8 @@ SCHEDULER = range(10000, 30000)  # what a launch chooses from: below the kernel'
 
 def named() -> int | None:
     """The port in MS_SCHED_PORT; None where the variable is not set.  Raises Refusal."""
-    text = os.environ.get("MS_SCHED_PORT")
-    port = whole_number(text, LEAST, MOST) if text else None
+    text = os.environ.get("MS_SCHED_PORT", "")
+    port = whole_number(text, LEAST, MOST)
     if text and port is None:
         words = f"MS_SCHED_PORT={one_line(text)} is not a port; unset it, or set one of {LEAST} to {MOST}"
         raise Refusal(REFUSED, words)
