@@ -19,8 +19,7 @@ SCRIPT, LAUNCHER = [
 ]
 
 
-def heed_interrupt():
-    # type: () -> None
+def heed_interrupt():  # type: () -> None
     """Obeys Ctrl-C if the launcher does: bash 4.2 and 5.3 start what they read from with SIGINT ignored."""
     with open("/proc/" + LAUNCHER + "/status") as file:
         ignored = [line.split()[1] for line in file if line.startswith("SigIgn:")][0]
