@@ -32,7 +32,7 @@ try:
     heed_interrupt()
     from tools.launch import plan
 
-    code = plan.main(sys.argv[1:])
+    code = plan.main(SCRIPT, sys.argv[1:])
     sys.stdout.flush()
 except ImportError as error:
     remedy = "activate the environment that has MindSpore, or name its Python in PYTHON"

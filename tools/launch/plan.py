@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from tools.launch.launch_table import LaunchTable
 
 
-def main(words: list[str]) -> int:
-    """Prints the plan for KEY=VALUE words, or what is wrong; returns the exit code."""
-    script = next(word.partition("=")[2] for word in words if word.startswith("script="))
+def main(script: str, words: list[str]) -> int:
+    """Prints the plan for the KEY=VALUE words of `script`, or what is wrong; returns the exit code."""
     try:
         request = Request.from_words(words)
         checks.folder()
