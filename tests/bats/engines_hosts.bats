@@ -180,12 +180,12 @@ lost_host() {
     # shellcheck disable=SC2053 # a pattern is meant
     [[ $stderr == "run_mpirun_1.sh: "$message && $status -ne 0 ]] || fail "$hosts: $stderr"
   done <<'LIST'
-node0|HOSTS: node0 has no number of ranks; write HOST:8,HOST:8
-node0:x|HOSTS: node0:x has no number of ranks; write HOST:8,HOST:8
-node0:0|HOSTS: node0:0 runs nothing; write HOST:8, or take it out
-node0:2,node0:2|HOSTS: node0 stands there twice; give each host once, with all its ranks
+node0|HOSTS: node0 has no number of ranks from 1 to 65536; write HOST:8,HOST:8
+node0:x|HOSTS: node0:x has no number of ranks from 1 to 65536; write HOST:8,HOST:8
+node0:0|HOSTS: node0:0 has no number of ranks from 1 to 65536; write HOST:8,HOST:8
+node0:2,node0:2|HOSTS: node0 is there twice; give each host once, with all its ranks
 fe80::1|HOSTS: fe80::1 is an IPv6 address, which -H cannot hold; write a name
-no-such-host.invalid:2|no-such-host.invalid stands for no IPv4 address (*); put it into /etc/hosts
+no-such-host.invalid:2|no-such-host.invalid has no IPv4 address (*); add it to /etc/hosts
 LIST
   run --separate-stderr launch run_mpirun_1.sh --config config.yaml -n 5 127.0.0.1:2
   refused 2 'run_mpirun_1.sh: -n 5: the hosts have 2 slots in all; give them more, or start fewer ranks'
@@ -211,7 +211,7 @@ LIST
   compgen -G '/dev/davinci*' && skip "there are NPUs here"
   lab_up 2
   run --separate-stderr on 0 bash "$SCRIPTS/run_mpirun_1.sh" --train_script "$FIXTURES/stub_trainer.py" --config config.yaml node0:1,node1:2
-  refused_lines 78 'node1: device 0,1 is not there, where there is no /dev/davinci0; start fewer ranks there, or see npu-smi info'
+  refused_lines 78 'node1: its ranks need devices 0,1, it has no NPU (no file /dev/davinci0); start fewer ranks there, or see npu-smi info'
   run --separate-stderr on 0 bash "$SCRIPTS/run_mpirun_1.sh" --train_script "$FIXTURES/stub_trainer.py" --config config.yaml node0:1
   refused_lines 78 'no Ascend NPU on this machine: *'
 }

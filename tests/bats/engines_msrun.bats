@@ -110,12 +110,12 @@ for_signal() {
   done <<'LIST'
 --worker_num 0|--worker_num 0 is not a number from 1 to 65536
 --worker_num 4 --local_worker_num 8|--local_worker_num 8: the job has --worker_num 4 ranks in all
---worker_num 8 --local_worker_num 3|--worker_num 8 is no multiple of --local_worker_num 3: msrun has equal hosts
+--worker_num 8 --local_worker_num 3|--worker_num 8 is not a multiple of --local_worker_num 3: msrun has equal hosts
 --worker_num 4 --local_worker_num 2|--node_rank is missing: 2 hosts have 2 of 4 ranks each; count from 0
 --worker_num 4 --local_worker_num 2 --node_rank 2|--node_rank 2: 4 ranks, 2 a host, are on hosts 0 to 1
 LIST
   run --separate-stderr launch run_msrun.sh --worker_num 2 --master_addr no-such-host.invalid config.yaml
-  refused 78 'run_msrun.sh: --master_addr no-such-host.invalid stands for no IPv4 address (*'
+  refused 78 'run_msrun.sh: --master_addr no-such-host.invalid has no IPv4 address (*'
 }
 
 @test "--hang_timeout: the stacks of the ranks are saved and the launcher says where each rank is" {

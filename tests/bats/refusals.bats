@@ -28,7 +28,7 @@ refuses() {
 @test "an empty value" { refuses 2 '*--log_dir needs a value*' --log_dir= config.yaml; }
 @test "a value for an option that takes none" { refuses 2 '*--no_check takes no value*' --no_check=1 config.yaml; }
 @test "a grace time that is no number" { refuses 2 '*--grace 1s is not a whole number of at most 8 digits*' --grace 1s config.yaml; }
-@test "an unknown target" { refuses 2 '*--device_target TPU: ascend4p.sh knows Ascend and CPU' --device_target TPU config.yaml; }
+@test "an unknown target" { refuses 2 '*--device_target TPU: ascend4p.sh takes Ascend and CPU' --device_target TPU config.yaml; }
 
 # ---- devices
 
@@ -106,7 +106,7 @@ refuses() {
   printf '#!/usr/bin/env bash\nprintf "\\tNPU ID                         Chip ID                        Chip Logic ID                  Chip Name\\n"\nfor i in 0 1 2 3; do printf "\\t%%-30s %%-30s %%-30s Ascend 910A\\n" $i 0 $i; done\n' >bin/npu-smi
   chmod +x bin/npu-smi
   PATH=$PWD/bin:$PATH run --separate-stderr bash "$SCRIPTS/ascend4p.sh" --hccn_conf hccn.conf --train_script "$FIXTURES/stub_trainer.py" config.yaml
-  refused 78 '*device 4,5,6,7 of 4,5,6,7 is not on this machine, which has 0,1,2,3*'
+  refused 78 '*this launch needs devices 4-7, this machine has devices 0-3; choose from those with --devices'
   PATH=$PWD/bin:$PATH bash "$SCRIPTS/ascend4p.sh" --devices "[0,4)" --hccn_conf hccn.conf --train_script "$FIXTURES/stub_trainer.py" config.yaml
 }
 @test "no addresses: no hccn_tool and no hccn.conf" {
@@ -130,7 +130,7 @@ s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()
   MS_SCHED_PORT=$(<port) refuses 78 '*MS_SCHED_PORT=* is in use*' config.yaml
   kill "$holder"
 }
-@test "a scheduler's port that is none" { MS_SCHED_PORT=80 refuses 78 '*MS_SCHED_PORT=80 is no port*' config.yaml; }
+@test "a scheduler's port that is none" { MS_SCHED_PORT=80 refuses 78 '*MS_SCHED_PORT=80 is not a port*' config.yaml; }
 @test "a free port that the user asked for is taken" {
   export MS_SCHED_PORT=28118
   launch ascend2p.sh config.yaml
@@ -154,11 +154,11 @@ table() {
 }
 @test "a rank table for other devices" {
   table "[0,4)"
-  refuses 78 '*table.json is for device 0,1,2,3, this launch is on 4,5,6,7; choose them with --devices "0,1,2,3"*' --rank_table table.json config.yaml
+  refuses 78 '*table.json is for devices 0-3, this launch is on devices 4-7; choose them with --devices "0,1,2,3"*' --rank_table table.json config.yaml
 }
 @test "a rank table for more devices than the script has ranks is not to be had by --devices" {
   table "[0,8)"
-  refuses 78 '*table.json is for device 0,1,2,3,4,5,6,7, this launch is on 4,5,6,7; name another table with --rank_table' --rank_table table.json config.yaml
+  refuses 78 '*table.json is for devices 0-7, this launch is on devices 4-7; name another table with --rank_table' --rank_table table.json config.yaml
 }
 @test "a rank table for another host" {
   table "[4,8)" 203.0.113.9
@@ -171,7 +171,7 @@ table() {
 }
 @test "a stale RANK_TABLE_FILE is refused by its name" {
   table "[0,4)"
-  RANK_TABLE_FILE=table.json refuses 78 '*RANK_TABLE_FILE (from your shell): table.json is for device 0,1,2,3*' config.yaml
+  RANK_TABLE_FILE=table.json refuses 78 '*RANK_TABLE_FILE (from your shell): table.json is for devices 0-3*' config.yaml
 }
 @test "a rank table with two faults: one line each" {
   table "[4,8)"
@@ -191,5 +191,5 @@ table() {
   python "$PROJECT/hccl_tools/hccl_tools.py" --device_num "[0,4)" --hccn_conf hccn.conf --server_ip 127.0.0.1 >/dev/null 2>&1
   run --separate-stderr launch_npu ascend4p.sh config.yaml
   [[ "$status" -eq 0 ]]
-  [[ $stderr == *'not used: hccl_4p_0123_127.0.0.1.json is for device 0,1,2,3'*'rank table: built for device 4,5,6,7'* ]]
+  [[ $stderr == *'not used: hccl_4p_0123_127.0.0.1.json is for devices 0-3'*'rank table: built for devices 4-7'* ]]
 }

@@ -125,9 +125,9 @@ signal.pause()' "$port" >taken 3>&- &
 
 @test "RANK_START is not this host's" {
   table 127.0.0.2 192.0.2.9
-  cluster_refused 78 "*RANK_START 2 is where 192.0.2.9 begins; this host is another: 127.0.0.2 has ranks 0 to 1; type 0 here" \
+  cluster_refused 78 "*RANK_START 2 is the first rank of 192.0.2.9; this host is another: 127.0.0.2 has ranks 0 to 1; type 0 here" \
     data hccl.json 4 2
-  cluster_refused 78 "*RANK_START 1 is where no server of the table begins; *type 0 here" data hccl.json 4 1
+  cluster_refused 78 "*RANK_START 1 is the first rank of no server of the table; *type 0 here" data hccl.json 4 1
 }
 
 @test "RANK_START -1, RANK_SIZE 0 and words are no numbers" {
@@ -144,7 +144,7 @@ signal.pause()' "$port" >taken 3>&- &
 
 @test "a table without this host, no table, a bad one, no data" {
   table 192.0.2.8 192.0.2.9
-  cluster_refused 78 "*this host is none of its servers (192.0.2.8, 192.0.2.9); type the command on those*" data hccl.json 4 0
+  cluster_refused 78 "*this host is not one of its servers (192.0.2.8, 192.0.2.9); type the command on those*" data hccl.json 4 0
   cluster_refused 78 "*the rank table no.json cannot be read: No such file or directory" data no.json 4 0
   printf '{"version": "1.0"' >bad.json
   cluster_refused 78 "*bad.json: line 1, *" data bad.json 4 0
@@ -185,7 +185,7 @@ signal.pause()' "$port" >taken 3>&- &
   need mpirun
   table 127.0.0.2 127.0.0.3
   printf 'no-such-host.invalid slots=2\n127.0.0.3 slots=2\n' >hosts
-  cluster_refused 78 "*--hostfile: no-such-host.invalid stands for no IPv4 address*" --hostfile hosts --rank_table hccl.json data
+  cluster_refused 78 "*--hostfile: no-such-host.invalid has no IPv4 address*" --hostfile hosts --rank_table hccl.json data
   printf '127.0.0.2 slots=2\n' >hosts
   cluster_refused 78 "*server 127.0.0.3 of the rank table is not in the hostfile; add it: 127.0.0.3 slots=2" \
     --hostfile hosts --rank_table hccl.json data
@@ -283,7 +283,7 @@ signal.pause()' "$port" >taken 3>&- &
   lab_up 2
   table 10.77.0.1 10.77.0.2
   run --separate-stderr cluster_on 1 data hccl.json 4 0
-  refused 78 "*RANK_START 0 is where 10.77.0.1 begins; this host is another: 10.77.0.2 has ranks 2 to 3; type 2 here"
+  refused 78 "*RANK_START 0 is the first rank of 10.77.0.1; this host is another: 10.77.0.2 has ranks 2 to 3; type 2 here"
 }
 
 @test "lab: typed on both hosts at once, in a folder that they share: each run has a folder of its own" {

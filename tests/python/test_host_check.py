@@ -11,7 +11,8 @@ HERE = {"mpi": "4.1.4", "python": "Python 3.11.7", "mindspore": "2.10.0"}
 
 def answer(**differs):
     said = {"folder": "yes", "project": "yes", "trainer": "yes", "mpi": "mpirun (Open MPI) 4.1.4"}
-    said.update(devices="davinci[0-9]*", python="Python 3.11.7", mindspore="2.10.0", **differs)
+    said.update(devices="davinci[0-9]*", python="Python 3.11.7", mindspore="2.10.0")
+    said.update(differs)
     lines = "".join(f"launch-host-check {name} {value}\n" for name, value in said.items())
     return Ended(0, "Welcome!\n" + lines, "")
 
@@ -21,21 +22,42 @@ def test_a_host_that_answers_as_this_one_is_ready():
 
 
 @pytest.mark.parametrize(
+    ("said", "part"),
+    [
+        (answer(folder=""), "is not there; ranks run where the command was typed"),
+        (answer(project=""), "this project is not at"),
+        (answer(trainer=""), "the trainer is not at the same path"),
+        (answer(mpi=""), "none on the PATH that ssh's shell has"),
+        (answer(mpi="mpirun (Open MPI) 4.1.40"), "there it is: mpirun (Open MPI) 4.1.40"),
+        (answer(python="bash: python: No such file"), "Python 3.11.7 is needed"),
+        (answer(mindspore="2.9.0"), "MindSpore 2.10.0 is here; there it is: 2.9.0"),
+        (answer(mindspore=""), "there it is: none"),
+        (Ended(255, "", "root@node1: Permission denied (publickey,password)."), "ssh-copy-id node1"),
+        (Ended(255, "", "Host key verification failed."), "its key is not known here"),
+        (Ended(124, "", ""), "no answer over ssh within 10 s"),
+        (Ended(255, "", "ssh: connect to host node1 port 22: Connection refused"), "Connection refused"),
+    ],
+)
+def test_what_is_wrong_with_a_host_is_one_line_that_names_it(said, part):
+    lines = host_check.faults("node1", said, HERE, [])
+    assert len(lines) == 1
+    assert lines[0].startswith("node1: ")
+    assert part in lines[0]
+
+
+@pytest.mark.parametrize(
     ("files", "wanted", "line"),
     [
         ("davinci0 davinci1 davinci10", [0, 1, 10], None),
-        ("davinci0 davinci10 davinci2", [0, 1, 3], "device 1,3 is not there, which has 0,2,10"),
-        ("davinci[0-9]*", [0, 1], "device 0,1 is not there, where there is no /dev/davinci0"),
+        ("davinci0 davinci10 davinci2", [0, 1, 3], "its ranks need devices 0,1,3, it has devices 0,2,10"),
+        ("davinci[0-9]*", [0, 1], "its ranks need devices 0,1, it has no NPU (no file /dev/davinci0)"),
     ],
 )
 def test_npus_that_are_not_there_are_named(files, wanted, line):
-    said = answer()
-    said = said._replace(stdout=said.stdout.replace("davinci[0-9]*", files))
-    lines = host_check.faults("node1", said, HERE, wanted)
+    lines = host_check.faults("node1", answer(devices=files), HERE, wanted)
     assert lines == ([f"node1: {line}; start fewer ranks there, or see npu-smi info"] if line else [])
 
 
 def test_each_host_is_asked_for_the_devices_of_its_own_ranks():
-    place = Placement([(0, 4), (1, 5), (2, 4)], ["node0", "node0", "node1"])
-    assert host_check.devices("Ascend", place) == {"node0": [4, 5], "node1": [4]}
-    assert host_check.devices("CPU", place) == {}
+    place = Placement(ranks=[(0, 5), (1, 4), (2, 4)], world=3, hosts=["node0", "node0", "node1"], engine={})
+    assert place.devices_by_host() == {"node0": [4, 5], "node1": [4]}

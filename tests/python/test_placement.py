@@ -1,9 +1,10 @@
 """Which ranks run where; whole launches are in tests/bats/engines_*.bats."""
 
 import pytest
+from launching import request
 
 from hccl_tools.common.refusal import Refusal
-from tools.launch import engines, host_check, placement
+from tools.launch import msrun, open_mpi, placement, plan, slurm
 
 
 @pytest.mark.parametrize(
@@ -16,11 +17,11 @@ from tools.launch import engines, host_check, placement
     ],
 )
 def test_open_mpi_is_told_from_other_mpis(text, version):
-    assert engines.open_mpi_version(text) == version
+    assert open_mpi.version_in(text) == version
 
 
 def test_ranks_are_placed_host_by_host_on_the_devices_of_each():
-    place = placement.spread({"devices": "4,5,6,7"}, [("a", 2), ("b", 4)], 5, {})
+    place = placement.spread(request(devices="4,5,6,7"), [("a", 2), ("b", 4)], 5, {})
     assert place.ranks == [(0, 4), (1, 5), (2, 4), (3, 5), (4, 6)]
     assert place.hosts == ["a", "a", "b", "b", "b"]
     assert place.engine["devices"] == "4 5 6 7"
@@ -29,70 +30,67 @@ def test_ranks_are_placed_host_by_host_on_the_devices_of_each():
 
 def test_a_host_needs_as_many_devices_as_it_has_ranks():
     with pytest.raises(Refusal, match="names 1, but a host has 2 ranks"):
-        placement.spread({"devices": "0"}, [("a", 2)], 2, {})
+        placement.spread(request(devices="0"), [("a", 2)], 2, {})
 
 
 @pytest.mark.parametrize(
-    ("slurm", "each"),
+    ("environment", "each"),
     [
-        ({"SLURM_TASKS_PER_NODE": "2(x2)"}, "2"),
-        ({"SLURM_TASKS_PER_NODE": "8", "SLURM_NTASKS_PER_NODE": "4"}, "4"),
-        ({}, "1"),
+        ({"SLURM_TASKS_PER_NODE": "2(x2)"}, 2),
+        ({"SLURM_TASKS_PER_NODE": "8", "SLURM_NTASKS_PER_NODE": "4"}, 4),
+        ({}, 1),
     ],
 )
-def test_slurms_tasks_of_a_node(monkeypatch, slurm, each):
+def test_slurms_tasks_of_a_node(monkeypatch, environment, each):
     for name in ("SLURM_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE"):
         monkeypatch.delenv(name, raising=False)
-    for name, value in slurm.items():
+    for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert placement.tasks_per_node() == each
+    assert slurm.tasks_per_node() == each
 
 
-class Answer:
-    """What a host said."""
-
-    def __init__(self, status=0, stdout="", stderr=""):
-        self.status, self.stdout, self.stderr = status, stdout, stderr
-
-
-HERE = {"mpi": "4.1.4", "python": "Python 3.11.2", "mindspore": "2.10.0"}
-GOOD = {
-    "folder": "yes",
-    "project": "yes",
-    "trainer": "yes",
-    "mpi": "mpirun (Open MPI) 4.1.4",
-    "python": "Python 3.11.2",
-    "mindspore": "2.10.0",
-}
+def test_a_number_of_tasks_that_is_none_is_refused(monkeypatch):
+    monkeypatch.setenv("SLURM_NTASKS_PER_NODE", "many")
+    with pytest.raises(Refusal, match="is not a number: many"):
+        slurm.tasks_per_node()
 
 
-def said(**changes):
-    return Answer(stdout="Welcome\n" + "".join(f"launch-host-check {k} {v}\n" for k, v in {**GOOD, **changes}.items()))
-
-
-def test_a_host_like_this_one_is_ready():
-    assert host_check.faults("node1", said(), HERE) == []
+def test_hosts_with_slots():
+    assert open_mpi.host_list("node1:2,root@10.0.0.1:8") == [("node1", 2), ("root@10.0.0.1", 8)]
 
 
 @pytest.mark.parametrize(
-    ("answer", "part"),
+    ("text", "fault"),
     [
-        (said(folder=""), "is not there; ranks run where the command was typed"),
-        (said(project=""), "this project is not at"),
-        (said(trainer=""), "the trainer is not at the same path"),
-        (said(mpi=""), "none on the PATH that ssh's shell has"),
-        (said(mpi="mpirun (Open MPI) 4.1.40"), "there it is: mpirun (Open MPI) 4.1.40"),
-        (said(python="bash: python: No such file"), "Python 3.11.2 is needed"),
-        (said(mindspore="2.9.0"), "MindSpore 2.10.0 is here; there it is: 2.9.0"),
-        (said(mindspore=""), "there it is: none"),
-        (Answer(255, "", "root@node1: Permission denied (publickey,password)."), "ssh-copy-id node1"),
-        (Answer(255, "", "Host key verification failed."), "its key is not known here"),
-        (Answer(124), "no answer over ssh within 10 s"),
-        (Answer(255, "", "ssh: connect to host node1 port 22: Connection refused"), "Connection refused"),
+        ("node1", "node1 has no number of ranks from 1 to 65536; write HOST:8,HOST:8"),
+        ("node1:8,node2:0", "node2:0 has no number of ranks"),
+        ("node1:99999999999", "has no number of ranks"),
+        ("fd00::1", "fd00::1 is an IPv6 address, which -H cannot hold; write a name"),
+        ("node1:1,node2:1,node1:1", "node1 is there twice; give each host once, with all its ranks"),
+        (":8", "is neither a host's name nor an IPv4 address"),
     ],
 )
-def test_what_is_wrong_with_a_host_is_one_line_that_names_it(answer, part):
-    lines = host_check.faults("node1", answer, HERE)
-    assert len(lines) == 1
-    assert lines[0].startswith("node1: ")
-    assert part in lines[0]
+def test_what_is_wrong_with_a_list_of_hosts(text, fault):
+    with pytest.raises(Refusal, match="^HOSTS: ") as refusal:
+        open_mpi.host_list(text)
+    assert fault in refusal.value.lines[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "ranks", "engine"),
+    [
+        ({}, range(8), {"node": "0", "scheduler": "here"}),
+        ({"worker_num": "4", "local_worker_num": "4"}, range(4), {"world": "4", "scheduler_host": "127.0.0.1"}),
+        ({"worker_num": "2", "master_port": "2000"}, range(2), {"scheduler_port": "2000"}),
+    ],
+)
+def test_ranks_under_msrun(given, ranks, engine):
+    place = msrun.place(request(engine="msrun", **given))
+    assert [rank for rank, _ in place.ranks] == list(ranks)
+    assert {**place.engine, **engine} == place.engine
+
+
+@pytest.mark.parametrize("given", [{"engine": "local"}, {"engine": "nice"}, {"engine": "mpirun", "placement": "local"}])
+def test_an_engine_without_hosts_starts_its_ranks_here(given):
+    place, table = plan.place(request(rank_size="2", devices="4,5", **given), "logs/run")
+    assert (place.ranks, place.world, table) == ([(0, 4), (1, 5)], 2, None)

@@ -76,7 +76,7 @@ def test_every_variable_of_the_contract_is_on_the_page():
     entry = (ROOT / "scripts/lib/rank_entry.sh").read_text(encoding="utf-8")
     contract = re.search(r"RANK_ENTRY_CONTRACT='([^']*)'", entry)[1].split()
     forgotten = re.search(r"(?s)rank_entry::_forget\(\) \{\n  unset (.*?)\n\}", entry)[1].replace("\\", "").split()
-    exports = ast.parse((ROOT / "tools/launch/plan.py").read_text(encoding="utf-8"))
+    exports = ast.parse((ROOT / "tools/launch/environment.py").read_text(encoding="utf-8"))
     (function,) = (node for node in ast.walk(exports) if getattr(node, "name", "") == "exports")
     planned = {
         text

@@ -63,14 +63,14 @@ def test_connections_of_one_port_are_counted_once(listening):
 def test_it_ends_with_0_when_all_ranks_have_left_without_a_word(started, listening):
     ends = [end for _ in range(2) for end in connect(listening)]
     process = started()
-    assert process.stdout.readline() == "scheduler.py: all 2 ranks are connected\n"
+    assert process.stdout.readline() == "mindspore_scheduler.py: all 2 ranks are connected\n"
     for end in ends[2:]:
         end.close()
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(mindspore_scheduler.SECONDS + 1)  # one rank is there
     for end in ends[:2]:
         end.close()
-    assert process.communicate(timeout=60)[0] == "scheduler.py: all ranks have left\n"
+    assert process.communicate(timeout=60)[0] == "mindspore_scheduler.py: all ranks have left\n"
     assert process.returncode == 0
 
 

@@ -12,11 +12,11 @@ from hccl_tools.machine.programs import Ended
 from tools.doctor import answer, files
 from tools.doctor.page import OK, PROBLEM, UNKNOWN, WARNING, Line, masked
 from tools.doctor.section import Facts, Options
+from tools.launch.ports import SCHEDULER
 
 TITLE = "Network"
 
 HCCL_BASE, HCCL_PORTS = 60000, 32  # HCCL_IF_BASE_PORT and how many follow it
-SCHEDULER = range(10000, 30000)  # where tools/launch/plan.py looks for a free one
 
 _OUTGOING = "/proc/sys/net/ipv4/ip_local_port_range"
 _RESERVED = "/proc/sys/net/ipv4/ip_local_reserved_ports"

@@ -1,27 +1,26 @@
 """Whether the NPUs or GPUs that a launch wants are on this host."""
 
+from __future__ import annotations
+
+from hccl_tools.common.words import named
 from hccl_tools.machine import host, programs
 
 
-def missing(script, devices):
+def missing_npus(script: str, devices: list[int]) -> str | None:
     """One line when a device is not here, else None."""
     present = host.devices()
-    absent = [device for device in devices if device not in present]
-    if not absent:
+    if set(devices) <= set(present):
         return None
-    wanted = ",".join(map(str, devices))
     if not present:
         return (
             f"no Ascend NPU on this machine: looked for /dev/davinci{devices[0]} and asked npu-smi; to try the "
             f"launch without NPUs: bash scripts/{script} --device_target CPU CONFIG"
         )
-    return (
-        f"device {','.join(map(str, absent))} of {wanted} is not on this machine, which has "
-        f"{','.join(map(str, present))}; choose from those with --devices"
-    )
+    needs, has = named("device", devices), named("device", present)
+    return f"this launch needs {needs}, this machine has {has}; choose from those with --devices"
 
 
-def missing_gpus(script, devices):
+def missing_gpus(script: str, devices: list[int]) -> str | None:
     """One line when a GPU is not here, else None."""
     present = 0
     if programs.on_path("nvidia-smi"):

@@ -1,48 +1,62 @@
-"""Which job of this host has which devices: two launches on one device are refused by name.
+"""Which job of this host has which devices, so that a second launch on a device is refused.
 
-A job holds flock(2) on a file of its own in one folder for all users, which says who it is.  The
-launcher opens that file and its ranks inherit it, so the kernel frees the devices when the last
-process of the job has ended, whatever ended it.  Whoever wants devices looks at the files of the
-others under a lock on the folder itself; a file that nobody holds is left over and goes.
+A job holds flock(2) on a file of its own, which names the job, in one folder for all users.  The launcher
+opens that file and its ranks inherit it, so the kernel frees the devices when the last process of the job
+has ended.  A launch that wants devices reads the files of the other jobs under a lock on the folder itself,
+and removes files that nobody holds.
 """
+
+from __future__ import annotations
 
 import fcntl
 import json
 import os
-import pwd
 import time
-from collections import namedtuple
-from contextlib import contextmanager
 
-from hccl_tools.common.words import one_line
+from hccl_tools.common.record import Record
+from hccl_tools.common.words import named, one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
 
 FOLDER = "/tmp/mindspore-launch-locks"  # not TMPDIR: the same for every user; LAUNCH_LOCKS names another
 
-Holder = namedtuple("Holder", "path job devices pid user since")  # devices: sorted list of int
+
+class Holder(Record):
+    """A job that has devices."""
+
+    path: str  # of its file
+    job: str  # its run folder
+    devices: list[int]  # sorted
+    pid: int  # its launcher
+    user: str
+    since: float
 
 
-def folder():
+def folder() -> str:
     """The folder of the locks."""
     return os.environ.get("LAUNCH_LOCKS") or FOLDER
 
 
-def held():
-    """The Holder of every job that has devices on this host now, oldest first; OSError when nobody can tell."""
+def held() -> list[Holder]:
+    """The Holder of every job that has devices on this host now, oldest first.  Raises OSError."""
     try:
-        with _locked_folder():
+        with _LockedFolder():
             return sorted(_holders(None), key=lambda holder: holder.since)
     except FileNotFoundError:
         return []
 
 
-def take(descriptor, job, pid, devices):
+def take(descriptor: int, job: str, pid: int, devices: list[int]) -> list[Holder]:
     """Takes `devices` for `job`, whose launcher is process `pid`.
 
-    Returns the Holders that have some of them already; none: the devices are ours.
-    descriptor: of our own file in the folder, open for writing and inherited from the launcher, who
-    keeps it.  Raises OSError.
+    Returns the Holders that have some of them already; an empty list: the job has the devices now.
+    descriptor: of the job's file in the folder, which the launcher has opened for writing and keeps open.
+    Raises OSError.
     """
-    with _locked_folder():
+    with _LockedFolder():
         mine = os.fstat(descriptor).st_ino
         others = [holder for holder in _holders(mine) if set(holder.devices) & set(devices)]
         if not others:
@@ -54,7 +68,7 @@ def take(descriptor, job, pid, devices):
         return others
 
 
-def wait_for(holder):
+def wait_for(holder: Holder) -> None:
     """Sleeps until the job has ended.  Raises OSError."""
     try:
         with open(holder.path, "rb") as file:
@@ -63,27 +77,27 @@ def wait_for(holder):
         pass  # it has ended
 
 
-def words(holder, devices):
+def words(holder: Holder, devices: list[int]) -> str:
     """What to say when `holder` has some of `devices`."""
-    shared = ",".join(str(device) for device in sorted(set(holder.devices) & set(devices)))
+    shared = named("device", set(holder.devices) & set(devices))
     since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(holder.since))
     who = f"process {holder.pid} of {one_line(holder.user)}, since {since}"
-    return f"device {shared} in use by {one_line(holder.job)} ({who})"
+    return f"{shared} in use by {one_line(holder.job)} ({who})"
 
 
-@contextmanager
-def _locked_folder():
-    """Only one process at a time looks and takes."""
-    descriptor = os.open(folder(), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+class _LockedFolder:
+    """Inside, only one process at a time looks and takes.  Raises OSError."""
+
+    def __enter__(self) -> None:
+        self.descriptor = os.open(folder(), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        fcntl.flock(self.descriptor, fcntl.LOCK_EX)
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.descriptor)
 
 
-def _holders(mine):
-    """The Holders of all files but the one with inode `mine`; files that nobody holds are removed if they are ours."""
+def _holders(mine: int | None) -> Iterator[Holder]:
+    """The Holders of all files but the one with inode `mine`; removes the user's files that nobody holds."""
     for name in os.listdir(folder()):
         path = os.path.join(folder(), name)
         try:
@@ -93,17 +107,17 @@ def _holders(mine):
                     continue
             _remove(path, mine)
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            continue  # it has ended meanwhile, or is no file of ours
+            continue  # the job has ended meanwhile, or the file is not a job's
 
 
-def _remove(path, mine):
+def _remove(path: str, mine: int | None) -> None:
     """An empty file is of a job that is about to take its devices, unless it is old."""
     about = os.stat(path)
     if about.st_ino != mine and about.st_uid == os.getuid() and (about.st_size or about.st_mtime < time.time() - 86400):
         os.unlink(path)
 
 
-def _is_held(file):
+def _is_held(file: BinaryIO) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -111,13 +125,21 @@ def _is_held(file):
     return False
 
 
-def _read(path, file):
+def _read(path: str, file: BinaryIO) -> Holder:
     entry = json.loads(file.read(1 << 16))
-    devices = sorted(int(device) for device in entry["devices"])
-    return Holder(path, str(entry["job"]), devices, int(entry["pid"]), str(entry["user"]), float(entry["since"]))
+    return Holder(
+        path=path,
+        job=str(entry["job"]),
+        devices=sorted(int(device) for device in entry["devices"]),
+        pid=int(entry["pid"]),
+        user=str(entry["user"]),
+        since=float(entry["since"]),
+    )
 
 
-def _user():
+def _user() -> str:
+    import pwd  # only a launch that takes devices needs it
+
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # a container's user often has no name

@@ -1,17 +1,27 @@
 """Whether the other hosts of a launch are ready, asked over ssh, all at the same time.
 
-A host is ready when ssh gets there without a password, the folder of the command and the project are
-there, the NPUs of its ranks, too, and Open MPI, Python and MindSpore are the same as here.  What is
-different there ends a job minutes later, or in silence: Open MPI starts a rank whose folder is missing in
-the home folder.
+A host is ready when ssh gets there without a password; when it has the folder of the command, the project
+and the NPUs of its ranks; and when its Open MPI, Python and MindSpore are the same as here.  A difference
+would end the job minutes later, or have no message at all: Open MPI starts a rank whose folder is missing
+in the home folder.
 """
+
+from __future__ import annotations
 
 import os
 import shlex
 import sys
 
-from hccl_tools.common.words import one_line
-from hccl_tools.machine import host, programs
+from hccl_tools.common import project
+from hccl_tools.common.words import named, one_line
+from hccl_tools.machine import programs
+from tools.launch import trainer_command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hccl_tools.machine.programs import Ended
+    from tools.launch.placement import Placement
+    from tools.launch.request import Request
 
 SECONDS = 10
 _MARK = "launch-host-check"
@@ -19,38 +29,30 @@ _MINDSPORE = "from importlib import metadata as m; print(m.version('mindspore'))
 _FIX_SSH = "set up a key for it: ssh-copy-id {}"
 
 
-def problems(asked, place):
-    """A line a problem of a host, in the order of the hosts; empty when all are ready."""
-    others = [name for name in dict.fromkeys(place.hosts) if not host.owns(name.rpartition("@")[2])]
-    command = asked.get("ssh") or os.environ.get("OMPI_MCA_" + "plm_rsh_agent") or "ssh"
+def problems(request: Request, placement: Placement, others: list[str]) -> list[str]:
+    """A line a problem of the hosts `others`, in their order; empty when all are ready."""
+    command = request.ssh or os.environ.get("OMPI_MCA_" + "plm_rsh_agent") or "ssh"
     agent = [*shlex.split(command), *shlex.split(os.environ.get("OMPI_MCA_" + "plm_rsh_args", ""))]
-    question = questions(asked, place.engine.get("version"))
+    version = placement.engine.get("version")
+    question = questions(request, version)
     answers = programs.ask_all({name: [*agent, *_options(agent), name, question] for name in others}, SECONDS)
-    here = expected(place.engine.get("version"))
-    wanted = devices(asked["device_target"], place)
+    here = expected(version)
+    # GPUs cannot be seen as files, and CPU has none.
+    wanted = placement.devices_by_host() if request.device_target == "Ascend" else {}
     return [line for name in others for line in faults(name, answers[name], here, wanted.get(name, []))]
 
 
-def devices(target, place):
-    """{host: its ranks' devices, sorted}; empty where those cannot be seen as files: GPUs, and CPU has none."""
-    found = {}
-    for name, (_, device) in zip(place.hosts, place.ranks):
-        if target == "Ascend":
-            found.setdefault(name, set()).add(device)
-    return {name: sorted(ids) for name, ids in found.items()}
-
-
-def _options(agent):
-    """No password is asked for, and a host that does not answer is given up in time."""
+def _options(agent: list[str]) -> list[str]:
+    """ssh asks for no password, and gives up a host that does not answer."""
     if os.path.basename(agent[0]) != "ssh":
         return []
     return ["-n", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={SECONDS - 2}"]
 
 
-def questions(asked, version):
+def questions(request: Request, version: str | None) -> str:
     """One shell command whose answers come as lines "MARK name value"."""
-    python = shlex.quote(os.environ.get("PYTHON") or sys.executable)
-    trainer = shlex.quote(os.path.abspath(asked.get("train_script", __file__)))
+    python = shlex.quote(trainer_command.python())
+    trainer = shlex.quote(os.path.abspath(request.train_script or __file__))
     said = "$(command -v mpirun >/dev/null && mpirun --version 2>/dev/null | head -n 1)"
     return "; ".join(
         [
@@ -65,54 +67,53 @@ def questions(asked, version):
     )
 
 
-def expected(version):
+def expected(version: str | None) -> dict[str, str | None]:
     """What this host answers: {name: value}."""
     from importlib import metadata
 
     try:
-        mindspore = metadata.version("mindspore")
+        mindspore: str = metadata.version("mindspore")
     except metadata.PackageNotFoundError:
         mindspore = ""
     return {"mpi": version, "python": "Python " + sys.version.split()[0], "mindspore": mindspore}
 
 
-def faults(name, answer, here, wanted=()):
+def faults(name: str, answer: Ended, here: dict[str, str | None], wanted: list[int]) -> list[str]:
     """The lines about one host; wanted: the NPUs that its ranks are to run on."""
-    said = dict(
+    told = dict(
         (line.split(None, 2) + [""])[1:3] for line in answer.stdout.splitlines() if line.startswith(_MARK + " ")
     )
-    if "mindspore" not in said:
+    if "mindspore" not in told:
         return [f"{name}: {_no_answer(name, answer)}"]
     lines = []
-    if said["folder"] != "yes":
+    if told["folder"] != "yes":
         lines.append(
             f"the folder {one_line(os.getcwd())} is not there; ranks run where the command was typed: share it"
         )
-    if said["project"] != "yes":
-        project = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-        lines.append(f"this project is not at {one_line(project)}; put it there")
-    elif said["trainer"] != "yes":
+    if told["project"] != "yes":
+        lines.append(f"this project is not at {one_line(project.ROOT)}; put it there")
+    elif told["trainer"] != "yes":
         lines.append("the trainer is not at the same path there; share it")
-    if here["mpi"] and here["mpi"] not in said["mpi"].split():
-        other = one_line(said["mpi"]) if said["mpi"] else "none on the PATH that ssh's shell has"
+    if here["mpi"] and here["mpi"] not in told["mpi"].split():
+        other = one_line(told["mpi"]) if told["mpi"] else "none on the PATH that ssh's shell has"
         lines.append(f"Open MPI {here['mpi']} is needed, as here; there it is: {other}")
-    if said["python"] != here["python"]:
+    if told["python"] != here["python"]:
         lines.append(
-            f"{here['python']} is needed at {sys.executable}, as here; there it is: {one_line(said['python'])}"
+            f"{here['python']} is needed at {sys.executable}, as here; there it is: {one_line(told['python'])}"
         )
-    elif said["mindspore"] != here["mindspore"]:
-        other = one_line(said["mindspore"]) or "none"
+    elif told["mindspore"] != here["mindspore"]:
+        other = one_line(told["mindspore"]) or "none"
         lines.append(f"MindSpore {here['mindspore'] or 'none'} is here; there it is: {other}; install the same")
-    present = [word[7:] for word in said.get("devices", "").split() if word[7:].isdecimal()]
-    absent = [str(device) for device in wanted if str(device) not in present]
-    if absent:
-        has = f"which has {','.join(sorted(present, key=int))}" if present else "where there is no /dev/davinci0"
-        lines.append(f"device {','.join(absent)} is not there, {has}; start fewer ranks there, or see npu-smi info")
+    present = [int(word[7:]) for word in told.get("devices", "").split() if word[7:].isdecimal()]
+    if not set(wanted) <= set(present):
+        has = named("device", present) if present else "no NPU (no file /dev/davinci0)"
+        needs = f"its ranks need {named('device', wanted)}, it has {has}"
+        lines.append(f"{needs}; start fewer ranks there, or see npu-smi info")
     return [f"{name}: {line}" for line in lines]
 
 
-def _no_answer(name, answer):
-    """Why ssh did not get there, and what to do."""
+def _no_answer(name: str, answer: Ended) -> str:
+    """Why ssh did not reach the host, and what to do."""
     text = [line.strip() for line in answer.stderr.splitlines() if line.strip()]
     reason = one_line(text[-1]) if text else f"exit {answer.status}"
     if answer.status == 124:

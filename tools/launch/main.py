@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The launch plan's entry; scripts/lib/plan.sh calls it, nobody else does.
+"""The launch plan's entry, which only scripts/lib/plan.sh calls.
 
-Kept to syntax that any Python reads, so that an old one is told so in words.
+Kept to syntax that any Python reads, so that an old one ends with a message and not with a SyntaxError.
 """
 
 import os
@@ -19,8 +19,8 @@ SCRIPT, LAUNCHER = [
 ]
 
 
-def heed_interrupt():
-    """Ctrl-C is for us if it is for the launcher: bash 4.2 and 5.3 start what they read from with SIGINT ignored."""
+def heed_interrupt():  # type: () -> None
+    """Obeys Ctrl-C if the launcher does: bash 4.2 and 5.3 start what they read from with SIGINT ignored."""
     with open("/proc/" + LAUNCHER + "/status") as file:
         ignored = [line.split()[1] for line in file if line.startswith("SigIgn:")][0]
     if not int(ignored, 16) >> (signal.SIGINT - 1) & 1:
@@ -32,11 +32,11 @@ try:
     heed_interrupt()
     from tools.launch import plan
 
-    code = plan.main(sys.argv[1:])
+    code = plan.main(SCRIPT, sys.argv[1:])
     sys.stdout.flush()
 except ImportError as error:
     remedy = "activate the environment that has MindSpore, or name its Python in PYTHON"
     interpreter.refuse("cannot plan a launch: " + str(error), remedy, SCRIPT, REFUSED)
 except KeyboardInterrupt:
-    code = 130  # the launcher got the Ctrl-C too, and says nothing more
+    code = 130  # the launcher got the Ctrl-C too, and prints nothing more
 os._exit(code)  # the interpreter would take its modules apart first: 3 ms

@@ -5,10 +5,12 @@ The launcher starts one beside the ranks (MS_ROLE=MS_SCHED); it needs no trainer
 the address it listens on (MS_SCHED_HOST, MS_SCHED_PORT) and how many workers to expect
 (MS_WORKER_NUM).  It ends when all of them have left.
 
-MindSpore takes a rank for left when that has signed off, which one does that ends in a hurry (see
-train.py's leave) or crashes at its end does not: then its scheduler counts the rank as lost half a
-minute later, and fails.  So once every rank has been connected, no connection means that all have left.
+For MindSpore a rank has left when it has signed off.  A rank that ends in a hurry (see train.py's leave) or
+crashes at its end does not sign off: half a minute later the scheduler counts it as lost, and fails.  So here,
+once every rank has been connected, no connection means that all have left.
 """
+
+from __future__ import annotations
 
 import ctypes
 import os
@@ -21,14 +23,15 @@ SECONDS = 3  # without a connection
 PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>: the signal that a process gets when its parent has ended
 
 
-def main():
+def main() -> int:
     """MindSpore's part in a child: it holds Python's lock all the time.  Ends as that does, or with 0 when all left."""
     alive, childs = os.pipe()  # ends with the child
     child = os.fork()
     if child == 0:
         os.close(alive)
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        return serve()
+        serve()
+        return 0
     os.close(childs)
     watch(alive)
     if not ended(alive, 0):
@@ -41,7 +44,7 @@ def main():
     return os.WEXITSTATUS(status)
 
 
-def serve():
+def serve() -> None:
     """Returns when all ranks have signed off."""
     import mindspore
     from mindspore import communication
@@ -51,7 +54,7 @@ def serve():
     communication.release()
 
 
-def watch(alive):
+def watch(alive: int) -> None:
     """Returns when the child has ended, or all ranks have been connected and none is any more."""
     port, ranks = int(os.environ["MS_SCHED_PORT"]), int(os.environ["MS_WORKER_NUM"])
     all_came, last_seen = False, time.monotonic()
@@ -63,16 +66,16 @@ def watch(alive):
             last_seen = time.monotonic()
         if found >= ranks and not all_came:
             all_came = True
-            print(f"scheduler.py: all {ranks} ranks are connected", flush=True)
-    print("scheduler.py: all ranks have left", flush=True)
+            print(f"mindspore_scheduler.py: all {ranks} ranks are connected", flush=True)
+    print("mindspore_scheduler.py: all ranks have left", flush=True)
 
 
-def ended(alive, seconds):
+def ended(alive: int, seconds: float) -> bool:
     """Whether the other end of the pipe is closed, or will be within `seconds`."""
     return bool(select.select([alive], [], [], seconds)[0])
 
 
-def connections(port):
+def connections(port: int) -> int:
     """How many established TCP connections end at our `port`."""
     count = 0
     for name in ("tcp", "tcp6"):

@@ -1,142 +1,139 @@
-"""The ranks of a launch over the servers of a rank table, typed on each of them or once for all.
+"""The ranks of a launch over the servers of a rank table; the command is typed on each of them, or once for all.
 
-Separately typed commands share what they need without talking to each other, because all of it comes
-from the table: who has which ranks, where MindSpore's scheduler runs (on the server of rank 0, at the
-address that is its server_id) and at which port (from the table's digest).
+Commands that are typed on each server do not talk to each other.  All that they share comes from the table:
+the ranks of each server, the host of MindSpore's scheduler (the server of rank 0, at the address that is its
+server_id) and the scheduler's port (from the table's digest).
 """
+
+from __future__ import annotations
 
 import base64
 import hashlib
 import os
-import socket
-import sys
 import zlib
 
 from hccl_tools.build import merging
 from hccl_tools.check import verdict
+from hccl_tools.common import project
 from hccl_tools.common.problem import ERROR
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.hosts import ask, hostfile
-from hccl_tools.machine import hccn, host
+from hccl_tools.machine import host
 from hccl_tools.table import rank_table
-from tools.launch import engines, launch_table
+from tools.launch import launch_table, network, open_mpi, ports, trainer_command
+from tools.launch.launch_table import LaunchTable
+from tools.launch.placement import Placement, words
 
-MAX_RANKS = 1 << 16
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tools.launch.request import Request
 
 
 class Server:
     """One server of a table: name is its server_id, ranks are (rank, device) in rank order."""
 
-    def __init__(self, entry):
+    def __init__(self, entry: rank_table.Server) -> None:
         self.name = entry.server_id
         self.ranks = sorted((int(device.rank_id), int(device.device_id)) for device in entry.devices)
         self.first = self.ranks[0][0]
-        self.addresses = {int(device.device_id): device.device_ip for device in entry.devices}
+        self.addresses = entry.device_ips()
 
-    def words(self):
+    def words(self) -> str:
         """The server for a message."""
         return f"{one_line(self.name)} has ranks {self.first} to {self.ranks[-1][0]}"
 
 
-class Table(launch_table.Choice):
-    """The table of the launch; `digest` is its SHA-256, which must be the same on every host."""
+def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
+    """The ranks that this command starts, and the table that they come from.  Raises Refusal."""
+    if request.placement == "server":
+        return one_server(request)
+    return all_servers(request, run_dir)
 
-    def __init__(self, path, ranks, data, text=None, setup=()):
-        self.digest = hashlib.sha256(data).hexdigest()
-        remark = f"rank table: {one_line(path)}, sha256 {self.digest[:16]} (must be the same on every host)"
-        super().__init__(path, ranks, [remark], text, setup)
+
+def shared(path: str, ranks: list[tuple[int, int]], data: bytes, **written: Any) -> LaunchTable:
+    """The table with the bytes `data`, which must be the same on every host."""
+    digest = hashlib.sha256(data).hexdigest()
+    remark = f"rank table: {one_line(path)}, sha256 {digest[:16]} (must be the same on every host)"
+    return LaunchTable(path=path, ranks=ranks, remarks=(remark,), digest=digest, **written)
 
 
 # ---- typed on each host --------------------------------------------------------------------------
 
 
-def own_part(asked):
-    """(this host's Server, all Servers, the Table) for the words that were typed here.  Raises Refusal."""
-    path = asked["rank_table_file"]
-    size = whole_number("RANK_SIZE", asked["rank_size"], 1)
-    start = whole_number("RANK_START", asked["rank_start"], 0)
-    data, servers = read_table(path, asked)
+def one_server(request: Request) -> tuple[Placement, LaunchTable]:
+    """This host's ranks, if the numbers that were typed fit the table.  Raises Refusal."""
+    path = request.rank_table_file or ""
+    data, servers = read_table(path, request.generation)
     world = sum(len(server.ranks) for server in servers)
-    if size != world:
+    if request.rank_size != world:
         parts = "; ".join(server.words() for server in servers[:4]) + ("; ..." if len(servers) > 4 else "")
-        raise Refusal(REFUSED, f"RANK_SIZE {size}: {one_line(path)} has {world} ranks ({parts}); type {world}")
-    server = own_server(servers, start, path)
-    return server, servers, Table(os.path.abspath(path), server.ranks, data)
+        text = f"RANK_SIZE {request.rank_size}: {one_line(path)} has {world} ranks ({parts}); type {world}"
+        raise Refusal(REFUSED, text)
+    own = own_server(servers, request.rank_start, path)
+    table = shared(os.path.abspath(path), own.ranks, data)
+    engine = scheduler(servers, table.digest or "")
+    if own is not servers[0]:
+        engine["scheduler_node"] = servers[0].name
+    else:
+        if request.device_target == "CPU":
+            check_port(engine["scheduler_host"], int(engine["scheduler_port"]))
+        if len(servers) > 1:
+            engine["scheduler_is_shared"] = "yes"
+    return Placement(ranks=own.ranks, world=world, engine=engine), table
 
 
-def whole_number(name, text, least):
-    """The number that was typed for the argument `name`.  Raises Refusal."""
-    if not (text.isascii() and text.isdigit() and least <= int(text[:9]) <= MAX_RANKS):
-        raise Refusal(USAGE, f"{name} {one_line(text)} is not a number from {least} to {MAX_RANKS}")
-    return int(text)
-
-
-def own_server(servers, start, path):
+def own_server(servers: list[Server], start: int | None, path: str) -> Server:
     """The Server that is this host, whose ranks begin with `start`.  Raises Refusal."""
-    ours = [server for server in servers if host.owns(server.name)]
-    ours = ours or [server for server in servers if has_cards_of(server)]
+    ours = [servers[place] for place in host.servers_here([(server.name, server.addresses) for server in servers])]
     if not ours:
         names = ", ".join(one_line(server.name) for server in servers[:8]) + (", ..." if len(servers) > 8 else "")
         raise Refusal(
             REFUSED,
-            f"{one_line(path)}: this host is none of its servers ({names}); type the command on those, or build the "
+            f"{one_line(path)}: this host is not one of its servers ({names}); type the command on those, or build the "
             "table anew with hccl_tools/hccl_tools.py --hostfile",
         )
     for server in ours:
         if server.first == start:
             return server
-    others = [server for server in servers if server.first == start]
-    whose = f"is where {one_line(others[0].name)} begins" if others else "is where no server of the table begins"
+    whose = next((one_line(server.name) for server in servers if server.first == start), "no server of the table")
     here = "; ".join(server.words() for server in ours)
-    raise Refusal(REFUSED, f"RANK_START {start} {whose}; this host is another: {here}; type {ours[0].first} here")
+    raise Refusal(
+        REFUSED,
+        f"RANK_START {start} is the first rank of {whose}; this host is another: {here}; type {ours[0].first} here",
+    )
 
 
-def has_cards_of(server):
-    """In a container the host's address is not ours; the addresses of the devices tell it just as well."""
-    try:
-        found, _ = hccn.addresses(list(server.addresses), hccn.DEFAULT_CONF)
-    except hccn.AddressError:
-        return False
-    return found == server.addresses
-
-
-def scheduler(servers, digest):
-    """(address, port) of MindSpore's scheduler, which the table says to every host alike.  Raises Refusal."""
+def scheduler(servers: list[Server], digest: str) -> dict[str, str]:
+    """Where MindSpore's scheduler is, which follows from the table on every host.  Raises Refusal."""
     first = servers[0].name
-    address = engines.ipv4(first, f"server {one_line(first)}, which has rank 0,", socket)
-    if address.startswith("127.") and not all(host.owns(server.name) for server in servers):
+    address = network.ipv4(first, f"server {one_line(first)}, which has rank 0,")
+    if address.startswith("127.") and network.others(server.name for server in servers):
         raise Refusal(REFUSED, f"server {one_line(first)} has rank 0, and the other servers cannot reach that address")
-    port = os.environ.get("MS_SCHED_PORT") or str(10000 + int(digest, 16) % 20000)
-    if not (port.isascii() and port.isdigit() and 1024 <= int(port[:6]) <= 65535):
-        raise Refusal(REFUSED, f"MS_SCHED_PORT={one_line(port)} is no port; unset it, or set one of 1024 to 65535")
-    return address, port
+    port = ports.named() or ports.derived(int(digest, 16))
+    return {"scheduler_host": address, "scheduler_port": str(port)}
 
 
-def check_port(address, port):
+def check_port(address: str, port: int) -> None:
     """The scheduler can listen there, on the host where it will run.  Raises Refusal."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the scheduler does
-        try:
-            probe.bind((address, int(port)))
-        except OSError as error:
-            raise Refusal(
-                REFUSED,
-                f"MindSpore's scheduler cannot listen at {address} port {port}: {error.strerror}; "
-                "set MS_SCHED_PORT to another one, the same on every host",
-            ) from error
+    fault = ports.fault(port, address)
+    if fault:
+        text = f"MindSpore's scheduler cannot listen at {address} port {port}: {fault}"
+        raise Refusal(REFUSED, f"{text}; set MS_SCHED_PORT to another one, the same on every host")
 
 
 # ---- the table -----------------------------------------------------------------------------------
 
 
-def read_table(path, asked):
+def read_table(path: str, generation: str | None) -> tuple[bytes, list[Server]]:
     """(bytes, Servers in the order of their ranks) of the good table at `path`.  Raises Refusal."""
     try:
         data = rank_table.read_bytes(path)
     except rank_table.NotReadable as error:
         raise Refusal(REFUSED, f"the rank table {error}") from error
-    table, problems = verdict.check_bytes(data, asked.get("generation"))
+    table, problems = verdict.check_bytes(data, generation)
     # MindSpore numbers servers in dictionary order, whatever the table says: here that is an error.
     wrong = [problem for problem in problems if problem.severity == ERROR or problem.code == "server-order"]
     lines = [problem._replace(severity=ERROR).line(path) for problem in wrong] + launch_table.path_faults(path)
@@ -148,7 +145,7 @@ def read_table(path, asked):
     return data, servers
 
 
-def servers_of(table):
+def servers_of(table: dict[str, Any]) -> list[Server]:
     """The Servers of a good table, in the order of their ranks."""
     return sorted(map(Server, rank_table.servers(table)), key=lambda server: server.first)
 
@@ -156,20 +153,21 @@ def servers_of(table):
 # ---- typed once for all hosts --------------------------------------------------------------------
 
 
-def all_hosts(asked):
-    """(Servers, the Table) for the hosts of the hostfile; the table is the one named, or built.  Raises Refusal."""
-    use_options(asked)
+def all_servers(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
+    """The ranks of all hosts of the hostfile, by mpirun; the table is the one named, or built.  Raises Refusal."""
+    use_options(request)
+    path = request.hostfile or ""
     try:
-        slots = hostfile.slots(asked["hostfile"])
-        if "rank_table" in asked:
-            data, servers = read_table(asked["rank_table"], asked)
-            name = os.path.basename(asked["rank_table"])
-            setup = ["cp", asked["rank_table"]]
+        slots = hostfile.slots(path)
+        if request.rank_table:
+            data, servers = read_table(request.rank_table, request.generation)
+            name = os.path.basename(request.rank_table)
+            setup = ["cp", request.rank_table]
         else:
-            options = build_options(asked, slots)
-            table = ask.collect(asked["hostfile"], options, asked.get("generation"), forget)
-            setup = [sys.executable, os.path.join(launch_table.PROJECT, "hccl_tools", "hccl_tools.py")]
-            setup += ["--hostfile", asked["hostfile"], *options, "--output"]
+            options = build_options(request, slots)
+            table = ask.collect(path, options, request.generation, lambda _line: None)  # the whole is checked here
+            setup = [trainer_command.python(), project.path("hccl_tools", "hccl_tools.py")]
+            setup += ["--hostfile", path, *options, "--output"]
             data, servers = rank_table.dump(table).encode("utf-8"), servers_of(table)
             name = merging.file_name(table)
     except hostfile.HostfileError as error:
@@ -177,34 +175,29 @@ def all_hosts(asked):
     except (ask.ClusterError, merging.Refused) as error:
         raise Refusal(REFUSED, *error.lines) from error
     check_hosts(slots, servers)
-    path = os.path.join(asked["run_dir"], name)
-    faults = launch_table.path_faults(path)
+    written = os.path.join(run_dir, name)
+    faults = launch_table.path_faults(written)
     if faults:
         raise Refusal(REFUSED, *faults)
     ranks = [pair for server in servers for pair in server.ranks]
-    return servers, Table(path, ranks, data, data.decode("utf-8"), [*setup, path])
+    hosts = [server.name for server in servers for _ in server.ranks]
+    choice = shared(written, ranks, data, text=data.decode("utf-8"), setup=(*setup, written))
+    return Placement(ranks=ranks, world=len(ranks), hosts=hosts, engine=engine_of(request, servers)), choice
 
 
-def forget(_line):
-    """What the hosts say about their own parts; the whole is checked and told here."""
-
-
-def use_options(asked):
+def use_options(request: Request) -> None:
     """--ssh and --network hold for the questions to the hosts as well."""
-    for option, name in (("ssh", "plm_rsh_agent"), ("network", "oob_tcp_if_include")):
-        if option in asked:
-            os.environ["OMPI_MCA_" + name] = asked[option]
+    for value, name in ((request.ssh, "plm_rsh_agent"), (request.network, "oob_tcp_if_include")):
+        if value:
+            os.environ["OMPI_MCA_" + name] = value
 
 
-def build_options(asked, slots):
-    """What hccl_tools.py is to build on every host, as its options."""
-    conf = [f"--hccn_conf={os.path.abspath(asked['hccn_conf'])}"] if "hccn_conf" in asked else []
-    if "devices" in asked:
-        return [f"--device_num={asked['devices']}", *conf]
-    counts = {count for _, count in slots}
-    if None in counts:
-        name = next(name for name, count in slots if count is None)
-        raise Refusal(REFUSED, f"--hostfile: {name} has no slots=N; write how many devices it has: {name} slots=8")
+def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list[str]:
+    """What hccl_tools.py is to build on every host, as its options.  Raises Refusal."""
+    conf = [f"--hccn_conf={os.path.abspath(request.hccn_conf)}"] if request.hccn_conf else []
+    if request.devices is not None:
+        return [f"--device_num={request.devices}", *conf]
+    counts = {count for _, count in open_mpi.with_slots(slots, "--hostfile")}
     if len(counts) > 1:
         raise Refusal(
             REFUSED,
@@ -214,12 +207,12 @@ def build_options(asked, slots):
     return [f"--device_num=[0,{counts.pop()})", *conf]
 
 
-def check_hosts(slots, servers):
+def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> None:
     """The hosts of the hostfile are the servers of the table, which have the same devices.  Raises Refusal."""
-    hosts = {engines.ipv4(name, f"--hostfile: {one_line(name)}", socket): one_line(name) for name, _ in slots}
-    table = {engines.ipv4(each.name, f"server {one_line(each.name)}", socket): each for each in servers}
+    hosts = {network.ipv4(name, f"--hostfile: {one_line(name)}"): one_line(name) for name, _ in slots}
+    table = {network.ipv4(each.name, f"server {one_line(each.name)}"): each for each in servers}
     lines = [
-        f"--hostfile: {hosts[address]} ({address}) is no server of the rank table; add it there, or take it out"
+        f"--hostfile: {hosts[address]} ({address}) is not a server of the rank table; add it there, or remove it here"
         for address in hosts
         if address not in table
     ]
@@ -236,33 +229,24 @@ def check_hosts(slots, servers):
         raise Refusal(REFUSED, *lines)
 
 
-def engine_of(asked, servers):
-    """What lib/engines/mpirun.sh needs to start all ranks, server by server in the table's order."""
-    engine = engines.open_mpi(asked)
-    engine["ranks"] = str(sum(len(server.ranks) for server in servers))
-    engine["hosts"] = ",".join(f"{server.name}:{len(server.ranks)}" for server in servers)
-    engine["devices"] = " ".join(str(device) for _, device in servers[0].ranks)
-    engine["scheduler_host"] = way_to(servers)
-    return engine
+def engine_of(request: Request, servers: list[Server]) -> dict[str, str]:
+    """What lib/engines/mpirun.sh needs to start all ranks, server by server in the table's order.  Raises Refusal."""
+    names = [server.name for server in servers]
+    return {
+        **open_mpi.facts(request),
+        "ranks": str(sum(len(server.ranks) for server in servers)),
+        "hosts": ",".join(f"{server.name}:{len(server.ranks)}" for server in servers),
+        "devices": words([device for _, device in servers[0].ranks]),
+        "scheduler_host": network.own_address_towards(network.others(names) or names[:1]),
+    }
 
 
-def way_to(servers):
-    """This host's address on the way to the other servers: there they reach a scheduler that runs here."""
-    away = next((server.name for server in servers if not host.owns(server.name)), servers[0].name)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:  # sends nothing
-        try:
-            probe.connect((away, 9))
-        except OSError as error:
-            raise Refusal(REFUSED, f"there is no way to server {one_line(away)}: {error.strerror}") from error
-        return probe.getsockname()[0]
-
-
-def distribute(asked, table):
-    """Puts the Table to its path on every host.  Raises Refusal."""
-    data = base64.b64encode(zlib.compress(table.text.encode("utf-8"), 9)).decode()
-    answers, lines = ask.ask(asked["hostfile"], "commands/place_table.py", [table.path, data])
+def distribute(request: Request, table: LaunchTable) -> None:
+    """Puts the table to its path on every host.  Raises Refusal."""
+    data = base64.b64encode(zlib.compress((table.text or "").encode("utf-8"), 9)).decode()
+    answers, lines = ask.ask(request.hostfile or "", "commands/place_table.py", [table.path, data])
     lines += [
-        f"{answer.host}: there is another table at {table.path}; take it away"
+        f"{answer.host}: there is another table at {table.path}; remove it"
         for answer in answers
         if answer.content not in (None, table.digest)
     ]

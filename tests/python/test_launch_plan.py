@@ -1,0 +1,123 @@
+"""Pieces of the plan; whole launches are in tests/bats."""
+
+import os
+import socket
+
+import pytest
+from launching import request
+
+from hccl_tools.common.refusal import Refusal
+from tools.config import config_file
+from tools.launch import plan, ports, run_folder, trainer_command
+from tools.launch.protocol import Plan
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ([], []),
+        (["-o", "a=1", "b=2"], ["a=1", "b=2"]),
+        (["--opt", "a=1", "--x", "c=3"], ["a=1"]),
+        (["x=1"], []),
+        (["-o", "a=1", "-o", "b=2"], ["a=1", "b=2"]),
+    ],
+)
+def test_overrides_are_what_follows_o_or_opt(arguments, found):
+    assert trainer_command.settings(arguments) == found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "result"),
+    [
+        ([], ["-o", "system.device_target=CPU"]),
+        (["--x"], ["--x", "-o", "system.device_target=CPU"]),
+        (["-o", "a=1", "--x"], ["-o", "a=1", "system.device_target=CPU", "--x"]),
+        (["-o", "a=1", "--x", "-o", "b=2"], ["-o", "a=1", "--x", "-o", "b=2", "system.device_target=CPU"]),
+    ],
+)
+def test_the_target_joins_the_last_override(tmp_path, arguments, result):
+    path = tmp_path / "c.yaml"
+    path.write_text("system: {device_target: Ascend}\n")
+    asked = request(*arguments, device_target="CPU", config=str(path))
+    command = trainer_command.command("other.py", asked, config_file.load(str(path)), arguments)
+    assert command[1:] == ["-u", "other.py", "--config", str(path), *result]
+
+
+# ---- the scheduler's port --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def unset(monkeypatch):
+    monkeypatch.delenv("MS_SCHED_PORT", raising=False)
+
+
+def test_no_server_can_listen_at_a_port_that_is_taken():
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        assert ports.fault(holder.getsockname()[1]) == "Address already in use"
+
+
+def test_the_schedulers_port_is_below_those_of_outgoing_connections(unset):
+    assert all(10000 <= ports.free(seed) < 30000 for seed in (1, 4711, 4194304))
+
+
+def test_a_schedulers_port_in_use_is_passed_over(unset, monkeypatch):
+    first = ports.free(1)
+    monkeypatch.setattr(ports, "fault", lambda port: "in use" if port == first else None)
+    assert ports.free(1) == first + 1
+
+
+def test_if_no_port_is_free_the_launch_is_refused(unset, monkeypatch):
+    monkeypatch.setattr(ports, "fault", lambda port: "in use")
+    with pytest.raises(Refusal, match="no free port for MindSpore's scheduler"):
+        ports.free(1)
+
+
+@pytest.mark.parametrize(("text", "port"), [("", None), ("1024", 1024), ("65535", 65535)])
+def test_the_port_that_the_user_names(monkeypatch, text, port):
+    monkeypatch.setenv("MS_SCHED_PORT", text)
+    assert ports.named() == port
+
+
+@pytest.mark.parametrize("text", ["1023", "65536", "x", " 2000"])
+def test_what_is_not_a_port_is_refused(monkeypatch, text):
+    monkeypatch.setenv("MS_SCHED_PORT", text)
+    with pytest.raises(Refusal, match="is not a port; unset it, or set one of 1024 to 65535"):
+        ports.named()
+
+
+# ---- two launches at once, on hosts or in containers that share the folder for logs ---------------------
+
+
+def test_a_run_folder_is_none_that_is_there(tmp_path, monkeypatch):
+    moment = run_folder.time.gmtime(0)
+    monkeypatch.setattr(run_folder.time, "gmtime", lambda: moment)
+    for expected in ("run-19700101T000000Z-24", "run-19700101T000000Z-24-2", "run-19700101T000000Z-24-3"):
+        path = run_folder.free_name(request(log_dir=str(tmp_path)))
+        assert path == str(tmp_path / expected)
+        run_folder.make(path)
+
+
+def test_a_folder_that_another_host_makes_in_between_is_passed_over(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plans = []
+
+    def make(asked):
+        empty = {"hosts": [], "engine": {}, "table": None, "trainer": [], "scheduler": [], "exports": {}}
+        plans.append(Plan(request=asked, run_dir=run_folder.free_name(asked), ranks=[(0, 0)], **empty))
+        if len(plans) == 1:
+            os.makedirs(plans[0].run_dir)  # the other host's
+        return plans[-1]
+
+    monkeypatch.setattr(plan, "make", make)
+    assert plan.begin(request(device_target="CPU")) == plans[1]
+    assert plans[1].run_dir == plans[0].run_dir + "-2"
+    assert (tmp_path / "logs" / "latest" / "launch.json").exists()
+    assert not os.listdir(plans[0].run_dir)
+
+
+def test_a_folder_that_cannot_be_made_is_not_tried_again(tmp_path):
+    (tmp_path / "logs").write_text("")
+    with pytest.raises(OSError):
+        run_folder.make(str(tmp_path / "logs" / "run"))

@@ -1,0 +1,68 @@
+"""What the words of a script become."""
+
+import pytest
+from launching import request, words
+
+from hccl_tools.common.refusal import USAGE, Refusal
+from tools.launch.request import Request
+
+
+def test_words_become_numbers_flags_and_texts():
+    asked = request("-o", "a=1", n="4", quiet="1", devices="0,1", lock_fd="", script_devices="")
+    assert (asked.n, asked.quiet, asked.devices, asked.lock_fd) == (4, True, "0,1", None)
+    assert (asked.worker_num, asked.dry_run, asked.log_dir) == (None, False, None)
+    assert asked.trainer_arguments == ("-o", "a=1")
+
+
+def test_of_a_word_that_is_there_twice_the_last_counts_as_the_users_comes_after_the_scripts():
+    assert Request.from_words(["config=own.yaml", *words(config="users.yaml")]).config == "users.yaml"
+
+
+def test_a_value_may_hold_anything():
+    assert request(data_path="a=b\n--").data_path == "a=b\n--"
+    assert request(config="").config == ""
+
+
+def test_a_request_does_not_change():
+    with pytest.raises(AttributeError):
+        request().run_dir = "logs"
+
+
+@pytest.mark.parametrize("given", [{"no_such_key": "1"}, {"config_": "x"}])
+def test_a_word_that_nobody_declared_is_a_mistake_of_the_script(given):
+    with pytest.raises(KeyError):
+        request(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"n": "0"}, "-n 0 is not a number from 1 to 65536"),
+        ({"worker_num": "x"}, "--worker_num x is not a number from 1 to 65536"),
+        ({"worker_num": "९"}, "--worker_num ९ is not a number from 1 to 65536"),
+        ({"node_rank": "-1"}, "--node_rank -1 is not a number from 0 to 65536"),
+        ({"master_port": "65536"}, "--master_port 65536 is not a number from 1024 to 65535"),
+        ({"rank_start": "1\n", "placement": "server"}, "RANK_START 1\\n is not a number from 0 to 65536"),
+        ({"rank_size": "x", "placement": "server"}, "RANK_SIZE x is not a number from 1 to 65536"),
+        ({"rank_size": "x"}, "RANK_SIZE x: write 1, 2, 4 or 8"),
+        ({"rank_size": "3"}, "RANK_SIZE 3: write 1, 2, 4 or 8"),
+        ({"device_target": "TPU"}, "--device_target TPU: run.sh takes Ascend and CPU"),
+        ({"device_target": "gpu"}, "--device_target gpu: run.sh takes Ascend and CPU; for GPUs: scripts/run_gpu.sh"),
+        ({"device_target": "x", "engine": "msrun"}, "--device_target x: run.sh takes Ascend, GPU and CPU"),
+    ],
+)
+def test_what_is_wrong_is_said_as_it_was_typed(given, line):
+    with pytest.raises(Refusal) as refusal:
+        request(**given)
+    assert (refusal.value.status, refusal.value.lines) == (USAGE, (line,))
+
+
+def test_the_target_is_found_however_it_was_written():
+    assert request(device_target="cpu").device_target == "CPU"
+
+
+@pytest.mark.parametrize(("card", "generation"), [("0xd802", "A2"), (None, "910A")])
+def test_the_chips_of_this_host_decide_which_rules_hold(chip, card, generation):
+    if card:
+        chip(card)
+    assert request(generation="910A").generation == generation

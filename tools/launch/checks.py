@@ -1,0 +1,144 @@
+"""What has to be right before anything starts.  Each function raises Refusal with a line for every problem."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import one_line
+from hccl_tools.machine import interpreter
+from tools.config import config_file
+from tools.launch import trainer_command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hccl_tools.common.problem import Problem
+    from tools.launch.placement import Placement
+    from tools.launch.request import Request
+
+LEAST_FILES = 256  # the launcher and its console keep a few files open, a MindSpore rank hundreds
+
+
+# ---- this host -------------------------------------------------------------------------------------
+
+
+def folder() -> None:
+    """The current folder is there: relative paths count from it, and the ranks run in it."""
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise Refusal(REFUSED, f"the current folder cannot be used: {error.strerror}; change to another one") from error
+
+
+def limits() -> None:
+    """The launcher and the ranks can open the files that they need."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if not 0 <= soft < LEAST_FILES:
+        return
+    few = f"ulimit -n is {soft}, too few open files for MindSpore"
+    if 0 <= hard < LEAST_FILES:
+        raise Refusal(
+            REFUSED,
+            f"{few}, and more are not allowed: raise nofile in /etc/security/limits.conf, or the "
+            "container's (docker run --ulimit nofile=65536)",
+        )
+    raise Refusal(REFUSED, f"{few}; type: ulimit -n {'unlimited' if hard < 0 else hard}")
+
+
+def mindspore() -> None:
+    """The interpreter has MindSpore."""
+    from importlib.util import find_spec
+
+    if find_spec("mindspore") is None:
+        remedy = f"{interpreter.remedy_for('mindspore')}, or name another Python in PYTHON"
+        raise Refusal(REFUSED, f"{sys.executable} has no MindSpore, which the ranks need; {remedy}")
+
+
+def devices(request: Request, placement: Placement) -> None:
+    """The devices of the ranks that start on this host are there, and other hosts are ready."""
+    if request.no_check:
+        return
+    by_host = placement.devices_by_host()
+    own = sorted({device for _, device in placement.ranks})
+    if by_host:
+        from tools.launch import host_check, network
+
+        others = network.others(by_host)
+        lines = host_check.problems(request, placement, others) if request.engine == "mpirun" else []
+        if lines:
+            raise Refusal(REFUSED, *lines)
+        own = sorted({device for name in by_host if name not in others for device in by_host[name]})
+    problem = None
+    if own and request.device_target != "CPU":
+        from tools.launch import device_check
+
+        if request.device_target == "Ascend":
+            problem = device_check.missing_npus(request.script, own)
+        elif not by_host:
+            problem = device_check.missing_gpus(request.script, own)
+    if problem:
+        raise Refusal(REFUSED, problem)
+
+
+# ---- data and config -------------------------------------------------------------------------------
+
+
+def data_path(request: Request) -> None:
+    """The data set's folder is there, where a script takes one."""
+    path = request.data_path
+    if path is not None and not os.path.isdir(path):
+        what = "is not a folder" if os.path.exists(path) else "no such folder"
+        raise Refusal(REFUSED, f"DATA_PATH {one_line(path)}: {what}; name the folder that holds the data set")
+
+
+def config(request: Request, is_own: bool, arguments: list[str]) -> config_file.Config:
+    """The config with the overrides of the trainer's arguments; only our own trainer's keys are checked."""
+    try:
+        found: config_file.Config = config_file.load(request.config)
+        data_path = request.data_path or os.environ.get("DATA_PATH")
+        if data_path:
+            found.take_data_from(data_path)
+        found.override(trainer_command.settings(arguments))
+        lines = found.problems() if is_own else []
+    except config_file.ConfigError as error:
+        lines = list(error.lines)
+    if lines:
+        raise Refusal(REFUSED, *lines)
+    return found
+
+
+def runs_alone(config: config_file.Config, ranks: int) -> bool:
+    """Whether the one rank of a one-rank launch joins no job; several ranks must be distributed."""
+    distribute = config.get("system.distribute")
+    if ranks > 1 and distribute is not True:
+        raise Refusal(REFUSED, config_file.not_distributed(config))
+    return ranks == 1 and distribute is not True
+
+
+def training(request: Request, config: config_file.Config, ranks: int) -> None:
+    """The parallel mode works on this target with this many ranks; checkpoints and data are there."""
+    from tools.config import modes  # other trainers need none of these
+
+    filled = config.filled
+    _refuse(config, modes.problems(filled, ranks, request.device_target))
+    if request.engine != "local" or request.dry_run:
+        return  # the data may be on other hosts
+    from tools.trainer import checkpoints, datasets
+    from tools.trainer.datasets.errors import DataError
+
+    _refuse(config, checkpoints.problems(filled))
+    try:
+        datasets.check(filled, modes.data_part(filled, 0, ranks).shards)
+    except DataError as error:
+        raise Refusal(REFUSED, *error.lines) from error
+
+
+def _refuse(config: config_file.Config, problems: Iterable[Problem]) -> None:
+    lines = config.lines(problems)
+    if lines:
+        raise Refusal(REFUSED, *lines)

@@ -1,0 +1,61 @@
+"""Ranks that MindSpore's msrun starts on this host; the same command runs on every other host of the job."""
+
+from __future__ import annotations
+
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.machine import host
+from tools.launch import network, placement
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.launch.request import Request
+
+
+DEFAULT_PORT = 8118  # msrun's own
+
+
+def place(request: Request) -> placement.Placement:
+    """--local_worker_num of the --worker_num ranks, on the host number --node_rank.  Raises Refusal."""
+    world = request.worker_num or 8
+    here = request.local_worker_num or world
+    hosts = count_hosts(world, here)
+    node = request.node_rank or 0
+    if hosts > 1 and request.node_rank is None:
+        raise Refusal(USAGE, f"--node_rank is missing: {hosts} hosts have {here} of {world} ranks each; count from 0")
+    if node >= hosts:
+        raise Refusal(USAGE, f"--node_rank {node}: {world} ranks, {here} a host, are on hosts 0 to {hosts - 1}")
+    address, is_here = master_address(request, hosts, node)
+    devices = placement.named_devices(request, f"[0,{here})")
+    if len(devices) != here:
+        raise Refusal(USAGE, f'--devices "{request.devices}" names {len(devices)}, this host has {here} ranks')
+    engine = {"devices": placement.words(devices), "world": str(world), "node": str(node), "scheduler_host": address}
+    if request.master_port or hosts > 1:
+        engine["scheduler_port"] = str(request.master_port or DEFAULT_PORT)
+    if is_here:
+        engine["scheduler"] = "here"
+    ranks = [(node * here + index, device) for index, device in enumerate(devices)]
+    return placement.Placement(ranks=ranks, world=world, engine=engine)
+
+
+def count_hosts(world: int, here: int) -> int:
+    """The number of hosts that `world` ranks are on, `here` of them on each.  Raises Refusal."""
+    if here > world:
+        raise Refusal(USAGE, f"--local_worker_num {here}: the job has --worker_num {world} ranks in all")
+    if world % here:
+        words = f"--worker_num {world} is not a multiple of --local_worker_num {here}: msrun has equal hosts"
+        raise Refusal(USAGE, words)
+    return world // here
+
+
+def master_address(request: Request, hosts: int, node: int) -> tuple[str, bool]:
+    """(the IPv4 address of the host number 0, whether that is this host).  Raises Refusal."""
+    address = network.ipv4(request.master_addr or host.LOOPBACK, f"--master_addr {request.master_addr}")
+    if hosts > 1 and address.startswith("127."):
+        words = "is reached from this host only; give the address of the host with --node_rank 0"
+        raise Refusal(USAGE, f"--master_addr {address} {words}")
+    is_here = not network.others([address])
+    if is_here != (node == 0):
+        where = "is an address of this host" if is_here else "is not an address of this host"
+        words = f"{where}, which has --node_rank {node}; give the address of the host with --node_rank 0"
+        raise Refusal(REFUSED, f"--master_addr {address} {words}")
+    return address, is_here

@@ -1,0 +1,40 @@
+"""Other hosts of a launch: which they are, their addresses, and this host's address as they see it."""
+
+from __future__ import annotations
+
+import socket
+
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import one_line
+from hccl_tools.machine import host
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def others(entries: Iterable[str]) -> list[str]:
+    """Those of ``[user@]host`` that are not this host, each once."""
+    return [entry for entry in dict.fromkeys(entries) if not host.owns(entry.rpartition("@")[2])]
+
+
+def ipv4(name: str, what: str) -> str:
+    """The IPv4 address of `name`, which MindSpore needs.  Raises Refusal, whose text begins with `what`."""
+    try:
+        return str(socket.getaddrinfo(name, None, socket.AF_INET)[0][4][0])
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise Refusal(REFUSED, f"{what} has no IPv4 address ({reason}); add it to /etc/hosts") from error
+
+
+def own_address_towards(names: Iterable[str]) -> str:
+    """The IPv4 address at which the hosts reach this one.  Raises Refusal, also if one of them has no address."""
+    addresses = {ipv4(name, one_line(name)): name for name in names}
+    first = next(iter(addresses))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((first, 9))  # sends nothing: it only looks up the route
+        except OSError as error:
+            name = one_line(addresses[first])
+            raise Refusal(REFUSED, f"no route to {name} ({first}): {error.strerror}; is the network up?") from error
+        return str(probe.getsockname()[0])

@@ -1,0 +1,114 @@
+"""Ranks that Open MPI's mpirun starts, on this host or on others."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from hccl_tools.common.numbers import whole_number
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.words import one_line
+from hccl_tools.hosts import hostfile
+from hccl_tools.machine import programs
+from hccl_tools.table.address import family
+from tools.launch import network, placement
+from tools.launch.request import MAX_RANKS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.launch.request import Request
+
+_VERSION = re.compile(r"\(Open MPI\) ([0-9]+)\.([0-9]+)[0-9.a-z]*")
+
+
+def place(request: Request) -> placement.Placement:
+    """Ranks by -n on this host, or by the slots of hosts, in an argument or in a file.  Raises Refusal."""
+    if request.hosts is not None:
+        slots = host_list(request.hosts)
+    elif request.hostfile is not None:
+        slots = host_file(request.hostfile)
+    else:
+        slots = [("localhost", request.n or 8)]
+    room = sum(count for _, count in slots)
+    ranks = request.n or room
+    if ranks > room:
+        raise Refusal(USAGE, f"-n {ranks}: the hosts have {room} slots in all; give them more, or start fewer ranks")
+    engine = {**facts(request), "ranks": str(ranks)}
+    others = network.others(name for name, _ in slots)
+    if others:  # MindSpore's scheduler runs here, and takes no name
+        engine["scheduler_host"] = network.own_address_towards(name.rpartition("@")[2] for name in others)
+    if request.hostfile is not None:
+        engine["hostfile"] = os.path.abspath(request.hostfile)
+    else:
+        engine["hosts"] = ",".join(f"{name}:{count}" for name, count in slots)
+    return placement.spread(request, slots, ranks, engine)
+
+
+def facts(request: Request) -> dict[str, str]:
+    """What lib/engines/mpirun.sh needs: the version, how hosts are reached, where logs are linked.  Raises Refusal."""
+    if not programs.on_path("mpirun"):
+        raise Refusal(REFUSED, "mpirun is not on PATH; install Open MPI 4 or 5 (Debian: apt install openmpi-bin)")
+    said = programs.ask(["mpirun", "--version"], 20)
+    version = version_in(said.stdout)
+    if version is None:
+        first = [one_line(line) for line in (said.stdout + said.stderr).strip().splitlines()[:1]] or ["nothing"]
+        words = f"the mpirun on PATH is not Open MPI's; it says: {first[0]}; put Open MPI's first on PATH"
+        raise Refusal(REFUSED, words)
+    if int(version.partition(".")[0]) not in (4, 5):
+        raise Refusal(REFUSED, f"mpirun is of Open MPI {version}; 4 or 5 is needed, put it first on PATH")
+    engine = {"version": version}
+    if request.ssh is not None:
+        engine["ssh"] = request.ssh
+    if request.network is not None:
+        engine["network"] = request.network
+    if request.output_filename is not None:
+        engine["logs"] = os.path.abspath(request.output_filename)
+        if os.path.lexists(os.path.join(engine["logs"], "1")):
+            words = "there are logs of an earlier run in it; name another folder"
+            raise Refusal(REFUSED, f"--output_filename {one_line(request.output_filename)}: {words}")
+    return engine
+
+
+def version_in(text: str) -> str | None:
+    """The version in what ``mpirun --version`` prints, such as "4.1.4"; None for another MPI."""
+    found = _VERSION.search(text)
+    return found.group(0).rpartition(" ")[2] if found else None
+
+
+def host_list(text: str) -> list[tuple[str, int]]:
+    """[(host, slots)] of HOST:SLOTS,HOST:SLOTS.  Raises Refusal."""
+    slots: list[tuple[str, int]] = []
+    for word in text.split(","):
+        name, colon, number = word.rpartition(":")
+        count = whole_number(number, 1, MAX_RANKS) if colon else None
+        fault = hostfile.fault_of_host(name)
+        if family(word.strip("[]")) == family("::1"):
+            fault = f"{one_line(word)} is an IPv6 address, which -H cannot hold; write a name"
+        elif count is None:
+            fault = f"{one_line(word)} has no number of ranks from 1 to {MAX_RANKS}; write HOST:8,HOST:8"
+        elif any(name == other for other, _ in slots):
+            # Open MPI would put the ranks of both on it, with the same devices.
+            fault = f"{one_line(name)} is there twice; give each host once, with all its ranks"
+        if fault or count is None:
+            raise Refusal(USAGE, f"HOSTS: {fault}")
+        slots.append((name, count))
+    return slots
+
+
+def host_file(path: str) -> list[tuple[str, int]]:
+    """[(host, slots)] of a file in Open MPI's syntax.  Raises Refusal."""
+    try:
+        slots: list[tuple[str, int | None]] = hostfile.slots(path)
+    except hostfile.HostfileError as error:
+        raise Refusal(REFUSED, f"HOSTFILE {error}") from error
+    return with_slots(slots, f"HOSTFILE {one_line(path)}")
+
+
+def with_slots(slots: list[tuple[str, int | None]], what: str) -> list[tuple[str, int]]:
+    """The same, every host with a number of slots.  Raises Refusal, whose text begins with `what`."""
+    found = [(name, count) for name, count in slots if count is not None]
+    for name, count in slots:
+        if count is None:
+            text = f"{name} has no slots=N; write how many devices it has: {name} slots=8"
+            raise Refusal(REFUSED, f"{what}: {text}")
+    return found

@@ -1,0 +1,54 @@
+"""The TCP port of MindSpore's scheduler: which one a launch takes, and whether it can have it."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from hccl_tools.common.numbers import whole_number
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import one_line
+from hccl_tools.machine.host import LOOPBACK
+
+LEAST, MOST = 1024, 65535  # what a user may name
+SCHEDULER = range(10000, 30000)  # what a launch chooses from: below the kernel's ports for outgoing connections
+
+
+def named() -> int | None:
+    """The port in MS_SCHED_PORT; None where the variable is not set.  Raises Refusal."""
+    text = os.environ.get("MS_SCHED_PORT", "")
+    port = whole_number(text, LEAST, MOST)
+    if text and port is None:
+        words = f"MS_SCHED_PORT={one_line(text)} is not a port; unset it, or set one of {LEAST} to {MOST}"
+        raise Refusal(REFUSED, words)
+    return port
+
+
+def derived(number: int) -> int:
+    """The port that follows from `number`: the same on every host of a job, another one for most other jobs."""
+    return SCHEDULER[number % len(SCHEDULER)]
+
+
+def free(seed: int) -> int:
+    """A port that is free on this host: the one in MS_SCHED_PORT, else one near that of `seed`.  Raises Refusal."""
+    port = named()
+    if port is not None:
+        if fault(port):
+            raise Refusal(REFUSED, f"MS_SCHED_PORT={port} is in use; unset it to have a free one chosen")
+        return port
+    for offset in range(1000):
+        port = derived(seed * 7 + offset)
+        if not fault(port):
+            return port
+    raise Refusal(REFUSED, f"no free port for MindSpore's scheduler from {derived(seed * 7)} on")
+
+
+def fault(port: int, address: str = LOOPBACK) -> str | None:
+    """Why no server can listen at this port now; None where one can."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the scheduler does
+        try:
+            probe.bind((address, port))
+        except OSError as error:
+            return error.strerror
+    return None

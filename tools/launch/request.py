@@ -1,0 +1,129 @@
+"""What the user asked for: the words that scripts/lib/launch.sh passes on, checked, as one typed record."""
+
+from __future__ import annotations
+
+from hccl_tools.common.numbers import whole_number
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.words import one_line
+from hccl_tools.machine import host
+from tools.launch import ports
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Annotated, Any, Optional, TypeVar
+
+    T = TypeVar("T")
+    # Where a field comes from.  `from_words` reads the field's source and type from its annotation.
+    Script = Annotated[T, "the script"]
+    Host = Annotated[Optional[T], "this host, else the script"]
+    Option = Annotated[Optional[T], "an option of the user"]
+    Flag = Annotated[bool, "an option of the user, without a value"]
+    Argument = Annotated[Optional[T], "an argument of the user"]
+    TrainerWords = Annotated[tuple[str, ...], "the user's words after --"]
+
+MAX_RANKS = 1 << 16
+MAX_PROCESS_ID = 1 << 22
+HOST_RANKS = (1, 2, 4, 8)  # groups of devices that one host has
+
+# The numbers that a field can hold; without an entry: 1 to MAX_RANKS.
+BOUNDS = {
+    "job_pid": (1, MAX_PROCESS_ID),
+    "lock_fd": (0, MAX_RANKS),
+    "node_rank": (0, MAX_RANKS),
+    "rank_start": (0, MAX_RANKS),
+    "master_port": (ports.LEAST, ports.MOST),
+}
+
+
+class Request(Record):
+    """One launch as the user typed it.  What was not given is None, False or empty."""
+
+    script: Script[str]  # its name, for messages and the run folder
+    job_pid: Script[int]  # the launcher's process
+    lock_fd: Script[int | None] = None  # the launcher's open file that holds the devices, see device_locks.py
+    engine: Script[str]  # the file of scripts/lib/engines that starts the ranks
+    placement: Script[str | None] = None  # where the ranks are, if the engine does not tell: see plan.place
+    script_devices: Script[str] = ""  # the devices that a script without RANK_SIZE is for
+    device_num: Script[int]  # devices that a host of this kind has
+    alone: Script[bool] = False  # one rank, which does not join a job
+    generation: Host[str] = None  # of the chips, whose rules hold for devices and rank tables
+
+    # the script's, unless the user names another
+    device_target: Script[str]  # "Ascend", "GPU" or "CPU"
+    config: Script[str]
+
+    data_path: Argument[str] = None
+    rank_size: Argument[int] = None
+    rank_start: Argument[int] = None
+    rank_table_file: Argument[str] = None
+    hosts: Argument[str] = None
+    trainer_arguments: TrainerWords = ()
+
+    devices: Option[str] = None
+    rank_table: Option[str] = None
+    hccn_conf: Option[str] = None
+    train_script: Option[str] = None
+    log_dir: Option[str] = None
+    quiet: Flag = False
+    wait_for_devices: Flag = False
+    no_check: Flag = False
+    no_sink: Flag = False
+    dry_run: Flag = False
+
+    # of engines
+    hostfile: Option[str] = None  # run_mpirun_2.sh: an argument
+    n: Option[int] = None
+    output_filename: Option[str] = None
+    ssh: Option[str] = None
+    network: Option[str] = None
+    worker_num: Option[int] = None
+    local_worker_num: Option[int] = None
+    master_addr: Option[str] = None
+    master_port: Option[int] = None
+    node_rank: Option[int] = None
+    ntasks_per_node: Option[int] = None
+
+    @classmethod
+    def from_words(cls, words: list[str]) -> Request:
+        """The Request of ``KEY=VALUE ... -- WORD ...``; a later KEY replaces an earlier one.  Raises Refusal."""
+        split = words.index("--")
+        texts = {name: text for name, _, text in (word.partition("=") for word in words[:split])}
+        values = {name: _value(name, text, texts) for name, text in texts.items() if (name, text) != ("lock_fd", "")}
+        values["device_target"] = _device_target(texts)
+        # The hardware knows better than the script, which follows the tutorials.
+        values["generation"] = host.generation() or texts.get("generation")
+        return cls(**values, trainer_arguments=tuple(words[split + 1 :]))
+
+
+def _value(name: str, text: str, texts: dict[str, str]) -> Any:
+    """The value of one field, of the type that its annotation names."""
+    source, _, kind = Request.__annotations__[name].partition("[")
+    if source == "Flag" or kind == "bool]":
+        return True
+    if not kind.startswith("int"):
+        return text
+    least, most = BOUNDS.get(name, (1, MAX_RANKS))
+    number = whole_number(text, least, most)
+    if name == "rank_size" and texts.get("placement") != "server" and number not in HOST_RANKS:
+        raise Refusal(USAGE, f"RANK_SIZE {one_line(text)}: write {_listed(HOST_RANKS, 'or')}")
+    if number is None:
+        typed = name.upper() if source == "Argument" else f"--{name}" if len(name) > 1 else f"-{name}"
+        raise Refusal(USAGE, f"{typed} {one_line(text)} is not a number from {least} to {most}")
+    return number
+
+
+def _device_target(texts: dict[str, str]) -> str:
+    """Ascend, GPU or CPU, however it was written; our own shell starts no ranks on GPUs."""
+    known = ("Ascend", "CPU") if texts["engine"] == "local" else ("Ascend", "GPU", "CPU")
+    typed = texts["device_target"]
+    for target in known:
+        if typed.lower() == target.lower():
+            return target
+    other = "; for GPUs: scripts/run_gpu.sh" if typed.lower() == "gpu" else ""
+    raise Refusal(USAGE, f"--device_target {one_line(typed)}: {texts['script']} takes {_listed(known, 'and')}{other}")
+
+
+def _listed(items: tuple[object, ...], last: str) -> str:
+    """``1, 2 or 4``."""
+    return f"{', '.join(map(str, items[:-1]))} {last} {items[-1]}"

@@ -1,0 +1,89 @@
+"""The folder of one run: its name, what is in it at the start, and the links that lead to it."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import one_line
+from hccl_tools.table import rank_table
+from tools.launch import record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.launch.protocol import Plan
+    from tools.launch.request import Request
+
+
+class Taken(Exception):
+    """Another launch made a folder of this name first: on another host, or in another container, with the same
+    process id, in the same second and the same folder for logs."""
+
+
+def free_name(request: Request) -> str:
+    """The absolute path, not taken yet, of the folder that this run will get.  Raises Refusal."""
+    logs = os.path.abspath(request.log_dir or "logs")
+    existing = logs
+    while not os.path.lexists(existing):
+        existing = os.path.dirname(existing)
+    if not os.path.isdir(existing):
+        words = f"{one_line(existing)} is not a folder; name another one"
+        raise Refusal(REFUSED, f"--log_dir {one_line(logs)}: {words}")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise Refusal(REFUSED, f"--log_dir {one_line(logs)} cannot be written; name another one with --log_dir")
+    name = request.script[:-3] if request.script.endswith(".sh") else request.script
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    first = path = os.path.join(logs, f"{name}-{stamp}-{request.job_pid}")
+    number = 1
+    while os.path.lexists(path):
+        number += 1
+        path = f"{first}-{number}"
+    return path
+
+
+def fill(plan: Plan) -> list[str]:
+    """Makes the folder with launch.json and a new rank table, and moves the links to it; returns remarks.
+
+    Raises Refusal and Taken.
+    """
+    try:
+        make(plan.run_dir)
+        if plan.table and plan.table.text is not None:
+            rank_table.write(plan.table.text, plan.table.path)
+        if plan.table and plan.table.digest and plan.hosts:
+            from tools.launch import table_servers
+
+            table_servers.distribute(plan.request, plan.table)
+        record.begin(plan)
+    except OSError as error:
+        words = f"cannot be written: {error.strerror}; name another folder with --log_dir"
+        raise Refusal(REFUSED, f"{one_line(plan.run_dir)} {words}") from error
+    logs, name = os.path.split(plan.run_dir)
+    first = os.path.join(plan.run_dir, f"rank_{plan.ranks[0][0]}.log")
+    shown = os.path.relpath(first) if first.startswith(os.getcwd() + os.sep) else first
+    return move_link(os.path.join(logs, "latest"), name) + move_link("train.log", shown)
+
+
+def make(path: str) -> None:
+    """Makes the folder and those above it.  Raises OSError, and Taken if it is there."""
+    try:
+        os.makedirs(path)
+    except FileExistsError as error:
+        if os.path.lexists(path):
+            raise Taken from error
+        raise
+
+
+def move_link(link: str, target: str) -> list[str]:
+    """Lets `link` lead to `target`.  Keeps what is not such a link, with a remark."""
+    ours = os.path.islink(link) and os.path.basename(os.readlink(link)).startswith(("rank_", "ascend", "run"))
+    if os.path.lexists(link) and not ours:
+        return [f"{one_line(link)} is not a link to a run; it is left as it is"]
+    draft = f"{link}.{os.getpid()}.part"
+    try:
+        os.symlink(target, draft)
+        os.replace(draft, link)
+    except OSError as error:
+        return [f"no link {one_line(link)}: {error.strerror}"]
+    return []

@@ -1,0 +1,80 @@
+"""Ranks that Slurm's srun starts, as many on each node of the allocation."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from hccl_tools.common.numbers import whole_number
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import one_line
+from hccl_tools.machine import programs
+from tools.launch import network, placement, ports
+from tools.launch.request import MAX_RANKS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.launch.request import Request
+
+
+def place(request: Request) -> placement.Placement:
+    """--ntasks_per_node ranks on each node; MindSpore's scheduler is on the first.  Raises Refusal."""
+    nodes = allocated_nodes()
+    each = request.ntasks_per_node or tasks_per_node()
+    address, kill_wait = facts(nodes[0])
+    engine = {
+        "nodes": ",".join(nodes),
+        "node_count": str(len(nodes)),
+        "per_node": str(each),
+        "scheduler_host": address,
+        "kill_wait": kill_wait,
+        # of 20,000 jobs no two meet
+        "scheduler_port": str(ports.derived(int(os.environ["SLURM_JOB_ID"]))),
+    }
+    if os.environ.get("SLURMD_NODENAME") != nodes[0]:
+        engine["scheduler_node"] = nodes[0]
+    return placement.spread(request, [(node, each) for node in nodes], each * len(nodes), engine)
+
+
+def tasks_per_node() -> int:
+    """How many tasks the allocation has for each node; 1 if Slurm's variables do not tell.  Raises Refusal."""
+    text = os.environ.get("SLURM_NTASKS_PER_NODE") or os.environ.get("SLURM_TASKS_PER_NODE", "1")
+    counts = {part.partition("(")[0] for part in text.split(",")}
+    remedy = "ask for them with sbatch --ntasks-per-node, or give --ntasks_per_node"
+    if len(counts) != 1:
+        raise Refusal(REFUSED, f"the nodes have different numbers of tasks: {one_line(text)}; {remedy}")
+    count = whole_number(counts.pop(), 1, MAX_RANKS)
+    if count is None:
+        raise Refusal(REFUSED, f"Slurm's number of tasks for a node is not a number: {one_line(text)}; {remedy}")
+    return count
+
+
+def allocated_nodes() -> list[str]:
+    """The names of the nodes of the allocation that we are in, in Slurm's order.  Raises Refusal."""
+    if "SLURM_JOB_ID" not in os.environ:
+        raise Refusal(
+            REFUSED,
+            "not inside a Slurm job: SLURM_JOB_ID is not set; submit the script, such as: "
+            "sbatch -N 2 --ntasks-per-node=8 scripts/run_slurm.sh CONFIG (or get the nodes with salloc first)",
+        )
+    for program in ("srun", "scontrol"):
+        if not programs.on_path(program):
+            raise Refusal(REFUSED, f"{program} is not on PATH; load Slurm's environment, or install slurm-client")
+    nodes = os.environ.get("SLURM_JOB_NODELIST", "")
+    answer = programs.ask(["scontrol", "show", "hostnames", nodes], 20)
+    names: list[str] = answer.stdout.split()
+    if answer.status or not names:
+        reason = one_line(answer.stderr.strip())
+        raise Refusal(REFUSED, f"scontrol does not know the nodes {one_line(nodes)}: {reason}")
+    return names
+
+
+def facts(node: str) -> tuple[str, str]:
+    """(the IPv4 address of `node`, as Slurm reaches it; seconds from scancel's SIGTERM to SIGKILL, as text)."""
+    questions = {"node": ["scontrol", "show", "node", "--oneliner", node], "config": ["scontrol", "show", "config"]}
+    answers = programs.ask_all(questions, 20)
+    found = re.search(r"\bNodeAddr=(\S+)", answers["node"].stdout)
+    name = found.group(1) if found else node
+    kill_wait = re.search(r"^KillWait\s*= *([0-9]+)", answers["config"].stdout, re.MULTILINE)
+    address = network.ipv4(name, f"node {node}: its address {one_line(name)}")
+    return address, kill_wait.group(1) if kill_wait else "30"

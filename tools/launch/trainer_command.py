@@ -1,0 +1,78 @@
+"""The command of every rank: which trainer, with which arguments."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from hccl_tools.common import project
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.config.config_file import Config
+    from tools.launch.request import Request
+
+OWN = project.path("tools", "train.py")
+OVERRIDES = ("-o", "--opt")  # the trainers' option that takes key=value words
+
+
+def python() -> str:
+    """The interpreter of the ranks."""
+    return os.environ.get("PYTHON") or sys.executable
+
+
+def trainer(request: Request) -> str:
+    """The trainer's path: --train_script, else tools/train.py of this folder, else of the project.  Raises Refusal."""
+    named = request.train_script
+    if named is None:
+        here = os.path.join("tools", "train.py")
+        return here if os.path.isfile(here) else OWN
+    if not os.path.isfile(named):
+        what = "is a folder" if os.path.isdir(named) else "no such file"
+        raise Refusal(REFUSED, f"--train_script {one_line(named)}: {what}; name the Python file that trains")
+    if not os.access(named, os.R_OK):
+        raise Refusal(REFUSED, f"--train_script {one_line(named)} cannot be read; check its permissions")
+    return named
+
+
+def is_own(path: str) -> bool:
+    """Whether it is this project's trainer, whose configs we know."""
+    return os.path.realpath(path) == OWN
+
+
+def arguments(request: Request) -> list[str]:
+    """The user's arguments for the trainer, which say that a lone rank is not distributed."""
+    own = list(request.trainer_arguments)
+    return with_setting(own, "system.distribute=False") if request.alone else own
+
+
+def settings(arguments: list[str]) -> list[str]:
+    """The key=value words after -o or --opt."""
+    found, inside = [], False
+    for word in arguments:
+        if word.startswith("-"):
+            inside = word in OVERRIDES
+        elif inside:
+            found.append(word)
+    return found
+
+
+def with_setting(arguments: list[str], setting: str) -> list[str]:
+    """The arguments and one key=value; it joins the last -o there is: some trainers take one -o only."""
+    places = [index for index, word in enumerate(arguments) if word in OVERRIDES]
+    if not places:
+        return [*arguments, "-o", setting]
+    end = places[-1] + 1
+    while end < len(arguments) and not arguments[end].startswith("-"):
+        end += 1
+    return [*arguments[:end], setting, *arguments[end:]]
+
+
+def command(path: str, request: Request, config: Config, arguments: list[str]) -> list[str]:
+    """The command; it sets `system.device_target` when the config has another one."""
+    target = config.get("system.device_target", "Ascend" if is_own(path) else None)
+    if target not in (None, request.device_target):
+        arguments = with_setting(arguments, f"system.device_target={request.device_target}")
+    return [python(), "-u", path, "--config", request.config, *arguments]
