@@ -41,7 +41,7 @@ def of_devices(device_ids: Sequence[int]) -> tuple[SuperPod | None, str | None]:
     All devices are asked at the same time.  Raises SuperPodError where that cannot be known.
     """
     if not programs.on_path("npu-smi"):
-        return None, "npu-smi is not on PATH (it is in /usr/local/bin or /usr/local/sbin of a host)"
+        return None, host.NO_NPU_SMI
     chips = _chips(device_ids)
     answers = {device: _spod_info(device, *chips[device], answer) for device, answer in _ask(chips).items()}
     inside = {device: found for device, found in answers.items() if found}

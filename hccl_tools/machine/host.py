@@ -13,6 +13,8 @@ from hccl_tools.table.address import family, is_one_of
 
 LOOPBACK = "127.0.0.1"
 
+NO_NPU_SMI = "npu-smi is not on PATH (it is in /usr/local/bin or /usr/local/sbin of a host)"
+
 
 def address() -> str:
     """The address that this host's name resolves to; 127.0.0.1 if that is a loopback address.

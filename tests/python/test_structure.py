@@ -141,7 +141,7 @@ def literals(path):
     """The pieces of text of more than 40 characters that a program may print: no docstrings, no comments."""
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
-        lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+        lines = [line for line in text.splitlines() if not re.match(r"\s*#|.*options='", line)]
         return {m[2] for line in lines for m in re.finditer(r"""(['"])((?:(?!\1).){41,})\1""", line) if " " in m[2]}
     tree = ast.parse(text)
     docs = {

@@ -11,7 +11,6 @@ from hccl_tools.machine import hccn, host, programs
 from tools.doctor import answer
 
 SECONDS = 30  # for one npu-smi, which takes a second or two on a busy host
-NOT_ON_PATH = "npu-smi is not on PATH (it is in /usr/local/bin or /usr/local/sbin of a host)"
 
 
 class Card(Row):
@@ -64,7 +63,7 @@ def _address(device: int, conf: str, optional: bool) -> tuple[str | None, str]:
 
 def _npu_smi() -> NpuSmi:
     if not programs.on_path("npu-smi"):
-        return NpuSmi(failure=NOT_ON_PATH)
+        return NpuSmi(failure=host.NO_NPU_SMI)
     asked = programs.ask_all({"info": ["npu-smi", "info"], "map": ["npu-smi", "info", "-m"]}, SECONDS)
     if asked["info"].status != 0:
         return NpuSmi(failure=f"npu-smi info: {answer.failure(asked['info'])}")
