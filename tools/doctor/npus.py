@@ -8,10 +8,10 @@ import sys
 
 from hccl_tools.common import project
 from hccl_tools.common.words import count, named, ranges
-from hccl_tools.machine import hccn, programs
+from hccl_tools.machine import hccn, host, programs
 from hccl_tools.machine.programs import Ended
 from hccl_tools.table.address import packed
-from tools.doctor import answer, files, npu_smi
+from tools.doctor import answer, files
 from tools.doctor.npu_smi import Npus
 from tools.doctor.page import ABSENT, OK, PROBLEM, UNKNOWN, WARNING, Line, masked, worst
 from tools.doctor.section import Facts, Options
@@ -32,9 +32,9 @@ def lines(facts: Facts) -> list[Line]:
     npus, conf = facts.npus, facts.options.hccn_conf
     found = [_summary(npus)]
     failure = npus.smi.failure
-    if failure and (npus.devices or failure != npu_smi.NOT_ON_PATH):
+    if failure and (npus.devices or failure != host.NO_NPU_SMI):
         remedy = "in a container mount it from the host; on a host install the driver"
-        if failure != npu_smi.NOT_ON_PATH:
+        if failure != host.NO_NPU_SMI:
             remedy = "the driver or a card may be at fault: see dmesg, and ask the operator"
         found.append(Line("npu-smi", WARNING, failure, remedy))
     found += [_device(npus, device) for device in npus.devices]
