@@ -6,8 +6,7 @@
 # trainer's start and end on the supervisor's own bus: all of them run on this host, and are signalled by
 # the supervisor itself.
 
-ENGINE_NAME=msrun # for plan.sh, as ENGINE_COMMAND
-ENGINE_COMMAND=()
+ENGINE_COMMAND=() # msrun with its options, up to the agent
 
 # engine::start: msrun; what it starts are members, too.
 engine::start() {
@@ -20,6 +19,13 @@ engine::start() {
   [[ ${PLAN_ENGINE[world]} == "${#PLAN_RANKS[@]}" ]] || supervise::share_scheduler
   supervise::start msrun "$PLAN_LOG_DIR/msrun.log" msrun::_become \
     "/proc/$$/fd/$SUPERVISE_BUS" "/proc/$$/fd/$SUPERVISE_LIFELINE"
+}
+
+# engine::print: for --dry_run, msrun's command; nobody listens to the ranks that it starts.
+engine::print() {
+  rank_entry::agent_environment msrun
+  engine::command
+  plan::print_engine "${ENGINE_COMMAND[@]}"
 }
 
 msrun::_become() {

@@ -13,27 +13,32 @@
 #   engine::order      WORD PID: hands "stop", "stacks", "USR1" or "USR2" on to the ranks of the engine's process PID
 #   engine::cancelled  what an agent's "cancelled" means: a line for the bus in REPLY; or nothing, if the ranks'
 #                      ends are no failures from then on
-#   engine::scheduler  puts what reaches another host into ENGINE_SCHEDULER, where it has to
+#   engine::scheduler  puts what reaches another host before the scheduler's command, where it has to
 #   ENGINE_NAME
 
-ENGINE_COMMAND=()   # the engine with its options, up to the agent
-ENGINE_SCHEDULER=() # what stands before the command of MindSpore's scheduler
-ENGINE_ORDERS=''    # a pipe to the engine's stdin
+ENGINE_COMMAND=() # the engine with its options, up to the agent
+ENGINE_ORDERS=''  # a pipe to the engine's stdin
 
 # engine::start: the scheduler, if the plan has one, then the engine.
 engine::start() {
   local rank
   LAUNCH_SECRET="launch-$RANDOM$RANDOM$RANDOM" LAUNCH_GRACE=$STOPPING_GRACE
   if ((${#PLAN_SCHEDULER[@]})); then
-    ! declare -F engine::scheduler >/dev/null || engine::scheduler
-    supervise::start scheduler "$PLAN_LOG_DIR/scheduler.log" rank_entry::become scheduler \
-      ${ENGINE_SCHEDULER[@]+"${ENGINE_SCHEDULER[@]}"} "${PLAN_SCHEDULER[@]}"
+    engine::scheduler
+    supervise::start scheduler "$PLAN_LOG_DIR/scheduler.log" rank_entry::become scheduler "${PLAN_SCHEDULER[@]}"
   fi
   carried::by "$ENGINE_NAME" 3
   for rank in "${PLAN_RANKS[@]}"; do
     supervise::expect "$rank" "$PLAN_LOG_DIR/rank_$rank.log"
   done
   supervise::start "$ENGINE_NAME" "$PLAN_LOG_DIR/$ENGINE_NAME.log" relay::_main "/proc/$$/fd/$SUPERVISE_BUS"
+}
+
+# engine::print: for --dry_run, the engine's command; nobody listens to the ranks that it starts.
+engine::print() {
+  rank_entry::agent_environment "$ENGINE_NAME"
+  engine::command
+  plan::print_engine "${ENGINE_COMMAND[@]}"
 }
 
 # relay::_main BUS: the member: runs the engine, reads what comes from it, hands orders on. The

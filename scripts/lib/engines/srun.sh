@@ -42,7 +42,8 @@ engine::cancelled() {
 # engine::scheduler: MindSpore's scheduler runs on the first node, also when we do not: under salloc the script may
 # run on a node for logins.
 engine::scheduler() {
-  [[ -n ${PLAN_ENGINE[scheduler_node]-} && -n ${PLAN_SCHEDULER[0]-} ]] || return 0
-  ENGINE_SCHEDULER=(srun --nodes=1 --ntasks=1 --nodelist="${PLAN_ENGINE[scheduler_node]}" --overlap --mpi=none
-    --cpu-bind=none --output=all --error=all --export=ALL)
+  if [[ -n ${PLAN_ENGINE[scheduler_node]-} && ${PLAN_SCHEDULER[0]-srun} != srun ]]; then
+    plan::reach_scheduler srun --nodes=1 --ntasks=1 --nodelist="${PLAN_ENGINE[scheduler_node]}" --overlap --mpi=none \
+      --cpu-bind=none --output=all --error=all --export=ALL
+  fi
 }
