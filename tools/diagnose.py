@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Says why a launch failed and what to do, from the logs of its ranks and the table of known failures.
 
-The command itself is tools/diagnosis/find.py.
+The command itself is tools/diagnosis/main.py.
 """
 
 import os
@@ -15,11 +15,11 @@ from hccl_tools.machine import interpreter
 interpreter.check("yaml")
 
 from hccl_tools.common.words import one_line
-from tools.diagnosis import find
+from tools.diagnosis.main import main
 
 if __name__ == "__main__":
     try:
-        code = find.main()
+        code = main()
     except KeyboardInterrupt:
         code = 130
     except Exception as error:  # whoever reads a failure's report needs no second failure in it

@@ -21,6 +21,7 @@ from hccl_tools.machine import interpreter
 
 interpreter.check()
 
+from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import one_line
 from tools.diagnosis import loss_curve
 
@@ -38,9 +39,9 @@ def main(argv=None):
     options = parser.parse_args(argv)
     try:
         ranks = loss_curve.read_run(options.folder)
-    except loss_curve.NoLog as error:
-        say(f"{one_line(options.folder)}: {error}")
-        return 2
+    except Refusal as error:
+        say(error.lines[0])
+        return error.status
     if not any(ranks.values()):
         say(f"{one_line(options.folder)}: no log has a line such as `epoch: 1 step: 10, loss is 2.3`")
         return 1
@@ -65,9 +66,9 @@ def table(ranks):
             f"{sparkline(times):{WIDTH}}  {milliseconds(loss_curve.typical(points, 'step_time'))} "
             f"{milliseconds(loss_curve.typical(points, 'data_time'))}"
         )
-    for rank, field, time, middle in loss_curve.laggards(ranks):
-        what = "a step takes it" if field == "step_time" else "it waits for data"
-        yield f"rank {rank} is slow: {what} {time:.1f} ms, the middle rank {middle:.1f} ms"
+    for slow in loss_curve.laggards(ranks):
+        what = "a step takes it" if slow.field == "step_time" else "it waits for data"
+        yield f"rank {slow.rank} is slow: {what} {slow.time:.1f} ms, the middle rank {slow.middle:.1f} ms"
 
 
 def number(values):

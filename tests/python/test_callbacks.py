@@ -49,10 +49,10 @@ def test_lines_are_as_upstream_and_plot_log_know_them(capsys):
         "epoch: 1 step: 3, step time is 1250.0 ms, 250.0 ms of it for data",
     ]
     assert loss_curve.read_log(printed.splitlines()) == [
-        loss_curve.Point(2, 3.0, 1250.0, 250.0),
-        loss_curve.Point(3, 2.0, 1250.0, 250.0),
-        loss_curve.Point(5, 1.0, 1250.0, 250.0),
-        loss_curve.Point(6, 0.5, 1250.0, 250.0),
+        loss_curve.Point(step=2, loss=3.0, step_time=1250.0, data_time=250.0),
+        loss_curve.Point(step=3, loss=2.0, step_time=1250.0, data_time=250.0),
+        loss_curve.Point(step=5, loss=1.0, step_time=1250.0, data_time=250.0),
+        loss_curve.Point(step=6, loss=0.5, step_time=1250.0, data_time=250.0),
     ]
 
 

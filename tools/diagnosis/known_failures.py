@@ -1,43 +1,58 @@
 """The known failures: configs/diagnoses.yaml, before it the entries of the file that LAUNCH_DIAGNOSES names."""
 
+from __future__ import annotations
+
 import os
 import re
-from collections import namedtuple
+from bisect import bisect_right
 
 from hccl_tools.check import schema_check
+from hccl_tools.common import project
 from hccl_tools.common.problem import Problem, pointer
+from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line
 from tools.config import config_file
 
-FILE = os.path.join(
-    os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "configs", "diagnoses.yaml"
-)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+FILE = project.path("configs", "diagnoses.yaml")
 VARIABLE = "LAUNCH_DIAGNOSES"
 
-Diagnosis = namedtuple("Diagnosis", "code patterns status oom_kill vague cause remedy zh samples")
-Diagnosis.__doc__ = """One known failure; schemas/diagnoses.schema.json says what the fields mean.
 
-`patterns` are compiled, for a text of many lines; `zh` is (cause, remedy) or None.
-"""
+class KnownFailure(Record):
+    """One entry; schemas/diagnoses.schema.json says what the fields mean."""
+
+    code: str
+    patterns: list[re.Pattern[str]]  # for a text of many lines
+    status: list[int]
+    oom_kill: bool
+    vague: bool
+    cause: str
+    remedy: str
+    zh: tuple[str, str] | None  # cause and remedy in Chinese
+    samples: list[str]
 
 
-def load(environ=os.environ):
-    """(list of Diagnosis, list of lines about what is wrong in the files); entries with a mistake are left out."""
-    paths = [path for path in (environ.get(VARIABLE), FILE) if path]
-    found, complaints = [], []
-    for path in paths:
+def load(environ: Mapping[str, str] = os.environ) -> tuple[list[KnownFailure], list[str]]:
+    """(entries, lines about what is wrong in the files); entries with a mistake are left out."""
+    found: list[KnownFailure] = []
+    complaints: list[str] = []
+    for path in filter(None, (environ.get(VARIABLE), FILE)):
         entries, lines = load_file(path)
         found += entries
         complaints += lines
     return found, complaints
 
 
-def load_file(path):
+def load_file(path: str) -> tuple[list[KnownFailure], list[str]]:
     """The same for one file."""
     try:
         document = config_file.load(path)
     except config_file.ConfigError as error:
-        return [], error.lines
+        return [], list(error.lines)
     problems = _problems(document.data)
     bad = {problem.pointer.split("/")[2] for problem in problems if problem.pointer.count("/") > 1}
     lines = [problem.line(document.place(problem.pointer)) for problem in problems]
@@ -46,8 +61,8 @@ def load_file(path):
     return [_made(entry) for number, entry in enumerate(document.data["diagnoses"]) if str(number) not in bad], lines
 
 
-def _problems(data):
-    found = schema_check.problems(data, schema_check.load_schema("diagnoses"))
+def _problems(data: dict[str, Any]) -> list[Problem]:
+    found: list[Problem] = schema_check.problems(data, schema_check.load_schema("diagnoses"))
     if found:
         return found
     for number, entry in enumerate(data["diagnoses"]):
@@ -66,11 +81,11 @@ def _problems(data):
     return found
 
 
-def _made(entry):
-    return Diagnosis(
+def _made(entry: dict[str, Any]) -> KnownFailure:
+    return KnownFailure(
         code=entry["code"],
         patterns=[re.compile(pattern, re.MULTILINE) for pattern in entry.get("patterns", [])],
-        status=frozenset(entry.get("status", [])),
+        status=entry.get("status", []),
         oom_kill=entry.get("oom_kill", False),
         vague=entry.get("vague", False),
         cause=entry["cause"],
@@ -80,31 +95,25 @@ def _made(entry):
     )
 
 
-def by_status(entries, status, oom_kills):
-    """The Diagnosis of an exit status, or None.  oom_kills: processes that the kernel killed for memory meanwhile."""
-    for entry in entries:
-        if status in entry.status and (oom_kills or not entry.oom_kill):
-            return entry
-    return None
+def by_status(entries: list[KnownFailure], status: int | None, oom_kills: int) -> KnownFailure | None:
+    """The entry of an exit status.  oom_kills: processes that the kernel killed for memory meanwhile."""
+    fitting = (entry for entry in entries if status in entry.status and (oom_kills or not entry.oom_kill))
+    return next(fitting, None)
 
 
-def by_lines(entries, lines):
-    """[(Diagnosis, indexes of the lines that it takes)] in the order of `entries`; a line belongs to the first."""
+def by_lines(entries: list[KnownFailure], lines: list[str]) -> list[tuple[KnownFailure, list[int]]]:
+    """[(entry, indexes of the lines that it takes)] in the order of `entries`; a line belongs to the first."""
     text = "\n".join(lines)  # one search in the whole is many times faster than one a line
     starts, position = [], 0
     for line in lines:
         starts.append(position)
         position += len(line) + 1
-    found, taken = [], set()
+    found = []
+    taken: set[int] = set()
     for entry in entries:
-        mine = _line_numbers(entry.patterns, text, starts) - taken
+        matches = (match for pattern in entry.patterns for match in pattern.finditer(text))
+        mine = {bisect_right(starts, match.start()) - 1 for match in matches} - taken
         if mine:
             taken |= mine
             found.append((entry, sorted(mine)))
     return found
-
-
-def _line_numbers(patterns, text, starts):
-    from bisect import bisect_right
-
-    return {bisect_right(starts, match.start()) - 1 for pattern in patterns for match in pattern.finditer(text)}

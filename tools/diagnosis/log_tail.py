@@ -3,10 +3,13 @@
 A log may hold anything: colours, progress bars, bytes that are not UTF-8, half a line, nothing at all.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import re
-from collections import namedtuple
+
+from hccl_tools.common.record import Record
 
 MOST_BYTES = 256 << 10
 MOST_COLUMNS = 4000  # of a line: keeps a regular expression from going over 256 KiB again and again
@@ -21,20 +24,32 @@ _SYNTAX = re.compile(r"^(?:SyntaxError|IndentationError|TabError): ")
 _NOT_MESSAGE = re.compile(r"^(?:-{10,}|\[(?:ERROR|WARNING|CRITICAL|INFO)\]|[ |]*\+[-+])")  # MindSpore's own sections
 _LIBRARY = re.compile(r"^<|/(?:site|dist)-packages/|/lib(?:64)?/python3[^/]*/")
 
-RankLog = namedtuple("RankLog", "lines whole")
-RankLog.__doc__ = (
-    """`lines` as text without colours; `whole`: they are the whole log, so an index + 1 is a line number."""
-)
 
-PythonException = namedtuple("PythonException", "type message file line function index")
-PythonException.__doc__ = """file, line, function: the innermost frame that is not a library's.
+class RankLog(Record):
+    """The last lines of a log, as text without colours."""
 
-index: of the line that says type and message.
-"""
+    lines: list[str]
+    whole: bool  # they are the whole log, so an index + 1 is a line number
 
 
-def read(path):
-    """The RankLog of the last 256 KiB of the file `path`.  Raises OSError."""
+class PythonException(Record):
+    """An exception and its place: the innermost frame that is not a library's."""
+
+    type: str
+    message: str
+    file: str
+    line: int
+    function: str | None = None
+    index: int  # of the log's line that has type and message
+
+    @property
+    def text(self) -> str:
+        """Type and message as Python prints them."""
+        return f"{self.type}: {self.message}".rstrip(": ")
+
+
+def read(path: str) -> RankLog:
+    """The last 256 KiB of the file `path`.  Raises OSError."""
     if os.path.exists(path) and not os.path.isfile(path):  # a pipe without a writer would never be opened
         raise OSError(errno.EINVAL, "it is no regular file")
     with open(path, "rb") as file:
@@ -44,17 +59,38 @@ def read(path):
     lines = data.decode("utf-8", errors="replace").split("\n")
     if not lines[-1]:
         del lines[-1]
-    return RankLog([_plain(line) for line in lines], whole=size <= MOST_BYTES)
+    return RankLog(lines=[_plain(line) for line in lines], whole=size <= MOST_BYTES)
 
 
-def _plain(line):
+def _plain(line: str) -> str:
     # A progress bar writes its line again and again after \r: the last text is what a terminal shows.
     line = _ESCAPES.sub("", line).rstrip("\r").rpartition("\r")[2]
     return _CONTROLS.sub("", line)[:MOST_COLUMNS]
 
 
-def last_exception(lines):
-    """The PythonException of the last traceback, or None.
+def in_library(file: str) -> bool:
+    """Whether a frame in `file` belongs to Python or an installed package, not to the user's own code."""
+    return bool(_LIBRARY.search(file))
+
+
+def without_source(lines: list[str]) -> list[str]:
+    """`lines` with those of tracebacks' frames emptied: `raise ValueError("no space left")` is code, no event."""
+    found, after_frame = [], False
+    for line in lines:
+        if after_frame and line[:1].isspace() and not _FRAME.search(line):
+            found.append("")
+            after_frame = bool(set(line.strip()) - set("^~ "))  # the next line may underline this one
+            continue
+        after_frame = 'File "' in line and bool(_FRAME.search(line))
+        found.append("" if after_frame else line)
+    return found
+
+
+# --- exceptions -------------------------------------------------------------------------------------------------------
+
+
+def last_exception(lines: list[str]) -> PythonException | None:
+    """The exception of the last traceback.
 
     Tracebacks that Python prints while it takes itself apart ("Exception ignored in") are no reason.
     """
@@ -67,37 +103,25 @@ def last_exception(lines):
     return _syntax_error(lines)
 
 
-def _syntax_error(lines):
-    """The PythonException of a trainer that Python could not even read: it has no traceback, only a place."""
+def _syntax_error(lines: list[str]) -> PythonException | None:
+    """The error in a trainer that Python could not even read: it has no traceback, only a place."""
     for index in range(len(lines) - 1, -1, -1):
         if _SYNTAX.match(lines[index]):
             frames = [frame for frame in map(_FRAME.match, lines[max(0, index - 4) : index]) if frame]
             if frames:
                 kind, _, message = lines[index].partition(": ")
-                return PythonException(kind, message, frames[-1]["file"], int(frames[-1]["line"]), None, index)
+                file, line = frames[-1]["file"], int(frames[-1]["line"])
+                return PythonException(type=kind, message=message, file=file, line=line, index=index)
     return None
 
 
-def without_source(lines):
-    """`lines` with those of tracebacks' frames emptied: `raise ValueError("no space left")` is code, no event."""
-    found, after_frame = [], False
-    for line in lines:
-        if after_frame and line[:1].isspace() and not _FRAME.search(line):
-            found.append("")
-            after_frame = set(line.strip()) - set("^~ ")  # below the code may stand a line that underlines it
-            continue
-        after_frame = 'File "' in line and _FRAME.search(line)
-        found.append("" if after_frame else line)
-    return found
-
-
-def _exception(lines, index, prefix):
+def _exception(lines: list[str], index: int, prefix: str) -> PythonException | None:
     """The exception of the traceback whose header is lines[index]; None where the log breaks off before it."""
     if prefix.endswith("+ "):  # an exception group draws its frames behind a bar
         prefix = prefix[:-2] + "| "
     body = lines[index + 1 :]
     if prefix and not (body and body[0].startswith(prefix)):
-        prefix = ""  # the header stood behind a log record's text, the rest stands by itself
+        prefix = ""  # only the header follows a log record's text on its line
     frames = []
     for number, line in enumerate(body):
         if "Traceback (most recent call last)" in line:
@@ -109,19 +133,20 @@ def _exception(lines, index, prefix):
         elif line and not line[0].isspace():
             raised = _RAISED.match(line)
             if raised and frames:
-                message = "\n".join([raised["message"] or "", *_rest(body[number + 1 :], prefix)]).strip()
-                where = _innermost(frames)
-                place = (where["file"], int(where["line"]), where["function"])
-                return PythonException(raised["type"], message, *place, index + 1 + number)
+                own = [frame for frame in frames if not in_library(frame["file"])]
+                place = (own or frames)[-1]
+                return PythonException(
+                    type=raised["type"],
+                    message="\n".join([raised["message"] or "", *_rest(body[number + 1 :], prefix)]).strip(),
+                    file=place["file"],
+                    line=int(place["line"]),
+                    function=place["function"],
+                    index=index + 1 + number,
+                )
     return None
 
 
-def _innermost(frames):
-    own = [frame for frame in frames if not _LIBRARY.search(frame["file"])]
-    return (own or frames)[-1]
-
-
-def _rest(lines, prefix):
+def _rest(lines: list[str], prefix: str) -> list[str]:
     """The further lines of a message: up to an empty one, or one that is plainly something else's."""
     found = []
     for line in lines[: _MOST_MESSAGE - 1]:

@@ -7,6 +7,8 @@ py-spy looks from outside where it is installed and allowed.  Else SIGABRT lets 
 the stacks of its threads to its log, by Python's faulthandler, and ends it: it was to be ended anyway.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import re
@@ -19,24 +21,38 @@ from concurrent.futures import ThreadPoolExecutor
 if not __package__:  # run as a file: see docs/architecture.md
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
+from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
+from tools.diagnosis import log_tail
 
 SECONDS = 10  # for each of the two ways
 
 # "    step (train.py:12)" of py-spy, '  File "train.py", line 12 in step' of faulthandler
-_PY_SPY = re.compile(r"^ +(\S+) \((.+):(\d+)\)")
-_FAULTHANDLER = re.compile(r'^ +File "(.+)", line (\d+) in (.+)')
-_LIBRARIES = re.compile(r"/(site|dist)-packages/|/lib/python[0-9.]+/|^<")
+_PY_SPY = re.compile(r"^ +(?P<function>\S+) \((?P<file>.+):(?P<line>\d+)\)")
+_FAULTHANDLER = re.compile(r'^ +File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>.+)')
 
 
-def main(arguments):
+class Frame(Record):
+    """Where a thread is."""
+
+    function: str
+    file: str
+    line: str
+
+    @property
+    def text(self) -> str:
+        """It in words."""
+        return f"{self.function} ({self.file}:{self.line})"
+
+
+def main(arguments: list[str]) -> int:
     """Saves and prints; returns the exit code."""
     folder, *members = arguments
     pairs = [member.split("=") for member in members]
     with ThreadPoolExecutor(max_workers=len(pairs)) as pool:
         stacks = list(pool.map(lambda pair: save(folder, pair[0], int(pair[1])), pairs))
-    places = {}
+    places: dict[str, list[str]] = {}
     for (rank, _), stack in zip(pairs, stacks):
         places.setdefault(place(stack), []).append(rank)
     for where, ranks in places.items():
@@ -44,7 +60,7 @@ def main(arguments):
     return 0
 
 
-def save(folder, rank, pid):
+def save(folder: str, rank: str, pid: int) -> str:
     """The text of one rank's stacks, which is in rank_N.stack then; empty when it could not be had."""
     stack = by_py_spy(pid) or by_abort(pid, os.path.join(folder, f"rank_{rank}.log"))
     if stack:
@@ -53,7 +69,7 @@ def save(folder, rank, pid):
     return stack
 
 
-def by_py_spy(pid):
+def by_py_spy(pid: int) -> str:
     """What py-spy prints, or nothing: it is often not installed, or not allowed in a container."""
     if not programs.on_path("py-spy"):
         return ""
@@ -61,7 +77,7 @@ def by_py_spy(pid):
     return answer.stdout if answer.status == 0 else ""
 
 
-def by_abort(pid, log):
+def by_abort(pid: int, log: str) -> str:
     """What the rank writes to its log when SIGABRT ends it, or nothing where faulthandler is not on."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
@@ -83,7 +99,7 @@ def by_abort(pid, log):
     return text[text.find("Fatal Python error") :] if "Fatal Python error" in text else ""
 
 
-def _runs(pid):
+def _runs(pid: int) -> bool:
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[0] not in "ZX"
@@ -91,23 +107,18 @@ def _runs(pid):
         return False
 
 
-def place(stack):
+def place(stack: str) -> str:
     """The innermost frame of the main thread in words, and the innermost one of the user's own code."""
     frames = main_thread(stack)
     if not frames:
-        return "its stack could not be had; install py-spy, or leave PYTHONFAULTHANDLER=1 set"
-    own = [frame for frame in frames if not _LIBRARIES.search(frame[1])]
-    words = "in " + _words(frames[0])
-    return words + f", called from {_words(own[0])}" if own and own[0] != frames[0] else words
+        return "no stack of it; install py-spy, or leave PYTHONFAULTHANDLER=1 set"
+    own = [frame for frame in frames if not log_tail.in_library(frame.file)]
+    caller = f", called from {own[0].text}" if own and own[0] != frames[0] else ""
+    return f"in {frames[0].text}{caller}"
 
 
-def _words(frame):
-    name, file, line = frame
-    return f"{name} ({file}:{line})"
-
-
-def main_thread(stack):
-    """[(function, file, line)] of the main thread, innermost first."""
+def main_thread(stack: str) -> list[Frame]:
+    """The frames of the main thread, innermost first."""
     spied = "(most recent call first)" not in stack
     start = re.search('"MainThread".*' if spied else "^Current thread.*", stack, re.MULTILINE)
     frames = []
@@ -115,7 +126,7 @@ def main_thread(stack):
         match = (_PY_SPY if spied else _FAULTHANDLER).match(line)
         if not match:
             break
-        frames.append((match[1], match[2], match[3]) if spied else (match[3], match[1], match[2]))
+        frames.append(Frame(**match.groupdict()))
     return frames
 
 

@@ -4,6 +4,8 @@ python -m tools.pages.known_failures_page    > docs/when_it_fails.md
 python -m tools.pages.known_failures_page zh > docs/zh/when_it_fails.md
 """
 
+from __future__ import annotations
+
 import sys
 
 from tools.diagnosis import known_failures
@@ -86,7 +88,7 @@ _WORDS = {
 }
 
 
-def page(language="en"):
+def page(language: str = "en") -> str:
     """The whole of docs/when_it_fails.md, or with "zh" of docs/zh/when_it_fails.md."""
     entries, complaints = known_failures.load_file(known_failures.FILE)
     if complaints:
@@ -95,9 +97,9 @@ def page(language="en"):
     return "\n".join([head, f"## {_WORDS[language][0]}\n", *(_section(entry, language) for entry in entries)])
 
 
-def _section(entry, language):
+def _section(entry: known_failures.KnownFailure, language: str) -> str:
     _, seen, status, cause, remedy, oom, colon = _WORDS[language]
-    why, what = entry.zh if language == "zh" else (entry.cause, entry.remedy)
+    why, what = entry.zh if entry.zh and language == "zh" else (entry.cause, entry.remedy)
     signs = [_code(sample) for sample in entry.samples]
     if entry.status:
         signs.append(f"{status} {', '.join(map(str, sorted(entry.status)))}{oom if entry.oom_kill else ''}")
@@ -111,7 +113,7 @@ def _section(entry, language):
     return "\n".join(lines + [f"  - {sign}" for sign in signs]) + "\n"
 
 
-def _code(text):
+def _code(text: str) -> str:
     """`text` as Markdown code, whatever it holds."""
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
@@ -119,5 +121,4 @@ def _code(text):
 if __name__ == "__main__":
     if sys.argv[1:] not in ([], ["zh"]):
         sys.exit(__doc__)
-    sys.stdout.reconfigure(encoding="utf-8")
-    sys.stdout.write(page(*sys.argv[1:]))
+    sys.stdout.buffer.write(page(*sys.argv[1:]).encode())

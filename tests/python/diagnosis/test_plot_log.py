@@ -37,16 +37,16 @@ def test_the_step_that_compiled_the_network_does_not_count(tmp_path):
 @pytest.mark.parametrize(
     ("line", "point"),
     [
-        ("epoch: 1 step: 156, loss is 2.0084016", loss_curve.Point(156, 2.0084016)),
-        ("epoch: 1 step: 5, loss is nan", loss_curve.Point(5, pytest.approx(float("nan"), nan_ok=True))),
+        ("epoch: 1 step: 156, loss is 2.0084016", loss_curve.Point(step=156, loss=2.0084016)),
+        ("epoch: 1 step: 5, loss is nan", loss_curve.Point(step=5, loss=pytest.approx(float("nan"), nan_ok=True))),
         (
             "[2024-01-01 00:00:00] mindocr INFO - epoch: [1/5] step: [20/62], loss: 3.250000, lr: 0.000500, "
             "per step time: 90.500 ms, fps: 353.59 img/s",
-            loss_curve.Point(20, 3.25, 90.5),
+            loss_curve.Point(step=20, loss=3.25, step_time=90.5),
         ),
         (
             "epoch: 1 step: 4, loss is 1.5\nTrain epoch time: 80.000 ms, per step time: 20.000 ms",
-            loss_curve.Point(4, 1.5, 20.0),
+            loss_curve.Point(step=4, loss=1.5, step_time=20.0),
         ),
     ],
 )

@@ -36,8 +36,8 @@ Thread 17 (active): "MainThread"
 
 
 def test_the_main_thread_counts_and_its_innermost_frame_comes_first():
-    assert stacks.main_thread(SPIED)[0] == ("step", "/home/me/train.py", "12")
-    assert stacks.main_thread(ABORTED)[1] == ("step", "/home/me/my train.py", "12")
+    assert stacks.main_thread(SPIED)[0] == stacks.Frame(function="step", file="/home/me/train.py", line="12")
+    assert stacks.main_thread(ABORTED)[1] == stacks.Frame(function="step", file="/home/me/my train.py", line="12")
 
 
 def test_a_rank_inside_a_library_is_told_with_the_users_line_that_called_it():

@@ -1,0 +1,237 @@
+"""Which known failure is named, in which language, and what becomes of launch.json."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from hccl_tools.check import schema_check
+from tools.diagnosis import find
+
+TERMINATED = 143
+EI0006 = {"0": (1, "EI0006\n")}
+
+
+# --- which log, which entry -------------------------------------------------------------------------------------------
+
+
+def test_the_log_of_the_rank_that_failed_first_counts_most(explained):
+    members = {"0": (1, "EI0006: timeout\n"), "1": (1, "MemoryError\n"), "2": (TERMINATED, "Too many open files\n")}
+    out, diagnosis, codes = explained(members, first="1")
+    assert codes == ["out-of-host-memory", "EI0006"]
+    assert [match["rank"] for match in diagnosis["matches"]] == [1, 0]
+    assert out.index("out-of-host-memory (rank 1, ") < out.index("EI0006 (rank 0, ")
+
+
+def test_a_cause_in_another_rank_comes_before_what_is_vague(explained):
+    members = {
+        "scheduler": (1, "bind: Address already in use\n"),
+        "0": (1, "Failed to initialize distributed job cluster\n"),
+    }
+    out, diagnosis, codes = explained(members)
+    assert codes == ["port-in-use", "scheduler-timeout"]
+    assert diagnosis["matches"][0]["rank"] == "scheduler"
+    assert out.startswith("port-in-use (MindSpore's scheduler, ")
+    assert "also seen: scheduler-timeout (rank 0, " in out
+
+
+def test_the_exception_counts_more_than_what_was_logged_before(explained):
+    raised = 'Traceback (most recent call last):\n  File "a.py", line 3\nConnectionRefusedError: no\n'
+    out, _, codes = explained({"0": (1, "Cannot allocate memory\n" * 3 + raised)})
+    assert codes == ["connection-refused", "out-of-host-memory"]
+    assert "out-of-host-memory (rank 0, " in out and ":3, earlier than the exception)" in out
+
+
+def test_a_code_that_many_ranks_have_is_told_once(explained):
+    _, diagnosis, _ = explained({str(rank): (1, "x\nEI0002: waited\n") for rank in range(12)}, first="5")
+    assert [(match["code"], match["rank"], match["row"]) for match in diagnosis["matches"]] == [("EI0002", 5, 2)]
+
+
+LOST = "ORTE has lost communication with a remote daemon.\n\n  Remote daemon: [[1,0],1] on node node1\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "log", "folder", "code", "parts"),
+    [
+        ("scheduler", "Address already in use\n", "attempt_2", "port-in-use", ["attempt_2/scheduler.log:1"]),
+        ("mpirun", LOST, None, "host-lost", ["host-lost (mpirun, ", "mpirun.log:3)"]),
+    ],
+)
+def test_the_scheduler_or_an_engine_may_fail_first_and_logs_may_lie_in_a_folder(
+    explained, first, log, folder, code, parts
+):
+    out, _, codes = explained({first: (1, log), "0": (TERMINATED, "")}, first=first, logs=folder)
+    assert codes == [code] and out.startswith(code)
+    assert all(part in out for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("options", "known"), [([], "killed"), (["--oom_kills", "0"], "killed"), (["--oom-kills", "2"], "killed-by-kernel")]
+)
+def test_who_killed_the_rank(explained, options, known):
+    out, diagnosis, codes = explained({"0": (137, "step 3\n")}, *options)
+    assert codes == [known]
+    assert diagnosis["matches"][0]["line"] is None
+    assert f"{known} (rank 0, exit status 137)" in out
+
+
+def test_a_kill_by_the_kernel_does_not_explain_another_status(explained):
+    out, _, codes = explained({"0": (3, "step 3\n")}, "--oom_kills", "2")
+    assert codes == []
+    assert "rank 0 ended with status 3" in out and "no Python exception" in out and "it ends: step 3" in out
+
+
+# --- Chinese ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_chinese_message_is_answered_in_chinese_too(explained):
+    out = explained({"0": (1, "cp: 写入 a 时出错: 设备上没有空间\n")})[0]
+    assert "no-space-left" in out and "原因：磁盘已满" in out and "cause: a disk is full" in out
+
+
+@pytest.mark.parametrize(
+    ("variables", "chinese"),
+    [
+        ({"LANG": "zh_CN.UTF-8"}, True),
+        ({"LC_MESSAGES": "zh_CN.UTF-8", "LANG": "C"}, True),
+        ({"LC_ALL": "en_US.UTF-8", "LANG": "zh_CN.UTF-8"}, False),
+        ({"LC_ALL": "", "LANG": "zh_CN"}, True),
+        ({}, False),
+    ],
+)
+def test_the_locale_chooses_the_language(explained, monkeypatch, variables, chinese):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert ("处理：" in explained({"0": (1, "No space left on device\n")})[0]) == chinese
+
+
+def test_a_terminal_without_chinese_is_no_failure(launched, run):
+    folder = launched({"0": (1, "设备上没有空间\n")})
+    ended = run("tools/diagnose.py", folder, env={"PYTHONIOENCODING": "ascii", "LC_ALL": "C"})
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "no-space-left" in ended.stdout and "\\u539f\\u56e0" in ended.stdout
+
+
+# --- odd runs ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_pipe_in_the_place_of_a_log_does_not_hold_us_up(launched, diagnose):
+    folder = launched({"0": (1, None)})
+    os.mkfifo(folder / "rank_0.log")
+    assert "no regular file" in diagnose(folder).out
+
+
+def test_a_run_without_failure_has_nothing_to_explain(launched, diagnose):
+    folder = launched({"0": (0, "EI0006\n")}, first=None)
+    before = (folder / "launch.json").read_bytes()
+    assert diagnose(folder) == ("no rank failed: nothing to explain\n", "")
+    assert (folder / "launch.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (None, "no such file; name the folder of a run"),
+        ("", "is not JSON"),
+        ("{", "is not JSON"),
+        ("[" * 100000, "is not JSON"),
+        ("[]", "has no outcome"),
+        ('{"outcome": null}', "has no outcome"),
+        ('{"script": "x"}', "has no outcome"),
+    ],
+)
+def test_a_folder_that_holds_no_run(tmp_path, run, text, told):
+    if text is not None:
+        (tmp_path / "launch.json").write_text(text)
+    ended = run("tools/diagnose.py", tmp_path)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.count("\n") == 1 and told in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        {"first_failure": "0"},
+        {"first_failure": "0", "members": []},
+        {"first_failure": 0, "members": {"0": 3, "1": {"status": "x"}, "2": {"status": [1]}, "3": {}}},
+        {"first_failure": "0\0", "members": {}, "logs": 7},
+    ],
+)
+def test_an_outcome_of_odd_shape(tmp_path, run, outcome):
+    (tmp_path / "launch.json").write_text(json.dumps({"outcome": outcome}))
+    ended = run("tools/diagnose.py", tmp_path)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "cannot be read" in ended.stdout
+
+
+# --- launch.json ------------------------------------------------------------------------------------------------------
+
+
+def test_launch_json_keeps_what_it_had_and_satisfies_its_schema(root, launched, diagnose):
+    log = (root / "tests/fixtures/rank_logs/port-in-use.log").read_text()
+    folder = launched({"0": (1, log), "1": (137, "")})
+    path = folder / "launch.json"
+    path.chmod(0o640)
+    before = json.loads(path.read_text())
+    diagnose(folder)
+    after = json.loads(path.read_text())
+    assert schema_check.problems(after, schema_check.load_schema("launch")) == []
+    assert after["outcome"].pop("diagnosis")["exception"]["type"] == "RuntimeError"
+    assert after == before and "名" in path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert sorted(file.name for file in folder.iterdir()) == ["launch.json", "rank_0.log", "rank_1.log"]
+
+
+def test_explaining_twice_is_explaining_once(launched, diagnose):
+    folder = launched({"0": (1, "\udcff EI0006\n".encode("utf-8", "surrogateescape"))})
+    diagnose(folder)
+    once = (folder / "launch.json").read_bytes()
+    diagnose(folder)
+    assert (folder / "launch.json").read_bytes() == once
+
+
+def test_a_name_that_is_not_utf8_stays_what_it_is(launched, diagnose):
+    folder = launched(EI0006)
+    path = folder / "launch.json"
+    path.write_text(path.read_text().replace("/home/user/job", "/home/\\udcff"))
+    diagnose(folder)
+    assert json.loads(path.read_text())["folder"] == "/home/\udcff"
+
+
+def test_a_launch_json_that_cannot_be_written_is_told(launched, diagnose, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    folder = launched(EI0006)
+    before = (folder / "launch.json").read_bytes()
+    monkeypatch.setattr(find.os, "replace", full)
+    out, err = diagnose(folder)
+    assert "EI0006" in out and "the diagnosis is not in it: No space left on device" in err
+    assert (folder / "launch.json").read_bytes() == before
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_a_reader_who_left_is_no_failure(launched, root):
+    folder = launched(EI0006)
+    command = f'"{sys.executable}" "{root}/tools/diagnose.py" "{folder}" | true; echo ${{PIPESTATUS[0]}}'
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=True)
+    assert (ended.stdout, ended.stderr) == ("0\n", "")
+    assert "diagnosis" in json.loads((folder / "launch.json").read_text())["outcome"]
+
+
+@pytest.mark.parametrize("arguments", [[], ["a", "b"], ["--oom_kills", "many", "a"], ["--oom", "1", "a"]])
+def test_wrong_arguments(run, arguments):
+    ended = run("tools/diagnose.py", *arguments)
+    assert ended.returncode == 2 and ended.stderr.startswith("usage: ")
+
+
+def test_nothing_slow_is_imported(launched, root):
+    program = "import sys; from tools.diagnosis.main import main; main(sys.argv[1:]); print(*sys.modules)"
+    command = [sys.executable, "-c", program, str(launched(EI0006))]
+    ended = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60, check=True)
+    slow = {"jsonschema", "numpy", "mindspore", "rich", "dataclasses", "typing"}
+    assert not slow & set(ended.stdout.split())

@@ -1,0 +1,115 @@
+"""The table of known failures, the pages made from it, and a file of the user's own."""
+
+import re
+
+import documents
+import pytest
+
+from tools.diagnosis import known_failures
+from tools.pages import known_failures_page
+
+ENTRIES, COMPLAINTS = known_failures.load({})
+CODES = [entry.code for entry in ENTRIES]
+SAMPLES = [(entry.code, sample) for entry in ENTRIES for sample in entry.samples]
+NO_SPACE = {"0": (1, "OSError: [Errno 28] No space left on device\n")}
+
+
+def test_the_table_has_no_mistake():
+    assert COMPLAINTS == []
+    assert len(CODES) == len(set(CODES)) > 70
+
+
+def test_the_catalogue_of_hccl_is_complete():
+    wanted = [f"EI00{number:02}" for number in range(1, 21)] + [f"EJ000{number}" for number in range(1, 5)]
+    assert set(wanted) <= set(CODES)
+
+
+@pytest.mark.parametrize(("code", "sample"), SAMPLES, ids=[f"{code}-{n}" for n, (code, _) in enumerate(SAMPLES)])
+def test_a_sample_is_taken_by_its_own_entry(code, sample):
+    assert [entry.code for entry, _ in known_failures.by_lines(ENTRIES, ["before", sample, "after"])] == [code]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=CODES)
+def test_an_entry_is_complete(entry):
+    assert [p.pattern for p in entry.patterns if not any(map(p.search, entry.samples))] == []
+    assert all(re.search("[\u4e00-\u9fff]", text) and not text.endswith("。") for text in entry.zh)
+    assert all(text.isascii() and not text.endswith(".") for text in (entry.cause, entry.remedy))
+    for status in entry.status:
+        assert known_failures.by_status(ENTRIES, status, oom_kills=entry.oom_kill) is entry
+
+
+def test_a_good_log_has_no_known_failure():
+    log = ["epoch: 1 step: 8, loss is 2.3026", "accuracy on held-out data: 97.1%", "loss is infinitely better than nan"]
+    assert known_failures.by_lines(ENTRIES, log) == []
+
+
+@pytest.mark.parametrize(("language", "page"), [("en", "docs/when_it_fails.md"), ("zh", "docs/zh/when_it_fails.md")])
+def test_the_pages_are_what_the_table_says(root, language, page):
+    told = "" if language == "en" else " zh"
+    assert (root / page).read_text(encoding="utf-8") == known_failures_page.page(language), (
+        f"run: python -m tools.pages.known_failures_page{told} > {page}"
+    )
+
+
+def test_the_example_of_the_page_is_a_good_file(tmp_path):
+    page = "docs/when_it_fails.md"
+    (example,) = (block for block in documents.blocks(page, documents.read(page)) if block.verb == "file")
+    path = tmp_path / "mine.yaml"
+    path.write_text(example.text, encoding="utf-8")
+    entries, complaints = known_failures.load_file(str(path))
+    assert ([entry.code for entry in entries], complaints) == (["license-server"], [])
+
+
+# --- the user's own file ----------------------------------------------------------------------------------------------
+
+MINE = """\
+diagnoses:
+  - code: mine
+    patterns: ['disk .* is full', 'No space left']
+    cause: our disk
+    remedy: ask Li
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """own(text): the file that LAUNCH_DIAGNOSES names."""
+
+    def write(text):
+        path = tmp_path / "mine.yaml"
+        path.write_text(text)
+        monkeypatch.setenv(known_failures.VARIABLE, str(path))
+
+    return write
+
+
+def test_entries_of_the_user_come_first(own, explained):
+    own(MINE)
+    out, _, codes = explained(NO_SPACE)
+    assert codes == ["mine"] and "ask Li" in out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "told"),
+    [
+        ("'disk .* is full'", "'disk (.* is full'", 3, "is no regular expression"),
+        ("cause: our disk", "course: our disk", 2, '"cause" is missing'),
+        ("code: mine", "code: my own", 2, "does not fit"),
+        ("patterns: ['disk .* is full', 'No space left']", "vague: yes", 2, "neither patterns nor status"),
+        ("patterns:", "status: [300]\n    patterns:", 3, "too much"),
+        ("    cause: our disk\n", "   cause: our disk\n", 4, "not YAML"),
+    ],
+)
+def test_a_mistake_of_the_user_is_told_with_its_line(own, launched, diagnose, old, new, line, told):
+    own(MINE.replace(old, new, 1) + "  - {code: also-mine, status: [1], cause: c, remedy: r}\n")
+    out, err = diagnose(launched(NO_SPACE))
+    assert f"mine.yaml:{line}: " in err and told in err, err
+    assert "no-space-left" in out
+    assert ("also-mine" in out) == (told != "not YAML")
+
+
+def test_a_file_of_the_user_that_is_missing_is_told(monkeypatch, launched, diagnose):
+    monkeypatch.setenv(known_failures.VARIABLE, "/no/such.yaml")
+    out, err = diagnose(launched({"0": (137, "")}))
+    assert "/no/such.yaml: no such file" in err
+    assert out.startswith("killed (rank 0, exit status 137)")

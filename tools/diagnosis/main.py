@@ -1,0 +1,82 @@
+"""Says why a launch failed and what to do, from the logs of its ranks and the table of known failures.
+
+The launcher's report runs it after a failure; by hand it explains any earlier run:
+
+  python tools/diagnose.py logs/latest
+
+Known failures are in configs/diagnoses.yaml, before them those of the file that LAUNCH_DIAGNOSES names.
+The explanation goes to stdout, and as outcome.diagnosis into the run's launch.json.
+
+Exit: 0 something was said, 2 usage, or RUN_FOLDER holds no run that has ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from hccl_tools.common.refusal import Refusal
+from tools.diagnosis import find, known_failures, run, words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit code."""
+    options = _options(argv)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that knows no Chinese is no reason to fail
+    entries, complaints = known_failures.load()
+    if options.when_told:
+        told = sys.stdin.readline()
+        if not told:  # the launcher has ended without a question
+            return 0
+        options.oom_kills = int(told)
+    try:
+        launch = run.read_launch(options.run_folder)
+    except Refusal as error:
+        return _tell(error.lines, error.status)
+    _tell([f"{line}; left out" for line in complaints])
+    members = run.read_members(launch["outcome"], options.run_folder)
+    if not members:
+        print("no rank failed: nothing to explain")
+        return 0
+    matches = find.causes(entries, members, options.oom_kills)
+    try:
+        print("\n".join(words.explain(members, matches)), flush=True)
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the reader left; Python flushes once more at its end
+    launch["outcome"]["diagnosis"] = find.as_data(members, matches)
+    find.save(launch, options.run_folder)
+    return 0
+
+
+def _tell(lines: Sequence[str], status: int = 0) -> int:
+    for line in lines:
+        print(f"diagnose.py: {line}", file=sys.stderr)
+    return status
+
+
+def _options(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("run_folder", metavar="RUN_FOLDER", help="the run's folder, with launch.json and the logs")
+    parser.add_argument(
+        "--oom_kills",
+        "--oom-kills",
+        metavar="N",
+        type=int,
+        default=0,
+        help="processes that the kernel killed for memory on this machine while the job ran (oom_kill in /proc/vmstat)",
+    )
+    parser.add_argument(
+        "--when_told",
+        "--when-told",
+        action="store_true",
+        help="get ready, and begin when a line comes on stdin: the number of --oom_kills (for the launcher)",
+    )
+    return parser.parse_args(argv)

@@ -1,0 +1,80 @@
+"""The folder of a run that failed: launch.json, and the logs of the members that failed by themselves."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.words import one_line
+from tools.diagnosis import log_tail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# The launcher ends the other ranks with SIGTERM and, after the grace time, SIGKILL: no failures of their own.
+_STOPPED_BY_US = (128 + 15, 128 + 9)
+_MOST_LOGS = 8  # of 1,000 ranks that fail together the first few say it all
+
+
+class Member(Record):
+    """A rank, MindSpore's scheduler or an engine, which failed."""
+
+    name: str
+    status: int | None
+    path: str  # of its log
+    log: log_tail.RankLog
+    trouble: str | None = None  # why the log says nothing
+    exception: log_tail.PythonException | None = None
+
+    @property
+    def is_rank(self) -> bool:
+        """Whether it is a rank; its name is then the rank's number."""
+        return self.name.isdecimal()
+
+
+def read_launch(folder: str) -> dict[str, Any]:
+    """launch.json of a run that has ended.  Raises Refusal."""
+    path = os.path.join(folder, "launch.json")
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            launch = json.load(file)
+    except FileNotFoundError:
+        reason = "no such file; name the folder of a run, such as logs/latest"
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror}"
+    except (ValueError, RecursionError) as error:
+        reason = f"is not JSON: {one_line(error)}"
+    else:
+        if isinstance(launch, dict) and isinstance(launch.get("outcome"), dict):
+            return launch
+        reason = "has no outcome; the run goes on, or its launcher was killed"
+    raise Refusal(USAGE, f"{one_line(path)}: {reason}")
+
+
+def read_members(outcome: dict[str, Any], folder: str) -> list[Member]:
+    """The Members that failed by themselves, the one that failed first in front; empty if none did."""
+    if outcome.get("first_failure") is None:
+        return []
+    first = str(outcome["first_failure"])
+    ended = outcome.get("members")
+    ended = ended if isinstance(ended, dict) else {}
+    status = {name: entry.get("status") for name, entry in ended.items() if isinstance(entry, dict)}
+    status = {name: code for name, code in status.items() if isinstance(code, int)}
+    others = [name for name, code in status.items() if name != first and code and code not in _STOPPED_BY_US]
+    folder = os.path.join(folder, str(outcome.get("logs") or "."))
+    return [_member(name, status.get(name), folder) for name in [first, *others[: _MOST_LOGS - 1]]]
+
+
+def _member(name: str, status: int | None, folder: str) -> Member:
+    path = os.path.normpath(os.path.join(folder, f"rank_{name}.log" if name.isdecimal() else f"{name}.log"))
+    try:
+        log = log_tail.read(path)
+    except (OSError, ValueError) as error:  # ValueError: a name that is no file name
+        trouble = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        return Member(name=name, status=status, path=path, log=log_tail.RankLog(lines=[], whole=False), trouble=trouble)
+    empty = None if any(log.lines) else "is empty: it ended before it wrote anything"
+    exception = log_tail.last_exception(log.lines)
+    return Member(name=name, status=status, path=path, log=log, trouble=empty, exception=exception)
