@@ -52,7 +52,7 @@ console::_follow() {
   local control i fd waits=(0.05 0.1 0.2 0.5 1 1 1 1 1 1 2) idle=0 ended=0 last_line=0 status='' terminal=''
   local -a fds=() prefixes=() partials=()
   local LC_ALL=C # bytes, not characters
-  supervise::forget
+  supervise::close_pipes
   trap - EXIT
   [[ ! -t 2 || $TERM == dumb ]] || exec {terminal}>&2
   # No stderr: a stdout that was closed is no news to the one who closed it.

@@ -65,6 +65,16 @@ members::seems_gone() {
   : "${MEMBERS_GONE_SINCE[$1]:=$REPLY}"
 }
 
+# members::seconds NAME: how long it ran, such as 1.5, in REPLY; - if it did not.
+members::seconds() {
+  local -r began=${MEMBERS_BEGAN[$1]-} ended=${MEMBERS_ENDED[$1]-}
+  REPLY=-
+  if [[ -n $began && -n $ended ]]; then
+    local -r tenths=$(((ended - began) / 10))
+    REPLY=$((tenths / 10)).$((tenths % 10))
+  fi
+}
+
 # members::any: whether one has not ended, or something of its group lives.
 members::any() {
   ((${#MEMBERS_STATUS[@]} < ${#MEMBERS_NAMES[@]} || ${#MEMBERS_GROUP[@]} > 0))

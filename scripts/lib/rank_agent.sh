@@ -130,6 +130,7 @@ agent::_event() {
   esac
 }
 
+# shellcheck disable=SC2329 # processes::start calls it
 agent::_become() {
   trap - URG ABRT TERM INT HUP QUIT USR1 USR2
   rank_entry::become "$@"

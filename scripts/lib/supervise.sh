@@ -32,10 +32,9 @@ supervise::on() {
   SUPERVISE_HOOKS[$1]=$2
 }
 
-# supervise::open JOB GRACE: bus, lifeline, guardian and signal handlers. Call it before the first start.
+# supervise::open JOB: bus, lifeline, guardian and signal handlers. Call it before the first start.
 supervise::open() {
   local name
-  stopping::set_grace "$2"
   # A pipe without a name: opened for both directions it never blocks and never ends for us, and
   # there is no file to be left behind or to be in the way.
   exec {SUPERVISE_BUS}<> <(:)
