@@ -10,14 +10,10 @@ source "$LAUNCH_LIB/log.sh"
 source "$LAUNCH_LIB/system.sh"
 system::require # before bash reads what an old one does not understand
 
-for LAUNCH_PART in clock cli python bus processes members plan rank_entry limits carried stopping supervise console report outcome; do
+for LAUNCH_PART in clock cli python bus processes members plan rank_entry limits carried stopping supervise console engine report outcome; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$LAUNCH_LIB/$LAUNCH_PART.sh"
 done
-
-# What the file of an engine may leave out.
-engine::scheduler() { :; }
-engine::lost_host() { REPLY=''; }
 
 # launch::main KEY=VALUE... -- WORD...: launches what the user typed (WORDs) by what the script says:
 #   engine        a file of lib/engines
@@ -93,11 +89,12 @@ launch::_check_options() {
   limits::set "$timeout" "$REPLY"
   cli::number max_restarts 0
   LAUNCH_RESTARTS=$REPLY
-  cli::value quiet ''
-  LOG_QUIET=$REPLY
-  [[ -z $LOG_QUIET ]] || CONSOLE_SHOWS=none
+  if cli::given quiet; then
+    log::only_problems
+    console::show none
+  fi
   cli::choice console "$CONSOLE_SHOWS"
-  CONSOLE_SHOWS=$REPLY
+  console::show "$REPLY"
 }
 
 # Starts the plan, waits for its end, reports it, and ends as the job ended.

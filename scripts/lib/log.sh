@@ -15,6 +15,11 @@ log::note() {
   [[ -n $LOG_QUIET ]] || log::say "$@"
 }
 
+# log::only_problems: from now on nothing is said of what is as it should be.
+log::only_problems() {
+  LOG_QUIET=1
+}
+
 # log::die STATUS TEXT...: one line, then the script ends.
 log::die() {
   local -r status=$1

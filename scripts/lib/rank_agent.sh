@@ -5,8 +5,7 @@
 #
 # It sets the rank's environment (rank_entry.sh), lets the trainer write its log into the run's folder,
 # tells the launcher when the trainer starts and ends, and stops it with all its children when it is
-# told to. So the launcher knows every rank's exit code at once, whatever the engine makes of it, and
-# the grace time holds, whatever the engine's own is.
+# told to. So the launcher knows every rank's exit code at once, and the grace time holds, whatever the engine's own is.
 #
 # The trainer runs under a minder, as under the launcher (processes.sh), which says its start and its end on a
 # pipe; signals and orders come there, too, so that the agent takes one after the other. The engine's process

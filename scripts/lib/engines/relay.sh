@@ -8,12 +8,11 @@
 # the agents, which have the grace time for their trainers, and not SIGTERM to the engine, which would
 # kill them after a time of its own. An engine that does not end is killed with what it left.
 #
-# The engine's own file has
+# The engine's own file has, beside what engine.sh names
 #   engine::command    sets ENGINE_COMMAND, all but the trainer
 #   engine::order      WORD PID: hands "stop", "stacks", "USR1" or "USR2" on to the ranks of the engine's process PID
 #   engine::cancelled  what an agent's "cancelled" means: a line for the bus in REPLY; or nothing, if the ranks'
 #                      ends are no failures from then on
-#   engine::scheduler  puts what reaches another host before the scheduler's command, where it has to
 #   ENGINE_NAME
 
 ENGINE_COMMAND=() # the engine with its options, up to the agent
