@@ -142,7 +142,7 @@ killed_above() {
   nobody_left
 }
 
-@test "an order to stop that is lost, by the carrier and then by the ranks' agents, is given again" {
+@test "an order to stop that is lost, by the relay and then by the ranks' agents, is given again" {
   # shellcheck disable=SC2016 # for every bash, which reads this before anything else
   printf '%s\n' 'lost=0' 'trap() {
     [[ ${1-} != *stop ]] || set -- "((lost++ == 0)) || $1" "$2"

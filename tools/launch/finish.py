@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The end of a launch: writes its outcome into launch.json and, after a failure, says why it failed.
 
-scripts/lib/report.sh calls it, nobody else does, when the first member of the job has ended: until the last one has,
-Python has read what is needed.  Lines on stdin:
+Only scripts/lib/outcome.sh calls it, when the first member of the job has ended: until the last one has, Python has
+read what is needed.  Lines on stdin:
 
   failed                      a member has failed: be ready to explain that
   attempt EXIT ENDED LOGS     begins the outcome of an attempt
@@ -14,6 +14,8 @@ Python has read what is needed.  Lines on stdin:
 The answer: "saved" or "failed", then the lines of the explanation.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 
@@ -22,11 +24,18 @@ sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(_
 from hccl_tools.common.words import one_line
 from tools.launch import record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
 
-def main(run_dir, lines):
-    """Listens, and does it; without a word if the launcher is killed before all is told."""
-    attempts = []
-    explain = None
+    Explain = Callable[[str, int], object]
+
+
+def main(run_dir: str, lines: Iterable[str]) -> None:
+    """Does what the lines say; nothing, if the launcher was killed before it has told all."""
+    attempts: list[dict[str, Any]] = []
+    explain: Explain | None = None
     for line in lines:
         word, *values = line.split()
         if word == "failed":
@@ -44,7 +53,7 @@ def main(run_dir, lines):
             return
 
 
-def outcome(status, ended, logs):
+def outcome(status: str, ended: str, logs: str) -> dict[str, Any]:
     """The outcome of an attempt of which no more than this is known."""
     return {
         "ended": ended,
@@ -56,12 +65,12 @@ def outcome(status, ended, logs):
     }
 
 
-def number(text):
+def number(text: str) -> float | int | None:
     """A number of the launcher's, or None."""
     return None if text == "-" else float(text) if "." in text else int(text)
 
 
-def saved(run_dir, attempts):
+def saved(run_dir: str, attempts: list[dict[str, Any]]) -> str:
     """The answer."""
     try:
         record.finish(run_dir, attempts)
@@ -70,7 +79,7 @@ def saved(run_dir, attempts):
     return "saved"
 
 
-def explainer():
+def explainer() -> Explain:
     """A function of the run's folder and the processes killed for memory, with all that it needs read."""
     from tools.diagnosis import known_failures, main
 
@@ -79,7 +88,8 @@ def explainer():
 
 
 if __name__ == "__main__":
-    sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that knows no Chinese is no reason to fail
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for a terminal that knows no Chinese
     try:
         main(sys.argv[1], sys.stdin)
     except Exception as error:  # whoever reads a failure's report needs no second failure in it
