@@ -12,5 +12,5 @@ here=$(readlink -f -- "${BASH_SOURCE[0]}")
 # shellcheck source=scripts/lib/launch.sh
 source "${here%/*}/lib/launch.sh"
 
-plan::_python
+python::require
 exec "$PYTHON" "$LAUNCH_ROOT/hccl_tools/check_network.py" "$@"

@@ -3,8 +3,8 @@
 #
 # Usage: bash scripts/run.sh [options] DATA_PATH RANK_SIZE [-- trainer arguments]
 #
-# DATA_PATH is the folder of the data set (cifar-10-batches-bin), RANK_SIZE 1, 2, 4 or 8. --config takes another
-# config, whose dataset_root gives way to DATA_PATH.
+# DATA_PATH is the folder of the data set (cifar-10-batches-bin), RANK_SIZE 1, 2, 4 or 8. DATA_PATH
+# replaces the dataset_root of the config, also of one that --config names.
 #
 # Example:
 #   bash scripts/run.sh /data/cifar-10-batches-bin 8

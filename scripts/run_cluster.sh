@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Trains on the servers of a rank table, typed on each of them, or once for all with --hostfile.
+# Trains on the servers of a rank table: typed on each of them, or once for all with --hostfile.
 #
 # Usage: bash scripts/run_cluster.sh [options] DATA_PATH RANK_TABLE_FILE RANK_SIZE RANK_START
 #        bash scripts/run_cluster.sh --hostfile HOSTS [options] DATA_PATH
 #
 # RANK_SIZE is the number of ranks of the whole table, RANK_START the first rank of the server on which
-# the command is typed. With --hostfile the table is built, or the one of --rank_table is checked, and
-# every host gets it; the project, the environment and the data stand at the same paths on all hosts.
+# the command is typed. With --hostfile the script builds the table, or checks the one of --rank_table, and
+# copies it to every host. The project, the environment and the data must be at the same paths on all hosts.
 #
 # Example:
 #   on the first of two servers:   bash scripts/run_cluster.sh /data/cifar-10 hccl_2s_16p.json 16 0

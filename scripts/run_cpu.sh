@@ -3,7 +3,7 @@
 #
 # Usage: bash scripts/run_cpu.sh [options] CONFIG [-- trainer arguments]
 #
-# The config's system.distribute is taken as False. DATA_PATH in the environment takes the place of its dataset_root.
+# The script sets the config's system.distribute to False. DATA_PATH in the environment replaces its dataset_root.
 #
 # Example:
 #   bash scripts/run_cpu.sh configs/mnist/lenet5_digits.yaml

@@ -4,7 +4,7 @@
 # Usage: bash scripts/run_mpirun_1.sh [options] HOST:SLOTS,HOST:SLOTS [-- trainer arguments]
 #
 # A host gets as many ranks as it has slots, one on each of its devices 0 to SLOTS-1. The project, the
-# environment and the data stand at the same paths on all hosts.
+# environment and the data must be at the same paths on all hosts.
 #
 # Example:
 #   bash scripts/run_mpirun_1.sh --config configs/mnist/lenet5_mnist.yaml 10.0.0.1:8,10.0.0.2:8

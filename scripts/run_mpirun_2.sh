@@ -3,8 +3,8 @@
 #
 # Usage: bash scripts/run_mpirun_2.sh [options] HOSTFILE [-- trainer arguments]
 #
-# HOSTFILE has Open MPI's syntax, a host a line, such as: 10.0.0.1 slots=8. A host gets as many ranks as
-# it has slots, one on each of its devices 0 to SLOTS-1. The project, the environment and the data stand
+# HOSTFILE has Open MPI's syntax, one host a line, such as: 10.0.0.1 slots=8. A host gets as many ranks as
+# it has slots, one on each of its devices 0 to SLOTS-1. The project, the environment and the data must be
 # at the same paths on all hosts.
 #
 # Example:

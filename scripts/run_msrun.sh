@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Trains with MindSpore's own launcher, msrun: no rank table, the ranks find each other by a scheduler.
+# Trains with MindSpore's own launcher, msrun: no rank table; the ranks find each other through MindSpore's scheduler.
 #
 # Usage: bash scripts/run_msrun.sh [options] CONFIG [-- trainer arguments]
 #
-# With several hosts, type it on each of them, with its own --node_rank.
+# With several hosts, type the command on each of them, with that host's --node_rank.
 #
 # Example:
 #   bash scripts/run_msrun.sh --worker_num 8 configs/mnist/lenet5_mnist.yaml

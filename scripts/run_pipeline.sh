@@ -3,8 +3,8 @@
 #
 # Usage: bash scripts/run_pipeline.sh [options] DATA_PATH DEVICE_TARGET [-- trainer arguments]
 #
-# DATA_PATH is the folder of the data set (cifar-10-batches-bin). DEVICE_TARGET is Ascend; MindSpore runs no pipeline
-# on CPU, which is said before anything starts.
+# DATA_PATH is the folder of the data set (cifar-10-batches-bin). DEVICE_TARGET is Ascend. With CPU the
+# script refuses to start, because MindSpore runs no pipeline there.
 #
 # Example:
 #   bash scripts/run_pipeline.sh /data/cifar-10-batches-bin Ascend

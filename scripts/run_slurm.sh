@@ -4,9 +4,9 @@
 # Usage: sbatch -N NODES --ntasks-per-node=N scripts/run_slurm.sh [options] CONFIG [-- trainer arguments]
 #        salloc -N NODES --ntasks-per-node=N bash scripts/run_slurm.sh [options] CONFIG
 #
-# The project, the environment and the data stand at the same paths on all nodes. scancel, and the limit of
-# time of the job, leave the ranks the grace time, though no more of it than Slurm's KillWait (30 s unless set)
-# less 4 s; for more, have the script told earlier: sbatch --signal=B:TERM@120.
+# The project, the environment and the data must be at the same paths on all nodes. After scancel, and at the job's
+# time limit, the ranks get the grace time, but at most Slurm's KillWait (30 s by default) less 4 s. For more, let
+# Slurm signal the script earlier: sbatch --signal=B:TERM@120.
 #
 # Example:
 #   sbatch -N 2 --ntasks-per-node=8 scripts/run_slurm.sh configs/mnist/lenet5_mnist.yaml

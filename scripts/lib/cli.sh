@@ -1,151 +1,134 @@
 # shellcheck shell=bash
-# The command line: options that all scripts share, and each script's own arguments.
+# The command line: every option of every script, the parser, and --help.
 #
-# cli::parse fills OPTIONS (by name, underscores), ARGUMENTS (positional) and TRAINER_ARGUMENTS (what
-# stands after --). The tables below are the one place where an option is declared: --help prints them
-# and the parser reads them. The first holds for every script; from the second a script takes the
-# options that it names.
+# The table below is the one place where an option is declared. The parser reads it, --help prints it, and
+# docs/options.md is made from that. Everything in this file works with bash 3.2, because doctor.sh uses it there.
 
-declare -A OPTIONS=()
-ARGUMENTS=()
-TRAINER_ARGUMENTS=()
-CLI_TAKEN=1
-CLI_ARGUMENTS='' # their names
+OPTIONS=()           # NAME=VALUE, with underscores, as the user gave them; a flag is 1; the last one counts
+ARGUMENTS=()         # positional
+TRAINER_ARGUMENTS=() # what follows --
+CLI_TABLE=''         # the lines of CLI_OPTIONS that hold for this script
+CLI_LAUNCHES=''      # not empty: this script launches, and what follows -- goes to the trainer
+CLI_ARGUMENTS=''     # names of the positional arguments, such as "CONFIG"
+CLI_TAKEN=1          # how many words the option has that was read last
+CLI_EXIT='0 if all ranks ended with 0; the code of the rank that failed first (128+N for signal N);
+2 usage; 78 the launch was refused; 124 a time limit was reached; 128+N if signal N stopped the launcher.'
 
-# name, value ("-": none), meaning
-readonly CLI_OPTIONS='device_target Ascend|GPU|CPU what the ranks run on (default: the script'\''s; GPU: run_gpu.sh, run_mpirun*.sh, run_msrun.sh, run_slurm.sh); CPU: real MindSpore ranks on this machine, to try a launch without NPUs
-devices RANGE which devices, such as "[4,8)" or "0,1,4,5" (default: the script'\''s own)
-rank_table FILE the rank table (default: RANK_TABLE_FILE if it is set, else one in the current folder that fits, else one is built)
-hccn_conf FILE addresses of the devices where hccn_tool is not on PATH (default: /etc/hccn.conf)
-train_script FILE the trainer (default: tools/train.py of the current folder, else of this project)
-log_dir DIR folder for the logs of all runs; each makes its own folder in it (default: logs)
-console 0|all|none whose output is on the screen while the job runs: rank 0'\''s, all ranks'\'' with their numbers, or nothing (default: 0)
-quiet - nothing on the screen but what went wrong
-timeout SECONDS end the job after this time, with exit code 124 (default: no limit)
-hang_timeout SECONDS end the job, with exit code 124, when no rank has written to its log for this long; the stacks of all ranks are saved first (default: no limit)
-max_restarts N when a rank fails, start all of them again, at most N times, with RESUME=1 in their environment (default: 0)
-wait_for_devices - wait until other jobs have freed the devices, instead of ending
-grace SECONDS time between SIGTERM and SIGKILL when ranks are stopped (default: 10)
-no_check - skip the checks that need the NPUs; those of the rank table stay
-dry_run - print the plan in a form that can be pasted into a shell; start and write nothing
-help - this page'
+readonly CLI_NUMBER='^[0-9]{1,8}$'
 
-readonly CLI_OWN_OPTIONS='config FILE the training config (default: the script'\''s own)
-n N how many ranks (default: one a slot; 8 where there are no hosts)
-no_sink - do not sink: run operator by operator (GRAPH_OP_RUN=1, HCCL_WHITELIST_DISABLE=1)
-output_filename DIR also links the ranks'\'' logs there in Open MPI'\''s layout, DIR/1/rank.N/stdout
-ssh COMMAND what reaches other hosts, such as "ssh -F FILE" (default: OMPI_MCA_plm_rsh_agent, else ssh)
-hostfile FILE the hosts, in Open MPI'\''s syntax, one a line with slots=N; the ranks of all are started from here
-network NAME the network between the hosts, where they have several: an interface such as eth0, or a range such as 10.0.0.0/24
+# Name, value ("-": none), meaning. Above the empty line: options of the scripts that name them. Below: of every
+# script that launches.
+readonly CLI_OPTIONS='config FILE the training config (default: the script'\''s own)
+n N number of ranks (default: one for each slot of the hosts; without hosts 8)
+no_sink - run operator by operator instead of sinking the graph (GRAPH_OP_RUN=1, HCCL_WHITELIST_DISABLE=1)
+output_filename DIR also link the ranks'\'' logs there in Open MPI'\''s layout, DIR/1/rank.N/stdout
+ssh COMMAND the command that reaches other hosts, such as "ssh -F FILE" (default: OMPI_MCA_plm_rsh_agent, else ssh)
+hostfile FILE the hosts, in Open MPI'\''s syntax, one a line with slots=N; this command starts the ranks of all of them
+network NAME the network between hosts that have several: an interface such as eth0, or a range such as 10.0.0.0/24
 worker_num N ranks of the whole job (default: 8)
 local_worker_num N ranks of this host (default: all of them)
 master_addr HOST the host of --node_rank 0, where MindSpore'\''s scheduler runs (default: 127.0.0.1)
 master_port PORT the scheduler'\''s port (default: a free one; with several hosts 8118)
-node_rank N which of the hosts this is, from 0
-ntasks_per_node N ranks of each node (default: as the allocation says)'
+node_rank N the number of this host among the hosts, from 0
+ntasks_per_node N ranks of each node (default: as in the allocation)
+format text|json a page for people, or the same for a program (default: text)
 
-CLI_TABLE=$CLI_OPTIONS # the options of this script
+device_target Ascend|GPU|CPU the hardware that the ranks run on (default: the script'\''s; GPU: run_gpu.sh, run_mpirun*.sh, run_msrun.sh, run_slurm.sh); CPU: real MindSpore ranks on this machine, to try a launch without NPUs
+devices RANGE the devices, such as "[4,8)" or "0,1,4,5" (default: the script'\''s own)
+rank_table FILE the rank table (default: RANK_TABLE_FILE if it is set, else one in the current folder that fits, else a new one)
+hccn_conf FILE addresses of the devices where hccn_tool is not on PATH (default: /etc/hccn.conf)
+train_script FILE the trainer (default: tools/train.py of the current folder, else of this project)
+log_dir DIR folder for the logs of all runs; each run makes its own folder in it (default: logs)
+console 0|all|none the output to show while the job runs: that of rank 0, that of all ranks with their numbers, or none (default: 0)
+quiet - show only what went wrong
+timeout SECONDS end the job after this time, with exit code 124 (default: no limit)
+hang_timeout SECONDS end the job, with exit code 124, when no rank has written to its log for this long; save the stacks of all ranks first (default: no limit)
+max_restarts N when a rank fails, start all of them again, at most N times, with RESUME=1 in their environment (default: 0)
+wait_for_devices - if other jobs hold the devices, wait until they are free
+grace SECONDS time between SIGTERM and SIGKILL when ranks are stopped (default: 10)
+no_check - skip the checks that need the NPUs, but still check the rank table
+dry_run - print the plan in a form that can be pasted into a shell; start and write nothing
+help - print this page'
 
-# cli::declare OWN WITHOUT: takes the options named in OWN from the second table, and those named in
-# WITHOUT from the first away; names separated by blanks.
+# cli::exit_codes TEXT: for --help, where they are not those of a launch.
+cli::exit_codes() {
+  CLI_EXIT=$1
+}
+
+# cli::declare NAMES [WITHOUT]: this script's options: those in NAMES, and if it launches also all below the
+# empty line but those in WITHOUT. Names are separated by blanks.
 cli::declare() {
-  local line
-  CLI_TABLE=''
+  local line name shared=''
+  CLI_TABLE='' CLI_LAUNCHES=${2+yes}
   while IFS= read -r line; do
-    [[ " $1 " != *" ${line%% *} "* ]] || CLI_TABLE+=${CLI_TABLE:+$'\n'}$line
-  done <<<"$CLI_OWN_OPTIONS"
-  while IFS= read -r line; do
-    [[ " $2 " == *" ${line%% *} "* ]] || CLI_TABLE+=${CLI_TABLE:+$'\n'}$line
+    name=" ${line%% *} "
+    if [[ -z $line ]]; then
+      shared=$CLI_LAUNCHES
+    elif [[ " $1 " == *"$name"* || (-n $shared && " $2 " != *"$name"*) ]]; then
+      CLI_TABLE+=${CLI_TABLE:+$'\n'}$line
+    fi
   done <<<"$CLI_OPTIONS"
 }
 
-# cli::parse ARGUMENT_NAMES WORD...: ARGUMENT_NAMES such as "CONFIG", separated by blanks.
+# cli::parse ARGUMENT_NAMES WORD...: fills OPTIONS, ARGUMENTS and TRAINER_ARGUMENTS; ends the script for --help.
 cli::parse() {
-  local -r names=$1
+  CLI_ARGUMENTS=$1
   shift
-  CLI_ARGUMENTS=$names
   while (($#)); do
+    CLI_TAKEN=1
     case $1 in
-      --) shift && TRAINER_ARGUMENTS=("$@") && break ;;
-      -h) OPTIONS[help]=1 && CLI_TAKEN=1 ;;
-      -[0-9]*) ARGUMENTS+=("$1") && CLI_TAKEN=1 ;; # a number, right or wrong
+      --)
+        [[ -n $CLI_LAUNCHES ]] || cli::usage 'unknown option --'
+        TRAINER_ARGUMENTS=("${@:2}")
+        break
+        ;;
+      -h) OPTIONS+=(help=1) ;;
       --?*) cli::_option "$@" ;;
+      -[0-9]*) ARGUMENTS+=("$1") ;; # a number, right or wrong
       -?*) cli::_letter "$@" ;;
-      *) ARGUMENTS+=("$1") && CLI_TAKEN=1 ;;
+      *) ARGUMENTS+=("$1") ;;
     esac
     shift "$CLI_TAKEN"
   done
-  [[ -z ${OPTIONS[help]-} ]] || { cli::help && exit 0; }
-  cli::_count "$names"
-}
-
-# cli::_option WORD...: takes one option and its value from the front; CLI_TAKEN says how many words.
-cli::_option() {
-  local name=${1%%=*} takes shown
-  name=${name#--}
-  name=${name//-/_}
-  cli::_shown "$name"
-  shown=$REPLY
-  cli::_takes "$name" || cli::_unknown "$name" "${1%%=*}"
-  takes=$REPLY
-  CLI_TAKEN=1
-  if [[ $takes == - ]]; then
-    [[ $1 != *=* ]] || cli::usage "$shown takes no value"
-    OPTIONS[$name]=1
-  elif [[ $1 == *=* ]]; then
-    OPTIONS[$name]=${1#*=}
-  elif (($# > 1)) && [[ $2 != --* ]]; then
-    OPTIONS[$name]=$2
-    CLI_TAKEN=2
-  else
-    cli::usage "$shown needs a value: $shown $takes"
+  if cli::given help; then
+    cli::help
+    exit 0
   fi
-  [[ $takes == - || -n ${OPTIONS[$name]} ]] || cli::usage "$shown needs a value: $shown $takes"
+  cli::_check_count
 }
 
-# cli::_unknown NAME WORD: refuses the option; what there is instead, for one that other scripts have.
-cli::_unknown() {
-  if [[ $1 != @(rank_table|hccn_conf) ]]; then
-    cli::usage "unknown option $2"
-  elif [[ $CLI_ARGUMENTS == *RANK_TABLE_FILE* ]]; then
-    cli::usage "unknown option $2: the rank table is the argument RANK_TABLE_FILE, or with --hostfile the option --rank_table"
-  else
-    cli::usage "unknown option $2: $LOG_NAME needs no rank table, its ranks find each other without; with a rank table: scripts/ascend8p.sh and its like, on several hosts scripts/run_cluster.sh"
-  fi
+# cli::value OPTION DEFAULT: what the user gave, else DEFAULT, in REPLY.
+cli::value() {
+  local word
+  REPLY=$2
+  for word in ${OPTIONS[@]+"${OPTIONS[@]}"}; do
+    [[ $word != "$1="* ]] || REPLY=${word#*=}
+  done
 }
 
-# cli::_letter WORD...: an option of one letter, such as -n 4, is the option of that name.
-cli::_letter() {
-  if [[ $1 != -? ]] || ! cli::_takes "${1#-}"; then
-    cli::usage "unknown option $1; trainer arguments come after --"
-  fi
-  cli::_option "-$1" "${@:2}"
+# cli::given OPTION: whether the user gave it.
+cli::given() {
+  cli::value "$1" ''
+  [[ -n $REPLY ]]
 }
 
-# cli::_shown NAME: how the option is typed, in REPLY; the name of a short one is a letter.
-cli::_shown() {
-  REPLY=--$1
-  [[ $1 != ? ]] || REPLY=-$1
+# cli::number OPTION DEFAULT: its value, a whole number, in REPLY.
+cli::number() {
+  cli::value "$@"
+  [[ $REPLY =~ $CLI_NUMBER ]] || cli::usage "--$1 $REPLY is not a whole number of at most 8 digits"
+  REPLY=$((10#$REPLY))
 }
 
-# cli::_takes NAME: what the option takes in REPLY; fails if there is no such option.
-cli::_takes() {
-  local name takes _meaning
-  while read -r name takes _meaning; do
-    [[ $name == "$1" ]] && REPLY=$takes && return 0
-  done <<<"$CLI_TABLE"
-  return 1
-}
-
-# cli::_count NAMES: refuses a missing or an extra argument, by name.
-cli::_count() {
-  local -a names
-  read -r -a names <<<"$1"
-  ((${#ARGUMENTS[@]} >= ${#names[@]})) || cli::usage "${names[${#ARGUMENTS[@]}]} is missing"
-  if ((${#ARGUMENTS[@]} > ${#names[@]})); then
-    log::one_line "${ARGUMENTS[${#names[@]}]}"
-    cli::usage "one argument too many: $REPLY (trainer arguments come after --)"
-  fi
+# cli::choice OPTION DEFAULT: its value, one of those in the table, in REPLY.
+cli::choice() {
+  local choices choice
+  cli::_find "$1"
+  choices=${REPLY%% *}
+  cli::value "$@"
+  for choice in ${choices//|/ }; do
+    [[ $REPLY != "$choice" ]] || return 0
+  done
+  cli::usage "--$1 $REPLY: write one of ${choices//|/, }"
 }
 
 # cli::usage TEXT: the mistake, and where help is; exit 2.
@@ -153,7 +136,7 @@ cli::usage() {
   log::die 2 "$1; see: bash $0 --help"
 }
 
-# cli::help: the script's header comment, then the options.
+# cli::help: the script's header comment, then its options and exit codes.
 cli::help() {
   local line name takes meaning
   while IFS= read -r line; do
@@ -164,11 +147,82 @@ cli::help() {
   done <"$0"
   printf '\nOptions (hyphens and underscores are the same):\n'
   while read -r name takes meaning; do
-    [[ $takes != - ]] || takes=''
-    cli::_shown "$name"
-    printf '  %s\n      %s\n' "$REPLY${takes:+ $takes}" "$meaning"
+    cli::_typed "$name"
+    [[ $takes == - ]] || REPLY+=" $takes"
+    printf '  %s\n      %s\n' "$REPLY" "$meaning"
   done <<<"$CLI_TABLE"
-  printf '\nExit: 0 all ranks ended with 0; a rank'\''s own code (128+N for signal N) when it failed first;\n'
-  printf '2 usage; 78 the plan was refused; 124 a limit of time was reached; 128+N when the launcher itself was\n'
-  printf 'stopped by signal N.\n'
+  printf '\nExit: %s\n' "$CLI_EXIT"
+}
+
+# cli::_option WORD...: takes one option and its value from the front; CLI_TAKEN says how many words.
+cli::_option() {
+  local name=${1%%=*} takes typed value
+  name=${name#--}
+  name=${name//-/_}
+  cli::_typed "$name"
+  typed=$REPLY
+  cli::_find "$name"
+  takes=${REPLY%% *}
+  if [[ -z $takes ]]; then
+    cli::_unknown "$name" "${1%%=*}"
+  elif [[ $takes == - ]]; then
+    [[ $1 != *=* ]] || cli::usage "$typed takes no value"
+    value=1
+  elif [[ $1 == *=* ]]; then
+    value=${1#*=}
+  elif (($# > 1)) && [[ $2 != --* ]]; then
+    value=$2
+    CLI_TAKEN=2
+  fi
+  [[ -n ${value-} ]] || cli::usage "$typed needs a value: $typed $takes"
+  OPTIONS+=("$name=$value")
+}
+
+# cli::_letter WORD...: an option of one letter, such as -n 4, is the option of that name.
+cli::_letter() {
+  cli::_find "${1#-}"
+  if [[ $1 != -? || -z $REPLY ]]; then
+    cli::usage "unknown option $1${CLI_LAUNCHES:+; trainer arguments come after --}"
+  fi
+  cli::_option "-$1" "${@:2}"
+}
+
+# cli::_find NAME: what the option takes and its meaning, in REPLY; nothing if there is no such option.
+cli::_find() {
+  local name rest
+  REPLY=''
+  while read -r name rest; do
+    [[ $name != "$1" ]] || REPLY=$rest
+  done <<<"$CLI_TABLE"
+}
+
+# cli::_typed NAME: how the option is typed, in REPLY; the name of a short one is a letter.
+cli::_typed() {
+  REPLY=--$1
+  [[ $1 != ? ]] || REPLY=-$1
+}
+
+# cli::_unknown NAME WORD: refuses the option; says what to do instead for one that other scripts have.
+cli::_unknown() {
+  local hint=''
+  if [[ -n $CLI_LAUNCHES && ($1 == rank_table || $1 == hccn_conf) ]]; then
+    if [[ $CLI_ARGUMENTS == *RANK_TABLE_FILE* ]]; then
+      hint=': the rank table is the argument RANK_TABLE_FILE, or with --hostfile the option --rank_table'
+    else
+      hint=": $LOG_NAME needs no rank table, its ranks find each other without; with a rank table: scripts/ascend8p.sh and its like, on several hosts scripts/run_cluster.sh"
+    fi
+  fi
+  cli::usage "unknown option $2$hint"
+}
+
+# cli::_check_count: refuses a missing or an extra argument, by name.
+cli::_check_count() {
+  local -a names
+  read -r -a names <<<"$CLI_ARGUMENTS"
+  if ((${#ARGUMENTS[@]} < ${#names[@]})); then
+    cli::usage "${names[${#ARGUMENTS[@]}]} is missing"
+  elif ((${#ARGUMENTS[@]} > ${#names[@]})); then
+    log::one_line "${ARGUMENTS[${#names[@]}]}"
+    cli::usage "one argument too many: $REPLY${CLI_LAUNCHES:+ (trainer arguments come after --)}"
+  fi
 }

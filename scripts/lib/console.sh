@@ -14,6 +14,11 @@ readonly CONSOLE_STATUS_AFTER=3000                             # hundredths of a
 readonly CONSOLE_BLOCK=16384                                   # bytes
 readonly CONSOLE_COLOURS=(36 33 32 35 34 96 93 92 95 94 31 91) # of the ranks' numbers, in turns
 
+# console::show 0|all|none
+console::show() {
+  CONSOLE_SHOWS=$1
+}
+
 # console::open: starts to follow the logs of this attempt.
 console::open() {
   [[ $CONSOLE_SHOWS != none ]] || return 0
@@ -52,7 +57,7 @@ console::_follow() {
   local control i fd waits=(0.05 0.1 0.2 0.5 1 1 1 1 1 1 2) idle=0 ended=0 last_line=0 status='' terminal=''
   local -a fds=() prefixes=() partials=()
   local LC_ALL=C # bytes, not characters
-  supervise::forget
+  supervise::close_pipes
   trap - EXIT
   [[ ! -t 2 || $TERM == dumb ]] || exec {terminal}>&2
   # No stderr: a stdout that was closed is no news to the one who closed it.
@@ -62,7 +67,8 @@ console::_follow() {
     fds+=("$fd") && partials+=('')
   done
   console::_prefixes
-  supervise::_now && last_line=$REPLY
+  clock::now
+  last_line=$REPLY
   while :; do
     for i in "${!fds[@]}"; do
       console::_show "$i"
@@ -105,7 +111,10 @@ console::_show() {
       console::_clear_status
       printf '%s\n' "$whole" || exit 0 # the reader of our stdout has gone
       idle=0
-      [[ -z $terminal ]] || { supervise::_now && last_line=$REPLY; }
+      if [[ -n $terminal ]]; then
+        clock::now
+        last_line=$REPLY
+      fi
     fi
     ((${#chunk} == CONSOLE_BLOCK)) || break
   done
@@ -114,7 +123,7 @@ console::_show() {
 # console::_status: on a terminal, how long nothing was printed, once it is long.
 console::_status() {
   [[ -n $terminal ]] || return 0
-  supervise::_now
+  clock::now
   local -r seconds=$(((REPLY - last_line) / 100))
   ((REPLY - last_line >= CONSOLE_STATUS_AFTER)) || return 0
   status=1

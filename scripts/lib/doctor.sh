@@ -1,101 +1,57 @@
 # shellcheck shell=bash
-# The page about this machine. tools/doctor/main.py makes it; without a Python that can, what the shell knows
-# is the page, and the missing Python is its problem. Works with every bash, also one too old to launch.
+# The page about this machine. tools/doctor/main.py makes it. Without a Python that can, the page holds what the
+# shell knows, and the missing Python is its problem. Everything here works with bash 3.2, which cannot launch.
 
 DOCTOR_LIB=${BASH_SOURCE[0]%/*}
 DOCTOR_ROOT=${DOCTOR_LIB%/scripts/lib}
 DOCTOR_NEEDS=3.9 # the Python that launching needs
 
-# shellcheck source=scripts/lib/log.sh
-source "$DOCTOR_LIB/log.sh"
+for DOCTOR_PART in log system cli python; do
+  # shellcheck source=/dev/null # each of them is checked as a file of its own
+  source "$DOCTOR_LIB/$DOCTOR_PART.sh"
+done
 
 readonly DOCTOR_VERSION='^([0-9]+)\.([0-9]+)\.[0-9]+$' # bash 3.2 cannot read it within [[ ]]
 
 DOCTOR_FORMAT=text
-DOCTOR_OPTIONS=() # for tools/doctor/main.py
-DOCTOR_PYTHON=''  # the interpreter that a launch would take
-DOCTOR_WHY=''     # why it cannot be taken; empty when it can
+DOCTOR_PYTHON='' # the interpreter that a launch would take
+DOCTOR_WHY=''    # why it cannot be taken; empty if it can
 DOCTOR_REMEDY=''
 DOCTOR_SEPARATOR='' # between two lines of JSON
 DOCTOR_STATUSES=''  # of all lines so far, a blank before each
 
 # doctor::main WORD...: the page on stdout; exit 0, 1 with problems, 2 usage.
 doctor::main() {
-  doctor::_parse "$@"
+  cli::exit_codes '0 no problem, 1 problems, 2 usage.'
+  cli::declare 'format log_dir hccn_conf help'
+  cli::parse '' "$@"
+  cli::choice format text
+  DOCTOR_FORMAT=$REPLY
   doctor::_find_python
-  if [[ -z $DOCTOR_WHY && $OSTYPE == linux* ]]; then
-    exec "$DOCTOR_PYTHON" "$DOCTOR_ROOT/tools/doctor/main.py" --shell "$BASH_VERSION" \
-      ${DOCTOR_OPTIONS[@]+"${DOCTOR_OPTIONS[@]}"}
+  system::problem
+  if [[ -z $DOCTOR_WHY && -z $REPLY ]]; then
+    # An option is one word: its value may begin with a hyphen.
+    exec "$DOCTOR_PYTHON" "$DOCTOR_ROOT/tools/doctor/main.py" --shell "$BASH_VERSION" ${OPTIONS[@]+"${OPTIONS[@]/#/--}"}
   fi
   doctor::_page
   exit 1 # a Python that cannot be taken is a problem, and so is another system
-}
-
-# ---- the command line ------------------------------------------------------------------------------
-
-doctor::_parse() {
-  local name value
-  while (($#)); do
-    name=${1%%=*}
-    name=${name//-/_}
-    case $name in
-      __help | _h) doctor::_help && exit 0 ;;
-      __format | __log_dir | __hccn_conf) ;;
-      __*) doctor::_usage "unknown option ${1%%=*}" ;;
-      _?*) doctor::_usage "unknown option $1" ;;
-      *) log::one_line "$1" && doctor::_usage "$REPLY is one argument too many" ;;
-    esac
-    name=${name#__}
-    if [[ $1 == *=* ]]; then
-      value=${1#*=}
-    else
-      (($# > 1)) && [[ $2 != --* ]] || doctor::_usage "--$name needs a value"
-      value=$2
-      shift
-    fi
-    shift
-    [[ -n $value ]] || doctor::_usage "--$name needs a value"
-    if [[ $name == format ]]; then
-      [[ $value == text || $value == json ]] || doctor::_usage "--format $value: text and json are known"
-      DOCTOR_FORMAT=$value
-    fi
-    DOCTOR_OPTIONS+=("--$name=$value") # one word: a value may begin with a hyphen
-  done
-}
-
-doctor::_usage() {
-  log::die 2 "$1; see: bash $0 --help"
-}
-
-# The script's header comment.
-doctor::_help() {
-  local line
-  while IFS= read -r line; do
-    [[ $line != '#!'* ]] || continue
-    [[ $line == '#'* ]] || break
-    line=${line#\#}
-    printf '%s\n' "${line# }"
-  done <"$0"
 }
 
 # ---- the interpreter -------------------------------------------------------------------------------
 
 # The one that a launch would take, in DOCTOR_PYTHON, and whether it is new enough.
 doctor::_find_python() {
-  local candidate version
+  local version
   local -a within=()
-  for candidate in ${PYTHON:+"$PYTHON"} python python3; do
-    # Its path: started by its bare name with an empty PATH, Python would not know where it is.
-    DOCTOR_PYTHON=$(command -v "$candidate") && break
-    [[ -z ${PYTHON-} ]] || break # what the user names is taken, or nothing
-  done
+  python::find
+  DOCTOR_WHY=$PYTHON_PROBLEM
   DOCTOR_REMEDY="activate an environment with Python $DOCTOR_NEEDS or later, or name its Python in PYTHON"
-  if [[ -z $DOCTOR_PYTHON ]]; then
-    DOCTOR_WHY='there is no python on PATH'
-    [[ -z ${PYTHON-} ]] || DOCTOR_WHY="PYTHON=$PYTHON is not a program"
-    return 0
+  [[ -z $DOCTOR_WHY ]] || return 0
+  # Its path: started by its bare name with an empty PATH, Python would not know where it is.
+  DOCTOR_PYTHON=$(command -v "$PYTHON")
+  if command -v timeout >/dev/null; then
+    within=(timeout -k 1 20)
   fi
-  ! command -v timeout >/dev/null || within=(timeout -k 1 20)
   version=$(${within[@]+"${within[@]}"} "$DOCTOR_PYTHON" -c \
     'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null </dev/null) || version=''
   if [[ ! $version =~ $DOCTOR_VERSION ]]; then
@@ -111,27 +67,27 @@ doctor::_page() {
   local name devices
   doctor::_open
   name=$(sed -n 's/^PRETTY_NAME="\{0,1\}\([^"]*\)"\{0,1\}$/\1/p' /etc/os-release 2>/dev/null) || name=''
-  if [[ $OSTYPE == linux* ]]; then
-    doctor::_line OS "${name:+ok}" "${name:-there is no /etc/os-release}"
-  else
-    doctor::_line OS problem "${OSTYPE/#darwin*/macOS}; Linux is needed to launch" 'take another machine, a virtual one or a container'
-  fi
+  system::problem
+  doctor::_verdict OS "$REPLY" 'use another machine, a virtual one or a container' "${name:+ok}" "${name:-there is no /etc/os-release}"
   doctor::_line kernel ok "$(uname -srm 2>/dev/null || printf '%s' "$OSTYPE")"
-  case $BASH_VERSION in
-    [1-3].* | 4.[01].*) doctor::_line bash problem "$BASH_VERSION; 4.2 or later is needed to launch" 'install a newer bash' ;;
-    *) doctor::_line bash ok "$BASH_VERSION" ;;
-  esac
-  if [[ -n $DOCTOR_WHY ]]; then
-    doctor::_line Python problem "$DOCTOR_WHY" "$DOCTOR_REMEDY"
-  else
-    doctor::_line Python ok "$DOCTOR_PYTHON"
-  fi
+  system::bash_problem
+  doctor::_verdict bash "$REPLY" 'install a newer bash' ok "$BASH_VERSION"
+  doctor::_verdict Python "$DOCTOR_WHY" "$DOCTOR_REMEDY" ok "$DOCTOR_PYTHON"
   devices=$(printf '%s\n' /dev/davinci[0-9]* | sed -n 's|^/dev/davinci\([0-9]*\)$|\1|p' | sort -n | paste -sd , -) || devices=''
   doctor::_line NPUs "${devices:+ok}" "${devices:-no /dev/davinci0 and so on}"
   doctor::_line 'open files' ok "$(ulimit -n) (ulimit -n)"
   doctor::_line processes ok "$(ulimit -u) (ulimit -u)"
-  doctor::_line 'the rest' unknown 'versions, addresses, limits and ports are looked at with Python'
+  doctor::_line 'the rest' unknown 'versions, addresses, limits and ports need Python'
   doctor::_close
+}
+
+# doctor::_verdict NAME PROBLEM REMEDY STATUS TEXT: a line about the problem; if PROBLEM is empty, one with STATUS.
+doctor::_verdict() {
+  if [[ -n $2 ]]; then
+    doctor::_line "$1" problem "$2" "$3"
+  else
+    doctor::_line "$1" "$4" "$5"
+  fi
 }
 
 # doctor::_line NAME STATUS TEXT [REMEDY]: one line of the page; an empty STATUS is absent.
@@ -176,7 +132,11 @@ doctor::_close() {
   local status separator=''
   if [[ $DOCTOR_FORMAT != json ]]; then
     doctor::_count problem
-    printf '\n%d problem(s): mend them before you launch.\n' "$REPLY"
+    if ((REPLY == 1)); then
+      printf '\n1 problem: fix it before you launch.\n'
+    else
+      printf '\n%d problems: fix them before you launch.\n' "$REPLY"
+    fi
     return 0
   fi
   printf '\n  ],\n  "status": "problem",\n  "counts": {'

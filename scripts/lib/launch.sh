@@ -1,25 +1,16 @@
 # shellcheck shell=bash
 # One launch, in the order in which it happens: command line -> plan -> start -> supervise -> report.
 
-# Said before anything that an old bash does not understand; the two variables can be set by a test.
-case $OSTYPE in
-  linux*) ;;
-  *)
-    printf '%s: this is %s; Linux is needed: another machine, a virtual one or a container\n' "${0##*/}" "${OSTYPE/#darwin*/macOS}" >&2
-    exit 78
-    ;;
-esac
-case $BASH_VERSION in
-  [1-3].* | 4.[01].*)
-    printf '%s: this is bash %s; 4.2 or later is needed\n' "${0##*/}" "$BASH_VERSION" >&2
-    exit 78
-    ;;
-esac
-
 LAUNCH_LIB=${BASH_SOURCE[0]%/*}
 LAUNCH_ROOT=${LAUNCH_LIB%/scripts/lib}
 
-for LAUNCH_PART in log cli plan rank_entry bus console supervise report; do
+# shellcheck source=scripts/lib/log.sh
+source "$LAUNCH_LIB/log.sh"
+# shellcheck source=scripts/lib/system.sh
+source "$LAUNCH_LIB/system.sh"
+system::require # before bash reads what an old one does not understand
+
+for LAUNCH_PART in clock cli python bus processes members plan rank_entry limits carried stopping supervise console engine report outcome; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$LAUNCH_LIB/$LAUNCH_PART.sh"
 done
@@ -27,7 +18,7 @@ done
 # launch::main KEY=VALUE... -- WORD...: launches what the user typed (WORDs) by what the script says:
 #   engine        a file of lib/engines
 #   arguments     names of the positional arguments; the plan gets each by its name in small letters
-#   options       names of options that not every script has (CLI_OWN_OPTIONS), if it has any
+#   options       names of options that not every script has (see CLI_OPTIONS), if it has any
 #   without       names of options that make no sense for this script
 #   device_target Ascend
 #   devices       the range of devices if the user names none
@@ -53,8 +44,8 @@ launch::main() {
   for key in "${!script[@]}"; do
     [[ $key == @(options|without|arguments|devices) ]] || words+=("$key=${script[$key]}")
   done
-  for key in "${!OPTIONS[@]}"; do # after the script's own, so that the user's word counts
-    [[ $key == @(console|grace|hang_timeout|help|max_restarts|timeout) ]] || words+=("$key=${OPTIONS[$key]}")
+  for word in ${OPTIONS[@]+"${OPTIONS[@]}"}; do # after the script's own, so that the user's word counts
+    [[ $word == @(console|grace|hang_timeout|max_restarts|timeout)=* ]] || words+=("$word")
   done
   read -r -a names <<<"${script[arguments]}"
   for i in "${!ARGUMENTS[@]}"; do
@@ -64,35 +55,46 @@ launch::main() {
   for word in "${words[@]}"; do # an argument of some scripts, an option of others
     [[ $word != device_target=* ]] || target=${word#*=}
   done
-  plan::lock_file "$target"
-  words+=("lock_fd=$LOCK_FD")
+  if [[ ${target,,} != cpu ]] && ! cli::given dry_run; then
+    plan::lock_file
+  fi
+  words+=("lock_fd=$PLAN_LOCK_FD")
   plan::make "${words[@]}" -- ${TRAINER_ARGUMENTS[@]+"${TRAINER_ARGUMENTS[@]}"}
   # shellcheck source=scripts/lib/engines/local.sh
   source "$LAUNCH_LIB/engines/${script[engine]}.sh"
-  if [[ -n ${OPTIONS[dry_run]-} ]]; then
-    plan::print
-    return 0
+  if cli::given dry_run; then
+    launch::_print
+  else
+    launch::_run
   fi
-  launch::_run
+}
+
+# --dry_run: the plan as lines for a shell.
+launch::_print() {
+  plan::print_environment
+  engine::scheduler
+  plan::print_scheduler
+  engine::print
+  printf 'wait\n'
 }
 
 # What the shell itself needs of the options; the plan checks the others.
 launch::_check_options() {
-  launch::_number grace 10 && SUPERVISE_GRACE=$REPLY
-  launch::_number timeout 0 && SUPERVISE_TIMEOUT=$REPLY
-  launch::_number hang_timeout 0 && SUPERVISE_HANG=$REPLY
-  launch::_number max_restarts 0 && LAUNCH_RESTARTS=$REPLY
-  LOG_QUIET=${OPTIONS[quiet]-}
-  CONSOLE_SHOWS=${OPTIONS[console]-${LOG_QUIET:+none}}
-  CONSOLE_SHOWS=${CONSOLE_SHOWS:-0}
-  [[ $CONSOLE_SHOWS == @(0|all|none) ]] || cli::usage "--console $CONSOLE_SHOWS is none of 0, all and none"
-}
-
-# launch::_number OPTION DEFAULT: its value, a whole number, in REPLY.
-launch::_number() {
-  REPLY=${OPTIONS[$1]-$2}
-  [[ $REPLY =~ ^[0-9]{1,8}$ ]] || cli::usage "--$1 $REPLY is not a whole number of at most 8 digits"
-  REPLY=$((10#$REPLY))
+  local timeout
+  cli::number grace 10
+  stopping::set_grace "$REPLY"
+  cli::number timeout 0
+  timeout=$REPLY
+  cli::number hang_timeout 0
+  limits::set "$timeout" "$REPLY"
+  cli::number max_restarts 0
+  LAUNCH_RESTARTS=$REPLY
+  if cli::given quiet; then
+    log::only_problems
+    console::show none
+  fi
+  cli::choice console "$CONSOLE_SHOWS"
+  console::show "$REPLY"
 }
 
 # Starts the plan, waits for its end, reports it, and ends as the job ended.
@@ -101,12 +103,16 @@ launch::_run() {
   LAUNCH_JOB=${PLAN_RUN_DIR##*/}@$HOSTNAME
   LAUNCH_UMASK=$(umask)
   rank_entry::job_environment ${PLAN_EXPORTS[@]+"${PLAN_EXPORTS[@]}"}
-  report::path "$PLAN_RUN_DIR"
-  log::note "${#PLAN_RANKS[@]} rank(s) on device(s) ${PLAN_DEVICES[*]}, logs in $REPLY"
+  launch::_announce
+  supervise::on member launch::_become
+  supervise::on failed report::first_failure
+  supervise::on ended launch::_member_ended
+  supervise::on hang report::stacks
   supervise::open "$LAUNCH_JOB"
+  limits::start
   launch::_attempt
-  while [[ -n $SUPERVISE_FIRST && -z $SUPERVISE_SIGNAL ]] && ((restart < LAUNCH_RESTARTS)); do
-    report::keep_attempt "$LAUNCH_STATUS"
+  while [[ -n $SUPERVISE_FIRST && -z $STOPPING_SIGNAL ]] && ((restart < LAUNCH_RESTARTS)); do
+    outcome::add "$LAUNCH_STATUS"
     restart+=1
     log::say "restart $restart of $LAUNCH_RESTARTS in $pause s"
     supervise::again
@@ -119,9 +125,10 @@ launch::_run() {
   supervise::close "$LAUNCH_JOB"
   plan::unlock
   launch::_exit_status
+  outcome::add "$LAUNCH_STATUS"
+  outcome::hand_over
   report::print
-  report::save "$LAUNCH_STATUS"
-  report::diagnosis
+  outcome::report
   report::path "$PLAN_RUN_DIR"
   if ((LAUNCH_STATUS)); then
     log::say "exit $LAUNCH_STATUS; logs and launch.json are in $REPLY"
@@ -131,14 +138,36 @@ launch::_run() {
   launch::_end "$LAUNCH_STATUS"
 }
 
+# What is about to run, and where its logs are.
+launch::_announce() {
+  local ranks devices
+  log::count "${#PLAN_RANKS[@]}" rank
+  ranks=$REPLY
+  log::named device "${PLAN_DEVICES[@]}"
+  devices=$REPLY
+  report::path "$PLAN_RUN_DIR"
+  log::note "$ranks on $devices, logs in $REPLY"
+}
+
+# launch::_become COMMAND...: a new process, which is to be a rank or another member, gives up what is only ours.
+launch::_become() {
+  console::close
+  "$@"
+}
+
+# The outcome of an attempt that is not the last one can wait.
+launch::_member_ended() {
+  ((LAUNCH_RESTARTS)) || outcome::get_ready
+}
+
 # All ranks, from their start to their end.
 launch::_attempt() {
   LAUNCH_LOGS=$PLAN_LOG_DIR
   console::open
   engine::start
-  report::begin
+  outcome::begin
   supervise::run
-  supervise::sweep "$LAUNCH_JOB"
+  processes::sweep "$LAUNCH_JOB"
   console::finish
   launch::_exit_status
 }
@@ -146,8 +175,7 @@ launch::_attempt() {
 # launch::_new_logs N: restart N has logs of its own, and train.log, if it is ours, leads there.
 launch::_new_logs() {
   local -r old=$PLAN_LOG_DIR/rank_${PLAN_RANKS[0]}.log
-  PLAN_LOG_DIR=$PLAN_RUN_DIR/restart_$1
-  mkdir -p -- "$PLAN_LOG_DIR"
+  plan::new_logs "$1"
   if [[ -L train.log && train.log -ef $old ]]; then
     report::path "$PLAN_LOG_DIR"
     ln -sfn -- "$REPLY/${old##*/}" train.log || :
@@ -158,11 +186,11 @@ launch::_new_logs() {
 launch::_exit_status() {
   LAUNCH_STATUS=0
   if [[ -n $SUPERVISE_FIRST ]]; then
-    LAUNCH_STATUS=${SUPERVISE_STATUS[$SUPERVISE_FIRST]}
-  elif [[ -n $SUPERVISE_LIMIT ]]; then
+    LAUNCH_STATUS=${MEMBERS_STATUS[$SUPERVISE_FIRST]}
+  elif [[ -n $LIMITS_REACHED ]]; then
     LAUNCH_STATUS=124 # as timeout(1) does
-  elif [[ -n $SUPERVISE_SIGNAL ]]; then
-    LAUNCH_STATUS=$((128 + $(kill -l "$SUPERVISE_SIGNAL")))
+  elif [[ -n $STOPPING_SIGNAL ]]; then
+    LAUNCH_STATUS=$((128 + $(kill -l "$STOPPING_SIGNAL")))
   fi
 }
 
@@ -176,9 +204,9 @@ launch::_given_up() {
 # A shell that waits for us must see that a signal ended us: so it does, in the end.
 launch::_end() {
   trap - EXIT # the job's exit code may be 254, too
-  if [[ -z $SUPERVISE_FIRST && -n $SUPERVISE_SIGNAL ]]; then
-    trap - "$SUPERVISE_SIGNAL"
-    kill -s "$SUPERVISE_SIGNAL" "$$"
+  if [[ -z $SUPERVISE_FIRST && -n $STOPPING_SIGNAL ]]; then
+    trap - "$STOPPING_SIGNAL"
+    kill -s "$STOPPING_SIGNAL" "$$"
   fi
   exit "$1"
 }

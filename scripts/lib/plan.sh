@@ -15,11 +15,12 @@ PLAN_TRAINER=()           # the command of every rank
 PLAN_SCHEDULER=()         # the command of MindSpore's scheduler; empty where none is needed
 declare -A PLAN_ENGINE=() # what the engine needs to know
 PLAN_SETUP=()             # --dry_run: the command that writes the rank table which a launch would build
+PLAN_LOCK_FD='' PLAN_LOCK_FILE=''
 
-# plan::make WORD...: asks Python for the plan; ends the script when it is refused.
+# plan::make WORD...: asks Python for the plan; ends the script if it is refused.
 plan::make() {
   local kind value status=''
-  plan::_python
+  python::require
   while IFS= read -r -d '' kind && IFS= read -r -d '' value; do
     case $kind in
       run_dir) PLAN_RUN_DIR=$value PLAN_LOG_DIR=$value ;;
@@ -43,92 +44,103 @@ plan::make() {
   log::die 78 "the plan's process could not be started, or was ended${status:+ (status $status)}: see ulimit -u, the container's limit of pids, and the free memory"
 }
 
-# plan::lock_file TARGET: opens the file by which this job will hold its devices; LOCK_FD is its
-# descriptor, or empty where there are no devices to hold, or no folder for locks. tools/launch/device_locks.py
-# takes the lock; the descriptor stays open here and in the ranks, which keeps it.
+# plan::lock_file: opens the file by which this job will hold its devices; PLAN_LOCK_FD is its descriptor, or stays
+# empty where there is no folder for locks. tools/launch/device_locks.py takes the lock. The descriptor stays open
+# here and in the ranks, which keeps the lock.
 plan::lock_file() {
   local -r folder=${LAUNCH_LOCKS:-/tmp/mindspore-launch-locks}
-  LOCK_FD='' LOCK_FILE=''
-  [[ ${1,,} != cpu && -z ${OPTIONS[dry_run]-} ]] || return 0
   [[ -d $folder ]] || mkdir -m 1777 -- "$folder" 2>/dev/null || :
-  LOCK_FILE=$folder/$$.$RANDOM
+  PLAN_LOCK_FILE=$folder/$$.$RANDOM
   # shellcheck disable=SC2015 # no file: the plan says so
-  { exec {LOCK_FD}>"$LOCK_FILE"; } 2>/dev/null || LOCK_FILE=''
+  { exec {PLAN_LOCK_FD}>"$PLAN_LOCK_FILE"; } 2>/dev/null || PLAN_LOCK_FILE=''
 }
 
 # plan::unlock: nobody needs the file any more; the kernel has freed the devices, or does so now.
 plan::unlock() {
-  [[ -z $LOCK_FILE ]] || rm -f -- "$LOCK_FILE"
+  [[ -z $PLAN_LOCK_FILE ]] || rm -f -- "$PLAN_LOCK_FILE"
 }
 
-# The interpreter: $PYTHON, else the active environment's.
-plan::_python() {
-  local candidate hint=''
-  [[ ! -x $LAUNCH_ROOT/.venv/bin/python ]] || hint="; this project has one: source $LAUNCH_ROOT/.venv/bin/activate"
-  if [[ -n ${PYTHON-} ]]; then
-    command -v "$PYTHON" >/dev/null || log::die 78 "PYTHON=$PYTHON is not a program; set it to a Python of 3.9 or later, or unset it"
-    return 0
-  fi
-  for candidate in python python3; do
-    command -v "$candidate" >/dev/null && PYTHON=$candidate && return 0
-  done
-  log::die 78 "no python on PATH; activate the environment that has MindSpore$hint"
+# plan::reach_scheduler WORD...: what starts the scheduler's command on another host.
+plan::reach_scheduler() {
+  PLAN_SCHEDULER=("$@" "${PLAN_SCHEDULER[@]}")
 }
 
-# plan::print: the plan as lines for a shell, each rank with its whole environment.
-plan::print() {
-  local i name
+# plan::new_logs N: restart N has logs of its own, in the run's folder.
+plan::new_logs() {
+  PLAN_LOG_DIR=$PLAN_RUN_DIR/restart_$1
+  mkdir -p -- "$PLAN_LOG_DIR"
+}
+
+# ---- the plan as lines for a shell -----------------------------------------------------------------
+
+# plan::print_environment: what all ranks have in common.
+plan::print_environment() {
+  local name
   printf '# %s: %d ranks; this is what it would start\n' "$LOG_NAME" "${#PLAN_RANKS[@]}"
-  plan::_line cd "$PWD"
-  plan::_line mkdir -p "$PLAN_RUN_DIR"
-  ((${#PLAN_SETUP[@]} == 0)) || plan::_line "${PLAN_SETUP[@]}"
+  plan::print_line cd "$PWD"
+  plan::print_line mkdir -p "$PLAN_RUN_DIR"
+  plan::print_line ${PLAN_SETUP[@]+"${PLAN_SETUP[@]}"}
   rank_entry::job_environment ${PLAN_EXPORTS[@]+"${PLAN_EXPORTS[@]}"}
   for name in $RANK_ENTRY_CONTRACT; do
     [[ -n ${!name+set} ]] || printf 'unset %s\n' "$name"
   done
-  ((${#PLAN_EXPORTS[@]} == 0)) || plan::_line export "${PLAN_EXPORTS[@]}"
-  ! declare -F engine::scheduler >/dev/null || engine::scheduler
-  ((${#PLAN_SCHEDULER[@]} == 0)) || plan::_member scheduler "${PLAN_SCHEDULER[@]}"
-  if declare -F engine::print >/dev/null; then
-    engine::print
-    return 0
-  fi
+  ((${#PLAN_EXPORTS[@]} == 0)) || plan::print_line export "${PLAN_EXPORTS[@]}"
+}
+
+# plan::print_scheduler: MindSpore's scheduler, if the plan has one.
+plan::print_scheduler() {
+  ((${#PLAN_SCHEDULER[@]} == 0)) || plan::_print_member scheduler "${PLAN_SCHEDULER[@]}"
+}
+
+# plan::print_ranks: every rank of this host, with what is its own.
+plan::print_ranks() {
+  local i
   LAUNCH_DEVICES=${PLAN_DEVICES[*]}
   for i in "${!PLAN_RANKS[@]}"; do
     LAUNCH_RANK=${PLAN_RANKS[i]} LAUNCH_LOCAL_RANK=$i
-    plan::_member rank "${PLAN_TRAINER[@]}"
+    plan::_print_member rank "${PLAN_TRAINER[@]}"
   done
-  printf 'wait\n'
 }
 
-# plan::_member rank|scheduler COMMAND...: one line that starts it in the background.
-plan::_member() (
+# plan::print_engine WORD...: the engine's command, up to the agent of a rank.
+plan::print_engine() {
+  local name
+  local -a words=()
+  for name in $RANK_ENTRY_FOR_AGENTS; do
+    words+=("$name=${!name}")
+  done
+  plan::print_line export "${words[@]}"
+  plan::print_line "$@" "${PLAN_TRAINER[@]}"
+  ((${#PLAN_SCHEDULER[@]} == 0)) || printf 'kill %%1 # the scheduler\n'
+}
+
+# plan::print_line WORD...: the words, quoted where the shell needs it, as one line; nothing for no word.
+plan::print_line() {
+  (($#)) || return 0
+  plan::_print_words "$@"
+  printf '\n'
+}
+
+# plan::_print_member rank|scheduler COMMAND...: one line that starts it in the background.
+plan::_print_member() (
   rank_entry::"$1"
   if [[ $1 == rank ]]; then
-    name=rank_$RANK_ID own=(RANK_ID DEVICE_ID MS_ROLE MS_NODE_ID)
+    name=rank_$RANK_ID words=(env) own=(RANK_ID DEVICE_ID MS_ROLE MS_NODE_ID)
     printf '# rank %s on device %s\n' "$RANK_ID" "$DEVICE_ID"
   else
-    name=scheduler own=(MS_ROLE)
+    name=scheduler words=(env -u RANK_TABLE_FILE) own=(MS_ROLE)
     printf '# the scheduler of MindSpore'\''s cluster\n'
   fi
   shift
-  words=(env)
-  [[ $name != scheduler ]] || words+=(-u RANK_TABLE_FILE)
   for variable in "${own[@]}"; do
     [[ -z ${!variable+set} ]] || words+=("$variable=${!variable}")
   done
-  plan::_words "${words[@]}" "$@"
+  plan::_print_words "${words[@]}" "$@"
   log::one_line "$PLAN_RUN_DIR/$name.log"
   printf ' >%s 2>&1 </dev/null &\n' "$REPLY"
 )
 
-# plan::_line WORD...: the words, quoted where the shell needs it, as one line.
-plan::_line() {
-  plan::_words "$@"
-  printf '\n'
-}
-
-plan::_words() {
+plan::_print_words() {
   local word separator=''
   for word; do
     log::one_line "$word"

@@ -42,7 +42,7 @@ json() {
   [[ "$(json 'len(d["lines"]) == sum(d["counts"].values())')" == True ]]
 }
 
-@test "--help is the header, and it names every option that is taken" {
+@test "--help: the header, every option and the exit codes" {
   run --separate-stderr bash "$SCRIPTS/doctor.sh" --help
   [[ "$status" -eq 0 ]]
   [[ $output == *'Usage: bash scripts/doctor.sh [options]'*Example:*'Exit: 0 no problem, 1 problems, 2 usage.'* ]]
@@ -58,12 +58,12 @@ misused() {
 }
 
 @test "an unknown option" { misused 'unknown option --nope' --nope; }
-@test "an unknown short option" { misused 'unknown option -x' -x; }
-@test "an option without its value" { misused '--format needs a value' --format; }
-@test "an option in place of a value" { misused '--log_dir needs a value' --log_dir --format text; }
-@test "an empty value" { misused '--log_dir needs a value' --log_dir=; }
-@test "a format that there is not" { misused '--format xml: text and json are known' --format xml; }
-@test "an argument" { misused 'config.yaml is one argument too many' config.yaml; }
+@test "an unknown short option: there is no trainer to give it to" { misused 'unknown option -x' -x; }
+@test "an option in place of a value" { misused '--log_dir needs a value: --log_dir DIR' --log_dir --format text; }
+@test "a format that there is not" { misused '--format xml: write one of text, json' --format xml; }
+@test "an option of the launching scripts only" { misused 'unknown option --rank_table' --rank_table x.json; }
+@test "an argument" { misused 'one argument too many: config.yaml' config.yaml; }
+@test "trainer arguments" { misused 'unknown option --' -- --format json; }
 
 @test "hyphens and underscores are the same, and a folder may have any name" {
   mkdir -- '-my logs 世界'
@@ -121,7 +121,7 @@ shell_page() {
   [[ -z "$stderr" ]] || fail "$stderr"
   # shellcheck disable=SC2053 # a pattern is meant
   [[ $output == *"  problem  Python      "$2$'\n'*'-> activate an environment with Python 3.9 or later'* ]] || fail "$output"
-  [[ $output == *'  kernel '*'1 problem(s): mend them before you launch.' ]] || fail "$output"
+  [[ $output == *'  kernel '*'1 problem: fix it before you launch.' ]] || fail "$output"
   run --separate-stderr env PYTHON="$1" PATH="$BARE" bash "$SCRIPTS/doctor.sh" --format json
   [[ "$status" -eq 1 ]]
   # shellcheck disable=SC2053 # a pattern is meant
@@ -129,7 +129,7 @@ shell_page() {
   [[ "$(json 'd["status"], len(d["lines"]) == sum(d["counts"].values())')" == "('problem', True)" ]] || fail "$output"
 }
 
-@test "no python on PATH" { shell_page '' 'there is no python on PATH'; }
+@test "no python on PATH" { shell_page '' 'no python on PATH'; }
 @test "PYTHON that is not a program, whatever is in its name" { shell_page '/no/"such\&' 'PYTHON=/no/\"such\\& is not a program'; }
 @test "a Python that is too old" {
   python_that 'echo 3.7.5'

@@ -470,7 +470,7 @@ def move_link(link, target, plan):
 
 
 def document(plan, asked):
-    """launch.json as it is at the start; scripts/lib/report.sh adds the outcome."""
+    """launch.json as it is at the start; record.finish adds the outcome."""
     import socket
 
     return {

@@ -6,7 +6,7 @@ engine::start() {
   local i
   LAUNCH_DEVICES=${PLAN_DEVICES[*]}
   if ((${#PLAN_SCHEDULER[@]})); then
-    SUPERVISE_SHARED=${PLAN_ENGINE[scheduler_is_shared]-}
+    [[ -z ${PLAN_ENGINE[scheduler_is_shared]-} ]] || supervise::share_scheduler
     supervise::start scheduler "$PLAN_LOG_DIR/scheduler.log" rank_entry::become scheduler "${PLAN_SCHEDULER[@]}"
   fi
   for i in "${!PLAN_RANKS[@]}"; do
@@ -14,4 +14,9 @@ engine::start() {
     supervise::start "$LAUNCH_RANK" "$PLAN_LOG_DIR/rank_$LAUNCH_RANK.log" \
       rank_entry::become rank "${PLAN_TRAINER[@]}"
   done
+}
+
+# engine::print: for --dry_run, every rank.
+engine::print() {
+  plan::print_ranks
 }

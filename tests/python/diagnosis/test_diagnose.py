@@ -8,7 +8,6 @@ import sys
 import pytest
 
 from hccl_tools.check import schema_check
-from tools.diagnosis import find
 
 TERMINATED = 143
 EI0006 = {"0": (1, "EI0006\n")}
@@ -204,7 +203,7 @@ def test_a_launch_json_that_cannot_be_written_is_told(launched, diagnose, monkey
 
     folder = launched(EI0006)
     before = (folder / "launch.json").read_bytes()
-    monkeypatch.setattr(find.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     out, err = diagnose(folder)
     assert "EI0006" in out and "the diagnosis is not in it: No space left on device" in err
     assert (folder / "launch.json").read_bytes() == before

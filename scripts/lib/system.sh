@@ -1,0 +1,24 @@
+# shellcheck shell=bash
+# What launching needs before anything else: Linux, and bash 4.2 or later. Works with bash 3.2.
+
+# system::problem: what is wrong with the operating system, in REPLY; empty on Linux.
+system::problem() {
+  REPLY=''
+  [[ $OSTYPE == linux* ]] || REPLY="${OSTYPE/#darwin*/macOS}; Linux is needed"
+}
+
+# system::bash_problem: what is wrong with this bash, in REPLY; empty if it can launch.
+system::bash_problem() {
+  case $BASH_VERSION in
+    [1-3].* | 4.[01].*) REPLY="$BASH_VERSION; 4.2 or later is needed" ;;
+    *) REPLY='' ;;
+  esac
+}
+
+# system::require: ends the script on a machine where nothing can be launched.
+system::require() {
+  system::problem
+  [[ -z $REPLY ]] || log::die 78 "this is $REPLY: use another machine, a virtual one or a container"
+  system::bash_problem
+  [[ -z $REPLY ]] || log::die 78 "this is bash $REPLY"
+}
