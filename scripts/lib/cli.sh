@@ -50,6 +50,11 @@ no_check - skip the checks that need the NPUs, but still check the rank table
 dry_run - print the plan in a form that can be pasted into a shell; start and write nothing
 help - print this page'
 
+# cli::exit_codes TEXT: for --help, where they are not those of a launch.
+cli::exit_codes() {
+  CLI_EXIT=$1
+}
+
 # cli::declare NAMES [WITHOUT]: this script's options: those in NAMES, and if it launches also all below the
 # empty line but those in WITHOUT. Names are separated by blanks.
 cli::declare() {

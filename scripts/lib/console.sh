@@ -13,6 +13,11 @@ readonly CONSOLE_STATUS_AFTER=3000                             # hundredths of a
 readonly CONSOLE_BLOCK=16384                                   # bytes
 readonly CONSOLE_COLOURS=(36 33 32 35 34 96 93 92 95 94 31 91) # of the ranks' numbers, in turns
 
+# console::show 0|all|none
+console::show() {
+  CONSOLE_SHOWS=$1
+}
+
 # console::open: starts to follow the logs of this attempt.
 console::open() {
   [[ $CONSOLE_SHOWS != none ]] || return 0
@@ -51,7 +56,7 @@ console::_follow() {
   local control i fd waits=(0.05 0.1 0.2 0.5 1 1 1 1 1 1 2) idle=0 ended=0 last_line=0 status='' terminal=''
   local -a fds=() prefixes=() partials=()
   local LC_ALL=C # bytes, not characters
-  supervise::forget
+  supervise::close_pipes
   trap - EXIT
   [[ ! -t 2 || $TERM == dumb ]] || exec {terminal}>&2
   # No stderr: who closed our stdout knows it.

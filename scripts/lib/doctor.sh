@@ -22,7 +22,7 @@ DOCTOR_STATUSES=''  # of all lines so far, a blank before each
 
 # doctor::main WORD...: the page on stdout; exit 0, 1 with problems, 2 usage.
 doctor::main() {
-  CLI_EXIT='0 no problem, 1 problems, 2 usage.'
+  cli::exit_codes '0 no problem, 1 problems, 2 usage.'
   cli::declare 'format log_dir hccn_conf help'
   cli::parse '' "$@"
   cli::choice format text

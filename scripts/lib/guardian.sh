@@ -1,43 +1,41 @@
 #!/usr/bin/env bash
 # Ends a job's processes when its launcher was killed without a chance to do so itself.
 #
-# Usage: bash guardian.sh JOB GRACE <lifeline
+# Usage: bash guardian.sh GRACE <lifeline
 #
-# Started by lib/supervise.sh only. Reads "start PGID" and "gone PGID" from the launcher; the end of
+# Started by lib/supervise.sh only. Reads "job NAME", "start PGID" and "gone PGID" from the launcher; the end of
 # the input means that the launcher is dead, for it kills the guardian when all is in order.
 set -u
-readonly job=$1 grace=$2
+readonly lib=${BASH_SOURCE[0]%/*} grace=$1
+# shellcheck source=scripts/lib/clock.sh
+source "$lib/clock.sh"
+# shellcheck source=scripts/lib/processes.sh
+source "$lib/processes.sh"
 declare -A groups=()
+job=''
 
 trap '' INT TERM HUP QUIT # nothing but the lifeline ends the guardian
 
-while read -r word group; do
+while read -r word value; do
   case $word in
-    start) groups[$group]=1 ;;
-    gone) unset "groups[$group]" ;;
+    job) job=$value ;; # not an argument: `pkill -f` with the script's name would find it in ours
+    start) groups[$value]=1 ;;
+    gone) unset "groups[$value]" ;;
   esac
 done
 
 signal_all() {
   local group
   for group in ${groups[@]+"${!groups[@]}"}; do
-    kill -s "$1" -- "-$group" 2>/dev/null
+    processes::signal "$1" "$group"
   done
 }
 
-# Processes of the job that still run, by the mark in their environment; zombies have none.
-left() {
-  grep -lszxF -- "LAUNCH_JOB=$job" /proc/[0-9]*/environ
-}
-
 signal_all TERM
-signal_all CONT
 for ((tick = 0; tick < grace * 20; tick++)); do
-  [[ -n $(left) ]] || exit 0
-  read -r -t 0.05 <> <(:) # a sleep that starts no program
+  processes::marked "$job"
+  [[ -n $REPLY ]] || exit 0
+  clock::sleep 0.05
 done
 signal_all KILL
-while IFS= read -r file; do
-  pid=${file#/proc/}
-  kill -KILL "${pid%%/*}" 2>/dev/null
-done < <(left)
+processes::sweep "$job"

@@ -10,13 +10,10 @@ source "$LAUNCH_LIB/log.sh"
 source "$LAUNCH_LIB/system.sh"
 system::require # before bash reads what an old one does not understand
 
-for LAUNCH_PART in clock cli python plan rank_entry bus console supervise report; do
+for LAUNCH_PART in clock cli python bus processes members plan rank_entry limits carried stopping supervise console engine report outcome; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$LAUNCH_LIB/$LAUNCH_PART.sh"
 done
-
-# What the file of an engine may leave out.
-engine::scheduler() { :; }
 
 # launch::main KEY=VALUE... -- WORD...: launches what the user typed (WORDs) by what the script says:
 #   engine        a file of lib/engines
@@ -83,19 +80,21 @@ launch::_print() {
 
 # What the shell itself needs of the options; the plan checks the others.
 launch::_check_options() {
+  local timeout
   cli::number grace 10
-  SUPERVISE_GRACE=$REPLY
+  stopping::set_grace "$REPLY"
   cli::number timeout 0
-  SUPERVISE_TIMEOUT=$REPLY
+  timeout=$REPLY
   cli::number hang_timeout 0
-  SUPERVISE_HANG=$REPLY
+  limits::set "$timeout" "$REPLY"
   cli::number max_restarts 0
   LAUNCH_RESTARTS=$REPLY
-  cli::value quiet ''
-  LOG_QUIET=$REPLY
-  [[ -z $LOG_QUIET ]] || CONSOLE_SHOWS=none
+  if cli::given quiet; then
+    log::only_problems
+    console::show none
+  fi
   cli::choice console "$CONSOLE_SHOWS"
-  CONSOLE_SHOWS=$REPLY
+  console::show "$REPLY"
 }
 
 # Starts the plan, waits for its end, reports it, and ends as the job ended.
@@ -104,12 +103,16 @@ launch::_run() {
   LAUNCH_JOB=${PLAN_RUN_DIR##*/}@$HOSTNAME
   LAUNCH_UMASK=$(umask)
   rank_entry::job_environment ${PLAN_EXPORTS[@]+"${PLAN_EXPORTS[@]}"}
-  report::path "$PLAN_RUN_DIR"
-  log::note "${#PLAN_RANKS[@]} rank(s) on device(s) ${PLAN_DEVICES[*]}, logs in $REPLY"
+  launch::_announce
+  supervise::on member launch::_become
+  supervise::on failed report::first_failure
+  supervise::on ended launch::_member_ended
+  supervise::on hang report::stacks
   supervise::open "$LAUNCH_JOB"
+  limits::start
   launch::_attempt
-  while [[ -n $SUPERVISE_FIRST && -z $SUPERVISE_SIGNAL ]] && ((restart < LAUNCH_RESTARTS)); do
-    report::keep_attempt "$LAUNCH_STATUS"
+  while [[ -n $SUPERVISE_FIRST && -z $STOPPING_SIGNAL ]] && ((restart < LAUNCH_RESTARTS)); do
+    outcome::add "$LAUNCH_STATUS"
     restart+=1
     log::say "restart $restart of $LAUNCH_RESTARTS in $pause s"
     supervise::again
@@ -122,9 +125,10 @@ launch::_run() {
   supervise::close "$LAUNCH_JOB"
   plan::unlock
   launch::_exit_status
+  outcome::add "$LAUNCH_STATUS"
+  outcome::hand_over
   report::print
-  report::save "$LAUNCH_STATUS"
-  report::diagnosis
+  outcome::report
   report::path "$PLAN_RUN_DIR"
   if ((LAUNCH_STATUS)); then
     log::say "exit $LAUNCH_STATUS; logs and launch.json are in $REPLY"
@@ -134,14 +138,36 @@ launch::_run() {
   launch::_end "$LAUNCH_STATUS"
 }
 
+# What is about to run, and where its logs are.
+launch::_announce() {
+  local ranks devices
+  log::count "${#PLAN_RANKS[@]}" rank
+  ranks=$REPLY
+  log::named device "${PLAN_DEVICES[@]}"
+  devices=$REPLY
+  report::path "$PLAN_RUN_DIR"
+  log::note "$ranks on $devices, logs in $REPLY"
+}
+
+# launch::_become COMMAND...: a new process, which is to be a rank or another member, gives up what is only ours.
+launch::_become() {
+  console::close
+  "$@"
+}
+
+# The outcome of an attempt that is not the last one can wait.
+launch::_member_ended() {
+  ((LAUNCH_RESTARTS)) || outcome::get_ready
+}
+
 # All ranks, from their start to their end.
 launch::_attempt() {
   LAUNCH_LOGS=$PLAN_LOG_DIR
   console::open
   engine::start
-  report::begin
+  outcome::begin
   supervise::run
-  supervise::sweep "$LAUNCH_JOB"
+  processes::sweep "$LAUNCH_JOB"
   console::finish
   launch::_exit_status
 }
@@ -149,8 +175,7 @@ launch::_attempt() {
 # launch::_new_logs N: restart N has logs of its own, and train.log, if it is ours, leads there.
 launch::_new_logs() {
   local -r old=$PLAN_LOG_DIR/rank_${PLAN_RANKS[0]}.log
-  PLAN_LOG_DIR=$PLAN_RUN_DIR/restart_$1
-  mkdir -p -- "$PLAN_LOG_DIR"
+  plan::new_logs "$1"
   if [[ -L train.log && train.log -ef $old ]]; then
     report::path "$PLAN_LOG_DIR"
     ln -sfn -- "$REPLY/${old##*/}" train.log || :
@@ -161,11 +186,11 @@ launch::_new_logs() {
 launch::_exit_status() {
   LAUNCH_STATUS=0
   if [[ -n $SUPERVISE_FIRST ]]; then
-    LAUNCH_STATUS=${SUPERVISE_STATUS[$SUPERVISE_FIRST]}
-  elif [[ -n $SUPERVISE_LIMIT ]]; then
+    LAUNCH_STATUS=${MEMBERS_STATUS[$SUPERVISE_FIRST]}
+  elif [[ -n $LIMITS_REACHED ]]; then
     LAUNCH_STATUS=124 # as timeout(1) does
-  elif [[ -n $SUPERVISE_SIGNAL ]]; then
-    LAUNCH_STATUS=$((128 + $(kill -l "$SUPERVISE_SIGNAL")))
+  elif [[ -n $STOPPING_SIGNAL ]]; then
+    LAUNCH_STATUS=$((128 + $(kill -l "$STOPPING_SIGNAL")))
   fi
 }
 
@@ -179,9 +204,9 @@ launch::_given_up() {
 # A shell that waits for us must see that a signal ended us: so it does, in the end.
 launch::_end() {
   trap - EXIT # the job's exit code may be 254, too
-  if [[ -z $SUPERVISE_FIRST && -n $SUPERVISE_SIGNAL ]]; then
-    trap - "$SUPERVISE_SIGNAL"
-    kill -s "$SUPERVISE_SIGNAL" "$$"
+  if [[ -z $SUPERVISE_FIRST && -n $STOPPING_SIGNAL ]]; then
+    trap - "$STOPPING_SIGNAL"
+    kill -s "$STOPPING_SIGNAL" "$$"
   fi
   exit "$1"
 }

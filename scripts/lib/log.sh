@@ -15,6 +15,11 @@ log::note() {
   [[ -n $LOG_QUIET ]] || log::say "$@"
 }
 
+# log::only_problems: from now on nothing is said of what is as it should be.
+log::only_problems() {
+  LOG_QUIET=1
+}
+
 # log::die STATUS TEXT...: one line, then the script ends.
 log::die() {
   local -r status=$1
@@ -30,4 +35,32 @@ log::one_line() {
   else
     REPLY=$1
   fi
+}
+
+# log::count NUMBER NOUN: "1 rank", "4 ranks", in REPLY.
+log::count() {
+  REPLY="$1 $2"
+  (($1 == 1)) || REPLY+=s
+}
+
+# log::named NOUN NUMBER...: "rank 3", "devices 4-7", "ranks 0,1,5", in REPLY: each number once, in order, and three
+# or more in a row as a range.
+log::named() {
+  local noun=$1 number first='' list='' found
+  local -a there=()
+  for number in "${@:2}"; do
+    there[number]=1
+  done
+  found=${#there[@]}
+  for number in "${!there[@]}"; do
+    first=${first:-$number}
+    if [[ -z ${there[number+1]-} ]]; then # the last of those in a row
+      ((number - first == 1)) && list+=",$first,$number"
+      ((number - first > 1)) && list+=",$first-$number"
+      ((number > first)) || list+=",$number"
+      first=''
+    fi
+  done
+  ((found == 1)) || noun+=s
+  REPLY="$noun ${list#,}"
 }

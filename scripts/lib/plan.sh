@@ -60,6 +60,17 @@ plan::unlock() {
   [[ -z $PLAN_LOCK_FILE ]] || rm -f -- "$PLAN_LOCK_FILE"
 }
 
+# plan::reach_scheduler WORD...: what starts the scheduler's command on another host.
+plan::reach_scheduler() {
+  PLAN_SCHEDULER=("$@" "${PLAN_SCHEDULER[@]}")
+}
+
+# plan::new_logs N: restart N has logs of its own, in the run's folder.
+plan::new_logs() {
+  PLAN_LOG_DIR=$PLAN_RUN_DIR/restart_$1
+  mkdir -p -- "$PLAN_LOG_DIR"
+}
+
 # ---- the plan as lines for a shell -----------------------------------------------------------------
 
 # plan::print_environment: what all ranks have in common.
@@ -89,6 +100,18 @@ plan::print_ranks() {
     LAUNCH_RANK=${PLAN_RANKS[i]} LAUNCH_LOCAL_RANK=$i
     plan::_print_member rank "${PLAN_TRAINER[@]}"
   done
+}
+
+# plan::print_engine WORD...: the engine's command, up to the agent of a rank.
+plan::print_engine() {
+  local name
+  local -a words=()
+  for name in $RANK_ENTRY_FOR_AGENTS; do
+    words+=("$name=${!name}")
+  done
+  plan::print_line export "${words[@]}"
+  plan::print_line "$@" "${PLAN_TRAINER[@]}"
+  ((${#PLAN_SCHEDULER[@]} == 0)) || printf 'kill %%1 # the scheduler\n'
 }
 
 # plan::print_line WORD...: the words, quoted where the shell needs it, as one line; nothing for no word.

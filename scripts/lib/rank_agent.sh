@@ -5,20 +5,19 @@
 #
 # It sets the rank's environment (rank_entry.sh), lets the trainer write its log into the run's folder,
 # tells the launcher when the trainer starts and ends, and stops it with all its children when it is
-# told to. So the launcher knows every rank's exit code at once, whatever the engine makes of it, and
-# the grace time holds, whatever the engine's own is.
+# told to. So the launcher knows every rank's exit code at once, and the grace time holds, whatever the engine's own is.
 #
-# The trainer runs under a minder, as in supervise.sh, which says its start and its end on a pipe; signals
-# and orders come there, too, so that the agent takes one after the other. The engine's process group has
-# the agent alone in it; minder, trainer and watcher have their own: what the engine kills in its own way
+# The trainer runs under a minder, as under the launcher (processes.sh), which says its start and its end on a
+# pipe; signals and orders come there, too, so that the agent takes one after the other. The engine's process
+# group has the agent alone in it; minder, trainer and watcher have their own: what the engine kills in its own way
 # does not take the trainer's last words, and the watcher lives long enough to end the trainer when the
 # agent was killed.
 #
-#   bus    (see bus.sh) "start PID", "exit STATUS", and the orders "stop", "stacks", "cancelled", "USR1", "USR2"
-#   life   "PID" of the trainer, for the watcher; it ends with the agent
+#   bus       (see bus.sh) "start RANK PID", "exit RANK STATUS", and the orders "stop", "stacks", "cancelled", "USR1", "USR2"
+#   lifeline  "start PID" of the trainer, for the watcher; it ends with the agent
 #
 # Environment, beside that of rank_entry.sh
-#   LAUNCH_TELL    the first word of each line for the launcher, on stdout; a secret of this launch. Not
+#   LAUNCH_SECRET  the first word of each line for the launcher, on stdout, known to this launch only. Not
 #                  set: nobody listens, the agent becomes the trainer
 #   LAUNCH_BUS, LAUNCH_LIFELINE   instead of stdout, for ranks of this host: the supervisor's own pipes
 #   LAUNCH_CONTROL stdin: orders come as words there (srun); else as signals: URG, ABRT, USR1, USR2 (mpirun)
@@ -30,12 +29,10 @@
 #   LAUNCH_LINKS   a folder that gets links to the ranks' logs, in Open MPI's layout
 set -u
 readonly AGENT_LIB=${BASH_SOURCE[0]%/*}
-# shellcheck source=scripts/lib/log.sh
-source "$AGENT_LIB/log.sh"
-# shellcheck source=scripts/lib/rank_entry.sh
-source "$AGENT_LIB/rank_entry.sh"
-# shellcheck source=scripts/lib/bus.sh
-source "$AGENT_LIB/bus.sh"
+for AGENT_PART in log clock bus processes rank_entry; do
+  # shellcheck source=/dev/null # each of them is checked as a file of its own
+  source "$AGENT_LIB/$AGENT_PART.sh"
+done
 
 AGENT_NAME=''      # the rank, or scheduler
 AGENT_LOG=''       # its log
@@ -45,9 +42,9 @@ AGENT_TRAINER=''   # pid of the trainer, and its process group
 AGENT_MINDER=''    # pid of its minder
 AGENT_STOPS=0      # 1: it was told to stop
 AGENT_CANCELLED='' # not empty: it has told that the engine ends the job on its own account
-AGENT_TOLD=''      # the watcher's way to the launcher, where it is to tell that the log grows
+AGENT_STDOUT=''    # the watcher's way to the launcher, where it is to tell that the log grows
 AGENT_BUS=''       # pipes
-AGENT_LIFE=''
+AGENT_LIFELINE=''
 
 agent::main() {
   local kind=rank
@@ -60,14 +57,14 @@ agent::main() {
     set -- "$1" -u "${AGENT_LIB%/scripts/lib}/tools/launch/mindspore_scheduler.py"
   fi
   agent::_open_log
-  if [[ -z ${LAUNCH_TELL-} ]]; then
+  if [[ -z ${LAUNCH_SECRET-} ]]; then
     rank_entry::become "$kind" "$@" </dev/null >>"$AGENT_LOG" 2>&1
   fi
-  exec {AGENT_BUS}<> <(:) {AGENT_LIFE}<> <(:)
+  exec {AGENT_BUS}<> <(:) {AGENT_LIFELINE}<> <(:)
   agent::_handle_signals
-  set -m # process groups of their own, and INT and QUIT not ignored
-  agent::_mind "$kind" "$@" </dev/null >/dev/null 2>&1 &
+  processes::start "$AGENT_BUS" "$AGENT_LIFELINE" "$AGENT_NAME" "$AGENT_LOG" agent::_become "$kind" "$@"
   AGENT_MINDER=$!
+  set -m # a process group of its own
   agent::_watch "$$" "$PPID" <&0 &
   local -r watcher=$!
   set +m
@@ -90,13 +87,15 @@ agent::main() {
 
 # agent::_attend: until the trainer has ended; its exit status in REPLY.
 agent::_attend() {
+  local event value
   while :; do
     if bus::next "$AGENT_BUS" 2; then
-      if [[ $REPLY == 'exit '* ]]; then
-        REPLY=${REPLY#exit }
+      event=${REPLY%% *} value=${REPLY##* }
+      if [[ $event == exit ]]; then
+        REPLY=$value
         return 0
       fi
-      agent::_event "${REPLY%% *}" "${REPLY#* }"
+      agent::_event "$event" "$value"
     elif ! kill -0 "$AGENT_MINDER" 2>/dev/null && bus::empty "$AGENT_BUS"; then # killed, or it could not start the trainer
       REPLY=78
       [[ -z $AGENT_TRAINER ]] || { kill -KILL -- "-$AGENT_TRAINER" 2>/dev/null && REPLY=137; }
@@ -109,7 +108,9 @@ agent::_attend() {
 agent::_heed() {
   local tick
   for ((tick = 0; tick < $1 && AGENT_STOPS == 0; tick++)); do
-    ! bus::next "$AGENT_BUS" 0.1 || agent::_event "$REPLY" ''
+    if bus::next "$AGENT_BUS" 0.1; then
+      agent::_event "$REPLY" ''
+    fi
   done
 }
 
@@ -128,19 +129,8 @@ agent::_event() {
   esac
 }
 
-agent::_mind() {
-  set -m
-  agent::_become "$@" &
-  set +m
-  exec {AGENT_LIFE}>&-
-  bus::await "$!"
-  bus::say "$AGENT_BUS" exit "$REPLY"
-}
-
+# shellcheck disable=SC2329 # processes::start calls it
 agent::_become() {
-  printf '%d\n' "$BASHPID" >&"$AGENT_LIFE"
-  bus::say "$AGENT_BUS" start "$BASHPID"
-  exec {AGENT_LIFE}>&- {AGENT_BUS}>&- >>"$AGENT_LOG" 2>&1
   trap - URG ABRT TERM INT HUP QUIT USR1 USR2
   rank_entry::become "$@"
 }
@@ -175,7 +165,7 @@ agent::tell() {
     [[ $1 != start ]] || printf 'start %d\n' "$3" >"$LAUNCH_LIFELINE"
     [[ $1 == line ]] || printf '.%s\n' "$*" >"$LAUNCH_BUS"
   else
-    printf '\n.%s %s\n' "$LAUNCH_TELL" "$*" # should another's line lack its end
+    printf '\n.%s %s\n' "$LAUNCH_SECRET" "$*" # should another's line lack its end
   fi 2>/dev/null
 }
 
@@ -213,14 +203,16 @@ agent::_stop() {
 
 # SIGTERM, and SIGKILL after the grace time.
 agent::_end_trainer() {
-  kill -TERM -- "-$AGENT_TRAINER" 2>/dev/null
-  kill -CONT -- "-$AGENT_TRAINER" 2>/dev/null # a stopped process takes SIGTERM only once it runs again
+  processes::signal TERM "$AGENT_TRAINER"
   agent::_kill_in_time
 }
 
 # Without our pipes: it may live longer than us.
 agent::_kill_in_time() {
-  [[ -z $AGENT_TRAINER ]] || agent::_kill_late "$AGENT_TRAINER" <&- >/dev/null 2>&1 {AGENT_LIFE}>&- {AGENT_BUS}>&- &
+  {
+    trap '' URG TERM INT HUP
+    processes::kill_late "$AGENT_TRAINER" "$LAUNCH_GRACE"
+  } <&- >/dev/null 2>&1 {AGENT_LIFELINE}>&- {AGENT_BUS}>&- &
 }
 
 # Where the trainer is, for the launcher; the whole of it goes to rank_N.stack beside the log. Python may
@@ -241,19 +233,9 @@ agent::_cancelled() {
   agent::tell cancelled
   if ((${LAUNCH_PATIENCE:=$LAUNCH_GRACE} < LAUNCH_GRACE)); then
     LAUNCH_GRACE=$LAUNCH_PATIENCE
-    ((AGENT_STOPS == 0)) || agent::_kill_in_time
+    ((AGENT_STOPS == 0)) || [[ -z $AGENT_TRAINER ]] || agent::_kill_in_time
   fi
   agent::_stop
-}
-
-agent::_kill_late() {
-  trap '' URG TERM INT HUP
-  local tick
-  for ((tick = 0; tick < LAUNCH_GRACE * 10; tick++)); do
-    kill -0 -- "-$1" 2>/dev/null || return 0
-    read -r -t 0.1 <> <(:) # a sleep that starts no program
-  done
-  kill -KILL -- "-$1" 2>/dev/null
 }
 
 # agent::_watch AGENT ENGINE: stops the trainer when the agent or the engine's process on this host is
@@ -262,24 +244,23 @@ agent::_kill_late() {
 agent::_watch() {
   local from
   trap '' URG ABRT TERM INT HUP QUIT USR1 USR2
-  [[ -z $AGENT_AWAY || $LAUNCH_HANG == 0 ]] || exec {AGENT_TOLD}>&1
-  exec {from}<"/dev/fd/$AGENT_LIFE"
-  exec {AGENT_LIFE}>&- >/dev/null 2>&1
-  IFS= read -r -u "$from" AGENT_TRAINER || return 0 # no trainer, and the agent has ended
+  [[ -z $AGENT_AWAY || $LAUNCH_HANG == 0 ]] || exec {AGENT_STDOUT}>&1
+  exec {from}<"/dev/fd/$AGENT_LIFELINE"
+  exec {AGENT_LIFELINE}>&- >/dev/null 2>&1
+  read -r -u "$from" _ AGENT_TRAINER || return 0 # no trainer, and the agent has ended
   [[ ${LAUNCH_CONTROL-} != stdin ]] || exec {from}<&0
   exec <&-
-  while kill -0 "$1" 2>/dev/null && agent::_is_child "$1" "$2"; do
+  while kill -0 "$1" 2>/dev/null && { [[ -n ${LAUNCH_BUS-} ]] || processes::is_child "$1" "$2"; }; do
     if bus::next "$from" 2; then
       bus::say "$AGENT_BUS" "$REPLY"
     elif (($? <= 128)); then
       break # the end of the pipe: the agent, or the launcher, was killed
     fi
-    [[ -z $AGENT_TOLD ]] || agent::_tell_written
+    [[ -z $AGENT_STDOUT ]] || agent::_tell_written
   done
   [[ -z ${LAUNCH_BUS-} ]] || agent::tell exit "$AGENT_NAME" 137 # the engine may take no notice
-  kill -TERM -- "-$AGENT_TRAINER" 2>/dev/null
-  kill -CONT -- "-$AGENT_TRAINER" 2>/dev/null
-  agent::_kill_late "$AGENT_TRAINER"
+  processes::signal TERM "$AGENT_TRAINER"
+  processes::kill_late "$AGENT_TRAINER" "$LAUNCH_GRACE"
   agent::_sweep
 }
 
@@ -287,27 +268,13 @@ agent::_watch() {
 agent::_tell_written() {
   [[ $AGENT_LOG -nt $AGENT_LOG.seen ]] || return 0
   : >"$AGENT_LOG.seen"
-  agent::tell wrote "$AGENT_NAME" >&"$AGENT_TOLD"
-}
-
-# agent::_is_child PID PARENT: whether the engine's process is still the parent.
-agent::_is_child() {
-  local line parent _
-  [[ -z ${LAUNCH_BUS-} ]] || return 0
-  { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
-  read -r _ parent _ <<<"${line##*) }"
-  [[ $parent == "$2" ]]
+  agent::tell wrote "$AGENT_NAME" >&"$AGENT_STDOUT"
 }
 
 # What the trainer left, in its group and outside of it, by the marks in its environment.
 agent::_sweep() {
-  local file pid
   kill -TERM -- "-$AGENT_TRAINER" 2>/dev/null
-  [[ $HOSTNAME != "$LAUNCH_HOST" ]] || return 0 # where the launcher is, it does that for all
-  while IFS= read -r file; do
-    pid=${file#/proc/}
-    kill -KILL "${pid%%/*}" 2>/dev/null
-  done < <(grep -lszxF -- "LAUNCH_JOB=$LAUNCH_JOB" /proc/[0-9]*/environ | xargs -r grep -lszxF -- "RANK_ID=$AGENT_NAME")
+  [[ $HOSTNAME == "$LAUNCH_HOST" ]] || processes::sweep "$LAUNCH_JOB" "$AGENT_NAME" # the launcher's host is swept by it
 }
 
 agent::main "$@"

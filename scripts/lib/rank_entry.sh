@@ -37,6 +37,21 @@ rank_entry::job_environment() {
   done
 }
 
+# rank_entry::agent_environment ENGINE: exports what the engine's agents (rank_agent.sh) need to know.
+readonly RANK_ENTRY_FOR_AGENTS='LAUNCH_ENGINE LAUNCH_DEVICES LAUNCH_FOLDER LAUNCH_HOST LAUNCH_EXPORTS LAUNCH_LOGS LAUNCH_LINKS LAUNCH_UMASK LAUNCH_HANG'
+rank_entry::agent_environment() {
+  local assignment
+  LAUNCH_ENGINE=$1 LAUNCH_DEVICES=${PLAN_ENGINE[devices]} LAUNCH_FOLDER=$PWD LAUNCH_EXPORTS=''
+  LAUNCH_LINKS=${PLAN_ENGINE[logs]-}
+  LAUNCH_LOGS=$PLAN_LOG_DIR LAUNCH_UMASK=$(umask) LAUNCH_HANG=$LIMITS_HANG
+  read -r LAUNCH_HOST </proc/sys/kernel/hostname
+  for assignment in "${PLAN_EXPORTS[@]}"; do
+    LAUNCH_EXPORTS+="${LAUNCH_EXPORTS:+ }${assignment%%=*}"
+  done
+  # shellcheck disable=SC2086,SC2163 # a list of names
+  export $RANK_ENTRY_FOR_AGENTS
+}
+
 # rank_entry::place: where this rank is, from what its engine (LAUNCH_ENGINE) gave it. Not by looking
 # which variables there are: under salloc a rank of mpirun has those of srun, too, from another step.
 rank_entry::place() {
@@ -71,7 +86,7 @@ rank_entry::rank() {
 
 # What is between the launcher and us is nothing to the trainer.
 rank_entry::_forget() {
-  unset LAUNCH_DEVICES LAUNCH_RANK LAUNCH_LOCAL_RANK LAUNCH_ENGINE LAUNCH_EXPORTS LAUNCH_TELL LAUNCH_BUS \
+  unset LAUNCH_DEVICES LAUNCH_RANK LAUNCH_LOCAL_RANK LAUNCH_ENGINE LAUNCH_EXPORTS LAUNCH_SECRET LAUNCH_BUS \
     LAUNCH_LIFELINE LAUNCH_CONTROL LAUNCH_GRACE LAUNCH_PATIENCE LAUNCH_HOST LAUNCH_FOLDER LAUNCH_LINKS LAUNCH_HANG
 }
 

@@ -1,68 +1,61 @@
 # shellcheck shell=bash
-# What the user learns: the first failure at once, a table at the end, and the same in launch.json.
+# What the user learns: the first failure at once, and a table at the end.
 
 readonly REPORT_SIGNALS=('' HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM)
 readonly REPORT_LOG_LINES=15
 readonly REPORT_ROWS=16 # with more ranks, those that ended alike share a row
-REPORT_OOM_KILLS=0
-REPORT_LOST_RANKS=''             # of the host that the engine has lost
-REPORT_ASKS='' REPORT_ANSWERS='' # pipes to and from tools/diagnose.py, once it was called
-REPORT_ATTEMPTS=''               # the outcomes of earlier attempts, as JSON objects with commas between them
+REPORT_LOST_RANKS=''    # of the host that the engine has lost
 
 # report::first_failure NAME: said when it happens, before the others are stopped.
 report::first_failure() {
-  local who rank others=0
-  for rank in "${PLAN_RANKS[@]}"; do
-    [[ -n ${SUPERVISE_STATUS[$rank]-} ]] || others=$((others + 1))
-  done
-  if report::_lost_host "$1"; then
-    ((others == 0)) || REPLY+="; stopping the other $others"
-    log::say "$REPLY"
-    return 0
+  local what='' others=''
+  if ((MEMBERS_RANKS_LEFT == 1)); then
+    others='; stopping the other rank'
+  elif ((MEMBERS_RANKS_LEFT > 1)); then
+    others="; stopping the other $MEMBERS_RANKS_LEFT ranks"
   fi
-  report::_who "$1"
-  who=$REPLY
-  if [[ -z ${SUPERVISE_BEGAN[$1]-} ]]; then
-    log::say "$who could not be started, there are too many processes (see ulimit -u, and the container's limit of pids); stopping the other $others"
-    return 0
+  report::_lost_host "$1"
+  what=$REPLY
+  if [[ -z $what ]]; then
+    report::_who "$1"
+    what=$REPLY
+    report::_fate "$1"
+    what+=" $REPLY"
   fi
-  report::_how "${SUPERVISE_STATUS[$1]}"
-  who+=" $REPLY"
-  report::_seconds "$1"
-  log::say "$who after $REPLY; stopping the other $others"
+  log::say "$what$others"
 }
 
-# report::_lost_host NAME: whether the engine NAME ended because it lost a host; a sentence about it in
-# REPLY, and its ranks in REPORT_LOST_RANKS.
+# report::_fate NAME: how it ended, in REPLY.
+report::_fate() {
+  if [[ -z ${MEMBERS_BEGAN[$1]-} ]]; then
+    REPLY="could not be started: there are too many processes (see ulimit -u, and the container's limit of pids)"
+    return 0
+  fi
+  report::_how "${MEMBERS_STATUS[$1]}"
+  local -r how=$REPLY
+  members::seconds "$1"
+  REPLY="$how after $REPLY s"
+}
+
+# report::_lost_host NAME: a sentence in REPLY, if the engine NAME ended because it lost a host, and the host's ranks in
+# REPORT_LOST_RANKS; else nothing.
 report::_lost_host() {
   local i host ranks=''
-  [[ $1 == "$SUPERVISE_CARRIER" ]] && declare -F engine::lost_host >/dev/null || return 1
-  engine::lost_host "${SUPERVISE_LOG[$1]}"
+  REPLY=''
+  [[ $1 == "$CARRIED_ENGINE" ]] || return 0
+  engine::lost_host "${MEMBERS_LOG[$1]}"
   host=$REPLY
-  [[ -n $host ]] || return 1
+  [[ -n $host ]] || return 0
   for i in "${!PLAN_HOSTS[@]}"; do
     [[ ${PLAN_HOSTS[i]#*@} != "$host" ]] || REPORT_LOST_RANKS+=" ${PLAN_RANKS[i]}"
   done
-  report::_ranges "$REPORT_LOST_RANKS"
-  ranks=$REPLY
-  report::_seconds "$1"
-  REPLY="the host $host${ranks:+ (rank $ranks)} is lost after $REPLY: $1 does not reach it any more, so see whether it is up, and its network"
-}
-
-# report::begin: remembers how many processes the kernel has killed for want of memory so far.
-report::begin() {
-  REPORT_LOST_RANKS=''
-  report::_oom_kills
-  REPORT_OOM_KILLS=$REPLY
-}
-
-# report::_oom_kills: that number, in REPLY; 0 where the kernel does not tell.
-report::_oom_kills() {
-  local name value
-  while read -r name value; do
-    [[ $name == oom_kill ]] && REPLY=$value && return 0
-  done 2>/dev/null </proc/vmstat
-  REPLY=0
+  if [[ -n $REPORT_LOST_RANKS ]]; then
+    # shellcheck disable=SC2086 # a list of numbers
+    log::named rank $REPORT_LOST_RANKS
+    ranks=" ($REPLY)"
+  fi
+  members::seconds "$1"
+  REPLY="the host $host$ranks is lost after $REPLY s: $1 does not reach it any more; check that it is up, and its network"
 }
 
 # report::stacks: where every rank is, in rank_N.stack beside its log, and in short on stderr.
@@ -70,15 +63,15 @@ report::stacks() {
   local name line
   local -a processes=()
   for name in "${PLAN_RANKS[@]}"; do
-    [[ -n ${SUPERVISE_STATUS[$name]-} || -z ${SUPERVISE_GROUP[$name]-} ]] || processes+=("$name=${SUPERVISE_GROUP[$name]}")
+    [[ -n ${MEMBERS_STATUS[$name]-} || -z ${MEMBERS_GROUP[$name]-} ]] || processes+=("$name=${MEMBERS_GROUP[$name]}")
   done
   if ((${#processes[@]} == 0)); then
-    [[ -z $SUPERVISE_CARRIER ]] || report::_carried_stacks
+    [[ -z $CARRIED_ENGINE ]] || report::_carried_stacks
     return 0
   fi
   while IFS= read -r line; do
     log::say "$line"
-  done < <(supervise::forget && exec "$PYTHON" "$LAUNCH_ROOT/tools/diagnosis/stacks.py" "$PLAN_LOG_DIR" "${processes[@]}")
+  done < <(supervise::close_pipes && exec "$PYTHON" "$LAUNCH_ROOT/tools/diagnosis/stacks.py" "$PLAN_LOG_DIR" "${processes[@]}")
 }
 
 # The same of ranks that an engine started, by their agents; those at the same place share a line.
@@ -88,14 +81,14 @@ report::_carried_stacks() {
   local -A at=()
   supervise::ask_stacks
   for name in "${PLAN_RANKS[@]}"; do
-    place=${SUPERVISE_STACK[$name]-}
+    place=${CARRIED_STACK[$name]-}
     [[ -n $place ]] || continue
     [[ -n ${at[$place]-} ]] || order+=("$place")
     at[$place]+=" $name"
   done
   for place in ${order[@]+"${order[@]}"}; do
-    report::_ranges "${at[$place]}"
-    [[ $REPLY == *[-,]* ]] && REPLY="ranks $REPLY" || REPLY="rank $REPLY"
+    # shellcheck disable=SC2086 # a list of numbers
+    log::named rank ${at[$place]}
     log::say "$REPLY: $place"
   done
 }
@@ -103,11 +96,11 @@ report::_carried_stacks() {
 # report::print: a line a rank, then the end of the log that matters, on stderr.
 report::print() {
   local log
-  ((${#SUPERVISE_NAMES[@]})) || return 0
+  ((${#MEMBERS_NAMES[@]})) || return 0
   [[ -n $LOG_QUIET && -z $SUPERVISE_FIRST ]] || report::_table
   if [[ -n $SUPERVISE_FIRST ]]; then
     report::_log "$SUPERVISE_FIRST"
-    [[ ! -s $REPLY ]] || { log::say "the last lines of $REPLY:" && report::_indented_tail "$REPLY"; }
+    report::_tail "$REPLY"
   fi
   report::_disk
 }
@@ -139,59 +132,18 @@ report::_table() {
       alike[$how]+=" $name"
       continue
     fi
-    report::_seconds "$name"
+    members::seconds "$name"
     seconds=$REPLY
+    [[ $seconds == - ]] || seconds+=' s'
     report::_log "$name"
     [[ -z $host ]] || printf -v host '%-15s ' "${PLAN_HOSTS[i]}"
     printf '%-5s %-7s %s%-28s %-9s %s\n' "$name" "${PLAN_DEVICES[i]}" "$host" "$how" "$seconds" "$REPLY" >&2 || :
   done
   for key in ${order[@]+"${order[@]}"}; do
-    report::_ranges "${alike[$key]}"
-    printf '%s: ranks %s\n' "$key" "$REPLY" >&2 || :
+    # shellcheck disable=SC2086 # a list of numbers
+    log::named rank ${alike[$key]}
+    printf '%s: %s\n' "$key" "$REPLY" >&2 || :
   done
-}
-
-# report::_ranges RANKS: "0 1 2 5" as "0-2,5", in REPLY.
-report::_ranges() {
-  local rank first='' last=''
-  REPLY=''
-  for rank in $1 end; do
-    if [[ -n $first && $rank == $((last + 1)) ]]; then
-      last=$rank
-      continue
-    fi
-    [[ -z $first ]] || REPLY+=${REPLY:+,}$first
-    [[ $first == "$last" ]] || REPLY+=-$last
-    first=$rank last=$rank
-  done
-}
-
-# report::call_diagnosis: Python takes 50 ms until it has read what it needs. So it is called when a rank
-# fails, and asked when all have ended. Signals to our group are not for it; it ends when we do. Of a rank
-# that could not be started there is nothing to read, and first_failure has said why.
-report::call_diagnosis() {
-  [[ -z $REPORT_ASKS && -n ${SUPERVISE_BEGAN[$SUPERVISE_FIRST]-}$SUPERVISE_CARRIER ]] || return 0
-  exec {REPORT_ASKS}<> <(:)
-  exec {REPORT_ANSWERS}< <(
-    trap '' INT TERM HUP QUIT
-    supervise::forget
-    console::close
-    exec "$PYTHON" "$LAUNCH_ROOT/tools/diagnose.py" "$PLAN_RUN_DIR" --when_told \
-      <"/dev/fd/$REPORT_ASKS" 2>/dev/null {REPORT_ASKS}>&-
-  )
-}
-
-# report::diagnosis: what the failure means, and what to do about it.
-report::diagnosis() {
-  local line
-  [[ -n $SUPERVISE_FIRST ]] || return 0
-  report::call_diagnosis
-  [[ -n $REPORT_ASKS ]] || return 0
-  report::_oom_kills
-  printf '%d\n' "$((REPLY - REPORT_OOM_KILLS))" >&"$REPORT_ASKS"
-  while IFS= read -r line; do
-    log::say "$line"
-  done <&"$REPORT_ANSWERS"
 }
 
 # report::_who NAME: the member in words, in REPLY.
@@ -217,15 +169,15 @@ report::_how() {
 
 # report::_exit NAME: the column of the table, in REPLY.
 report::_exit() {
-  local -r status=${SUPERVISE_STATUS[$1]-}
+  local -r status=${MEMBERS_STATUS[$1]-}
   local signal=''
-  if [[ -z $status || -z ${SUPERVISE_BEGAN[$1]-} ]]; then
+  if [[ -z $status || -z ${MEMBERS_BEGAN[$1]-} ]]; then
     REPLY='not started'
     return 0
   fi
-  if [[ -n ${SUPERVISE_LOST[$1]-} ]]; then
+  if [[ -n ${MEMBERS_LOST[$1]-} ]]; then
     REPLY='not started'
-    [[ -z ${SUPERVISE_BEGAN[$1]-} ]] || REPLY='no word of its end'
+    [[ -z ${MEMBERS_BEGAN[$1]-} ]] || REPLY='no word of its end'
     [[ " $REPORT_LOST_RANKS " != *" $1 "* ]] || REPLY='lost with its host'
     return 0
   fi
@@ -234,7 +186,7 @@ report::_exit() {
   [[ -z $signal ]] || REPLY+=" SIG$signal"
   if [[ $1 == "$SUPERVISE_FIRST" ]]; then
     REPLY+=', failed first'
-  elif [[ -n $signal && $SUPERVISE_STATE != running ]]; then
+  elif [[ -n $signal && $STOPPING_STATE != running ]]; then
     REPLY+=', stopped by us'
   fi
 }
@@ -252,53 +204,12 @@ report::path() {
   [[ $REPLY != "$PWD"/* ]] || REPLY=${REPLY#"$PWD"/}
 }
 
-# report::_seconds NAME: how long it ran, in REPLY.
-report::_seconds() {
-  local -r began=${SUPERVISE_BEGAN[$1]-} ended=${SUPERVISE_ENDED[$1]-}
-  REPLY=-
-  [[ -n $began && -n $ended ]] || return 0
-  local -r tenths=$(((ended - began) / 10))
-  REPLY="$((tenths / 10)).$((tenths % 10)) s"
-}
-
-report::_indented_tail() {
+# report::_tail LOG: its last lines, if it has any.
+report::_tail() {
   local line
+  [[ -s $1 ]] || return 0
+  log::say "the last lines of $1:"
   while IFS= read -r line || [[ -n $line ]]; do
     printf '    %s\n' "$line" >&2 || :
   done < <(tail -n "$REPORT_LOG_LINES" -- "$1")
-}
-
-# report::keep_attempt STATUS: an attempt that failed, and is not the last one.
-report::keep_attempt() {
-  report::_outcome "$1"
-  REPORT_ATTEMPTS+="${REPORT_ATTEMPTS:+, }{$REPLY}"
-}
-
-# report::save STATUS: adds the outcome to launch.json, whole or not at all.
-report::save() {
-  local -r file=$PLAN_RUN_DIR/launch.json
-  local plan
-  plan=$(<"$file") || return 0
-  [[ $plan == *'}' ]] || return 0
-  report::_outcome "$1"
-  [[ -z $REPORT_ATTEMPTS ]] || REPLY+=", \"attempts\": [$REPORT_ATTEMPTS]"
-  # shellcheck disable=SC2015 # what fails, wherever, is the same to us
-  printf '%s,\n  "outcome": {%s}\n}\n' "${plan%$'\n'\}}" "$REPLY" 2>/dev/null >"$file.part" \
-    && mv -f -- "$file.part" "$file" \
-    || log::say "the outcome could not be added to $file: is the disk full? (df -h)"
-}
-
-# report::_outcome STATUS: the members of a JSON object about this attempt, in REPLY.
-report::_outcome() {
-  local name status ended members='' limit=${SUPERVISE_LIMIT:-${SUPERVISE_SIGNAL:+SIG$SUPERVISE_SIGNAL}}
-  for name in ${SUPERVISE_NAMES[@]+"${SUPERVISE_NAMES[@]}"}; do
-    status=${SUPERVISE_STATUS[$name]-null}
-    report::_seconds "$name"
-    [[ $REPLY != - ]] || REPLY=null
-    members+="${members:+, }\"$name\": {\"status\": $status, \"seconds\": ${REPLY% s}}"
-  done
-  printf -v ended '%(%Y-%m-%dT%H:%M:%SZ)T' -1
-  REPLY="\"ended\": \"$ended\", \"exit\": $1, \"logs\": \".${PLAN_LOG_DIR#"$PLAN_RUN_DIR"}\""
-  REPLY+=", \"first_failure\": ${SUPERVISE_FIRST:+\"}${SUPERVISE_FIRST:-null}${SUPERVISE_FIRST:+\"}"
-  REPLY+=", \"stopped_by\": ${limit:+\"}${limit:-null}${limit:+\"}, \"members\": {$members}"
 }

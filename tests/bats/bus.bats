@@ -59,7 +59,7 @@ load helper
 agent() {
   LAUNCH_ENGINE=mpirun OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_LOCAL_RANK=0 RANK_SIZE=1 LAUNCH_DEVICES=0 LAUNCH_EXPORTS='RANK_SIZE LOG_DIR' \
     LAUNCH_FOLDER=$PWD LAUNCH_HOST=$HOSTNAME LOG_DIR=$PWD LAUNCH_LOGS=$PWD LAUNCH_UMASK=0022 LAUNCH_HANG=0 LAUNCH_GRACE=5 \
-    LAUNCH_TELL=tell LAUNCH_JOB=$TEST_MARK exec bash "$SCRIPTS/lib/rank_agent.sh" sleep 60 >"$1"
+    LAUNCH_SECRET=tell LAUNCH_JOB=$TEST_MARK exec bash "$SCRIPTS/lib/rank_agent.sh" sleep 60 >"$1"
 }
 
 # heeds AGENT: whether it has ended, as it was told; the launcher, too, gives an order more than once.

@@ -88,7 +88,7 @@ refused_lines() {
   on 1 cp "$PROJECT/configs/mnist/lenet5_digits.yaml" config.yaml
   STUB_DO='0: tick 90, wait; 1: wait' run --separate-stderr launch_on_hosts run_mpirun_1.sh --hang_timeout 5 node1:2
   [[ $status -eq 124 ]] || fail "$status $stderr"
-  [[ $stderr == *"ranks 0-1: in wait ($FIXTURES/stub_trainer.py:"* ]] || fail "$stderr"
+  [[ $stderr == *"ranks 0,1: in wait ($FIXTURES/stub_trainer.py:"* ]] || fail "$stderr"
   on 1 grep -q 'tick 89' "$(readlink -f logs/latest)/rank_0.log"
   on 1 grep -q stub_trainer.py "$(readlink -f logs/latest)/rank_1.stack"
   [[ -z "$(on 1 find "$(readlink -f logs/latest)" -name '*.seen')" ]]

@@ -43,7 +43,7 @@ RANK_SIZE=3" ]] || fail "$(contract rank_2)"
   export STUB_DO='0: wait; 1: await 0 2, exit 7; 2: wait'
   run --separate-stderr run_mpirun
   [[ $status -eq 7 ]] || fail "$status: $stderr"
-  [[ $stderr == *"rank 1 (device 1) exited with code 7 after "*"; stopping the other 2"*"143 SIGTERM, stopped by us"*"7, failed first"*"    rank 1 gives up"* ]] || fail "$stderr"
+  [[ $stderr == *"rank 1 (device 1) exited with code 7 after "*"; stopping the other 2 ranks"*"143 SIGTERM, stopped by us"*"7, failed first"*"    rank 1 gives up"* ]] || fail "$stderr"
   [[ "$(launch_json 'r["outcome"]["first_failure"]')" = 1 ]]
   nobody_left
 }
@@ -142,7 +142,7 @@ killed_above() {
   nobody_left
 }
 
-@test "an order to stop that is lost, by the carrier and then by the ranks' agents, is given again" {
+@test "an order to stop that is lost, by the relay and then by the ranks' agents, is given again" {
   # shellcheck disable=SC2016 # for every bash, which reads this before anything else
   printf '%s\n' 'lost=0' 'trap() {
     [[ ${1-} != *stop ]] || set -- "((lost++ == 0)) || $1" "$2"
@@ -278,7 +278,7 @@ LIST
   export STUB_DO='0: wait; 1: wait; 2: await 0 1, exit 0'
   run --separate-stderr run_mpirun --hang_timeout 3
   [[ $status -eq 124 ]] || fail "$status: $stderr"
-  [[ $stderr == *"run_mpirun.sh: ranks 0-1: in wait ($FIXTURES/stub_trainer.py:"*")"$'\n'* ]] || fail "$stderr"
+  [[ $stderr == *"run_mpirun.sh: ranks 0,1: in wait ($FIXTURES/stub_trainer.py:"*")"$'\n'* ]] || fail "$stderr"
   grep -q stub_trainer.py logs/latest/rank_1.stack
   [[ "$(launch_json 'r["outcome"]["stopped_by"], r["outcome"]["first_failure"]')" = "('hang', None)" ]]
   nobody_left

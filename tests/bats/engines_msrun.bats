@@ -122,7 +122,7 @@ LIST
   export STUB_DO='0: wait; 1: wait'
   run --separate-stderr launch run_msrun.sh --worker_num 2 --hang_timeout 5 config.yaml
   [[ $status -eq 124 ]] || fail "$status: $stderr"
-  [[ $stderr == *"run_msrun.sh: ranks 0, 1: in wait ($FIXTURES/stub_trainer.py:"* ]] || fail "$stderr"
+  [[ $stderr == *"run_msrun.sh: ranks 0,"*"1: in wait ($FIXTURES/stub_trainer.py:"* ]] || fail "$stderr"
   grep -q stub_trainer.py logs/latest/rank_1.stack
   nobody_left
 }

@@ -46,7 +46,7 @@ reported() {
     [[ "$(recorded "rank_$rank" 'r["env"]["RANK_ID"], r["env"]["DEVICE_ID"], r["env"]["RANK_SIZE"], r["env"]["MS_ROLE"], r["env"]["SLURMD_NODENAME"]')" = "('$rank', '$((rank % 2))', '4', 'MS_WORKER', 'n$((rank / 2))')" ]] || fail "rank $rank"
     [[ -e logs/latest/rank_$rank.log ]]
   done
-  [[ "$(recorded rank_3 'r["env"]["MY_OWN"], r["cwd"], "LAUNCH_TELL" in r["env"]')" = "('a b', \"$WORLD\", False)" ]]
+  [[ "$(recorded rank_3 'r["env"]["MY_OWN"], r["cwd"], "LAUNCH_SECRET" in r["env"]')" = "('a b', \"$WORLD\", False)" ]]
   [[ "$(recorded scheduler 'r["SLURMD_NODENAME"]')" = n0 ]]
   nobody_left
 }

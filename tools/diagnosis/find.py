@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line
 from tools.diagnosis import known_failures, log_tail
+from tools.launch import record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,14 +93,8 @@ def _match_data(match: Match) -> dict[str, Any]:
 
 def save(launch: dict[str, Any], folder: str) -> None:
     """Writes launch.json anew, whole or not at all."""
-    path = os.path.join(folder, "launch.json")
-    part = path + ".part"
     try:
-        mode = os.stat(path).st_mode & 0o777
-        with open(part, "w", encoding="utf-8", errors="backslashreplace") as file:  # \udcff is JSON
-            json.dump(launch, file, ensure_ascii=False, indent=2)
-            file.write("\n")
-        os.chmod(part, mode)
-        os.replace(part, path)
+        record.write(folder, launch)
     except OSError as error:
-        print(f"diagnose.py: {one_line(path)}: the diagnosis is not in it: {error.strerror}", file=sys.stderr)
+        path = one_line(record.path(folder))
+        print(f"diagnose.py: {path}: the diagnosis is not in it: {error.strerror}", file=sys.stderr)

@@ -23,34 +23,36 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tools.diagnosis.known_failures import KnownFailure
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     options = _options(argv)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not know Chinese
-    entries, complaints = known_failures.load()
-    if options.when_told:
-        told = sys.stdin.readline()
-        if not told:  # the launcher has ended without asking
-            return 0
-        options.oom_kills = int(told)
+    return explain_run(options.run_folder, known_failures.load(), options.oom_kills)
+
+
+def explain_run(folder: str, known: tuple[list[KnownFailure], list[str]], oom_kills: int) -> int:
+    """Says why the run failed, and adds that to its launch.json; returns the exit code."""
+    entries, complaints = known
     try:
-        launch = run.read_launch(options.run_folder)
+        launch = run.read_launch(folder)
     except Refusal as error:
         return _tell(error.lines, error.status)
     _tell([f"{line}; left out" for line in complaints])
-    members = run.read_members(launch["outcome"], options.run_folder)
+    members = run.read_members(launch["outcome"], folder)
     if not members:
         print("no rank failed: nothing to explain")
         return 0
-    matches = find.causes(entries, members, options.oom_kills)
+    matches = find.causes(entries, members, oom_kills)
     try:
         print("\n".join(words.explain(members, matches)), flush=True)
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the reader left; Python flushes once more at its end
     launch["outcome"]["diagnosis"] = find.as_data(members, matches)
-    find.save(launch, options.run_folder)
+    find.save(launch, folder)
     return 0
 
 
@@ -72,11 +74,5 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
         type=int,
         default=0,
         help="processes that the kernel killed for memory on this machine while the job ran (oom_kill in /proc/vmstat)",
-    )
-    parser.add_argument(
-        "--when_told",
-        "--when-told",
-        action="store_true",
-        help="get ready, and begin when a line comes on stdin: the number of --oom_kills (for the launcher)",
     )
     return parser.parse_args(argv)

@@ -1,4 +1,4 @@
-"""launch.json, the record of a run."""
+"""launch.json, the record of a run: its plan, and once it has ended its outcome."""
 
 from __future__ import annotations
 
@@ -36,4 +36,31 @@ def begin(plan: Plan) -> None:
     for rank, host in zip(document["ranks"], plan.hosts):
         rank["host"] = host
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    rank_table.write(text, os.path.join(plan.run_dir, "launch.json"))
+    rank_table.write(text, path(plan.run_dir))
+
+
+def path(run_dir: str) -> str:
+    """The file, in the run's folder."""
+    return os.path.join(run_dir, "launch.json")
+
+
+def read(run_dir: str) -> dict[str, Any]:
+    """The whole document.  Raises OSError, ValueError."""
+    with open(path(run_dir), encoding="utf-8", errors="surrogateescape") as file:
+        document: dict[str, Any] = json.load(file)
+    return document
+
+
+def write(run_dir: str, document: dict[str, Any]) -> None:
+    """Replaces the document, whole or not at all.  Raises OSError."""
+    part = path(run_dir) + ".part"
+    with open(part, "w", encoding="utf-8", errors="backslashreplace") as file:  # \udcff is JSON
+        file.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    os.chmod(part, os.stat(path(run_dir)).st_mode & 0o777)
+    os.replace(part, path(run_dir))
+
+
+def finish(run_dir: str, attempts: list[dict[str, Any]]) -> None:
+    """Adds the outcome: that of the last attempt, with those of the earlier ones in it.  Raises OSError, ValueError."""
+    *earlier, last = attempts
+    write(run_dir, {**read(run_dir), "outcome": {**last, "attempts": earlier} if earlier else last})

@@ -6,7 +6,7 @@ engine::start() {
   local i
   LAUNCH_DEVICES=${PLAN_DEVICES[*]}
   if ((${#PLAN_SCHEDULER[@]})); then
-    SUPERVISE_SHARED=${PLAN_ENGINE[scheduler_is_shared]-}
+    [[ -z ${PLAN_ENGINE[scheduler_is_shared]-} ]] || supervise::share_scheduler
     supervise::start scheduler "$PLAN_LOG_DIR/scheduler.log" rank_entry::become scheduler "${PLAN_SCHEDULER[@]}"
   fi
   for i in "${!PLAN_RANKS[@]}"; do

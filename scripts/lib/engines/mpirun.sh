@@ -1,10 +1,14 @@
 # shellcheck shell=bash
 # Engine "mpirun": Open MPI 4 or 5 starts the ranks, on this host or over ssh on several.
 
-# shellcheck source=scripts/lib/engines/carrier.sh
-source "$LAUNCH_LIB/engines/carrier.sh"
+# shellcheck source=scripts/lib/engines/relay.sh
+source "$LAUNCH_LIB/engines/relay.sh"
 
 ENGINE_NAME=mpirun
+# Names of variables that belong to a host, a login or an engine, not to a job; with a * at its end: all
+# that begin so.
+readonly ENGINE_OWN_VARIABLES='HOME USER LOGNAME SHELL MAIL PWD OLDPWD SHLVL _ TERM HOSTNAME DISPLAY TMPDIR LINES
+COLUMNS LS_COLORS SSH_* XDG_* DBUS_* OMPI_* PMIX_* PRTE_* SLURM_* SLURMD_* BASH_*'
 
 # Beside what its documentation says about each option:
 #   --bind-to none     with few ranks a host Open MPI would bind each to one core
@@ -44,10 +48,9 @@ engine::command() {
   if [[ -n ${PLAN_ENGINE[network]-} ]]; then
     ENGINE_COMMAND+=("$mca" oob_tcp_if_include "${PLAN_ENGINE[network]}" -mca btl_tcp_if_include "${PLAN_ENGINE[network]}")
   fi
-  carrier::exported
-  for name in $REPLY; do
-    ENGINE_COMMAND+=(-x "$name")
-  done
+  while IFS= read -r name; do
+    [[ $name == @(${ENGINE_OWN_VARIABLES//[[:space:]]/|}) ]] || ENGINE_COMMAND+=(-x "$name")
+  done < <(compgen -e)
   ENGINE_COMMAND+=(bash "$LAUNCH_LIB/rank_agent.sh")
 }
 
@@ -58,6 +61,12 @@ engine::order() {
   [[ $1 != stop ]] || signal=URG
   [[ $1 != stacks ]] || signal=ABRT
   kill -s "$signal" "$2" 2>/dev/null
+}
+
+# engine::cancelled: an agent was told to end, and not by us: mpirun has a reason of its own, such as a lost host. How
+# the ranks end from now on is no failure of theirs, so the supervisor has nothing to hear. In REPLY.
+engine::cancelled() {
+  REPLY=''
 }
 
 # engine::lost_host LOG: the host that mpirun could not go on without, in REPLY: by its own words, or by those

@@ -6,28 +6,32 @@
 # trainer's start and end on the supervisor's own bus: all of them run on this host, and are signalled by
 # the supervisor itself.
 
-# shellcheck source=scripts/lib/engines/carrier.sh
-source "$LAUNCH_LIB/engines/carrier.sh"
-
-ENGINE_NAME=msrun
+ENGINE_COMMAND=() # msrun with its options, up to the agent
 
 # engine::start: msrun; what it starts are members, too.
 engine::start() {
   local rank
-  SUPERVISE_CARRIER=msrun
+  carried::by msrun
   for rank in "${PLAN_RANKS[@]}"; do
     supervise::expect "$rank" "$PLAN_LOG_DIR/rank_$rank.log"
   done
   [[ -z ${PLAN_ENGINE[scheduler]-} ]] || supervise::expect scheduler "$PLAN_LOG_DIR/scheduler.log"
-  [[ ${PLAN_ENGINE[world]} == "${#PLAN_RANKS[@]}" ]] || SUPERVISE_SHARED=yes
+  [[ ${PLAN_ENGINE[world]} == "${#PLAN_RANKS[@]}" ]] || supervise::share_scheduler
   supervise::start msrun "$PLAN_LOG_DIR/msrun.log" msrun::_become \
     "/proc/$$/fd/$SUPERVISE_BUS" "/proc/$$/fd/$SUPERVISE_LIFELINE"
 }
 
+# engine::print: for --dry_run, msrun's command; nobody listens to the ranks that it starts.
+engine::print() {
+  rank_entry::agent_environment msrun
+  engine::command
+  plan::print_engine "${ENGINE_COMMAND[@]}"
+}
+
 msrun::_become() {
-  LAUNCH_TELL=bus LAUNCH_BUS=$1 LAUNCH_LIFELINE=$2 LAUNCH_GRACE=$SUPERVISE_GRACE
-  export LAUNCH_TELL LAUNCH_BUS LAUNCH_LIFELINE LAUNCH_GRACE LAUNCH_JOB
-  carrier::environment
+  LAUNCH_SECRET=bus LAUNCH_BUS=$1 LAUNCH_LIFELINE=$2 LAUNCH_GRACE=$STOPPING_GRACE
+  export LAUNCH_SECRET LAUNCH_BUS LAUNCH_LIFELINE LAUNCH_GRACE LAUNCH_JOB
+  rank_entry::agent_environment msrun
   engine::command
   set +e # so that bash 4.2, too, ends with 127 or 126 when there is no such program
   exec "${ENGINE_COMMAND[@]}" "${PLAN_TRAINER[@]}"

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # Engine "srun": Slurm starts the ranks, as many on each node of the allocation.
 
-# shellcheck source=scripts/lib/engines/carrier.sh
-source "$LAUNCH_LIB/engines/carrier.sh"
+# shellcheck source=scripts/lib/engines/relay.sh
+source "$LAUNCH_LIB/engines/relay.sh"
 
 ENGINE_NAME=srun
 
@@ -21,7 +21,7 @@ engine::command() {
   # A number of tasks or a node count of sbatch's own would contradict ours.
   unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE SLURM_DISTRIBUTION
   LAUNCH_CONTROL=stdin # srun kills its tasks at once when it gets SIGTERM; words on stdin reach all of them
-  # After scancel the agents are done a second before we write the report, see supervise::_cancelled.
+  # After scancel the agents are done a second before we write the report, see stopping::cancelled.
   local -r kill_wait=${PLAN_ENGINE[kill_wait]}
   LAUNCH_PATIENCE=$((kill_wait > 5 ? kill_wait - 4 : 1))
   export LAUNCH_CONTROL LAUNCH_PATIENCE
@@ -32,15 +32,18 @@ engine::order() {
   bus::say "$ENGINE_ORDERS" "$1"
 }
 
-# engine::patience: the seconds between SIGTERM and SIGKILL of scancel, and at the job's limit of time, in REPLY.
-engine::patience() {
-  REPLY=${PLAN_ENGINE[kill_wait]}
+# engine::cancelled: what the supervisor is to hear when an agent was told to end: Slurm does that, by scancel say or
+# at the job's limit of time, and kills what is left after its KillWait. In REPLY.
+engine::cancelled() {
+  local -r kill_wait=${PLAN_ENGINE[kill_wait]}
+  REPLY="cancelled $kill_wait Slurm kills what is left after $kill_wait s, its KillWait: the grace time ends before that"
 }
 
-# engine::scheduler: the command of MindSpore's scheduler, which runs on the first node, also when we do
-# not: under salloc the script may run on a node for logins.
+# engine::scheduler: MindSpore's scheduler runs on the first node, also when we do not: under salloc the script may
+# run on a node for logins.
 engine::scheduler() {
-  [[ -n ${PLAN_ENGINE[scheduler_node]-} && -n ${PLAN_SCHEDULER[0]-} && ${PLAN_SCHEDULER[0]} != srun ]] || return 0
-  PLAN_SCHEDULER=(srun --nodes=1 --ntasks=1 --nodelist="${PLAN_ENGINE[scheduler_node]}" --overlap --mpi=none
-    --cpu-bind=none --output=all --error=all --export=ALL "${PLAN_SCHEDULER[@]}")
+  if [[ -n ${PLAN_ENGINE[scheduler_node]-} && ${PLAN_SCHEDULER[0]-srun} != srun ]]; then
+    plan::reach_scheduler srun --nodes=1 --ntasks=1 --nodelist="${PLAN_ENGINE[scheduler_node]}" --overlap --mpi=none \
+      --cpu-bind=none --output=all --error=all --export=ALL
+  fi
 }

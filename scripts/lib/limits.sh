@@ -1,0 +1,71 @@
+# shellcheck shell=bash
+# What the user limited: the time of the whole job, and how long all ranks' logs may stand still.
+
+LIMITS_TIMEOUT=0     # seconds that the job may run; 0: no limit
+LIMITS_HANG=0        # seconds without a line in any rank's log; 0: no limit
+LIMITS_REACHED=''    # timeout or hang, once one is reached
+LIMITS_TIMEOUT_AT=0  # all times: uptime, in hundredths of a second
+LIMITS_LOOK_AT=0     # the next look at the logs
+LIMITS_STILL_SINCE=0 # since when they look as they do
+LIMITS_LOOK=''       # how they look: sizes and times
+LIMITS_LOGS=()       # the ranks' logs
+
+# limits::set TIMEOUT HANG
+limits::set() {
+  LIMITS_TIMEOUT=$1 LIMITS_HANG=$2
+}
+
+# limits::start: the job's time begins.
+limits::start() {
+  clock::now
+  LIMITS_TIMEOUT_AT=$((REPLY + LIMITS_TIMEOUT * 100))
+}
+
+# limits::watch LOG: the log of one more rank.
+limits::watch() {
+  LIMITS_LOGS+=("$1")
+}
+
+# limits::again: an attempt has ended; the next one has other logs.
+limits::again() {
+  LIMITS_LOGS=() LIMITS_LOOK='' LIMITS_LOOK_AT=0
+}
+
+# limits::log_has_grown: a log that is on another host.
+limits::log_has_grown() {
+  LIMITS_LOOK=''
+}
+
+# limits::any: whether there are limits to look after.
+limits::any() {
+  ((LIMITS_TIMEOUT || LIMITS_HANG))
+}
+
+# limits::check: whether one is reached; tells the user.
+limits::check() {
+  limits::any || return 1
+  clock::now
+  if ((LIMITS_TIMEOUT && REPLY >= LIMITS_TIMEOUT_AT)); then
+    LIMITS_REACHED=timeout
+    log::say "the job has run for $LIMITS_TIMEOUT s, its --timeout: stopping all ranks"
+  elif ((LIMITS_HANG && REPLY >= LIMITS_LOOK_AT)) && limits::_logs_stand_still "$REPLY"; then
+    LIMITS_REACHED=hang
+    log::say "no rank has written to its log for $LIMITS_HANG s, the --hang_timeout: saving the stacks of all ranks, then stopping them"
+  fi
+  [[ -n $LIMITS_REACHED ]]
+}
+
+# limits::_logs_stand_still NOW: sizes and times are compared for being the same only: a clock that steps does not
+# matter.
+limits::_logs_stand_still() {
+  local look end step
+  ((${#LIMITS_LOGS[@]})) || return 1
+  look=$(stat -c '%s %y' -- "${LIMITS_LOGS[@]}" 2>&1) || :
+  if [[ $look != "$LIMITS_LOOK" ]]; then
+    LIMITS_LOOK=$look LIMITS_STILL_SINCE=$1
+  fi
+  end=$((LIMITS_STILL_SINCE + LIMITS_HANG * 100))
+  step=$((LIMITS_HANG < 10 ? 100 : LIMITS_HANG * 10))
+  LIMITS_LOOK_AT=$(($1 + step < end ? $1 + step : end))
+  (($1 >= end))
+}

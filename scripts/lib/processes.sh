@@ -1,0 +1,105 @@
+# shellcheck shell=bash
+# Processes: start one under a minder, see whether it lives, end it with all that it left. For the launcher, the
+# agents and the guardian.
+
+PROCESSES_STAT=() # state, parent, process group ... of the process that was looked at last
+
+# processes::start BUS LIFELINE NAME LOG COMMAND...: runs COMMAND (a program or a function) with its output in LOG,
+# in a process group of its own. $! is its minder, a subshell that waits for it. On the BUS: "start NAME PID", then
+# "exit NAME STATUS"; on the LIFELINE: "start PID".
+processes::start() {
+  set -m # own process group, and INT and QUIT not ignored: both only by job control
+  processes::_mind "$@" </dev/null >/dev/null 2>&1 &
+  set +m
+}
+
+processes::_mind() {
+  local bus=$1 lifeline=$2
+  set -m
+  processes::_become "$@" &
+  set +m
+  exec {lifeline}>&-
+  bus::await "$!"
+  bus::say "$bus" exit "$3" "$REPLY"
+}
+
+# Both pipes know the process before anything else runs in it. Then it lets go of them: one that lives longer than
+# the launcher would keep them open.
+processes::_become() {
+  local bus=$1 lifeline=$2 log=$4
+  printf 'start %d\n' "$BASHPID" >&"$lifeline"
+  bus::say "$bus" start "$3" "$BASHPID"
+  exec {lifeline}>&- {bus}>&- >>"$log" 2>&1
+  "${@:5}"
+}
+
+# processes::signal SIGNAL GROUP: a stopped process takes SIGTERM only once it runs again.
+processes::signal() {
+  kill -s "$1" -- "-$2" 2>/dev/null || :
+  kill -s CONT -- "-$2" 2>/dev/null || :
+}
+
+# processes::kill_late GROUP SECONDS: SIGKILL to what is left of the group after that time.
+processes::kill_late() {
+  local tick
+  for ((tick = 0; tick < $2 * 10; tick++)); do
+    kill -0 -- "-$1" 2>/dev/null || return 0
+    clock::sleep 0.1
+  done
+  kill -KILL -- "-$1" 2>/dev/null
+}
+
+# processes::group_lives GROUP: whether a process of the group runs. Zombies do not count: a container's first
+# process may never collect them.
+processes::group_lives() {
+  local file
+  kill -0 -- "-$1" 2>/dev/null || return 1
+  processes::_runs "$1" "/proc/$1/stat" && return 0 # most often
+  for file in /proc/[0-9]*/stat; do
+    processes::_runs "$1" "$file" && return 0
+  done
+  return 1
+}
+
+# processes::_runs GROUP FILE: whether the process of FILE is of the group, and runs.
+processes::_runs() {
+  processes::_stat "$2" && [[ ${PROCESSES_STAT[2]} == "$1" && ${PROCESSES_STAT[0]} != [ZX] ]]
+}
+
+# processes::is_child PID PARENT: whether PARENT is, still, the parent of PID.
+processes::is_child() {
+  processes::_stat "/proc/$1/stat" && [[ ${PROCESSES_STAT[1]} == "$2" ]]
+}
+
+# processes::_stat FILE: reads a /proc/N/stat; fails if the process is gone.
+processes::_stat() {
+  local line
+  { read -r line <"$1"; } 2>/dev/null || return 1
+  # shellcheck disable=SC2206 # a letter and numbers, after a name that may hold anything
+  PROCESSES_STAT=(${line##*) })
+}
+
+# processes::marked JOB [RANK]: the processes that have the job's mark, and the rank's, in their environment, in
+# REPLY. Zombies have none.
+processes::marked() {
+  REPLY=$(grep -lszxF -- "LAUNCH_JOB=$1" /proc/[0-9]*/environ) || :
+  if [[ -n $REPLY && -n ${2-} ]]; then
+    # shellcheck disable=SC2086 # a list of files
+    REPLY=$(grep -lszxF -- "RANK_ID=$2" $REPLY) || :
+  fi
+  REPLY=${REPLY//\/proc\//}
+  REPLY=${REPLY//\/environ/}
+}
+
+# processes::sweep JOB [RANK]: SIGKILL to all of them, until there is none; one that waits in the kernel is left
+# after a second.
+processes::sweep() {
+  local tries
+  for ((tries = 0; tries < 50; tries++)); do
+    processes::marked "$@"
+    [[ -n $REPLY ]] || return 0
+    # shellcheck disable=SC2086 # a list of numbers
+    kill -KILL $REPLY 2>/dev/null || :
+    clock::sleep 0.02
+  done
+}

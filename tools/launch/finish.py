@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""The end of a launch: writes its outcome into launch.json and, after a failure, says why it failed.
+
+Only scripts/lib/outcome.sh calls it, when the first member of the job has ended: until the last one has, Python has
+read what is needed.  Lines on stdin:
+
+  failed                      a member has failed: be ready to explain that
+  attempt EXIT ENDED LOGS     begins the outcome of an attempt
+  first_failure NAME          and what may follow in it
+  stopped_by WORD
+  member NAME STATUS SECONDS  -: none
+  end OOM_KILLS               all of it has been told; -: there is nothing to explain
+
+The answer: "saved" or "failed", then the lines of the explanation.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+
+from hccl_tools.common.words import one_line
+from tools.launch import record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    Explain = Callable[[str, int], object]
+
+
+def main(run_dir: str, lines: Iterable[str]) -> None:
+    """Does what the lines say; nothing, if the launcher was killed before it has told all."""
+    attempts: list[dict[str, Any]] = []
+    explain: Explain | None = None
+    for line in lines:
+        word, *values = line.split()
+        if word == "failed":
+            explain = explainer()
+        elif word == "attempt":
+            attempts.append(outcome(*values))
+        elif word == "member":
+            attempts[-1]["members"][values[0]] = {"status": number(values[1]), "seconds": number(values[2])}
+        elif word != "end":
+            attempts[-1][word] = values[0]
+        else:
+            print(saved(run_dir, attempts), flush=True)
+            if values[0] != "-":
+                (explain or explainer())(run_dir, int(values[0]))
+            return
+
+
+def outcome(status: str, ended: str, logs: str) -> dict[str, Any]:
+    """The outcome of an attempt of which no more than this is known."""
+    return {
+        "ended": ended,
+        "exit": int(status),
+        "logs": logs,
+        "first_failure": None,
+        "stopped_by": None,
+        "members": {},
+    }
+
+
+def number(text: str) -> float | int | None:
+    """A number of the launcher's, or None."""
+    return None if text == "-" else float(text) if "." in text else int(text)
+
+
+def saved(run_dir: str, attempts: list[dict[str, Any]]) -> str:
+    """The answer."""
+    try:
+        record.finish(run_dir, attempts)
+    except (OSError, ValueError):
+        return "failed"
+    return "saved"
+
+
+def explainer() -> Explain:
+    """A function of the run's folder and the processes killed for memory, with all that it needs read."""
+    from tools.diagnosis import known_failures, main
+
+    known = known_failures.load()
+    return lambda run_dir, oom_kills: main.explain_run(run_dir, known, oom_kills)
+
+
+if __name__ == "__main__":
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for a terminal that knows no Chinese
+    try:
+        main(sys.argv[1], sys.stdin)
+    except Exception as error:  # whoever reads a failure's report needs no second failure in it
+        print("this run cannot be explained: " + type(error).__name__ + ": " + one_line(error))
+    sys.stdout.flush()
+    os._exit(0)  # the interpreter would take its modules apart first
