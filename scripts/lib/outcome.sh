@@ -23,9 +23,12 @@ outcome::_oom_kills() {
   REPLY=0
 }
 
-# outcome::get_ready: a member has ended. Where not even a rank could be started, it would be one process too many.
+# outcome::get_ready: a member has ended. While others still start, they need the processors more; and where not even
+# a rank could be started, it would be one process too many.
 outcome::get_ready() {
-  if [[ -n $SUPERVISE_FIRST ]] && ! outcome::_is_to_be_explained; then
+  if [[ -z $SUPERVISE_FIRST ]]; then
+    ((${#MEMBERS_BEGAN[@]} == ${#MEMBERS_NAMES[@]})) || return 0
+  elif ! outcome::_is_to_be_explained; then
     return 0
   fi
   outcome::_call
