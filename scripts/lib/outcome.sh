@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # The outcome of a launch: into launch.json, and after a failure what it means and what to do about it. One Python
-# process does both, tools/launch/finish.py, where the lines are described that go to it. Python takes 50 ms until it
+# process does both, tools/diagnosis/finish.py, where the lines are described that go to it. Python takes 50 ms until it
 # has read what it needs, so it is called when the first member has ended, and told the rest when all have.
 
 OUTCOME_ASKS='' OUTCOME_ANSWERS='' # pipes to and from that process
@@ -52,7 +52,7 @@ outcome::_call() {
     trap '' INT TERM HUP QUIT
     supervise::close_pipes
     console::close
-    exec "$PYTHON" "$LAUNCH_ROOT/tools/launch/finish.py" "$PLAN_RUN_DIR" <"/dev/fd/$asks" 2>/dev/null {asks}>&-
+    exec "$PYTHON" "$LAUNCH_ROOT/tools/diagnosis/finish.py" "$PLAN_RUN_DIR" <"/dev/fd/$asks" 2>/dev/null {asks}>&-
   )
   exec {OUTCOME_ASKS}>"/dev/fd/$asks" {asks}>&-
 }

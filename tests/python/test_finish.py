@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hccl_tools.check import schema_check
-from tools.launch import finish, record
+from tools.diagnosis import finish, record
 
 PLAN = {
     "script": "ascend2p.sh",
