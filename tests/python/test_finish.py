@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from hccl_tools.check import schema_check
-from tools.diagnosis import finish, record
+from tools.diagnosis import finish
+from tools.launch import record
 
 PLAN = {
     "script": "ascend2p.sh",
