@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# How a process hears of others: lines in a pipe, of which none gets lost, and the end of a child.
+# How a process hears of others: lines in a pipe, none of which is lost, and the end of a child.
 #
-# A read that has a time can take a byte from the pipe and forget it, when that byte and the end of the time
-# come together; on a busy machine a launch in thirty lost a line so. Therefore each line begins with a dot
-# that nobody misses, no more than that is ever read with a time, and nothing is when something is there already.
+# `read -t` can take a byte from the pipe and forget it, when that byte and the end of the time come together. On a busy
+# machine one launch in thirty lost a line this way. Therefore every line begins with a dot. Only that dot is ever read
+# with a time, and only when the pipe is empty before.
 
 # bus::say FD WORD...: one line, written at once.
 bus::say() {
@@ -13,10 +13,9 @@ bus::say() {
   printf '.%s\n' "$*" >&"$fd"
 }
 
-# bus::next FD SECONDS: the next line in REPLY; waits for it so long. Fails with more than 128 when none
-# comes, with 1 at the end of the pipe. What a signal's handler says on the pipe ends the waiting, too; not if
-# the signal comes when we are about to wait, and signals do come when something has just happened: so the
-# first wait is short.
+# bus::next FD SECONDS: the next line in REPLY; waits for it so long. Fails with more than 128 if none comes, with 1 at
+# the end of the pipe. What a signal's handler says on the pipe ends the wait, too, except when the signal comes just
+# before the wait. Signals often come when something has just happened, so the first wait is short.
 bus::next() {
   local first='' status=0 seconds=0.1
   [[ $2 != 0.* ]] || seconds=$2
@@ -34,15 +33,15 @@ bus::next() {
   REPLY=${REPLY#$'\n'} REPLY=${REPLY#.}
 }
 
-# bus::empty FD: whether nothing is there; the end of the pipe is something.
+# bus::empty FD: whether there is nothing to read; the end of the pipe counts as something.
 bus::empty() {
   ! read -r -t 0 -u "$1"
 }
 
-# bus::await PID: the exit status of our last child, in REPLY, whatever signals come to us: scancel and
-# Slurm's limit of time signal every process of a job. Ignored, not handled: bash can lose the end of a
-# child that comes together with a signal that it handles, and would wait for ever. Who calls this starts
-# nothing more, which would ignore them, too.
+# bus::await PID: the exit status of our last child, in REPLY, whatever signals come to us: scancel and Slurm's time
+# limit signal every process of a job. The signals are ignored, not handled: bash can lose the end of a child that
+# comes together with a signal that it handles, and would wait forever. The caller must not start another process
+# afterwards, because that would ignore them, too.
 bus::await() {
   trap '' TERM INT HUP QUIT USR1 USR2
   REPLY=0

@@ -140,11 +140,16 @@ launch::_run() {
 
 # What is about to run, and where its logs are.
 launch::_announce() {
-  local ranks devices
+  local ranks devices host
+  local -A hosts=()
   log::count "${#PLAN_RANKS[@]}" rank
   ranks=$REPLY
   log::named device "${PLAN_DEVICES[@]}"
   devices=$REPLY
+  for host in ${PLAN_HOSTS[@]+"${PLAN_HOSTS[@]}"}; do
+    hosts[$host]=1
+  done
+  ((${#hosts[@]} < 2)) || devices+=" of ${#hosts[@]} hosts"
   report::path "$PLAN_RUN_DIR"
   log::note "$ranks on $devices, logs in $REPLY"
 }

@@ -3,15 +3,14 @@
 #
 # Usage: bash rank_agent.sh TRAINER...     (lib/engines/ only)
 #
-# It sets the rank's environment (rank_entry.sh), lets the trainer write its log into the run's folder,
-# tells the launcher when the trainer starts and ends, and stops it with all its children when it is
-# told to. So the launcher knows every rank's exit code at once, and the grace time holds, whatever the engine's own is.
+# It sets the rank's environment (rank_entry.sh), has the trainer write its log into the run's folder, tells the
+# launcher when the trainer starts and ends, and stops it with all its children on the launcher's order. So the
+# launcher knows every rank's exit code at once, and the user's grace time holds, not the engine's.
 #
-# The trainer runs under a minder, as under the launcher (processes.sh), which says its start and its end on a
-# pipe; signals and orders come there, too, so that the agent takes one after the other. The engine's process
-# group has the agent alone in it; minder, trainer and watcher have their own: what the engine kills in its own way
-# does not take the trainer's last words, and the watcher lives long enough to end the trainer when the
-# agent was killed.
+# The trainer runs under a minder, as under the launcher (processes.sh). The minder's lines, signals and orders all come
+# on one pipe, so the agent handles them one after the other. The agent is alone in the engine's process group; minder,
+# trainer and watcher have groups of their own. So the trainer's last lines are kept when the engine kills its group,
+# and the watcher can end the trainer when the agent was killed.
 #
 #   bus       (see bus.sh) "start RANK PID", "exit RANK STATUS", and the orders "stop", "stacks", "cancelled", "USR1", "USR2"
 #   lifeline  "start PID" of the trainer, for the watcher; it ends with the agent
@@ -70,17 +69,17 @@ agent::main() {
   set +m
   agent::_attend
   local -r status=$REPLY
-  # Slurm signals the trainer and us one after the other; ours says why.
+  # Slurm signals the trainer first and then us; our signal tells why it ended.
   ((status != 143)) || [[ -n ${LAUNCH_BUS-} ]] || agent::_heed 3
   ((status == 0)) || [[ -z $AGENT_AWAY ]] || agent::_tell_tail
   agent::tell exit "$AGENT_NAME" "$status"
   agent::_sweep
-  # After a failure the launcher tells all ranks to stop. If it does not, it is gone: then the agent ends
-  # with the rank's code and the engine ends the job.
+  # After a failure the launcher tells all ranks to stop. Without that order the launcher is gone: then the agent ends
+  # with the rank's code, and the engine ends the job.
   ((status == 0)) || [[ -n ${LAUNCH_BUS-} ]] || agent::_heed "$(((LAUNCH_GRACE + 5) * 10))"
   kill -KILL "$watcher" 2>/dev/null
   [[ ! -e $AGENT_LOG.seen ]] || rm -f -- "$AGENT_LOG.seen"
-  # The launcher knows; to the engine a failure would mean to end the others its own way.
+  # The launcher knows the code. The engine would end the other ranks its own way if it saw a failure.
   [[ $AGENT_STOPS == 0 && -z ${LAUNCH_BUS-} ]] || exit 0
   exit "$status"
 }
@@ -104,7 +103,7 @@ agent::_attend() {
   done
 }
 
-# agent::_heed TENTHS: orders that come, until it is told to stop; at most so many tenths of a second.
+# agent::_heed TENTHS: follows orders until one is to stop; at most for so many tenths of a second.
 agent::_heed() {
   local tick
   for ((tick = 0; tick < $1 && AGENT_STOPS == 0; tick++)); do
@@ -158,14 +157,13 @@ agent::_open_log() {
   : >>"$AGENT_LOG" || agent::refuse "the log $AGENT_LOG cannot be written"
 }
 
-# agent::tell WORD...: one line for the launcher, written at once, so that mpirun does not mix it with
-# another rank's.
+# agent::tell WORD...: one line for the launcher, in one write, so that mpirun does not mix it with another rank's.
 agent::tell() {
   if [[ -n ${LAUNCH_BUS-} ]]; then
     [[ $1 != start ]] || printf 'start %d\n' "$3" >"$LAUNCH_LIFELINE"
     [[ $1 == line ]] || printf '.%s\n' "$*" >"$LAUNCH_BUS"
   else
-    printf '\n.%s %s\n' "$LAUNCH_SECRET" "$*" # should another's line lack its end
+    printf '\n.%s %s\n' "$LAUNCH_SECRET" "$*" # another rank's line may lack its end
   fi 2>/dev/null
 }
 
@@ -193,8 +191,7 @@ agent::_handle_signals() {
   [[ ${LAUNCH_CONTROL-} != stdin ]] || trap : USR1 USR2 # Slurm gives them to the trainer, too
 }
 
-# Told again, by the launcher after its engine say, there is nothing to add: what the launcher does not want
-# to wait for it kills.
+# A second order changes nothing: the launcher kills what it does not want to wait for.
 agent::_stop() {
   ((AGENT_STOPS == 0)) || return 0
   AGENT_STOPS=1
@@ -215,8 +212,7 @@ agent::_kill_in_time() {
   } <&- >/dev/null 2>&1 {AGENT_LIFELINE}>&- {AGENT_BUS}>&- &
 }
 
-# Where the trainer is, for the launcher; the whole of it goes to rank_N.stack beside the log. Python may
-# have to end it for that.
+# Tells the launcher where the trainer is; the whole stack goes to rank_N.stack beside the log. This may end the trainer.
 agent::_stacks() {
   local said
   kill -0 "${AGENT_TRAINER:-none}" 2>/dev/null || return 0
@@ -224,9 +220,8 @@ agent::_stacks() {
   agent::tell stack "$AGENT_NAME" "${said#*: }"
 }
 
-# The engine ends the job on its own account: scancel; a host that mpirun has lost. More than one SIGTERM
-# comes then, from srun and from Slurm's daemon on the node, and only the first says something new, also
-# when the launcher was quicker with its order to stop: how much time there is.
+# The engine itself ends the job: after scancel, or because mpirun has lost a host. Then more than one SIGTERM comes,
+# from srun and from Slurm's daemon on the node. The first one counts, even after an order to stop: it limits the time.
 agent::_cancelled() {
   [[ -z $AGENT_CANCELLED ]] || return 0
   AGENT_CANCELLED=1
@@ -238,9 +233,8 @@ agent::_cancelled() {
   agent::_stop
 }
 
-# agent::_watch AGENT ENGINE: stops the trainer when the agent or the engine's process on this host is
-# killed, or the launcher, at the end of stdin; hands on what the launcher says there. Looks every two
-# seconds where nothing else tells it.
+# agent::_watch AGENT ENGINE: stops the trainer when the agent or the engine's process on this host was killed, or, at the
+# end of stdin, the launcher. Hands on the launcher's orders from stdin. Looks every two seconds.
 agent::_watch() {
   local from
   trap '' URG ABRT TERM INT HUP QUIT USR1 USR2
@@ -264,7 +258,7 @@ agent::_watch() {
   agent::_sweep
 }
 
-# Tells the launcher that the log has grown, where it cannot see that itself; with no program started.
+# Tells the launcher that the log has grown, where it cannot see that itself. This starts no process.
 agent::_tell_written() {
   [[ $AGENT_LOG -nt $AGENT_LOG.seen ]] || return 0
   : >"$AGENT_LOG.seen"

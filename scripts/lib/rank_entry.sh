@@ -84,7 +84,7 @@ rank_entry::rank() {
   rank_entry::_forget
 }
 
-# What is between the launcher and us is nothing to the trainer.
+# The trainer does not see what passes between the launcher and us.
 rank_entry::_forget() {
   unset LAUNCH_DEVICES LAUNCH_RANK LAUNCH_LOCAL_RANK LAUNCH_ENGINE LAUNCH_EXPORTS LAUNCH_SECRET LAUNCH_BUS \
     LAUNCH_LIFELINE LAUNCH_CONTROL LAUNCH_GRACE LAUNCH_PATIENCE LAUNCH_HOST LAUNCH_FOLDER LAUNCH_LINKS LAUNCH_HANG
@@ -98,7 +98,7 @@ rank_entry::scheduler() {
   rank_entry::_forget
 }
 
-# rank_entry::become rank|scheduler COMMAND...: this process becomes the trainer, or the scheduler.
+# rank_entry::become rank|scheduler COMMAND...: this process becomes the trainer or the scheduler.
 rank_entry::become() {
   rank_entry::"$1"
   if [[ $1 == rank ]]; then
@@ -112,8 +112,7 @@ rank_entry::become() {
   exec "$@"
 }
 
-# rank_entry::_keep FILE: the environment as a file that a shell can read, for its owner only: it may
-# hold passwords.
+# rank_entry::_keep FILE: the environment as a file for a shell. Only the owner can read it: it may hold passwords.
 rank_entry::_keep() {
   local -r file=${LAUNCH_LOGS:-$LOG_DIR}/$1
   unset LAUNCH_LOGS
@@ -122,10 +121,9 @@ rank_entry::_keep() {
   umask "$LAUNCH_UMASK"
 }
 
-# MindSpore 2.10 loses a race when a thread that it wakes runs before the one that woke it: the
-# connection to the scheduler then counts as failed, and is tried again for up to minutes. It happens
-# when the two share a core, so on a busy machine. Under the batch policy a woken thread waits.
-# Where that policy cannot be had, the rank runs without it.
+# MindSpore 2.10 has a race: if a thread runs before the one that woke it, the connection to the scheduler counts as
+# failed, and is tried again for up to minutes. That happens on a busy machine, where the two share a core. Under the
+# batch policy a woken thread waits. If the policy cannot be set, the rank runs without it.
 rank_entry::_wake_late() {
   [[ -n ${MS_WORKER_NUM-} ]] || return 0
   chrt --batch --pid 0 "$BASHPID" >/dev/null 2>&1 || :

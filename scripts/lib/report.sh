@@ -6,7 +6,7 @@ readonly REPORT_LOG_LINES=15
 readonly REPORT_ROWS=16 # with more ranks, those that ended alike share a row
 REPORT_LOST_RANKS=''    # of the host that the engine has lost
 
-# report::first_failure NAME: said when it happens, before the others are stopped.
+# report::first_failure NAME: tells it when it happens, before the others are stopped.
 report::first_failure() {
   local what='' others=''
   if ((MEMBERS_RANKS_LEFT == 1)); then
@@ -41,7 +41,7 @@ report::_fate() {
 # REPORT_LOST_RANKS; else nothing.
 report::_lost_host() {
   local i host ranks=''
-  REPLY=''
+  REPLY='' REPORT_LOST_RANKS=''
   [[ $1 == "$CARRIED_ENGINE" ]] || return 0
   engine::lost_host "${MEMBERS_LOG[$1]}"
   host=$REPLY
@@ -95,7 +95,6 @@ report::_carried_stacks() {
 
 # report::print: a line a rank, then the end of the log that matters, on stderr.
 report::print() {
-  local log
   ((${#MEMBERS_NAMES[@]})) || return 0
   [[ -n $LOG_QUIET && -z $SUPERVISE_FIRST ]] || report::_table
   if [[ -n $SUPERVISE_FIRST ]]; then
@@ -105,12 +104,12 @@ report::print() {
   report::_disk
 }
 
-# A log ends without a word when its disk is full.
+# When a disk is full, the logs on it just end.
 report::_disk() {
   local -r probe=$PLAN_LOG_DIR/.probe
   report::path "$PLAN_LOG_DIR"
   if ! { printf '%4096s' '' >"$probe"; } 2>/dev/null; then
-    log::say "no space left on the disk of $REPLY, or it cannot be written any more: the logs may lack their end; make room, or choose another with --log_dir"
+    log::say "no space left on the disk of $REPLY, or it cannot be written any more: the ends of the logs may be missing; make room, or choose another disk with --log_dir"
   fi
   rm -f -- "$probe"
 }
@@ -118,7 +117,7 @@ report::_disk() {
 # The table of all ranks, with their hosts if there are several; where there are many ranks, those that
 # ended alike share a line.
 report::_table() {
-  local i name log how seconds key host=''
+  local i name how seconds key host=''
   local -a order=()
   local -A alike=()
   ((${#PLAN_HOSTS[@]} == 0)) || printf -v host '%-16s' host
@@ -156,8 +155,8 @@ report::_who() {
   done
 }
 
-# report::_how STATUS: an exit status in words, in REPLY. 128+N is how bash reports signal N; a program
-# may also exit with such a number, and nothing tells the two apart.
+# report::_how STATUS: an exit status in words, in REPLY. Bash reports signal N as 128+N; a program may also exit with
+# such a number, and bash cannot tell the two apart.
 report::_how() {
   local -r name=${REPORT_SIGNALS[$1>128?$1-128:0]-}
   if (($1 > 128)) && [[ -n $name ]]; then
@@ -176,8 +175,7 @@ report::_exit() {
     return 0
   fi
   if [[ -n ${MEMBERS_LOST[$1]-} ]]; then
-    REPLY='not started'
-    [[ -z ${MEMBERS_BEGAN[$1]-} ]] || REPLY='no word of its end'
+    REPLY='end not reported'
     [[ " $REPORT_LOST_RANKS " != *" $1 "* ]] || REPLY='lost with its host'
     return 0
   fi

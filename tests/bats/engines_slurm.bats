@@ -77,7 +77,7 @@ reported() {
   scancel "$(squeue -h -o %i)"
   reported
   [[ "$(<sbatch.out)" == *'143 SIGTERM, stopped by us'*$'\n3 '*' 137 SIGKILL, stopped by us   '[2-9].* ]] || fail "$(<sbatch.out)"
-  [[ "$(<sbatch.out)" != *'no word of its end'* ]] || fail "$(<sbatch.out)"
+  [[ "$(<sbatch.out)" != *'end not reported'* ]] || fail "$(<sbatch.out)"
   eventually nobody_left
 }
 

@@ -56,11 +56,11 @@ python_of_all() {
     (exec <"/dev/fd/$life" {life}>&- && read -r -t 20 || echo "$?" >ended) &
     exec bash "$1/lib/abandoned.sh" 1 ascend8p.sh "$!" "$life" "$bus"' - "$SCRIPTS"
   [[ $(<ended) -eq 1 ]]
-  [[ $stderr == 'ascend8p.sh: the launcher failed inside (status 1): please report it, '*'; stopping all ranks' ]] || fail "$stderr"
+  [[ $stderr == 'ascend8p.sh: the launcher has an internal error (status 1): please report it, '*'; stopping all ranks' ]] || fail "$stderr"
   # before there are ranks and a guardian
   # shellcheck disable=SC2016 # for the inner shell
   run -78 --separate-stderr bash -c 'source "$1/lib/launch.sh" && trap '\''launch::_given_up "$?"'\'' EXIT && exit 254' ascend8p.sh "$SCRIPTS"
-  [[ $stderr == 'ascend8p.sh: the launcher can start no more processes (see ulimit -u, and the limit of pids of the container)' ]] || fail "$stderr"
+  [[ $stderr == 'ascend8p.sh: the launcher cannot start more processes (see ulimit -u, and the container'\''s limit of pids)' ]] || fail "$stderr"
 }
 
 @test "too few open files are refused with the command that helps" {
