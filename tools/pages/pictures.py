@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -133,24 +134,24 @@ def supervisor(words: dict[str, Any]) -> str:
 
 
 def rooms(words: dict[str, Any]) -> str:
-    """The rooms of both packages, from the tables of docs/architecture.md, the highest floor first."""
+    """The rooms of both packages with their modules, in the order of the tables in docs/architecture.md."""
     page = Path(project.path("docs", "architecture.md")).read_text(encoding="utf-8")
-    parts: list[str] = []
-    lowest = 0
+    parts = [svg.arrow((536, 60), (556, 60))]
+    heights = []
     for column, package in enumerate(("tools", "hccl_tools")):
-        part = page.partition(f"### `{package}/`")[2].partition("\n### ")[0].partition("\n## ")[0]
-        found = re.findall(r"^\| `(\w+)/` \| (.*) \|$", part, re.MULTILINE)
-        left = 16 + 540 * column
+        table = page.partition(f"### `{package}/`")[2].partition("\n## ")[0].partition("\n### ")[0]
+        left, top = 16 + 540 * column, 36
         parts.append(svg.text(left, 24, f"{package}/", "name"))
-        for row, (name, contents) in enumerate(found):
-            files = re.findall(r"`(\w+)`", contents)
-            lines = wrapped(", ".join(files), 72) if files else []
-            parts += svg.box(
-                left, 36 + 66 * row, 520, 58, [f"{name}/", *lines[:1], *(line[:74] for line in lines[1:2])]
-            )
-            lowest = max(lowest, 36 + 66 * (row + 1))
-    parts.append(svg.arrow((536, 120), (556, 120)))
-    return svg.document(1092, lowest + 8, words["title"], parts)
+        for name in re.findall(r"^\| `(\w+)/` \|", table, re.MULTILINE):
+            inside = sorted(path for path in Path(project.path(package, name)).iterdir() if path.name[:1] not in "_.")
+            modules = [
+                path.stem if path.is_file() else f"{path.name}/" for path in inside if path.suffix in (".py", "")
+            ]
+            lines = textwrap.wrap(", ".join(modules), 70)
+            parts += svg.box(left, top, 520, 22 + svg.LINE * len(lines), [f"{name}/", *lines])
+            top += 30 + svg.LINE * len(lines)
+        heights.append(top)
+    return svg.document(1092, max(heights) + 8, words["title"], parts)
 
 
 PICTURES = (report, rank_table, groups_910a, who_starts_whom, supervisor, rooms)
