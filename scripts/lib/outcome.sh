@@ -52,7 +52,7 @@ outcome::_call() {
     trap '' INT TERM HUP QUIT
     supervise::close_pipes
     console::close
-    exec "$PYTHON" "$LAUNCH_ROOT/tools/diagnosis/finish.py" "$PLAN_RUN_DIR" <"/dev/fd/$asks" 2>/dev/null {asks}>&-
+    exec "$PYTHON" -S "$LAUNCH_ROOT/tools/diagnosis/finish.py" "$PLAN_RUN_DIR" <"/dev/fd/$asks" 2>/dev/null {asks}>&-
   )
   exec {OUTCOME_ASKS}>"/dev/fd/$asks" {asks}>&-
 }

@@ -82,6 +82,10 @@ def saved(run_dir: str, attempts: list[dict[str, Any]]) -> str:
 
 def explainer() -> Explain:
     """A function of the run's folder and the processes killed for memory, with all that it needs read."""
+    if sys.flags.no_site:  # outcome.sh starts us without installed packages, which saves a third of the start
+        import site
+
+        site.main()
     from tools.diagnosis import known_failures, main
 
     known = known_failures.load()
