@@ -43,17 +43,15 @@ _HEAD_ZH = """\
 由 `python -m tools.pages.options_page zh` 根据各命令 `--help` 的输出和 [options.yaml](options.yaml) 中的译文生成。
 [英文版](../options.md)。
 
-选项名中的连字符与下划线等价，`--name VALUE` 与 `--name=VALUE` 等价。每个命令都有 `--help`。
-退出码的含义见 [exit_codes.md](exit_codes.md)，可用的环境变量见 [environment.md](environment.md)。
+选项名中的连字符与下划线等价，`--name VALUE` 与 `--name=VALUE` 等价。每个命令都有 `--help`。退出码的含义见
+[exit_codes.md](exit_codes.md)，可以设置的环境变量见 [environment.md](environment.md)。
 
-在 bash 中执行以下命令之后，TAB 键可以补全脚本和 Python 命令的选项及其取值：
+在 bash 中执行以下命令之后，TAB 键补全脚本和 Python 命令的选项及其取值。写入 `~/.bashrc` 时需要该文件的完整路径。
 
 <!-- run -->
 ```bash
 source scripts/completion.bash
 ```
-
-也可以把它写入 `~/.bashrc`，此时用该文件的完整路径。
 """
 
 _WORDS = {
@@ -73,7 +71,7 @@ _WORDS = {
     },
     "zh": {
         "launching": "启动脚本",
-        "shared": "各启动脚本共有的选项（例外另行注明）",
+        "shared": "各启动脚本共有的选项（例外已注明）",
         "own": "部分启动脚本的选项",
         "option": "选项",
         "meaning": "含义",

@@ -28,7 +28,7 @@ _WORDS = {
     },
     "zh": {
         "head": "脚本 | 用途 | 由谁启动 rank",
-        "local": "启动脚本自身",
+        "local": "启动器自身",
         "mpirun": "Open MPI",
         "msrun": "MindSpore 的 msrun",
         "srun": "Slurm",
