@@ -34,13 +34,17 @@ def problems(page, text, kinds=("prose", "table", "output")):
     for line, kind, passage in _passages(text):
         if kind not in kinds:
             continue
-        for pattern, instead in _FORBIDDEN:
-            for found in pattern.finditer(passage):
-                yield f'{page}:{line}: "{found[0]}"; write: {instead}'
+        for found, instead in forbidden(passage):
+            yield f'{page}:{line}: "{found}"; write: {instead}'
         if kind == "prose":
             for sentence in _sentences(passage):
                 if len(_words(sentence)) > LONGEST:
                     yield f"{page}:{line}: {len(_words(sentence))} words, {LONGEST} are enough: {sentence}"
+
+
+def forbidden(text):
+    """(words found, what to write instead) for every place of the text."""
+    return [(found[0], instead) for pattern, instead in _FORBIDDEN for found in pattern.finditer(text)]
 
 
 def lengths(text):

@@ -8,14 +8,11 @@ from __future__ import annotations
 import os
 import re
 import statistics
+from collections.abc import Iterable
 
 from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _NUMBER = r"([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf))"
 _PLACE = r"epoch: \[?(\d+)(?:/\d+\])?,? step: \[?(\d+)(?:/\d+\])?"

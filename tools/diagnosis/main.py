@@ -15,15 +15,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 
 from hccl_tools.common.refusal import Refusal
 from tools.diagnosis import find, known_failures, run, words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tools.diagnosis.known_failures import KnownFailure
+from tools.diagnosis.known_failures import KnownFailure
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -6,11 +6,8 @@ import os
 import re
 
 from hccl_tools.common.words import one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.diagnosis.find import Match
-    from tools.diagnosis.run import Member
+from tools.diagnosis.find import Match
+from tools.diagnosis.run import Member
 
 _MOST_SHOWN = 3
 _MOST_TEXT = 300  # characters of a log's line on the screen

@@ -8,16 +8,13 @@ import os
 import re
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TextIO
 
 from hccl_tools.common.record import Row
 from hccl_tools.common.words import count, one_line
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import TextIO
-
-    Sections = Mapping[str, Iterable["Line"]]  # by their titles
+Sections = Mapping[str, Iterable["Line"]]  # by their titles
 
 MIB, GIB = 1 << 20, 1 << 30
 

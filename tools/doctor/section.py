@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from hccl_tools.common.record import Row
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from hccl_tools.machine.programs import Ended
-    from tools.doctor.npu_smi import Npus
-    from tools.doctor.page import Line
+from hccl_tools.machine.programs import Ended
+from tools.doctor.npu_smi import Npus
+from tools.doctor.page import Line
 
 
 class Options(argparse.Namespace):

@@ -7,8 +7,9 @@ import json
 import os
 import re
 import sys
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 from hccl_tools.common import project
 from hccl_tools.machine.programs import Ended
@@ -16,9 +17,6 @@ from tools.doctor import answer, files
 from tools.doctor.npu_smi import Npus
 from tools.doctor.page import ABSENT, OK, PROBLEM, UNKNOWN, WARNING, Line
 from tools.doctor.section import Facts, Options
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 TITLE = "Versions"
 

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 
+from hccl_tools.common.problem import Problem
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import interpreter
 from tools.config import config_file
 from tools.launch import trainer_command
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from hccl_tools.common.problem import Problem
-    from tools.launch.placement import Placement
-    from tools.launch.request import Request
+from tools.launch.placement import Placement
+from tools.launch.request import Request
 
 LEAST_FILES = 256  # the launcher and its console keep a few files open, a MindSpore rank hundreds
 

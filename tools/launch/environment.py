@@ -6,11 +6,8 @@ import os
 
 from hccl_tools.machine.host import LOOPBACK
 from tools.launch import ports
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.launch.placement import Placement
-    from tools.launch.request import Request
+from tools.launch.placement import Placement
+from tools.launch.request import Request
 
 
 def exports(request: Request, placement: Placement, run_dir: str, table: str | None, alone: bool) -> dict[str, str]:

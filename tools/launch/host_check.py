@@ -15,13 +15,10 @@ import sys
 from hccl_tools.common import project
 from hccl_tools.common.words import named, one_line
 from hccl_tools.machine import programs
+from hccl_tools.machine.programs import Ended
 from tools.launch import trainer_command
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from hccl_tools.machine.programs import Ended
-    from tools.launch.placement import Placement
-    from tools.launch.request import Request
+from tools.launch.placement import Placement
+from tools.launch.request import Request
 
 SECONDS = 10
 _MARK = "launch-host-check"

@@ -14,10 +14,7 @@ from hccl_tools.machine import hccn, host, programs
 from hccl_tools.table import formats, rank_table
 from tools.launch import trainer_command
 from tools.launch.placement import comma
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.launch.request import Request
+from tools.launch.request import Request
 
 DEMO_CONF = project.path("configs", "demo_hccn.conf")
 

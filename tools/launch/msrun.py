@@ -5,11 +5,7 @@ from __future__ import annotations
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.machine import host
 from tools.launch import network, placement
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.launch.request import Request
-
+from tools.launch.request import Request
 
 DEFAULT_PORT = 8118  # msrun's own
 

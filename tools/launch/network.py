@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterable
 
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import host
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def others(entries: Iterable[str]) -> list[str]:

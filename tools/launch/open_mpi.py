@@ -12,11 +12,7 @@ from hccl_tools.hosts import hostfile
 from hccl_tools.machine import programs
 from hccl_tools.table.address import family
 from tools.launch import network, placement
-from tools.launch.request import MAX_RANKS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.launch.request import Request
+from tools.launch.request import MAX_RANKS, Request
 
 _VERSION = re.compile(r"\(Open MPI\) ([0-9]+)\.([0-9]+)[0-9.a-z]*")
 

@@ -9,11 +9,7 @@ from hccl_tools.check import rules
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.table import device_range
-from tools.launch.request import HOST_RANKS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.launch.request import Request
+from tools.launch.request import HOST_RANKS, Request
 
 
 class Placement(Record):

@@ -9,11 +9,8 @@ from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.table import rank_table
 from tools.launch import record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.launch.protocol import Plan
-    from tools.launch.request import Request
+from tools.launch.protocol import Plan
+from tools.launch.request import Request
 
 
 class Taken(Exception):

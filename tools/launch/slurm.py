@@ -10,11 +10,7 @@ from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
 from tools.launch import network, placement, ports
-from tools.launch.request import MAX_RANKS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.launch.request import Request
+from tools.launch.request import MAX_RANKS, Request
 
 
 def place(request: Request) -> placement.Placement:

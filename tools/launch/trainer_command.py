@@ -8,11 +8,8 @@ import sys
 from hccl_tools.common import project
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.config.config_file import Config
-    from tools.launch.request import Request
+from tools.config.config_file import Config
+from tools.launch.request import Request
 
 OWN = project.path("tools", "train.py")
 OVERRIDES = ("-o", "--opt")  # the trainers' option that takes key=value words

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:

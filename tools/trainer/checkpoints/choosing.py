@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Callable
 
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.words import one_line
 from tools.trainer.checkpoints import CheckpointError, labels, rank_folder
 from tools.trainer.checkpoints.labels import Label
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Points = list[tuple[int, int]]
+Points = list[tuple[int, int]]
 
 # How many checkpoints of each rank the ranks tell each other of: more than a rank could be ahead.
 GATHERED = 8

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
 
 from tools.trainer import command
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable, Sequence
 
 
 def parser(description: str | None) -> ArgumentParser:

@@ -7,6 +7,8 @@ can be compared with `WholeNet`, the undivided one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import mindspore as ms
 import numpy as np
 from mindspore import nn, ops
@@ -14,11 +16,7 @@ from mindspore.common.tensor import Tensor
 
 from tools.config import modes
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Strategy = tuple[tuple[int, ...], ...]  # how the inputs of an operator are cut
+Strategy = tuple[tuple[int, ...], ...]  # how the inputs of an operator are cut
 
 PIXELS = 32 * 32
 
