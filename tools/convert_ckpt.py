@@ -11,7 +11,7 @@ that tools/train.py cut by hand are merged and cut as ckpt/strategy.json says. W
 (semi-auto, auto) needs its strategy files: --src_strategy of the job that saved, none when it was not
 cut; --dst_strategy of the job to come, none for one rank.
 
-stdout has the folder that was made. Exit: 0 made, 1 SOURCE cannot be converted, 2 usage.
+Prints the folder that it made. Exit: 0 made, 1 SOURCE cannot be converted, 2 usage.
 """
 
 import json
@@ -66,7 +66,7 @@ def parse(argv: "list[str] | None") -> Namespace:
 
 
 def make(options: Namespace) -> None:
-    """Makes TARGET, beside it and renamed: it is there when it is complete."""
+    """Makes a folder beside TARGET and renames it, so that TARGET is never incomplete."""
     try:
         parent = os.path.dirname(os.path.abspath(options.target))
         with tempfile.TemporaryDirectory(prefix=".convert_ckpt.", dir=parent) as work:
@@ -118,7 +118,7 @@ def put(file: str, path: str, label: labels.Label) -> None:
 def cut_anew(files: "dict[int, tuple[str, labels.Label]]", strategy: str, ranks: int, work: str) -> "dict[int, str]":
     """{rank: path} of checkpoints cut for `ranks` ranks, by MindSpore from one strategy file to another."""
     source = os.path.join(work, "source")
-    for rank, (path, _) in files.items():  # one file a rank: of several MindSpore would take the last by name
+    for rank, (path, _) in files.items():  # one file per rank: of several MindSpore would take the last by name
         os.makedirs(rank_folder(source, rank))
         os.symlink(os.path.abspath(path), os.path.join(rank_folder(source, rank), os.path.basename(path)))
     new = strategy_for(strategy, ranks, work)

@@ -115,7 +115,7 @@ def picture(ranks: "dict[int, list[loss_curve.Point]]", path: str, required: boo
     of_loss.legend(ncols=math.ceil(len(ranks) / 8), fontsize="small")
     try:
         figure.savefig(path)
-    except (OSError, ValueError) as error:  # ValueError: an ending that it knows no format for
+    except (OSError, ValueError) as error:  # ValueError: a file name whose ending has no known format
         say(f"{one_line(path)} cannot be written: {one_line(error)}")
         return 2
     say(f"the picture is {one_line(path)}")

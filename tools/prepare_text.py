@@ -65,7 +65,7 @@ def write(options: Namespace) -> str:
 
 
 class Writer:
-    """Draws words, other ones each time; two Writers draw the same."""
+    """Draws words, different ones each time; two Writers draw the same sequence."""
 
     def __init__(self, characters: str, font: "str | None") -> None:
         self.characters = characters

@@ -1,1 +1,1 @@
-"""How a rank table is made: super pods, several tables into one, the file that is written."""
+"""Makes rank tables: of a super pod, of several tables merged into one, and the file."""

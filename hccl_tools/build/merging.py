@@ -1,8 +1,8 @@
-"""Several rank tables become one: the table of a cluster from those of its servers.
+"""Merges rank tables: makes the table of a cluster from those of its servers.
 
 The result does not depend on the order of the inputs, and merging in steps gives the same as merging
 at once.  Servers are in the order that MindSpore requires: the dictionary order of server_id, by
-code points.  Whatever two inputs disagree on is refused with both names.
+code points.  If two inputs disagree, the refusal names both.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Named(Record):
 
 
 class Refused(Refusal):
-    """These tables do not make one; a line a problem."""
+    """These tables cannot be merged; one line per problem."""
 
 
 def merge(inputs: Iterable[Named], generation: str | None = None) -> JsonObject:
-    """The one table of all `inputs`, checked before and after.  Raises Refused.
+    """The merged table of all `inputs`, which are checked before and after.  Raises Refused.
 
     generation: as for verdict.check; its rules look at the result.
     """
@@ -57,7 +57,7 @@ def _refuse(lines: Iterable[str]) -> None:
 
 
 def faults(item: Named) -> list[str]:
-    """What keeps one input from being merged at all, a line a problem."""
+    """Why one input cannot be merged at all, one line per problem."""
     lines = [problem.line(item.name) for problem in errors(verdict.check(item.table))]
     if not lines and item.table.get("version") not in VERSIONS:
         found = f"of version {shown(item.table['version'])}" if "version" in item.table else "without a version"
@@ -66,7 +66,7 @@ def faults(item: Named) -> list[str]:
 
 
 def combine(inputs: Sequence[Named]) -> JsonObject:
-    """The one table of `inputs`, each of which is good by itself.  Raises Refused."""
+    """The merged table of `inputs`, each of which is good by itself.  Raises Refused."""
     _refuse([*_differences(inputs), *_repeated_servers(inputs)])
     _refuse(_repeated_addresses(inputs))
     entries = sorted((server for item in inputs for server in item.table["server_list"]), key=_server_id)
@@ -120,13 +120,13 @@ def _join_pods(inputs: Iterable[Named]) -> list[JsonObject]:
             members += pod["server_list"]
             for key in _unequal(_without(first, ["server_list"]), _without(pod, ["server_list"])):
                 where = f"{item.name}: /super_pod_list: {shown(key)} of super pod {shown(name)}"
-                lines.append(f"{where} is not what it is in {owner.name}; make them equal")
+                lines.append(f"{where} differs from the one in {owner.name}; make them equal")
     _refuse(lines)
     return [{**pod, "server_list": sorted(members, key=_server_id)} for _, (pod, members, _) in sorted(joined.items())]
 
 
 def _interleaved(entries: Iterable[JsonObject], pods: Iterable[JsonObject]) -> Iterator[str]:
-    """HCCL's manual: the servers of one super pod are next to one another.  A line for each that is not."""
+    """One line for each server that is apart from the others of its super pod; HCCL's manual forbids that."""
     pod_of = {server["server_id"]: pod["super_pod_id"] for pod in pods for server in pod["server_list"]}
     current: str | None = None
     ended = {current}
@@ -138,7 +138,7 @@ def _interleaved(entries: Iterable[JsonObject], pods: Iterable[JsonObject]) -> I
             if pod in ended:
                 yield (
                     f"server {shown(server['server_id'])} of super pod {shown(pod)}: by server_id it comes after "
-                    "servers of another pod, but HCCL wants a pod's servers together; choose server_ids that sort so"
+                    "servers of another pod, but HCCL needs a pod's servers together; choose other server_ids"
                 )
 
 
@@ -179,7 +179,7 @@ def _text(entry: JsonObject, key: str) -> str | None:
 
 
 def _repeated_servers(inputs: Sequence[Named]) -> Iterator[str]:
-    """A line for each input that is an earlier result, and for each two that share a server."""
+    """One line for each input that is an earlier result, and for each two inputs that share a server."""
     holders: dict[str, list[int]] = defaultdict(list)  # {server_id: numbers of the inputs with it}
     for number, item in enumerate(inputs):
         for server_id in _ids(item):
@@ -205,7 +205,7 @@ def _repeated_servers(inputs: Sequence[Named]) -> Iterator[str]:
 
 
 def _earlier_results(inputs: Sequence[Named], shared: Iterable[list[int]]) -> dict[int, list[int]]:
-    """{number of an input that has all servers of smaller ones, and more: the smaller ones}."""
+    """{input that has all servers of smaller inputs, and more: those smaller inputs}, all as numbers."""
     touching: dict[int, set[int]] = defaultdict(set)
     for numbers in shared:
         for number in numbers:

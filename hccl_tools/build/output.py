@@ -1,4 +1,4 @@
-"""The file that a command was asked for: written whole, or everything stays as it was."""
+"""Writes the file of a command whole, or leaves everything as it was."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def save(table: JsonObject, path: str, tell: Callable[[str], None]) -> str:
 
 
 def drop_stdout() -> None:
-    """Lets go of what is buffered for stdout and cannot be written; Python would try again at its end."""
+    """Discards what is buffered for stdout and cannot be written; Python would try again when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,4 +1,4 @@
-"""The super pod that an A3 host is in, as npu-smi reports it, and the version 1.2 table with it.
+"""Finds the super pod of an A3 host with npu-smi, and makes the version 1.2 table with it.
 
 On A3 an NPU has two chips, each a device of its own.  HCCL finds the devices of other servers of the
 same super pod by their SDID, in the table super_device_id; without them it uses the network only.
@@ -16,7 +16,7 @@ from hccl_tools.common.words import one_line
 from hccl_tools.machine import host, programs
 
 DEVICES = 16  # of an A3 host
-_SECONDS = 30  # for one npu-smi, which takes a second or two on a busy host
+_SECONDS = 30  # limit of one npu-smi, which takes a second or two on a busy host
 _NONE = "does not support querying spod-info"
 _FIELD = re.compile(r"^\s*(SDID|Super Pod ID)\s*:\s*([0-9]{1,10})\s*$", re.MULTILINE)
 
@@ -38,7 +38,7 @@ class SuperPodError(Refusal):
 def of_devices(device_ids: Sequence[int]) -> tuple[SuperPod | None, str | None]:
     """(SuperPod, None) of this host's devices, or (None, why not) where there is no super pod.
 
-    All devices are asked at the same time.  Raises SuperPodError where that cannot be known.
+    All devices are asked at the same time.  Raises SuperPodError if npu-smi gives no clear answer.
     """
     if not programs.on_path("npu-smi"):
         return None, host.NO_NPU_SMI

@@ -17,9 +17,9 @@ from hccl_tools.table.address import family
 
 
 class Wanted(Record):
-    """What the user asks of the table, as the options have it; None leaves it to this host.
+    """What the user's options say about the table; None leaves the choice to this host.
 
-    chip: the generation whose rules hold, None for those common to all.  origin: where that is from, as words.
+    chip: the generation whose rules apply, None for those common to all.  origin: where it comes from, as text.
     """
 
     device_num: str | None = None
@@ -54,7 +54,7 @@ def build(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
     if pod:
         tell(f"version 1.2: super pod {pod.super_pod_id}")
     elif why_none:
-        tell(f"version 1.0, which HCCL takes outside of super pods only: {why_none}")
+        tell(f"version 1.0, which HCCL accepts outside super pods only: {why_none}")
     return table
 
 

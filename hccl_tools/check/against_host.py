@@ -1,4 +1,4 @@
-"""Does a good table fit this host, its devices' addresses, and the rank that this shell is set up for?"""
+"""Checks whether a good table fits this host, its devices' addresses, and the rank set in this shell."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ _ELSEWHERE = {
     ),
     "host-address": Entry(
         ERROR,
-        "--against-host: a device's address differs from the one in the table, or no program can tell it.",
+        "--against-host: a device's address differs from the one in the table, or no program reports it.",
         "HCCL, EI0014: the IP address in the ranktable is inconsistent with that of the network adapter.",
         "build the table again, or set the address with hccn_tool.",
     ),

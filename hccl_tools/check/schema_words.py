@@ -1,4 +1,4 @@
-"""Every reason why a document does not satisfy a schema, in words: jsonschema finds, we explain."""
+"""Explains why a document does not satisfy a schema: every error of jsonschema becomes a Problem."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _faults(document: Any, schema: Schema) -> Iterator[Fault]:
                     yield from validator.descend(item, wanted, path=index)
 
     judge: Any = extend(Draft202012Validator, {"items": items})  # type: ignore[no-untyped-call]
-    error: Any  # its fields may be unset by their types, and never are
+    error: Any  # by their types its fields may be unset; they never are
     for error in judge(schema).iter_errors(document):
         place = pointer(*error.absolute_path)
         yield Fault(error.instance, place, error.validator, error.validator_value, error.schema, error.message)

@@ -1,4 +1,4 @@
-"""One verdict on a rank table: its structure by the schema, the rest by the rules."""
+"""Judges a rank table: its structure by the schema, the rest by the rules."""
 
 from __future__ import annotations
 

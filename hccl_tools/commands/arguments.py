@@ -40,13 +40,13 @@ def add_answer(parser: argparse.ArgumentParser) -> None:
 
 
 def add_output(parser: argparse.ArgumentParser, default: str) -> None:
-    """--output and --stdout; `default` is the file's name without them, as words for --help."""
+    """--output and --stdout; `default` is the file's name without them, as text for --help."""
     parser.add_argument("--output", metavar="FILE", help=f"write to FILE instead of {default} in the current folder")
     parser.add_argument("--stdout", action="store_true", help="print the table and write no file")
 
 
 def parse_with_output(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options of a command that has those of `add_output`; ends the command where they make no sense."""
+    """The options of a command that has those of `add_output`; ends the command if they contradict each other."""
     options = parser.parse_args(argv)
     for name, value in vars(options).items():
         if value == "":

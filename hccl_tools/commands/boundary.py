@@ -1,4 +1,4 @@
-"""Where every command ends: what it raises becomes lines on stderr and an exit code."""
+"""Ends every command: what it raises becomes lines on stderr and an exit code."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ def say(program: str, message: object) -> None:
 
 
 def escape_missing_letters() -> None:
-    """From now on stdout escapes the letters that its encoding lacks; a server_id may have some."""
+    """Makes stdout escape letters that its encoding lacks; a server_id may have some."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")

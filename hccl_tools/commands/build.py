@@ -126,7 +126,7 @@ def of_all_hosts(options: argparse.Namespace, wanted: this_host.Wanted) -> tuple
     from hccl_tools.build import merging
     from hccl_tools.hosts import ask
 
-    this_host.chosen_devices(wanted)  # a mistake on the command line is told once, not by every host
+    this_host.chosen_devices(wanted)  # one message about a mistake on the command line, not one from every host
     try:
         table = ask.collect(options.hostfile, forwarded(options), wanted.chip, say)
     except (ask.ClusterError, merging.Refused) as refusal:

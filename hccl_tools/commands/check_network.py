@@ -1,7 +1,6 @@
 """Checks the network of every device in a rank table; scripts/check_network.sh is what users type.
 
-Cards are asked on this host, or by mpirun on every host of a hostfile.  What they say is judged here, where
-all of it comes together.
+Asks the cards of this host, or by mpirun those of every host of a hostfile.  This host judges all answers.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def interruptible(options: argparse.Namespace) -> int:
-    """Asks and judges, or answers another host; a signal is a Refusal once all is as it was before."""
+    """Asks and judges, or answers another host; a signal becomes a Refusal after everything is restored."""
     try:
         if options.answer:
             return cards_collect.answer(options.answer, options.hosts, options.table, options.ping)
@@ -113,10 +112,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def kept(facts: Facts) -> Iterator[str]:
-    """A line for each server with devices that had no detect address, which cannot be taken away again."""
+    """One line for each server with devices that had no detect address: the new one cannot be removed."""
     for server_id, devices in facts.items():
         new = ",".join(str(device) for device, card in sorted(devices.items()) if card.kept)
         if new:
-            yield (
-                f"{server_id}: device {new} had no detect address before; hccn_tool cannot take it away, so it stays"
-            )
+            yield (f"{server_id}: device {new} had no detect address before; hccn_tool cannot remove it, so it stays")

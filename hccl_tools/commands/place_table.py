@@ -45,7 +45,7 @@ def place(path, data):  # type: (str, bytes) -> str
         with open(path, "rb") as file:
             return hashlib.sha256(file.read()).hexdigest()
     except OSError as error:
-        raise Refusal(USAGE, f"the rank table cannot be put to {path}: {error.strerror}") from error
+        raise Refusal(USAGE, f"the rank table cannot be written to {path}: {error.strerror}") from error
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Shows a rank table to a person: its servers, devices, ranks, addresses and super pods.
 
-A small table has a line a device; in a large one, servers that are alike and follow one another
-share a line.  With --format svg it is a drawing of servers, device groups and ranks, on stdout.
+A small table has one line per device; in a large one, consecutive servers that are alike share a
+line.  With --format svg it is a drawing of servers, device groups and ranks, on stdout.
 
   python hccl_tools/show_hccl.py hccl_2s_16p.json
   python hccl_tools/show_hccl.py --format svg --generation 910A hccl_2s_16p.json > cluster.svg
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace, program: str) -> int:
         sys.stdout.write(drawing.svg(view))
         return 0
     try:
-        from hccl_tools.show import terminal  # brings rich along, which only this needs
+        from hccl_tools.show import terminal  # imports rich, which only this needs
     except ImportError as error:
         text = f"the table needs the library rich; {interpreter.remedy_for('rich')}, or use --format svg"
         raise Refusal(USAGE, text) from error

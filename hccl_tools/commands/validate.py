@@ -1,6 +1,6 @@
 """Checks rank tables: structure by the JSON Schema, then the rules that HCCL has on top of it.
 
-One line a problem on stdout: file and line, JSON pointer, what is wrong, how to mend it, its code.
+Prints one line per problem: file and line, JSON pointer, what is wrong, how to correct it, its code.
 
   python hccl_tools/validate_hccl.py hccl_8p_01234567_127.0.0.1.json
   python hccl_tools/validate_hccl.py --generation 910A *.json
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
 
 def explain(code: str) -> int:
     """Prints what `code` means; returns the exit code."""
-    from hccl_tools.check import explain as explanations  # only here: it brings every rule along
+    from hccl_tools.check import explain as explanations  # only here: it imports every rule
 
     text = explanations.text(code)
     if text is None:
@@ -146,7 +146,7 @@ def counts(table: JsonObject, name: str) -> tuple[int | None, int]:
 
 
 def print_text(result: Judged, origin: str) -> None:
-    """Prints one line a problem, then one about the file."""
+    """Prints one line per problem, then one about the file."""
     shown = "stdin" if result.file == "-" else one_line(result.file)
     if result.unreadable:
         say(f"{shown} {result.unreadable}")

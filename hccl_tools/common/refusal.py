@@ -1,4 +1,4 @@
-"""What ends a command with words: every refusal of this project is one of these."""
+"""The exception that ends a command with a message; every refusal of this project derives from it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ class Refusal(Exception):
     """The command cannot do what was asked.
 
     status: the exit code.
-    lines:  what the user reads: a line a problem, each with its place, what is wrong, and what to do.
+    lines:  what the user reads: one line per problem with its place, what is wrong, and what to do.
     """
 
     def __init__(self, status: int, *lines: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def one_line(text: object) -> str:
-    """`text` with what would break a line made visible; other characters stay as they are."""
+    """`text` with the characters made visible that would break a line; others stay as they are."""
     text = str(text)
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 

@@ -1,7 +1,7 @@
-"""Asks every host of a hostfile: mpirun starts a command of ours once on each, and the answers come together.
+"""Asks every host of a hostfile: mpirun starts one of our commands once on each, and we collect the answers.
 
 The table of a cluster is built this way, and its network checked.  A host answers with one frame on stdout,
-whether it has what it was asked for or not:
+whether it has a result or not:
 
     <<hccl_tools NONCE CRC DATA>>
 
@@ -45,7 +45,7 @@ class Answer(Record):
 
     entry:   the line of the hostfile that the host takes for itself; None where it found none.
     name:    what the host calls itself.
-    content: what it was asked for, as JSON; None when it has none.
+    content: its result, as JSON; None if it has none.
     lines:   remarks, or why there is no content.
     """
 
@@ -61,7 +61,7 @@ class Answer(Record):
 
 
 class ClusterError(Refusal):
-    """Not every host has answered with what it was asked for; a line a problem."""
+    """Not every host has answered with a result; one line per problem."""
 
 
 # ---- where the command was typed -----------------------------------------------------------------
@@ -71,7 +71,7 @@ def collect(path: str, forwarded: Sequence[str], generation: str | None, tell: C
     """The merged table of the hosts in the hostfile `path`, checked by merging.merge.
 
     forwarded: the options of hccl_tools.py that every host gets.  generation: as for verdict.check.
-    tell is called with what the hosts say, a line each.
+    tell is called with each line that a host reports.
     Raises ClusterError, merging.Refused and hostfile.HostfileError.
     """
     answers, lines = ask(path, "hccl_tools.py", forwarded)
@@ -85,7 +85,7 @@ def collect(path: str, forwarded: Sequence[str], generation: str | None, tell: C
 
 
 def ask(path: str, program: str, forwarded: Sequence[str]) -> tuple[list[Answer], list[str]]:
-    """(the Answers of the hosts of the hostfile `path`, what is wrong with those as lines).
+    """(the Answers of the hosts in the hostfile `path`, lines about hosts without a good answer).
 
     program: the command in the folder hccl_tools that every host runs, with --answer and --hosts; forwarded:
     its other options.  Raises ClusterError and hostfile.HostfileError.
@@ -108,7 +108,7 @@ def ask(path: str, program: str, forwarded: Sequence[str]) -> tuple[list[Answer]
 def command(path: str, hosts: Sequence[str], nonce: str, forwarded: Sequence[str], program: str) -> list[str]:
     """The mpirun command that asks every host once."""
     carried = [name for name in ("PATH", "PYTHONPATH") if name in os.environ]
-    # -wdir is the project: it has to be there on every host, and the current folder may not.
+    # -wdir is the project: it must exist on every host, which the current folder may not.
     return [
         *("mpirun", "--hostfile", os.path.abspath(path), "--map-by", "ppr:1:node", "--bind-to", "none"),
         *("--timeout", str(_SECONDS)),
@@ -144,7 +144,7 @@ def _mpirun(words: Sequence[str]) -> tuple[int, bytes, str]:
         stdout, _ = process.communicate()
         return 124, stdout, f"no answer within {_SECONDS + 30} s"
     except KeyboardInterrupt:
-        process.terminate()  # it hands that on to all hosts, which put in order what they have begun
+        process.terminate()  # mpirun passes it on to all hosts, which restore what they have changed
         process.communicate()
         raise
     return process.returncode, stdout, stderr.decode("utf-8", "replace")
@@ -152,7 +152,7 @@ def _mpirun(words: Sequence[str]) -> tuple[int, bytes, str]:
 
 @contextlib.contextmanager
 def _signals_held() -> Iterator[Callable[[], None]]:
-    """Inside, signals wait that else raise: what is started there is known before it has to be ended.
+    """Delays signals that would raise: what starts inside is known before it must be stopped.
 
     Yields the function that handles those that came.
     """
@@ -176,7 +176,7 @@ def _signals_held() -> Iterator[Callable[[], None]]:
 def _environment() -> dict[str, str]:
     """mpirun's environment: root is allowed, and ssh fails at once instead of asking or waiting for long."""
     environment = dict(os.environ)
-    if os.geteuid() == 0:  # Open MPI asks root twice whether it is meant
+    if os.geteuid() == 0:  # Open MPI needs two confirmations from root
         environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     if not any(name.startswith(("OMPI_MCA_plm_", "PRTE_MCA_plm_")) for name in environment):
         environment["OMPI_MCA_plm_rsh_args"] = environment["PRTE_MCA_plm_ssh_args"] = _SSH_OPTIONS
@@ -195,7 +195,7 @@ def _unframed(data: bytes) -> Answer:
 
 
 def _faults(answers: Sequence[Answer], hosts: Sequence[str], status: int, stderr: str) -> list[str]:
-    """Why the answers are not those of all hosts, a line a problem."""
+    """Why the answers are not those of all hosts, one line per problem."""
     lines = [f"{answer.host}: {line}" for answer in answers if answer.content is None for line in answer.lines]
     known = {answer.entry for answer in answers}
     silent = [name for name in hosts if name not in known]
@@ -221,7 +221,7 @@ def _hint(stderr: str) -> str:
 
 
 def _without_address(answers: Sequence[Answer]) -> list[str]:
-    """Tables of several hosts with an address that only the host itself can reach, a line each."""
+    """Tables of several hosts with an address that only the host itself can reach, one line each."""
     if len(answers) < 2:
         return []
     return [
@@ -243,7 +243,7 @@ def _said(stderr: str) -> str:
 def answer(nonce: str, hosts: Sequence[str], work: Callable[[str | None, Callable[[str], None]], object]) -> int:
     """Answers with what `work(entry, tell)` returns, or with why it raised Refusal; the exit code is 0 either way.
 
-    mpirun ends all other hosts when one fails, and then only the first to fail would be heard.
+    mpirun ends all other hosts when one fails, and then only the first failure would be reported.
     """
     entry, content = own_entry(hosts), None
     lines: list[str] = []
@@ -257,7 +257,7 @@ def answer(nonce: str, hosts: Sequence[str], work: Callable[[str | None, Callabl
 
 
 def own_entry(hosts: Sequence[str]) -> str | None:
-    """The entry of `hosts`, a hostfile's, that is this host; None where none is for sure.
+    """The entry of `hosts`, those of a hostfile, that is this host; None if that is uncertain.
 
     Open MPI does not tell a process under which name its host was listed.  An address is ours when
     it can be bound here; a name when it is the host's own.  If several are ours, the one at the place

@@ -1,7 +1,7 @@
-"""What the cards of one host say about their network, asked through hccn_tool.
+"""Asks the cards of one host about their network, with hccn_tool.
 
 The health of a card's network (`-net_health`) is the answer of its detect address (`-netdetect`),
-which therefore is set first, to a device that the card will have to talk to, and put back afterwards.
+which is therefore set first, to a device that the card must reach, and restored afterwards.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LOST = re.compile(r"([0-9.]+)% packets? loss")
 
 
 class Question(Record):
-    """What is asked of a device: the address of its partner, if it has one, and the addresses to ping."""
+    """The questions to a device: the address of its partner, if it has one, and the addresses to ping."""
 
     device: int
     partner: str | None
@@ -45,11 +45,11 @@ class Question(Record):
 
 
 class Card(Record):
-    """What a card says; None where it says nothing.
+    """The answers of a card; None where it gave none.
 
     tls:    "0" or "1".
     lost:   {address: lost packets in percent}.
-    failed: {field: what hccn_tool said instead}; restore: the detect address could not be put back.
+    failed: {field: what hccn_tool printed instead}; restore: the detect address could not be restored.
     kept:   the detect address that stays, because there was none before.
     """
 
@@ -106,12 +106,12 @@ def _said(ended: Ended) -> str:
 
 
 def _ask_health(questions: Sequence[Question], facts: Gathered) -> None:
-    """Whether each device reaches its partner; its detect address is put back whatever happens."""
+    """Whether each device reaches its partner; its detect address is restored whatever happens."""
     _ask("detect", facts)
     partners = {question.device: question.partner for question in questions if question.partner}
     before = {device: facts[device].pop("detect") for device in facts}
     for found in facts.values():
-        found["failed"].pop("detect", None)  # none was set: nothing to put back
+        found["failed"].pop("detect", None)  # none was set: nothing to restore
         found["health"] = None
     changed = {device: partner for device, partner in partners.items() if before[device] != partner}
     try:
@@ -123,7 +123,7 @@ def _ask_health(questions: Sequence[Question], facts: Gathered) -> None:
     finally:
         for device, ended in _set({device: before[device] for device in changed if before[device]}).items():
             if ended.status:
-                text = f"detect address {before[device]} could not be put back: {_said(ended)}"
+                text = f"detect address {before[device]} could not be restored: {_said(ended)}"
                 facts[device]["failed"]["restore"] = text
         for device in changed:
             facts[device]["kept"] = None if before[device] else partners[device]
@@ -149,7 +149,7 @@ def _wait_for_health(facts: Gathered) -> None:
 def _ping(questions: Sequence[Question], facts: Gathered) -> None:
     """The loss in percent to the addresses that lose packets, asked one at a time for each device.
 
-    A device that has lost packets to some is not asked for more: the fault is its own, and the answer
+    A device that has lost packets to some is not asked again: the fault is its own, and the answer
     of a host has to fit into one frame (see ask.py).
     """
     longest = max((len(question.pings) for question in questions), default=0)

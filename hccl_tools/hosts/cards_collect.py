@@ -34,7 +34,7 @@ def read_servers(path: str) -> list[rank_table.Server]:
 
 def of_all_hosts(hostfile: str, servers: Sequence[rank_table.Server], ping: bool) -> tuple[Facts, list[str]]:
     """(what the cards of all hosts of the hostfile say, lines about hosts that did not answer).  Raises Refusal."""
-    # The hosts need not have the file, so the table goes along: without JSON pointers, for an argument is short.
+    # The hosts may lack the file, so the table is an argument: without JSON pointers, because its length is limited.
     needed = [(server.server_id, [device[1:] for device in server.devices]) for server in servers]
     data = base64.b64encode(zlib.compress(json.dumps(needed).encode(), 9)).decode()
     try:

@@ -76,7 +76,7 @@ def judge(servers: Sequence[Server], facts: Facts) -> list[Finding]:
 
 
 def _usual(values: Iterable[str | None]) -> str | None:
-    """The most frequent value that is known, the smaller of equals; None where none is."""
+    """The most frequent known value, the smallest if several are; None if none is known."""
     counts = Counter(value for value in values if value is not None)
     return max(sorted(counts), key=lambda value: counts[value]) if counts else None
 
@@ -116,7 +116,7 @@ def _of_address(device: Device, card: Card, partner: str | None) -> Iterator[Fau
         remedy = f"set it: `hccn_tool -i {number} -ip -s address {wanted} netmask M`"
         yield "ip", "EI0009", f"it has no address; the table says {wanted}", remedy
     elif wanted is not None and packed(card.ip) not in map(packed, wanted.split(",")):
-        remedy = "build the table anew, or set the address that it says"
+        remedy = "build the table again, or set the address that it says"
         yield "ip", "EI0014", f"its address is {card.ip}; the table says {wanted}", remedy
     elif partner and not card.gateway and _outside(card.ip, card.netmask, partner):
         text = f"{partner} is outside of {card.ip}/{card.netmask} and no gateway is set"
@@ -127,5 +127,5 @@ def _of_address(device: Device, card: Card, partner: str | None) -> Iterator[Fau
 def _outside(address: str, netmask: str | None, partner: str) -> bool:
     try:
         return ipaddress.ip_address(partner) not in ipaddress.ip_network(f"{address}/{netmask}", strict=False)
-    except ValueError:  # no netmask told, or IPv6
+    except ValueError:  # no netmask reported, or IPv6
         return False

@@ -1,10 +1,10 @@
-"""The hosts in a file of Open MPI's syntax: a host a line, with slots=N behind it, and comments.
+"""Reads the hosts of a file in Open MPI's syntax: one host per line, then slots=N, and comments.
 
     # the training cluster
     10.0.0.1 slots=8
     node2    slots=8 max_slots=8
 
-What Open MPI takes in silence and then runs on the wrong hosts, or not at all, is refused here.
+Refuses lines that Open MPI silently accepts and then runs on the wrong hosts or not at all.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _content(path: str) -> bytes:
     except OSError as error:
         raise HostfileError(f"{one_line(path)} cannot be read: {error.strerror}; name the hosts' file") from error
     if len(data) > MAX_BYTES:
-        raise HostfileError(f"{one_line(path)} has more than {MAX_BYTES} bytes; a hostfile has a line a host")
+        raise HostfileError(f"{one_line(path)} has more than {MAX_BYTES} bytes; a hostfile has one line per host")
     return data
 
 
@@ -74,7 +74,7 @@ def _entries(data: bytes, name: str) -> list[list[str]]:
                 raise HostfileError(f"{where}: {host} is in line {first} too; give each host once, with all slots")
             hosts[host.lower()] = words, number
     if not hosts:
-        raise HostfileError(f"{name}: there is no host in it; write one a line, such as: 10.0.0.1 slots=8")
+        raise HostfileError(f"{name}: there is no host in it; write one per line, such as: 10.0.0.1 slots=8")
     return [words for words, _ in hosts.values()]
 
 
@@ -94,7 +94,7 @@ def _check(words: Sequence[str], where: str) -> None:
 
 
 def fault_of_host(host: str) -> str | None:
-    """What is wrong with the name or address of a host, in words; None if nothing is."""
+    """What is wrong with the name or address of a host; None if nothing is."""
     shown = one_line(host)
     if family(host.strip("[]")) == family("::1"):
         return f"{shown} is an IPv6 address, which Open MPI's hostfiles cannot hold; write the host's name"

@@ -13,7 +13,7 @@ from hccl_tools.machine import programs
 from hccl_tools.table.address import family
 
 DEFAULT_CONF = "/etc/hccn.conf"
-_SECONDS = 20  # for one hccn_tool; a healthy one answers in well under one
+_SECONDS = 20  # limit of one hccn_tool; a healthy one answers in well under one second
 _BUSY_RETRIES = 5
 
 _IP_LINE = re.compile(r"^\s*(?:ipaddr|ipv6_address)\s*:\s*(\S+)\s*$", re.MULTILINE)
@@ -30,7 +30,7 @@ class AddressError(Refusal):
 def addresses(
     device_ids: Sequence[int], conf: str = DEFAULT_CONF, address_optional: bool = False
 ) -> tuple[dict[int, str | None], str]:
-    """({device id: address or None}, where they come from as words for a message).
+    """({device id: address or None}, where they come from as text for a message).
 
     hccn_tool is asked where it is on PATH, for all devices at the same time.  The file `conf` is read where
     hccn_tool is missing or cannot answer.  An address that hccn_tool reports as not set is an error even if
@@ -142,7 +142,7 @@ def _from_conf(
 
 
 def read_conf(conf: str) -> tuple[dict[int, str], str | None]:
-    """({device id: address}, first fault as words or None) of the file.  Raises OSError and UnicodeDecodeError.
+    """({device id: address}, first fault as text or None) of the file.  Raises OSError and UnicodeDecodeError.
 
     An IPv4 address comes before an IPv6 address; other keys do not count.
     """

@@ -118,7 +118,7 @@ def generation() -> str | None:
 
 
 def chosen_generation(asked: str | None) -> tuple[str | None, str]:
-    """(generation whose rules apply, or None; words for a message) for the --generation that was `asked`.
+    """(generation whose rules apply, or None; text for a message) for the --generation in `asked`.
 
     asked: a generation, "any", or None: then the hardware of this host decides.
     """

@@ -39,17 +39,17 @@ def refuse(reason, remedy, script=None, status=USAGE):  # type: (str, str, str |
 
 
 def remedy_for(name):  # type: (str) -> str
-    """How to get the module `name`, in words."""
+    """How to get the module `name`."""
     return ours() or install(name)
 
 
 def install(name):  # type: (str) -> str
-    """How to install the module `name` for this interpreter, in words."""
+    """How to install the module `name` for this interpreter."""
     return "install it: " + sys.executable + " -m pip install " + PACKAGES.get(name, name)
 
 
 def ours():  # type: () -> str | None
-    """How to activate this project's environment, in words; None if it does not exist or is active."""
+    """How to activate this project's environment; None if it does not exist or is active."""
     environment = os.path.join(ROOT, ".venv")
     activate = os.path.join(environment, "bin", "activate")
     if not os.path.exists(activate) or os.path.realpath(sys.prefix) == os.path.realpath(environment):

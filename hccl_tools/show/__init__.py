@@ -1,1 +1,1 @@
-"""A rank table for the eye: as a table on the terminal or as an SVG."""
+"""Shows a rank table to a person: as a table on the terminal or as an SVG."""

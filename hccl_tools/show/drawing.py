@@ -1,4 +1,4 @@
-"""An overview as an SVG: a box a server, in it the devices in their groups, each with its rank.
+"""Draws an overview as an SVG: one box per server, with its devices in groups, each with its rank.
 
 Lengths are in SVG's user units, of which a character of the fixed-width font is at most 7.3 wide.
 """
@@ -59,7 +59,7 @@ def _placed(boxes: Iterable[Box]) -> tuple[list[Box], int, int]:
 
 
 def _server(run: Sequence[overview.Server], group_of: Callable[[str], int]) -> Box:
-    """The box of one server, or of a run of servers alike."""
+    """The box of one server, or of a run of servers that are alike."""
     first, last = run[0], run[-1]
     name = first.name if len(run) == 1 else f"{first.name} - {last.name}"
     ranks = overview.ranges([device.rank for server in run for device in server.devices])
@@ -81,7 +81,7 @@ def _server(run: Sequence[overview.Server], group_of: Callable[[str], int]) -> B
 
 
 def _groups(devices: Iterable[overview.Device], group_of: Callable[[str], int]) -> list[list[overview.Device]]:
-    """The devices of a server as lists, a list a group, in the order of their first devices."""
+    """The devices of a server as lists, one list per group, in the order of their first devices."""
     groups: dict[int, list[overview.Device]] = {}
     for device in devices:
         groups.setdefault(group_of(device.number), []).append(device)

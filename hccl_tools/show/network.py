@@ -21,7 +21,7 @@ class Network(Record):
 
 
 def print_text(network: Network) -> None:
-    """Prints the matrix, a line a finding, and a summary."""
+    """Prints the matrix, one line per finding, and a summary."""
     from hccl_tools.show import terminal
 
     terminal.show_rows(*_matrix(network))
@@ -34,7 +34,7 @@ def print_text(network: Network) -> None:
 
 
 def _matrix(network: Network) -> tuple[list[tuple[str, bool]], list[tuple[list[str], bool]]]:
-    """(columns, rows): a line a server, a column a device, in it ok or what is wrong."""
+    """(columns, rows): one row per server, one column per device, in each cell ok or what is wrong."""
     wrong: dict[tuple[str, int], list[str]] = {}
     for found in network.findings:
         wrong.setdefault((found.server, found.device), []).append(found.check)
@@ -52,7 +52,7 @@ def _matrix(network: Network) -> tuple[list[tuple[str, bool]], list[tuple[list[s
 
 
 def document(network: Network) -> JsonObject:
-    """The whole as JSON."""
+    """The result as JSON."""
     servers = [
         {
             "server_id": server.server_id,

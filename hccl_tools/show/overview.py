@@ -1,4 +1,4 @@
-"""What show_hccl.py shows of a rank table: its servers, and runs of servers alike."""
+"""What show_hccl.py shows of a rank table: its servers, and runs of servers that are alike."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hccl_tools.common.record import Record, Row
 from hccl_tools.common.words import count, one_line
 from hccl_tools.table.view import objects
 
-MAX_DETAILED = 32  # devices; with more of them a line a device is no longer taken in at a glance
+MAX_DETAILED = 32  # devices; a reader cannot take in more lines than that at a glance
 
 
 class Device(Row):
@@ -32,10 +32,10 @@ class Server(Record):
 
 
 class Overview(Record):
-    """What is to be shown of a table.
+    """What to show of a table.
 
     headline: the table in one line.       warnings: what is wrong with it, as lines.
-    servers:  all, in the order of ranks.  runs: lists of servers alike that follow one another.
+    servers:  all, in the order of ranks.  runs: lists of consecutive servers that are alike.
     group_of: the group of a device, from its number.
     """
 

@@ -14,11 +14,11 @@ from hccl_tools.show import overview
 Column = tuple[str, bool]  # its name, and whether it is aligned to the right
 Row = tuple[list[str], bool]  # its texts, and whether a line is drawn below
 
-_FILE_WIDTH = 160  # columns where stdout is no terminal: enough that nothing is cut or wrapped
+_FILE_WIDTH = 160  # columns if stdout is not a terminal: so many that nothing is cut or wrapped
 
 
 def show(view: overview.Overview) -> None:
-    """Prints the Overview on stdout: a line a device where that is few, else a line a run of servers."""
+    """Prints the Overview on stdout: one line per device if there are few, else one line per run of servers."""
     console = _console()
     devices = sum(len(server.devices) for server in view.servers)
     columns, rows = (_detailed if devices <= overview.MAX_DETAILED else _folded)(view)
@@ -43,7 +43,7 @@ def _table(columns: Sequence[Column], rows: Iterable[Row]) -> Table:
     for name, right in columns:
         table.add_column(name, justify="right" if right else "left", overflow="fold")
     for row, ends_section in rows:
-        table.add_row(*map(Text, row), end_section=ends_section)  # Text: what a table says is no markup
+        table.add_row(*map(Text, row), end_section=ends_section)  # Text, because words of a table are not markup
     return table
 
 

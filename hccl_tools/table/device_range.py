@@ -53,7 +53,7 @@ def _device_id(text: str, number: str, largest: int) -> int:
 
 
 def _fault(text: str) -> str:
-    """The first thing that is wrong with `text`, in words."""
+    """The first thing that is wrong with `text`."""
     if not text.strip():
         return "it is empty"
     for char in text:

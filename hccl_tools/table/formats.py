@@ -1,4 +1,4 @@
-"""Which format a rank table has, told from what is in it; and what only looks like one."""
+"""Finds the format of a rank table from its content, and files that only look like one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why bytes are not the JSON of a rank table, in words, with line and column."""
+"""Explains why bytes are not the JSON of a rank table, with line and column."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def _no_such_number(name: str) -> NoReturn:
 
 
 def servers(table: object) -> list[Server]:
-    """The servers of a 1.0 or 1.2 table; entries that are no objects are left out: the schema reports those."""
+    """The servers of a 1.0 or 1.2 table; entries that are not objects are left out: the schema reports those."""
     found = []
     for number, server in objects(table, "server_list"):
         place = pointer("server_list", number)

@@ -1,4 +1,4 @@
-"""What people read in the code: comments, docstrings and messages of Python files, comments and strings of bash files."""
+"""What people read in the code: comments, docstrings and messages of Python files, all text of bash files."""
 
 import ast
 import io

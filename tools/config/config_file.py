@@ -1,4 +1,4 @@
-"""Training configs: read, override by ``-o key=value``, check, with the line of every mistake."""
+"""Reads training configs, overrides them by ``-o key=value``, and checks them; mistakes have their lines."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Config:
             self._overridden["/" + "/".join(keys)] = origin
 
     def take_data_from(self, folder: str) -> None:
-        """Puts `folder`, DATA_PATH of the environment, in the place of every dataset_root; -o comes after it."""
+        """Replaces every dataset_root by `folder`, DATA_PATH of the environment; -o is applied after it."""
         for part in ("train", "eval"):
             section = self.get(f"{part}.dataset")
             if isinstance(section, dict):

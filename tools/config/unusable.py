@@ -1,4 +1,4 @@
-"""The refusals of what a config names."""
+"""The refusal of a config, and of what it names."""
 
 from __future__ import annotations
 

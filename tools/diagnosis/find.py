@@ -43,7 +43,7 @@ class Match(Record):
 
 
 def causes(entries: list[KnownFailure], members: list[Member], oom_kills: int) -> list[Match]:
-    """The Matches, what explains most first; a code that several members have is named with the first of them.
+    """The Matches, the best explanation first; a code of several members names the first of them.
 
     oom_kills: processes that the kernel killed for memory meanwhile.
     """

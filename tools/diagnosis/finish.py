@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """The end of a launch: writes its outcome into launch.json and, after a failure, says why it failed.
 
-Only scripts/lib/outcome.sh calls it, when the first member of the job has ended: until the last one has, Python has
-read what is needed.  Lines on stdin:
+Only scripts/lib/outcome.sh calls it, when the first member of the job has ended: Python reads what it needs while the
+other members end.  Lines on stdin:
 
   failed                      a member has failed: be ready to explain that
   attempt EXIT ENDED LOGS     begins the outcome of an attempt
   first_failure NAME          and what may follow in it
   stopped_by WORD
   member NAME STATUS SECONDS  -: none
-  end OOM_KILLS               all of it has been told; -: there is nothing to explain
+  end OOM_KILLS               there are no more lines; -: there is nothing to explain
 
 The answer: "saved" or "failed", then the lines of the explanation.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def main(run_dir: str, lines: Iterable[str]) -> None:
-    """Does what the lines say; nothing, if the launcher was killed before it has told all."""
+    """Does what the lines say; nothing, if the launcher was killed before it sent the last one."""
     attempts: list[dict[str, Any]] = []
     explain: Explain | None = None
     for line in lines:
@@ -55,7 +55,7 @@ def main(run_dir: str, lines: Iterable[str]) -> None:
 
 
 def outcome(status: str, ended: str, logs: str) -> dict[str, Any]:
-    """The outcome of an attempt of which no more than this is known."""
+    """The outcome of an attempt about which only this is known."""
     return {
         "ended": ended,
         "exit": int(status),
@@ -67,12 +67,12 @@ def outcome(status: str, ended: str, logs: str) -> dict[str, Any]:
 
 
 def number(text: str) -> float | int | None:
-    """A number of the launcher's, or None."""
+    """A number from the launcher, or None."""
     return None if text == "-" else float(text) if "." in text else int(text)
 
 
 def saved(run_dir: str, attempts: list[dict[str, Any]]) -> str:
-    """The answer."""
+    """Writes the outcome; returns the answer."""
     try:
         record.finish(run_dir, attempts)
     except (OSError, ValueError):
@@ -81,7 +81,7 @@ def saved(run_dir: str, attempts: list[dict[str, Any]]) -> str:
 
 
 def explainer() -> Explain:
-    """A function of the run's folder and the processes killed for memory, with all that it needs read."""
+    """Reads modules and known failures; returns a function of the run's folder and the OOM kills."""
     if sys.flags.no_site:  # outcome.sh starts us without installed packages, which saves a third of the start
         import site
 

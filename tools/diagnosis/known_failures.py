@@ -1,4 +1,4 @@
-"""The known failures: configs/diagnoses.yaml, before it the entries of the file that LAUNCH_DIAGNOSES names."""
+"""The known failures: the entries of the file that LAUNCH_DIAGNOSES names, then configs/diagnoses.yaml."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def by_status(entries: list[KnownFailure], status: int | None, oom_kills: int) -
 
 def by_lines(entries: list[KnownFailure], lines: list[str]) -> list[tuple[KnownFailure, list[int]]]:
     """[(entry, indexes of the lines that it takes)] in the order of `entries`; a line belongs to the first."""
-    text = "\n".join(lines)  # one search in the whole is many times faster than one a line
+    text = "\n".join(lines)  # one search in the whole is many times faster than one per line
     starts, position = [], 0
     for line in lines:
         starts.append(position)

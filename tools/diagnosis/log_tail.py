@@ -12,7 +12,7 @@ import re
 from hccl_tools.common.record import Row
 
 MOST_BYTES = 256 << 10
-MOST_COLUMNS = 4000  # of a line: keeps a regular expression from going over 256 KiB again and again
+MOST_COLUMNS = 4000  # per line: keeps a regular expression from searching 256 KiB again and again
 _MOST_MESSAGE = 12  # lines of an exception's message
 
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]")
@@ -92,7 +92,7 @@ def without_source(lines: list[str]) -> list[str]:
 def last_exception(lines: list[str]) -> PythonException | None:
     """The exception of the last traceback.
 
-    Tracebacks that Python prints at its end ("Exception ignored in") are not counted: they end nothing.
+    Tracebacks that Python prints at its end ("Exception ignored in") do not count: they are not why the rank ended.
     """
     for index in range(len(lines) - 1, -1, -1):
         header = _HEADER.match(lines[index]) if "Traceback" in lines[index] else None
@@ -140,7 +140,7 @@ def _exception(lines: list[str], index: int, prefix: str) -> PythonException | N
 
 
 def _rest(lines: list[str], prefix: str) -> list[str]:
-    """The further lines of a message: up to an empty one, or one that is plainly something else's."""
+    """The further lines of a message: up to an empty one, or one that clearly belongs to something else."""
     found = []
     for line in lines[: _MOST_MESSAGE - 1]:
         if prefix and not line.startswith(prefix):

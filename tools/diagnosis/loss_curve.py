@@ -1,4 +1,4 @@
-"""What the logs of a run say: loss and step time of every rank, as tools/trainer/progress.py prints them.
+"""Reads the logs of a run: loss and step time of every rank, as tools/trainer/progress.py prints them.
 
 Lines of MindSpore's LossMonitor and TimeMonitor and of MindOCR are understood too.
 """
@@ -41,7 +41,7 @@ class Laggard(Row):
 
 def read_run(folder: str) -> dict[int, list[Point]]:
     """{rank: its Points} of all logs rank_N.log of a run's folder, in rank order.  Raises Refusal."""
-    wanted = "a run's folder is wanted, such as logs/latest"
+    wanted = "name a run's folder, such as logs/latest"
     if not os.path.isdir(folder):
         raise Refusal(USAGE, f"{one_line(folder)}: no such folder; {wanted}")
     found = {}
@@ -56,7 +56,7 @@ def read_run(folder: str) -> dict[int, list[Point]]:
 
 
 def read_log(lines: Iterable[str]) -> list[Point]:
-    """The Points of one rank's log, a step at most once, in the order of the steps."""
+    """The Points of one rank's log, each step at most once, in the order of the steps."""
     places: dict[tuple[int, int], dict[str, float]] = {}
     last = None
     for line in lines:
@@ -90,8 +90,8 @@ def laggards(ranks: dict[int, list[Point]]) -> list[Laggard]:
     """The ranks that are behind the others.
 
     Ranks that wait for each other in every step all take the time of the slowest, so that its step time
-    does not show who that is; the time for data does, of which a rank waits for nobody.  Behind is: a
-    twentieth of the step more than the middle rank.
+    does not show who that is; the time for data does, because it has no wait for other ranks.  A rank is behind if
+    its time is longer than that of the middle rank by a twentieth of the step.
     """
     found = []
     steps = [time for time in (typical(points, "step_time") for points in ranks.values()) if time is not None]

@@ -4,7 +4,7 @@ The launcher's report runs it after a failure; by hand it explains any earlier r
 
   python tools/diagnose.py logs/latest
 
-Known failures are in configs/diagnoses.yaml, before them those of the file that LAUNCH_DIAGNOSES names.
+Known failures are in the file that LAUNCH_DIAGNOSES names, then in configs/diagnoses.yaml.
 The explanation goes to stdout, and as outcome.diagnosis into the run's launch.json.
 
 Exit: 0 explained, 2 usage, or RUN_FOLDER holds no run that has ended.

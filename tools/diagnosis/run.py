@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 # The launcher ends the other ranks with SIGTERM and, after the grace time, SIGKILL: not failures of their own.
 _STOPPED_BY_US = (128 + 15, 128 + 9)
-_MOST_LOGS = 8  # of 1,000 ranks that fail together the first few say it all
+_MOST_LOGS = 8  # if 1,000 ranks fail together, the first few are enough
 
 
 class Member(Record):
-    """A rank, MindSpore's scheduler or an engine, which failed."""
+    """A member of the job that failed: a rank, MindSpore's scheduler or an engine."""
 
     name: str
     status: int | None
@@ -55,7 +55,7 @@ def read_launch(folder: str) -> dict[str, Any]:
 
 
 def read_members(outcome: dict[str, Any], folder: str) -> list[Member]:
-    """The Members that failed by themselves, the one that failed first in front; empty if none did."""
+    """The Members that failed by themselves, in the order of their failures; empty if none did."""
     if outcome.get("first_failure") is None:
         return []
     first = str(outcome["first_failure"])

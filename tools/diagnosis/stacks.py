@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
 
 
 def save(folder: str, rank: str, pid: int) -> str:
-    """The text of one rank's stacks, which is in rank_N.stack then; empty when there is none."""
+    """Writes one rank's stacks to rank_N.stack, and returns them; empty if there are none."""
     stack = by_py_spy(pid) or by_abort(pid, os.path.join(folder, f"rank_{rank}.log"))
     if stack:
         with open(os.path.join(folder, f"rank_{rank}.stack"), "w", encoding="utf-8", errors="replace") as file:
@@ -89,7 +89,7 @@ def by_abort(pid: int, log: str) -> str:
     except OSError:  # it has ended meanwhile, or is not ours to ask
         return ""
     with contextlib.suppress(ProcessLookupError):  # it was quick
-        os.kill(pid, signal.SIGCONT)  # one that was stopped takes signals only now
+        os.kill(pid, signal.SIGCONT)  # a stopped process takes signals only now
     deadline = time.monotonic() + SECONDS
     while _runs(pid) and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""What a person reads about a run that failed."""
+"""The lines that explain to a person why a run failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program answered, as text for the page."""
+"""Turns the answer of a program into text for the page."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """Prints what is free where a folder is or would be made: bytes, bytes free, inodes free (-1: no limit), 1 if
-it can be written, and the folder or the one above it that is there.  A program of its own: limits.py says why."""
+it can be written, and the folder or the nearest one above it that exists.  A program of its own: see limits.py."""
 
 import os
 import sys
 
 
 def main(folder: str) -> int:
-    """The one line for a folder that need not be there; 0."""
+    """Prints the line for a folder that may be missing; returns 0."""
     there = os.path.abspath(folder)
     while not os.path.isdir(there):
         there = os.path.dirname(there)

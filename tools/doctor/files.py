@@ -1,4 +1,4 @@
-"""Files of the system, which need not be there: /proc, /sys, /etc and what Ascend installs."""
+"""Reads files of the system, which may be missing: /proc, /sys, /etc and what Ascend installs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Prints the jobs of this launcher that hold devices, as JSON: [[job, process id, [device, ...]], ...].
 
-A program of its own, so that it can be given up: it waits for whoever looks at the locks, who may have been stopped.
+A program of its own, so that doctor.sh can stop it: it waits for other readers of the locks, which may hang.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""The page of scripts/doctor.sh, which calls this and has the help; nobody else does.
+"""Makes the page of scripts/doctor.sh, which calls this and has the help; nothing else calls it.
 
-Every program is asked at the same time, and none is waited for longer than its limit.
+Starts every program at the same time, and waits for each no longer than its limit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hccl_tools.machine import hccn, programs
 from tools.doctor import installed, limits, network, npu_smi, npus, page, system, versions
 from tools.doctor.section import Facts, Options, Section
 
-SECONDS = 30  # for one program; to import MindSpore takes 3 s, and more from a slow disk
+SECONDS = 30  # limit of one program; the import of MindSpore takes 3 s, and more from a slow disk
 SECTIONS: tuple[Section, ...] = (system, versions, npus, limits, network, installed)
 
 
@@ -77,7 +77,7 @@ def examine(options: Options) -> dict[str, list[page.Line]]:
 
 
 def lines_of(section: Section, facts: Facts) -> list[page.Line]:
-    """The lines of a section.  A mistake in one must not cost the rest of the page: that is when it is wanted."""
+    """The lines of a section.  A mistake in one must not cost the rest of the page: that is when users need it."""
     try:
         return list(section.lines(facts))
     except Exception as error:

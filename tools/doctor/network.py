@@ -24,7 +24,7 @@ _LISTENS = "0A"  # TCP_LISTEN in /proc/net/tcp
 
 
 def questions(_: Options) -> dict[str, list[str]]:
-    """getent asks as every program does, and can be ended, which gethostbyname cannot."""
+    """getent resolves as every program does and, unlike gethostbyname, can be stopped."""
     return {"name": ["getent", "ahostsv4", socket.gethostname()]}
 
 

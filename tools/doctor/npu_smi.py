@@ -1,4 +1,4 @@
-"""What the NPUs of this host are: devices, what npu-smi says about them, and their addresses."""
+"""Finds the NPUs of this host: devices, what npu-smi says about them, and their addresses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hccl_tools.common.record import Record, Row
 from hccl_tools.machine import hccn, host, programs
 from tools.doctor import answer
 
-SECONDS = 30  # for one npu-smi, which takes a second or two on a busy host
+SECONDS = 30  # limit of one npu-smi, which takes a second or two on a busy host
 
 
 class Card(Row):
@@ -27,7 +27,7 @@ class NpuSmi(Record):
     driver: str | None = None
     board: Mapping[str, str] = {}  # `npu-smi info -t board`
     cards: Mapping[int, Card] = {}
-    holders: Mapping[int, list[str]] = {}  # processes, as words
+    holders: Mapping[int, list[str]] = {}  # processes, as text
     places: Mapping[int, tuple[int, int]] = {}  # NPU and chip, as npu-smi counts
 
 
@@ -37,7 +37,7 @@ class Npus(Record):
     devices: list[int] = []  # physical ids
     generation: str | None = None  # as host.generation
     smi: NpuSmi
-    # Of each device, and where it comes from, or None and why there is none.
+    # the address of each device and where it comes from, or None and why there is none
     addresses: Mapping[int, tuple[str | None, str]] = {}
 
 

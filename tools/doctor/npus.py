@@ -85,7 +85,7 @@ def _device(npus: Npus, device: int) -> Line:
 
 
 def _locks(ended: Ended) -> Line:
-    """ended: what locks.py says of this launcher's own jobs."""
+    """The devices that this launcher's jobs hold; ended: the answer of locks.py."""
     name = "launcher's locks"
     if ended.status != 0:
         remedy = "two launches on the same devices may not see each other; a launcher that was stopped may hold them up"

@@ -18,7 +18,7 @@ Sections = Mapping[str, Iterable["Line"]]  # by their titles
 
 MIB, GIB = 1 << 20, 1 << 30
 
-# ABSENT: it is not on this machine and need not be.  UNKNOWN: nobody here can tell whether it is right.
+# ABSENT: it is not on this machine and need not be.  UNKNOWN: nothing here tells whether it is right.
 OK, ABSENT, UNKNOWN, WARNING, PROBLEM = STATUSES = ("ok", "absent", "unknown", "warning", "problem")
 _COLOURS = {OK: "32", ABSENT: "2", UNKNOWN: "36", WARNING: "33", PROBLEM: "1;31"}
 
@@ -33,12 +33,12 @@ class Line(Row):
 
 
 def worst(statuses: Iterable[str]) -> str:
-    """The gravest of some statuses, OK if there are none."""
+    """The most severe of some statuses, OK if there are none."""
     return max(statuses, key=STATUSES.index, default=OK)
 
 
 def as_text(sections: Sections, made: str, colour: bool) -> str:
-    """The page for a person.  made: when, as words; colour: whether to use it."""
+    """The page for a person.  made: when, as text; colour: whether to use it."""
     lines = [line for section in sections.values() for line in section]
     width = max((len(line.name) for line in lines), default=0)
     page = [f"Report of this machine, {made}"]
@@ -69,7 +69,7 @@ def _summary(lines: list[Line]) -> str:
 
 
 def as_json(sections: Sections, made: str) -> str:
-    """The page for a program, one line of JSON an entry of the text."""
+    """The page for a program, as JSON, one line per entry of the text."""
     lines = [_entry(title, line) for title, section in sections.items() for line in section]
     numbers = {status: sum(line["status"] == status for line in lines) for status in STATUSES}
     status = worst(line["status"] for line in lines)
@@ -82,7 +82,7 @@ def _entry(title: str, line: Line) -> dict[str, str]:
 
 
 def wants_colour(stream: TextIO | None = None) -> bool:
-    """Whether `stream` (default: stdout) is a terminal of somebody who likes colours (no-color.org)."""
+    """Whether `stream` (default: stdout) is a terminal whose user accepts colours (no-color.org)."""
     stream = stream or sys.stdout
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 

@@ -1,4 +1,4 @@
-"""What a section of the page is, and what it is made from."""
+"""The interface of a section of the page, and what it is made from."""
 
 from __future__ import annotations
 

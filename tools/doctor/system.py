@@ -18,13 +18,13 @@ _NEEDED = {"jsonschema": "rank tables", "yaml": "training configs", "rich": "tab
 
 
 def questions(_: Options) -> dict[str, list[str]]:
-    """The checkout is often another user's, whom git would not trust; and to describe it git need not write."""
+    """Asks git for the checkout's version; the options allow another user's checkout, and nothing is written."""
     git = ["git", "--no-optional-locks", "-c", f"safe.directory={ROOT}", "-C", ROOT]
     return {"git": [*git, "describe", "--always", "--dirty", "--tags"]}
 
 
 def lines(facts: Facts) -> list[Line]:
-    """What a launch starts from."""
+    """The system, memory, shell and Python of this machine."""
     return [
         _launcher(facts.answers["git"]),
         _os(),
@@ -100,6 +100,8 @@ def _packages() -> Line:
         return Line("its packages", OK, f"{', '.join(_NEEDED)} installed")
     needed = " and ".join(_NEEDED[name] for name in missing)
     install = " ".join("PyYAML" if name == "yaml" else name for name in missing)
-    status = WARNING if missing == ["rich"] else PROBLEM  # a launch does without tables on the screen
+    status = (
+        WARNING if missing == ["rich"] else PROBLEM
+    )  # a launch does not need rich, which draws tables on the screen
     text = f"{', '.join(missing)} not installed, needed for {needed}"
     return Line("its packages", status, text, f"{sys.executable} -m pip install {install}")

@@ -39,7 +39,7 @@ class Released(TypedDict, total=False):
 
 
 def questions(_: Options) -> dict[str, list[str]]:
-    """MindSpore is imported: that it is installed says little."""
+    """The command that imports MindSpore: an installed MindSpore may still fail to import."""
     return {"mindspore": [sys.executable, "-c", _IMPORT]}
 
 
@@ -115,7 +115,7 @@ def _cann_folders() -> Iterator[str]:
 
 
 def _cann_version(folder: str) -> str | None:
-    """The release, such as 8.5.0; the numbers of its parts (compiler/version.info) are others in older releases."""
+    """The release, such as 8.5.0; its parts (compiler/version.info) have other numbers in older releases."""
     names = [
         path[len(files.ROOT) :] for path in sorted(glob.glob(f"{files.ROOT}{folder}/*-linux/ascend_*_install.info"))
     ]
@@ -158,7 +158,7 @@ def canonical(version: str) -> str:
 
 
 def _compared(versions: dict[str, str | None], judge: Callable[[str, str, str], Line]) -> Line:
-    """What `judge` says of two versions; without any of Ascend's software there is nothing to ask."""
+    """What `judge` says about two versions; without any of Ascend's software there is nothing to compare."""
     name = " with ".join(versions)
     missing = [what for what, version in versions.items() if not version]
     if not missing:

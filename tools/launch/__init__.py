@@ -1,1 +1,1 @@
-"""The launch plan: from the command line to one line a rank."""
+"""The launch plan: from the command line to one line per rank."""

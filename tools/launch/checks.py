@@ -1,4 +1,4 @@
-"""What has to be right before anything starts.  Each function raises Refusal with a line for every problem."""
+"""Checks everything before anything starts.  Each function raises Refusal with one line per problem."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEAST_FILES = 256  # the launcher and its console keep a few files open, a MindS
 
 
 def folder() -> None:
-    """The current folder is there: relative paths count from it, and the ranks run in it."""
+    """Checks that the current folder is there: relative paths count from it, and the ranks run in it."""
     try:
         os.getcwd()
     except OSError as error:
@@ -30,7 +30,7 @@ def folder() -> None:
 
 
 def limits() -> None:
-    """The launcher and the ranks can open the files that they need."""
+    """Checks that the launcher and the ranks can open the files that they need."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -47,7 +47,7 @@ def limits() -> None:
 
 
 def mindspore() -> None:
-    """The interpreter has MindSpore."""
+    """Checks that the interpreter has MindSpore."""
     from importlib.util import find_spec
 
     if find_spec("mindspore") is None:
@@ -56,7 +56,7 @@ def mindspore() -> None:
 
 
 def devices(request: Request, placement: Placement) -> None:
-    """The devices of the ranks that start on this host are there, and other hosts are ready."""
+    """Checks that the devices of the ranks on this host are there, and that other hosts are ready."""
     if request.no_check:
         return
     by_host = placement.devices_by_host()
@@ -85,7 +85,7 @@ def devices(request: Request, placement: Placement) -> None:
 
 
 def data_path(request: Request) -> None:
-    """The data set's folder is there, where a script takes one."""
+    """Checks that the data set's folder is there, if the script takes one."""
     path = request.data_path
     if path is not None and not os.path.isdir(path):
         what = "is not a folder" if os.path.exists(path) else "no such folder"
@@ -117,7 +117,7 @@ def runs_alone(config: config_file.Config, ranks: int) -> bool:
 
 
 def training(request: Request, config: config_file.Config, ranks: int) -> None:
-    """The parallel mode works on this target with this many ranks; checkpoints and data are there."""
+    """Checks that the parallel mode works on this target with this many ranks, and that checkpoints and data exist."""
     from tools.config import modes  # other trainers need none of these
 
     filled = config.filled

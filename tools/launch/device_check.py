@@ -1,4 +1,4 @@
-"""Whether the NPUs or GPUs that a launch wants are on this host."""
+"""Checks whether the NPUs or GPUs that a launch needs are on this host."""
 
 from __future__ import annotations
 

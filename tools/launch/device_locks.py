@@ -1,4 +1,4 @@
-"""Which job of this host has which devices, so that a second launch on a device is refused.
+"""Records which job of this host has which devices, so that a second launch on a device is refused.
 
 A job holds flock(2) on a file of its own, which names the job, in one folder for all users.  The launcher
 opens that file and its ranks inherit it, so the kernel frees the devices when the last process of the job
@@ -78,7 +78,7 @@ def wait_for(holder: Holder) -> None:
 
 
 def words(holder: Holder, devices: list[int]) -> str:
-    """What to say when `holder` has some of `devices`."""
+    """The message that `holder` has some of `devices`."""
     shared = named("device", set(holder.devices) & set(devices))
     since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(holder.since))
     who = f"process {holder.pid} of {one_line(holder.user)}, since {since}"
@@ -86,7 +86,7 @@ def words(holder: Holder, devices: list[int]) -> str:
 
 
 class _LockedFolder:
-    """Inside, only one process at a time looks and takes.  Raises OSError."""
+    """Lets only one process at a time read the locks and take devices.  Raises OSError."""
 
     def __enter__(self) -> None:
         self.descriptor = os.open(folder(), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

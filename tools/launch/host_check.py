@@ -1,4 +1,4 @@
-"""Whether the other hosts of a launch are ready, asked over ssh, all at the same time.
+"""Asks the other hosts of a launch over ssh, all at the same time, whether they are ready.
 
 A host is ready when ssh gets there without a password; when it has the folder of the command, the project
 and the NPUs of its ranks; and when its Open MPI, Python and MindSpore are the same as here.  A difference
@@ -27,7 +27,7 @@ _FIX_SSH = "set up a key for it: ssh-copy-id {}"
 
 
 def problems(request: Request, placement: Placement, others: list[str]) -> list[str]:
-    """A line a problem of the hosts `others`, in their order; empty when all are ready."""
+    """One line per problem of the hosts `others`, in their order; empty when all are ready."""
     command = request.ssh or os.environ.get("OMPI_MCA_" + "plm_rsh_agent") or "ssh"
     agent = [*shlex.split(command), *shlex.split(os.environ.get("OMPI_MCA_" + "plm_rsh_args", ""))]
     version = placement.engine.get("version")
@@ -40,7 +40,7 @@ def problems(request: Request, placement: Placement, others: list[str]) -> list[
 
 
 def _options(agent: list[str]) -> list[str]:
-    """ssh asks for no password, and gives up a host that does not answer."""
+    """Makes ssh ask for no password, and give up on a host that does not answer."""
     if os.path.basename(agent[0]) != "ssh":
         return []
     return ["-n", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={SECONDS - 2}"]
@@ -76,7 +76,7 @@ def expected(version: str | None) -> dict[str, str | None]:
 
 
 def faults(name: str, answer: Ended, here: dict[str, str | None], wanted: list[int]) -> list[str]:
-    """The lines about one host; wanted: the NPUs that its ranks are to run on."""
+    """The lines about one host; wanted: the NPUs that its ranks run on."""
     told = dict(
         (line.split(None, 2) + [""])[1:3] for line in answer.stdout.splitlines() if line.startswith(_MARK + " ")
     )
@@ -93,14 +93,14 @@ def faults(name: str, answer: Ended, here: dict[str, str | None], wanted: list[i
         lines.append("the trainer is not at the same path there; share it")
     if here["mpi"] and here["mpi"] not in told["mpi"].split():
         other = one_line(told["mpi"]) if told["mpi"] else "none on the PATH that ssh's shell has"
-        lines.append(f"Open MPI {here['mpi']} is needed, as here; there it is: {other}")
+        lines.append(f"Open MPI {here['mpi']} is needed, as here; that host has: {other}")
     if told["python"] != here["python"]:
         lines.append(
-            f"{here['python']} is needed at {sys.executable}, as here; there it is: {one_line(told['python'])}"
+            f"{here['python']} is needed at {sys.executable}, as here; that host has: {one_line(told['python'])}"
         )
     elif told["mindspore"] != here["mindspore"]:
         other = one_line(told["mindspore"]) or "none"
-        lines.append(f"MindSpore {here['mindspore'] or 'none'} is here; there it is: {other}; install the same")
+        lines.append(f"MindSpore {here['mindspore'] or 'none'} is here; that host has: {other}; install the same")
     present = [int(word[7:]) for word in told.get("devices", "").split() if word[7:].isdecimal()]
     if not set(wanted) <= set(present):
         has = named("device", present) if present else "no NPU (no file /dev/davinci0)"
@@ -118,5 +118,5 @@ def _no_answer(name: str, answer: Ended) -> str:
     if "Permission denied" in reason:
         return f"ssh asks for a password ({reason}); {_FIX_SSH.format(name)}"
     if "Host key verification failed" in reason:
-        return f"its key is not known here; look at it and take it: ssh {name} true"
+        return f"its key is not known here; check it and accept it: ssh {name} true"
     return f"ssh: {reason}; try: ssh {name} true"

@@ -25,7 +25,7 @@ class LaunchTable(Record):
     path: str  # absolute
     ranks: list[tuple[int, int]]  # (rank, device) of those that this command starts, in rank order
     remarks: tuple[str, ...]  # how it came about, for the user
-    text: str | None = None  # of a table that is still to be written to `path`
+    text: str | None = None  # of a table that is not yet written to `path`
     setup: tuple[str, ...] = ()  # the command that writes such a table by hand, for --dry_run
     digest: str | None = None  # its SHA-256, where it must be the same on several hosts
 
@@ -90,7 +90,7 @@ def host_faults(shown: str, server: rank_table.Server) -> list[str]:
 
 
 def path_faults(path: str) -> list[str]:
-    """A path that validate_hccl.py only warns of: here HCCL is about to read it."""
+    """validate_hccl.py only warns about this path: here HCCL will read it."""
     problem = verdict.path_problem(path)
     return [problem.text + "; move the file"] if problem else []
 

@@ -1,4 +1,4 @@
-"""Other hosts of a launch: which they are, their addresses, and this host's address as they see it."""
+"""The other hosts of a launch, their addresses, and this host's address as they see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which ranks run where: what every engine gives, and the ranks that this host's shell starts itself.
+"""Places ranks on hosts and devices: the result of every engine, and the ranks that this host's shell starts.
 
 Open MPI, Slurm, msrun and tables of several servers have files of their own, each with a function `place`.
 """

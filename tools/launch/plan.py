@@ -1,4 +1,4 @@
-"""One launch, planned: from what the user typed to one line a rank, or to a line a problem.
+"""Plans one launch: turns what the user typed into one line per rank, or into one line per problem.
 
 Runs once before every launch, so it starts quickly: what only some launches need is imported where they need it.
 Messages go to stderr, the plan to stdout.
@@ -40,7 +40,7 @@ def main(script: str, words: list[str]) -> int:
 
 def say(script: str, line: str) -> None:
     """One line of the conversation, on stderr."""
-    if sys.stderr is None:  # closed by the caller: nobody wants to know
+    if sys.stderr is None:  # the caller closed stderr: nobody reads it
         return
     try:
         sys.stderr.buffer.write(os.fsencode(f"{script}: {line}\n"))

@@ -1,4 +1,4 @@
-"""The TCP port of MindSpore's scheduler: which one a launch takes, and whether it can have it."""
+"""Chooses the TCP port of MindSpore's scheduler, and checks that it is free."""
 
 from __future__ import annotations
 

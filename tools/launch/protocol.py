@@ -1,4 +1,4 @@
-"""What a launch will be, and how scripts/lib/plan.sh reads it: in NUL-terminated words, so a path may hold anything."""
+"""The plan of a launch, as scripts/lib/plan.sh reads it: in NUL-terminated words, so a path may hold anything."""
 
 from __future__ import annotations
 

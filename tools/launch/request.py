@@ -1,4 +1,4 @@
-"""What the user asked for: the words that scripts/lib/launch.sh passes on, checked, as one typed record."""
+"""The user's request: the words that scripts/lib/launch.sh passes on, checked, as one typed record."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def place(request: Request) -> placement.Placement:
         "per_node": str(each),
         "scheduler_host": address,
         "kill_wait": kill_wait,
-        # of 20,000 jobs no two meet
+        # no two of 20,000 successive jobs have one port
         "scheduler_port": str(ports.derived(int(os.environ["SLURM_JOB_ID"]))),
     }
     if os.environ.get("SLURMD_NODENAME") != nodes[0]:

@@ -93,7 +93,7 @@ def own_server(servers: list[Server], start: int | None, path: str) -> Server:
         raise Refusal(
             REFUSED,
             f"{one_line(path)}: this host is not one of its servers ({names}); type the command on those, or build the "
-            "table anew with hccl_tools/hccl_tools.py --hostfile",
+            "table again with hccl_tools/hccl_tools.py --hostfile",
         )
     for server in ours:
         if server.first == start:
@@ -193,7 +193,7 @@ def use_options(request: Request) -> None:
 
 
 def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list[str]:
-    """What hccl_tools.py is to build on every host, as its options.  Raises Refusal."""
+    """The options with which hccl_tools.py builds the table of every host.  Raises Refusal."""
     conf = [f"--hccn_conf={os.path.abspath(request.hccn_conf)}"] if request.hccn_conf else []
     if request.devices is not None:
         return [f"--device_num={request.devices}", *conf]
@@ -242,7 +242,7 @@ def engine_of(request: Request, servers: list[Server]) -> dict[str, str]:
 
 
 def distribute(request: Request, table: LaunchTable) -> None:
-    """Puts the table to its path on every host.  Raises Refusal."""
+    """Puts the table at its path on every host.  Raises Refusal."""
     data = base64.b64encode(zlib.compress((table.text or "").encode("utf-8"), 9)).decode()
     answers, lines = ask.ask(request.hostfile or "", "commands/place_table.py", [table.path, data])
     lines += [

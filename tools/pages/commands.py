@@ -1,4 +1,4 @@
-"""What there is to type: the scripts and the Python commands, and what `--help` of each prints."""
+"""The commands that users type, scripts and Python, and what `--help` of each prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws docs/pictures, one SVG a picture and language.
+"""Draws docs/pictures, one SVG per picture and language.
 
 python -m tools.pages.pictures
 
@@ -88,7 +88,7 @@ def width_of(drawing: str) -> int:
 
 
 def who_starts_whom(words: dict[str, Any]) -> str:
-    """A row a way: the script, then who starts whom, down to the ranks."""
+    """One row per way of launching: the script, then who starts whom, down to the ranks."""
     parts: list[str] = []
     for number, (script, *steps) in enumerate(words["rows"]):
         top = 12 + 72 * number

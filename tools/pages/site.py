@@ -27,7 +27,7 @@ def pages() -> list[Path]:
 
 
 def linked(page: Path) -> list[Path]:
-    """The files, relative to the project's folder, that the page links to and that are no pages."""
+    """The files, relative to the project's folder, that the page links to and that are not pages."""
     root = Path(project.ROOT)
     found = []
     for match in _LINK.finditer((root / page).read_text(encoding="utf-8")):

@@ -1,4 +1,4 @@
-"""What the ranks of a job make the same on all of them; every rank must make each of these calls at the same time."""
+"""Shares values among the ranks of a job; all ranks must make each of these calls at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is trained: network, loss, optimizer, and the MindSpore Model that runs them in the config's mode."""
+"""Builds what is trained: network, loss, optimizer, and the MindSpore Model that runs them in the config's mode."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tools.trainer.models import parallel
 
 
 class Run(Record):
-    """model trains and measure measures; they differ where training needs a form of its own."""
+    """`model` trains and `measure` evaluates; they differ where training needs a different form of the network."""
 
     network: nn.Cell
     optimizer: nn.Optimizer

@@ -1,4 +1,4 @@
-"""When a training run saves, and from where it goes on."""
+"""Saves checkpoints during training, and resumes a run from them."""
 
 from __future__ import annotations
 

@@ -115,5 +115,5 @@ def without_address(view: View) -> Iterator[int]:
 
 
 def printed_address(view: View, device: int) -> str:
-    """For a remedy: the command that knows the address."""
+    """The part of a remedy that names the command that prints the address."""
     return f"what `hccn_tool -i {view.ids[device]} -ip -g` prints"

@@ -1,6 +1,6 @@
 """Rules of version 2.0 (Ascend 950).
 
-Source of all: hcomm, coll_communicator_mgr/rank_graph/rank_table_info, and HCCL's manual for 950.
+Source of all rules: hcomm, coll_communicator_mgr/rank_graph/rank_table_info, and HCCL's manual for 950.
 """
 
 from __future__ import annotations

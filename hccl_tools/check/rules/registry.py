@@ -20,7 +20,7 @@ LEGACY = ("legacy_lab", "legacy_cloud")
 WITH_DEVICES = (*LISTED, *LEGACY)
 ALL = (*WITH_DEVICES, "v1.1", "v2.0")
 
-# What a rule yields for each problem: (JSON pointer, text, remedy), without remedy for the one of its docstring.
+# What a rule yields for each problem: (JSON pointer, text, remedy); the remedy's default is in the docstring.
 Findings: TypeAlias = "Iterator[tuple[str, str] | tuple[str, str, str]]"
 
 _PARTS = re.compile(r"(?P<what>.*?)\n\s*Why: (?P<why>.*?)\n\s*Remedy: (?P<remedy>.*)", re.DOTALL)
@@ -38,7 +38,7 @@ class Rule(Row):
     def words(self) -> tuple[str, str, str]:
         """What is wrong, why that matters, and the remedy, from the function's docstring."""
         match = _PARTS.fullmatch(self.find.__doc__ or "")
-        if not match:  # docstrings are not there under python -OO
+        if not match:  # python -OO removes docstrings
             return "", "", "see docs/rank_table_checks.md."
         what, why, remedy = (" ".join(part.split()) for part in match.groups())
         return what, why, remedy

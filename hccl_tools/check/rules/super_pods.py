@@ -45,7 +45,7 @@ def pods_without_device_ids(view: View) -> Findings:
 def super_device_listed_twice(view: View) -> Findings:
     """Two devices of one super pod have one super_device_id.
 
-    Why: HCCL, EI0014: "devices have same superDeviceId in superPod"; another pod may have it again.
+    Why: HCCL, EI0014: "devices have same superDeviceId in superPod"; devices of different pods may share one.
     Remedy: write the SDID that `npu-smi info -t spod-info` prints for each device.
     """
     pods = _pod_of(view)

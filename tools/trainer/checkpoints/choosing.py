@@ -1,4 +1,4 @@
-"""Which checkpoint a job goes on from: the newest that is whole on all of its ranks."""
+"""Chooses the checkpoint from which a job goes on: the newest that is whole on all of its ranks."""
 
 from __future__ import annotations
 

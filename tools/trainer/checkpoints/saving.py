@@ -27,7 +27,7 @@ def save(network: nn.Cell, folder: str, prefix: str, label: labels.Label, integr
     path = os.path.join(folder, f"{prefix}-{label.epoch}_{label.steps}.ckpt")
     draft = os.path.join(folder, f".{os.path.basename(path)[:-5]}.part.ckpt")
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(draft)  # a torn one of an earlier attempt; MindSpore leaves its files read-only
+        os.unlink(draft)  # an incomplete one of an earlier attempt; MindSpore leaves its files read-only
     ms.save_checkpoint(network, draft, integrated_save=integrated)
     label = labels.sized(draft, label)
     labels.publish(draft, path)
@@ -61,7 +61,7 @@ def write_strategy(folder: str, cuts: dict[str, tuple[tuple[int, ...], int | Non
 
 
 def remove_old(folder: str, run: int, keep: int) -> None:
-    """Removes checkpoints of the run `run` from `folder`, except for the newest `keep`; others' stay."""
+    """Removes checkpoints of the run `run` from `folder`, except for the newest `keep`; those of other runs stay."""
     own = [(path, label) for path, label in labels.read(folder).items() if label.run == run]
     own.sort(key=lambda item: item[1].point, reverse=True)
     for path, _ in own[keep:]:

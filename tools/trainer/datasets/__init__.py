@@ -1,4 +1,4 @@
-"""The data sets that a config can name: one module a type.
+"""The data sets that a config can name: one module per type.
 
 Nothing here imports MindSpore at the top: `check` runs before that, so that a missing folder is
 reported at once and not after every rank has started up.

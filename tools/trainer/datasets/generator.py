@@ -1,4 +1,4 @@
-"""What the commands prepare_*.py share: their arguments, their end, and files that are whole or not there."""
+"""What the commands prepare_*.py share: their arguments, their end, and files that are written whole or not at all."""
 
 from __future__ import annotations
 

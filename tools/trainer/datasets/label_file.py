@@ -50,12 +50,12 @@ class Source:
         return len(self.entries)
 
     def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
-        """The entry: see the class of the data set."""
+        """The entry, in the form that the data set's class describes."""
         raise NotImplementedError
 
 
 def check_images(entries: list[tuple[str, str, str]]) -> None:
-    """Refuses entries whose image is missing or empty; of very many, some from everywhere are looked at."""
+    """Refuses entries whose image is missing or empty; of very many, only an even sample is checked."""
     step = -(-len(entries) // LOOKED_AT)
     for path, _, place in entries[::step]:
         if not os.path.isfile(path) or os.path.getsize(path) == 0:

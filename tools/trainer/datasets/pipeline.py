@@ -28,7 +28,8 @@ def batches(data: Dataset, loader: dict) -> Dataset:
 def image_batches(data: Dataset, operations: list, loader: dict, part: Part) -> Dataset:
     """Batches of the column image (H, W, C), with `operations` done on it, cut, as (C, H, W), and of int32 label.
 
-    All in one map where nothing is cut: a map more is a thread and a queue more, 10 to 20 % of the images per second.
+    All in one map where nothing is cut: a second map adds a thread and a queue, and costs 10 to 20 % of the images per
+    second.
     """
     import mindspore as ms
     from mindspore.dataset import transforms, vision

@@ -39,7 +39,7 @@ def _fault(text: str, known: set[str], width: int) -> str | None:
         return f"has {one_line(strange[0])}, which dataset.characters lacks; add it there or leave the line out"
     if not text:
         return "has no text; leave the line out"
-    # CTC needs a column a character, and one more between two that are the same.
+    # CTC needs one column per character, and one more between two that are the same.
     needed = len(text) + sum(one == other for one, other in zip(text, text[1:]))
     if needed > width // COLUMN:
         return f"needs {needed} columns, an image of {width} pixels has {width // COLUMN}; raise dataset.image_width"
