@@ -103,7 +103,7 @@ def fault_of_host(host: str) -> str | None:
     if "=" in host:
         return f"{shown}: the host is missing before it; write it first, such as: 10.0.0.1 {shown}"
     if not _NAME.fullmatch(host):
-        return f"{shown} is neither a host's name nor an IPv4 address; write one host a line"
+        return f"{shown} is neither a host's name nor an IPv4 address; write one host per line"
     last = host.rpartition("@")[2]
     if set(last) <= set("0123456789.") and family(last) is None:
         return f"{shown} is not an IPv4 address; it has four numbers from 0 to 255"

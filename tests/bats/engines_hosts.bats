@@ -160,7 +160,7 @@ lost_host() {
   "$LAB_SH" root 1 mount --bind bin/mpirun "$(readlink -f "$(command -v mpirun)")"
   "$LAB_SH" root 2 mount -t tmpfs tmpfs "$WORLD/.."
   run --separate-stderr launch_on_hosts run_mpirun_1.sh node0:1,node1:1,node2:1
-  refused_lines 78 'node1: Open MPI 4.* is needed, as here; there it is: mpirun (Open MPI) 4.0.1' \
+  refused_lines 78 'node1: Open MPI 4.* is needed, as here; that host has: mpirun (Open MPI) 4.0.1' \
     'node2: the folder * is not there; ranks run where the command was typed: share it'
   run --separate-stderr launch_on_hosts run_mpirun_1.sh --ssh 'ssh -l nobody -i /dev/null' node0:1,node1:1
   refused_lines 78 'node1: ssh asks for a password (*); set up a key for it: ssh-copy-id node1'

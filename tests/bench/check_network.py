@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """How long check_network.sh takes on the table of 128 hosts with 8 devices each, all of it simulated.
 
-The simulated mpirun asks one host after the other; the real one asks all at once, so that the time of
-one host and of what is done here once count: both are given apart.
+The simulated mpirun asks one host after the other; the real one asks all at once.  So the time of one host
+is given as well as the time of all.
 """
 
 import json

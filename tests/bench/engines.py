@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What our scripts add to the engines beneath them: 8 ranks under mpirun and under srun, bare and ours.
+"""Measures what our scripts add to the engines beneath them: 8 ranks under mpirun and under srun, bare and ours.
 
 Each starts the same program, whose first instruction writes the time to a file.  Two figures, medians
 of several runs taken in turns: until the last of the 8 runs, and until the command returns.  Times of
@@ -25,7 +25,7 @@ SLURM = os.path.join(PROJECT, "tests", "fixtures", "slurm.sh")
 
 
 def tables():
-    """Measures; yields a figures.Table an engine."""
+    """Measures; yields one figures.Table per engine."""
     with tempfile.TemporaryDirectory() as folder:
         prepare(folder)
         slurm = start_slurm(folder)
@@ -52,7 +52,7 @@ def prepare(folder):
 
 
 def start_slurm(folder):
-    """Starts a Slurm of two nodes; None, said, where there can be none."""
+    """Starts a Slurm of two nodes; if that is impossible, prints why and returns None."""
     slurm = os.path.join(folder, "slurm")
     up = subprocess.run(["bash", SLURM, "up", slurm], check=False, capture_output=True, text=True, timeout=60)
     if up.returncode == 0:
@@ -62,7 +62,7 @@ def start_slurm(folder):
 
 
 def comparisons(folder, slurm):
-    """(name, command of the bare engine, our command) of every engine that is here."""
+    """(name, command of the bare engine, our command) of every engine that is installed."""
     trainer = ["--no_check", "--train_script", "trainer.py"]
     if shutil.which("mpirun"):
         bare = ["mpirun", "-n", str(RANKS), "-H", f"localhost:{RANKS}", "--bind-to", "none", f"{folder}/rank"]

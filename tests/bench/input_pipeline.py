@@ -2,7 +2,7 @@
 """Images per second of the trainer's input pipelines with one rank, beside the same written directly on MindSpore.
 
 Each is read for a fixed number of epochs, the median of several runs, in turns so that both meet the
-same machine.  The ratio is ours by MindSpore's; aimed at: 0.97 and more.
+same machine.  The ratio is ours divided by MindSpore's; the aim is 0.97 or more.
 
   make bench
 """

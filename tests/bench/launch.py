@@ -4,7 +4,7 @@
   start   from the launcher's start to the first instruction of the last rank, 8 and 64 ranks
   death   from a rank's death to the launcher's end; the other ranks obey SIGTERM
   lines   8 ranks print 200,000 lines each: until the launcher has ended
-  idle    8 ranks sleep for a minute: processor time and memory of all processes that are no rank
+  idle    8 ranks sleep for a minute: processor time and memory of all processes but the ranks
 
 Every launcher starts the same program; it starts no interpreter, so that the launcher's own cost
 shows (msrun and torchrun start Python programs only, so theirs is a Python that executes it).
@@ -84,7 +84,7 @@ def commands(folder, ranks, what):
     write(os.path.join(folder, "rank.py"), PYTHON_RANK.format(rank=rank))
     write(os.path.join(folder, "config.yaml"), "system: {distribute: True}\n")
     write(os.path.join(folder, "hccn.conf"), "".join(f"address_{n}=10.1.{n % 8}.{n + 1}\n" for n in range(64)))
-    # Stands in for Python: plans with the real one, and is the rank program when told to train.
+    # Replaces Python: plans with the real one, and is the rank program when told to train.
     python = f'#!/bin/sh\ncase $2 in *trainer.py) exec "{rank}" ;; esac\nexec "{sys.executable}" "$@"\n'
     write(os.path.join(folder, "python"), python, 0o755)
     write(os.path.join(folder, "trainer.py"), "")
@@ -134,7 +134,7 @@ def in_turns(commands_, folder, what, ranks):
 
 
 def environment(folder, what, stamps):
-    """What the launchers and the rank program are given."""
+    """The environment of the launchers and the rank program."""
     return {
         **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
         "BENCH": what,
@@ -157,7 +157,7 @@ def measure(command, folder, what, ranks):
         )
     watch = threading.Timer(TIMEOUT, os.killpg, (process.pid, signal.SIGKILL))
     watch.start()
-    process.wait()  # without a time of its own, for that looks every 50 ms only
+    process.wait()  # no timeout here: it would look every 50 ms only
     done = time.time()
     watch.cancel()
     if done - began >= TIMEOUT:  # a launcher may hang, and that is a result as well

@@ -47,7 +47,7 @@ MEASURED = (
 
 
 def main(only=""):
-    """Measures, prints and, unless only one was asked for, writes the page; returns the exit code."""
+    """Measures and prints; writes the page unless ONLY names one benchmark; returns the exit code."""
     load = os.getloadavg()[0]
     if load > 1:
         print(f"page.py: other programs use this machine (load {load:.1f}); the figures will show it", file=sys.stderr)
@@ -87,7 +87,7 @@ def version(command):
 
 
 def chart(tables):
-    """Draws the tables that have bars, a panel each; returns the line of the page that shows it."""
+    """Draws the tables that have bars, one panel per table; returns the line of the page that shows it."""
     import matplotlib
 
     matplotlib.use("svg")

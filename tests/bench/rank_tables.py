@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How long rank tables take: to validate a large one, to merge many, to build one of eight devices.
 
-Each is a whole command, from its start to its end, beside what it cannot be faster than: parsing the
+Each is a whole command, from its start to its end, beside a lower bound: parsing the
 table alone, reading the inputs alone, one call of hccn_tool (simulated: it sleeps).  The figures are
 medians of several runs taken in turns; what can be compared with another machine is their ratio.
 
@@ -61,7 +61,7 @@ def generating(folder):
 
 
 def merging(folder):
-    """The tables of many servers become one, beside reading them."""
+    """Merging the tables of many servers, beside reading them."""
     for number, entry in enumerate(table(SERVERS[-1])["server_list"]):
         for rank, device in enumerate(entry["device"]):
             device["rank_id"] = str(rank)
@@ -101,7 +101,7 @@ def validating():
 
 
 def table(servers):
-    """A good table, in the dictionary order of server_id that MindSpore asks for."""
+    """A good table, in the dictionary order of server_id that MindSpore requires."""
     names = sorted(f"10.{n >> 14 & 127}.{n >> 7 & 127}.{(n & 127) + 1}" for n in range(servers))
     entries = []
     for n, name in enumerate(names, 1):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How long a step of data-parallel LeNet-5 takes with 1, 2 and 4 ranks, and what of it is communication.
 
-Beside it the same written directly on MindSpore, with its Model.train, which tools/train.py calls as well,
+Beside it the same is measured directly on MindSpore: with its Model.train, which tools/train.py calls as well,
 and with a loop by hand.  All take turns in one process (tests/bench/training_turns.py says why and how);
 the ratios are medians of those of single turns.  Ranks share this machine's cores, so the step gets
 slower with their number.
@@ -46,7 +46,7 @@ def row(ranks, turns):
 
 
 def ratio(turns, one, other):
-    """The median of the turns' ratios, and its standard error, as normally distributed ratios would have it."""
+    """The median of the turns' ratios, and its standard error for normally distributed ratios."""
     ratios = [turn[one] / turn[other] for turn in turns]
     return statistics.median(ratios), 1.253 * statistics.stdev(ratios) / len(ratios) ** 0.5
 
@@ -81,7 +81,7 @@ def command(ranks):
 
 
 def environment(ranks):
-    """The environment of a job: as many threads a rank as the launcher would give it."""
+    """The environment of a job: as many threads per rank as the launcher gives it."""
     threads = max(1, len(os.sched_getaffinity(0)) // ranks)
     more = {"OMP_NUM_THREADS": threads, "GLOG_v": 3, "PYTHON": sys.executable, "BENCH_TURNS": TURNS + 1}
     return {**os.environ, **{name: str(value) for name, value in more.items()}}

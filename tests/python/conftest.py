@@ -30,7 +30,7 @@ def table():
 
 @pytest.fixture
 def world(tmp_path, monkeypatch):
-    """A closed world: an own folder to be in, a PATH with bash and sleep only, none of our variables.
+    """A closed world: an own current folder, a PATH with bash and sleep only, none of our variables.
 
     The host's name stands for 10.1.2.3.  Returns the current folder.
     """
@@ -72,7 +72,7 @@ class Cards:
 
 @pytest.fixture
 def cards(world, tmp_path, monkeypatch):
-    """Sixteen well cards, 192.168.100.1 to .16, and a simulated hccn_tool on PATH."""
+    """Sixteen healthy cards, 192.168.100.1 to .16, and a simulated hccn_tool on PATH."""
     folder = tmp_path / "cards"
     folder.mkdir()
     (tmp_path / "programs" / "hccn_tool").symlink_to(ROOT / "tests" / "fixtures" / "bin" / "hccn_tool")
@@ -85,7 +85,7 @@ def cards(world, tmp_path, monkeypatch):
 
 @pytest.fixture
 def chip(tmp_path, monkeypatch):
-    """chip("0xd801"): this host has a card of Huawei with that PCI device id; before that it has none."""
+    """chip("0xd801"): gives this host a card of Huawei with that PCI device id; before that it has none."""
     from hccl_tools.machine import host
 
     folder = tmp_path / "pci"

@@ -1,7 +1,7 @@
-"""The project's documents as tests: their code blocks, what each is to do, and their links.
+"""The project's documents as tests: their code blocks, what each must do, and their links.
 
 An HTML comment directly before every code block of a page, the mark, tells the test what to do with the block.
-CONTRIBUTING.md lists the marks.  `documents_world` runs a page's blocks, `documents_output` compares and mends them.
+CONTRIBUTING.md lists the marks.  `documents_world` runs a page's blocks, `documents_output` compares and updates them.
 
 To bring the outputs that pages show up to date, in English and Chinese:
 
@@ -39,7 +39,7 @@ class BadMark(Exception):
 
 @dataclass
 class Block:
-    """One code block: where it stands, what is in it, and what its mark says of it."""
+    """One code block: where it is, what is in it, and what its mark says about it."""
 
     page: str
     line: int  # of its first line of text
@@ -95,7 +95,7 @@ def _mark(block, token):
     mark = comment[1].strip()
     verb = next((verb for verb in _VERBS if re.match(rf"{verb}\b", mark)), None)
     if not verb:
-        raise BadMark(f"{block.place}: <!-- {mark} --> is no mark; marks are {', '.join(sorted(_VERBS))}")
+        raise BadMark(f"{block.place}: <!-- {mark} --> is not a mark; marks are {', '.join(sorted(_VERBS))}")
     rest = mark[len(verb) :]
     block.verb, block.word = verb, rest.strip(" :")
     if verb == "run":
@@ -117,7 +117,7 @@ def _options(block, text):
     for word in shlex.split(text):
         name, has_value, value = word.partition("=")
         if name not in options or (name == "slow") == bool(has_value):
-            raise BadMark(f"{block.place}: {word} is no option of run")
+            raise BadMark(f"{block.place}: {word} is not an option of run")
         if isinstance(options[name], bool):
             options[name] = True
         elif isinstance(options[name], int):
@@ -141,11 +141,11 @@ def _check_file(block):
         elif name.suffix in (".yaml", ".yml"):
             yaml.safe_load(block.text)
     except (ValueError, yaml.YAMLError) as error:
-        raise BadMark(f"{block.place}: this is to be {block.word}: {error}") from None
+        raise BadMark(f"{block.place}: this must be {block.word}: {error}") from None
 
 
 def _in_order(found):
-    """What is printed stands directly after what was run; raises BadMark."""
+    """Raises BadMark if what is printed is not directly after what was run."""
     for block, before in zip(found, [None, *found]):
         if block.verb.startswith("prints") and (before is None or before.verb != "run"):
             raise BadMark(f"{block.place}: <!-- {block.verb} --> has no <!-- run --> directly before it")

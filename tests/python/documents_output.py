@@ -1,4 +1,4 @@
-"""What a block of a document shows against what was printed: where they part, and the block brought up to date."""
+"""Compares what a block of a document shows with what was printed, and brings the block up to date."""
 
 import re
 from collections import Counter
@@ -29,7 +29,7 @@ def plain(text):
 
 
 def difference(block, output):
-    """None if `output` is what the block shows, else where they part, in words."""
+    """None if `output` is what the block shows, else where they differ, as text."""
     expected, printed = plain(block.text), plain(output)
     if block.verb == "prints loosely":
         gaps = ["...", *(line for shown in expected for line in (shown, "..."))]
@@ -42,7 +42,7 @@ def difference(block, output):
 
 
 def _first_missing(expected, printed):
-    """The first expected line that is not there, in words; "..." stands for any lines."""
+    """The first expected line that is not there, as text; "..." stands for any lines."""
     chunks = [[]]
     for line in expected:
         if line.strip() == "...":
@@ -145,7 +145,7 @@ def _beside_a_gap(shown, i):
 
 
 def _prices(shown, printed):
-    """prices[i][j]: (price, first step) of the cheapest way to lay shown[i:] upon printed[j:]."""
+    """prices[i][j]: (price, first step) of the cheapest way to lay shown[i:] on printed[j:]."""
     prices = [[(0.0, "")] * (len(printed) + 1) for _ in range(len(shown) + 1)]
     for i in range(len(shown), -1, -1):
         for j in range(len(printed), -1, -1):

@@ -100,7 +100,7 @@ class World:
         return cards
 
     def write(self, block):
-        """What <!-- file NAME --> asks for."""
+        """Writes the file of <!-- file NAME -->."""
         path = self.folder / block.word
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(block.text, encoding="utf-8")
@@ -141,7 +141,7 @@ class World:
 
     @contextlib.contextmanager
     def _trainer(self, world):
-        """In all worlds but `here` the stub stands where the trainer is."""
+        """In all worlds but `here` the stub is in the trainer's place."""
         if world == "here":
             yield
             return

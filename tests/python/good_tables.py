@@ -116,7 +116,7 @@ FORMATS = (super_pods, clusters, heterogeneous, rank_list, lab, cloud)
 
 
 def edited(document, edits):
-    """`document` with edits {JSON pointer: new value, or ... to take the key or entry away}; "/-" appends to a list."""
+    """`document` with edits {JSON pointer: new value, or ... to remove the key or entry}; "/-" appends to a list."""
     for place, value in edits.items():
         if not place:
             document = value

@@ -1,4 +1,4 @@
-"""The English of the documents: forbidden words, long sentences, and how long the sentences of a page are.
+"""Checks the English of the documents: forbidden words, long sentences, and how long the sentences of a page are.
 
   python tests/python/language.py [PAGE...]   prints what is wrong, then a table of words per sentence
 
@@ -54,7 +54,7 @@ def lengths(text):
 
 
 def figures(text):
-    """(sentences, median, 95 % of them have at most, longest) in words."""
+    """(sentences, median, 95 % of them have at most, longest), as numbers of words."""
     found = sorted(lengths(text)) or [0]
     return len(found), statistics.median_high(found), found[max(0, -(-len(found) * 95 // 100) - 1)], found[-1]
 

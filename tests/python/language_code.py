@@ -9,7 +9,6 @@ import tokenize
 import documents
 import language
 
-# In bash: a block of comment lines, the words of a quoted string, or of a here-document's line.
 _SHELL_COMMENT = re.compile(r"(?:^|\s)#(?!!)\s?(.*)$")
 
 
@@ -19,39 +18,37 @@ def files(suffix, *folders):
     return sorted(str(path.relative_to(documents.ROOT)) for path in found)
 
 
-def problems(path):
+def problems(path, source):
     """path:line: what is wrong, for every forbidden word."""
-    read = python_texts if path.endswith(".py") else shell_texts
-    for line, text in read(documents.read(path)):
-        for found, instead in language.forbidden(text):
+    texts = python_texts if path.endswith(".py") else shell_texts
+    for line, text in texts(source):
+        for found, instead in language.forbidden(" ".join(text.split())):
             yield f'{path}:{line}: "{found}"; write: {instead}'
 
 
 def python_texts(source):
     """(line, text) of every block of comments and of every string; what an f-string fills in counts as CODE."""
-    comments = [
-        token for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.type == tokenize.COMMENT
-    ]
-    yield from _blocks((token.start[0], token.string.lstrip("#! ")) for token in comments)
-    tree = ast.parse(source)
-    inside = {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr):
-            parts = [part.value if isinstance(part, ast.Constant) else "CODE" for part in node.values]
-            yield node.lineno, "".join(parts)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in inside:
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    yield from _blocks((each.start[0], each.string.lstrip("#! ")) for each in tokens if each.type == tokenize.COMMENT)
+    nodes = list(ast.walk(ast.parse(source)))
+    filled = [node for node in nodes if isinstance(node, ast.JoinedStr)]
+    for node in filled:
+        yield node.lineno, "".join(part.value if isinstance(part, ast.Constant) else "CODE" for part in node.values)
+    pieces = {piece for node in filled for piece in node.values}
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in pieces:
             yield node.lineno, node.value
 
 
 def shell_texts(source):
-    """(line, text) of every block of comments, and every line of code as it is: its strings are the words in it."""
+    """(line, text) of every block of comments, and of every line of code, whose strings need no parser."""
     lines = list(enumerate(source.splitlines(), 1))
     yield from _blocks((line, found[1]) for line, text in lines if (found := _SHELL_COMMENT.search(text)))
     yield from ((line, _SHELL_COMMENT.sub("", text)) for line, text in lines)
 
 
-def _blocks(numbered):
-    """Comments on successive lines are one text, since a sentence goes on from line to line."""
-    for _, block in itertools.groupby(enumerate(numbered), lambda pair: pair[1][0] - pair[0]):
+def _blocks(comments):
+    """(line, text): comments on successive lines are one text, since a sentence goes on from line to line."""
+    for _, block in itertools.groupby(enumerate(comments), lambda each: each[1][0] - each[0]):
         lines = [comment for _, comment in block]
         yield lines[0][0], "\n".join(text for _, text in lines)

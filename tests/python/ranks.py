@@ -81,7 +81,7 @@ def command(ranks, config, words, trainer=None, options=()):
 
 
 def train(folder, ranks, config, words, resume=False, code=0, trainer=None):
-    """Runs a job in `folder` to its end; returns all that it said.
+    """Runs a job in `folder` to its end; returns all its output.
 
     resume: with RESUME=1; code: the exit code it must have; trainer: instead of tools/train.py.
     """
@@ -101,7 +101,7 @@ def train(folder, ranks, config, words, resume=False, code=0, trainer=None):
 
 
 def start(folder, ranks, config, words, options=()):
-    """The same in the background, in a group of its own, with the launcher's `options`; returns the Popen."""
+    """Starts such a job in the background, in its own group, with the launcher's `options`; returns the Popen."""
     with open(folder / "output.txt", "w", encoding="utf-8") as output:
         return subprocess.Popen(
             command(ranks, config, words, options=options),

@@ -77,7 +77,7 @@ def build(world, in_process):
 
 
 def refused(answer, status, *words):
-    """The command said no: this exit code, nothing on stdout, and the words on stderr."""
+    """The command refused: this exit code, nothing on stdout, and the words on stderr."""
     found, out, err = answer
     assert (found, out) == (status, ""), err
     assert "Traceback" not in err

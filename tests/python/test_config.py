@@ -8,7 +8,7 @@ from hccl_tools.check import schema_check
 from tools.config import config_file as configs
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
-SHIPPED = sorted((PROJECT / "configs").rglob("*/*.yaml"))  # beside them lies diagnoses.yaml, which is none
+SHIPPED = sorted((PROJECT / "configs").rglob("*/*.yaml"))  # diagnoses.yaml is beside them and not a config
 DIGITS = PROJECT / "configs" / "mnist" / "lenet5_digits.yaml"
 
 

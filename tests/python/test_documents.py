@@ -1,4 +1,4 @@
-"""Every command and output in the documents is what it says; see documents.py and CONTRIBUTING.md."""
+"""Every command in the documents does and prints what they say; see documents.py and CONTRIBUTING.md."""
 
 import re
 import subprocess
@@ -94,8 +94,8 @@ def test_a_block_in_a_list_has_its_mark_too():
     ("mark", "language", "complaint"),
     [
         ("", "bash", "no mark"),
-        ("<!-- runs -->", "bash", "is no mark"),
-        ("<!-- run fast -->", "bash", "fast is no option of run"),
+        ("<!-- runs -->", "bash", "is not a mark"),
+        ("<!-- run fast -->", "bash", "fast is not an option of run"),
         ("<!-- run exit=two -->", "bash", "a number is expected"),
         ("<!-- run on=moon -->", "bash", "on=moon is none of"),
         ("<!-- run -->", "text", "is written in bash"),
@@ -104,7 +104,7 @@ def test_a_block_in_a_list_has_its_mark_too():
         ("<!-- output of hardware: -->", "text", "must say why"),
         ("<!-- prints -->", "text", "no <!-- run --> directly before"),
         ("<!-- file ../x.txt -->", "text", "takes one name"),
-        ("<!-- file x.json -->", "json", "this is to be x.json"),
+        ("<!-- file x.json -->", "json", "this must be x.json"),
         ("<!-- not run: a drawing -->", "", "is written in a language"),
     ],
 )
@@ -169,7 +169,7 @@ def test_loosely_lines_occur_in_that_order():
         (["a", "b"], "a\n", ["a"]),
         (["a", "b"], "a\nnew\nb\n", ["a", "new", "b"]),
         (["a", "...", "the end is 1"], "a\nx\ny\nthe end was 2\n", ["a", "...", "the end was 2"]),
-        (["...", "ran 2 rank(s) here", "..."], "x\nran 2 ranks here\ny\n", ["...", "ran 2 ranks here", "..."]),
+        (["...", "ran 2 jobs here", "..."], "x\nran 2 ranks here\ny\n", ["...", "ran 2 ranks here", "..."]),
         (["took 1.0 s", "1 after 2.0 s"], "took 9.0 s\n2 after 8.0 s\n", ["took 1.0 s", "2 after 2.0 s"]),
         (
             ["run x-20260131T120000Z-1", "all in x-20260131T120000Z-1"],

@@ -48,7 +48,7 @@ def expected(numbers):
 
 
 def refused(answer, status, *words):
-    """The command said no: this exit code, nothing on stdout, one line with the words on stderr."""
+    """The command refused: this exit code, nothing on stdout, one line with the words on stderr."""
     found, out, err = answer
     assert (found, out) == (status, ""), err
     assert err.startswith("hccl_tools.py: ")
@@ -61,7 +61,7 @@ def nothing_written(folder):
     return not [name for name in os.listdir(folder) if name.endswith((".json", ".part"))]
 
 
-# ---- what upstream's hccl_tools.py does wrong, a test each ---------------------------------------
+# ---- what upstream's hccl_tools.py does wrong, one test per mistake ---------------------------------------
 
 
 @pytest.mark.parametrize(

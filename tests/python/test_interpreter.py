@@ -1,4 +1,4 @@
-"""What a person sees whose Python is too old or lacks a package: one line, whatever the command."""
+"""A person whose Python is too old or lacks a package sees one line, whatever the command."""
 
 import ast
 import json

@@ -253,7 +253,7 @@ def test_unknown_keys_of_a_super_pod_are_kept_and_must_agree():
     assert merging.combine(named(*tables))["super_pod_list"][0]["rack"] == "7"
     tables[1]["super_pod_list"][0]["rack"] = "8"
     with pytest.raises(
-        merging.Refused, match='b.json: /super_pod_list: "rack" of super pod "0" is not what it is in a'
+        merging.Refused, match='b.json: /super_pod_list: "rack" of super pod "0" differs from the one in a'
     ):
         merging.combine(named(*tables))
 

@@ -1,4 +1,4 @@
-"""Networks, losses and metrics: their shapes, and the numbers that they come to, compared with NumPy."""
+"""Networks, losses and metrics: their shapes, and their results, compared with NumPy."""
 
 import numpy as np
 import pytest
@@ -133,7 +133,7 @@ def test_hmean_finds_the_boxes_again_that_the_labels_were_drawn_from():
     metric = metrics.Hmean()
     metric.update(tensor(perfect[None]), tensor(label[None]))
     assert metric.eval() == 1
-    perfect[0, :35, 20] = 0  # the first box in two, one of them too small to be it
+    perfect[0, :35, 20] = 0  # the first box in two, one of them too small to count
     perfect[0, 84:96, 15:45] = 1  # found where the text is unreadable: neither right nor wrong
     metric.clear()
     metric.update(tensor(perfect[None]), tensor(label[None]))

@@ -24,5 +24,5 @@ def test_a_file_that_is_there_stays_and_its_own_digest_is_told(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(Refusal, match="the rank table cannot be put to .*/t.json: File exists"):
+    with pytest.raises(Refusal, match="the rank table cannot be written to .*/t.json: File exists"):
         place_table.place(str(tmp_path / "file" / "t.json"), TEXT.encode())

@@ -1,4 +1,4 @@
-"""What holds for every table, not only for those that somebody thought of.
+"""Properties that hold for every table, not only for those that somebody thought of.
 
 PROPERTY_EXAMPLES is the number of examples a property is tried with (200).
 """

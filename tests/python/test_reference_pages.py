@@ -1,4 +1,4 @@
-"""docs/environment.md and docs/exit_codes.md say what the code does: nothing is missing, nothing is made up."""
+"""docs/environment.md and docs/exit_codes.md say what the code does: nothing is missing, nothing is invented."""
 
 import ast
 import re
@@ -37,7 +37,7 @@ def is_environ(node):
 
 
 def read_by_python(source):
-    """The names of environment variables that a module reads or sets, where they stand as text."""
+    """The names of environment variables that a module reads or sets, where they are text."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Subscript) and is_environ(node.value):
             yield constant(node.slice)

@@ -1,4 +1,4 @@
-"""MindSpore's scheduler, with a stand-in for MindSpore: when it ends, and with what."""
+"""MindSpore's scheduler, with a stand-in for MindSpore: when it ends, and with which status."""
 
 import contextlib
 import glob

@@ -29,7 +29,7 @@ def pod_table():
 def show(world, in_process, monkeypatch):
     """show(table, "--format", "svg"): the command.
 
-    Text instead of a table goes into the file as it stands.
+    Text instead of a table goes into the file unchanged.
     """
     monkeypatch.delenv("COLUMNS", raising=False)
 
@@ -43,7 +43,7 @@ def show(world, in_process, monkeypatch):
 
 @pytest.fixture
 def cells(show):
-    """cells(table): the table that is shown, as lists of words, a list a row."""
+    """cells(table): the table that is shown, as lists of words, one list per row."""
     pytest.importorskip("rich", reason="the library rich is not installed")
 
     def of(table):

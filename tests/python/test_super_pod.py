@@ -43,7 +43,7 @@ def a3(world, tmp_path, monkeypatch, root):
 def build(world, in_process, monkeypatch):
     """build("--device_num", "0"): the command for A3.
 
-    Version 1.2 is taken for good here: whether the check knows it is a matter of its own tests.
+    Version 1.2 counts as good here: the check has its own tests.
     """
     real = verdict.check
     monkeypatch.setattr(verdict, "check", lambda t, g=None: [] if t["version"] == "1.2" else real(t, g))
@@ -190,7 +190,7 @@ def test_a_host_in_no_super_pod_has_a_version_1_0_table_and_that_is_said(build, 
     table = table_of(answer)
     assert (table["version"], "super_pod_list" in table) == ("1.0", False)
     assert len(table["server_list"][0]["device"]) == 16
-    assert "version 1.0, which HCCL takes outside of super pods only: npu-smi says that this host is in" in answer[2]
+    assert "version 1.0, which HCCL accepts outside super pods only: npu-smi says that this host is in" in answer[2]
 
 
 def test_a_npu_smi_that_fails_makes_no_table(build, cards, a3, world):

@@ -93,7 +93,7 @@ def _advice(run: Any, step: int, loss: float) -> str:
 
 
 class Evaluate(ms.Callback):
-    """Measures `model` on the dataset `held_out` after every epoch, with one line a metric.
+    """Measures `model` on the dataset `held_out` after every epoch, with one line per metric.
 
     Every rank measures all of it: a rank that went on alone would wait half a minute for this one, and then fail.
     """

@@ -15,7 +15,7 @@ def english(monkeypatch):
 
 @pytest.fixture
 def launched(tmp_path):
-    """launched({"0": (status, log)}, first="0"): the folder of a run that has ended so; a log of None is missing."""
+    """launched({"0": (status, log)}, first="0"): the folder of a run that ended that way; a log of None is missing."""
 
     def make(members, first="0", logs=None):
         folder = tmp_path / "run"

@@ -80,7 +80,7 @@ def test_without_matplotlib_there_is_the_table_and_a_word(tmp_path, capsys, monk
 
 def test_what_is_no_run_is_said(tmp_path, capsys):
     assert plot_log.main([str(tmp_path / "nix")]) == 2
-    assert "no such folder; a run's folder is wanted, such as logs/latest" in capsys.readouterr().err
+    assert "no such folder; name a run's folder, such as logs/latest" in capsys.readouterr().err
     assert plot_log.main([str(tmp_path)]) == 2
     assert "has no file rank_0.log" in capsys.readouterr().err
     (tmp_path / "rank_0.log").write_text("nothing\n")

@@ -81,7 +81,7 @@ def machine(world, tmp_path, monkeypatch, capsys, chip):
 
 @pytest.fixture
 def a3(machine, cards, tmp_path, root):
-    """The same with 16 NPUs of an A3, all well, CANN and driver that go together, simulated npu-smi and hccn_tool."""
+    """The same with 16 healthy NPUs of an A3, CANN and driver that fit each other, simulated npu-smi and hccn_tool."""
     folder = tmp_path / "a3"
     folder.mkdir()
     (machine.tools / "npu-smi").symlink_to(root / "tests" / "fixtures" / "bin" / "npu-smi")

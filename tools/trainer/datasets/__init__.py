@@ -49,7 +49,7 @@ def locate(root: str) -> str:
 
 
 def check(config: dict, shards: int) -> None:
-    """Refuses, with DataError, data of a config (filled) that is not there or too little for one batch a shard."""
+    """Refuses, with DataError, data of a config (filled) that is not there or too little for one batch per shard."""
     loader = config["train"]["loader"]
     _check_section(config["train"]["dataset"], loader["batch_size"] if loader["drop_remainder"] else 1, shards)
     check_held_out(config)
