@@ -36,7 +36,6 @@ from tools.trainer.checkpoints import CheckpointError, choosing, labels, loading
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    """Runs the command; returns its exit code."""
     options = parse(argv)
     return command.run("convert_ckpt.py", lambda: make(options), BAD)
 

@@ -25,7 +25,6 @@ from tools.trainer import checkpoints, command, datasets, job
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    """Runs the command; returns its exit code."""
     parser = command.parser(__doc__)
     parser.add_argument("--config", "-c", metavar="FILE", required=True, help="the config that it was trained with")
     parser.add_argument("--ckpt", metavar="FILE", required=True, help="the checkpoint")

@@ -31,7 +31,6 @@ WIDTH = 24  # characters of a sparkline
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    """Runs the command; returns its exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
@@ -52,12 +51,10 @@ def main(argv: "list[str] | None" = None) -> int:
 
 
 def say(line: str) -> None:
-    """Prints one line, on stderr."""
     print(f"plot_log.py: {line}", file=sys.stderr)
 
 
 def table(ranks: "dict[int, list[loss_curve.Point]]") -> "Iterator[str]":
-    """The lines for the terminal."""
     yield f"rank  {'loss':{WIDTH}}  {'first':>9} {'last':>9}  {'step time':{WIDTH}}  {'median':>10} {'for data':>10}"
     for rank, points in ranks.items():
         losses = [point.loss for point in points if point.loss is not None]

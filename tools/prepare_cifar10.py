@@ -30,7 +30,6 @@ COLOURS = np.array([[230, 70, 60], [70, 200, 90], [80, 110, 240], [230, 210, 70]
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    """Runs the command; returns its exit code."""
     parser = generator.parser(__doc__)
     parser.add_argument(
         "--images", metavar="N", type=command.positive, default=200, help="images in each of the six files (200)"

@@ -29,7 +29,6 @@ from tools.trainer.datasets import generator, mnist
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    """Runs the command; returns its exit code."""
     return generator.run(generator.parser(__doc__), argv, lambda options: write(options.folder))
 
 

@@ -34,7 +34,6 @@ SIDE = 128  # pixels of an image to find words in
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    """Runs the command; returns its exit code."""
     parser = generator.parser(__doc__)
     for name, default, meaning in (("words", 2000, "images of a word"), ("scenes", 300, "images with words")):
         meaning += f" to train on ({default})"
@@ -73,7 +72,6 @@ class Writer:
         self.random = np.random.RandomState(42)
 
     def fonts(self, size: int) -> "ImageFont.FreeTypeFont | ImageFont.ImageFont":
-        """The font at `size` pixels."""
         return ImageFont.truetype(self.font, size) if self.font else ImageFont.load_default(size)
 
     def word(self) -> str:

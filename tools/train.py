@@ -26,7 +26,6 @@ from tools.trainer import checkpoints, command, datasets, job
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    """Runs the command; returns its exit code."""
     parser = command.parser(__doc__)
     parser.add_argument("--config", "-c", metavar="FILE", required=True, help="a config such as those in configs/")
     command.add_opt(parser, "set values of the config, such as -o scheduler.num_epochs=3 system.seed=1")

@@ -21,7 +21,6 @@ def add_generation(parser: argparse.ArgumentParser, help_: str) -> None:
 
 
 def add_hccn_conf(parser: argparse.ArgumentParser) -> None:
-    """--hccn_conf."""
     from hccl_tools.machine import hccn  # not all commands need it
 
     parser.add_argument(

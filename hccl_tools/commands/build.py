@@ -50,7 +50,6 @@ say = functools.partial(boundary.say, PROGRAM)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit code."""
     argv = sys.argv[1:] if argv is None else argv
     if argv[:1] == ["show"]:
         from hccl_tools.commands import show
@@ -61,7 +60,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
     parser = arguments.parser(PROGRAM, __doc__)
     add = parser.add_argument
     add(

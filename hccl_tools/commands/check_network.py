@@ -27,7 +27,6 @@ say = functools.partial(boundary.say, PROGRAM)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit code."""
     options = parse_arguments(argv)
     signals_interrupt()
     return boundary.run(PROGRAM, lambda: interruptible(options))
@@ -59,7 +58,6 @@ def signals_interrupt() -> None:
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
     with open(project.path("scripts", PROGRAM), encoding="utf-8") as script:  # its header is the help
         header = [line[1:].strip("\n")[1:] for line in script if line.startswith("#") and not line.startswith("#!")]
     header = header[: next((n for n, line in enumerate(header) if line.startswith("shellcheck")), len(header))]

@@ -34,13 +34,11 @@ say = functools.partial(boundary.say, PROGRAM)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit code."""
     options = parse_arguments(argv)
     return boundary.run(PROGRAM, lambda: run(options))
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
     parser = arguments.parser(PROGRAM, __doc__)
     parser.add_argument("files", metavar="FILE", nargs="+", help="rank tables, of one server or several each")
     arguments.add_generation(

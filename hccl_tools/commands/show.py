@@ -34,7 +34,6 @@ def main(argv: Sequence[str] | None = None, program: str = PROGRAM) -> int:
 
 
 def parse_arguments(argv: Sequence[str] | None, program: str) -> argparse.Namespace:
-    """The command line."""
     parser = arguments.parser(program, __doc__)
     parser.add_argument("file", metavar="FILE", help="a rank table")
     parser.add_argument("--format", choices=("table", "svg"), default="table", help="default: %(default)s")

@@ -52,13 +52,11 @@ class Judged(Record):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit code."""
     options = parse_arguments(argv)
     return boundary.run(PROGRAM, lambda: run(options))
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
     parser = arguments.parser(PROGRAM, __doc__)
     add = parser.add_argument
     add("files", metavar="FILE", nargs="*", help="rank tables; - is standard input")

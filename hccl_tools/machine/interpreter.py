@@ -39,12 +39,10 @@ def refuse(reason, remedy, script=None, status=USAGE):  # type: (str, str, str |
 
 
 def remedy_for(name):  # type: (str) -> str
-    """How to get the module `name`."""
     return ours() or install(name)
 
 
 def install(name):  # type: (str) -> str
-    """How to install the module `name` for this interpreter."""
     return "install it: " + sys.executable + " -m pip install " + PACKAGES.get(name, name)
 
 

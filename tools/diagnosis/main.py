@@ -23,7 +23,6 @@ from tools.diagnosis.known_failures import KnownFailure
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit code."""
     options = _options(argv)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not know Chinese

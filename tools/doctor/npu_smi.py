@@ -14,8 +14,6 @@ SECONDS = 30  # limit of one npu-smi, which takes a second or two on a busy host
 
 
 class Card(Row):
-    """A chip."""
-
     name: str
     health: str
 
@@ -32,8 +30,6 @@ class NpuSmi(Record):
 
 
 class Npus(Record):
-    """The NPUs of this host."""
-
     devices: list[int] = []  # physical ids
     generation: str | None = None  # as host.generation
     smi: NpuSmi

@@ -24,8 +24,6 @@ _COLOURS = {OK: "32", ABSENT: "2", UNKNOWN: "36", WARNING: "33", PROBLEM: "1;31"
 
 
 class Line(Row):
-    """One line of the page."""
-
     name: str
     status: str  # one of STATUSES
     text: str  # what was found

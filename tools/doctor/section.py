@@ -30,8 +30,6 @@ class Facts(Row):
 
 
 class Section(Protocol):
-    """A module of this folder that makes a section."""
-
     TITLE: str
 
     def questions(self, options: Options) -> dict[str, list[str]]:

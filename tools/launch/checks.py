@@ -47,7 +47,6 @@ def limits() -> None:
 
 
 def mindspore() -> None:
-    """Checks that the interpreter has MindSpore."""
     from importlib.util import find_spec
 
     if find_spec("mindspore") is None:

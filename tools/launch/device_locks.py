@@ -36,7 +36,6 @@ class Holder(Record):
 
 
 def folder() -> str:
-    """The folder of the locks."""
     return os.environ.get("LAUNCH_LOCKS") or FOLDER
 
 

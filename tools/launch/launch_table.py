@@ -20,8 +20,6 @@ DEMO_CONF = project.path("configs", "demo_hccn.conf")
 
 
 class LaunchTable(Record):
-    """The table of one launch."""
-
     path: str  # absolute
     ranks: list[tuple[int, int]]  # (rank, device) of those that this command starts, in rank order
     remarks: tuple[str, ...]  # how it came about, for the user

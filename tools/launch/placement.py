@@ -13,8 +13,6 @@ from tools.launch.request import HOST_RANKS, Request
 
 
 class Placement(Record):
-    """The ranks that one command starts."""
-
     ranks: list[tuple[int, int]]  # (rank, device), in rank order
     world: int  # ranks of the whole job, some of which other commands may start
     hosts: list[str] = []  # the host of each rank; empty where all are on this one

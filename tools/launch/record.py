@@ -45,7 +45,6 @@ def path(run_dir: str) -> str:
 
 
 def read(run_dir: str) -> dict[str, Any]:
-    """The whole document.  Raises OSError, ValueError."""
     with open(path(run_dir), encoding="utf-8", errors="surrogateescape") as file:
         document: dict[str, Any] = json.load(file)
     return document

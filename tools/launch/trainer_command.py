@@ -16,7 +16,6 @@ OVERRIDES = ("-o", "--opt")  # the trainers' option that takes key=value words
 
 
 def python() -> str:
-    """The interpreter of the ranks."""
     return os.environ.get("PYTHON") or sys.executable
 
 

@@ -26,8 +26,6 @@ PYTHON_COMMANDS = [  # one that has the name of a script is that script's
 
 
 class Option(Record):
-    """An option or an argument of a command."""
-
     names: tuple[str, ...]  # ("--log_dir",); an argument has one name without hyphens
     value: str  # "DIR", or ""
     meaning: str  # one line
@@ -58,7 +56,6 @@ def text_of(command: str) -> str:
 
 
 def ask(command: str) -> Help:
-    """The Help of that command."""
     found = read(text_of(command))
     if command.endswith(".py"):
         folder = os.path.dirname(command)

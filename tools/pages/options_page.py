@@ -126,7 +126,6 @@ def _listed(scripts: Iterable[str]) -> str:
 
 
 def _section(command: str, language: str) -> Iterator[str]:
-    """The section of one command."""
     words, say, told = _WORDS[language], translator(language), ask(command)
     yield f"### {os.path.basename(command)}\n"
     yield f"{say(told.purpose)}\n"

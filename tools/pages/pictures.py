@@ -169,7 +169,6 @@ def drawings() -> dict[str, str]:
 
 
 def main() -> int:
-    """Writes the pictures; returns the exit code."""
     FOLDER.mkdir(exist_ok=True)
     for name, drawing in drawings().items():
         (FOLDER / name).write_text(drawing, encoding="utf-8")

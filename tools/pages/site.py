@@ -51,7 +51,6 @@ def gather(folder: Path) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command; returns its exit code."""
     if len(arguments) != 1:
         print("usage: python -m tools.pages.site FOLDER", file=sys.stderr)
         return 2

@@ -59,7 +59,6 @@ def box(
 
 
 def arrow(*points: tuple[float, float]) -> str:
-    """An arrow along the points."""
     return '<path class="arrow" d="M' + " L".join(f"{x:g} {y:g}" for x, y in points) + '"/>'
 
 

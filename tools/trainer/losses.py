@@ -30,7 +30,6 @@ class SoftmaxCrossEntropyExpand(nn.Cell):
         self.off = Tensor(0.0, mstype.float32)
 
     def construct(self, logits: Tensor, label: Tensor) -> Tensor:
-        """The loss, a scalar."""
         logits = self.subtract(logits, self.maximum(logits, -1))  # exp of large logits would be infinite
         log_softmax = self.subtract(logits, self.log(self.add_up(self.exp(logits), -1)))
         label = self.one_hot(label, logits.shape[1], self.on, self.off)
@@ -50,7 +49,6 @@ class CTCLoss(nn.Cell):
         self.loss = nn.CTCLoss(blank=0, reduction="mean", zero_infinity=True)
 
     def construct(self, log_probabilities: Tensor, label: Tensor) -> Tensor:
-        """The loss, a scalar."""
         batch, columns = log_probabilities.shape[:2]
         input_lengths = ops.full((batch,), columns, dtype=mstype.int32)
         lengths = (label != 0).astype(mstype.int32).sum(axis=1).astype(mstype.int32)
@@ -71,7 +69,6 @@ class DBLoss(nn.Cell):
         self.eps = eps
 
     def construct(self, maps: Tensor, label: Tensor) -> Tensor:
-        """The loss, a scalar."""
         probability, threshold, binary = maps[:, 0], maps[:, 1], maps[:, 2]
         text, mask, border, border_mask = label[:, 0], label[:, 1], label[:, 2], label[:, 3]
         cross_entropy = self.balanced_cross_entropy(probability, text * mask, (1 - text) * mask)

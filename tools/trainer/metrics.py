@@ -28,11 +28,9 @@ class CharacterAccuracy(Metric):
         self.clear()
 
     def clear(self) -> None:
-        """Forgets all batches."""
         self.edits = self.characters = 0
 
     def update(self, *inputs: Tensor) -> None:
-        """Adds one batch."""
         outputs, labels = (array.asnumpy() for array in inputs)
         for output, label in zip(outputs, labels):
             text = [int(number) for number in label if number]
@@ -74,11 +72,9 @@ class Hmean(Metric):
         self.clear()
 
     def clear(self) -> None:
-        """Forgets all batches."""
         self.matched = self.found = self.wanted = 0
 
     def update(self, *inputs: Tensor) -> None:
-        """Adds one batch."""
         outputs, labels = (array.asnumpy() for array in inputs)
         for output, label in zip(outputs, labels):
             numbers = label[4].astype(int)

@@ -53,7 +53,6 @@ class Progress(ms.Callback):
         self.waited = 0.0
 
     def on_train_step_begin(self, run_context: ms.RunContext) -> None:
-        """A batch has come."""
         self.waited += self.clock() - self.step_ended
 
     def on_train_step_end(self, run_context: ms.RunContext) -> None:
@@ -104,7 +103,6 @@ class Evaluate(ms.Callback):
         self.held_out = held_out
 
     def on_train_epoch_end(self, run_context: ms.RunContext) -> None:
-        """An epoch is done."""
         report(self.model, self.held_out, f"epoch: {run_context.original_args().cur_epoch_num}, ")
 
 

@@ -33,7 +33,6 @@ class SaveCheckpoints(ms.Callback):
         self.section = section
 
     def on_train_epoch_end(self, run_context: ms.RunContext) -> None:
-        """An epoch is done."""
         run = run_context.original_args()
         label = self.label.replace(epoch=run.cur_epoch_num, steps=run.batch_num)
         try:

@@ -47,8 +47,6 @@ def _fault(text: str, known: set[str], width: int) -> str | None:
 
 
 class Lines(label_file.Source):
-    """The lines of a data set."""
-
     def __init__(self, section: dict, folder: str) -> None:
         super().__init__(section, folder)
         self.width = section.get("image_width", WIDTH)

@@ -36,7 +36,6 @@ class CRNN(nn.Cell):
         self.classify = nn.Dense(2 * hidden_size, num_classes)
 
     def construct(self, x: Tensor) -> Tensor:
-        """Log probabilities of the classes in each column."""
         columns = self.features(x).squeeze(2).transpose(0, 2, 1)
         columns, _ = self.read(columns)
         return ops.log_softmax(self.classify(columns), -1)

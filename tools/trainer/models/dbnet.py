@@ -42,7 +42,6 @@ class DBNet(nn.Cell):
         )
 
     def construct(self, x: Tensor) -> Tensor:
-        """The three maps of a batch of images."""
         quarter = self.quarter(self.half(x))
         eighth = self.from_eighth(self.eighth(quarter))
         # every pixel of the coarse level four times, beside the fine one

@@ -23,5 +23,4 @@ class DenseNet(nn.Cell):
         )
 
     def construct(self, x: Tensor) -> Tensor:
-        """Logits of a batch of images."""
         return self.layers(self.flatten(x))

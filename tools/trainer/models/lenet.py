@@ -25,7 +25,6 @@ class LeNet5(nn.Cell):
         self.flatten = nn.Flatten()
 
     def construct(self, x: Tensor) -> Tensor:
-        """Logits of a batch of images."""
         x = self.pool(self.relu(self.conv1(x)))
         x = self.pool(self.relu(self.conv2(x)))
         x = self.relu(self.fc1(self.flatten(x)))

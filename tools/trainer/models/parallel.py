@@ -62,7 +62,6 @@ class WholeNet(nn.Cell):
         self.relu = nn.ReLU()
 
     def construct(self, x: Tensor) -> Tensor:
-        """Logits of a batch of images."""
         x = self.relu(self.fc1(x.reshape(-1, PIXELS)))
         return self.fc3(self.relu(self.fc2(x)))
 
@@ -249,7 +248,6 @@ class LossOfPart(nn.Cell):
         self.network, self.loss, self.parts = network, loss, parts
 
     def construct(self, data: Tensor, label: Tensor) -> Tensor:
-        """A scalar."""
         return self.loss(self.network(data), label) / self.parts
 
 

@@ -45,7 +45,6 @@ class Bottleneck(nn.Cell):
         self.relu = nn.ReLU()
 
     def construct(self, x: Tensor) -> Tensor:
-        """The block's output."""
         shortcut = x if self.same else self.shortcut(x)
         return self.relu(self.branch(x) + shortcut)
 
@@ -82,6 +81,5 @@ class ResNet50(nn.Cell):
         self.classify.pipeline_stage = stages - 1
 
     def construct(self, x: Tensor) -> Tensor:
-        """Logits of a batch of images."""
         x = self.stages(self.stem(x))
         return self.classify(x.mean(axis=(2, 3)))
