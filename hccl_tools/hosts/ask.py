@@ -92,7 +92,7 @@ def ask(path: str, program: str, forwarded: Sequence[str]) -> tuple[list[Answer]
     """
     hosts = hostfile.read(path)
     if not programs.on_path("mpirun"):
-        merging_them = ", and put the tables together with hccl_tools/merge_hccl.py"
+        merging_them = ", and merge the tables with hccl_tools/merge_hccl.py"
         raise ClusterError(
             BAD,
             "mpirun is not on PATH; install Open MPI (Debian: apt install openmpi-bin), or run this command on "

@@ -89,17 +89,17 @@ def _of_device(device: Device, card: Card, partner: str | None, usual_tls: str |
             yield "detect", None, said, f"set it with `hccn_tool -i {number} -netdetect -s address A`"
         elif check != "gateway":  # not every card has one
             code = "EI0016" if check == "tls" else "EI0009"
-            yield check, code, f"hccn_tool did not report {check}: {said}", "look at the driver with `npu-smi info`"
+            yield check, code, f"hccn_tool did not report {check}: {said}", "check the driver with `npu-smi info`"
     if card.link not in (None, "UP"):
-        remedy = f"look at cable and optical module: `hccn_tool -i {number} -optical -g`, and at the switch's port"
+        remedy = f"check cable and optical module, `hccn_tool -i {number} -optical -g`, and the switch's port"
         yield "link", "EI0009", f"the link is {card.link}", remedy
     yield from _of_address(device, card, partner)
     if card.health not in (None, "Success"):
         ping = f"`hccn_tool -i {number} -ping -g address {partner}`"
-        remedy = f"look at link, address and gateway of both ends, then {ping}"
+        remedy = f"check link, address and gateway of both ends, then {ping}"
         yield "health", "EI0006", f"its network does not reach {partner}: {card.health}", remedy
     for address, lost in card.lost.items():
-        remedy = "look at the other device and at the switch between them"
+        remedy = "check the other device and the switch between them"
         yield "ping", "EI0006", f"{lost:g} % of the packets to {address} are lost", remedy
     if card.tls and usual_tls and card.tls != usual_tls:
         states = {"0": "off", "1": "on"}

@@ -63,7 +63,7 @@ def _open_files() -> Line:
     text = f"{_shown(soft)} (ulimit -n), at most {_shown(hard)}"
     remedy = f"ulimit -n {min(hard, 65536) if hard != resource.RLIM_INFINITY else 65536}"
     if hard != resource.RLIM_INFINITY and hard < 4096:
-        remedy = "raise nofile in /etc/security/limits.conf, of a container with --ulimit nofile=65536"
+        remedy = "raise nofile in /etc/security/limits.conf, or start the container with --ulimit nofile=65536"
     return _least("open files", soft, text, remedy, 256, 1024)
 
 
@@ -79,7 +79,10 @@ def _processes() -> Line:
         left = allowed - (used or 0)
         soft = left if soft == resource.RLIM_INFINITY else min(soft, left)
     # MindSpore and its numeric libraries start threads by the hundred, and a thread counts as a process.
-    remedy = "a rank starts hundreds of threads: raise nproc in /etc/security/limits.conf, of a container --pids-limit"
+    remedy = (
+        "a rank starts hundreds of threads: raise nproc in /etc/security/limits.conf, "
+        "or start the container with a larger --pids-limit"
+    )
     return _least("processes", soft, text, remedy, 512, 4096)
 
 
@@ -99,7 +102,7 @@ def _shared_memory(ended: Ended) -> Line:
         return Line("/dev/shm", UNKNOWN, answer.failure(ended))
     if os.path.basename(found.folder) != "shm":
         return Line("/dev/shm", WARNING, "is not there", "mount a tmpfs on it: data loaders pass their data through it")
-    remedy = "data loaders pass their data through it, and die of a bus error without; of a container: --shm-size=8g"
+    remedy = "data loaders crash with a bus error if it is too small; start a container with --shm-size=8g"
     if found.free < 16 * MIB:
         remedy = f"remove what fills it; {remedy}"
     return _least("/dev/shm", found.free, found.room, remedy, 16 * MIB, GIB)

@@ -64,7 +64,7 @@ def _hccl_ports(has_npus: bool) -> Line:
     text = f"{ports[0]}-{ports[-1]}"
     busy = _listening(ports)
     if busy:
-        remedy = f"ss -ltnp 'sport = :{min(busy)}' shows by whom; or set HCCL_IF_BASE_PORT"
+        remedy = f"ss -ltnp 'sport = :{min(busy)}' shows the program; or set HCCL_IF_BASE_PORT"
         return Line("HCCL's ports", WARNING if has_npus else OK, f"{text}, in use: {ranges(busy)}", remedy)
     return _against_outgoing("HCCL's ports", ports, text, has_npus)
 
