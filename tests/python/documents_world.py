@@ -112,11 +112,12 @@ class World:
         if block.verb == "file":
             self.write(block)
         elif block.verb == "run":
-            self.output = None
-            code, self.output = self.run(block)
+            self.output = None  # of a command that failed it is not what the page should show
+            code, output = self.run(block)
             wanted = block.options["exit"]
             if code != wanted:
-                return f"{block.place}: exit {code}, not {wanted}\n{block.text}---\n{self.output}"
+                return f"{block.place}: exit {code}, not {wanted}\n{block.text}---\n{output}"
+            self.output = output
         elif block.verb.startswith("prints") and self.output is not None:
             return documents_output.difference(block, self.output)
         return None
