@@ -61,8 +61,7 @@ setup() {
 }
 
 @test "--dry_run prints the plan, starts nothing and writes nothing" {
-  run --separate-stderr launch ascend4p.sh --dry_run config.yaml
-  [[ "$status" -eq 0 ]]
+  ends 0 '*' launch ascend4p.sh --dry_run config.yaml
   [[ "$(grep -c 'env RANK_ID=' <<<"$output")" -eq 4 ]]
   [[ ! -e logs ]]
   [[ -z "$(ls "$STUB_OUT")" ]]
@@ -91,11 +90,9 @@ setup() {
 
 @test "launch.json satisfies its schema, before and after the run" {
   export STUB_DO='0: wait; 1: wait'
-  launch_behind ascend2p.sh config.yaml
-  eventually ranks_up 0 1
+  launch_ranks 2 ascend2p.sh config.yaml
   cp logs/latest/launch.json before.json
-  kill -TERM "$LAUNCHER"
-  ended
+  end_by TERM
   PYTHONPATH=$PROJECT python - before.json logs/latest/launch.json <<'PY'
 import json, sys
 from hccl_tools.check import schema_check, schema_words
@@ -115,8 +112,7 @@ PY
 @test "a train.log and a logs/latest of the user's stay as they are, and that is said" {
   echo mine >train.log
   mkdir -p logs/latest
-  run --separate-stderr launch ascend2p.sh config.yaml
-  [[ "$status" -eq 0 ]]
+  ends 0 '*' launch ascend2p.sh config.yaml
   [[ "$(cat train.log)" = mine ]]
   [[ -d logs/latest ]] && [[ ! -L logs/latest ]]
   [[ $stderr == *'logs/latest is not a link to a run; it is left as it is'*'train.log is not a link to a run'* ]] || fail "$stderr"
@@ -130,7 +126,6 @@ PY
 @test "two launches at once do not meet" {
   launch_behind ascend2p.sh config.yaml
   launch ascend2p.sh config.yaml
-  ended
-  [[ "$status" -eq 0 ]] || fail "$stderr"
+  ended 0
   [[ "$(find logs -maxdepth 1 -type d -name 'ascend2p-*' | wc -l)" -eq 2 ]]
 }

@@ -59,12 +59,39 @@ launch_behind() {
   set +m
 }
 
-# ended: the exit status of LAUNCHER in `status`, its messages in `stderr`.
+# launch_ranks N SCRIPT ARGUMENT...: the same, and waits until its N ranks run.
+launch_ranks() {
+  launch_behind "${@:2}"
+  # shellcheck disable=SC2046 # a list of numbers
+  eventually ranks_up $(seq 0 $(($1 - 1)))
+}
+
+# ended [STATUS [PATTERN]]: LAUNCHER has ended, as given; its exit status in `status`, its messages in `stderr`.
 ended() {
   eventually gone "$LAUNCHER"
   status=0
   wait "$LAUNCHER" || status=$?
   stderr=$(<"$BATS_TEST_TMPDIR/stderr")
+  [[ $# -eq 0 ]] || was "$1" "${2-*}"
+}
+
+# end_by SIGNAL [STATUS [PATTERN]]: LAUNCHER gets the signal and ends.
+end_by() {
+  kill -s "$1" "$LAUNCHER"
+  ended "${@:2}"
+}
+
+# was STATUS PATTERN: the last command ended so, with messages that fit.
+was() {
+  [[ $status -eq $1 ]] || fail "exit $status, not $1: $stderr" "${output-}"
+  # shellcheck disable=SC2053 # a pattern is meant
+  [[ $stderr == $2 ]] || fail "the messages are: $stderr"
+}
+
+# ends STATUS PATTERN COMMAND...: the command ends so, with messages that fit; what it printed is in `output`.
+ends() {
+  run --separate-stderr "${@:3}"
+  was "$1" "$2"
 }
 
 gone() {
@@ -93,12 +120,12 @@ end_left_over() {
   done
 }
 
-# refused STATUS PATTERN: the last `run` ended so, with one line on stderr that fits, and did nothing.
+# refused STATUS PATTERN [COMMAND...]: the command, or the last `run`, ended so, with one line on stderr that fits,
+# and did nothing.
 refused() {
-  [[ "$status" -eq "$1" ]] || fail "exit $status, not $1: $stderr"
+  [[ $# -eq 2 ]] || run --separate-stderr "${@:3}"
+  was "$1" "$2"
   [[ "${#stderr_lines[@]}" -eq 1 ]] || fail "not one line: $stderr"
-  # shellcheck disable=SC2053 # a pattern is meant
-  [[ $stderr == $2 ]] || fail "the message is: $stderr"
   [[ -z "$output" ]] || fail "stdout is not empty: $output"
   [[ ! -e logs ]] || fail "logs was made"
   [[ ! -L train.log ]] || fail "train.log was made"

@@ -17,9 +17,7 @@ one_of_two_ended() {
 
 # stopped: ends the job.
 stopped() {
-  kill -TERM "$LAUNCHER"
-  ended
-  [[ $status -eq 143 ]] || fail "$status: $stderr"
+  end_by TERM 143
   eventually nobody_left
 }
 

@@ -89,14 +89,12 @@ nobody_trains() {
 @test "a scheduler that other servers' ranks need is not stopped when the own ranks have ended" {
   unset STUB_SCHEDULER_EXIT
   table 127.0.0.2 127.0.0.3
-  launch_behind run_cluster.sh --config config.yaml data hccl.json 4 0
-  eventually ranks_up 0 1
+  launch_ranks 2 run_cluster.sh --config config.yaml data hccl.json 4 0
   eventually test -s "$STUB_OUT/scheduler.json"
   ranks_gone() { [[ -z $(grep -lszxF -e RANK_ID=0 -e RANK_ID=1 /proc/[0-9]*/environ | xargs -r grep -lszxF "TEST_MARK=$TEST_MARK") ]]; }
   eventually ranks_gone
   kill -0 "$LAUNCHER"
-  kill -TERM "$LAUNCHER"
-  ended
+  end_by TERM
   [[ "$status" -eq 143 && "$(launch_json 'r["outcome"]["members"]["0"]["status"]')" = 0 ]]
 }
 
@@ -196,9 +194,9 @@ signal.pause()' "$port" >taken 3>&- &
   mkdir programs
   for name in bash readlink python; do ln -s "$(command -v "$name")" programs; done
   printf '127.0.0.2 slots=2\n' >hosts
-  run --separate-stderr env PATH="$PWD/programs" bash "$SCRIPTS/run_cluster.sh" --device_target CPU \
+  refused 78 "*mpirun is not on PATH; install Open MPI*" \
+    env PATH="$PWD/programs" bash "$SCRIPTS/run_cluster.sh" --device_target CPU \
     --config config.yaml --train_script "$FIXTURES/stub_trainer.py" --hostfile hosts data
-  refused 78 "*mpirun is not on PATH; install Open MPI*"
 }
 
 # ---- on the lab's hosts ----------------------------------------------------------------------------
@@ -274,16 +272,15 @@ signal.pause()' "$port" >taken 3>&- &
   lab_up 2
   hosts 2
   : >"$LAB/host1/authorized_keys"
-  run --separate-stderr cluster_on 0 --hostfile hosts data
-  [[ "$status" -eq 78 && $stderr == *"10.77.0.2"*"Permission denied"*"ssh-copy-id HOST"* ]] || fail "$stderr"
+  ends 78 '*10.77.0.2*Permission denied*ssh-copy-id HOST*' cluster_on 0 --hostfile hosts data
   [[ ! -e logs ]]
 }
 
 @test "lab: typed on each host, with RANK_START of the other" {
   lab_up 2
   table 10.77.0.1 10.77.0.2
-  run --separate-stderr cluster_on 1 data hccl.json 4 0
-  refused 78 "*RANK_START 0 is the first rank of 10.77.0.1; this host is another: 10.77.0.2 has ranks 2 to 3; type 2 here"
+  refused 78 "*RANK_START 0 is the first rank of 10.77.0.1; this host is another: 10.77.0.2 has ranks 2 to 3; type 2 here" \
+    cluster_on 1 data hccl.json 4 0
 }
 
 @test "lab: typed on both hosts at once, in a folder that they share: each run has a folder of its own" {
