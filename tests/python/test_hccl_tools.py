@@ -286,9 +286,7 @@ def test_stdout_is_the_table_only_when_it_is_asked_for(build, cards, world):
 @pytest.mark.parametrize(
     ("options", "address"), [([], "10.1.2.3"), *((["--server_ip", ip], ip) for ip in ("127.0.0.1", "fd00::1"))]
 )
-def test_the_server_has_the_address_asked_for_or_else_the_one_of_the_hosts_name(
-    build, cards, options, address
-):
+def test_the_server_has_the_address_asked_for_or_else_the_one_of_the_hosts_name(build, cards, options, address):
     _, out, err = build("--device_num", "0", *options, "--stdout")
     assert json.loads(out)["server_list"][0]["server_id"] == address
     assert "for several" not in err

@@ -5,12 +5,7 @@ import language
 import pytest
 
 # Pages that are not rewritten yet: take a page out when `python tests/python/language.py PAGE` finds nothing in it.
-TODO_PAGES = [
-    "docs/doctor.md",
-    "docs/options.md",
-    "docs/rank_table_checks.md",
-    "docs/when_it_fails.md",
-]
+TODO_PAGES = ["docs/doctor.md", "docs/options.md", "docs/rank_table_checks.md", "docs/when_it_fails.md"]
 # Pages that show messages which are not rewritten yet; documents.py --update brings them up to date.
 TODO_OUTPUTS = [
     "docs/checkpoints.md",

@@ -84,8 +84,7 @@ junk = st.one_of(texts, st.integers(), st.booleans(), st.none(), st.lists(st.int
 documents = st.recursive(
     scalars,
     lambda inner: st.one_of(
-        st.lists(inner, max_size=4),
-        st.dictionaries(st.one_of(st.sampled_from(KEYS), texts), inner, max_size=6),
+        st.lists(inner, max_size=4), st.dictionaries(st.one_of(st.sampled_from(KEYS), texts), inner, max_size=6)
     ),
     max_leaves=20,
 )
