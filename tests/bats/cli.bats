@@ -89,8 +89,7 @@ setup() {
 }
 
 @test "launch.json satisfies its schema, before and after the run" {
-  export STUB_DO='0: wait; 1: wait'
-  launch_ranks 2 ascend2p.sh config.yaml
+  launch_ranks '0: wait; 1: wait' ascend2p.sh config.yaml
   cp logs/latest/launch.json before.json
   end_by TERM
   PYTHONPATH=$PROJECT python - before.json logs/latest/launch.json <<'PY'

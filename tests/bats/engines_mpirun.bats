@@ -47,8 +47,7 @@ RANK_SIZE=3" ]] || fail "$(contract rank_2)"
 }
 
 @test "a rank has the whole grace time, whatever mpirun's own is, and not more" {
-  export STUB_DO='0: wait; 1: await 0 2, kill SEGV; 2: ignore TERM'
-  ends 139 '*137 SIGKILL, stopped by us   2.*' run_mpirun
+  STUB_DO='0: wait; 1: await 0 2, kill SEGV; 2: ignore TERM' ends 139 '*137 SIGKILL, stopped by us   2.*' run_mpirun
   nobody_left
 }
 
@@ -67,8 +66,7 @@ RANK_SIZE=3" ]] || fail "$(contract rank_2)"
 }
 
 for_signal() {
-  export STUB_DO='0: wait; 1: wait; 2: children'
-  launch_ranks 3 run_mpirun.sh -n 3 config.yaml
+  launch_ranks '0: wait; 1: wait; 2: children' run_mpirun.sh -n 3 config.yaml
   end_by "$1"
   [[ $status -eq $((128 + $(kill -l "$1"))) ]] || fail "$status: $stderr"
   [[ $stderr == *"SIG$1: stopping all ranks"*"143 SIGTERM, stopped by us"* ]] || fail "$stderr"
@@ -81,23 +79,20 @@ for_signal() {
 @test "SIGQUIT to the launcher ends all" { for_signal QUIT; }
 
 @test "SIGUSR1 reaches the ranks, and only them" {
-  export STUB_DO='0: usr1; 1: usr1; 2: usr1'
-  launch_ranks 3 run_mpirun.sh -n 3 config.yaml
+  launch_ranks '0: usr1; 1: usr1; 2: usr1' run_mpirun.sh -n 3 config.yaml
   end_by USR1 0
   grep -qx 'got SIGUSR1' logs/latest/rank_2.log
 }
 
 @test "SIGKILL of the launcher leaves nothing" {
-  export STUB_DO='0: wait; 1: wait; 2: children'
-  launch_ranks 3 run_mpirun.sh -n 3 --grace 1 config.yaml
+  launch_ranks '0: wait; 1: wait; 2: children' run_mpirun.sh -n 3 --grace 1 config.yaml
   kill -KILL "$LAUNCHER"
   eventually nobody_left
 }
 
 # killed_above RANK N: three ranks run, and the Nth parent of RANK is killed: 1 its minder, 2 its agent, 3 mpirun.
 killed_above() {
-  export STUB_DO='0: wait; 1: wait; 2: children'
-  launch_ranks 3 run_mpirun.sh -n 3 --grace 1 config.yaml
+  launch_ranks '0: wait; 1: wait; 2: children' run_mpirun.sh -n 3 --grace 1 config.yaml
   kill -KILL "$(above "$(recorded "rank_$1" 'r["pid"]')" "$2")"
   ended
   nobody_left
@@ -127,7 +122,6 @@ killed_above() {
   eventually grep -q 'Forwarding signal' logs/latest/mpirun.log
   touch "$STUB_OUT/go"
   ended 7 $'*\n2 * 143 SIGTERM, stopped by us *'
-  nobody_left
 }
 
 @test "an order to stop that is lost, by the relay and then by the ranks' agents, is given again" {
@@ -247,16 +241,14 @@ LIST
 }
 
 @test "--max_restarts starts all ranks again, with logs of their own" {
-  export STUB_DO='0: wait; 1: await 0, exit 7'
-  ends 7 '*restart 1 of 1*' launch run_mpirun.sh -n 2 --max_restarts 1 config.yaml
+  STUB_DO='0: wait; 1: await 0, exit 7' ends 7 '*restart 1 of 1*' launch run_mpirun.sh -n 2 --max_restarts 1 config.yaml
   grep -q 'rank 1 gives up' logs/latest/rank_1.log
   grep -q 'rank 1 gives up' logs/latest/restart_1/rank_1.log
   nobody_left
 }
 
 @test "--hang_timeout: the ranks' agents save their stacks and the launcher says where each rank is" {
-  export STUB_DO='0: wait; 1: wait; 2: await 0 1, exit 0'
-  ends 124 '*' run_mpirun --hang_timeout 3
+  STUB_DO='0: wait; 1: wait; 2: await 0 1, exit 0' ends 124 '*' run_mpirun --hang_timeout 3
   [[ $stderr == *"run_mpirun.sh: ranks 0,1: in wait ($FIXTURES/stub_trainer.py:"*")"$'\n'* ]] || fail "$stderr"
   grep -q stub_trainer.py logs/latest/rank_1.stack
   [[ "$(launch_json 'r["outcome"]["stopped_by"], r["outcome"]["first_failure"]')" = "('hang', None)" ]]

@@ -40,8 +40,7 @@ RANK_SIZE=2" ]] || fail "$(contract rank_1)"
 }
 
 for_signal() {
-  export STUB_DO='0: wait; 1: children'
-  launch_ranks 2 run_msrun.sh --worker_num 2 config.yaml
+  launch_ranks '0: wait; 1: children' run_msrun.sh --worker_num 2 config.yaml
   end_by "$1"
   [[ $status -eq $((128 + $(kill -l "$1"))) ]] || fail "$status: $stderr"
   [[ $stderr == *"SIG$1: stopping all ranks"*$'\n0 '*'143 SIGTERM, stopped by us'*$'\n1 '*'143 SIGTERM, stopped by us'* ]] || fail "$stderr"
@@ -52,23 +51,19 @@ for_signal() {
 @test "SIGHUP to the launcher ends all" { for_signal HUP; }
 
 @test "SIGKILL of the launcher leaves nothing" {
-  export STUB_DO='0: wait; 1: children'
-  launch_ranks 2 run_msrun.sh --worker_num 2 --grace 1 config.yaml
+  launch_ranks '0: wait; 1: children' run_msrun.sh --worker_num 2 --grace 1 config.yaml
   kill -KILL "$LAUNCHER"
   eventually nobody_left
 }
 
 @test "SIGKILL of an agent ends its rank and the job, though msrun would wait for ever" {
-  export STUB_DO='0: children; 1: wait'
-  launch_ranks 2 run_msrun.sh --worker_num 2 --grace 1 config.yaml
+  launch_ranks '0: children; 1: wait' run_msrun.sh --worker_num 2 --grace 1 config.yaml
   kill -KILL "$(above "$(recorded rank_0 'r["pid"]')" 2)"
   ended 137 $'*\n0 * 137 SIGKILL, failed first *\n1 * 143 SIGTERM, stopped by us *'
-  nobody_left
 }
 
 @test "SIGKILL of a rank together with all that could tell its end does not keep the job for ever" {
-  export STUB_DO='0: wait; 1: wait'
-  launch_ranks 2 run_msrun.sh --worker_num 2 --grace 1 config.yaml
+  launch_ranks '0: wait; 1: wait' run_msrun.sh --worker_num 2 --grace 1 config.yaml
   local -r rank=$(recorded rank_0 'r["pid"]')
   local agent
   agent=$(above "$rank" 2)
@@ -80,8 +75,7 @@ for_signal() {
 }
 
 @test "SIGUSR1 reaches the ranks" {
-  export STUB_DO='0: usr1; 1: usr1'
-  launch_ranks 2 run_msrun.sh --worker_num 2 config.yaml
+  launch_ranks '0: usr1; 1: usr1' run_msrun.sh --worker_num 2 config.yaml
   end_by USR1 0
 }
 
@@ -107,8 +101,7 @@ LIST
 }
 
 @test "--hang_timeout: the stacks of the ranks are saved and the launcher says where each rank is" {
-  export STUB_DO='0: wait; 1: wait'
-  ends 124 "*run_msrun.sh: ranks 0,*1: in wait ($FIXTURES/stub_trainer.py:*" \
+  STUB_DO='0: wait; 1: wait' ends 124 "*run_msrun.sh: ranks 0,*1: in wait ($FIXTURES/stub_trainer.py:*" \
     launch run_msrun.sh --worker_num 2 --hang_timeout 5 config.yaml
   grep -q stub_trainer.py logs/latest/rank_1.stack
   nobody_left

@@ -34,9 +34,19 @@ batch() {
     --train_script "$FIXTURES/stub_trainer.py" --grace "${grace-2}" config.yaml
 }
 
-# reported: waits for the report of a launch that scancel ended.
+# batch_runs WHAT [ARGUMENT...]: a batch job whose four ranks do WHAT, and run.
+batch_runs() {
+  export STUB_DO=$1
+  batch "${@:2}"
+  eventually ranks_up 0 1 2 3
+}
+
+# reported PATTERN: scancel has ended the launch, whose report fits; nothing is left.
 reported() {
   eventually grep -q 'exit 143' sbatch.out || fail "$(<sbatch.out)"
+  # shellcheck disable=SC2053 # a pattern is meant
+  [[ "$(<sbatch.out)" == $1 ]] || fail "$(<sbatch.out)"
+  eventually nobody_left
 }
 
 @test "salloc: each rank has the environment of the contract, its log and its line in the report" {
@@ -60,53 +70,36 @@ reported() {
 }
 
 @test "scancel ends everything, and is said to be the reason" {
-  export STUB_DO='0: wait; 1: wait; 2: wait; 3: children'
-  batch --comment=test
-  eventually ranks_up 0 1 2 3
+  batch_runs '0: wait; 1: wait; 2: wait; 3: children' --comment=test
   scancel "$(squeue -h -o %i)"
-  eventually nobody_left
-  reported
-  [[ "$(<sbatch.out)" == *'SIGTERM: stopping all ranks'* ]] || fail "$(<sbatch.out)"
+  reported '*SIGTERM: stopping all ranks*'
 }
 
 @test "scancel gives the ranks the grace time, and the report is written" {
-  export STUB_DO='0: wait; 1: wait; 2: wait; 3: ignore TERM'
-  batch --comment=test
-  eventually ranks_up 0 1 2 3
+  batch_runs '0: wait; 1: wait; 2: wait; 3: ignore TERM' --comment=test
   scancel "$(squeue -h -o %i)"
-  reported
-  [[ "$(<sbatch.out)" == *'143 SIGTERM, stopped by us'*$'\n3 '*' 137 SIGKILL, stopped by us   '[2-9].* ]] || fail "$(<sbatch.out)"
+  reported $'*143 SIGTERM, stopped by us*\n3 * 137 SIGKILL, stopped by us   [2-9].*'
   [[ "$(<sbatch.out)" != *'end not reported'* ]] || fail "$(<sbatch.out)"
-  eventually nobody_left
 }
 
 @test "scancel where Slurm's own time is shorter than the grace time: it is said, and the report is written" {
-  export STUB_DO='0: wait; 1: wait; 2: wait; 3: ignore TERM'
-  grace=60 batch --comment=test
-  eventually ranks_up 0 1 2 3
+  grace=60 batch_runs '0: wait; 1: wait; 2: wait; 3: ignore TERM' --comment=test
   scancel "$(squeue -h -o %i)"
-  reported
-  [[ "$(<sbatch.out)" == *'Slurm kills what is left after 10 s, its KillWait'*'143 SIGTERM, stopped by us'*$'\n3 '*' 137 SIGKILL, stopped by us '* ]] || fail "$(<sbatch.out)"
-  eventually nobody_left
+  reported $'*Slurm kills what is left after 10 s, its KillWait*143 SIGTERM, stopped by us*\n3 * 137 SIGKILL, stopped by us *'
 }
 
 @test "scancel when the ranks have been told to stop already: Slurm's time counts, and the report is written" {
-  export STUB_DO='0: wait; 1: wait; 2: wait; 3: ignore TERM'
-  grace=60 batch
-  eventually ranks_up 0 1 2 3
+  grace=60 batch_runs '0: wait; 1: wait; 2: wait; 3: ignore TERM'
   kill -TERM "$(launch_json 'r["run_dir"].rpartition("-")[2]')"
   for rank in 0 1 2; do
     eventually gone "$(recorded "rank_$rank" 'r["pid"]')"
   done
   scancel --signal=TERM "$(squeue -h -o %i)" # the steps; the script's own signal may come at any time
-  reported
-  [[ "$(<sbatch.out)" == *'Slurm kills what is left after 10 s, its KillWait'*$'\n3 '*' 137 SIGKILL, stopped by us '* ]] || fail "$(<sbatch.out)"
-  eventually nobody_left
+  reported $'*Slurm kills what is left after 10 s, its KillWait*\n3 * 137 SIGKILL, stopped by us *'
 }
 
 @test "a rank that ends long before the others is no reason to end them, whatever the site's WaitTime" {
-  export STUB_DO='1: tick 40; 2: tick 40; 3: tick 40'
-  ends 0 '*' allocated
+  STUB_DO='1: tick 40; 2: tick 40; 3: tick 40' ends 0 '*' allocated
 }
 
 @test "the user's own settings for what srun reads and writes do not come between the ranks and the launcher" {
@@ -119,13 +112,9 @@ reported() {
 }
 
 @test "scancel --batch --signal=TERM gives the ranks the grace time" {
-  export STUB_DO='0: wait; 1: wait; 2: wait; 3: ignore TERM'
-  batch --comment=test
-  eventually ranks_up 0 1 2 3
+  batch_runs '0: wait; 1: wait; 2: wait; 3: ignore TERM' --comment=test
   scancel --batch --signal=TERM "$(squeue -h -o %i)"
-  reported
-  [[ "$(<sbatch.out)" == *'SIGTERM: stopping all ranks'*'143 SIGTERM, stopped by us'*'137 SIGKILL, stopped by us'* ]] || fail "$(<sbatch.out)"
-  eventually nobody_left
+  reported '*SIGTERM: stopping all ranks*143 SIGTERM, stopped by us*137 SIGKILL, stopped by us*'
 }
 
 @test "SIGTERM to the launcher ends the ranks of all nodes" {
@@ -149,8 +138,7 @@ reported() {
 }
 
 @test "--hang_timeout: the ranks' agents save their stacks and the launcher says where each rank is" {
-  export STUB_DO='0: wait; 1: wait; 2: wait; 3: wait'
-  ends 124 '*' allocated --hang_timeout 3
+  STUB_DO='0: wait; 1: wait; 2: wait; 3: wait' ends 124 '*' allocated --hang_timeout 3
   [[ $stderr == *"run_slurm.sh: ranks 0-3: in wait ($FIXTURES/stub_trainer.py:"*")"$'\n'* ]] || fail "$stderr"
   grep -q stub_trainer.py logs/latest/rank_3.stack
   nobody_left

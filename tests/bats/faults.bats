@@ -43,8 +43,7 @@ python_of_all() {
 }
 
 @test "an exit code of 254 is the rank's own, and nothing to wonder about" {
-  export STUB_DO='0: wait; 1: exit 254'
-  ends 254 '*rank 1 (device 1) exited with code 254*' launch ascend2p.sh config.yaml
+  STUB_DO='0: wait; 1: exit 254' ends 254 '*rank 1 (device 1) exited with code 254*' launch ascend2p.sh config.yaml
   [[ $stderr != *'the launcher'* ]] || fail "$stderr"
 }
 
@@ -98,8 +97,7 @@ only() {
 
 # A clock that was set back while the job ran: `date` and files' times jump, /proc/uptime does not.
 @test "the logs are an hour in the future: no hang is seen where there is none, and one is where there is" {
-  export STUB_DO='0: tick 30, exit 4; 1: wait'
-  launch_ranks 2 ascend2p.sh --hang_timeout 2 config.yaml
+  launch_ranks '0: tick 30, exit 4; 1: wait' ascend2p.sh --hang_timeout 2 config.yaml
   touch -d '+1 hour' logs/latest/rank_1.log
   ended 4
 }

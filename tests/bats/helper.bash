@@ -59,20 +59,23 @@ launch_behind() {
   set +m
 }
 
-# launch_ranks N SCRIPT ARGUMENT...: the same, and waits until its N ranks run.
+# launch_ranks WHAT SCRIPT ARGUMENT...: the same with ranks that do WHAT, in STUB_DO, and waits until all of them run.
 launch_ranks() {
+  export STUB_DO=$1
+  local -r others=${STUB_DO//[^;]/}
   launch_behind "${@:2}"
   # shellcheck disable=SC2046 # a list of numbers
-  eventually ranks_up $(seq 0 $(($1 - 1)))
+  eventually ranks_up $(seq 0 ${#others})
 }
 
-# ended [STATUS [PATTERN]]: LAUNCHER has ended, as given; its exit status in `status`, its messages in `stderr`.
+# ended [STATUS [PATTERN]]: LAUNCHER has ended; its exit status in `status`, its messages in `stderr`.  With a STATUS:
+# it ended so, with messages that fit, and left nothing running.
 ended() {
   eventually gone "$LAUNCHER"
   status=0
   wait "$LAUNCHER" || status=$?
   stderr=$(<"$BATS_TEST_TMPDIR/stderr")
-  [[ $# -eq 0 ]] || was "$1" "${2-*}"
+  [[ $# -eq 0 ]] || { was "$1" "${2-*}" && { nobody_left || fail "still running: $(left_over)"; }; }
 }
 
 # end_by SIGNAL [STATUS [PATTERN]]: LAUNCHER gets the signal and ends.

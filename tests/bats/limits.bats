@@ -69,8 +69,7 @@ END
 }
 
 @test "--max_restarts: a job that goes on failing ends with the last attempt's code" {
-  export STUB_DO='0: wait; 1: exit 5'
-  ends 5 '*logs/ascend2p-*/restart_1/rank_1.log*' launch ascend2p.sh --max_restarts 1 config.yaml
+  STUB_DO='0: wait; 1: exit 5' ends 5 '*logs/ascend2p-*/restart_1/rank_1.log*' launch ascend2p.sh --max_restarts 1 config.yaml
   nobody_left
 }
 
@@ -79,7 +78,6 @@ END
   launch_behind ascend2p.sh --max_restarts 9 config.yaml
   eventually grep -q 'restart 2 of 9 in 2 s' "$BATS_TEST_TMPDIR/stderr"
   end_by INT 130
-  nobody_left
 }
 
 @test "Ctrl-C in the second attempt ends the job" {
@@ -87,7 +85,6 @@ END
   launch_behind ascend2p.sh --max_restarts 9 config.yaml
   eventually grep -q '"RESUME": "1"' "$STUB_OUT/rank_1.json"
   end_by INT 130
-  nobody_left
 }
 
 @test "a limit that is no number, and a console that is none" {
@@ -100,8 +97,7 @@ END
 
 # first_job: a job on devices 0 and 1; it runs until it is told to end
 first_job() {
-  export STUB_DO='0: wait; 1: wait'
-  launch_ranks 2 ascend2p.sh --device_target Ascend --no_check config.yaml
+  launch_ranks '0: wait; 1: wait' ascend2p.sh --device_target Ascend --no_check config.yaml
   rm "$STUB_OUT"/*
 }
 
@@ -128,8 +124,7 @@ first_job() {
 }
 
 @test "ranks that outlive launcher and guardian keep their devices" {
-  export STUB_DO='0: wait; 1: wait'
-  launch_ranks 2 ascend2p.sh --device_target Ascend --no_check config.yaml
+  launch_ranks '0: wait; 1: wait' ascend2p.sh --device_target Ascend --no_check config.yaml
   rm "$STUB_OUT"/*
   pkill -KILL -P "$LAUNCHER" -f guardian.sh
   kill -KILL "$LAUNCHER"
@@ -151,8 +146,7 @@ first_job() {
 # ---- the console ---------------------------------------------------------------------------------
 
 @test "--console all: every line of every rank, with its number, none torn" {
-  export STUB_DO='0: print 2000; 1: print 2000'
-  ends 0 '*' launch ascend2p.sh --console all config.yaml
+  STUB_DO='0: print 2000; 1: print 2000' ends 0 '*' launch ascend2p.sh --console all config.yaml
   for rank in 0 1; do
     diff <(grep -F "[$rank] " <<<"$output") <(seq -f "[$rank] line %g" 0 1999 && echo "[$rank] no end")
   done

@@ -89,7 +89,8 @@ nobody_trains() {
 @test "a scheduler that other servers' ranks need is not stopped when the own ranks have ended" {
   unset STUB_SCHEDULER_EXIT
   table 127.0.0.2 127.0.0.3
-  launch_ranks 2 run_cluster.sh --config config.yaml data hccl.json 4 0
+  launch_behind run_cluster.sh --config config.yaml data hccl.json 4 0
+  eventually ranks_up 0 1
   eventually test -s "$STUB_OUT/scheduler.json"
   ranks_gone() { [[ -z $(grep -lszxF -e RANK_ID=0 -e RANK_ID=1 /proc/[0-9]*/environ | xargs -r grep -lszxF "TEST_MARK=$TEST_MARK") ]]; }
   eventually ranks_gone

@@ -104,10 +104,8 @@ ends_with() {
 }
 
 @test "children of ranks end with them, also those that called setsid" {
-  export STUB_DO='0: children; 1: leave children; 2: wait; 3: wait'
-  launch_ranks 4 ascend4p.sh --grace 1 config.yaml
+  launch_ranks '0: children; 1: leave children; 2: wait; 3: wait' ascend4p.sh --grace 1 config.yaml
   end_by TERM 143
-  nobody_left
 }
 
 @test "children that a successful rank leaves end with the launch" {
@@ -126,8 +124,7 @@ ends_with() {
 
 # stopped_by SIGNAL STATUS
 stopped_by() {
-  export STUB_DO='0: wait; 1: wait'
-  launch_ranks 2 ascend2p.sh --grace 1 config.yaml
+  launch_ranks '0: wait; 1: wait' ascend2p.sh --grace 1 config.yaml
   end_by "$1" "$2" "*SIG$1: stopping all ranks*"
   [[ "$(launch_json 'r["outcome"]["stopped_by"]')" = "SIG$1" ]]
   nobody_left
@@ -140,11 +137,9 @@ stopped_by() {
 
 # group_stopped_by SIGNAL STATUS: as a terminal does it, to the launcher's whole process group
 group_stopped_by() {
-  export STUB_DO='0: wait; 1: children'
-  launch_ranks 2 ascend2p.sh --grace 1 config.yaml
+  launch_ranks '0: wait; 1: children' ascend2p.sh --grace 1 config.yaml
   kill -s "$1" -- "-$LAUNCHER"
   ended "$2"
-  nobody_left
 }
 
 @test "SIGINT to the launcher's group ends everything" { group_stopped_by INT 130; }
@@ -166,8 +161,7 @@ group_stopped_by() {
 }
 
 @test "SIGSTOP and SIGCONT of the launcher: it goes on, and has missed nothing" {
-  export STUB_DO='0: wait; 1: wait'
-  launch_ranks 2 ascend2p.sh config.yaml
+  launch_ranks '0: wait; 1: wait' ascend2p.sh config.yaml
   kill -STOP "$LAUNCHER"
   eventually stands_still "$LAUNCHER"
   kill -KILL "$(recorded rank_1 'r["pid"]')"
@@ -187,18 +181,16 @@ stands_still() {
   launch_behind ascend2p.sh config.yaml
   eventually grep -q -- '-i 1 -ip -g' "$HCCN_SIM_LOG"
   kill -INT -- "-$LAUNCHER"
-  ended 130
-  [[ -z $stderr ]] || fail "$stderr"
+  ended
+  was 130 ''
   eventually nobody_left
 }
 
 @test "a second signal does not wait for the grace time" {
-  export STUB_DO='0: ignore TERM; 1: ignore TERM'
-  launch_ranks 2 ascend2p.sh --grace 600 config.yaml
+  launch_ranks '0: ignore TERM; 1: ignore TERM' ascend2p.sh --grace 600 config.yaml
   kill -INT "$LAUNCHER"
   eventually grep -q 'SIGINT: stopping' "$BATS_TEST_TMPDIR/stderr"
   end_by INT 130
-  nobody_left
 }
 
 @test "a first signal after a failure leaves the others their grace time, a second does not" {
@@ -212,7 +204,6 @@ stands_still() {
   kill -INT "$LAUNCHER"
   eventually grep -q 'already stopping' "$BATS_TEST_TMPDIR/stderr"
   end_by INT 3
-  nobody_left
 }
 
 @test "a launcher started with SIGHUP ignored, as by nohup, survives the hang-up" {
@@ -228,41 +219,34 @@ stands_still() {
 }
 
 @test "SIGUSR1 goes through to the ranks" {
-  export STUB_DO='0: usr1; 1: usr1'
-  launch_ranks 2 ascend2p.sh config.yaml
+  launch_ranks '0: usr1; 1: usr1' ascend2p.sh config.yaml
   end_by USR1 0
   grep -qx 'got SIGUSR1' logs/latest/rank_1.log
 }
 
 @test "SIGUSR2 goes through to the ranks, and one that does not expect it fails by it" {
-  export STUB_DO='0: wait; 1: wait'
-  launch_ranks 2 ascend2p.sh config.yaml
+  launch_ranks '0: wait; 1: wait' ascend2p.sh config.yaml
   end_by USR2 140
 }
 
 @test "SIGKILL of the launcher leaves nothing running" {
-  export STUB_DO='0: children; 1: ignore TERM'
-  launch_ranks 2 ascend2p.sh --grace 1 config.yaml
+  launch_ranks '0: children; 1: ignore TERM' ascend2p.sh --grace 1 config.yaml
   kill -KILL "$LAUNCHER"
   eventually nobody_left
 }
 
 @test "SIGKILL of the guardian leaves the job running, and its end in order" {
-  export STUB_DO='0: wait; 1: wait'
-  launch_ranks 2 ascend2p.sh config.yaml
+  launch_ranks '0: wait; 1: wait' ascend2p.sh config.yaml
   local -r guardian=$(pgrep -P "$LAUNCHER" -f guardian.sh)
   [[ "$(ps -o args= -p "$guardian")" != *ascend2p* ]] # who kills by the script's name is not to hit it
   kill -KILL "$guardian"
   end_by TERM 143
-  nobody_left
 }
 
 @test "a minder that is killed counts as its rank's death" {
-  export STUB_DO='0: wait; 1: wait'
-  launch_ranks 2 ascend2p.sh config.yaml
+  launch_ranks '0: wait; 1: wait' ascend2p.sh config.yaml
   kill -KILL "$(ps -o ppid= -p "$(recorded rank_1 'r["pid"]')")"
   ended 137
-  nobody_left
 }
 
 @test "the scheduler is watched like a rank" {
@@ -272,8 +256,7 @@ stands_still() {
 }
 
 @test "every line of every rank is in its log, and rank 0's on stdout" {
-  export STUB_DO='0: print 3000; 1: print 3000'
-  ends 0 '*' launch ascend2p.sh config.yaml
+  STUB_DO='0: print 3000; 1: print 3000' ends 0 '*' launch ascend2p.sh config.yaml
   [[ "$output" = "$(seq -f 'line %g' 0 2999)"$'\nno end' ]]
   cmp logs/latest/rank_0.log logs/latest/rank_1.log
 }
@@ -309,8 +292,7 @@ behind_its_back() {
 
 # one_stop SIGNAL STATUS: a signal that hits a rank a moment before the launcher
 one_stop() {
-  export STUB_DO='0: wait; 1: ignore TERM'
-  launch_ranks 2 ascend2p.sh --grace 2 config.yaml
+  launch_ranks '0: wait; 1: ignore TERM' ascend2p.sh --grace 2 config.yaml
   behind_its_back "$1" 0
   kill -s "$1" "$LAUNCHER"
   end_by CONT "$2"
@@ -326,21 +308,17 @@ one_stop() {
 @test "the same with SIGINT, as LSF sends it" { one_stop INT 130; }
 
 @test "SIGTERM of a rank is a failure, also when all others end well in that moment" {
-  export STUB_DO='0: wait; 1: usr1'
-  launch_ranks 2 ascend2p.sh config.yaml
+  launch_ranks '0: wait; 1: usr1' ascend2p.sh config.yaml
   behind_its_back TERM 0
   behind_its_back USR1 1
   end_by CONT 143 '*rank 0 (device 0) was ended by SIGTERM*'
-  nobody_left
 }
 
 @test "SIGTERM to every process of the job at once, as Slurm's scancel sends it, leaves the ranks their grace time" {
-  export STUB_DO='0: ignore TERM; 1: ignore TERM'
-  launch_ranks 2 ascend2p.sh --grace 2 config.yaml
+  launch_ranks '0: ignore TERM; 1: ignore TERM' ascend2p.sh --grace 2 config.yaml
   # shellcheck disable=SC2046 # a list of numbers
   kill -TERM $(left_over | cut -d/ -f3)
   ended 143 $'*\n0 * 137 SIGKILL, stopped by us   [2-9].*\n1 * 137 SIGKILL, stopped by us   [2-9].*'
-  nobody_left
 }
 
 @test "a rank whose end is on the bus already is not taken for one whose minder was killed" {
