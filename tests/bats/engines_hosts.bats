@@ -122,9 +122,7 @@ lost_host() {
   eventually no_rank_left
 }
 
-@test "a host is switched off: the job ends and names it" {
-  lost_host off 2
-}
+@test "a host is switched off: the job ends and names it" { lost_host off 2; }
 
 @test "the network to a host is cut: the job ends and names it, also where mpirun would reach it by way of another" {
   export OMPI_MCA_routed_radix=1 # each host behind the one before it: what Open MPI does with more than 64

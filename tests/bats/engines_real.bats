@@ -29,6 +29,4 @@ trains() {
   trains run_mpirun.sh -n 2
 }
 
-@test "run_msrun.sh trains" {
-  trains run_msrun.sh --worker_num 2
-}
+@test "run_msrun.sh trains" { trains run_msrun.sh --worker_num 2; }

@@ -73,9 +73,7 @@ python_of_all() {
     "${HCCN[@]}" config.yaml
 }
 
-@test "TMPDIR is missing: nothing needs it" {
-  TMPDIR=/none/such ends 0 '*' launch ascend2p.sh config.yaml
-}
+@test "TMPDIR is missing: nothing needs it" { TMPDIR=/none/such ends 0 '*' launch ascend2p.sh config.yaml; }
 
 # only NAME...: a PATH with these programs and no others
 only() {

@@ -47,10 +47,7 @@ refuses() {
 @test "a config that can be read only once" { mkfifo f && refuses 78 '*f: is not a regular file*' f; }
 @test "an empty config" { : >e.yaml && refuses 78 '*e.yaml: is empty; start from one of the files in configs/' e.yaml; }
 @test "a config of comments only" { echo '# x' >e.yaml && refuses 78 '*e.yaml: is empty*' e.yaml; }
-@test "a config that is no YAML" {
-  printf 'system:\n  distribute: [True\n' >bad.yaml
-  refuses 78 '*bad.yaml:3: not YAML: *' bad.yaml
-}
+@test "a config that is no YAML" { printf 'system:\n  distribute: [True\n' >bad.yaml && refuses 78 '*bad.yaml:3: not YAML: *' bad.yaml; }
 @test "a config that is not UTF-8" { printf 'a: \377\n' >b.yaml && refuses 78 '*b.yaml: byte 4 is not UTF-8*' b.yaml; }
 @test "a config with a list at the top" { echo '- 1' >l.yaml && refuses 78 '*l.yaml: has no sections*' l.yaml; }
 @test "a key twice" {
@@ -90,9 +87,7 @@ refuses() {
 @test "a log folder on a read-only disk" {
   refuses 78 '*--log_dir /proc/sys/logs cannot be written*' --log_dir /proc/sys/logs config.yaml
 }
-@test "a disk without room for the log folder" {
-  refuses 78 '*cannot be written: *' --log_dir /proc/logs config.yaml
-}
+@test "a disk without room for the log folder" { refuses 78 '*cannot be written: *' --log_dir /proc/logs config.yaml; }
 @test "no NPU on this machine: what was looked for, and what to type instead" {
   [[ ! -e /dev/davinci4 ]] || skip "this machine has NPUs"
   refused 78 '*no Ascend NPU on this machine: looked for /dev/davinci4*bash scripts/ascend4p.sh --device_target CPU CONFIG' \
@@ -116,9 +111,7 @@ refuses() {
   ends 78 '*the current folder cannot be used: No such file or directory; change to another one' \
     bash "$SCRIPTS/ascend4p.sh" --device_target CPU "$WORLD/config.yaml"
 }
-@test "a python that is not there" {
-  PYTHON=/nix/python refuses 78 '*PYTHON=/nix/python is not a program*' config.yaml
-}
+@test "a python that is not there" { PYTHON=/nix/python refuses 78 '*PYTHON=/nix/python is not a program*' config.yaml; }
 @test "a scheduler's port that is in use" {
   python -c 'import socket, time
 s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()[1], flush=True); time.sleep(60)' >port 3>&- &

@@ -15,9 +15,7 @@ ends_with() {
   nobody_left
 }
 
-@test "all ranks end with 0: so does the launch" {
-  ends_with 0 '*exit 0; logs and launch.json are in *'
-}
+@test "all ranks end with 0: so does the launch" { ends_with 0 '*exit 0; logs and launch.json are in *'; }
 
 @test "a rank that fails ends the others, and its code is the launch's" {
   export STUB_DO='0: wait; 1: wait; 2: await 0 1 3, exit 7; 3: wait'
