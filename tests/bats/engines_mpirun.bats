@@ -16,20 +16,8 @@ run_mpirun() {
 
 @test "each rank has the environment of the contract, its log and its line in the report" {
   STUB_DO='1: print 3' ends 0 '*' run_mpirun
-  [[ "$(contract rank_2 | grep -E '^(RANK|DEVICE|MS_|LOG)' | grep -v PORT)" = "DEVICE_ID=2
-DEVICE_NUM=8
-LOG_DIR=RUN
-MS_NODE_ID=2
-MS_ROLE=MS_WORKER
-MS_SCHED_HOST=127.0.0.1
-MS_WORKER_NUM=3
-RANK_ID=2
-RANK_SIZE=3" ]] || fail "$(contract rank_2)"
-  [[ "$(contract rank_2)" != *LAUNCH_T* ]]
-  [[ "$(tail -n 1 logs/latest/rank_1.log)" = 'no end' ]]
-  [[ $stderr == *$'\n'"2     2       0 "*"rank_2.log"* ]] || fail "$stderr"
+  engine_contract 2
   [[ "$(launch_json 'r["outcome"]["members"]["2"]["status"], r["outcome"]["exit"]')" = '(0, 0)' ]]
-  nobody_left
 }
 
 @test "a rank runs where the command was typed, with nothing to read, and the user's variables" {
@@ -51,19 +39,14 @@ RANK_SIZE=3" ]] || fail "$(contract rank_2)"
   nobody_left
 }
 
-@test "children of a rank, and those that called setsid, end with the job" {
-  export STUB_DO='0: wait; 1: await 0 2, exit 7; 2: children'
-  run run_mpirun
-  [[ $status -eq 7 ]]
+# ends_all WHAT: rank 2 does it, and ends with the others when rank 1 fails
+ends_all() {
+  STUB_DO="0: wait; 1: await 0 2, exit 7; 2: $1" ends 7 '*' run_mpirun
   nobody_left
 }
 
-@test "a rank that stopped itself is ended, too" {
-  export STUB_DO='0: wait; 1: await 0 2, exit 7; 2: stop'
-  run run_mpirun
-  [[ $status -eq 7 ]]
-  nobody_left
-}
+@test "children of a rank, and those that called setsid, end with the job" { ends_all children; }
+@test "a rank that stopped itself is ended, too" { ends_all stop; }
 
 for_signal() {
   launch_ranks '0: wait; 1: wait; 2: children' run_mpirun.sh -n 3 config.yaml

@@ -184,6 +184,21 @@ for name in sorted(env):
 PY
 }
 
+# engine_contract RANK: the environment of the contract that the last rank of an engine's local job has, its log
+# and its line in the report; another rank has printed 3 lines.
+engine_contract() {
+  local -r rank=$1
+  local found
+  found=$(contract "rank_$rank")
+  diff <(grep -E '^(RANK|DEVICE|MS_|LOG)' <<<"$found" | grep -v -e PORT -e TIMEOUT) <(printf '%s\n' "DEVICE_ID=$rank" \
+    DEVICE_NUM=8 LOG_DIR=RUN "MS_NODE_ID=$rank" MS_ROLE=MS_WORKER MS_SCHED_HOST=127.0.0.1 \
+    "MS_WORKER_NUM=$((rank + 1))" "RANK_ID=$rank" "RANK_SIZE=$((rank + 1))") || fail "$found"
+  [[ $found != *LAUNCH_T* ]] || fail "$found"
+  [[ "$(tail -n 1 logs/latest/rank_1.log)" = 'no end' ]]
+  [[ $stderr == *$'\n'"$rank     $rank       0 "*"rank_$rank.log"* ]] || fail "$stderr"
+  nobody_left
+}
+
 # launch_json EXPRESSION: a part of the latest launch.json; the document is `r` in Python.
 launch_json() {
   python -c 'import json, sys; r = json.load(open("logs/latest/launch.json")); print(eval(sys.argv[1]))' "$1"

@@ -10,10 +10,7 @@ setup() {
 
 # refuses STATUS PATTERN ARGUMENT...: ascend4p.sh on CPU with these arguments
 refuses() {
-  local -r wanted=$1 pattern=$2
-  shift 2
-  run --separate-stderr launch ascend4p.sh "$@"
-  refused "$wanted" "$pattern"
+  refused "$1" "$2" launch ascend4p.sh "${@:3}"
 }
 
 # ---- the command line
@@ -50,18 +47,19 @@ refuses() {
 @test "a config that is no YAML" { printf 'system:\n  distribute: [True\n' >bad.yaml && refuses 78 '*bad.yaml:3: not YAML: *' bad.yaml; }
 @test "a config that is not UTF-8" { printf 'a: \377\n' >b.yaml && refuses 78 '*b.yaml: byte 4 is not UTF-8*' b.yaml; }
 @test "a config with a list at the top" { echo '- 1' >l.yaml && refuses 78 '*l.yaml: has no sections*' l.yaml; }
-@test "a key twice" {
-  printf 'system:\n  distribute: True\n  distribute: False\n' >two.yaml
-  refuses 78 '*two.yaml:3: distribute is on line 2 too*' two.yaml
+
+# refuses_config TEXT PATTERN: a config of this text
+refuses_config() {
+  printf '%b' "$1" >c.yaml
+  refuses 78 "$2" c.yaml
 }
+
+@test "a key twice" { refuses_config 'system:\n  distribute: True\n  distribute: False\n' '*c.yaml:3: distribute is on line 2 too*'; }
 @test "distribute: False names the line to change" {
-  printf 'model:\n  name: x\nsystem:\n  mode: 0\n  distribute: False\n' >alone.yaml
-  refuses 78 '*alone.yaml:5: /system/distribute: system.distribute is not True*write `distribute: True` under `system:`*' alone.yaml
+  refuses_config 'model:\n  name: x\nsystem:\n  mode: 0\n  distribute: False\n' \
+    '*c.yaml:5: /system/distribute: system.distribute is not True*write `distribute: True` under `system:`*'
 }
-@test "distribute missing names the section" {
-  printf 'model:\n  name: x\nsystem:\n  mode: 0\n' >alone.yaml
-  refuses 78 '*alone.yaml:3: /system/distribute*' alone.yaml
-}
+@test "distribute missing names the section" { refuses_config 'model:\n  name: x\nsystem:\n  mode: 0\n' '*c.yaml:3: /system/distribute*'; }
 @test "an override that is no key=value" { refuses 78 '*-o epochs: write key=value*' config.yaml -- -o epochs; }
 @test "distribute can be set on the command line" {
   echo 'system: {distribute: False}' >alone.yaml
@@ -142,12 +140,10 @@ table() {
   sed '2s|$| // for HCCL|' table.json >t.json
   refuses 78 '*t.json: line 2, column 23: a comment; JSON has none; delete the comments \[not-json\]' --rank_table t.json config.yaml
 }
-@test "a rank table for other devices" {
+@test "a rank table for other devices, and for more devices than the script has ranks" {
   table "[0,4)"
   refuses 78 '*table.json is for devices 0-3, this launch is on devices 4-7; choose them with --devices "0,1,2,3"*' --rank_table table.json config.yaml
-}
-@test "a rank table for more devices than the script has ranks is not to be had by --devices" {
-  table "[0,8)"
+  rm table.json && table "[0,8)"
   refuses 78 '*table.json is for devices 0-7, this launch is on devices 4-7; name another table with --rank_table' --rank_table table.json config.yaml
 }
 @test "a rank table for another host" {
