@@ -22,6 +22,16 @@ launch_on_hosts() {
   on 0 bash "$SCRIPTS/$script" --device_target CPU --train_script "$FIXTURES/stub_trainer.py" --config config.yaml "$@"
 }
 
+# launch_on_hosts_behind N ARGUMENT...: the same with run_mpirun_1.sh in the background, until its N ranks run.
+launch_on_hosts_behind() {
+  set -m
+  launch_on_hosts run_mpirun_1.sh "${@:2}" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
+  LAUNCHER=$!
+  set +m
+  # shellcheck disable=SC2046 # a list of numbers
+  eventually ranks_up $(seq 0 $(($1 - 1)))
+}
+
 # The lab's own processes have the test's mark, too.
 no_rank_left() {
   [[ -z "$(left_over | xargs -r grep -lszF RANK_ID= 2>/dev/null)" ]]
@@ -92,11 +102,7 @@ refused_lines() {
 @test "SIGTERM to the launcher ends the ranks of all hosts; until then what users export was on no command line" {
   lab_up 2
   export STUB_DO='0: wait; 1: children' MY_TOKEN="token of $$ $RANDOM$RANDOM"
-  set -m
-  launch_on_hosts run_mpirun_1.sh node0:1,node1:1 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
-  LAUNCHER=$!
-  set +m
-  eventually ranks_up 0 1
+  launch_on_hosts_behind 2 node0:1,node1:1
   # ps shows everybody a command line; a file, so that grep's own does not have it
   [[ "$(recorded rank_1 'r["env"]["MY_TOKEN"]')" = "$MY_TOKEN" ]]
   run ! grep -lsaF -f <(printf '%s' "$MY_TOKEN") /proc/[0-9]*/cmdline
@@ -110,9 +116,7 @@ refused_lines() {
 lost_host() {
   lab_up 3
   export STUB_DO='0: wait; 1: children; 2: wait'
-  launch_on_hosts run_mpirun_1.sh --grace 1 node0:1,node1:1,10.77.0.3:1 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
-  LAUNCHER=$!
-  eventually ranks_up 0 1 2
+  launch_on_hosts_behind 3 --grace 1 node0:1,node1:1,10.77.0.3:1
   "$LAB_SH" "$@"
   ended
   [[ $status -ne 0 ]]
@@ -133,9 +137,7 @@ lost_host() {
   lab_up 2
   export STUB_DO='0: await 1, tick 60; 1: wait'
   export OMPI_MCA_oob_tcp_keepalive_time=1 OMPI_MCA_oob_tcp_keepalive_intvl=1 OMPI_MCA_oob_tcp_keepalive_probes=2
-  launch_on_hosts run_mpirun_1.sh --grace 1 node0:1,node1:1 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
-  LAUNCHER=$!
-  eventually ranks_up 0 1
+  launch_on_hosts_behind 2 --grace 1 node0:1,node1:1
   on 1 pkill -STOP -x orted # no program of that host runs, but its kernel does
   eventually grep -q 'tick 59' logs/latest/rank_0.log
   on 1 pkill -CONT -x orted

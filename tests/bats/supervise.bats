@@ -7,19 +7,18 @@ setup() {
   setup_world
 }
 
-# ends_with STATUS PATTERN: a launch of four ranks ends so, and leaves nothing
+# ends_with STATUS PATTERN [WHAT]: a launch of four ranks, which do WHAT, ends so, and leaves nothing
 ends_with() {
-  ends "$1" '*' launch ascend4p.sh --grace 1 config.yaml
-  # shellcheck disable=SC2053 # a pattern is meant
-  [[ $stderr == $2 ]] || fail "$stderr"
+  rm -f "$STUB_OUT"/*
+  STUB_DO=${3-} ends "$1" "$2" launch ascend4p.sh --grace 1 config.yaml
   nobody_left
 }
 
 @test "all ranks end with 0: so does the launch" { ends_with 0 '*exit 0; logs and launch.json are in *'; }
 
 @test "a rank that fails ends the others, and its code is the launch's" {
-  export STUB_DO='0: wait; 1: wait; 2: await 0 1 3, exit 7; 3: wait'
-  ends_with 7 '*rank 2 (device 6) exited with code 7 after * s; stopping the other 3 ranks*'
+  ends_with 7 '*rank 2 (device 6) exited with code 7 after * s; stopping the other 3 ranks*' \
+    '0: wait; 1: wait; 2: await 0 1 3, exit 7; 3: wait'
   [[ $stderr == *'    rank 2 gives up'* ]] || fail "the end of its log is missing: $stderr"
   [[ "$(launch_json 'r["outcome"]["first_failure"], r["outcome"]["exit"], r["outcome"]["members"]["2"]["status"]')" = "('2', 7, 7)" ]]
 }
@@ -42,27 +41,18 @@ ends_with() {
 }
 
 @test "a rank that is killed by a signal is named with it" {
-  export STUB_DO='0: wait; 1: await 0 2 3, kill SEGV; 2: wait; 3: wait'
-  ends_with 139 '*rank 1 (device 5) was ended by SIGSEGV*'
+  ends_with 139 '*rank 1 (device 5) was ended by SIGSEGV*' '0: wait; 1: await 0 2 3, kill SEGV; 2: wait; 3: wait'
 }
 
 @test "rank 0 fails, the last rank fails, all fail at once" {
-  export STUB_DO='0: await 1 2 3, exit 3; 1: wait; 2: wait; 3: wait'
-  ends_with 3 '*rank 0 (device 4) exited with code 3*'
-  rm "$STUB_OUT"/*
-  export STUB_DO='0: wait; 1: wait; 2: wait; 3: await 0 1 2, exit 4'
-  ends_with 4 '*rank 3 (device 7) exited with code 4*'
-  rm "$STUB_OUT"/*
-  export STUB_DO='0: exit 5; 1: exit 5; 2: exit 5; 3: exit 5'
-  ends_with 5 '*rank ? (device ?) exited with code 5*'
+  ends_with 3 '*rank 0 (device 4) exited with code 3*' '0: await 1 2 3, exit 3; 1: wait; 2: wait; 3: wait'
+  ends_with 4 '*rank 3 (device 7) exited with code 4*' '0: wait; 1: wait; 2: wait; 3: await 0 1 2, exit 4'
+  ends_with 5 '*rank ? (device ?) exited with code 5*' '0: exit 5; 1: exit 5; 2: exit 5; 3: exit 5'
 }
 
 @test "SIGKILL and SIGTERM of a rank are failures of it, with these signals" {
-  export STUB_DO='0: wait; 1: wait; 2: wait; 3: await 0 1 2, kill KILL'
-  ends_with 137 '*rank 3 (device 7) was ended by SIGKILL*'
-  rm "$STUB_OUT"/*
-  export STUB_DO='0: wait; 1: wait; 2: wait; 3: await 0 1 2, kill TERM'
-  ends_with 143 '*rank 3 (device 7) was ended by SIGTERM*'
+  ends_with 137 '*rank 3 (device 7) was ended by SIGKILL*' '0: wait; 1: wait; 2: wait; 3: await 0 1 2, kill KILL'
+  ends_with 143 '*rank 3 (device 7) was ended by SIGTERM*' '0: wait; 1: wait; 2: wait; 3: await 0 1 2, kill TERM'
 }
 
 @test "64 ranks: one fails, all end, and those that ended alike share a line" {
@@ -91,13 +81,11 @@ ends_with() {
 }
 
 @test "ranks that ignore SIGTERM are killed after the grace time" {
-  export STUB_DO='0: ignore TERM; 1: ignore TERM; 2: ignore TERM; 3: await 0 1 2, exit 5'
-  ends_with 5 '*137 SIGKILL*'
+  ends_with 5 '*137 SIGKILL*' '0: ignore TERM; 1: ignore TERM; 2: ignore TERM; 3: await 0 1 2, exit 5'
 }
 
 @test "a stopped rank is ended too" {
-  export STUB_DO='0: wait; 1: stop; 2: wait; 3: await 0 1 2, exit 5'
-  ends_with 5 '*'
+  ends_with 5 '*' '0: wait; 1: stop; 2: wait; 3: await 0 1 2, exit 5'
   [[ $stderr != *SIGKILL* ]] || fail "it never saw SIGTERM: $stderr"
 }
 
@@ -106,10 +94,7 @@ ends_with() {
   end_by TERM 143
 }
 
-@test "children that a successful rank leaves end with the launch" {
-  export STUB_DO='0: leave children; 1: leave children'
-  ends_with 0 '*'
-}
+@test "children that a successful rank leaves end with the launch" { ends_with 0 '*' '0: leave children; 1: leave children'; }
 
 @test "what a rank leaves in its group is told to end at once, not only with the job" {
   export STUB_DO='0: wait; 1: leave child'
@@ -125,7 +110,6 @@ stopped_by() {
   launch_ranks '0: wait; 1: wait' ascend2p.sh --grace 1 config.yaml
   end_by "$1" "$2" "*SIG$1: stopping all ranks*"
   [[ "$(launch_json 'r["outcome"]["stopped_by"]')" = "SIG$1" ]]
-  nobody_left
 }
 
 @test "SIGINT to the launcher ends everything" { stopped_by INT 130; }
