@@ -231,11 +231,8 @@ def test_nothing_goes_through_a_shell(build, cards, world):
 # ---- the command line ----------------------------------------------------------------------------
 
 
-def test_without_options_the_host_has_eight_devices(devices):
+def test_without_options_the_host_has_eight_devices_and_options_may_have_hyphens(devices):
     assert devices() == expected(range(8))
-
-
-def test_options_may_be_written_with_hyphens(devices):
     assert devices("--visible-devices", "4,5", "--device-num", "0", "--server-ip", "10.0.0.1") == expected([4])
 
 
@@ -303,13 +300,9 @@ def test_a2_and_a3_do_without_addresses_that_are_not_set_and_910a_does_not(build
 # ---- a file that is there already ----------------------------------------------------------------
 
 
-def test_the_same_table_again_is_no_news(build, cards):
-    first = build("--device_num", "0")
-    assert build("--device_num", "0") == first
-
-
-def test_another_table_is_replaced_and_said_so(build, cards, world):
-    build("--device_num", "0", "--output", "t.json")
+def test_the_same_table_again_is_no_news_and_another_one_is_replaced_and_said_so(build, cards, world):
+    first = build("--device_num", "0", "--output", "t.json")
+    assert build("--device_num", "0", "--output", "t.json") == first
     status, _, err = build("--device_num", "[0,2)", "--output", "t.json")
     assert status == 0
     assert "t.json held another table; it is replaced" in err
@@ -328,20 +321,14 @@ def test_a_file_that_is_no_rank_table_is_not_overwritten(build, cards, world, co
 # ---- as a program --------------------------------------------------------------------------------
 
 
-def test_it_runs_from_another_folder(run, cards, world):
+def test_it_runs_from_another_folder_through_a_link_and_as_a_module(run, cards, world, root):
     ended = run("hccl_tools/hccl_tools.py", "--device_num", "[0, 2)", "--server_ip", "10.0.0.1")
     path = world / "hccl_2p_01_10.0.0.1.json"
     assert (ended.returncode, ended.stdout) == (0, f"{path}\n"), ended.stderr
     assert verdict.check_file(path)[1] == []
-
-
-def test_it_runs_through_a_link(run, cards, world, root):
     (world / "build").symlink_to(root / "hccl_tools" / "hccl_tools.py")
     ended = run(world / "build", "--device_num", "0", "--server_ip", "10.0.0.1", "--stdout")
     assert (ended.returncode, json.loads(ended.stdout)["server_count"]) == (0, "1"), ended.stderr
-
-
-def test_it_runs_as_a_module(root, cards):
     command = [sys.executable, "-m", "hccl_tools.hccl_tools", "--device_num", "0", "--server_ip", "::1", "--stdout"]
     assert subprocess.run(command, cwd=root, capture_output=True, timeout=60).returncode == 0
 
