@@ -75,7 +75,10 @@ ended() {
   status=0
   wait "$LAUNCHER" || status=$?
   stderr=$(<"$BATS_TEST_TMPDIR/stderr")
-  [[ $# -eq 0 ]] || { was "$1" "${2-*}" && { nobody_left || fail "still running: $(left_over)"; }; }
+  if [[ $# -gt 0 ]]; then
+    was "$1" "${2-*}" || return
+    nobody_left || fail "still running: $(left_over)"
+  fi
 }
 
 # end_by SIGNAL [STATUS [PATTERN]]: LAUNCHER gets the signal and ends.
@@ -84,9 +87,10 @@ end_by() {
   ended "${@:2}"
 }
 
-# was STATUS PATTERN: the last command ended so, with messages that fit.
+# was STATUS PATTERN: the last command ended so, with messages that fit.  It returns where it fails: bash does not end
+# a function by itself that is called before && or ||.
 was() {
-  [[ $status -eq $1 ]] || fail "exit $status, not $1: $stderr" "${output-}"
+  [[ $status -eq $1 ]] || fail "exit $status, not $1: $stderr" "${output-}" || return
   # shellcheck disable=SC2053 # a pattern is meant
   [[ $stderr == $2 ]] || fail "the messages are: $stderr"
 }
@@ -127,7 +131,7 @@ end_left_over() {
 # and did nothing.
 refused() {
   [[ $# -eq 2 ]] || run --separate-stderr "${@:3}"
-  was "$1" "$2"
+  was "$1" "$2" || return
   [[ "${#stderr_lines[@]}" -eq 1 ]] || fail "not one line: $stderr"
   [[ -z "$output" ]] || fail "stdout is not empty: $output"
   [[ ! -e logs ]] || fail "logs was made"
