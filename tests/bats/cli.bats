@@ -9,9 +9,7 @@ setup() {
 
 @test "--help of every script: its own usage, then every option there is" {
   for script in ascend1p ascend2p ascend4p ascend8p; do
-    run --separate-stderr bash "$SCRIPTS/$script.sh" --help
-    [[ "$status" -eq 0 ]]
-    [[ -z "$stderr" ]]
+    ends 0 '' bash "$SCRIPTS/$script.sh" --help
     [[ $output == *"Usage: bash scripts/$script.sh [options] CONFIG [-- trainer arguments]"*Example:*"$script.sh --device_target CPU"* ]]
     for option in device_target devices rank_table train_script log_dir dry_run no_check grace help; do
       [[ $output == *"  --$option"* ]] || fail "$script.sh --help does not name --$option"
@@ -24,28 +22,24 @@ setup() {
   ranks_up 0 1
 }
 
+# starts COMMAND...: with options for the stub trainer it starts two ranks
+starts() {
+  "$@" --no_check --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml
+  ranks_up 0 1
+}
+
 @test "called through a link, from another folder" {
   ln -s "$SCRIPTS/ascend2p.sh" "$BATS_TEST_TMPDIR/train it.sh"
-  bash "$BATS_TEST_TMPDIR/train it.sh" --no_check --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml
-  ranks_up 0 1
+  starts bash "$BATS_TEST_TMPDIR/train it.sh"
 }
 
 @test "called from its own folder, by its bare name" {
-  cp config.yaml hccn.conf "$STUB_OUT/.."
   cd "$SCRIPTS"
-  run bash ascend2p.sh --help
-  [[ "$status" -eq 0 ]]
+  run -0 bash ascend2p.sh --help
 }
 
-@test "called with sh" {
-  sh "$SCRIPTS/ascend2p.sh" --no_check --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml
-  ranks_up 0 1
-}
-
-@test "called with bash in its POSIX mode" {
-  POSIXLY_CORRECT=1 bash "$SCRIPTS/ascend2p.sh" --no_check --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml
-  ranks_up 0 1
-}
+@test "called with sh" { starts sh "$SCRIPTS/ascend2p.sh"; }
+@test "called with bash in its POSIX mode" { POSIXLY_CORRECT=1 starts bash "$SCRIPTS/ascend2p.sh"; }
 
 @test "tools/train.py of the current folder comes before the project's" {
   mkdir tools
@@ -61,8 +55,7 @@ setup() {
 }
 
 @test "--dry_run prints the plan, starts nothing and writes nothing" {
-  run --separate-stderr launch ascend4p.sh --dry_run config.yaml
-  [[ "$status" -eq 0 ]]
+  ends 0 '*' launch ascend4p.sh --dry_run config.yaml
   [[ "$(grep -c 'env RANK_ID=' <<<"$output")" -eq 4 ]]
   [[ ! -e logs ]]
   [[ -z "$(ls "$STUB_OUT")" ]]
@@ -90,12 +83,9 @@ setup() {
 }
 
 @test "launch.json satisfies its schema, before and after the run" {
-  export STUB_DO='0: wait; 1: wait'
-  launch_behind ascend2p.sh config.yaml
-  eventually ranks_up 0 1
+  launch_ranks '0: wait; 1: wait' ascend2p.sh config.yaml
   cp logs/latest/launch.json before.json
-  kill -TERM "$LAUNCHER"
-  ended
+  end_by TERM
   PYTHONPATH=$PROJECT python - before.json logs/latest/launch.json <<'PY'
 import json, sys
 from hccl_tools.check import schema_check, schema_words
@@ -115,8 +105,7 @@ PY
 @test "a train.log and a logs/latest of the user's stay as they are, and that is said" {
   echo mine >train.log
   mkdir -p logs/latest
-  run --separate-stderr launch ascend2p.sh config.yaml
-  [[ "$status" -eq 0 ]]
+  ends 0 '*' launch ascend2p.sh config.yaml
   [[ "$(cat train.log)" = mine ]]
   [[ -d logs/latest ]] && [[ ! -L logs/latest ]]
   [[ $stderr == *'logs/latest is not a link to a run; it is left as it is'*'train.log is not a link to a run'* ]] || fail "$stderr"
@@ -130,7 +119,6 @@ PY
 @test "two launches at once do not meet" {
   launch_behind ascend2p.sh config.yaml
   launch ascend2p.sh config.yaml
-  ended
-  [[ "$status" -eq 0 ]] || fail "$stderr"
+  ended 0
   [[ "$(find logs -maxdepth 1 -type d -name 'ascend2p-*' | wc -l)" -eq 2 ]]
 }

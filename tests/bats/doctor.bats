@@ -43,8 +43,7 @@ json() {
 }
 
 @test "--help: the header, every option and the exit codes" {
-  run --separate-stderr bash "$SCRIPTS/doctor.sh" --help
-  [[ "$status" -eq 0 ]]
+  ends 0 '*' bash "$SCRIPTS/doctor.sh" --help
   [[ $output == *'Usage: bash scripts/doctor.sh [options]'*Example:*'Exit: 0 no problem, 1 problems, 2 usage.'* ]]
   for option in format log_dir hccn_conf help; do
     [[ $output == *"  --$option"* ]] || fail "no --$option"
@@ -53,8 +52,7 @@ json() {
 
 # misused PATTERN WORD...: exit 2, one line that fits, no page.
 misused() {
-  run --separate-stderr bash "$SCRIPTS/doctor.sh" "${@:2}"
-  refused 2 "doctor.sh: $1; see: bash * --help"
+  refused 2 "doctor.sh: $1; see: bash * --help" bash "$SCRIPTS/doctor.sh" "${@:2}"
 }
 
 @test "an unknown option" { misused 'unknown option --nope' --nope; }
@@ -85,9 +83,7 @@ misused() {
 
 @test "a full disk under stdout is said, exit 2" {
   [[ -w /dev/full ]] || skip "no /dev/full"
-  run --separate-stderr bash -c 'bash "$0" >/dev/full' "$SCRIPTS/doctor.sh"
-  [[ "$status" -eq 2 ]]
-  [[ $stderr == 'doctor.sh: cannot write to stdout: No space left on device' ]] || fail "$stderr"
+  ends 2 'doctor.sh: cannot write to stdout: No space left on device' bash -c 'bash "$0" >/dev/full' "$SCRIPTS/doctor.sh"
 }
 
 @test "no colours in a pipe; on a terminal only where they are wanted" {
@@ -116,14 +112,12 @@ misused() {
 # shell_page INTERPRETER PATTERN: with that in PYTHON, exit 1 and the shell's page, whose Python line fits the
 # pattern; the same as JSON.
 shell_page() {
-  run --separate-stderr env PYTHON="$1" PATH="$BARE" bash "$SCRIPTS/doctor.sh"
-  [[ "$status" -eq 1 ]] || fail "exit $status: $output$stderr"
+  ends 1 '*' env PYTHON="$1" PATH="$BARE" bash "$SCRIPTS/doctor.sh"
   [[ -z "$stderr" ]] || fail "$stderr"
   # shellcheck disable=SC2053 # a pattern is meant
   [[ $output == *"  problem  Python      "$2$'\n'*'-> activate an environment with Python 3.9 or later'* ]] || fail "$output"
   [[ $output == *'  kernel '*'1 problem: fix it before you launch.' ]] || fail "$output"
-  run --separate-stderr env PYTHON="$1" PATH="$BARE" bash "$SCRIPTS/doctor.sh" --format json
-  [[ "$status" -eq 1 ]]
+  ends 1 '*' env PYTHON="$1" PATH="$BARE" bash "$SCRIPTS/doctor.sh" --format json
   # shellcheck disable=SC2053 # a pattern is meant
   [[ "$(json '[l["text"] for l in d["lines"] if l["name"] == "Python" and l["status"] == "problem"][0]')" == $2 ]] || fail "$output"
   [[ "$(json 'd["status"], len(d["lines"]) == sum(d["counts"].values())')" == "('problem', True)" ]] || fail "$output"

@@ -22,6 +22,16 @@ launch_on_hosts() {
   on 0 bash "$SCRIPTS/$script" --device_target CPU --train_script "$FIXTURES/stub_trainer.py" --config config.yaml "$@"
 }
 
+# launch_on_hosts_behind N ARGUMENT...: the same with run_mpirun_1.sh in the background, until its N ranks run.
+launch_on_hosts_behind() {
+  set -m
+  launch_on_hosts run_mpirun_1.sh "${@:2}" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
+  LAUNCHER=$!
+  set +m
+  # shellcheck disable=SC2046 # a list of numbers
+  eventually ranks_up $(seq 0 $(($1 - 1)))
+}
+
 # The lab's own processes have the test's mark, too.
 no_rank_left() {
   [[ -z "$(left_over | xargs -r grep -lszF RANK_ID= 2>/dev/null)" ]]
@@ -42,8 +52,7 @@ refused_lines() {
 
 @test "two hosts of two ranks: each has its place, the user's variables, and a line in the report" {
   lab_up 2
-  MY_OWN='a b' run --separate-stderr launch_on_hosts run_mpirun_1.sh node0:2,node1:2
-  [[ $status -eq 0 ]] || fail "$stderr"
+  MY_OWN='a b' ends 0 '*' launch_on_hosts run_mpirun_1.sh node0:2,node1:2
   ranks_up 0 1 2 3
   for rank in 0 1 2 3; do
     [[ "$(recorded "rank_$rank" 'r["env"]["RANK_ID"], r["env"]["DEVICE_ID"], r["env"]["RANK_SIZE"], r["env"]["MS_SCHED_HOST"]')" = "('$rank', '$((rank % 2))', '4', '10.77.0.1')" ]]
@@ -57,17 +66,15 @@ refused_lines() {
 @test "a hostfile, with comments, blank lines and blanks around =" {
   lab_up 2
   printf '# the hosts\n\nnode0 slots = 1 # here\n10.77.0.2   slots=2\n\n' >hosts
-  run --separate-stderr launch_on_hosts run_mpirun_2.sh hosts
-  [[ $status -eq 0 ]] || fail "$stderr"
+  ends 0 '*' launch_on_hosts run_mpirun_2.sh hosts
   [[ "$(recorded rank_2 'r["env"]["DEVICE_ID"]')" = 1 ]]
 }
 
 @test "a rank that fails on the far host ends all, with its code, its log and its host" {
   lab_up 2
-  STUB_DO='0: wait; 1: children; 2: await 0 1 3, exit 7; 3: children' run --separate-stderr \
+  STUB_DO='0: wait; 1: children; 2: await 0 1 3, exit 7; 3: children' ends 7 '*rank 2 (device 0 of node1) exited with code 7*    rank 2 gives up*' \
+    \
     launch_on_hosts run_mpirun_1.sh node0:2,node1:2
-  [[ $status -eq 7 ]] || fail "$status $stderr"
-  [[ $stderr == *"rank 2 (device 0 of node1) exited with code 7"*"    rank 2 gives up"* ]] || fail "$stderr"
   eventually no_rank_left
 }
 
@@ -75,8 +82,7 @@ refused_lines() {
   lab_up 2
   "$LAB_SH" root 1 mount -t tmpfs tmpfs "$WORLD"
   on 1 cp "$PROJECT/configs/mnist/lenet5_digits.yaml" config.yaml
-  STUB_DO='0: wait; 1: await 0, exit 7' run --separate-stderr launch_on_hosts run_mpirun_1.sh node0:1,node1:1
-  [[ $status -eq 7 ]] || fail "$status $stderr"
+  STUB_DO='0: wait; 1: await 0, exit 7' ends 7 '*' launch_on_hosts run_mpirun_1.sh node0:1,node1:1
   grep -q "this rank's log is on node1: " logs/latest/rank_1.log
   [[ $stderr == *"    rank 1 gives up"* ]] || fail "$stderr"
   on 1 grep -q 'rank 1 gives up' "$(readlink -f logs/latest)/rank_1.log"
@@ -86,9 +92,8 @@ refused_lines() {
   lab_up 2
   "$LAB_SH" root 1 mount -t tmpfs tmpfs "$WORLD"
   on 1 cp "$PROJECT/configs/mnist/lenet5_digits.yaml" config.yaml
-  STUB_DO='0: tick 90, wait; 1: wait' run --separate-stderr launch_on_hosts run_mpirun_1.sh --hang_timeout 5 node1:2
-  [[ $status -eq 124 ]] || fail "$status $stderr"
-  [[ $stderr == *"ranks 0,1: in wait ($FIXTURES/stub_trainer.py:"* ]] || fail "$stderr"
+  STUB_DO='0: tick 90, wait; 1: wait' ends 124 "*ranks 0,1: in wait ($FIXTURES/stub_trainer.py:*" \
+    launch_on_hosts run_mpirun_1.sh --hang_timeout 5 node1:2
   on 1 grep -q 'tick 89' "$(readlink -f logs/latest)/rank_0.log"
   on 1 grep -q stub_trainer.py "$(readlink -f logs/latest)/rank_1.stack"
   [[ -z "$(on 1 find "$(readlink -f logs/latest)" -name '*.seen')" ]]
@@ -97,11 +102,7 @@ refused_lines() {
 @test "SIGTERM to the launcher ends the ranks of all hosts; until then what users export was on no command line" {
   lab_up 2
   export STUB_DO='0: wait; 1: children' MY_TOKEN="token of $$ $RANDOM$RANDOM"
-  set -m
-  launch_on_hosts run_mpirun_1.sh node0:1,node1:1 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
-  LAUNCHER=$!
-  set +m
-  eventually ranks_up 0 1
+  launch_on_hosts_behind 2 node0:1,node1:1
   # ps shows everybody a command line; a file, so that grep's own does not have it
   [[ "$(recorded rank_1 'r["env"]["MY_TOKEN"]')" = "$MY_TOKEN" ]]
   run ! grep -lsaF -f <(printf '%s' "$MY_TOKEN") /proc/[0-9]*/cmdline
@@ -115,9 +116,7 @@ refused_lines() {
 lost_host() {
   lab_up 3
   export STUB_DO='0: wait; 1: children; 2: wait'
-  launch_on_hosts run_mpirun_1.sh --grace 1 node0:1,node1:1,10.77.0.3:1 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
-  LAUNCHER=$!
-  eventually ranks_up 0 1 2
+  launch_on_hosts_behind 3 --grace 1 node0:1,node1:1,10.77.0.3:1
   "$LAB_SH" "$@"
   ended
   [[ $status -ne 0 ]]
@@ -127,9 +126,7 @@ lost_host() {
   eventually no_rank_left
 }
 
-@test "a host is switched off: the job ends and names it" {
-  lost_host off 2
-}
+@test "a host is switched off: the job ends and names it" { lost_host off 2; }
 
 @test "the network to a host is cut: the job ends and names it, also where mpirun would reach it by way of another" {
   export OMPI_MCA_routed_radix=1 # each host behind the one before it: what Open MPI does with more than 64
@@ -140,9 +137,7 @@ lost_host() {
   lab_up 2
   export STUB_DO='0: await 1, tick 60; 1: wait'
   export OMPI_MCA_oob_tcp_keepalive_time=1 OMPI_MCA_oob_tcp_keepalive_intvl=1 OMPI_MCA_oob_tcp_keepalive_probes=2
-  launch_on_hosts run_mpirun_1.sh --grace 1 node0:1,node1:1 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
-  LAUNCHER=$!
-  eventually ranks_up 0 1
+  launch_on_hosts_behind 2 --grace 1 node0:1,node1:1
   on 1 pkill -STOP -x orted # no program of that host runs, but its kernel does
   eventually grep -q 'tick 59' logs/latest/rank_0.log
   on 1 pkill -CONT -x orted
@@ -169,9 +164,7 @@ lost_host() {
 @test "a host that does not answer is said so within the time, others are named too" {
   lab_up 2
   "$LAB_SH" link 1 down
-  run --separate-stderr launch_on_hosts run_mpirun_1.sh node0:1,node1:1
-  [[ $status -eq 78 ]] || fail "$stderr"
-  [[ $stderr == "run_mpirun_1.sh: node1: "* ]] || fail "$stderr"
+  ends 78 'run_mpirun_1.sh: node1: *' launch_on_hosts run_mpirun_1.sh node0:1,node1:1
 }
 
 @test "hosts that cannot be are named" {
@@ -187,8 +180,8 @@ node0:2,node0:2|HOSTS: node0 is there twice; give each host once, with all its r
 fe80::1|HOSTS: fe80::1 is an IPv6 address, which -H cannot hold; write a name
 no-such-host.invalid:2|no-such-host.invalid has no IPv4 address (*); add it to /etc/hosts
 LIST
-  run --separate-stderr launch run_mpirun_1.sh --config config.yaml -n 5 127.0.0.1:2
-  refused 2 'run_mpirun_1.sh: -n 5: the hosts have 2 slots in all; give them more, or start fewer ranks'
+  refused 2 'run_mpirun_1.sh: -n 5: the hosts have 2 slots in all; give them more, or start fewer ranks' \
+    launch run_mpirun_1.sh --config config.yaml -n 5 127.0.0.1:2
 }
 
 @test "hostfiles that cannot be are named, with the line" {
@@ -225,8 +218,7 @@ LIST
   trained_alike logs/latest/rank_0.log logs/latest/rank_1.log
   [[ $stderr == *$'\n1     0       node1 '* ]] || fail "$stderr"
   printf 'node1 slots=1\nnode0 slots=1\n' >hosts
-  run --separate-stderr on 0 timeout -k 5 300 bash "$SCRIPTS/run_mpirun_2.sh" "${words[@]}" hosts -- -o scheduler.num_epochs=1
-  [[ $status -eq 0 ]] || fail "$stderr" "$output"
+  ends 0 '*' on 0 timeout -k 5 300 bash "$SCRIPTS/run_mpirun_2.sh" "${words[@]}" hosts -- -o scheduler.num_epochs=1
   trained_alike logs/latest/rank_0.log logs/latest/rank_1.log
   [[ $stderr == *$'\n1     0       node0 '* ]] || fail "$stderr"
   eventually no_rank_left

@@ -15,22 +15,9 @@ run_mpirun() {
 }
 
 @test "each rank has the environment of the contract, its log and its line in the report" {
-  STUB_DO='1: print 3' run --separate-stderr run_mpirun
-  [[ $status -eq 0 ]] || fail "$stderr"
-  [[ "$(contract rank_2 | grep -E '^(RANK|DEVICE|MS_|LOG)' | grep -v PORT)" = "DEVICE_ID=2
-DEVICE_NUM=8
-LOG_DIR=RUN
-MS_NODE_ID=2
-MS_ROLE=MS_WORKER
-MS_SCHED_HOST=127.0.0.1
-MS_WORKER_NUM=3
-RANK_ID=2
-RANK_SIZE=3" ]] || fail "$(contract rank_2)"
-  [[ "$(contract rank_2)" != *LAUNCH_T* ]]
-  [[ "$(tail -n 1 logs/latest/rank_1.log)" = 'no end' ]]
-  [[ $stderr == *$'\n'"2     2       0 "*"rank_2.log"* ]] || fail "$stderr"
+  STUB_DO='1: print 3' ends 0 '*' run_mpirun
+  engine_contract 2
   [[ "$(launch_json 'r["outcome"]["members"]["2"]["status"], r["outcome"]["exit"]')" = '(0, 0)' ]]
-  nobody_left
 }
 
 @test "a rank runs where the command was typed, with nothing to read, and the user's variables" {
@@ -41,41 +28,29 @@ RANK_SIZE=3" ]] || fail "$(contract rank_2)"
 
 @test "the first failure ends the others, with its code, its log and no second blame" {
   export STUB_DO='0: wait; 1: await 0 2, exit 7; 2: wait'
-  run --separate-stderr run_mpirun
-  [[ $status -eq 7 ]] || fail "$status: $stderr"
-  [[ $stderr == *"rank 1 (device 1) exited with code 7 after "*"; stopping the other 2 ranks"*"143 SIGTERM, stopped by us"*"7, failed first"*"    rank 1 gives up"* ]] || fail "$stderr"
+  ends 7 '*rank 1 (device 1) exited with code 7 after *; stopping the other 2 ranks*143 SIGTERM, stopped by us*7, failed first*    rank 1 gives up*' \
+    run_mpirun
   [[ "$(launch_json 'r["outcome"]["first_failure"]')" = 1 ]]
   nobody_left
 }
 
 @test "a rank has the whole grace time, whatever mpirun's own is, and not more" {
-  export STUB_DO='0: wait; 1: await 0 2, kill SEGV; 2: ignore TERM'
-  run --separate-stderr run_mpirun
-  [[ $status -eq 139 ]] || fail "$status: $stderr"
-  [[ $stderr == *"137 SIGKILL, stopped by us   2."* ]] || fail "$stderr"
+  STUB_DO='0: wait; 1: await 0 2, kill SEGV; 2: ignore TERM' ends 139 '*137 SIGKILL, stopped by us   2.*' run_mpirun
   nobody_left
 }
 
-@test "children of a rank, and those that called setsid, end with the job" {
-  export STUB_DO='0: wait; 1: await 0 2, exit 7; 2: children'
-  run run_mpirun
-  [[ $status -eq 7 ]]
+# ends_all WHAT: rank 2 does it, and ends with the others when rank 1 fails
+ends_all() {
+  STUB_DO="0: wait; 1: await 0 2, exit 7; 2: $1" ends 7 '*' run_mpirun
   nobody_left
 }
 
-@test "a rank that stopped itself is ended, too" {
-  export STUB_DO='0: wait; 1: await 0 2, exit 7; 2: stop'
-  run run_mpirun
-  [[ $status -eq 7 ]]
-  nobody_left
-}
+@test "children of a rank, and those that called setsid, end with the job" { ends_all children; }
+@test "a rank that stopped itself is ended, too" { ends_all stop; }
 
 for_signal() {
-  export STUB_DO='0: wait; 1: wait; 2: children'
-  launch_behind run_mpirun.sh -n 3 config.yaml
-  eventually ranks_up 0 1 2
-  kill -s "$1" "$LAUNCHER"
-  ended
+  launch_ranks '0: wait; 1: wait; 2: children' run_mpirun.sh -n 3 config.yaml
+  end_by "$1"
   [[ $status -eq $((128 + $(kill -l "$1"))) ]] || fail "$status: $stderr"
   [[ $stderr == *"SIG$1: stopping all ranks"*"143 SIGTERM, stopped by us"* ]] || fail "$stderr"
   nobody_left
@@ -87,28 +62,20 @@ for_signal() {
 @test "SIGQUIT to the launcher ends all" { for_signal QUIT; }
 
 @test "SIGUSR1 reaches the ranks, and only them" {
-  export STUB_DO='0: usr1; 1: usr1; 2: usr1'
-  launch_behind run_mpirun.sh -n 3 config.yaml
-  eventually ranks_up 0 1 2
-  kill -USR1 "$LAUNCHER"
-  ended
-  [[ $status -eq 0 ]] || fail "$status: $stderr"
+  launch_ranks '0: usr1; 1: usr1; 2: usr1' run_mpirun.sh -n 3 config.yaml
+  end_by USR1 0
   grep -qx 'got SIGUSR1' logs/latest/rank_2.log
 }
 
 @test "SIGKILL of the launcher leaves nothing" {
-  export STUB_DO='0: wait; 1: wait; 2: children'
-  launch_behind run_mpirun.sh -n 3 --grace 1 config.yaml
-  eventually ranks_up 0 1 2
+  launch_ranks '0: wait; 1: wait; 2: children' run_mpirun.sh -n 3 --grace 1 config.yaml
   kill -KILL "$LAUNCHER"
   eventually nobody_left
 }
 
 # killed_above RANK N: three ranks run, and the Nth parent of RANK is killed: 1 its minder, 2 its agent, 3 mpirun.
 killed_above() {
-  export STUB_DO='0: wait; 1: wait; 2: children'
-  launch_behind run_mpirun.sh -n 3 --grace 1 config.yaml
-  eventually ranks_up 0 1 2
+  launch_ranks '0: wait; 1: wait; 2: children' run_mpirun.sh -n 3 --grace 1 config.yaml
   kill -KILL "$(above "$(recorded "rank_$1" 'r["pid"]')" "$2")"
   ended
   nobody_left
@@ -137,9 +104,7 @@ killed_above() {
   launch_behind run_mpirun.sh -n 3 config.yaml
   eventually grep -q 'Forwarding signal' logs/latest/mpirun.log
   touch "$STUB_OUT/go"
-  ended
-  [[ $status -eq 7 && $stderr == *$'\n2 '*' 143 SIGTERM, stopped by us '* ]] || fail "$status: $stderr"
-  nobody_left
+  ended 7 $'*\n2 * 143 SIGTERM, stopped by us *'
 }
 
 @test "an order to stop that is lost, by the relay and then by the ranks' agents, is given again" {
@@ -149,8 +114,7 @@ killed_above() {
     builtin trap "$@"
   }' >loses
   export STUB_DO='0: wait; 1: await 0 2, exit 7; 2: wait' BASH_ENV=$WORLD/loses
-  run --separate-stderr run_mpirun
-  [[ $status -eq 7 && $stderr == *$'\n0 '*' 143 SIGTERM, stopped by us '*$'\n2 '*' 143 SIGTERM, stopped by us '* ]] || fail "$status: $stderr"
+  ends 7 $'*\n0 * 143 SIGTERM, stopped by us *\n2 * 143 SIGTERM, stopped by us *' run_mpirun
 }
 
 @test "the user's own settings for what mpirun writes do not come between the ranks and the launcher" {
@@ -161,18 +125,14 @@ killed_above() {
 
 @test "MindSpore's scheduler that fails ends the job" {
   export STUB_DO='0: wait; 1: wait; 2: wait'
-  STUB_SCHEDULER_EXIT=3 run --separate-stderr run_mpirun
-  [[ $status -eq 3 ]] || fail "$status: $stderr"
-  [[ $stderr == *"MindSpore's scheduler exited with code 3"* ]] || fail "$stderr"
+  STUB_SCHEDULER_EXIT=3 ends 3 "*MindSpore's scheduler exited with code 3*" run_mpirun
 }
 
 @test "--output_filename links the logs in Open MPI's layout, and never over an earlier run's" {
   export STUB_DO='1: print 2'
   run_mpirun --output_filename log_output
   grep -qx 'line 1' log_output/1/rank.1/stdout
-  run --separate-stderr run_mpirun --output_filename log_output
-  [[ $status -eq 78 ]]
-  [[ $stderr == *"log_output: there are logs of an earlier run in it; name another folder" ]] || fail "$stderr"
+  ends 78 '*log_output: there are logs of an earlier run in it; name another folder' run_mpirun --output_filename log_output
 }
 
 @test "--no_sink: the two variables that it stands for" {
@@ -217,8 +177,8 @@ fake_mpirun() {
     && refused 78 "run_mpirun.sh: mpirun is of Open MPI 3.1.6; 4 or 5 is needed*")
   rm -rf bin && mkdir bin
   for program in bash env readlink dirname; do ln -s "$(command -v "$program")" bin/; done
-  run --separate-stderr env PATH="$WORLD/bin" "$(command -v bash)" "$SCRIPTS/run_mpirun.sh" --device_target CPU config.yaml
-  refused 78 "run_mpirun.sh: mpirun is not on PATH; install Open MPI*"
+  refused 78 "run_mpirun.sh: mpirun is not on PATH; install Open MPI*" \
+    env PATH="$WORLD/bin" "$(command -v bash)" "$SCRIPTS/run_mpirun.sh" --device_target CPU config.yaml
 }
 
 @test "wrong values are named" {
@@ -237,17 +197,17 @@ LIST
 }
 
 @test "without NPUs, and without GPUs, that is said" {
-  run --separate-stderr bash "$SCRIPTS/run_mpirun.sh" -n 2 --train_script "$FIXTURES/stub_trainer.py" config.yaml
-  refused 78 "run_mpirun.sh: no Ascend NPU on this machine*"
+  refused 78 "run_mpirun.sh: no Ascend NPU on this machine*" \
+    bash "$SCRIPTS/run_mpirun.sh" -n 2 --train_script "$FIXTURES/stub_trainer.py" config.yaml
   command -v nvidia-smi && skip "there may be a GPU here"
-  run --separate-stderr bash "$SCRIPTS/run_gpu.sh" -n 2 --train_script "$FIXTURES/stub_trainer.py" --config config.yaml .
-  refused 78 "run_gpu.sh: no GPU on this machine: nvidia-smi is not on PATH; to try the launch without GPUs: bash scripts/run_gpu.sh --device_target CPU*"
+  refused 78 "run_gpu.sh: no GPU on this machine: nvidia-smi is not on PATH; to try the launch without GPUs: bash scripts/run_gpu.sh --device_target CPU*" \
+    bash "$SCRIPTS/run_gpu.sh" -n 2 --train_script "$FIXTURES/stub_trainer.py" --config config.yaml .
 }
 
 @test "run_gpu.sh: DATA_PATH reaches the ranks as an absolute path; one that is not there is refused" {
   mkdir data
-  run --separate-stderr launch run_gpu.sh -n 2 --config config.yaml nowhere
-  refused 78 "run_gpu.sh: DATA_PATH nowhere: no such folder; name the folder that holds the data set"
+  refused 78 "run_gpu.sh: DATA_PATH nowhere: no such folder; name the folder that holds the data set" \
+    launch run_gpu.sh -n 2 --config config.yaml nowhere
   launch run_gpu.sh -n 2 --config config.yaml data
   [[ "$(recorded rank_1 'r["env"]["DATA_PATH"]')" = "$WORLD/data" ]]
 }
@@ -258,26 +218,20 @@ LIST
   chmod +x bin/nvidia-smi
   PATH=$WORLD/bin:$PATH bash "$SCRIPTS/run_gpu.sh" -n 2 --train_script "$FIXTURES/stub_trainer.py" --config config.yaml .
   [[ "$(launch_json 'r["device_target"], r["scheduler"], "MS_ROLE" in r["exports"]')" = "('GPU', [], False)" ]]
-  PATH=$WORLD/bin:$PATH run --separate-stderr bash "$SCRIPTS/run_gpu.sh" -n 3 \
+  PATH=$WORLD/bin:$PATH ends 78 'run_gpu.sh: GPU 2 is not on this machine, which has 2; start fewer ranks with -n' \
+    bash "$SCRIPTS/run_gpu.sh" -n 3 \
     --train_script "$FIXTURES/stub_trainer.py" --config config.yaml .
-  [[ $status -eq 78 ]]
-  [[ $stderr == "run_gpu.sh: GPU 2 is not on this machine, which has 2; start fewer ranks with -n" ]] || fail "$stderr"
 }
 
 @test "--max_restarts starts all ranks again, with logs of their own" {
-  export STUB_DO='0: wait; 1: await 0, exit 7'
-  run --separate-stderr launch run_mpirun.sh -n 2 --max_restarts 1 config.yaml
-  [[ $status -eq 7 ]] || fail "$status: $stderr"
-  [[ $stderr == *"restart 1 of 1"* ]] || fail "$stderr"
+  STUB_DO='0: wait; 1: await 0, exit 7' ends 7 '*restart 1 of 1*' launch run_mpirun.sh -n 2 --max_restarts 1 config.yaml
   grep -q 'rank 1 gives up' logs/latest/rank_1.log
   grep -q 'rank 1 gives up' logs/latest/restart_1/rank_1.log
   nobody_left
 }
 
 @test "--hang_timeout: the ranks' agents save their stacks and the launcher says where each rank is" {
-  export STUB_DO='0: wait; 1: wait; 2: await 0 1, exit 0'
-  run --separate-stderr run_mpirun --hang_timeout 3
-  [[ $status -eq 124 ]] || fail "$status: $stderr"
+  STUB_DO='0: wait; 1: wait; 2: await 0 1, exit 0' ends 124 '*' run_mpirun --hang_timeout 3
   [[ $stderr == *"run_mpirun.sh: ranks 0,1: in wait ($FIXTURES/stub_trainer.py:"*")"$'\n'* ]] || fail "$stderr"
   grep -q stub_trainer.py logs/latest/rank_1.stack
   [[ "$(launch_json 'r["outcome"]["stopped_by"], r["outcome"]["first_failure"]')" = "('hang', None)" ]]

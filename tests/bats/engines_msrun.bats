@@ -17,36 +17,20 @@ teardown() {
 }
 
 @test "each rank has the environment of the contract, its log and its line in the report" {
-  STUB_DO='1: print 3' run --separate-stderr launch run_msrun.sh --worker_num 2 config.yaml
-  [[ $status -eq 0 ]] || fail "$stderr"
-  [[ "$(contract rank_1 | grep -E '^(RANK|DEVICE|MS_|LOG)' | grep -v -e PORT -e TIMEOUT)" = "DEVICE_ID=1
-DEVICE_NUM=8
-LOG_DIR=RUN
-MS_NODE_ID=1
-MS_ROLE=MS_WORKER
-MS_SCHED_HOST=127.0.0.1
-MS_WORKER_NUM=2
-RANK_ID=1
-RANK_SIZE=2" ]] || fail "$(contract rank_1)"
-  [[ "$(tail -n 1 logs/latest/rank_1.log)" = 'no end' ]]
-  [[ $stderr == *$'\n'"1     1       0 "*"rank_1.log"* ]] || fail "$stderr"
-  nobody_left
+  STUB_DO='1: print 3' ends 0 '*' launch run_msrun.sh --worker_num 2 config.yaml
+  engine_contract 1
 }
 
 @test "the first failure ends the others, with the grace time, its code and its log" {
   export STUB_DO='0: await 1, exit 7; 1: ignore TERM'
-  run --separate-stderr launch run_msrun.sh --worker_num 2 --grace 1 config.yaml
-  [[ $status -eq 7 ]] || fail "$status $stderr"
-  [[ $stderr == *"rank 0 (device 0) exited with code 7 after "*"7, failed first"*"137 SIGKILL, stopped by us"*"    rank 0 gives up"* ]] || fail "$stderr"
+  ends 7 '*rank 0 (device 0) exited with code 7 after *7, failed first*137 SIGKILL, stopped by us*    rank 0 gives up*' \
+    launch run_msrun.sh --worker_num 2 --grace 1 config.yaml
   nobody_left
 }
 
 for_signal() {
-  export STUB_DO='0: wait; 1: children'
-  launch_behind run_msrun.sh --worker_num 2 config.yaml
-  eventually ranks_up 0 1
-  kill -s "$1" "$LAUNCHER"
-  ended
+  launch_ranks '0: wait; 1: children' run_msrun.sh --worker_num 2 config.yaml
+  end_by "$1"
   [[ $status -eq $((128 + $(kill -l "$1"))) ]] || fail "$status: $stderr"
   [[ $stderr == *"SIG$1: stopping all ranks"*$'\n0 '*'143 SIGTERM, stopped by us'*$'\n1 '*'143 SIGTERM, stopped by us'* ]] || fail "$stderr"
   nobody_left
@@ -56,27 +40,19 @@ for_signal() {
 @test "SIGHUP to the launcher ends all" { for_signal HUP; }
 
 @test "SIGKILL of the launcher leaves nothing" {
-  export STUB_DO='0: wait; 1: children'
-  launch_behind run_msrun.sh --worker_num 2 --grace 1 config.yaml
-  eventually ranks_up 0 1
+  launch_ranks '0: wait; 1: children' run_msrun.sh --worker_num 2 --grace 1 config.yaml
   kill -KILL "$LAUNCHER"
   eventually nobody_left
 }
 
 @test "SIGKILL of an agent ends its rank and the job, though msrun would wait for ever" {
-  export STUB_DO='0: children; 1: wait'
-  launch_behind run_msrun.sh --worker_num 2 --grace 1 config.yaml
-  eventually ranks_up 0 1
+  launch_ranks '0: children; 1: wait' run_msrun.sh --worker_num 2 --grace 1 config.yaml
   kill -KILL "$(above "$(recorded rank_0 'r["pid"]')" 2)"
-  ended
-  [[ $status -eq 137 && $stderr == *$'\n0 '*' 137 SIGKILL, failed first '*$'\n1 '*' 143 SIGTERM, stopped by us '* ]] || fail "$status: $stderr"
-  nobody_left
+  ended 137 $'*\n0 * 137 SIGKILL, failed first *\n1 * 143 SIGTERM, stopped by us *'
 }
 
 @test "SIGKILL of a rank together with all that could tell its end does not keep the job for ever" {
-  export STUB_DO='0: wait; 1: wait'
-  launch_behind run_msrun.sh --worker_num 2 --grace 1 config.yaml
-  eventually ranks_up 0 1
+  launch_ranks '0: wait; 1: wait' run_msrun.sh --worker_num 2 --grace 1 config.yaml
   local -r rank=$(recorded rank_0 'r["pid"]')
   local agent
   agent=$(above "$rank" 2)
@@ -88,18 +64,13 @@ for_signal() {
 }
 
 @test "SIGUSR1 reaches the ranks" {
-  export STUB_DO='0: usr1; 1: usr1'
-  launch_behind run_msrun.sh --worker_num 2 config.yaml
-  eventually ranks_up 0 1
-  kill -USR1 "$LAUNCHER"
-  ended
-  [[ $status -eq 0 ]] || fail "$status: $stderr"
+  launch_ranks '0: usr1; 1: usr1' run_msrun.sh --worker_num 2 config.yaml
+  end_by USR1 0
 }
 
 @test "several hosts need an address that all of them reach" {
-  run --separate-stderr launch run_msrun.sh --worker_num 4 --local_worker_num 2 --node_rank 1 --master_addr 127.0.0.1 config.yaml
-  [[ $status -eq 2 ]]
-  [[ $stderr == *"--master_addr 127.0.0.1 is reached from this host only"* ]] || fail "$stderr"
+  ends 2 '*--master_addr 127.0.0.1 is reached from this host only*' \
+    launch run_msrun.sh --worker_num 4 --local_worker_num 2 --node_rank 1 --master_addr 127.0.0.1 config.yaml
 }
 
 @test "wrong numbers are named" {
@@ -114,15 +85,13 @@ for_signal() {
 --worker_num 4 --local_worker_num 2|--node_rank is missing: 2 hosts have 2 of 4 ranks each; count from 0
 --worker_num 4 --local_worker_num 2 --node_rank 2|--node_rank 2: 4 ranks, 2 a host, are on hosts 0 to 1
 LIST
-  run --separate-stderr launch run_msrun.sh --worker_num 2 --master_addr no-such-host.invalid config.yaml
-  refused 78 'run_msrun.sh: --master_addr no-such-host.invalid has no IPv4 address (*'
+  refused 78 'run_msrun.sh: --master_addr no-such-host.invalid has no IPv4 address (*' \
+    launch run_msrun.sh --worker_num 2 --master_addr no-such-host.invalid config.yaml
 }
 
 @test "--hang_timeout: the stacks of the ranks are saved and the launcher says where each rank is" {
-  export STUB_DO='0: wait; 1: wait'
-  run --separate-stderr launch run_msrun.sh --worker_num 2 --hang_timeout 5 config.yaml
-  [[ $status -eq 124 ]] || fail "$status: $stderr"
-  [[ $stderr == *"run_msrun.sh: ranks 0,"*"1: in wait ($FIXTURES/stub_trainer.py:"* ]] || fail "$stderr"
+  STUB_DO='0: wait; 1: wait' ends 124 "*run_msrun.sh: ranks 0,*1: in wait ($FIXTURES/stub_trainer.py:*" \
+    launch run_msrun.sh --worker_num 2 --hang_timeout 5 config.yaml
   grep -q stub_trainer.py logs/latest/rank_1.stack
   nobody_left
 }
@@ -140,8 +109,7 @@ msrun_on() {
   lab_up 2
   python "$PROJECT/tools/prepare_digits.py" digits
   msrun_on 1 >stdout1 2>stderr1 3>&- &
-  run --separate-stderr msrun_on 0
-  [[ $status -eq 0 ]] || fail "$stderr" "$output"
+  ends 0 '*' msrun_on 0
   wait "$!" || fail "$(<stderr1)"
   trained_alike logs0/latest/rank_0.log logs1/latest/rank_1.log
   [[ $stderr == *$'\n0     0       0 '* && "$(<stderr1)" == *$'\n1     0       0 '* ]] || fail "$stderr" "$(<stderr1)"

@@ -34,14 +34,23 @@ batch() {
     --train_script "$FIXTURES/stub_trainer.py" --grace "${grace-2}" config.yaml
 }
 
-# reported: waits for the report of a launch that scancel ended.
+# batch_runs WHAT [ARGUMENT...]: a batch job whose four ranks do WHAT, and run.
+batch_runs() {
+  export STUB_DO=$1
+  batch "${@:2}"
+  eventually ranks_up 0 1 2 3
+}
+
+# reported PATTERN: scancel has ended the launch, whose report fits; nothing is left.
 reported() {
   eventually grep -q 'exit 143' sbatch.out || fail "$(<sbatch.out)"
+  # shellcheck disable=SC2053 # a pattern is meant
+  [[ "$(<sbatch.out)" == $1 ]] || fail "$(<sbatch.out)"
+  eventually nobody_left
 }
 
 @test "salloc: each rank has the environment of the contract, its log and its line in the report" {
-  MY_OWN='a b' run --separate-stderr allocated
-  [[ $status -eq 0 ]] || fail "$stderr"
+  MY_OWN='a b' ends 0 '*' allocated
   for rank in 0 1 2 3; do
     [[ "$(recorded "rank_$rank" 'r["env"]["RANK_ID"], r["env"]["DEVICE_ID"], r["env"]["RANK_SIZE"], r["env"]["MS_ROLE"], r["env"]["SLURMD_NODENAME"]')" = "('$rank', '$((rank % 2))', '4', 'MS_WORKER', 'n$((rank / 2))')" ]] || fail "rank $rank"
     [[ -e logs/latest/rank_$rank.log ]]
@@ -61,75 +70,51 @@ reported() {
 }
 
 @test "scancel ends everything, and is said to be the reason" {
-  export STUB_DO='0: wait; 1: wait; 2: wait; 3: children'
-  batch --comment=test
-  eventually ranks_up 0 1 2 3
+  batch_runs '0: wait; 1: wait; 2: wait; 3: children' --comment=test
   scancel "$(squeue -h -o %i)"
-  eventually nobody_left
-  reported
-  [[ "$(<sbatch.out)" == *'SIGTERM: stopping all ranks'* ]] || fail "$(<sbatch.out)"
+  reported '*SIGTERM: stopping all ranks*'
 }
 
 @test "scancel gives the ranks the grace time, and the report is written" {
-  export STUB_DO='0: wait; 1: wait; 2: wait; 3: ignore TERM'
-  batch --comment=test
-  eventually ranks_up 0 1 2 3
+  batch_runs '0: wait; 1: wait; 2: wait; 3: ignore TERM' --comment=test
   scancel "$(squeue -h -o %i)"
-  reported
-  [[ "$(<sbatch.out)" == *'143 SIGTERM, stopped by us'*$'\n3 '*' 137 SIGKILL, stopped by us   '[2-9].* ]] || fail "$(<sbatch.out)"
+  reported $'*143 SIGTERM, stopped by us*\n3 * 137 SIGKILL, stopped by us   [2-9].*'
   [[ "$(<sbatch.out)" != *'end not reported'* ]] || fail "$(<sbatch.out)"
-  eventually nobody_left
 }
 
 @test "scancel where Slurm's own time is shorter than the grace time: it is said, and the report is written" {
-  export STUB_DO='0: wait; 1: wait; 2: wait; 3: ignore TERM'
-  grace=60 batch --comment=test
-  eventually ranks_up 0 1 2 3
+  grace=60 batch_runs '0: wait; 1: wait; 2: wait; 3: ignore TERM' --comment=test
   scancel "$(squeue -h -o %i)"
-  reported
-  [[ "$(<sbatch.out)" == *'Slurm kills what is left after 10 s, its KillWait'*'143 SIGTERM, stopped by us'*$'\n3 '*' 137 SIGKILL, stopped by us '* ]] || fail "$(<sbatch.out)"
-  eventually nobody_left
+  reported $'*Slurm kills what is left after 10 s, its KillWait*143 SIGTERM, stopped by us*\n3 * 137 SIGKILL, stopped by us *'
 }
 
 @test "scancel when the ranks have been told to stop already: Slurm's time counts, and the report is written" {
-  export STUB_DO='0: wait; 1: wait; 2: wait; 3: ignore TERM'
-  grace=60 batch
-  eventually ranks_up 0 1 2 3
+  grace=60 batch_runs '0: wait; 1: wait; 2: wait; 3: ignore TERM'
   kill -TERM "$(launch_json 'r["run_dir"].rpartition("-")[2]')"
   for rank in 0 1 2; do
     eventually gone "$(recorded "rank_$rank" 'r["pid"]')"
   done
   scancel --signal=TERM "$(squeue -h -o %i)" # the steps; the script's own signal may come at any time
-  reported
-  [[ "$(<sbatch.out)" == *'Slurm kills what is left after 10 s, its KillWait'*$'\n3 '*' 137 SIGKILL, stopped by us '* ]] || fail "$(<sbatch.out)"
-  eventually nobody_left
+  reported $'*Slurm kills what is left after 10 s, its KillWait*\n3 * 137 SIGKILL, stopped by us *'
 }
 
 @test "a rank that ends long before the others is no reason to end them, whatever the site's WaitTime" {
-  export STUB_DO='1: tick 40; 2: tick 40; 3: tick 40'
-  run --separate-stderr allocated
-  [[ $status -eq 0 ]] || fail "$stderr"
+  STUB_DO='1: tick 40; 2: tick 40; 3: tick 40' ends 0 '*' allocated
 }
 
 @test "the user's own settings for what srun reads and writes do not come between the ranks and the launcher" {
   export STUB_DO='0: wait; 1: await 0 2 3, exit 3; 2: wait; 3: wait'
   export SLURM_LABELIO=1 SLURM_STDINMODE=none SLURM_STDOUTMODE=none SLURM_STDERRMODE=none
-  run --separate-stderr allocated
-  [[ $status -eq 3 && $stderr == *$'\n0 '*' 143 SIGTERM, stopped by us '*$'\n1 '*' 3, failed first '* ]] || fail "$status: $stderr"
+  ends 3 $'*\n0 * 143 SIGTERM, stopped by us *\n1 * 3, failed first *' allocated
   export STUB_DO='0: wait; 1: wait; 2: wait; 3: wait' STUB_SCHEDULER_EXIT='no number'
-  run --separate-stderr allocated
-  [[ $status -eq 1 ]] || fail "$status: $stderr"
+  ends 1 '*' allocated
   grep -q "ValueError.*'no number'" logs/latest/scheduler.log
 }
 
 @test "scancel --batch --signal=TERM gives the ranks the grace time" {
-  export STUB_DO='0: wait; 1: wait; 2: wait; 3: ignore TERM'
-  batch --comment=test
-  eventually ranks_up 0 1 2 3
+  batch_runs '0: wait; 1: wait; 2: wait; 3: ignore TERM' --comment=test
   scancel --batch --signal=TERM "$(squeue -h -o %i)"
-  reported
-  [[ "$(<sbatch.out)" == *'SIGTERM: stopping all ranks'*'143 SIGTERM, stopped by us'*'137 SIGKILL, stopped by us'* ]] || fail "$(<sbatch.out)"
-  eventually nobody_left
+  reported '*SIGTERM: stopping all ranks*143 SIGTERM, stopped by us*137 SIGKILL, stopped by us*'
 }
 
 @test "SIGTERM to the launcher ends the ranks of all nodes" {
@@ -153,9 +138,7 @@ reported() {
 }
 
 @test "--hang_timeout: the ranks' agents save their stacks and the launcher says where each rank is" {
-  export STUB_DO='0: wait; 1: wait; 2: wait; 3: wait'
-  run --separate-stderr allocated --hang_timeout 3
-  [[ $status -eq 124 ]] || fail "$status: $stderr"
+  STUB_DO='0: wait; 1: wait; 2: wait; 3: wait' ends 124 '*' allocated --hang_timeout 3
   [[ $stderr == *"run_slurm.sh: ranks 0-3: in wait ($FIXTURES/stub_trainer.py:"*")"$'\n'* ]] || fail "$stderr"
   grep -q stub_trainer.py logs/latest/rank_3.stack
   nobody_left
@@ -171,14 +154,13 @@ reported() {
 }
 
 @test "the scheduler is on the first node also when the script is on neither" {
-  run --separate-stderr allocated --dry_run
-  [[ $status -eq 0 ]] || fail "$stderr"
+  ends 0 '*' allocated --dry_run
   [[ $output == *"srun --nodes=1 --ntasks=1 --nodelist=n0 "*scheduler.py* ]] || fail "$output"
 }
 
 @test "outside of an allocation, and with unequal nodes, the reason is said" {
-  run --separate-stderr launch run_slurm.sh config.yaml
-  refused 78 'run_slurm.sh: not inside a Slurm job: SLURM_JOB_ID is not set; submit the script, such as: sbatch -N 2 *'
+  refused 78 'run_slurm.sh: not inside a Slurm job: SLURM_JOB_ID is not set; submit the script, such as: sbatch -N 2 *' \
+    launch run_slurm.sh config.yaml
   run --separate-stderr salloc --quiet -N 2 -n 3 bash "$SCRIPTS/run_slurm.sh" --device_target CPU \
     --train_script "$FIXTURES/stub_trainer.py" config.yaml
   [[ $status -ne 0 ]]

@@ -54,8 +54,7 @@ cpu() {
   launch_behind ascend2p.sh config.yaml
   eventually test -s "$STUB_OUT/scheduler.json"
   eventually ranks_up 0
-  kill -TERM "$LAUNCHER"
-  ended
+  end_by TERM
   contract scheduler | grep -x MS_ROLE=MS_SCHED
   contract scheduler | grep -x MS_WORKER_NUM=2
   run ! grep -E '^(RANK_ID|DEVICE_ID|RANK_TABLE_FILE|MS_NODE_ID)=' <(contract scheduler)
@@ -77,9 +76,8 @@ d 你好"
 
 @test "stale variables of an earlier job are reported in one line and overridden" {
   export RANK_ID=3 MS_ROLE=MS_SCHED RANK_SIZE=16 MINDSPORE_HCCL_CONFIG_PATH=/old.json
-  run --separate-stderr launch_npu ascend2p.sh config.yaml
-  [[ "$status" -eq 0 ]]
-  [[ $stderr == *"note: RANK_ID=3, RANK_SIZE=16, MS_ROLE=MS_SCHED, MINDSPORE_HCCL_CONFIG_PATH=/old.json from your shell"* ]]
+  ends 0 '*note: RANK_ID=3, RANK_SIZE=16, MS_ROLE=MS_SCHED, MINDSPORE_HCCL_CONFIG_PATH=/old.json from your shell*' \
+    launch_npu ascend2p.sh config.yaml
   [[ "$(recorded rank_1 'r["env"]["RANK_ID"] + r["env"]["RANK_SIZE"]')" = 12 ]]
   [[ "$(recorded rank_1 '"MS_ROLE" in r["env"] or "MINDSPORE_HCCL_CONFIG_PATH" in r["env"]')" = False ]]
 }

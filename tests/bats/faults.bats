@@ -43,9 +43,7 @@ python_of_all() {
 }
 
 @test "an exit code of 254 is the rank's own, and nothing to wonder about" {
-  export STUB_DO='0: wait; 1: exit 254'
-  run --separate-stderr launch ascend2p.sh config.yaml
-  [[ $status -eq 254 && $stderr == *'rank 1 (device 1) exited with code 254'* ]] || fail "$status: $stderr"
+  STUB_DO='0: wait; 1: exit 254' ends 254 '*rank 1 (device 1) exited with code 254*' launch ascend2p.sh config.yaml
   [[ $stderr != *'the launcher'* ]] || fail "$stderr"
 }
 
@@ -64,21 +62,18 @@ python_of_all() {
 }
 
 @test "too few open files are refused with the command that helps" {
-  run --separate-stderr bash -c 'ulimit -Sn 40; exec bash "$@"' - "$SCRIPTS/ascend2p.sh" --device_target CPU \
+  refused 78 '*ulimit -n is 40, too few open files for MindSpore; type: ulimit -n *' \
+    bash -c 'ulimit -Sn 40; exec bash "$@"' - "$SCRIPTS/ascend2p.sh" --device_target CPU \
     --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml
-  refused 78 '*ulimit -n is 40, too few open files for MindSpore; type: ulimit -n *'
 }
 
 @test "too few open files, and no more allowed: who can allow them is said" {
-  run --separate-stderr bash -c 'ulimit -n 40; exec bash "$@"' - "$SCRIPTS/ascend2p.sh" --device_target CPU \
+  refused 78 '*ulimit -n is 40, too few open files for MindSpore, and more are not allowed: *limits.conf*' \
+    bash -c 'ulimit -n 40; exec bash "$@"' - "$SCRIPTS/ascend2p.sh" --device_target CPU \
     "${HCCN[@]}" config.yaml
-  refused 78 '*ulimit -n is 40, too few open files for MindSpore, and more are not allowed: *limits.conf*'
 }
 
-@test "TMPDIR is missing: nothing needs it" {
-  TMPDIR=/none/such run --separate-stderr launch ascend2p.sh config.yaml
-  [[ $status -eq 0 ]] || fail "$stderr"
-}
+@test "TMPDIR is missing: nothing needs it" { TMPDIR=/none/such ends 0 '*' launch ascend2p.sh config.yaml; }
 
 # only NAME...: a PATH with these programs and no others
 only() {
@@ -92,21 +87,17 @@ only() {
 
 @test "a PATH without setsid, flock, chrt, stat and ps: the launch and its end are as ever" {
   export STUB_DO='0: children; 1: await 0, exit 3'
-  run --separate-stderr env PATH="$(only bash grep mv rm mkdir readlink tail)" bash "$SCRIPTS/ascend2p.sh" \
+  ends 3 '*' env PATH="$(only bash grep mv rm mkdir readlink tail)" bash "$SCRIPTS/ascend2p.sh" \
     --device_target CPU --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf --grace 1 config.yaml
-  [[ $status -eq 3 ]] || fail "exit $status: $stderr"
   [[ $stderr != *'command not found'* ]] || fail "$stderr"
   nobody_left
 }
 
 # A clock that was set back while the job ran: `date` and files' times jump, /proc/uptime does not.
 @test "the logs are an hour in the future: no hang is seen where there is none, and one is where there is" {
-  export STUB_DO='0: tick 30, exit 4; 1: wait'
-  launch_behind ascend2p.sh --hang_timeout 2 config.yaml
-  eventually ranks_up 0 1
+  launch_ranks '0: tick 30, exit 4; 1: wait' ascend2p.sh --hang_timeout 2 config.yaml
   touch -d '+1 hour' logs/latest/rank_1.log
-  ended
-  [[ $status -eq 4 ]] || fail "exit $status: $stderr"
+  ended 4
 }
 
 @test "/proc shows only one's own processes (hidepid): nothing is left all the same" {

@@ -59,12 +59,46 @@ launch_behind() {
   set +m
 }
 
-# ended: the exit status of LAUNCHER in `status`, its messages in `stderr`.
+# launch_ranks WHAT SCRIPT ARGUMENT...: the same with ranks that do WHAT, in STUB_DO, and waits until all of them run.
+launch_ranks() {
+  export STUB_DO=$1
+  local -r others=${STUB_DO//[^;]/}
+  launch_behind "${@:2}"
+  # shellcheck disable=SC2046 # a list of numbers
+  eventually ranks_up $(seq 0 ${#others})
+}
+
+# ended [STATUS [PATTERN]]: LAUNCHER has ended; its exit status in `status`, its messages in `stderr`.  With a STATUS:
+# it ended so, with messages that fit, and left nothing running.
 ended() {
   eventually gone "$LAUNCHER"
   status=0
   wait "$LAUNCHER" || status=$?
   stderr=$(<"$BATS_TEST_TMPDIR/stderr")
+  if [[ $# -gt 0 ]]; then
+    was "$1" "${2-*}" || return
+    nobody_left || fail "still running: $(left_over)"
+  fi
+}
+
+# end_by SIGNAL [STATUS [PATTERN]]: LAUNCHER gets the signal and ends.
+end_by() {
+  kill -s "$1" "$LAUNCHER"
+  ended "${@:2}"
+}
+
+# was STATUS PATTERN: the last command ended so, with messages that fit.  It returns where it fails: bash does not end
+# a function by itself that is called before && or ||.
+was() {
+  [[ $status -eq $1 ]] || fail "exit $status, not $1: $stderr" "${output-}" || return
+  # shellcheck disable=SC2053 # a pattern is meant
+  [[ $stderr == $2 ]] || fail "the messages are: $stderr"
+}
+
+# ends STATUS PATTERN COMMAND...: the command ends so, with messages that fit; what it printed is in `output`.
+ends() {
+  run --separate-stderr "${@:3}"
+  was "$1" "$2"
 }
 
 gone() {
@@ -93,12 +127,12 @@ end_left_over() {
   done
 }
 
-# refused STATUS PATTERN: the last `run` ended so, with one line on stderr that fits, and did nothing.
+# refused STATUS PATTERN [COMMAND...]: the command, or the last `run`, ended so, with one line on stderr that fits,
+# and did nothing.
 refused() {
-  [[ "$status" -eq "$1" ]] || fail "exit $status, not $1: $stderr"
+  [[ $# -eq 2 ]] || run --separate-stderr "${@:3}"
+  was "$1" "$2" || return
   [[ "${#stderr_lines[@]}" -eq 1 ]] || fail "not one line: $stderr"
-  # shellcheck disable=SC2053 # a pattern is meant
-  [[ $stderr == $2 ]] || fail "the message is: $stderr"
   [[ -z "$output" ]] || fail "stdout is not empty: $output"
   [[ ! -e logs ]] || fail "logs was made"
   [[ ! -L train.log ]] || fail "train.log was made"
@@ -152,6 +186,21 @@ for name in sorted(env):
     if os.environ.get(name) != env[name] and name not in ("SHLVL", "_", "OLDPWD", "LAUNCH_JOB"):
         print(f"{name}={env[name]}".replace(sys.argv[2], "RUN"))
 PY
+}
+
+# engine_contract RANK: the environment of the contract that the last rank of an engine's local job has, its log
+# and its line in the report; another rank has printed 3 lines.
+engine_contract() {
+  local -r rank=$1
+  local found
+  found=$(contract "rank_$rank")
+  diff <(grep -E '^(RANK|DEVICE|MS_|LOG)' <<<"$found" | grep -v -e PORT -e TIMEOUT) <(printf '%s\n' "DEVICE_ID=$rank" \
+    DEVICE_NUM=8 LOG_DIR=RUN "MS_NODE_ID=$rank" MS_ROLE=MS_WORKER MS_SCHED_HOST=127.0.0.1 \
+    "MS_WORKER_NUM=$((rank + 1))" "RANK_ID=$rank" "RANK_SIZE=$((rank + 1))") || fail "$found"
+  [[ $found != *LAUNCH_T* ]] || fail "$found"
+  [[ "$(tail -n 1 logs/latest/rank_1.log)" = 'no end' ]]
+  [[ $stderr == *$'\n'"$rank     $rank       0 "*"rank_$rank.log"* ]] || fail "$stderr"
+  nobody_left
 }
 
 # launch_json EXPRESSION: a part of the latest launch.json; the document is `r` in Python.

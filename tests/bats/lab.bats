@@ -133,20 +133,16 @@ gone_without_trace() {
 @test "where namespaces are not allowed the reason is said and nothing stays" {
   ((EUID == 0)) || skip "only root can give up the right to make namespaces"
   export TMPDIR=$BATS_TEST_TMPDIR
-  run --separate-stderr setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin "$LAB_SH" probe
-  [[ "$status" -eq 1 && $stderr == "lab.sh: no lab: unshare: unshare failed: Operation not permitted" ]]
+  ends 1 'lab.sh: no lab: unshare: unshare failed: Operation not permitted' \
+    setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin "$LAB_SH" probe
   run ! compgen -G "$TMPDIR/lab.*"
 }
 
 @test "what cannot be is refused in words" {
-  run --separate-stderr "$LAB_SH" up 0
-  [[ "$status" -eq 1 && $stderr == *"a number of hosts from 1 to 250"* ]]
+  ends 1 '*a number of hosts from 1 to 250*' "$LAB_SH" up 0
   unset LAB
-  run --separate-stderr "$LAB_SH" run 0 true
-  [[ "$status" -eq 1 && $stderr == *"LAB= is no lab; make one"* ]]
+  ends 1 '*LAB= is no lab; make one*' "$LAB_SH" run 0 true
   lab_up 1
-  run --separate-stderr "$LAB_SH" run 5 true
-  [[ "$status" -eq 1 && $stderr == *"no host 5 in "* ]]
-  run --separate-stderr "$LAB_SH"
-  [[ "$status" -eq 1 && $stderr == *"usage: lab.sh up N"* ]]
+  ends 1 '*no host 5 in *' "$LAB_SH" run 5 true
+  ends 1 '*usage: lab.sh up N*' "$LAB_SH"
 }

@@ -9,9 +9,7 @@ setup() {
 
 @test "--timeout ends the job with 124" {
   export STUB_DO='0: wait; 1: children'
-  run --separate-stderr launch ascend2p.sh --grace 1 --timeout 1 config.yaml
-  [[ $status -eq 124 ]] || fail "$stderr"
-  [[ $stderr == *'the job has run for 1 s, its --timeout: stopping all ranks'* ]] || fail "$stderr"
+  ends 124 '*the job has run for 1 s, its --timeout: stopping all ranks*' launch ascend2p.sh --grace 1 --timeout 1 config.yaml
   [[ "$(launch_json 'r["outcome"]["stopped_by"]')" = timeout ]]
   nobody_left
 }
@@ -23,9 +21,8 @@ setup() {
 
 @test "--hang_timeout: the stacks of ranks whose logs stand still are saved, then the job ends with 124" {
   export STUB_DO='0: wait; 1: wait'
-  PATH=$(without py-spy) run --separate-stderr launch ascend2p.sh --hang_timeout 4 config.yaml
-  [[ $status -eq 124 ]] || fail "$stderr"
-  [[ $stderr == *'no rank has written to its log for 4 s'*'ranks 0,'*'1: in wait ('*'/stub_trainer.py:'* ]] || fail "$stderr"
+  PATH=$(without py-spy) ends 124 '*no rank has written to its log for 4 s*ranks 0,*1: in wait (*/stub_trainer.py:*' \
+    launch ascend2p.sh --hang_timeout 4 config.yaml
   grep -q 'line [0-9]* in main' logs/latest/rank_1.stack
   [[ "$(launch_json 'r["outcome"]["stopped_by"]')" = hang ]]
   nobody_left
@@ -50,9 +47,8 @@ without() {
 printf 'Process %s: python\nPython v3.11.7\n\nThread 1 (idle): "MainThread"\n    wait (x/threading.py:5)\n    step (t.py:7)\n' "$3"
 END
   chmod +x bin/py-spy
-  PATH=$PWD/bin:$PATH run --separate-stderr launch ascend2p.sh --hang_timeout 4 config.yaml
-  [[ $status -eq 124 ]] || fail "$stderr"
-  [[ $stderr == *'ranks 0,'*'1: in wait (x/threading.py:5)'*'143 SIGTERM, stopped by us'* ]] || fail "$stderr"
+  PATH=$PWD/bin:$PATH ends 124 '*ranks 0,*1: in wait (x/threading.py:5)*143 SIGTERM, stopped by us*' \
+    launch ascend2p.sh --hang_timeout 4 config.yaml
   grep -q MainThread logs/latest/rank_0.stack
 }
 
@@ -63,9 +59,7 @@ END
 
 @test "--max_restarts: all ranks start again with RESUME=1, and every attempt keeps its logs" {
   export STUB_DO='0: first wait; 1: first exit 5, print 3'
-  run --separate-stderr launch ascend2p.sh --max_restarts 2 config.yaml
-  [[ $status -eq 0 ]] || fail "$stderr"
-  [[ $stderr == *'rank 1 (device 1) exited with code 5'*'restart 1 of 2 in 1 s'* ]] || fail "$stderr"
+  ends 0 '*rank 1 (device 1) exited with code 5*restart 1 of 2 in 1 s*' launch ascend2p.sh --max_restarts 2 config.yaml
   grep -q 'rank 1 gives up' logs/latest/rank_1.log
   grep -qx 'line 2' logs/latest/restart_1/rank_1.log
   [[ $(readlink train.log) == logs/ascend2p-*/restart_1/rank_0.log ]]
@@ -75,10 +69,7 @@ END
 }
 
 @test "--max_restarts: a job that goes on failing ends with the last attempt's code" {
-  export STUB_DO='0: wait; 1: exit 5'
-  run --separate-stderr launch ascend2p.sh --max_restarts 1 config.yaml
-  [[ $status -eq 5 ]] || fail "$stderr"
-  [[ $stderr == *'logs/ascend2p-'*'/restart_1/rank_1.log'* ]] || fail "$stderr"
+  STUB_DO='0: wait; 1: exit 5' ends 5 '*logs/ascend2p-*/restart_1/rank_1.log*' launch ascend2p.sh --max_restarts 1 config.yaml
   nobody_left
 }
 
@@ -86,52 +77,39 @@ END
   export STUB_DO='0: wait; 1: exit 5'
   launch_behind ascend2p.sh --max_restarts 9 config.yaml
   eventually grep -q 'restart 2 of 9 in 2 s' "$BATS_TEST_TMPDIR/stderr"
-  kill -INT "$LAUNCHER"
-  ended
-  [[ $status -eq 130 ]] || fail "exit $status: $stderr"
-  nobody_left
+  end_by INT 130
 }
 
 @test "Ctrl-C in the second attempt ends the job" {
   export STUB_DO='0: wait; 1: first exit 5, wait'
   launch_behind ascend2p.sh --max_restarts 9 config.yaml
   eventually grep -q '"RESUME": "1"' "$STUB_OUT/rank_1.json"
-  kill -INT "$LAUNCHER"
-  ended
-  [[ $status -eq 130 ]] || fail "exit $status: $stderr"
-  nobody_left
+  end_by INT 130
 }
 
 @test "a limit that is no number, and a console that is none" {
-  run --separate-stderr launch ascend2p.sh --timeout 1h config.yaml
-  refused 2 '*--timeout 1h is not a whole number*'
-  run --separate-stderr launch ascend2p.sh --max_restarts -1 config.yaml
-  refused 2 '*--max_restarts -1 is not a whole number*'
-  run --separate-stderr launch ascend2p.sh --console 1 config.yaml
-  refused 2 '*--console 1: write one of 0, all, none;*'
+  refused 2 '*--timeout 1h is not a whole number*' launch ascend2p.sh --timeout 1h config.yaml
+  refused 2 '*--max_restarts -1 is not a whole number*' launch ascend2p.sh --max_restarts -1 config.yaml
+  refused 2 '*--console 1: write one of 0, all, none;*' launch ascend2p.sh --console 1 config.yaml
 }
 
 # ---- devices -------------------------------------------------------------------------------------
 
 # first_job: a job on devices 0 and 1; it runs until it is told to end
 first_job() {
-  export STUB_DO='0: wait; 1: wait'
-  launch_behind ascend2p.sh --device_target Ascend --no_check config.yaml
-  eventually ranks_up 0 1
+  launch_ranks '0: wait; 1: wait' ascend2p.sh --device_target Ascend --no_check config.yaml
   rm "$STUB_OUT"/*
 }
 
 @test "two jobs on one device: the second is refused with the name of the first, and starts nothing" {
   first_job
   mkdir other && cp config.yaml hccn.conf other && cd other
-  run --separate-stderr launch_npu ascend1p.sh config.yaml
-  refused 78 "*device 0 in use by */logs/ascend2p-*(process $LAUNCHER of *, since *)*wait for it with --wait_for_devices*"
-  STUB_DO='' run --separate-stderr launch_npu ascend2p.sh --devices 2,3 config.yaml
-  [[ $status -eq 0 ]] || fail "other devices are free: $stderr"
+  refused 78 "*device 0 in use by */logs/ascend2p-*(process $LAUNCHER of *, since *)*wait for it with --wait_for_devices*" \
+    launch_npu ascend1p.sh config.yaml
+  STUB_DO='' ends 0 '*' launch_npu ascend2p.sh --devices 2,3 config.yaml
   kill -KILL "$LAUNCHER"
   eventually nobody_left
-  STUB_DO='' run --separate-stderr launch_npu ascend1p.sh config.yaml
-  [[ $status -eq 0 ]] || fail "the kernel has freed it: $stderr"
+  STUB_DO='' ends 0 '*' launch_npu ascend1p.sh config.yaml
 }
 
 @test "--wait_for_devices waits until the other job has ended" {
@@ -141,42 +119,33 @@ first_job() {
   eventually grep -q 'waiting: device 0 in use by' "$BATS_TEST_TMPDIR/stderr"
   [[ -z "$(ls "$STUB_OUT")" ]]
   kill -TERM "$first"
-  ended
-  [[ $status -eq 0 ]] || fail "$stderr"
+  ended 0
   ranks_up 0
 }
 
 @test "ranks that outlive launcher and guardian keep their devices" {
-  export STUB_DO='0: wait; 1: wait'
-  launch_behind ascend2p.sh --device_target Ascend --no_check config.yaml
-  eventually ranks_up 0 1
-  rm "$STUB_OUT"/*
+  first_job
   pkill -KILL -P "$LAUNCHER" -f guardian.sh
   kill -KILL "$LAUNCHER"
   eventually gone "$LAUNCHER"
   mkdir other && cp config.yaml hccn.conf other && cd other
-  run --separate-stderr launch_npu ascend1p.sh config.yaml
-  refused 78 "*device 0 in use by */logs/ascend2p-*"
+  refused 78 "*device 0 in use by */logs/ascend2p-*" launch_npu ascend1p.sh config.yaml
 }
 
 @test "CPU ranks use no devices, so they lock none" {
   first_job
-  STUB_DO='' run --separate-stderr launch ascend2p.sh config.yaml
-  [[ $status -eq 0 ]] || fail "$stderr"
+  STUB_DO='' ends 0 '*' launch ascend2p.sh config.yaml
 }
 
 @test "where there can be no locks the job runs, and it is said" {
-  LAUNCH_LOCKS=/proc/none run --separate-stderr launch_npu ascend2p.sh config.yaml
-  [[ $status -eq 0 ]]
-  [[ $stderr == *'other jobs cannot see which devices this one uses: /proc/none: No such file or directory'* ]] || fail "$stderr"
+  LAUNCH_LOCKS=/proc/none ends 0 '*other jobs cannot see which devices this one uses: /proc/none: No such file or directory*' \
+    launch_npu ascend2p.sh config.yaml
 }
 
 # ---- the console ---------------------------------------------------------------------------------
 
 @test "--console all: every line of every rank, with its number, none torn" {
-  export STUB_DO='0: print 2000; 1: print 2000'
-  run --separate-stderr launch ascend2p.sh --console all config.yaml
-  [[ $status -eq 0 ]] || fail "$stderr"
+  STUB_DO='0: print 2000; 1: print 2000' ends 0 '*' launch ascend2p.sh --console all config.yaml
   for rank in 0 1; do
     diff <(grep -F "[$rank] " <<<"$output") <(seq -f "[$rank] line %g" 0 1999 && echo "[$rank] no end")
   done
@@ -185,8 +154,8 @@ first_job() {
 
 @test "--console none prints no line of a rank" {
   export STUB_DO='0: print 3'
-  run --separate-stderr launch ascend2p.sh --console none config.yaml
-  [[ $status -eq 0 && -z $output ]] || fail "$output"
+  ends 0 '*' launch ascend2p.sh --console none config.yaml
+  [[ -z $output ]] || fail "$output"
 }
 
 @test "--quiet: nothing at all when all is well, and what went wrong when not" {
@@ -210,7 +179,6 @@ first_job() {
 
 @test "a job on CPU takes no devices, also where the target is an argument" {
   mkdir data
-  run --separate-stderr bash "$SCRIPTS/run_pipeline.sh" --train_script "$FIXTURES/stub_trainer.py" "${HCCN[@]}" --config config.yaml data CPU
-  [[ $status -eq 0 ]] || fail "$stderr"
+  ends 0 '*' bash "$SCRIPTS/run_pipeline.sh" --train_script "$FIXTURES/stub_trainer.py" "${HCCN[@]}" --config config.yaml data CPU
   [[ ! -e $LAUNCH_LOCKS ]]
 }

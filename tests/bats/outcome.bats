@@ -17,10 +17,7 @@ one_of_two_ended() {
 
 # stopped: ends the job.
 stopped() {
-  kill -TERM "$LAUNCHER"
-  ended
-  [[ $status -eq 143 ]] || fail "$status: $stderr"
-  eventually nobody_left
+  end_by TERM 143
 }
 
 @test "the outcome is written by a process that is called before the last rank has ended" {

@@ -31,16 +31,13 @@ PY
 
 # cluster WORD...: run_cluster.sh with the stub trainer on CPU
 cluster() {
-  bash "$SCRIPTS/run_cluster.sh" --device_target CPU --config config.yaml \
-    --train_script "$FIXTURES/stub_trainer.py" "$@"
+  launch run_cluster.sh --config config.yaml "$@"
 }
 
 # cluster_on HOST WORD...: the same on a host of the lab
 cluster_on() {
-  local -r host=$1
-  shift
-  on "$host" bash "$SCRIPTS/run_cluster.sh" --device_target CPU --config config.yaml \
-    --train_script "$FIXTURES/stub_trainer.py" "$@"
+  stubbed run_cluster.sh --device_target CPU --config config.yaml "${@:2}"
+  on "$1" "${STUBBED[@]}"
 }
 
 # hosts SLOTS: a hostfile of the lab's two hosts
@@ -50,10 +47,14 @@ hosts() {
 
 # cluster_refused STATUS PATTERN WORD...: the command is refused, with one line, and does nothing
 cluster_refused() {
-  local -r expected=$1 pattern=$2
-  shift 2
-  run --separate-stderr cluster "$@"
-  refused "$expected" "$pattern"
+  refused "$1" "$2" cluster "${@:3}"
+}
+
+# lab_of_two SLOTS: the lab, mpirun, and a hostfile
+lab_of_two() {
+  need mpirun
+  lab_up 2
+  hosts "$1"
 }
 
 # On both hosts no trainer runs; each sees its own processes only.
@@ -95,8 +96,7 @@ nobody_trains() {
   ranks_gone() { [[ -z $(grep -lszxF -e RANK_ID=0 -e RANK_ID=1 /proc/[0-9]*/environ | xargs -r grep -lszxF "TEST_MARK=$TEST_MARK") ]]; }
   eventually ranks_gone
   kill -0 "$LAUNCHER"
-  kill -TERM "$LAUNCHER"
-  ended
+  end_by TERM
   [[ "$status" -eq 143 && "$(launch_json 'r["outcome"]["members"]["0"]["status"]')" = 0 ]]
 }
 
@@ -196,9 +196,9 @@ signal.pause()' "$port" >taken 3>&- &
   mkdir programs
   for name in bash readlink python; do ln -s "$(command -v "$name")" programs; done
   printf '127.0.0.2 slots=2\n' >hosts
-  run --separate-stderr env PATH="$PWD/programs" bash "$SCRIPTS/run_cluster.sh" --device_target CPU \
+  refused 78 "*mpirun is not on PATH; install Open MPI*" \
+    env PATH="$PWD/programs" bash "$SCRIPTS/run_cluster.sh" --device_target CPU \
     --config config.yaml --train_script "$FIXTURES/stub_trainer.py" --hostfile hosts data
-  refused 78 "*mpirun is not on PATH; install Open MPI*"
 }
 
 # ---- on the lab's hosts ----------------------------------------------------------------------------
@@ -215,9 +215,7 @@ signal.pause()' "$port" >taken 3>&- &
 }
 
 @test "lab: the plan of all hosts is printed and nothing is started or written" {
-  need mpirun
-  lab_up 2
-  hosts 2
+  lab_of_two 2
   run --separate-stderr cluster_on 0 --dry_run --hostfile hosts data
   [[ "$status" -eq 0 && $output == *"/hccl_tools.py --hostfile hosts --device_num="*" --output "* ]] || fail "$output"
   [[ $output == *"mpirun"*" -H 10.77.0.1:2,10.77.0.2:2 "* ]]
@@ -228,9 +226,7 @@ signal.pause()' "$port" >taken 3>&- &
 }
 
 @test "lab: a host that shares no folder for logs gets the table all the same" {
-  need mpirun
-  lab_up 2
-  hosts 2
+  lab_of_two 2
   mkdir logs
   "$LAB_SH" root 1 mount -t tmpfs tmpfs "$WORLD/logs"
   cluster_on 0 --hostfile hosts data
@@ -238,9 +234,7 @@ signal.pause()' "$port" >taken 3>&- &
 }
 
 @test "lab: a rank that fails on the far host ends all, with its code and its host" {
-  need mpirun
-  lab_up 2
-  hosts 2
+  lab_of_two 2
   export STUB_DO='0: wait; 1: wait; 2: wait; 3: await 0 1 2, exit 7'
   run --separate-stderr cluster_on 0 --hostfile hosts data
   [[ "$status" -eq 7 ]]
@@ -251,9 +245,7 @@ signal.pause()' "$port" >taken 3>&- &
 }
 
 @test "lab: the far host vanishes in the middle: the job ends by itself" {
-  need mpirun
-  lab_up 2
-  hosts 1
+  lab_of_two 1
   export STUB_DO='0: wait; 1: wait'
   (
     cluster_on 0 --hostfile hosts data >stdout 2>stderr 3>&- &
@@ -270,20 +262,17 @@ signal.pause()' "$port" >taken 3>&- &
 }
 
 @test "lab: a host that wants a password is named, with the command that sets ssh up" {
-  need mpirun
-  lab_up 2
-  hosts 2
+  lab_of_two 2
   : >"$LAB/host1/authorized_keys"
-  run --separate-stderr cluster_on 0 --hostfile hosts data
-  [[ "$status" -eq 78 && $stderr == *"10.77.0.2"*"Permission denied"*"ssh-copy-id HOST"* ]] || fail "$stderr"
+  ends 78 '*10.77.0.2*Permission denied*ssh-copy-id HOST*' cluster_on 0 --hostfile hosts data
   [[ ! -e logs ]]
 }
 
 @test "lab: typed on each host, with RANK_START of the other" {
   lab_up 2
   table 10.77.0.1 10.77.0.2
-  run --separate-stderr cluster_on 1 data hccl.json 4 0
-  refused 78 "*RANK_START 0 is the first rank of 10.77.0.1; this host is another: 10.77.0.2 has ranks 2 to 3; type 2 here"
+  refused 78 "*RANK_START 0 is the first rank of 10.77.0.1; this host is another: 10.77.0.2 has ranks 2 to 3; type 2 here" \
+    cluster_on 1 data hccl.json 4 0
 }
 
 @test "lab: typed on both hosts at once, in a folder that they share: each run has a folder of its own" {
@@ -298,10 +287,8 @@ signal.pause()' "$port" >taken 3>&- &
 }
 
 @test "lab: check_network.sh asks all hosts and names what is wrong with which device" {
-  need mpirun
-  lab_up 2
+  lab_of_two 2
   table 10.77.0.1 10.77.0.2
-  hosts 2
   on 0 bash "$SCRIPTS/check_network.sh" --hostfile hosts hccl.json
   printf 'DOWN\n' >"$LAB/host1/cards/link_1"
   run --separate-stderr on 0 bash "$SCRIPTS/check_network.sh" --hostfile hosts hccl.json
@@ -329,9 +316,7 @@ signal.pause()' "$port" >taken 3>&- &
 }
 
 @test "lab: a second network that does not connect the hosts is not in the way, and --network names the right one" {
-  need mpirun
-  lab_up 2
-  hosts 1
+  lab_of_two 1
   for host in 0 1; do # as Docker makes it: up on both hosts, with the same address
     "$LAB_SH" root "$host" sh -c 'ip link add docker0 type bridge && ip address add 172.17.0.1/16 dev docker0 && ip link set docker0 up'
     "$LAB_SH" root "$host" sh -c "ip link add ib0 type bridge && ip address add 192.168.$host.1/24 dev ib0 && ip link set ib0 up"

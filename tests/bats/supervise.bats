@@ -7,22 +7,18 @@ setup() {
   setup_world
 }
 
-# ends_with STATUS PATTERN: a launch of four ranks ends so, and leaves nothing
+# ends_with STATUS PATTERN [WHAT]: a launch of four ranks, which do WHAT, ends so, and leaves nothing
 ends_with() {
-  run --separate-stderr launch ascend4p.sh --grace 1 config.yaml
-  [[ "$status" -eq "$1" ]] || fail "exit $status: $stderr"
-  # shellcheck disable=SC2053 # a pattern is meant
-  [[ $stderr == $2 ]] || fail "$stderr"
+  rm -f "$STUB_OUT"/*
+  STUB_DO=${3-} ends "$1" "$2" launch ascend4p.sh --grace 1 config.yaml
   nobody_left
 }
 
-@test "all ranks end with 0: so does the launch" {
-  ends_with 0 '*exit 0; logs and launch.json are in *'
-}
+@test "all ranks end with 0: so does the launch" { ends_with 0 '*exit 0; logs and launch.json are in *'; }
 
 @test "a rank that fails ends the others, and its code is the launch's" {
-  export STUB_DO='0: wait; 1: wait; 2: await 0 1 3, exit 7; 3: wait'
-  ends_with 7 '*rank 2 (device 6) exited with code 7 after * s; stopping the other 3 ranks*'
+  ends_with 7 '*rank 2 (device 6) exited with code 7 after * s; stopping the other 3 ranks*' \
+    '0: wait; 1: wait; 2: await 0 1 3, exit 7; 3: wait'
   [[ $stderr == *'    rank 2 gives up'* ]] || fail "the end of its log is missing: $stderr"
   [[ "$(launch_json 'r["outcome"]["first_failure"], r["outcome"]["exit"], r["outcome"]["members"]["2"]["status"]')" = "('2', 7, 7)" ]]
 }
@@ -41,32 +37,22 @@ ends_with() {
   eventually ranks_up 1
   kill -0 "$LAUNCHER"
   kill "$(recorded rank_1 'r["pid"]')"
-  ended
-  [[ "$status" -eq 143 ]]
+  ended 143
 }
 
 @test "a rank that is killed by a signal is named with it" {
-  export STUB_DO='0: wait; 1: await 0 2 3, kill SEGV; 2: wait; 3: wait'
-  ends_with 139 '*rank 1 (device 5) was ended by SIGSEGV*'
+  ends_with 139 '*rank 1 (device 5) was ended by SIGSEGV*' '0: wait; 1: await 0 2 3, kill SEGV; 2: wait; 3: wait'
 }
 
 @test "rank 0 fails, the last rank fails, all fail at once" {
-  export STUB_DO='0: await 1 2 3, exit 3; 1: wait; 2: wait; 3: wait'
-  ends_with 3 '*rank 0 (device 4) exited with code 3*'
-  rm "$STUB_OUT"/*
-  export STUB_DO='0: wait; 1: wait; 2: wait; 3: await 0 1 2, exit 4'
-  ends_with 4 '*rank 3 (device 7) exited with code 4*'
-  rm "$STUB_OUT"/*
-  export STUB_DO='0: exit 5; 1: exit 5; 2: exit 5; 3: exit 5'
-  ends_with 5 '*rank ? (device ?) exited with code 5*'
+  ends_with 3 '*rank 0 (device 4) exited with code 3*' '0: await 1 2 3, exit 3; 1: wait; 2: wait; 3: wait'
+  ends_with 4 '*rank 3 (device 7) exited with code 4*' '0: wait; 1: wait; 2: wait; 3: await 0 1 2, exit 4'
+  ends_with 5 '*rank ? (device ?) exited with code 5*' '0: exit 5; 1: exit 5; 2: exit 5; 3: exit 5'
 }
 
 @test "SIGKILL and SIGTERM of a rank are failures of it, with these signals" {
-  export STUB_DO='0: wait; 1: wait; 2: wait; 3: await 0 1 2, kill KILL'
-  ends_with 137 '*rank 3 (device 7) was ended by SIGKILL*'
-  rm "$STUB_OUT"/*
-  export STUB_DO='0: wait; 1: wait; 2: wait; 3: await 0 1 2, kill TERM'
-  ends_with 143 '*rank 3 (device 7) was ended by SIGTERM*'
+  ends_with 137 '*rank 3 (device 7) was ended by SIGKILL*' '0: wait; 1: wait; 2: wait; 3: await 0 1 2, kill KILL'
+  ends_with 143 '*rank 3 (device 7) was ended by SIGTERM*' '0: wait; 1: wait; 2: wait; 3: await 0 1 2, kill TERM'
 }
 
 @test "64 ranks: one fails, all end, and those that ended alike share a line" {
@@ -95,30 +81,20 @@ ends_with() {
 }
 
 @test "ranks that ignore SIGTERM are killed after the grace time" {
-  export STUB_DO='0: ignore TERM; 1: ignore TERM; 2: ignore TERM; 3: await 0 1 2, exit 5'
-  ends_with 5 '*137 SIGKILL*'
+  ends_with 5 '*137 SIGKILL*' '0: ignore TERM; 1: ignore TERM; 2: ignore TERM; 3: await 0 1 2, exit 5'
 }
 
 @test "a stopped rank is ended too" {
-  export STUB_DO='0: wait; 1: stop; 2: wait; 3: await 0 1 2, exit 5'
-  ends_with 5 '*'
+  ends_with 5 '*' '0: wait; 1: stop; 2: wait; 3: await 0 1 2, exit 5'
   [[ $stderr != *SIGKILL* ]] || fail "it never saw SIGTERM: $stderr"
 }
 
 @test "children of ranks end with them, also those that called setsid" {
-  export STUB_DO='0: children; 1: leave children; 2: wait; 3: wait'
-  launch_behind ascend4p.sh --grace 1 config.yaml
-  eventually ranks_up 0 1 2 3
-  kill -TERM "$LAUNCHER"
-  ended
-  [[ "$status" -eq 143 ]]
-  nobody_left
+  launch_ranks '0: children; 1: leave children; 2: wait; 3: wait' ascend4p.sh --grace 1 config.yaml
+  end_by TERM 143
 }
 
-@test "children that a successful rank leaves end with the launch" {
-  export STUB_DO='0: leave children; 1: leave children'
-  ends_with 0 '*'
-}
+@test "children that a successful rank leaves end with the launch" { ends_with 0 '*' '0: leave children; 1: leave children'; }
 
 @test "what a rank leaves in its group is told to end at once, not only with the job" {
   export STUB_DO='0: wait; 1: leave child'
@@ -126,21 +102,14 @@ ends_with() {
   eventually grep -q '^child ' logs/latest/rank_1.log
   eventually gone "$(sed -n 's/^child //p' logs/latest/rank_1.log)"
   [[ $(recorded rank_0 'r["pid"]') ]] && kill -0 "$(recorded rank_0 'r["pid"]')"
-  kill -TERM "$LAUNCHER"
-  ended
+  end_by TERM
 }
 
 # stopped_by SIGNAL STATUS
 stopped_by() {
-  export STUB_DO='0: wait; 1: wait'
-  launch_behind ascend2p.sh --grace 1 config.yaml
-  eventually ranks_up 0 1
-  kill -s "$1" "$LAUNCHER"
-  ended
-  [[ "$status" -eq "$2" ]] || fail "exit $status: $stderr"
-  [[ $stderr == *"SIG$1: stopping all ranks"* ]] || fail "$stderr"
+  launch_ranks '0: wait; 1: wait' ascend2p.sh --grace 1 config.yaml
+  end_by "$1" "$2" "*SIG$1: stopping all ranks*"
   [[ "$(launch_json 'r["outcome"]["stopped_by"]')" = "SIG$1" ]]
-  nobody_left
 }
 
 @test "SIGINT to the launcher ends everything" { stopped_by INT 130; }
@@ -150,13 +119,9 @@ stopped_by() {
 
 # group_stopped_by SIGNAL STATUS: as a terminal does it, to the launcher's whole process group
 group_stopped_by() {
-  export STUB_DO='0: wait; 1: children'
-  launch_behind ascend2p.sh --grace 1 config.yaml
-  eventually ranks_up 0 1
+  launch_ranks '0: wait; 1: children' ascend2p.sh --grace 1 config.yaml
   kill -s "$1" -- "-$LAUNCHER"
-  ended
-  [[ "$status" -eq "$2" ]] || fail "exit $status: $stderr"
-  nobody_left
+  ended "$2"
 }
 
 @test "SIGINT to the launcher's group ends everything" { group_stopped_by INT 130; }
@@ -178,17 +143,12 @@ group_stopped_by() {
 }
 
 @test "SIGSTOP and SIGCONT of the launcher: it goes on, and has missed nothing" {
-  export STUB_DO='0: wait; 1: wait'
-  launch_behind ascend2p.sh config.yaml
-  eventually ranks_up 0 1
+  launch_ranks '0: wait; 1: wait' ascend2p.sh config.yaml
   kill -STOP "$LAUNCHER"
   eventually stands_still "$LAUNCHER"
   kill -KILL "$(recorded rank_1 'r["pid"]')"
   eventually gone "$(recorded rank_1 'r["pid"]')"
-  kill -CONT "$LAUNCHER"
-  ended
-  [[ "$status" -eq 137 ]] || fail "$stderr"
-  [[ $stderr == *'rank 1 (device 1) was ended by SIGKILL'* ]] || fail "$stderr"
+  end_by CONT 137 '*rank 1 (device 1) was ended by SIGKILL*'
 }
 
 stands_still() {
@@ -204,39 +164,28 @@ stands_still() {
   eventually grep -q -- '-i 1 -ip -g' "$HCCN_SIM_LOG"
   kill -INT -- "-$LAUNCHER"
   ended
-  [[ $status -eq 130 ]]
-  [[ -z $stderr ]] || fail "$stderr"
+  was 130 ''
   eventually nobody_left
 }
 
 @test "a second signal does not wait for the grace time" {
-  export STUB_DO='0: ignore TERM; 1: ignore TERM'
-  launch_behind ascend2p.sh --grace 600 config.yaml
-  eventually ranks_up 0 1
+  launch_ranks '0: ignore TERM; 1: ignore TERM' ascend2p.sh --grace 600 config.yaml
   kill -INT "$LAUNCHER"
   eventually grep -q 'SIGINT: stopping' "$BATS_TEST_TMPDIR/stderr"
-  kill -INT "$LAUNCHER"
-  ended
-  [[ "$status" -eq 130 ]]
-  nobody_left
+  end_by INT 130
 }
 
 @test "a first signal after a failure leaves the others their grace time, a second does not" {
   export STUB_DO='0: await 1, exit 3; 1: ignore TERM'
   launch_behind ascend2p.sh --grace 2 config.yaml
   eventually grep -q 'stopping the other' "$BATS_TEST_TMPDIR/stderr"
-  kill -TERM "$LAUNCHER"
-  ended
-  [[ $status -eq 3 && $stderr == *'SIGTERM: the ranks are already stopping'*'137 SIGKILL, stopped by us   '[2-9].* ]] || fail "$status: $stderr"
+  end_by TERM 3 '*SIGTERM: the ranks are already stopping*137 SIGKILL, stopped by us   [2-9].*'
   rm "$STUB_OUT"/*
   launch_behind ascend2p.sh --grace 600 config.yaml
   eventually grep -q 'stopping the other' "$BATS_TEST_TMPDIR/stderr"
   kill -INT "$LAUNCHER"
   eventually grep -q 'already stopping' "$BATS_TEST_TMPDIR/stderr"
-  kill -INT "$LAUNCHER"
-  ended
-  [[ $status -eq 3 ]] || fail "$status: $stderr"
-  nobody_left
+  end_by INT 3
 }
 
 @test "a launcher started with SIGHUP ignored, as by nohup, survives the hang-up" {
@@ -252,67 +201,44 @@ stands_still() {
 }
 
 @test "SIGUSR1 goes through to the ranks" {
-  export STUB_DO='0: usr1; 1: usr1'
-  launch_behind ascend2p.sh config.yaml
-  eventually ranks_up 0 1
-  kill -USR1 "$LAUNCHER"
-  ended
-  [[ "$status" -eq 0 ]] || fail "$stderr"
+  launch_ranks '0: usr1; 1: usr1' ascend2p.sh config.yaml
+  end_by USR1 0
   grep -qx 'got SIGUSR1' logs/latest/rank_1.log
 }
 
 @test "SIGUSR2 goes through to the ranks, and one that does not expect it fails by it" {
-  export STUB_DO='0: wait; 1: wait'
-  launch_behind ascend2p.sh config.yaml
-  eventually ranks_up 0 1
-  kill -USR2 "$LAUNCHER"
-  ended
-  [[ "$status" -eq 140 ]] || fail "$stderr"
+  launch_ranks '0: wait; 1: wait' ascend2p.sh config.yaml
+  end_by USR2 140
 }
 
 @test "SIGKILL of the launcher leaves nothing running" {
-  export STUB_DO='0: children; 1: ignore TERM'
-  launch_behind ascend2p.sh --grace 1 config.yaml
-  eventually ranks_up 0 1
+  launch_ranks '0: children; 1: ignore TERM' ascend2p.sh --grace 1 config.yaml
   kill -KILL "$LAUNCHER"
   eventually nobody_left
 }
 
 @test "SIGKILL of the guardian leaves the job running, and its end in order" {
-  export STUB_DO='0: wait; 1: wait'
-  launch_behind ascend2p.sh config.yaml
-  eventually ranks_up 0 1
+  launch_ranks '0: wait; 1: wait' ascend2p.sh config.yaml
   local -r guardian=$(pgrep -P "$LAUNCHER" -f guardian.sh)
   [[ "$(ps -o args= -p "$guardian")" != *ascend2p* ]] # who kills by the script's name is not to hit it
   kill -KILL "$guardian"
-  kill -TERM "$LAUNCHER"
-  ended
-  [[ "$status" -eq 143 ]]
-  nobody_left
+  end_by TERM 143
 }
 
 @test "a minder that is killed counts as its rank's death" {
-  export STUB_DO='0: wait; 1: wait'
-  launch_behind ascend2p.sh config.yaml
-  eventually ranks_up 0 1
+  launch_ranks '0: wait; 1: wait' ascend2p.sh config.yaml
   kill -KILL "$(ps -o ppid= -p "$(recorded rank_1 'r["pid"]')")"
-  ended
-  [[ "$status" -eq 137 ]]
-  nobody_left
+  ended 137
 }
 
 @test "the scheduler is watched like a rank" {
   export STUB_DO='0: wait; 1: wait' STUB_SCHEDULER_EXIT=9
-  run --separate-stderr launch ascend2p.sh config.yaml
-  [[ "$status" -eq 9 ]]
-  [[ $stderr == *"MindSpore's scheduler exited with code 9"*scheduler.log* ]] || fail "$stderr"
+  ends 9 "*MindSpore's scheduler exited with code 9*scheduler.log*" launch ascend2p.sh config.yaml
   nobody_left
 }
 
 @test "every line of every rank is in its log, and rank 0's on stdout" {
-  export STUB_DO='0: print 3000; 1: print 3000'
-  run --separate-stderr launch ascend2p.sh config.yaml
-  [[ "$status" -eq 0 ]]
+  STUB_DO='0: print 3000; 1: print 3000' ends 0 '*' launch ascend2p.sh config.yaml
   [[ "$output" = "$(seq -f 'line %g' 0 2999)"$'\nno end' ]]
   cmp logs/latest/rank_0.log logs/latest/rank_1.log
 }
@@ -348,14 +274,10 @@ behind_its_back() {
 
 # one_stop SIGNAL STATUS: a signal that hits a rank a moment before the launcher
 one_stop() {
-  export STUB_DO='0: wait; 1: ignore TERM'
-  launch_behind ascend2p.sh --grace 2 config.yaml
-  eventually ranks_up 0 1
+  launch_ranks '0: wait; 1: ignore TERM' ascend2p.sh --grace 2 config.yaml
   behind_its_back "$1" 0
   kill -s "$1" "$LAUNCHER"
-  kill -CONT "$LAUNCHER"
-  ended
-  [[ $status -eq $2 ]] || fail "$status: $stderr"
+  end_by CONT "$2"
   [[ $stderr == *"SIG$1: stopping all ranks"*"$2 SIG$1, stopped by us"*$'\n1 '*'137 SIGKILL, stopped by us   '[2-9].* ]] || fail "$stderr"
   [[ $stderr != *'was ended by'* ]] || fail "$stderr"
   nobody_left
@@ -368,27 +290,17 @@ one_stop() {
 @test "the same with SIGINT, as LSF sends it" { one_stop INT 130; }
 
 @test "SIGTERM of a rank is a failure, also when all others end well in that moment" {
-  export STUB_DO='0: wait; 1: usr1'
-  launch_behind ascend2p.sh config.yaml
-  eventually ranks_up 0 1
+  launch_ranks '0: wait; 1: usr1' ascend2p.sh config.yaml
   behind_its_back TERM 0
   behind_its_back USR1 1
-  kill -CONT "$LAUNCHER"
-  ended
-  [[ $status -eq 143 && $stderr == *'rank 0 (device 0) was ended by SIGTERM'* ]] || fail "$status: $stderr"
-  nobody_left
+  end_by CONT 143 '*rank 0 (device 0) was ended by SIGTERM*'
 }
 
 @test "SIGTERM to every process of the job at once, as Slurm's scancel sends it, leaves the ranks their grace time" {
-  export STUB_DO='0: ignore TERM; 1: ignore TERM'
-  launch_behind ascend2p.sh --grace 2 config.yaml
-  eventually ranks_up 0 1
+  launch_ranks '0: ignore TERM; 1: ignore TERM' ascend2p.sh --grace 2 config.yaml
   # shellcheck disable=SC2046 # a list of numbers
   kill -TERM $(left_over | cut -d/ -f3)
-  ended
-  [[ $status -eq 143 ]] || fail "$status: $stderr"
-  [[ $stderr == *$'\n0 '*' 137 SIGKILL, stopped by us   '[2-9].*$'\n1 '*' 137 SIGKILL, stopped by us   '[2-9].* ]] || fail "$stderr"
-  nobody_left
+  ended 143 $'*\n0 * 137 SIGKILL, stopped by us   [2-9].*\n1 * 137 SIGKILL, stopped by us   [2-9].*'
 }
 
 @test "a rank whose end is on the bus already is not taken for one whose minder was killed" {

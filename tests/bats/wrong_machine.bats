@@ -18,29 +18,22 @@ scripts() {
   done
 }
 
-# one_line PATTERN: the last `run` was refused with one line that fits, and did nothing.
-one_line() {
-  refused 78 "$1"
-}
-
 @test "macOS: every script says that Linux is needed" {
   for script in $(scripts); do
-    OSTYPE=darwin23 run --separate-stderr bash "$SCRIPTS/$script" --help
-    one_line "$script: this is macOS; Linux is needed: *"
+    OSTYPE=darwin23 refused 78 "$script: this is macOS; Linux is needed: *" bash "$SCRIPTS/$script" --help
   done
 }
 
 @test "another system is named as bash names it" {
-  OSTYPE=cygwin run --separate-stderr bash "$SCRIPTS/ascend4p.sh" config.yaml
-  one_line "ascend4p.sh: this is cygwin; Linux is needed: *"
+  OSTYPE=cygwin refused 78 "ascend4p.sh: this is cygwin; Linux is needed: *" bash "$SCRIPTS/ascend4p.sh" config.yaml
 }
 
 @test "an old bash: every script says that 4.2 is needed" {
   for version in 3.2.57 4.0.44 4.1.17; do
     echo "BASH_VERSION='$version(1)-release'" >version.sh
     for script in $(scripts); do
-      BASH_ENV=version.sh run --separate-stderr bash "$SCRIPTS/$script" --help
-      one_line "$script: this is bash $version(1)-release; 4.2 or later is needed"
+      BASH_ENV=version.sh refused 78 "$script: this is bash $version(1)-release; 4.2 or later is needed" \
+        bash "$SCRIPTS/$script" --help
     done
   done
 }
@@ -54,31 +47,26 @@ one_line() {
 
 @test "the doctor: macOS and an old bash are problems on its page" {
   echo "BASH_VERSION='3.2.57(1)-release'" >version.sh
-  BASH_ENV=version.sh run --separate-stderr bash "$SCRIPTS/doctor.sh"
-  [[ $status -eq 1 && -z $stderr ]] || fail "$status $stderr"
+  BASH_ENV=version.sh ends 1 '' bash "$SCRIPTS/doctor.sh"
   [[ $output == *'problem  bash  '*'  3.2.57(1)-release; 4.2 or later is needed'* ]] || fail "$output"
-  OSTYPE=darwin23 BASH_ENV=version.sh run --separate-stderr bash "$SCRIPTS/doctor.sh"
-  [[ $status -eq 1 && -z $stderr ]] || fail "$status $stderr"
+  OSTYPE=darwin23 BASH_ENV=version.sh ends 1 '' bash "$SCRIPTS/doctor.sh"
   [[ $output == *'problem  OS          macOS; Linux is needed'* ]] || fail "$output"
   [[ $output == *'problem  bash        3.2.57(1)-release; 4.2 or later is needed'* ]] || fail "$output"
   [[ $output == *'2 problems: fix them before you launch.'* ]] || fail "$output"
 }
 
 @test "make: macOS, and no Python that MindSpore has wheels for" {
-  OSTYPE=darwin23 run --separate-stderr bash "$PROJECT/tools/find_python.sh"
-  [[ $status -eq 1 && $stderr == 'make: this is macOS; Linux is needed: '* && ${#stderr_lines[@]} -eq 1 ]] || fail "$stderr"
+  OSTYPE=darwin23 refused 1 'make: this is macOS; Linux is needed: *' bash "$PROJECT/tools/find_python.sh"
   mkdir bin
   ln -s "$(command -v bash)" bin/bash
   unset PYTHON
   printf '#!/bin/sh\nexit 1\n' >bin/python3 # as one that is too old, or has no venv
   chmod +x bin/python3
-  run --separate-stderr env PATH="$PWD/bin" bash "$PROJECT/tools/find_python.sh"
-  [[ $status -eq 1 && $stderr == 'make: no Python 3.10, 3.11 or 3.12 '* && ${#stderr_lines[@]} -eq 1 ]] || fail "$stderr"
+  refused 1 'make: no Python 3.10, 3.11 or 3.12 *' env PATH="$PWD/bin" bash "$PROJECT/tools/find_python.sh"
 }
 
 @test "the lab: macOS" {
-  OSTYPE=darwin23 run --separate-stderr bash "$PROJECT/tests/lab/lab.sh" shell
-  [[ $status -eq 1 && $stderr == 'lab.sh: this is macOS; hosts in namespaces need Linux' ]] || fail "$stderr"
+  OSTYPE=darwin23 ends 1 'lab.sh: this is macOS; hosts in namespaces need Linux' bash "$PROJECT/tests/lab/lab.sh" shell
 }
 
 @test "no interpreter, one that is none, one that is too old: every script that needs one says so" {
@@ -89,10 +77,9 @@ one_line() {
   done
   unset PYTHON
   for script in ascend4p.sh check_network.sh; do
-    run --separate-stderr env PATH="$PWD/bin" bash "$SCRIPTS/$script" config.yaml
-    one_line "$script: no python on PATH; activate the environment that has MindSpore*"
-    PYTHON=/no/such/python run --separate-stderr bash "$SCRIPTS/$script" config.yaml
-    one_line "$script: PYTHON=/no/such/python is not a program; *"
+    refused 78 "$script: no python on PATH; activate the environment that has MindSpore*" \
+      env PATH="$PWD/bin" bash "$SCRIPTS/$script" config.yaml
+    PYTHON=/no/such/python refused 78 "$script: PYTHON=/no/such/python is not a program; *" bash "$SCRIPTS/$script" config.yaml
   done
 }
 
@@ -120,7 +107,7 @@ like() {
     if [[ $script == check_network.sh ]]; then # a Python command, whose code it is
       [[ $status -eq 2 && $stderr == *" is Python 3.8; 3.9 or later is needed; "* ]] || fail "$stderr"
     else
-      one_line "$script: * is Python 3.8; 3.9 or later is needed; *"
+      refused 78 "$script: * is Python 3.8; 3.9 or later is needed; *"
     fi
   done
 }
@@ -128,16 +115,15 @@ like() {
 @test "a Python without what the plan needs: one line, from every way to launch" {
   like bare_python <<<"exec $PYTHON -S \"\$@\""
   for script in ascend4p.sh run_cpu.sh run_mpirun.sh; do
-    PYTHON=$PWD/bare_python run --separate-stderr bash "$SCRIPTS/$script" config.yaml
-    one_line "$script: * cannot plan a launch: No module named 'yaml'; activate *"
+    PYTHON=$PWD/bare_python refused 78 "$script: * cannot plan a launch: No module named 'yaml'; activate *" \
+      bash "$SCRIPTS/$script" config.yaml
   done
 }
 
 @test "typed in another folder, by a relative path" {
   mkdir -p deep/er
   cd deep/er
-  run --separate-stderr launch ascend2p.sh --hccn_conf ../../hccn.conf ../../config.yaml
-  [[ $status -eq 0 ]] || fail "$stderr"
+  ends 0 '*' launch ascend2p.sh --hccn_conf ../../hccn.conf ../../config.yaml
 }
 
 @test "real old builds of bash, where there are some" {
@@ -147,8 +133,7 @@ like() {
     version=$("$build" -c 'echo "$BASH_VERSION"')
     [[ $version == [1-3].* || $version == 4.[01].* ]] || continue
     for script in $(scripts); do
-      run --separate-stderr "$build" "$SCRIPTS/$script" --help
-      one_line "$script: this is bash $version; 4.2 or later is needed"
+      refused 78 "$script: this is bash $version; 4.2 or later is needed" "$build" "$SCRIPTS/$script" --help
     done
     run --separate-stderr "$build" "$SCRIPTS/doctor.sh"
     [[ $output == *"$version"* && $stderr != *error* ]] || fail "$output$stderr"

@@ -17,7 +17,7 @@ import tempfile
 import time
 
 import figures
-from launch import PROJECT, RANK
+from launch import PROJECT, environment, prepare, stamp
 
 RANKS = 8
 RUNS = 11
@@ -34,21 +34,6 @@ def tables():
                 yield compare(engine, bare, ours, folder)
         finally:
             subprocess.run(["bash", SLURM, "down", os.path.join(folder, "slurm")], check=False)
-
-
-def prepare(folder):
-    """The rank program, and a Python that becomes it when told to train and plans otherwise."""
-    files = {
-        "rank": RANK,
-        "config.yaml": "system: {distribute: True}\n",
-        "trainer.py": "",
-        "python": f'#!/bin/sh\ncase $2 in *trainer.py) exec "{folder}/rank" ;; esac\nexec "{sys.executable}" "$@"\n',
-    }
-    for name, text in files.items():
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-            file.write(text)
-    for name in ("rank", "python"):
-        os.chmod(os.path.join(folder, name), 0o755)
 
 
 def start_slurm(folder):
@@ -95,26 +80,17 @@ def compare(engine, bare, ours, folder):
 def run(command, folder):
     """(until the last rank's first instruction, until the end) of `command`, in ms."""
     stamps = tempfile.mkdtemp(dir=folder)
-    environment = {
-        **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
-        "BENCH": "start",
-        "PYTHON": os.path.join(folder, "python"),
-        "STAMP_FOLDER": stamps,
+    more = {
         # MindSpore's scheduler, which Slurm's ranks get, takes seconds to import: here it is a stand-in.
         "PYTHONPATH": os.path.join(PROJECT, "tests", "fixtures", "stub_mindspore"),
         "STUB_OUT": folder,
-        "LAUNCH_LOCKS": os.path.join(folder, "locks"),
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "SLURM_CONF": os.path.join(folder, "slurm", "slurm.conf"),
     }
+    env = {**environment(folder, "start", stamps), **more}
     began = time.time()
-    subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, cwd=folder, env=env, check=True, capture_output=True, timeout=60)
     ended = time.time()
-    written = []
-    for name in os.listdir(stamps):
-        with open(os.path.join(stamps, name), encoding="ascii") as file:
-            written.append(float(file.read().replace(",", ".")))
+    written = [stamp(stamps, name) for name in os.listdir(stamps)]
     if len(written) != RANKS:
         sys.exit(f"engines.py: {len(written)} of {RANKS} ranks ran under: {' '.join(command)}")
     return (max(written) - began) * 1e3, (ended - began) * 1e3

@@ -21,6 +21,7 @@ import sys
 import tempfile
 import threading
 import time
+from pathlib import Path
 
 import figures
 
@@ -79,15 +80,7 @@ def compared(title, times, note):
 
 def commands(folder, ranks, what):
     """The commands to compare: name -> argument list; msrun and torchrun only where seconds do not hide everything."""
-    rank = os.path.join(folder, "rank")
-    write(rank, RANK.replace("LINES", str(LINES)), 0o755)
-    write(os.path.join(folder, "rank.py"), PYTHON_RANK.format(rank=rank))
-    write(os.path.join(folder, "config.yaml"), "system: {distribute: True}\n")
-    write(os.path.join(folder, "hccn.conf"), "".join(f"address_{n}=10.1.{n % 8}.{n + 1}\n" for n in range(64)))
-    # Replaces Python: plans with the real one, and is the rank program when told to train.
-    python = f'#!/bin/sh\ncase $2 in *trainer.py) exec "{rank}" ;; esac\nexec "{sys.executable}" "$@"\n'
-    write(os.path.join(folder, "python"), python, 0o755)
-    write(os.path.join(folder, "trainer.py"), "")
+    rank = prepare(folder)
     script = "scripts/ascend8p.sh" if ranks == 8 else "tests/fixtures/many_ranks.sh"
     options = ["--no_check", "--hccn_conf", "hccn.conf", "--train_script", "trainer.py", "config.yaml"]
     found = {
@@ -116,11 +109,23 @@ def slow_commands(folder):
     return found
 
 
-def write(path, text, mode=0o644):
-    """A file of the benchmark."""
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.chmod(path, mode)
+def prepare(folder):
+    """Writes the files of the benchmark; returns the path of the rank program."""
+    rank = os.path.join(folder, "rank")
+    files = {
+        "rank": RANK.replace("LINES", str(LINES)),
+        "rank.py": PYTHON_RANK.format(rank=rank),
+        "config.yaml": "system: {distribute: True}\n",
+        "hccn.conf": "".join(f"address_{n}=10.1.{n % 8}.{n + 1}\n" for n in range(64)),
+        # Stands in for Python: plans with the real one, and is the rank program when told to train.
+        "python": f'#!/bin/sh\ncase $2 in *trainer.py) exec "{rank}" ;; esac\nexec "{sys.executable}" "$@"\n',
+        "trainer.py": "",
+    }
+    for name, text in files.items():
+        path = Path(folder, name)
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755 if text.startswith("#!") else 0o644)
+    return rank
 
 
 def in_turns(commands_, folder, what, ranks):
@@ -186,13 +191,8 @@ def idle(folder):
     """What the launcher and its helpers use while eight ranks sleep."""
     stamps = tempfile.mkdtemp(dir=folder)
     command = commands(folder, 8, "idle")["ascend8p.sh"]
-    launcher = subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment(folder, "idle", stamps),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    none, env = subprocess.DEVNULL, environment(folder, "idle", stamps)
+    launcher = subprocess.Popen(command, cwd=folder, env=env, stdout=none, stderr=none)
     while len(os.listdir(stamps)) < 8:
         time.sleep(0.05)
     time.sleep(1)
@@ -205,13 +205,9 @@ def idle(folder):
     launcher.send_signal(signal.SIGTERM)
     launcher.wait()
     note = "Eight ranks sleep. The table has what the launcher and its helpers use, without the ranks."
+    columns = ["", "processor time", "memory (shared pages in part)", "processes"]
     row = ["ascend8p.sh", f"{used:.2f} s", f"{memory:.1f} MiB", len(helpers)]
-    return figures.Table(
-        f"A job that waits for {IDLE_SECONDS} s",
-        ["", "processor time", "memory (shared pages in part)", "processes"],
-        [row],
-        note,
-    )
+    return figures.Table(f"A job that waits for {IDLE_SECONDS} s", columns, [row], note)
 
 
 def family(pid):

@@ -26,8 +26,6 @@ JSONSCHEMA = (
     "import json, sys; from jsonschema import Draft202012Validator as V; "
     "V(json.load(open(sys.argv[2]))).validate(json.load(open(sys.argv[1], encoding='utf-8')))"
 )
-
-
 READ_ALL = "import glob, json, sys; [json.load(open(p)) for p in glob.glob(sys.argv[1] + '/s*.json')]"
 CALL_SECONDS = "0.5"  # what the simulated hccn_tool takes for a call
 
@@ -38,9 +36,7 @@ def tables():
         rows = [generating(folder)]
     with tempfile.TemporaryDirectory() as folder:
         rows.append(merging(folder))
-    note = (
-        f"Whole commands beside what they cannot be faster than. The simulated hccn_tool sleeps for {CALL_SECONDS} s."
-    )
+    note = f"Whole commands beside what they cannot be faster than. hccn_tool is simulated and sleeps {CALL_SECONDS} s."
     yield figures.Table("Building and merging rank tables", ["", "ours", "lower bound", "ratio"], rows, note)
     yield validating()
 
@@ -49,9 +45,8 @@ def generating(folder):
     """A table of eight devices beside one call of hccn_tool."""
     tool = os.path.join(folder, "hccn_tool")
     with open(tool, "w", encoding="utf-8") as file:
-        file.write(
-            f'#!/bin/sh\nsleep {CALL_SECONDS}\necho "ipaddr:192.168.100.$(($2 + 1))"\necho netmask:255.255.0.0\n'
-        )
+        file.write(f"#!/bin/sh\nsleep {CALL_SECONDS}\n")
+        file.write('echo "ipaddr:192.168.100.$(($2 + 1))"\necho netmask:255.255.0.0\n')
     os.chmod(tool, 0o755)
     os.environ["PATH"] = folder + os.pathsep + os.environ["PATH"]
     generate = [sys.executable, os.path.join(PROJECT, "hccl_tools", "hccl_tools.py"), "--stdout"]
@@ -88,14 +83,9 @@ def validating():
             runs = in_turns(validators(path))
         seconds = {name: seconds_of(of_it) for name, of_it in runs.items()}
         memory = max(each[1] for each in runs["validate"])
-        rows.append(
-            [
-                f"{servers * 8:,} ranks, {size:.1f} MB",
-                *(f"{seconds[name]:.3f} s" for name in ("validate", "parse", "jsonschema")),
-                f"{memory:.0f} MB",
-                f"{seconds['validate'] / seconds['parse']:.1f}",
-            ]
-        )
+        times = (f"{seconds[name]:.3f} s" for name in ("validate", "parse", "jsonschema"))
+        ratio = f"{seconds['validate'] / seconds['parse']:.1f}"
+        rows.append([f"{servers * 8:,} ranks, {size:.1f} MB", *times, f"{memory:.0f} MB", ratio])
     columns = ["", "validate_hccl.py", "parsing alone", "jsonschema alone", "our memory", "times parsing"]
     return figures.Table("Checking rank tables", columns, rows, f"Whole processes, medians of {RUNS} runs.")
 
@@ -141,16 +131,9 @@ def seconds_of(runs):
 
 def one_run(command):
     """(seconds, MB) of one command, which must succeed."""
+    silent = [(os.POSIX_SPAWN_OPEN, descriptor, os.devnull, os.O_WRONLY, 0) for descriptor in (1, 2)]
     began = time.perf_counter()
-    process = os.posix_spawn(
-        command[0],
-        command,
-        os.environ,
-        file_actions=[
-            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
-        ],
-    )
+    process = os.posix_spawn(command[0], command, os.environ, file_actions=silent)
     _, status, used = os.wait4(process, 0)
     seconds = time.perf_counter() - began
     if status:

@@ -54,16 +54,8 @@ def ratio(turns, one, other):
 def turns_of_a_job(ranks):
     """The turns of one job of that many ranks, each {way: milliseconds of a step}."""
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            command(ranks),
-            cwd=folder,
-            env=environment(ranks),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
+        how = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "timeout": 600, "check": False}
+        done = subprocess.run(command(ranks), cwd=folder, env=environment(ranks), **how)
     if done.returncode:
         sys.exit(f"training.py: {ranks} ranks failed:\n{done.stdout}{done.stderr}")
     lines = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("turn: ")]

@@ -101,6 +101,18 @@ def chip(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def programs_run(monkeypatch):
+    """The starts and ends of programs, in order: ["_start", "_start", "_finish", "_finish"]."""
+    from hccl_tools.machine import programs
+
+    events = []
+    for name in ("_start", "_finish"):
+        real = getattr(programs, name)
+        monkeypatch.setattr(programs, name, lambda *args, name=name, real=real: (events.append(name), real(*args))[1])
+    return events
+
+
+@pytest.fixture
 def in_process(capfd):
     """in_process(main, "--output", "x"): runs a command in this process; (exit code, stdout, stderr)."""
 

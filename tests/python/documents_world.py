@@ -71,11 +71,8 @@ class World:
     def _environment(self, world, do):
         env = {name: os.environ[name] for name in _KEPT if name in os.environ}
         programs = [str(self.folder / ".venv" / "bin")]
-        env.update(
-            HOME=str(self.home),
-            LAUNCH_LOCKS=str(self.home / "locks"),
-            DOCUMENTS_WORLD=self.base,  # a mark by which its processes are found
-        )
+        env.update(HOME=str(self.home), LAUNCH_LOCKS=str(self.home / "locks"))
+        env["DOCUMENTS_WORLD"] = self.base  # a mark by which its processes are found
         if world != "here":
             out = self.home / "out"
             out.mkdir(exist_ok=True)
@@ -179,15 +176,8 @@ class World:
 
 def _run(command, folder, env, limit):
     """Exit code and output of a command that is ended, with its group, after `limit` seconds."""
-    with subprocess.Popen(
-        command,
-        cwd=folder,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    ) as process:
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, cwd=folder, env=env, start_new_session=True, **streams) as process:
         try:
             output, _ = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:

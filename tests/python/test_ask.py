@@ -77,14 +77,12 @@ def build(world, in_process):
 
 
 def refused(answer, status, *words):
-    """The command refused: this exit code, nothing on stdout, and the words on stderr."""
+    """The command refused: this exit code, nothing on stdout, the words on stderr, and wrote nothing."""
     found, out, err = answer
     assert (found, out) == (status, ""), err
-    assert "Traceback" not in err
-    for word in words:
-        assert word in err
-    for line in err.splitlines():
-        assert line.startswith("hccl_tools.py: ")
+    assert [word for word in words if word not in err] == [], err
+    assert [line for line in err.splitlines() if not line.startswith("hccl_tools.py: ")] == []
+    assert os.listdir() == ["hosts"]
 
 
 # ---- the table of all hosts ----------------------------------------------------------------------
@@ -135,15 +133,11 @@ def test_mpirun_is_asked_for_one_process_a_host_unbound_with_path_and_folder(hos
     ]
 
 
-def test_what_is_not_set_is_not_carried(hosts, build):
-    build("--device_num", "0")
-    assert "PYTHONPATH" not in hosts.argv()
-
-
 @pytest.mark.parametrize(("user", "lines"), [(0, 2), (1000, 0)])
 def test_only_root_tells_open_mpi_that_root_is_meant(hosts, build, monkeypatch, user, lines):
     monkeypatch.setattr(os, "geteuid", lambda: user)
     build("--device_num", "0")
+    assert "PYTHONPATH" not in hosts.argv()  # what is not set is not carried
     assert len((hosts.folder / "environ").read_text().splitlines()) == lines
 
 
@@ -156,49 +150,52 @@ def test_noise_of_a_host_does_no_harm(hosts, build):
 # ---- a host that fails ---------------------------------------------------------------------------
 
 
-def test_a_host_that_fails_is_named_with_its_message_and_nothing_is_written(hosts, build, world):
-    hosts.card_fault(1, 1, "garbage")
-    refused(build("--device_num", "[0,2)"), 1, "127.0.0.2: no address for devices 0,1: hccn_tool failed for device 1")
-    assert os.listdir(world) == ["hosts"]
-
-
-def test_all_hosts_that_fail_are_named(hosts, build):
+def two_bad_hosts(hosts):
     hosts.card_fault(0, 0, "garbage")
     hosts.card_fault(1, 1, "denied")
-    refused(build("--device_num", "[0,2)"), 1, "127.0.0.3: no address", "127.0.0.2: no address", "permission denied")
 
 
-@pytest.mark.parametrize("word", ["silent", "cut"])
-def test_a_host_that_does_not_answer_is_named_with_what_mpirun_says(hosts, build, world, word):
+def lost_host(word, hosts):
     hosts.fault(1, word)
     hosts.fail(255)
-    refused(build("--device_num", "0"), 1, "127.0.0.2: no answer; mpirun: ssh: connect to host 10.0.0.9 port 22", "255")
-    assert os.listdir(world) == ["hosts"]
 
 
-def test_a_host_that_answers_twice_is_said(hosts, build):
-    hosts.fault(0, "twice")
-    refused(build("--device_num", "0"), 1, "1 more answers than hosts")
-
-
-def test_a_mpirun_that_fails_in_the_end_is_not_believed(hosts, build):
-    hosts.fail(3)
-    refused(build("--device_num", "0"), 1, "mpirun failed though all hosts answered: ssh: connect", "(exit 3)")
-
-
-def test_hosts_with_the_same_device_addresses_are_named(hosts, build):
+def same_addresses(hosts):
     shutil.copy(hosts.folder / "host_0" / "hccn.conf", hosts.folder / "host_1" / "hccn.conf")
-    refused(build("--device_num", "0"), 1, '127.0.0.2: device_ip "192.168.0.1" of server "127.0.0.2" belongs to')
 
 
-def test_a_bad_hostfile_is_exit_2_and_no_host_is_asked(hosts, build, world):
-    (world / "hosts").write_text("10.0.0.1 slots=0\n")
-    refused(build(), 2, "hosts:1: slots=0: a host without slots")
-    assert not hosts.asked()
+NO_ANSWER = ["127.0.0.2: no answer; mpirun: ssh: connect to host 10.0.0.9 port 22", "255"]
 
 
-def test_a_mistake_in_the_devices_is_told_once_and_no_host_is_asked(hosts, build):
-    refused(build("--device_num", "[4,4)"), 2, "names no device")
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (
+            lambda hosts: hosts.card_fault(1, 1, "garbage"),
+            ["127.0.0.2: no address for devices 0,1: hccn_tool failed for device 1"],
+        ),
+        (two_bad_hosts, ["127.0.0.3: no address", "127.0.0.2: no address", "permission denied"]),
+        (functools.partial(lost_host, "silent"), NO_ANSWER),
+        (functools.partial(lost_host, "cut"), NO_ANSWER),
+        (lambda hosts: hosts.fault(0, "twice"), ["1 more answers than hosts"]),
+        (lambda hosts: hosts.fail(3), ["mpirun failed though all hosts answered: ssh: connect", "(exit 3)"]),
+        (same_addresses, ['127.0.0.2: device_ip "192.168.0.1" of server "127.0.0.2" belongs to']),
+    ],
+    ids=["a bad card", "two bad hosts", "silent", "cut", "two answers", "mpirun fails in the end", "same addresses"],
+)
+def test_hosts_that_fail_are_named_with_the_message_and_nothing_is_written(hosts, build, spoil, words):
+    spoil(hosts)
+    refused(build("--device_num", "[0,2)"), 1, *words)
+
+
+@pytest.mark.parametrize(
+    ("slots", "devices", "words"), [(0, "0", "hosts:1: slots=0: a host without slots"), (8, "[4,4)", "names no device")]
+)
+def test_a_bad_hostfile_or_range_of_devices_is_told_once_and_no_host_is_asked(
+    hosts, build, world, slots, devices, words
+):
+    (world / "hosts").write_text(f"10.0.0.1 slots={slots}\n")
+    refused(build("--device_num", devices), 2, words)
     assert not hosts.asked()
 
 
@@ -245,11 +242,8 @@ def test_a_frame_of_another_run_is_not_ours():
     assert ask.frames(ask.frame(answer("10.0.0.1", sixteen()), "f" * 16), NONCE) == []
 
 
-def test_a_frame_is_short_enough_to_be_written_at_once():
+def test_a_frame_is_short_enough_for_one_write_of_mpirun():
     assert len(ask.frame(answer("10.0.0.1", sixteen(), ["x" * 200]), NONCE)) < 4096
-
-
-def test_the_answer_of_a_host_fits_into_one_write_of_mpirun():
     facts = {
         device: {
             **{"ip": f"10.78.{device}.{device * 7 % 256}", "netmask": "255.255.0.0", "link": "DOWN", "tls": "0"},
@@ -279,17 +273,14 @@ def test_no_damaged_frame_is_taken_for_a_table():
         (["127.0.0.2", "127.0.0.3", "10.255.255.1"], "2", "127.0.0.2"),
         (["127.0.0.2", "127.0.0.3"], "", "127.0.0.2"),
         (["127.0.0.2", "127.0.0.3"], "9" * 30, "127.0.0.2"),
-        (["10.255.255.1", "node7.example.com"], "0", None),
+        (["10.255.255.1", "node8.example.com"], "0", None),
+        (["node6", "node7"], "0", "node7"),
     ],
 )
-def test_a_host_finds_its_own_line(monkeypatch, entries, rank, entry):
+def test_a_host_finds_its_own_line_and_its_own_name(monkeypatch, entries, rank, entry):
+    monkeypatch.setattr(socket, "gethostname", lambda: "node7.example.com")
     monkeypatch.setenv("OMPI_COMM_WORLD_RANK", rank)
     assert ask.own_entry(entries) == entry
-
-
-def test_a_host_finds_its_own_name(monkeypatch):
-    monkeypatch.setattr(socket, "gethostname", lambda: "node7.example.com")
-    assert ask.own_entry(["node6", "node7"]) == "node7"
 
 
 # ---- mpirun and ssh ------------------------------------------------------------------------------

@@ -206,9 +206,8 @@ def test_slices_are_merged_and_cut_anew(tmp_path, before, after, capsys):
         assert label.ranks == after and label.rank == rank and set(found) == set(wanted)
         for name, parameter in wanted.items():
             np.testing.assert_array_equal(found[name], parameter.asnumpy(), err_msg=name)
-    assert json.loads((tmp_path / "new" / "strategy.json").read_text())["parallel_layout_item"]["fc1.weight"][
-        "dev_matrix"
-    ] == [after]
+    layouts = json.loads((tmp_path / "new" / "strategy.json").read_text())["parallel_layout_item"]
+    assert layouts["fc1.weight"]["dev_matrix"] == [after]
 
 
 def test_data_parallel_checkpoints_are_the_same_on_any_number_of_ranks(tmp_path):

@@ -51,9 +51,8 @@ def test_a_mistake_is_named_with_its_line(written, old, new, line, said):
 
 def test_an_override_changes_a_value_and_is_read_as_yaml():
     config = configs.load(str(DIGITS))
-    config.override(
-        ["system.distribute=False", "scheduler.lr=1e-1", "scheduler.num_epochs=3", "parallel.mode=data_parallel"]
-    )
+    config.override(["system.distribute=False", "scheduler.lr=1e-1", "scheduler.num_epochs=3"])
+    config.override(["parallel.mode=data_parallel"])
     assert config.get("system.distribute") is False
     assert config.get("scheduler.num_epochs") == 3
     assert config.get("scheduler.lr") == 0.1  # a text in YAML 1.1, which needs a dot

@@ -50,10 +50,6 @@ def idx(folder, images=20, labels=20, magic=0x803, prefix="train", cut=0):
     return {"type": "mnist", "dataset_root": str(folder)}
 
 
-def test_good_data_is_accepted(tmp_path):
-    check(idx(tmp_path))
-
-
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -63,7 +59,8 @@ def test_good_data_is_accepted(tmp_path):
         ({"cut": 100}, "has 15596 bytes, its header promises 15696 (20 samples)"),
     ],
 )
-def test_bad_idx_files_are_named(tmp_path, wrong, said):
+def test_good_data_is_accepted_and_bad_idx_files_are_named(tmp_path, wrong, said):
+    check(idx(tmp_path))
     assert said in refused(idx(tmp_path, **wrong))
 
 
@@ -143,14 +140,11 @@ def test_files_of_ten_thousand_records_are_read_the_same_by_mindspore(tmp_path):
     assert (images == own).all()
 
 
-def test_more_workers_than_processors_are_as_many_as_there_are(cifar):
-    assert len(read(cifar, num_workers=1000)) == 10
-
-
-def test_augmented_images_are_others_and_resized_ones_larger(cifar):
+def test_augmented_images_are_others_resized_ones_larger_and_workers_as_many_as_processors(cifar):
     plain = read({**cifar, "augment": False})[0][0]
     assert (plain != read({**cifar, "augment": True})[0][0]).any()
     assert read({**cifar, "image_size": 64})[0][0].shape == (10, 3, 64, 64)
+    assert len(read(cifar, num_workers=1000)) == 10
 
 
 def test_bad_cifar_files_are_named(cifar, tmp_path):

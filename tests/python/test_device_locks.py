@@ -26,14 +26,10 @@ def locks(tmp_path, monkeypatch):
         file.close()
 
 
-def test_devices_that_nobody_has_can_be_taken(locks):
+def test_devices_that_nobody_has_can_be_taken_and_jobs_on_others_do_not_meet(locks):
     assert locks("one", 4, 5)[1] == []
     (holder,) = device_locks.held()
     assert (holder.job, holder.devices, holder.pid) == ("one", [4, 5], 4711)
-
-
-def test_jobs_on_other_devices_do_not_meet(locks):
-    locks("one", 4, 5)
     assert locks("two", 6, 7)[1] == []
     assert [holder.job for holder in device_locks.held()] == ["one", "two"]
 

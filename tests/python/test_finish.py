@@ -12,15 +12,8 @@ from tools.diagnosis import finish
 from tools.launch import record
 
 PLAN = {
-    "script": "ascend2p.sh",
-    "started": "2026-01-31T12:00:00Z",
-    "host": "here",
-    "folder": "/home/\udcff",
-    "device_target": "CPU",
-    "run_dir": "/home/logs/run",
-    "exports": {},
-    "trainer": ["python"],
-    "scheduler": [],
+    **{"script": "ascend2p.sh", "started": "2026-01-31T12:00:00Z", "host": "here", "folder": "/home/\udcff"},
+    **{"device_target": "CPU", "run_dir": "/home/logs/run", "exports": {}, "trainer": ["python"], "scheduler": []},
     "ranks": [{"rank": 0, "device": 0, "log": "rank_0.log"}],
 }
 FIRST = ["attempt 7 2026-01-31T12:00:01Z .", "first_failure 1", "member scheduler 143 0.5", "member 1 7 12.0"]

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from hccl_tools.machine import hccn, programs
+from hccl_tools.machine import hccn
 
 ENTER = "Enter [ hccn_tool -h ] for more details.\n"
 FIRST_FOUR = {device: f"192.168.100.{device + 1}" for device in range(4)}
@@ -64,11 +64,8 @@ def test_the_simulation_answers_as_documented(cards, arguments, status, stdout, 
 # ---- hccn_tool -----------------------------------------------------------------------------------
 
 
-def test_the_addresses_are_what_hccn_tool_says(cards, no_conf):
+def test_the_addresses_are_what_hccn_tool_says_and_it_comes_before_hccn_conf(cards, conf, no_conf):
     assert hccn.addresses([0, 1, 2, 3], no_conf) == (FIRST_FOUR, "hccn_tool")
-
-
-def test_hccn_tool_comes_before_hccn_conf(cards, conf):
     assert hccn.addresses([0], conf("address_0=10.9.9.9")) == ({0: "192.168.100.1"}, "hccn_tool")
 
 
@@ -95,20 +92,23 @@ def test_hccn_tool_does_not_see_the_list_that_renumbers_devices(cards, no_conf, 
     assert os.environ["ASCEND_RT_VISIBLE_DEVICES"] == "4,5,6,7"
 
 
-def test_hccn_tool_answers_in_english(world, tmp_path, no_conf):
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("#!/usr/bin/env bash\necho LC_ALL is $LC_ALL\nexit 1\n", "LC_ALL is C (exit 1)"),
+        ("#!/no/such/interpreter\n", "hccn_tool failed for device 0: No such file"),
+    ],
+)
+def test_hccn_tool_answers_in_english_and_may_not_start_at_all(world, tmp_path, no_conf, script, said):
     program = tmp_path / "programs" / "hccn_tool"
-    program.write_text("#!/usr/bin/env bash\necho LC_ALL is $LC_ALL\nexit 1\n")
+    program.write_text(script)
     program.chmod(0o755)
-    assert "LC_ALL is C (exit 1)" in refusal([0], no_conf)
+    assert said in refusal([0], no_conf)
 
 
-def test_all_cards_are_asked_at_the_same_time(cards, no_conf, monkeypatch):
-    events = []
-    for name in ("_start", "_finish"):
-        real = getattr(programs, name)
-        monkeypatch.setattr(programs, name, lambda *args, name=name, real=real: (events.append(name), real(*args))[1])
+def test_all_cards_are_asked_at_the_same_time(cards, no_conf, programs_run):
     hccn.addresses([0, 1, 2], no_conf)
-    assert events == ["_start"] * 3 + ["_finish"] * 3
+    assert programs_run == ["_start"] * 3 + ["_finish"] * 3
 
 
 @pytest.mark.parametrize("times", [1, 4])
@@ -173,25 +173,14 @@ def test_a_tool_whose_child_hangs_is_not_waited_for(cards, no_conf, root):
     assert "hccn_tool failed for device 0: no answer within" in ended.stderr
 
 
-def test_a_tool_that_cannot_be_started_is_no_crash(world, tmp_path, no_conf):
-    broken = tmp_path / "programs" / "hccn_tool"
-    broken.write_text("#!/no/such/interpreter\n")
-    broken.chmod(0o755)
-    assert "hccn_tool failed for device 0: No such file" in refusal([0], no_conf)
-
-
 # ---- an address that is not set ------------------------------------------------------------------
 
 
-def test_cards_without_address_are_named_with_the_command_that_sets_one(cards, no_conf):
+def test_cards_without_address_are_named_with_the_command_that_sets_one(cards, conf, no_conf):
     cards.set({0: "192.168.100.1", 1: "192.168.100.2"})
     text = refusal([0, 1, 2, 3], no_conf)
-    assert text.startswith("devices 2,3 have no IP address")
-    assert "hccn_tool -i 2 -ip -s address" in text
-
-
-def test_an_address_that_only_hccn_conf_has_is_not_used(cards, conf):
-    cards.set({})
+    assert text.startswith("devices 2,3 have no IP address") and "hccn_tool -i 2 -ip -s address" in text
+    # an address that only hccn.conf has is not used
     assert "has 10.0.0.3: apply it with `hccn_tool -i 2 -cfg recovery`" in refusal([2], conf("address_2=10.0.0.3"))
 
 
@@ -216,18 +205,10 @@ def test_without_hccn_tool_the_addresses_are_those_of_hccn_conf(conf):
 
 def test_keys_that_only_look_like_addresses_are_left_alone(conf):
     path = conf(
-        "# address_0=a=b",
-        "#address_0=10.9.9.9",
-        "netmask_0=255.255.0.0",
-        "bond_address_0=10.9.9.9",
-        "route_address_10.1.0.0_netmask_255.255.0.0_0=gateway_29.1.0.1",
-        "address_0x=10.9.9.9",
-        "address_00=10.9.9.9",
-        "address_10=10.9.9.9",
-        "arp_0=-i eth0 -s 29.1.0.2 aa:bb:cc:dd:ee:ff",
-        "address_0=10.0.0.1",
-        "",
-        "no equals sign",
+        *("# address_0=a=b", "#address_0=10.9.9.9", "netmask_0=255.255.0.0", "bond_address_0=10.9.9.9"),
+        *("route_address_10.1.0.0_netmask_255.255.0.0_0=gateway_29.1.0.1", "address_0x=10.9.9.9"),
+        *("address_00=10.9.9.9", "address_10=10.9.9.9", "arp_0=-i eth0 -s 29.1.0.2 aa:bb:cc:dd:ee:ff"),
+        *("address_0=10.0.0.1", "", "no equals sign"),
     )
     assert hccn.addresses([0], path)[0] == {0: "10.0.0.1"}
 
@@ -249,15 +230,11 @@ def test_a_line_that_holds_no_address_is_named_by_its_number(conf, line, shown):
     assert f"hccn.conf:2: address_0 is {shown}, not an IP address" in refusal([0], conf("netmask_0=x", line))
 
 
-def test_a_missing_address_is_named_by_its_key(conf):
+def test_a_missing_address_is_named_by_its_key_and_without_hccn_conf_the_ways_out(conf, no_conf):
     text = refusal([0, 1, 2], conf("address_0=10.0.0.1"))
     assert "has no address_1 (devices 1,2); hccn_tool is not on PATH" in text
-
-
-def test_without_hccn_tool_and_hccn_conf_the_ways_out_are_named(no_conf):
     text = refusal([0, 1], no_conf)
-    assert "no address for devices 0,1: hccn_tool is not on PATH" in text
-    assert "--hccn_conf" in text
+    assert "no address for devices 0,1: hccn_tool is not on PATH" in text and "--hccn_conf" in text
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe\x00"], ids=["folder", "bytes"])
@@ -272,9 +249,5 @@ def test_a_hccn_conf_that_cannot_be_read_is_said_so(world, content):
 
 def test_where_addresses_are_optional_hccn_conf_may_lack_one_or_all(conf, no_conf):
     assert hccn.addresses([0, 1], conf("address_0=10.0.0.1"), True)[0] == {0: "10.0.0.1", 1: None}
-    assert hccn.addresses([0, 1], no_conf, True)[0] == {0: None, 1: None}
-
-
-def test_a_hccn_conf_that_is_not_there_is_never_the_source(no_conf):
-    _, source = hccn.addresses([0], no_conf, address_optional=True)
-    assert not source.startswith(no_conf)
+    found, source = hccn.addresses([0, 1], no_conf, True)
+    assert found == {0: None, 1: None} and not source.startswith(no_conf)

@@ -78,34 +78,22 @@ def npu_smi(world, tmp_path):
     return make
 
 
-def test_devices_are_those_of_dev_in_order_of_their_numbers(dev, world):
-    dev("davinci10", "davinci8", "davinci1")
-    assert host.devices() == [1, 8, 10]
-
-
-def test_files_that_only_start_like_a_device_are_none(dev, world):
-    dev("davinci0", "davinci0_manager", "davinci1.old")
-    assert host.devices() == [0]
-
-
-def test_npu_smi_is_not_asked_where_dev_has_devices(dev, npu_smi):
-    dev("davinci0")
-    npu_smi(MAP_A3)
-    assert host.devices() == [0]
-
-
-def test_npu_smi_is_asked_where_dev_has_none(dev, npu_smi):
-    npu_smi(MAP_A3)
-    assert host.devices() == [8, 9]
-
-
-def test_a_npu_smi_that_fails_names_no_device(dev, npu_smi):
-    npu_smi(MAP_A3, status=1)
-    assert host.devices() == []
-
-
-def test_a_host_without_npu_has_no_device(dev, world):
-    assert host.devices() == []
+@pytest.mark.parametrize(
+    ("files", "answer", "devices"),
+    [
+        pytest.param(["davinci10", "davinci8", "davinci1"], None, [1, 8, 10], id="in order of their numbers"),
+        pytest.param(["davinci0", "davinci0_manager", "davinci1.old"], None, [0], id="what only starts like a device"),
+        pytest.param(["davinci0"], (MAP_A3, 0), [0], id="npu-smi is not asked where dev has devices"),
+        pytest.param([], (MAP_A3, 0), [8, 9], id="npu-smi is asked where dev has none"),
+        pytest.param([], (MAP_A3, 1), [], id="a npu-smi that fails names none"),
+        pytest.param([], None, [], id="a host without NPU"),
+    ],
+)
+def test_devices_are_those_of_dev_or_else_of_npu_smi(world, dev, npu_smi, files, answer, devices):
+    dev(*files)
+    if answer:
+        npu_smi(*answer)
+    assert host.devices() == devices
 
 
 # ---- address -------------------------------------------------------------------------------------

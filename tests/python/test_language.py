@@ -6,27 +6,12 @@ import language_code
 import pytest
 
 # Pages that are not rewritten yet: take a page out when `python tests/python/language.py PAGE` finds nothing in it.
-TODO_PAGES = [
-    "docs/doctor.md",
-    "docs/options.md",
-    "docs/rank_table_checks.md",
-    "docs/when_it_fails.md",
-]
+TODO_PAGES = ["docs/doctor.md", "docs/options.md", "docs/rank_table_checks.md", "docs/when_it_fails.md"]
 # Pages that show messages which are not rewritten yet; documents.py --update brings them up to date.
 TODO_OUTPUTS = [
-    "docs/checkpoints.md",
-    "docs/checking_rank_tables.md",
-    "README.md",
-    "CONTRIBUTING.md",
-    "docs/gpu.md",
-    "docs/migrating.md",
-    "docs/mpirun.md",
-    "docs/one_machine.md",
-    "docs/parallel_modes.md",
-    "docs/rank_tables.md",
-    "docs/restarts.md",
-    "docs/several_machines.md",
-    "docs/without_hardware.md",
+    *("docs/checkpoints.md", "docs/checking_rank_tables.md", "README.md", "CONTRIBUTING.md", "docs/gpu.md"),
+    *("docs/migrating.md", "docs/mpirun.md", "docs/one_machine.md", "docs/parallel_modes.md"),
+    *("docs/rank_tables.md", "docs/restarts.md", "docs/several_machines.md", "docs/without_hardware.md"),
 ]
 
 

@@ -62,13 +62,10 @@ def test_the_schedulers_port_is_below_those_of_outgoing_connections(unset):
     assert all(10000 <= ports.free(seed) < 30000 for seed in (1, 4711, 4194304))
 
 
-def test_a_schedulers_port_in_use_is_passed_over(unset, monkeypatch):
+def test_a_schedulers_port_in_use_is_passed_over_and_if_no_port_is_free_the_launch_refused(unset, monkeypatch):
     first = ports.free(1)
     monkeypatch.setattr(ports, "fault", lambda port: "in use" if port == first else None)
     assert ports.free(1) == first + 1
-
-
-def test_if_no_port_is_free_the_launch_is_refused(unset, monkeypatch):
     monkeypatch.setattr(ports, "fault", lambda port: "in use")
     with pytest.raises(Refusal, match="no free port for MindSpore's scheduler"):
         ports.free(1)

@@ -50,10 +50,8 @@ def test_every_key_of_a_network_counts(section, shape, expected):
 
 
 def test_resnet_50_has_as_many_weights_as_the_paper_says():
-    weights = sum(
-        parameter.size for parameter in models.build({"name": "resnet50", "num_classes": 1000}).trainable_params()
-    )
-    assert weights == 25_557_032
+    network = models.build({"name": "resnet50", "num_classes": 1000})
+    assert sum(parameter.size for parameter in network.trainable_params()) == 25_557_032
 
 
 def test_the_layers_of_resnet_50_are_dealt_out_to_pipeline_stages_in_order():

@@ -27,12 +27,11 @@ def texts(config, count, target="CPU"):
 
 
 @pytest.mark.parametrize("path", ["semi_auto", "auto", "pipeline", "slices"])
-@pytest.mark.parametrize("count", [4])
-def test_what_the_cpu_back_end_refuses_is_refused_with_its_words_and_a_way_out(path, count):
+def test_what_the_cpu_back_end_refuses_is_refused_with_its_words_and_a_way_out(path):
     config = filled(f"parallel/{path}_digits.yaml")
-    (text,) = texts(config, count)
+    (text,) = texts(config, 4)
     assert text.startswith("/parallel/mode: ") and '"Invalid backend: CPU"' in text and "hybrid_parallel" in text
-    assert texts(config, count, "Ascend") == [] and texts(config, count, "GPU") == []
+    assert texts(config, 4, "Ascend") == [] and texts(config, 4, "GPU") == []
 
 
 @pytest.mark.parametrize("path", ["semi_auto", "auto", "pipeline", "slices"])

@@ -35,11 +35,7 @@ def test_a_host_needs_as_many_devices_as_it_has_ranks():
 
 @pytest.mark.parametrize(
     ("environment", "each"),
-    [
-        ({"SLURM_TASKS_PER_NODE": "2(x2)"}, 2),
-        ({"SLURM_TASKS_PER_NODE": "8", "SLURM_NTASKS_PER_NODE": "4"}, 4),
-        ({}, 1),
-    ],
+    [({"SLURM_TASKS_PER_NODE": "2(x2)"}, 2), ({"SLURM_TASKS_PER_NODE": "8", "SLURM_NTASKS_PER_NODE": "4"}, 4), ({}, 1)],
 )
 def test_slurms_tasks_of_a_node(monkeypatch, environment, each):
     for name in ("SLURM_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE"):

@@ -92,17 +92,9 @@ def test_every_variable_of_the_contract_is_on_the_page():
 
 
 def test_every_variable_of_the_page_is_in_the_code():
-    text = "\n".join(
-        path.read_text(encoding="utf-8")
-        for path in [
-            *PYTHON_FILES,
-            *SHELL_FILES,
-            *(ROOT / "tests").rglob("*.*sh"),
-            *(ROOT / "tests").rglob("*.bats"),
-            *(ROOT / "tests").rglob("*.py"),
-        ]
-        if path != Path(__file__)
-    )
+    tests = (path for ending in ("*.*sh", "*.bats", "*.py") for path in (ROOT / "tests").rglob(ending))
+    files = [path for path in [*PYTHON_FILES, *SHELL_FILES, *tests] if path != Path(__file__)]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
     text = re.sub(r'" \+ "', "", text)
     unknown = {name for name in listed("docs/environment.md") if not re.search(rf"\b{name}\b", text)}
     # put together: OMPI_MCA_ and the name of a parameter

@@ -25,10 +25,7 @@ BAD = [
     case("pods_without_device_ids", super_pods, {"/super_pod_list": ...}, "missing-field "),
     case("pods_without_device_ids", super_pods, {DEVICE + "super_device_id": ...}, "missing-field " + DEVICE[:-1]),
     case(
-        "super_device_listed_twice",
-        super_pods,
-        {SERVERS + "1/device/0/super_device_id": "0"},
-        "duplicate-super-device",
+        "super_device_listed_twice", super_pods, {SERVERS + "1/device/0/super_device_id": "0"}, "duplicate-super-device"
     ),
     case("super_device_id_too_large", super_pods, {DEVICE + "super_device_id": "4294967296"}, "bad-value"),
     case("super_pod_listed_twice", super_pods, {PODS + "1/super_pod_id": "a"}, "duplicate-super-pod"),

@@ -32,14 +32,9 @@ def started(root, tmp_path, listening):
     processes = []
 
     def start(**variables):
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(root / "tests/fixtures/stub_mindspore"),
-            "STUB_OUT": str(tmp_path),
-            "MS_WORKER_NUM": "2",
-            "MS_SCHED_PORT": str(listening.getsockname()[1]),
-            **variables,
-        }
+        stub = {"PYTHONPATH": str(root / "tests/fixtures/stub_mindspore"), "STUB_OUT": str(tmp_path)}
+        cluster = {"MS_WORKER_NUM": "2", "MS_SCHED_PORT": str(listening.getsockname()[1])}
+        environment = {**os.environ, **stub, **cluster, **variables}
         command = [sys.executable, str(root / "tools/launch/mindspore_scheduler.py")]
         processes.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
         return processes[-1]

@@ -1,15 +1,14 @@
 """The files of scripts/ know each other in one direction only, and each keeps what is its own to itself."""
 
 import re
-from pathlib import Path
 
 import documents
 import pytest
+from test_structure import circle
 
 SCRIPTS = documents.ROOT / "scripts"
 LIBRARY = sorted((SCRIPTS / "lib").rglob("*.sh"))
 FILES = [*LIBRARY, *sorted(SCRIPTS.glob("*.sh"))]
-MOST_LINES = 280
 # Between the launcher, its engines' agents and the ranks: the environment (rank_entry.sh) belongs to none of them.
 SHARED = ("LAUNCH_", "MS_", "RANK_", "DEVICE_")
 CALL = re.compile(r"(?<![\w:/])([a-z_]+)::(_?\w+)")
@@ -43,32 +42,10 @@ def knows():
     return {path: {home for name in called(path) for home in homes.get(name, ())} for path in FILES}
 
 
-def circle(known):
-    """Files that know each other in a circle, or nothing."""
-    done = set()
-
-    def visit(path, way):
-        if path in way:
-            return [file.name for file in way[way.index(path) :]]
-        if path not in done:
-            done.add(path)
-            for other in sorted(known.get(path, ())):
-                found = visit(other, [*way, path])
-                if found:
-                    return found
-        return []
-
-    return next(filter(None, (visit(path, []) for path in sorted(known))), [])
-
-
 def test_no_circle():
     known = knows()
     assert sum(map(len, known.values())) > 50  # the calls are found at all
     assert circle(known) == []
-
-
-def test_a_circle_is_found():
-    assert circle({Path("a"): {Path("b")}, Path("b"): {Path("c")}, Path("c"): {Path("b")}}) == ["b", "c"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -91,8 +68,3 @@ def test_no_global_of_another_file_is_set(path):
     others = {owner(other) for other in LIBRARY} - {owner(path)} - ({"LOG"} if path.parent == SCRIPTS else set())
     foreign = {name for name in assigned for other in others if name == other or name.startswith(other + "_")}
     assert {name for name in foreign if not name.startswith(SHARED)} == set()
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_no_file_is_too_long(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES

@@ -25,19 +25,20 @@ def name_of(path):
 MODULES = {name_of(path): path for path in PYTHON}
 
 
+def imported_from(node):
+    """(module, alias) of each name that a statement takes from a module of the project."""
+    if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in ("hccl_tools", "tools"):
+        yield from ((node.module, alias) for alias in node.names)
+
+
 def imports_of(path):
     """The project's modules that a file imports, anywhere in it."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if (
-            isinstance(node, ast.ImportFrom)
-            and node.module
-            and node.module.partition(".")[0] in ("hccl_tools", "tools")
-        ):
-            for alias in node.names:
-                full = f"{node.module}.{alias.name}"
-                found.add(full if full in MODULES else node.module)
-        elif isinstance(node, ast.Import):
+        for module, alias in imported_from(node):
+            full = f"{module}.{alias.name}"
+            found.add(full if full in MODULES else module)
+        if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name in MODULES}
     return found - {name_of(path)}
 
@@ -97,17 +98,11 @@ def private_names(path):
     """Names of other modules with a leading underscore that a file uses."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     modules, found = set(), []
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.ImportFrom)
-            and node.module
-            and node.module.partition(".")[0] in ("hccl_tools", "tools")
-        ):
-            for alias in node.names:
-                if f"{node.module}.{alias.name}" in MODULES:
-                    modules.add(alias.asname or alias.name)
-                elif alias.name.startswith("_"):
-                    found.append(alias.name)
+    for module, alias in (pair for node in ast.walk(tree) for pair in imported_from(node)):
+        if f"{module}.{alias.name}" in MODULES:
+            modules.add(alias.asname or alias.name)
+        elif alias.name.startswith("_"):
+            found.append(alias.name)
     for node in ast.walk(tree):
         borrowed = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules
         if borrowed and node.attr.startswith("_") and not node.attr.startswith("__"):
@@ -121,19 +116,13 @@ def test_a_module_uses_no_private_name_of_another(path):
 
 
 def test_files_are_short():
-    long = []
-    for pattern, limit in (
-        ("hccl_tools/**/*.py", 300),
-        ("tools/**/*.py", 300),
-        ("scripts/**/*.sh", 280),
-        ("tests/**/*.*", 500),
-    ):
-        for path in ROOT.glob(pattern):
-            if (
-                path.suffix in (".py", ".sh", ".bash", ".bats")
-                and len(path.read_text(encoding="utf-8").splitlines()) > limit
-            ):
-                long.append(str(path.relative_to(ROOT)))
+    limits = {"hccl_tools/**/*.py": 300, "tools/**/*.py": 300, "scripts/**/*.sh": 280, "tests/**/*.*": 500}
+    files = [(path, limit) for pattern, limit in limits.items() for path in ROOT.glob(pattern)]
+    long = [
+        str(path.relative_to(ROOT))
+        for path, limit in files
+        if path.suffix in (".py", ".sh", ".bash", ".bats") and path.read_text(encoding="utf-8").count("\n") > limit
+    ]
     assert not long, "split them by subject"
 
 
@@ -164,39 +153,22 @@ def test_no_message_is_written_twice():
     assert {text: places for text, places in homes.items() if len(places) > 1} == {}
 
 
-HEAVY = {
-    "typing",
-    "dataclasses",
-    "inspect",
-    "jsonschema",
-    "argparse",
-    "subprocess",
-    "rich",
-    "numpy",
-    "mindspore",
-}
+HEAVY = {"typing", "dataclasses", "inspect", "jsonschema", "argparse", "subprocess", "rich", "numpy", "mindspore"}
 
 
 def test_the_launch_path_imports_nothing_heavy(tmp_path):
     """`python -X importtime` lists what a launch of two CPU ranks imports, up to the plan."""
     (tmp_path / "config.yaml").write_text("system:\n  distribute: True\n")
     (tmp_path / "hccn.conf").write_text("address_0=10.1.1.10\naddress_1=10.1.1.11\n")
-    words = [
-        "script=ascend2p.sh",
-        "script_devices=[0,2)",
-        f"job_pid={os.getpid()}",
-        "engine=local",
-        "lock_fd=",
-        "dry_run=1",
-    ]
+    words = ["script=ascend2p.sh", "script_devices=[0,2)", f"job_pid={os.getpid()}", "engine=local"]
+    words += ["lock_fd=", "dry_run=1"]
     words += ["device_target=CPU", "device_num=8", "generation=910A", "config=config.yaml", "hccn_conf=hccn.conf"]
     words += [f"train_script={ROOT / 'tests/fixtures/stub_trainer.py'}", "--"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests/fixtures/stub_mindspore")}
     command = [sys.executable, "-X", "importtime", str(ROOT / "tools/launch/main.py"), *words]
     ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 0, ended.stderr
-    imported = {
-        line.rpartition("|")[2].strip() for line in ended.stderr.splitlines() if line.startswith("import time:")
-    }
+    times = [line for line in ended.stderr.splitlines() if line.startswith("import time:")]
+    imported = {line.rpartition("|")[2].strip() for line in times}
     assert "tools.launch.plan" in imported
     assert imported & HEAVY == set()

@@ -8,7 +8,6 @@ import pytest
 from hccl_tools.build import super_pod
 from hccl_tools.check import verdict
 from hccl_tools.commands import build as hccl_tools
-from hccl_tools.machine import programs
 
 # What a manual's example says: server 40 of its super pod, devices 0 and 1.
 SDID = {0: "167772160", 1: "167837697"}
@@ -71,12 +70,9 @@ def test_the_simulation_answers_as_documented(a3, arguments, first):
     assert (ended.returncode, ended.stdout.splitlines(True)[0]) == (0, first)
 
 
-def test_every_device_has_the_sdid_that_npu_smi_tells(a3):
-    pod, why = super_pod.of_devices([0, 1])
-    assert (pod, why) == (super_pod.SuperPod(super_pod_id="0", super_device_ids=SDID), None)
-
-
-def test_npu_and_chip_of_a_device_come_from_the_map(a3):
+def test_every_device_has_the_sdid_that_npu_smi_tells_for_its_npu_and_chip(a3):
+    assert super_pod.of_devices([0, 1]) == (super_pod.SuperPod(super_pod_id="0", super_device_ids=SDID), None)
+    a3.log.unlink()
     super_pod.of_devices([5])
     assert a3.calls() == ["unset info -m", "unset info -t spod-info -i 2 -c 1"]
 
@@ -87,21 +83,15 @@ def test_a_list_that_renumbers_devices_is_not_seen_by_npu_smi(a3, monkeypatch):
     assert [call.split(" ")[0] for call in a3.calls()] == ["unset", "unset"]
 
 
-def test_all_devices_are_asked_at_the_same_time(a3, monkeypatch):
-    events = []
-    for name in ("_start", "_finish"):
-        real = getattr(programs, name)
-        monkeypatch.setattr(programs, name, lambda *a, name=name, real=real: events.append(name) or real(*a))
+def test_all_devices_are_asked_at_the_same_time(a3, programs_run):
     super_pod.of_devices([0, 1, 2])
-    assert events == ["_start", "_finish", *["_start"] * 3, *["_finish"] * 3]
+    assert programs_run == ["_start", "_finish", *["_start"] * 3, *["_finish"] * 3]
 
 
-def test_a_host_in_no_super_pod_is_no_failure(a3):
+def test_a_host_in_no_super_pod_is_no_failure_and_told_apart_from_one_without_npu_smi(a3, tmp_path):
     a3.set("pod", "none")
     assert super_pod.of_devices([0, 1]) == (None, "npu-smi says that this host is in no super pod")
-
-
-def test_a_host_without_npu_smi_is_told_apart_from_one_in_no_super_pod(world):
+    (tmp_path / "programs" / "npu-smi").unlink()
     pod, why = super_pod.of_devices([0])
     assert pod is None and why.startswith("npu-smi is not on PATH")
 
@@ -157,12 +147,8 @@ def test_a_host_of_a_super_pod_has_a_version_1_2_table_of_sixteen_devices(build,
     assert [device["device_id"] for device in server["device"]] == [str(number) for number in range(16)]
     assert [device["rank_id"] for device in server["device"]] == [str(number) for number in range(16)]
     assert len({device["super_device_id"] for device in server["device"]}) == 16
-    assert server["device"][1] == {
-        "device_id": "1",
-        "super_device_id": SDID[1],
-        "device_ip": "192.168.100.2",
-        "rank_id": "1",
-    }
+    second = {"device_id": "1", "super_device_id": SDID[1], "device_ip": "192.168.100.2", "rank_id": "1"}
+    assert server["device"][1] == second
 
 
 def test_the_super_pod_is_said(build, cards, a3):

@@ -19,17 +19,9 @@ def problems(path, *assignments):
 @pytest.mark.parametrize(
     ("path", "assignment", "said"),
     [
-        (
-            DIGITS,
-            "model.name=crnn",
-            "lenet5_digits.yaml:15: /loss/name: crnn does not learn from CrossEntropyLoss; write CTCLoss",
-        ),
+        (DIGITS, "model.name=crnn", "yaml:15: /loss/name: crnn does not learn from CrossEntropyLoss; write CTCLoss"),
         (DIGITS, "model.name=resnet50", "/train/dataset/type: resnet50 cannot read data of type mnist; write cifar10"),
-        (
-            DIGITS,
-            "model.hidden_size=3",
-            "-o model.hidden_size=3: /model/hidden_size: the network lenet5 knows no hidden_size",
-        ),
+        (DIGITS, "model.hidden_size=3", "=3: /model/hidden_size: the network lenet5 knows no hidden_size"),
         (DIGITS, "loss.eps=1", "/loss/eps: CrossEntropyLoss knows no eps"),
         (DIGITS, "train.dataset.augment=True", "/train/dataset/augment: data of type mnist knows no augment"),
         (CRNN, "eval.dataset.usage=test", "/eval/dataset/usage: data of type RecDataset knows no usage"),

@@ -24,24 +24,12 @@ def launched(tmp_path):
             file = folder / (logs or ".") / (f"rank_{name}.log" if name.isdecimal() else f"{name}.log")
             if log is not None:
                 file.write_bytes(log if isinstance(log, bytes) else log.encode())
-        outcome = {
-            "ended": "2026-01-31T12:00:00Z",
-            "exit": 1,
-            "first_failure": first,
-            "stopped_by": None,
-            "members": {name: {"status": status, "seconds": 1.5} for name, (status, _) in members.items()},
-        }
+        outcome = {"ended": "2026-01-31T12:00:00Z", "exit": 1, "first_failure": first, "stopped_by": None}
+        outcome["members"] = {name: {"status": status, "seconds": 1.5} for name, (status, _) in members.items()}
         plan = {
-            "script": "ascend4p.sh",
-            "started": "2026-01-31T12:00:00Z",
-            "host": "here",
-            "folder": "/home/user/job",
-            "device_target": "CPU",
-            "run_dir": str(folder),
-            "exports": {"名": "值"},
-            "trainer": ["python"],
-            "scheduler": [],
-            "ranks": [{"rank": 0, "device": 0, "log": "rank_0.log"}],
+            **{"script": "ascend4p.sh", "started": "2026-01-31T12:00:00Z", "host": "here", "folder": "/home/user/job"},
+            **{"device_target": "CPU", "run_dir": str(folder), "exports": {"名": "值"}, "trainer": ["python"]},
+            **{"scheduler": [], "ranks": [{"rank": 0, "device": 0, "log": "rank_0.log"}]},
             "outcome": {**outcome, **({"logs": logs} if logs else {})},
         }
         (folder / "launch.json").write_text(json.dumps(plan, ensure_ascii=False, indent=2))

@@ -131,12 +131,8 @@ def test_a_run_without_failure_has_nothing_to_explain(launched, diagnose):
     ("text", "told"),
     [
         (None, "no such file; name the folder of a run"),
-        ("", "is not JSON"),
-        ("{", "is not JSON"),
-        ("[" * 100000, "is not JSON"),
-        ("[]", "has no outcome"),
-        ('{"outcome": null}', "has no outcome"),
-        ('{"script": "x"}', "has no outcome"),
+        *((text, "is not JSON") for text in ("", "{", "[" * 100000)),
+        *((text, "has no outcome") for text in ("[]", '{"outcome": null}', '{"script": "x"}')),
     ],
 )
 def test_a_folder_that_holds_no_run(tmp_path, run, text, told):

@@ -63,15 +63,15 @@ def last_exception_of(tmp_path, source):
         ("def f():\n    f()\nf()\n", "RecursionError", "maximum recursion depth", 2),
         ("x = = 1\n", "SyntaxError", "invalid syntax", 1),
         (
-            "import logging\ntry:\n    1 / 0\nexcept Exception:\n    logging.exception('it failed')\n",
+            "import logging\ntry:\n    1 / 0\nexcept Exception:\n    logging.exception('x')\n",
             "ZeroDivisionError",
             "",
             3,
         ),
         (
-            "class A:\n    def __del__(self):\n        raise OSError\na = A()\nraise ValueError('the reason')\n",
+            "class A:\n    def __del__(self):\n        raise OSError\na = A()\nraise ValueError('y')\n",
             "ValueError",
-            "the reason",
+            "y",
             5,
         ),
     ],

@@ -57,16 +57,14 @@ def test_processes(machine, monkeypatch, limited, uid, soft, allowed, status):
     machine.line("processes", status)
 
 
-def test_memory(machine):
+def test_memory_also_where_the_control_group_keeps_it(machine):
     machine.line("memory", "ok")
     for available, status in ((2000000, "warning"), (200000, "problem")):
         machine.file("/proc/meminfo", f"MemTotal: 8000000 kB\nMemAvailable: {available} kB\n")
         machine.line("memory", status)
     machine.file("/proc/meminfo", "")
     machine.line("memory", "unknown")
-
-
-def test_memory_that_the_control_group_keeps(machine):
+    machine.file("/proc/meminfo", "MemTotal: 98765432 kB\nMemAvailable: 87654321 kB\n")
     machine.file("/sys/fs/cgroup/memory.max", f"{4 * GIB}\n")
     machine.file("/sys/fs/cgroup/memory.current", f"{4 * GIB - 100 * MIB}\n")
     machine.line("memory", "problem")
@@ -118,11 +116,8 @@ def test_real_folders_are_measured_and_one_that_is_not_there_yet_where_it_would_
 @pytest.mark.parametrize(
     ("reserved", "status"),
     [
-        ("", "warning"),
-        ("60000-60031", "ok"),
-        ("8080,60000-60015,60016-60031", "ok"),
-        ("60000-60015", "warning"),
-        ("60000", "warning"),
+        *((ports, "warning") for ports in ("", "60000-60015", "60000")),
+        *((ports, "ok") for ports in ("60000-60031", "8080,60000-60015,60016-60031")),
     ],
 )
 def test_hccls_ports_against_those_of_outgoing_connections(a3, reserved, status):

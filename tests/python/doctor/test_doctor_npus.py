@@ -50,13 +50,10 @@ INFO_A3 = """\
 """
 
 
-def test_the_tables_of_npu_smi_on_a2():
+def test_the_tables_of_npu_smi_on_a2_and_on_a3_which_has_physical_ids():
     cards, holders = npu_smi.parse_info(INFO_A2, {(4, 0): 4, (5, 0): 5})
     assert cards == {4: ("910B3", "OK"), 5: ("910B3", "Alarm")}
     assert holders == {4: ["a process (pid 277624, 51270 MB)", "python (pid 33776, 31747 MB)"]}
-
-
-def test_the_tables_of_npu_smi_on_a3_have_physical_ids():
     cards, holders = npu_smi.parse_info(INFO_A3, {(1, 0): 2, (1, 1): 3})
     assert cards == {2: ("Ascend910", "OK"), 3: ("Ascend910", "Warning")}
     assert holders == {3: ["trainer (pid 1712733, 48954 MB)"]}
@@ -87,16 +84,12 @@ def test_a_device_that_is_held_names_the_process(a3):
     a3.line("device 2", "ok", "free")
 
 
-def test_npu_smi_that_fails_leaves_the_devices_of_dev(a3, monkeypatch):
+def test_npu_smi_that_fails_or_is_not_there_leaves_the_devices_of_dev(a3, monkeypatch):
     monkeypatch.setattr(host, "devices", lambda: [0, 1])
     a3.set("fault_info", "fail")
     lines, _ = a3.lines()
     assert lines["npu-smi"].text == "npu-smi info: dcmi module initialize failed. ret is -8005 (exit 255)"
     assert lines["device 1"].status == "unknown"
-
-
-def test_no_npu_smi(a3, monkeypatch):
-    monkeypatch.setattr(host, "devices", lambda: [0])
     (a3.tools / "npu-smi").unlink()
     assert a3.line("npu-smi", "warning").text.startswith("npu-smi is not on PATH")
 
@@ -123,19 +116,17 @@ def test_a_container_that_got_no_device_of_those_on_the_bus(machine, monkeypatch
     machine.line("devices", "problem", "the bus has chips of A2")
 
 
-def test_hccn_conf_that_the_cards_do_not_use(a3):
+def test_hccn_conf_that_the_cards_do_not_use_or_that_is_none(a3):
+    conf = a3.root / "etc/hccn.conf"
     a3.file("/etc/hccn.conf", "address_0=192.168.100.1\naddress_1=192.168.100.77\n")
     assert a3.line("hccn.conf", "warning").remedy == "hccn_tool -i 1 -cfg recovery applies the file"
-    a3.file("/etc/hccn.conf", "address_0=192.168.100.1\n")
+    conf.write_text("address_0=192.168.100.1\n")
     a3.line("hccn.conf", "ok", "has addresses of 1 device")
-
-
-def test_hccn_conf_that_is_no_such_file(a3):
-    a3.file("/etc/hccn.conf", "address_0=here\n")
+    conf.write_text("address_0=here\n")
     a3.line("hccn.conf", "problem")
-    (a3.root / "etc/hccn.conf").write_bytes(b"\xff\xfe\x00")
+    conf.write_bytes(b"\xff\xfe\x00")
     a3.line("hccn.conf", "warning")
-    (a3.root / "etc/hccn.conf").unlink()
+    conf.unlink()
     a3.line("hccn.conf", "absent")
     (a3.tools / "hccn_tool").unlink()
     a3.line("hccn.conf", "problem")

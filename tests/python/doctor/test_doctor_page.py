@@ -70,17 +70,14 @@ def test_no_colour_where_it_is_not_wanted(monkeypatch):
     assert "\x1b[" not in page.as_text(sections, "now", colour=False)
 
 
-def test_a_mistake_in_one_section_leaves_the_others(machine, monkeypatch):
+def test_a_mistake_in_one_section_or_when_npus_are_asked_leaves_the_others(machine, monkeypatch):
     monkeypatch.setattr(network, "_hccl_ports", lambda has_npus: 1 // 0)
+    monkeypatch.setattr(npu_smi, "look", lambda conf: 1 // 0)
     lines, status = machine.lines()
     assert (lines["network"].status, status) == ("unknown", 0)
     assert "ZeroDivisionError" in lines["network"].text
+    assert lines["npu-smi"].status == "warning" and "ZeroDivisionError" in lines["npu-smi"].text
     assert {"OS", "chrt"} <= lines.keys()
-
-
-def test_a_mistake_when_npus_are_asked_leaves_the_rest(machine, monkeypatch):
-    monkeypatch.setattr(npu_smi, "look", lambda conf: 1 // 0)
-    machine.line("npu-smi", "warning", "ZeroDivisionError")
 
 
 def test_a_closed_stdout_is_said(machine, monkeypatch, capsys):
