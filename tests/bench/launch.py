@@ -117,7 +117,7 @@ def prepare(folder):
         "rank.py": PYTHON_RANK.format(rank=rank),
         "config.yaml": "system: {distribute: True}\n",
         "hccn.conf": "".join(f"address_{n}=10.1.{n % 8}.{n + 1}\n" for n in range(64)),
-        # Stands in for Python: plans with the real one, and is the rank program when told to train.
+        # Replaces Python: plans with the real one, and is the rank program when told to train.
         "python": f'#!/bin/sh\ncase $2 in *trainer.py) exec "{rank}" ;; esac\nexec "{sys.executable}" "$@"\n',
         "trainer.py": "",
     }
