@@ -36,7 +36,7 @@ plan::make() {
   done < <(
     code=0
     "$PYTHON" "$LAUNCH_ROOT/tools/launch/main.py" "$@" || code=$?
-    printf 'status\0%d\0' "$code"
+    { printf 'status\0%d\0' "$code"; } 2>/dev/null || : # Ctrl-C: nobody reads it
   )
   [[ $status != 0 ]] || return 0
   plan::unlock
