@@ -39,8 +39,8 @@ class Entry(Row):
 _ELSEWHERE = {
     "not-json": Entry(
         ERROR,
-        "The file is not JSON: comments, a comma before a bracket, a byte-order mark, NaN, single quotes, "
-        "bytes that are not UTF-8, or more levels than any table has.",
+        "The file is not JSON. Examples: comments, a comma before a bracket, a byte-order mark, NaN, single quotes. "
+        "Bytes that are not UTF-8, or too many levels, also count.",
         "HCCL's parser refuses it (EI0004); the samples of HCCL's manual have comments that you must delete.",
         "change the text at the line and column that the message names.",
     ),

@@ -5,16 +5,6 @@ import language
 import language_code
 import pytest
 
-# Pages that are not rewritten yet: take a page out when `python tests/python/language.py PAGE` finds nothing in it.
-TODO_PAGES = ["docs/doctor.md", "docs/options.md", "docs/rank_table_checks.md", "docs/when_it_fails.md"]
-# Pages that show messages which are not rewritten yet; documents.py --update brings them up to date.
-TODO_OUTPUTS = [
-    *("docs/checkpoints.md", "docs/checking_rank_tables.md", "README.md", "CONTRIBUTING.md", "docs/gpu.md"),
-    *("docs/migrating.md", "docs/mpirun.md", "docs/one_machine.md", "docs/parallel_modes.md"),
-    *("docs/rank_tables.md", "docs/restarts.md", "docs/several_machines.md", "docs/without_hardware.md"),
-]
-
-
 # Scripts that are not rewritten yet: take a file out when the test below finds nothing in it.
 TODO_SCRIPTS = [
     "scripts/lib/abandoned.sh",
@@ -39,16 +29,12 @@ EXAMPLES = "tests/python/test_language.py"  # this file has the forbidden words,
 
 @pytest.mark.parametrize("page", language.pages())
 def test_a_page_is_in_plain_english(page):
-    if page in TODO_PAGES:
-        pytest.skip("not rewritten yet")
     found = list(language.problems(page, documents.read(page), ("prose", "table")))
     assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("page", language.pages())
 def test_messages_in_the_outputs_of_a_page_are_in_plain_english(page):
-    if page in TODO_OUTPUTS:
-        pytest.skip("shows messages that are not rewritten yet")
     found = list(language.problems(page, documents.read(page), ("output",)))
     assert not found, "\n".join(found)
 
@@ -62,7 +48,7 @@ def test_code_is_in_plain_english(path):
 
 
 def test_the_list_of_what_is_not_rewritten_names_files():
-    assert {*TODO_PAGES, *TODO_OUTPUTS} <= set(language.pages()) and set(TODO_SCRIPTS) <= set(CODE)
+    assert set(TODO_SCRIPTS) <= set(CODE)
 
 
 @pytest.mark.parametrize(

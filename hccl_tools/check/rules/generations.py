@@ -61,7 +61,7 @@ def legacy_after_910a(view: View) -> Findings:
 
 @rule("device-group", _V1, generations=("910A",))
 def devices_not_linked(view: View) -> Findings:
-    """A server's devices cannot run one job on 910A: not 1, 2, 4 or 8, or not linked, or above 7.
+    """A server's devices are not 1, 2, 4 or 8, not linked, or above 7.
 
     Why: HCCL's manual: devices 0-3 and 4-7 are two networks; the legal sets of four are in HCCL's
     topoinfo_parse.cc.
