@@ -12,7 +12,7 @@
 # minder, trainer and watcher have their own groups. So the trainer can write its last lines when the engine kills its
 # group, and the watcher can stop the trainer when the agent was killed.
 #
-#   bus       (see bus.sh) "start RANK PID", "exit RANK STATUS", and the orders "stop", "stacks", "cancelled", "USR1", "USR2"
+#   bus       (see bus.sh) "start RANK PID", "exit RANK STATUS"; orders: "stop", "stacks", "cancelled", "USR1", "USR2"
 #   lifeline  "start PID" of the trainer, for the watcher; it closes when the agent ends
 #
 # Environment, in addition to that of rank_entry.sh:

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Engine "local": the ranks of one machine, started by this shell itself.
+# Engine "local": this shell itself starts the ranks, on this machine.
 
 # engine::start: the scheduler, if the plan has one, then every rank.
 engine::start() {
