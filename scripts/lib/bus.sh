@@ -23,7 +23,9 @@ bus::next() {
     status=0
     IFS= read -r -t "$seconds" -N 1 -u "$1" first || status=$?
     ((status != 0)) || break
-    [[ $seconds != "$2" ]] || ! bus::empty "$1" || return "$status"
+    if [[ $seconds == "$2" ]] && bus::empty "$1"; then
+      return "$status"
+    fi
     seconds=$2
   done
   first=${first-} REPLY='' # bash 4.2 unsets a variable when a signal ends its read

@@ -106,7 +106,6 @@ cli::value() {
   done
 }
 
-# cli::given OPTION: whether the user gave it.
 cli::given() {
   cli::value "$1" ''
   [[ -n $REPLY ]]

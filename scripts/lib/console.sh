@@ -13,7 +13,6 @@ readonly CONSOLE_STATUS_AFTER=3000                             # hundredths of a
 readonly CONSOLE_BLOCK=16384                                   # bytes
 readonly CONSOLE_COLOURS=(36 33 32 35 34 96 93 92 95 94 31 91) # of the ranks' numbers, in turn
 
-# console::show 0|all|none
 console::show() {
   CONSOLE_SHOWS=$1
 }

@@ -10,7 +10,6 @@ LIMITS_STILL_SINCE=0 # when the logs last changed
 LIMITS_LOOK=''       # sizes and times of the logs at the last look
 LIMITS_LOGS=()       # the ranks' logs
 
-# limits::set TIMEOUT HANG
 limits::set() {
   LIMITS_TIMEOUT=$1 LIMITS_HANG=$2
 }

@@ -8,7 +8,6 @@ OUTCOME_FAILED=''                  # not empty: the process knows that a member 
 OUTCOME_LINES=''                   # the lines for the process about all attempts so far
 OUTCOME_OOM_KILLS=0                # number of OOM kills on this machine before this attempt
 
-# outcome::begin: call it when an attempt begins.
 outcome::begin() {
   outcome::_oom_kills
   OUTCOME_OOM_KILLS=$REPLY

@@ -40,7 +40,9 @@ plan::make() {
   )
   [[ $status != 0 ]] || return 0
   plan::unlock
-  [[ $status != 130 && ${status:-254} -gt 128 ]] || exit "$status" # Python has printed why
+  if [[ $status == 130 || ${status:-254} -le 128 ]]; then
+    exit "$status" # Python has printed why
+  fi
   log::die 78 "the plan's process could not be started, or was ended${status:+ (status $status)}: see ulimit -u, the container's limit of pids, and the free memory"
 }
 

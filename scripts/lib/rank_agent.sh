@@ -70,8 +70,12 @@ agent::main() {
   agent::_attend
   local -r status=$REPLY
   # Slurm signals the trainer first and then the agent. Wait for that signal: it explains why the trainer ended.
-  ((status != 143)) || [[ -n ${LAUNCH_BUS-} ]] || agent::_heed 3
-  ((status == 0)) || [[ -z $AGENT_AWAY ]] || agent::_tell_tail
+  if ((status == 143)) && [[ -z ${LAUNCH_BUS-} ]]; then
+    agent::_heed 3
+  fi
+  if ((status != 0)) && [[ -n $AGENT_AWAY ]]; then
+    agent::_tell_tail
+  fi
   agent::tell exit "$AGENT_NAME" "$status"
   agent::_sweep
   # After a failure the launcher orders all ranks to stop. If that order does not come, the launcher is gone. Then the

@@ -90,13 +90,14 @@ relay::_line() {
       fi
       ;;
     ended) # with 0 although ranks failed: somebody else ended them
-      ((name != 0)) || [[ $told == exit ]] || name=$failed
+      if ((name == 0)) && [[ $told != exit ]]; then
+        name=$failed
+      fi
       exit "$name"
       ;;
   esac
 }
 
-# relay::_order WORD
 relay::_order() {
   [[ $1 != stop ]] || ordered=1
   if [[ -n $engine ]]; then
