@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Completion for bash of this project's scripts and Python commands. In ~/.bashrc:
+# Bash completion for this project's scripts and Python commands. In ~/.bashrc:
 #
 #   source /path/to/project/scripts/completion.bash
 #
@@ -8,7 +8,7 @@
 #   bash scripts/ascend4p.sh --dev<TAB>      scripts/ascend4p.sh --console <TAB>
 #   python hccl_tools/hccl_tools.py --<TAB>
 #
-# Each shell asks a command once, by --help, what it can complete.
+# Each shell runs a command's --help once, to learn its options.
 
 if [[ -z ${BASH_VERSION-} || $BASH_VERSION == [1-3].* ]]; then
   return 0 # no bash, or one without associative arrays
@@ -16,8 +16,8 @@ fi
 
 MINDSPORE_LAUNCH_ROOT=$(readlink -f -- "${BASH_SOURCE[0]}")
 MINDSPORE_LAUNCH_ROOT=${MINDSPORE_LAUNCH_ROOT%/scripts/*}
-declare -gA MINDSPORE_LAUNCH_HELP=() # by command: a line an option, "NAME VALUE"
-declare -gA MINDSPORE_LAUNCH_BEFORE  # by interpreter: the function that completed it before; kept when read again
+declare -gA MINDSPORE_LAUNCH_HELP=() # command -> one line "NAME VALUE" per option
+declare -gA MINDSPORE_LAUNCH_BEFORE  # interpreter -> its earlier completion; kept when this file is read again
 
 # _mindspore_launch: what `complete -F` calls; fills COMPREPLY, or leaves it empty for file names.
 _mindspore_launch() {
@@ -58,13 +58,13 @@ _mindspore_launch_is_ours() {
   [[ $path == "$MINDSPORE_LAUNCH_ROOT"/@(scripts|hccl_tools|tools)/+([^/]) ]]
 }
 
-# _mindspore_launch_before WORD...: another program's script, completed as before this file was read.
+# _mindspore_launch_before WORD...: completes another project's script as before this file was read.
 _mindspore_launch_before() {
   local before=${MINDSPORE_LAUNCH_BEFORE[${COMP_WORDS[0]##*/}]-}
   [[ -z $before ]] || "$before" "$@"
 }
 
-# _mindspore_launch_ask WORD...: the options of the command WORD..., in MINDSPORE_LAUNCH_OPTIONS.
+# _mindspore_launch_ask WORD...: the options of the command WORD... in MINDSPORE_LAUNCH_OPTIONS.
 _mindspore_launch_ask() {
   local key=$* line found=''
   if [[ -z ${MINDSPORE_LAUNCH_HELP[$key]-} ]]; then
@@ -82,7 +82,7 @@ _mindspore_launch_ask() {
   MINDSPORE_LAUNCH_OPTIONS=${MINDSPORE_LAUNCH_HELP[$key]}
 }
 
-# _mindspore_launch_value WORD: what the option takes, in REPLY; nothing if it takes nothing, or is no option.
+# _mindspore_launch_value WORD: the value that the option takes, in REPLY; empty for a flag, or if it is not an option.
 _mindspore_launch_value() {
   local name takes
   REPLY=''
@@ -101,7 +101,7 @@ _mindspore_launch_offer_value() {
   esac
 }
 
-# _mindspore_launch_offer_names CURRENT: in the spelling that was begun, with hyphens or underscores.
+# _mindspore_launch_offer_names CURRENT: with hyphens or underscores, as the user began.
 _mindspore_launch_offer_names() {
   local name _takes names=''
   while read -r name _takes; do
@@ -119,7 +119,7 @@ _mindspore_launch_offer_names() {
 _mindspore_launch_register() {
   local program path spec
   for program in bash sh python python3; do
-    # A completion that is loaded when it is first needed has to be there to be kept.
+    # bash-completion loads completions on demand: load this one now, so that it is kept.
     if declare -F _completion_loader >/dev/null; then
       _completion_loader "$program" >/dev/null 2>&1
     fi

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Takes the launcher's place when its shell gives up, as bash does when it cannot start one more process.
+# Replaces the launcher when its shell gives up: bash does so when it cannot start another process.
 #
 # Usage: bash abandoned.sh STATUS LAUNCHER GUARDIAN LIFELINE BUS     (lib/launch.sh only)
 #
 # A shell that has given up may wait forever in the first command of its EXIT trap (bash 5.2 waits for the last process
-# that it started). So the trap only becomes this program. It closes the lifeline, upon which the guardian ends all
-# ranks, and waits until the guardian has ended. If no ranks run, GUARDIAN, LIFELINE and BUS are empty.
+# that it started). So the trap does nothing but exec this program. It closes the lifeline and waits until the guardian
+# has stopped all ranks and ended. If no ranks run, GUARDIAN, LIFELINE and BUS are empty.
 set -u
 status=$1 launcher=$2 guardian=$3 lifeline=$4 bus=$5
 reason="has an internal error (status $status): please report it, with the lines above and the output of scripts/doctor.sh"

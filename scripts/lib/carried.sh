@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# Members that an engine started: its process is the member that we start and stop; of the ranks we hear from
-# their agents (rank_agent.sh), through the engine (engines/relay.sh) or, on this host, on the bus.
+# Members that an engine started. We start and stop only the engine's process. The ranks' agents (rank_agent.sh) report
+# to us through the engine (engines/relay.sh) or, on this host, directly on the bus.
 
 CARRIED_ENGINE=''           # the name of the engine's member; empty: we start the ranks ourselves
-CARRIED_WAY=0               # seconds that an order to the ranks may take, where it goes through the engine
+CARRIED_WAY=0               # seconds that an order to the ranks may take if it goes through the engine
 CARRIED_ORDERED_AT=0        # uptime, in hundredths of a second, when the engine was last told to stop
 declare -A CARRIED_STACK=() # name -> where the rank is, from its agent
 
-# carried::by NAME [SECONDS]: the engine's member starts the ranks; orders go through it, and take SECONDS at most.
+# carried::by NAME [SECONDS]: the engine's member NAME starts the ranks; its orders take at most SECONDS.
 carried::by() {
   CARRIED_ENGINE=$1 CARRIED_WAY=${2-0} CARRIED_STACK=()
 }
@@ -17,8 +17,8 @@ carried::_is() {
   [[ -z ${MEMBERS_MINDER[$1]-} ]]
 }
 
-# carried::engine_ended: members that the engine has not told the end of, and that we cannot see, are lost; the
-# first of them in REPLY, or nothing.
+# carried::engine_ended: marks as lost all members whose end was not reported and whose processes we cannot see. The
+# first of them, or nothing, in REPLY.
 carried::engine_ended() {
   local name first=''
   for name in "${MEMBERS_NAMES[@]}"; do
@@ -30,8 +30,8 @@ carried::engine_ended() {
   REPLY=$first
 }
 
-# carried::is_gone NAME: whether a rank of this host has ended while all that could tell was killed. What lives
-# tells within moments.
+# carried::is_gone NAME: whether a rank of this host has ended and its agent and watcher were killed: they would have
+# reported the end within 2 s.
 carried::is_gone() {
   local -r group=${MEMBERS_GROUP[$1]-}
   if [[ -z $group ]] || processes::group_lives "$group"; then
@@ -41,15 +41,14 @@ carried::is_gone() {
   clock::reached "$((MEMBERS_GONE_SINCE[$1] + 200))"
 }
 
-# carried::stop: remembers when the engine was told to stop, which the supervisor does.
+# carried::stop: remembers when the engine got the order to stop, which stopping.sh sends.
 carried::stop() {
   clock::now
   CARRIED_ORDERED_AT=$REPLY
 }
 
-# carried::repeat_order: tells the engine to stop once a second. An order has a long way, through the relay, the
-# engine and the ranks' agents; it may come before an agent can take it, and bash has lost one now and then. Who has
-# it already does not mind.
+# carried::repeat_order: repeats the order to stop once a second. An order passes the relay, the engine and the agents.
+# It may arrive before an agent can take it, and bash sometimes loses one. A second order does no harm.
 carried::repeat_order() {
   local -r group=${MEMBERS_GROUP[${CARRIED_ENGINE:-none}]-}
   if [[ -n $group ]] && ((CARRIED_WAY)) && clock::reached "$((CARRIED_ORDERED_AT + 100))"; then
@@ -58,17 +57,17 @@ carried::repeat_order() {
   fi
 }
 
-# carried::ask_stacks: has every agent tell where its rank is; fails if the engine is gone.
+# carried::ask_stacks: asks every agent where its rank is; fails if the engine is gone.
 carried::ask_stacks() {
   kill -s ABRT "${MEMBERS_GROUP[$CARRIED_ENGINE]-none}" 2>/dev/null
 }
 
-# carried::stack NAME PLACE: the answer of one.
+# carried::stack NAME PLACE: stores the answer of one agent.
 carried::stack() {
   CARRIED_STACK[$1]=$2
 }
 
-# carried::all_told: whether all have answered that still run.
+# carried::all_told: whether all agents whose ranks still run have answered.
 carried::all_told() {
   local name
   for name in "${MEMBERS_NAMES[@]}"; do

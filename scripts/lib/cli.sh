@@ -1,23 +1,23 @@
 # shellcheck shell=bash
 # The command line: every option of every script, the parser, and --help.
 #
-# The table below is the one place where an option is declared. The parser reads it, --help prints it, and
-# docs/options.md is made from that. Everything in this file works with bash 3.2, because doctor.sh uses it there.
+# Options are declared in the table below, and nowhere else. The parser reads it, --help prints it, and docs/options.md
+# is generated from --help. Everything in this file works with bash 3.2, because doctor.sh runs there, too.
 
 OPTIONS=()           # NAME=VALUE, with underscores, as the user gave them; a flag is 1; the last one counts
 ARGUMENTS=()         # positional
-TRAINER_ARGUMENTS=() # what follows --
-CLI_TABLE=''         # the lines of CLI_OPTIONS that hold for this script
-CLI_LAUNCHES=''      # not empty: this script launches, and what follows -- goes to the trainer
+TRAINER_ARGUMENTS=() # the words after --
+CLI_TABLE=''         # this script's lines of CLI_OPTIONS
+CLI_LAUNCHES=''      # not empty: this script launches, and the words after -- go to the trainer
 CLI_ARGUMENTS=''     # names of the positional arguments, such as "CONFIG"
-CLI_TAKEN=1          # how many words the option has that was read last
+CLI_TAKEN=1          # number of words of the option that was read last
 CLI_EXIT='0 if all ranks ended with 0; the code of the rank that failed first (128+N for signal N);
 2 usage; 78 the launch was refused; 124 a time limit was reached; 128+N if signal N stopped the launcher.'
 
 readonly CLI_NUMBER='^[0-9]{1,8}$'
 
-# Name, value ("-": none), meaning. Above the empty line: options of the scripts that name them. Below: of every
-# script that launches.
+# Name, value ("-": none), meaning. Above the empty line: options that a script must name to have them. Below it:
+# options of every script that launches.
 readonly CLI_OPTIONS='config FILE the training config (default: the script'\''s own)
 n N number of ranks (default: one for each slot of the hosts; without hosts 8)
 no_sink - run operator by operator instead of sinking the graph (GRAPH_OP_RUN=1, HCCL_WHITELIST_DISABLE=1)
@@ -50,13 +50,13 @@ no_check - skip the checks that need the NPUs, but still check the rank table
 dry_run - print the plan in a form that can be pasted into a shell; start and write nothing
 help - print this page'
 
-# cli::exit_codes TEXT: for --help, where they are not those of a launch.
+# cli::exit_codes TEXT: sets the text of --help for a script that does not launch.
 cli::exit_codes() {
   CLI_EXIT=$1
 }
 
-# cli::declare NAMES [WITHOUT]: this script's options: those in NAMES, and if it launches also all below the
-# empty line but those in WITHOUT. Names are separated by blanks.
+# cli::declare NAMES [WITHOUT]: sets this script's options: those in NAMES. If WITHOUT is given, the script launches and
+# also has all options below the empty line, except those in WITHOUT. Names are separated by blanks.
 cli::declare() {
   local line name shared=''
   CLI_TABLE='' CLI_LAUNCHES=${2+yes}
@@ -84,7 +84,7 @@ cli::parse() {
         ;;
       -h) OPTIONS+=(help=1) ;;
       --?*) cli::_option "$@" ;;
-      -[0-9]*) ARGUMENTS+=("$1") ;; # a number, right or wrong
+      -[0-9]*) ARGUMENTS+=("$1") ;; # a negative number; the plan checks it
       -?*) cli::_letter "$@" ;;
       *) ARGUMENTS+=("$1") ;;
     esac
@@ -106,7 +106,6 @@ cli::value() {
   done
 }
 
-# cli::given OPTION: whether the user gave it.
 cli::given() {
   cli::value "$1" ''
   [[ -n $REPLY ]]
@@ -131,12 +130,12 @@ cli::choice() {
   cli::usage "--$1 $REPLY: write one of ${choices//|/, }"
 }
 
-# cli::usage TEXT: the mistake, and where help is; exit 2.
+# cli::usage TEXT: prints the mistake and how to get help; exit 2.
 cli::usage() {
   log::die 2 "$1; see: bash $0 --help"
 }
 
-# cli::help: the script's header comment, then its options and exit codes.
+# cli::help: prints the script's header comment, then its options and exit codes.
 cli::help() {
   local line name takes meaning
   while IFS= read -r line; do
@@ -154,7 +153,7 @@ cli::help() {
   printf '\nExit: %s\n' "$CLI_EXIT"
 }
 
-# cli::_option WORD...: takes one option and its value from the front; CLI_TAKEN says how many words.
+# cli::_option WORD...: takes one option and its value from the front; the number of words in CLI_TAKEN.
 cli::_option() {
   local name=${1%%=*} takes typed value
   name=${name#--}
@@ -196,13 +195,13 @@ cli::_find() {
   done <<<"$CLI_TABLE"
 }
 
-# cli::_typed NAME: how the option is typed, in REPLY; the name of a short one is a letter.
+# cli::_typed NAME: how the option is typed, in REPLY: -n for a name of one letter.
 cli::_typed() {
   REPLY=--$1
   [[ $1 != ? ]] || REPLY=-$1
 }
 
-# cli::_unknown NAME WORD: refuses the option; says what to do instead for one that other scripts have.
+# cli::_unknown NAME WORD: refuses the option; for the rank table's options, the message names the alternative.
 cli::_unknown() {
   local hint=''
   if [[ -n $CLI_LAUNCHES && ($1 == rank_table || $1 == hccn_conf) ]]; then

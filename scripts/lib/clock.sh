@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The clock of a launch: the machine's uptime, which nobody sets while a job runs. No program is started for it.
+# The clock of a launch: the machine's uptime, which nobody can set while a job runs. Reading it starts no program.
 
 # clock::now: hundredths of a second since the machine started, in REPLY.
 clock::now() {
@@ -8,14 +8,14 @@ clock::now() {
   REPLY=${uptime%.*}${uptime#*.}
 }
 
-# clock::reached TIME: whether it is that late.
+# clock::reached TIME: whether TIME has come.
 clock::reached() {
   local REPLY
   clock::now
   ((REPLY >= $1))
 }
 
-# clock::sleep SECONDS
+# clock::sleep SECONDS: without a new process, unlike sleep(1).
 clock::sleep() {
   read -r -t "$1" _ <> <(:) || :
 }

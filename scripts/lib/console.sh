@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# What the user sees of the ranks while they run: rank 0's log, or all logs, followed on stdout.
+# The output of the ranks while they run: rank 0's log, or all logs, followed on stdout.
 #
 # The ranks write their logs themselves; nothing passes through the launcher. A reader follows the files until the
 # launcher closes the pipe to it, then prints the rest and ends. It is a process of its own, so that a blocked terminal
-# never blocks the launcher. On a terminal, after a while without a line, it shows on stderr how long that while is.
+# never blocks the launcher. On a terminal, if no line comes for CONSOLE_STATUS_AFTER, stderr shows since when.
 
 CONSOLE_SHOWS=0    # 0: the first rank's log; all: every rank's, with its number; none
 CONSOLE_CONTROL='' # the launcher's end of the pipe
@@ -11,9 +11,8 @@ CONSOLE_PID=''
 
 readonly CONSOLE_STATUS_AFTER=3000                             # hundredths of a second without a line
 readonly CONSOLE_BLOCK=16384                                   # bytes
-readonly CONSOLE_COLOURS=(36 33 32 35 34 96 93 92 95 94 31 91) # of the ranks' numbers, in turns
+readonly CONSOLE_COLOURS=(36 33 32 35 34 96 93 92 95 94 31 91) # of the ranks' numbers, in turn
 
-# console::show 0|all|none
 console::show() {
   CONSOLE_SHOWS=$1
 }
@@ -29,7 +28,7 @@ console::open() {
     : >>"$PLAN_LOG_DIR/rank_$rank.log"
   done
   exec {CONSOLE_CONTROL}<> <(:)
-  set -m # a group of its own: Ctrl-C must not cut the last lines off
+  set -m # a process group of its own: Ctrl-C must not cut off the last lines
   console::_follow "${logs[@]}" &
   set +m
   CONSOLE_PID=$!
@@ -41,7 +40,7 @@ console::close() {
   CONSOLE_CONTROL=''
 }
 
-# console::finish: waits until the logs are on stdout to their end; a signal ends the wait, and the reader.
+# console::finish: waits until the logs are on stdout up to their end; a signal ends the wait and the reader.
 console::finish() {
   local status=0
   [[ -n $CONSOLE_PID ]] || return 0
@@ -51,7 +50,7 @@ console::finish() {
   CONSOLE_PID=''
 }
 
-# console::_follow LOG...: the reader. Its waits grow while nothing comes, because a job may run for weeks.
+# console::_follow LOG...: the reader. Its waits grow while no line comes, because a job may run for weeks.
 console::_follow() {
   local control i fd waits=(0.05 0.1 0.2 0.5 1 1 1 1 1 1 2) idle=0 ended=0 last_line=0 status='' terminal=''
   local -a fds=() prefixes=() partials=()
@@ -59,7 +58,7 @@ console::_follow() {
   supervise::close_pipes
   trap - EXIT
   [[ ! -t 2 || $TERM == dumb ]] || exec {terminal}>&2
-  # No stderr: who closed our stdout knows it.
+  # No stderr from here on: a message about a closed stdout would help nobody.
   exec {control}<"/dev/fd/$CONSOLE_CONTROL" {CONSOLE_CONTROL}>&- 2>/dev/null
   for i; do
     exec {fd}<"$i"
@@ -83,7 +82,7 @@ console::_follow() {
   done
 }
 
-# What to print before a line: nothing for a single log, else the rank, in colour on a terminal.
+# Sets what to print before a line: nothing for a single log, else the rank, in colour on a terminal.
 console::_prefixes() {
   local i
   for i in "${!fds[@]}"; do
@@ -95,8 +94,8 @@ console::_prefixes() {
   done
 }
 
-# console::_show I: prints the whole lines that log I has now; an unfinished line waits for its end. It reads blocks,
-# because bash takes seven times as long line by line.
+# console::_show I: prints the new whole lines of log I; an unfinished line waits for its end. It reads blocks, because
+# bash takes seven times as long line by line.
 console::_show() {
   local chunk='' rest whole next=$'\n'${prefixes[$1]}
   while IFS= read -r -N "$CONSOLE_BLOCK" -u "${fds[$1]}" chunk || [[ -n $chunk ]]; do
@@ -108,7 +107,7 @@ console::_show() {
       partials[$1]=$rest
       [[ -z ${prefixes[$1]} ]] || whole=${prefixes[$1]}${whole//$'\n'/$next}
       console::_clear_status
-      printf '%s\n' "$whole" || exit 0 # the reader of our stdout has gone
+      printf '%s\n' "$whole" || exit 0 # nobody reads our stdout any more
       idle=0
       if [[ -n $terminal ]]; then
         clock::now
@@ -119,7 +118,7 @@ console::_show() {
   done
 }
 
-# console::_status: on a terminal, for how long nothing was printed, once that is long.
+# console::_status: on a terminal, shows for how long no line came, once that is CONSOLE_STATUS_AFTER.
 console::_status() {
   local seconds running="${#PLAN_RANKS[@]} ranks"
   [[ -n $terminal ]] || return 0

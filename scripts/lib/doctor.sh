@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# The page about this machine. tools/doctor/main.py makes it. Without a Python that can, the page holds what the
-# shell knows, and the missing Python is its problem. Everything here works with bash 3.2, which cannot launch.
+# The page about this machine. tools/doctor/main.py prints it. Without a suitable Python, this file prints what the
+# shell can find out, and reports Python as a problem. Everything here works with bash 3.2, which cannot launch.
 
 DOCTOR_LIB=${BASH_SOURCE[0]%/*}
 DOCTOR_ROOT=${DOCTOR_LIB%/scripts/lib}
@@ -11,16 +11,16 @@ for DOCTOR_PART in log system cli python; do
   source "$DOCTOR_LIB/$DOCTOR_PART.sh"
 done
 
-readonly DOCTOR_VERSION='^([0-9]+)\.([0-9]+)\.[0-9]+$' # bash 3.2 cannot read it within [[ ]]
+readonly DOCTOR_VERSION='^([0-9]+)\.([0-9]+)\.[0-9]+$' # bash 3.2 cannot parse it inside [[ ]]
 
 DOCTOR_FORMAT=text
-DOCTOR_PYTHON='' # the interpreter that a launch would take
-DOCTOR_WHY=''    # why it cannot be taken; empty if it can
+DOCTOR_PYTHON='' # the interpreter that a launch would use
+DOCTOR_WHY=''    # why it is not usable; empty if it is
 DOCTOR_REMEDY=''
 DOCTOR_SEPARATOR='' # between two lines of JSON
-DOCTOR_STATUSES=''  # of all lines so far, a blank before each
+DOCTOR_STATUSES=''  # the statuses of all lines so far, each after a blank
 
-# doctor::main WORD...: the page on stdout; exit 0, 1 with problems, 2 usage.
+# doctor::main WORD...: prints the page on stdout; exit 0, 1 with problems, 2 usage.
 doctor::main() {
   cli::exit_codes '0 no problem, 1 problems, 2 usage.'
   cli::declare 'format log_dir hccn_conf help'
@@ -30,16 +30,16 @@ doctor::main() {
   doctor::_find_python
   system::problem
   if [[ -z $DOCTOR_WHY && -z $REPLY ]]; then
-    # An option is one word: its value may begin with a hyphen.
+    # Each option is one word, --NAME=VALUE, because its value may begin with a hyphen.
     exec "$DOCTOR_PYTHON" "$DOCTOR_ROOT/tools/doctor/main.py" --shell "$BASH_VERSION" ${OPTIONS[@]+"${OPTIONS[@]/#/--}"}
   fi
   doctor::_page
-  exit 1 # a Python that cannot be taken is a problem, and so is another system
+  exit 1 # an unsuitable Python or operating system is a problem
 }
 
 # ---- the interpreter -------------------------------------------------------------------------------
 
-# The one that a launch would take, in DOCTOR_PYTHON, and whether it is new enough.
+# Finds the interpreter that a launch would use, and checks that it is new enough.
 doctor::_find_python() {
   local version
   local -a within=()
@@ -47,7 +47,7 @@ doctor::_find_python() {
   DOCTOR_WHY=$PYTHON_PROBLEM
   DOCTOR_REMEDY="activate an environment with Python $DOCTOR_NEEDS or later, or name its Python in PYTHON"
   [[ -z $DOCTOR_WHY ]] || return 0
-  # Its path: started by its bare name with an empty PATH, Python would not know where it is.
+  # The full path: if PATH is empty, a Python that is started by its bare name cannot find its own folder.
   DOCTOR_PYTHON=$(command -v "$PYTHON")
   if command -v timeout >/dev/null; then
     within=(timeout -k 1 20)
@@ -81,7 +81,7 @@ doctor::_page() {
   doctor::_close
 }
 
-# doctor::_verdict NAME PROBLEM REMEDY STATUS TEXT: a line about the problem; if PROBLEM is empty, one with STATUS.
+# doctor::_verdict NAME PROBLEM REMEDY STATUS TEXT: a line with the PROBLEM, or if that is empty with STATUS and TEXT.
 doctor::_verdict() {
   if [[ -n $2 ]]; then
     doctor::_line "$1" problem "$2" "$3"
@@ -94,7 +94,7 @@ doctor::_verdict() {
 doctor::_line() {
   local -r name=$1 status=${2:-absent} remedy=${4-} tilde='~'
   local text=$3
-  # The home folder has the user's name in it, which is nobody's business in a bug report.
+  # The home folder contains the user's name, which does not belong in a bug report.
   [[ ${HOME-} != /?* ]] || text=${text//"$HOME"/$tilde}
   DOCTOR_STATUSES+=" $status"
   if [[ $DOCTOR_FORMAT == json ]]; then
@@ -111,7 +111,7 @@ doctor::_line() {
   [[ -z $remedy ]] || printf '%23s-> %s\n' '' "$remedy"
 }
 
-# doctor::_member KEY TEXT: a member of a JSON object, after another one.
+# doctor::_member KEY TEXT: prints a member of a JSON object, not the first one.
 doctor::_member() {
   local text=${2//\\/\\\\}
   text=${text//\"/\\\"}

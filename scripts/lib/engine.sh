@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# What the file of an engine (lib/engines/) defines, and what it may leave out.
+# The functions that the file of an engine (lib/engines/) defines. It may leave out the two that have a default here.
 #
-#   engine::start      starts every rank of the plan by supervise::start, or tells of them by supervise::expect
-#   engine::print      for --dry_run: the same as lines for a shell
-#   engine::scheduler  puts what reaches another host before the command of MindSpore's scheduler, where it has to
-#   engine::lost_host  LOG: the host that the engine has lost, by what it wrote to its LOG, in REPLY; or nothing
+#   engine::start      starts every rank of the plan with supervise::start, or announces it with supervise::expect
+#   engine::print      for --dry_run: prints the same as shell commands
+#   engine::scheduler  if MindSpore's scheduler runs on another host: prefixes its command with the one that gets there
+#   engine::lost_host  LOG: searches the engine's LOG for a host that it has lost; the host, or nothing, in REPLY
 
 engine::scheduler() { :; }
 engine::lost_host() { REPLY=''; }

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Ends a job's processes when its launcher was killed without a chance to do so itself.
+# Ends a job's processes if its launcher was killed (SIGKILL) and could not do so itself.
 #
 # Usage: bash guardian.sh GRACE <lifeline
 #
-# Started by lib/supervise.sh only. Reads "job NAME", "start PGID" and "gone PGID" from the launcher; the end of
-# the input means that the launcher is dead, for it kills the guardian when all is in order.
+# Only lib/supervise.sh starts it. It reads "job NAME", "start PGID" and "gone PGID" from the launcher. The end of the
+# input means that the launcher is dead, because after a normal end the launcher kills the guardian.
 set -u
 readonly lib=${BASH_SOURCE[0]%/*} grace=$1
 # shellcheck source=scripts/lib/clock.sh
@@ -18,7 +18,7 @@ trap '' INT TERM HUP QUIT # nothing but the lifeline ends the guardian
 
 while read -r word value; do
   case $word in
-    job) job=$value ;; # not an argument: `pkill -f` with the script's name would find it in ours
+    job) job=$value ;; # not an argument, because `pkill -f` with the script's name would match the guardian, too
     start) groups[$value]=1 ;;
     gone) unset "groups[$value]" ;;
   esac

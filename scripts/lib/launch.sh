@@ -8,24 +8,24 @@ LAUNCH_ROOT=${LAUNCH_LIB%/scripts/lib}
 source "$LAUNCH_LIB/log.sh"
 # shellcheck source=scripts/lib/system.sh
 source "$LAUNCH_LIB/system.sh"
-system::require # before bash reads what an old one does not understand
+system::require # before an old bash reads files that it cannot parse
 
 for LAUNCH_PART in clock cli python bus processes members plan rank_entry limits carried stopping supervise console engine report outcome; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$LAUNCH_LIB/$LAUNCH_PART.sh"
 done
 
-# launch::main KEY=VALUE... -- WORD...: launches what the user typed (WORDs) by what the script says:
+# launch::main KEY=VALUE... -- WORD...: launches what the user typed (WORDs). The script sets these KEYs:
 #   engine        a file of lib/engines
-#   arguments     names of the positional arguments; the plan gets each by its name in small letters
-#   options       names of options that not every script has (see CLI_OPTIONS), if it has any
+#   arguments     names of the positional arguments; the plan gets each under its name in lower case
+#   options       names of options that not every script has (see CLI_OPTIONS)
 #   without       names of options that make no sense for this script
 #   device_target Ascend
-#   devices       the range of devices if the user names none
-#   device_num    devices that a host of this kind has
-#   generation    chip generation whose rules hold for the rank table
-#   config        the config if the user names none, in the project; for scripts with the option config
-# A key that only tools/launch/plan.py knows goes through to it.
+#   devices       the default range of devices
+#   device_num    the number of devices of a host
+#   generation    the chip generation whose rules the rank table must meet
+#   config        the default config, relative to the project; only for scripts with the option config
+# Other keys are for tools/launch/plan.py and are passed on to it.
 launch::main() {
   local -A script=([options]='' [without]='' [arguments]='')
   local -a words=() names=()
@@ -44,7 +44,7 @@ launch::main() {
   for key in "${!script[@]}"; do
     [[ $key == @(options|without|arguments|devices) ]] || words+=("$key=${script[$key]}")
   done
-  for word in ${OPTIONS[@]+"${OPTIONS[@]}"}; do # after the script's own, so that the user's word counts
+  for word in ${OPTIONS[@]+"${OPTIONS[@]}"}; do # after the script's words, because the last one counts
     [[ $word == @(console|grace|hang_timeout|max_restarts|timeout)=* ]] || words+=("$word")
   done
   read -r -a names <<<"${script[arguments]}"
@@ -52,7 +52,7 @@ launch::main() {
     key=${names[i],,}
     words+=("$key=${ARGUMENTS[i]}")
   done
-  for word in "${words[@]}"; do # an argument of some scripts, an option of others
+  for word in "${words[@]}"; do # device_target is an argument of some scripts and an option of others
     [[ $word != device_target=* ]] || target=${word#*=}
   done
   if [[ ${target,,} != cpu ]] && ! cli::given dry_run; then
@@ -69,7 +69,7 @@ launch::main() {
   fi
 }
 
-# --dry_run: the plan as lines for a shell.
+# --dry_run: prints the plan as shell commands.
 launch::_print() {
   plan::print_environment
   engine::scheduler
@@ -78,7 +78,7 @@ launch::_print() {
   printf 'wait\n'
 }
 
-# What the shell itself needs of the options; the plan checks the others.
+# Checks the options that the shell itself uses; the plan checks the others.
 launch::_check_options() {
   local timeout
   cli::number grace 10
@@ -97,7 +97,7 @@ launch::_check_options() {
   console::show "$REPLY"
 }
 
-# Starts the plan, waits for its end, reports it, and ends as the job ended.
+# Starts the plan, waits for its end, reports it, and exits with the job's status.
 launch::_run() {
   local -i restart=0 pause=1
   LAUNCH_JOB=${PLAN_RUN_DIR##*/}@$HOSTNAME
@@ -154,18 +154,18 @@ launch::_announce() {
   log::note "$ranks on $devices, logs in $REPLY"
 }
 
-# launch::_become COMMAND...: a new process, which is to be a rank or another member, gives up what is only ours.
+# launch::_become COMMAND...: in the new process of a member: closes the console's pipe, then runs COMMAND.
 launch::_become() {
   console::close
   "$@"
 }
 
-# The outcome of an attempt that is not the last one can wait.
+# If a restart may follow, the outcome is not urgent: outcome::hand_over starts its process at the end.
 launch::_member_ended() {
   ((LAUNCH_RESTARTS)) || outcome::get_ready
 }
 
-# All ranks, from their start to their end.
+# Runs all ranks once, from their start to their end.
 launch::_attempt() {
   LAUNCH_LOGS=$PLAN_LOG_DIR
   console::open
@@ -177,7 +177,7 @@ launch::_attempt() {
   launch::_exit_status
 }
 
-# launch::_new_logs N: restart N has logs of its own, and train.log, if it is ours, leads there.
+# launch::_new_logs N: gives restart N its own logs. If train.log links to this job's log, it follows.
 launch::_new_logs() {
   local -r old=$PLAN_LOG_DIR/rank_${PLAN_RANKS[0]}.log
   plan::new_logs "$1"
@@ -187,7 +187,7 @@ launch::_new_logs() {
   fi
 }
 
-# launch::_exit_status: the script's exit code as things stand, in LAUNCH_STATUS.
+# launch::_exit_status: the script's exit code if the job ended now, in LAUNCH_STATUS.
 launch::_exit_status() {
   LAUNCH_STATUS=0
   if [[ -n $SUPERVISE_FIRST ]]; then
@@ -199,16 +199,16 @@ launch::_exit_status() {
   fi
 }
 
-# launch::_given_up STATUS: our shell ends: 254, as bash does when it cannot start one more process, or it
-# failed inside while ranks run. All that is safe then is to become another program.
+# launch::_given_up STATUS: the EXIT trap. The only safe step is to exec another program when the shell ended with 254
+# (bash could not start another process), or with an internal error while ranks run.
 launch::_given_up() {
   [[ $1 != 254 && -z $SUPERVISE_GUARDIAN ]] \
     || exec "$BASH" "$LAUNCH_LIB/abandoned.sh" "$1" "$LOG_NAME" "$SUPERVISE_GUARDIAN" "$SUPERVISE_LIFELINE" "$SUPERVISE_BUS"
 }
 
-# A shell that waits for us must see that a signal ended us: so it does, in the end.
+# Ends the launcher by the signal that stopped it, so that the shell which waits for it sees this.
 launch::_end() {
-  trap - EXIT # the job's exit code may be 254, too
+  trap - EXIT # the job's own exit code may be 254
   if [[ -z $SUPERVISE_FIRST && -n $STOPPING_SIGNAL ]]; then
     trap - "$STOPPING_SIGNAL"
     kill -s "$STOPPING_SIGNAL" "$$"

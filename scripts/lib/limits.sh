@@ -1,16 +1,15 @@
 # shellcheck shell=bash
-# What the user limited: the time of the whole job, and how long all ranks' logs may stand still.
+# The user's limits: the time of the whole job (--timeout), and the time without a line in any log (--hang_timeout).
 
 LIMITS_TIMEOUT=0     # seconds that the job may run; 0: no limit
 LIMITS_HANG=0        # seconds without a line in any rank's log; 0: no limit
 LIMITS_REACHED=''    # timeout or hang, once one is reached
 LIMITS_TIMEOUT_AT=0  # all times: uptime, in hundredths of a second
-LIMITS_LOOK_AT=0     # the next look at the logs
-LIMITS_STILL_SINCE=0 # since when they look as they do
-LIMITS_LOOK=''       # how they look: sizes and times
+LIMITS_LOOK_AT=0     # when to look at the logs next
+LIMITS_STILL_SINCE=0 # when the logs last changed
+LIMITS_LOOK=''       # sizes and times of the logs at the last look
 LIMITS_LOGS=()       # the ranks' logs
 
-# limits::set TIMEOUT HANG
 limits::set() {
   LIMITS_TIMEOUT=$1 LIMITS_HANG=$2
 }
@@ -21,27 +20,27 @@ limits::start() {
   LIMITS_TIMEOUT_AT=$((REPLY + LIMITS_TIMEOUT * 100))
 }
 
-# limits::watch LOG: the log of one more rank.
+# limits::watch LOG: adds the log of a rank.
 limits::watch() {
   LIMITS_LOGS+=("$1")
 }
 
-# limits::again: an attempt has ended; the next one has other logs.
+# limits::again: forgets the logs of an attempt that has ended.
 limits::again() {
   LIMITS_LOGS=() LIMITS_LOOK='' LIMITS_LOOK_AT=0
 }
 
-# limits::log_has_grown: a log that is on another host.
+# limits::log_has_grown: an agent reports that a log on another host has grown.
 limits::log_has_grown() {
   LIMITS_LOOK=''
 }
 
-# limits::any: whether there are limits to look after.
+# limits::any: whether a limit is set.
 limits::any() {
   ((LIMITS_TIMEOUT || LIMITS_HANG))
 }
 
-# limits::check: whether one is reached; tells the user.
+# limits::check: whether a limit is reached; if so, prints which.
 limits::check() {
   limits::any || return 1
   clock::now
@@ -55,8 +54,8 @@ limits::check() {
   [[ -n $LIMITS_REACHED ]]
 }
 
-# limits::_logs_stand_still NOW: sizes and times are compared for being the same only: a clock that steps does not
-# matter.
+# limits::_logs_stand_still NOW: whether no log has changed for LIMITS_HANG seconds. It compares sizes and times only
+# for equality, so a step of the clock does no harm.
 limits::_logs_stand_still() {
   local look end step
   ((${#LIMITS_LOGS[@]})) || return 1

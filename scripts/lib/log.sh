@@ -1,26 +1,26 @@
 # shellcheck shell=bash
-# Messages: all of them on stderr, each with the name of the script that the user typed.
+# Messages: all go to stderr, each with the name of the script that the user typed.
 
 LOG_NAME=${0##*/}
 LOG_QUIET='' # --quiet: only what went wrong
 
-# log::say TEXT...: one line, whatever is in the text. A closed stderr does not end a job.
+# log::say TEXT...: prints one line, also if the text has line breaks. A closed stderr does not end the job.
 log::say() {
   local -r text=$*
   printf '%s: %s\n' "$LOG_NAME" "${text//$'\n'/\\n}" >&2 || :
 }
 
-# log::note TEXT...: the same for what went right.
+# log::note TEXT...: the same, unless --quiet.
 log::note() {
   [[ -n $LOG_QUIET ]] || log::say "$@"
 }
 
-# log::only_problems: from now on nothing is said of what is as it should be.
+# log::only_problems: silences log::note.
 log::only_problems() {
   LOG_QUIET=1
 }
 
-# log::die STATUS TEXT...: one line, then the script ends.
+# log::die STATUS TEXT...: prints one line and ends the script.
 log::die() {
   local -r status=$1
   shift
@@ -28,7 +28,7 @@ log::die() {
   exit "$status"
 }
 
-# log::one_line TEXT: TEXT in REPLY, quoted as the shell would need it if it has odd characters.
+# log::one_line TEXT: TEXT in REPLY, quoted for the shell if it needs that.
 log::one_line() {
   if [[ $1 == *[!a-zA-Z0-9_./,:=@%+-]* || -z $1 ]]; then
     printf -v REPLY '%q' "$1"
@@ -43,8 +43,8 @@ log::count() {
   (($1 == 1)) || REPLY+=s
 }
 
-# log::named NOUN NUMBER...: "rank 3", "devices 4-7", "ranks 0,1,5", in REPLY: each number once, in order, and three
-# or more in a row as a range.
+# log::named NOUN NUMBER...: "rank 3", "devices 4-7", "ranks 0,1,5", in REPLY: each number once, in order. Three or more
+# consecutive numbers become a range.
 log::named() {
   local noun=$1 number first='' list='' found
   local -a there=()
@@ -54,7 +54,7 @@ log::named() {
   found=${#there[@]}
   for number in "${!there[@]}"; do
     first=${first:-$number}
-    if [[ -z ${there[number+1]-} ]]; then # the last of those in a row
+    if [[ -z ${there[number+1]-} ]]; then # the end of a range
       ((number - first == 1)) && list+=",$first,$number"
       ((number - first > 1)) && list+=",$first-$number"
       ((number > first)) || list+=",$number"

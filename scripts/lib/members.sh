@@ -1,19 +1,18 @@
 # shellcheck shell=bash
-# What is known of the job's members: the ranks (a rank's name is its number), MindSpore's scheduler ("scheduler"),
-# and the process of an engine that starts ranks, such as "mpirun". All may read the tables; only functions of this
-# file write them.
+# The state of the job's members: the ranks (a rank's name is its number), MindSpore's scheduler ("scheduler"), and the
+# process of an engine that starts ranks, such as "mpirun". Every file may read the tables; only this file writes them.
 
 MEMBERS_NAMES=()                 # in the order of their start
 MEMBERS_RANKS_LEFT=0             # ranks that have not ended
 declare -A MEMBERS_LOG=()        # name -> its log
-declare -A MEMBERS_MINDER=()     # name -> pid of its minder, where we started it
-declare -A MEMBERS_GROUP=()      # name -> process group, until nothing of it lives
+declare -A MEMBERS_MINDER=()     # name -> pid of its minder, if we started it
+declare -A MEMBERS_GROUP=()      # name -> process group, while one of its processes lives
 declare -A MEMBERS_BEGAN=()      # name -> uptime of its start, in hundredths of a second
 declare -A MEMBERS_ENDED=()      # name -> uptime of its end
 declare -A MEMBERS_STATUS=()     # name -> exit status, once it ended
-declare -A MEMBERS_LOST=()       # name -> 1: its engine ended without a word about it
-declare -A MEMBERS_LEAVING=()    # name -> 1: it ended, and something of its group may live
-declare -A MEMBERS_GONE_SINCE=() # name -> uptime since when nothing of its group lives, while nobody told its end
+declare -A MEMBERS_LOST=()       # name -> 1: its engine ended without a report about it
+declare -A MEMBERS_LEAVING=()    # name -> 1: it ended, but processes of its group may live
+declare -A MEMBERS_GONE_SINCE=() # name -> uptime since when no process of its group lives, if nobody reported its end
 
 # members::clear: forgets all of them, for the next attempt.
 members::clear() {
@@ -38,7 +37,7 @@ members::began() {
   [[ -z ${MEMBERS_STATUS[$1]-} ]] || MEMBERS_LEAVING[$1]=1 # its engine ended before it began
 }
 
-# members::ended NAME STATUS: the first word counts.
+# members::ended NAME STATUS: the first report counts.
 members::ended() {
   [[ -z ${MEMBERS_STATUS[$1]-} ]] || return 0
   clock::now
@@ -48,24 +47,24 @@ members::ended() {
   [[ $1 != [0-9]* ]] || MEMBERS_RANKS_LEFT=$((MEMBERS_RANKS_LEFT - 1))
 }
 
-# members::lost NAME: it counts as failed, with 255.
+# members::lost NAME: it counts as failed with code 255.
 members::lost() {
   MEMBERS_LOST[$1]=1
   members::ended "$1" 255
 }
 
-# members::left NAME: nothing of its group lives.
+# members::left NAME: no process of its group lives.
 members::left() {
   unset "MEMBERS_GROUP[$1]" "MEMBERS_LEAVING[$1]"
 }
 
-# members::seems_gone NAME: nothing of its group lives, and nobody has told its end.
+# members::seems_gone NAME: no process of its group lives, and nobody has reported its end.
 members::seems_gone() {
   clock::now
   : "${MEMBERS_GONE_SINCE[$1]:=$REPLY}"
 }
 
-# members::seconds NAME: how long it ran, such as 1.5, in REPLY; - if it did not.
+# members::seconds NAME: how many seconds it ran, such as 1.5, in REPLY; - if it did not run.
 members::seconds() {
   local -r began=${MEMBERS_BEGAN[$1]-} ended=${MEMBERS_ENDED[$1]-}
   REPLY=-
@@ -75,7 +74,7 @@ members::seconds() {
   fi
 }
 
-# members::any: whether one has not ended, or something of its group lives.
+# members::any: whether a member has not ended, or a process of its group lives.
 members::any() {
   ((${#MEMBERS_STATUS[@]} < ${#MEMBERS_NAMES[@]} || ${#MEMBERS_GROUP[@]} > 0))
 }

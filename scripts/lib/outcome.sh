@@ -1,20 +1,19 @@
 # shellcheck shell=bash
-# The outcome of a launch: into launch.json, and after a failure what it means and what to do about it. One Python
-# process does both, tools/diagnosis/finish.py, where the lines are described that go to it. Python takes 50 ms until it
-# has read what it needs, so it is called when the first member has ended, and told the rest when all have.
+# The outcome of a launch. One Python process, tools/diagnosis/finish.py, adds it to launch.json. After a failure the
+# process also explains the cause and the remedy. finish.py describes the lines that it reads. Python needs 50 ms to
+# start, so the launcher starts it when the first member has ended, and sends the rest when all have ended.
 
 OUTCOME_ASKS='' OUTCOME_ANSWERS='' # pipes to and from that process
-OUTCOME_FAILED=''                  # not empty: it knows that a member has failed
-OUTCOME_LINES=''                   # what is to be told of all attempts so far
-OUTCOME_OOM_KILLS=0                # processes that the kernel had killed for lack of memory before this attempt
+OUTCOME_FAILED=''                  # not empty: the process knows that a member has failed
+OUTCOME_LINES=''                   # the lines for the process about all attempts so far
+OUTCOME_OOM_KILLS=0                # number of OOM kills on this machine before this attempt
 
-# outcome::begin: an attempt begins.
 outcome::begin() {
   outcome::_oom_kills
   OUTCOME_OOM_KILLS=$REPLY
 }
 
-# outcome::_oom_kills: that number, in REPLY; 0 where the kernel does not tell.
+# outcome::_oom_kills: the kernel's count of OOM kills since boot, in REPLY; 0 if the kernel does not report it.
 outcome::_oom_kills() {
   local name value
   while read -r name value; do
@@ -23,8 +22,8 @@ outcome::_oom_kills() {
   REPLY=0
 }
 
-# outcome::get_ready: a member has ended. While others still start, they need the processors more; and where not even
-# a rank could be started, it would be one process too many.
+# outcome::get_ready: starts the process when a member has ended. It does not while other members are starting, because
+# they need the processors more. It also does not if a rank could not be started, because there are too many processes.
 outcome::get_ready() {
   if [[ -z $SUPERVISE_FIRST ]]; then
     ((${#MEMBERS_BEGAN[@]} == ${#MEMBERS_NAMES[@]})) || return 0
@@ -38,12 +37,12 @@ outcome::get_ready() {
   fi
 }
 
-# Of a rank that could not be started there is nothing to read, and report::first_failure has said why.
+# A rank that could not be started has no log to read, and report::first_failure has printed the reason.
 outcome::_is_to_be_explained() {
   [[ -n $SUPERVISE_FIRST && -n ${MEMBERS_BEGAN[$SUPERVISE_FIRST]-}$CARRIED_ENGINE ]]
 }
 
-# Calls the process, if it is not there. Signals to our group are not for it; it ends when we do.
+# Starts the process, unless it runs. It ignores signals to the launcher's group, and ends when the launcher ends.
 outcome::_call() {
   local asks
   [[ -z $OUTCOME_ASKS ]] || return 0
@@ -57,14 +56,14 @@ outcome::_call() {
   exec {OUTCOME_ASKS}>"/dev/fd/$asks" {asks}>&-
 }
 
-# outcome::_tell LINES: a process that has ended is no reason to end as well.
+# outcome::_tell LINES: sends LINES to the process. SIGPIPE is ignored, so that the launcher survives if it has ended.
 outcome::_tell() {
   trap '' PIPE
   { printf '%s' "$1" >&"$OUTCOME_ASKS"; } 2>/dev/null || :
   trap - PIPE
 }
 
-# outcome::add STATUS: an attempt has ended.
+# outcome::add STATUS: adds the lines about an attempt that has ended.
 outcome::add() {
   local name ended stopped_by=$LIMITS_REACHED
   stopped_by=${stopped_by:-${STOPPING_SIGNAL:+SIG$STOPPING_SIGNAL}}
@@ -78,7 +77,7 @@ outcome::add() {
   done
 }
 
-# outcome::hand_over: all attempts have ended, and nothing of them runs.
+# outcome::hand_over: sends all lines. Call it when all attempts have ended and none of their processes runs.
 outcome::hand_over() {
   local oom_kills=-
   if outcome::_is_to_be_explained; then
@@ -90,7 +89,7 @@ outcome::hand_over() {
   outcome::_tell "$OUTCOME_LINES"
 }
 
-# outcome::report: waits until the outcome is saved, and prints what is known of the failure.
+# outcome::report: waits until the outcome is saved, and prints the explanation of the failure.
 outcome::report() {
   local line=''
   if ! IFS= read -r -u "$OUTCOME_ANSWERS" line; then # the process could not be started in time, or was killed

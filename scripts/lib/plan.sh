@@ -1,23 +1,23 @@
 # shellcheck shell=bash
-# The launch plan: made by one Python process, read here, and printed for --dry_run.
+# The launch plan: one Python process makes it, this file reads it, and prints it for --dry_run.
 #
-# tools/launch/main.py writes pairs of NUL-terminated words, so that a path may hold anything:
+# tools/launch/main.py writes pairs of NUL-terminated words, so that a path may contain any character:
 #   run_dir DIR, export NAME=VALUE, rank "RANK DEVICE", host NAME (of that rank), trainer WORD,
 #   scheduler WORD, setup WORD, engine "NAME VALUE"
 
 PLAN_RUN_DIR=''
-PLAN_LOG_DIR=''           # of this attempt: the same, or restart_N in it
+PLAN_LOG_DIR=''           # the logs of this attempt: in PLAN_RUN_DIR, or in its subfolder restart_N
 PLAN_EXPORTS=()           # NAME=VALUE, the same for all ranks
 PLAN_RANKS=()             # rank ids of this host, in order of their local rank
 PLAN_DEVICES=()           # their devices
-PLAN_HOSTS=()             # their hosts, where there are several
+PLAN_HOSTS=()             # their hosts, if there are several
 PLAN_TRAINER=()           # the command of every rank
-PLAN_SCHEDULER=()         # the command of MindSpore's scheduler; empty where none is needed
+PLAN_SCHEDULER=()         # the command of MindSpore's scheduler; empty if none is needed
 declare -A PLAN_ENGINE=() # what the engine needs to know
-PLAN_SETUP=()             # --dry_run: the command that writes the rank table which a launch would build
+PLAN_SETUP=()             # --dry_run: the command that writes the rank table that a launch would build
 PLAN_LOCK_FD='' PLAN_LOCK_FILE=''
 
-# plan::make WORD...: asks Python for the plan; ends the script if it is refused.
+# plan::make WORD...: gets the plan from Python; ends the script if Python refuses the launch.
 plan::make() {
   local kind value status=''
   python::require
@@ -40,40 +40,42 @@ plan::make() {
   )
   [[ $status != 0 ]] || return 0
   plan::unlock
-  [[ $status != 130 && ${status:-254} -gt 128 ]] || exit "$status" # it has said why
+  if [[ $status == 130 || ${status:-254} -le 128 ]]; then
+    exit "$status" # Python has printed why
+  fi
   log::die 78 "the plan's process could not be started, or was ended${status:+ (status $status)}: see ulimit -u, the container's limit of pids, and the free memory"
 }
 
-# plan::lock_file: opens the file by which this job will hold its devices; PLAN_LOCK_FD is its descriptor, or stays
-# empty where there is no folder for locks. tools/launch/device_locks.py takes the lock. The descriptor stays open
-# here and in the ranks, which keeps the lock.
+# plan::lock_file: opens the file with which this job locks its devices. PLAN_LOCK_FD is its descriptor, or stays empty
+# if there is no folder for locks. tools/launch/device_locks.py takes the lock. The lock lasts as long as the launcher
+# or a rank has the descriptor open.
 plan::lock_file() {
   local -r folder=${LAUNCH_LOCKS:-/tmp/mindspore-launch-locks}
   [[ -d $folder ]] || mkdir -m 1777 -- "$folder" 2>/dev/null || :
   PLAN_LOCK_FILE=$folder/$$.$RANDOM
-  # shellcheck disable=SC2015 # no file: the plan says so
+  # shellcheck disable=SC2015 # without a file, the plan prints a note
   { exec {PLAN_LOCK_FD}>"$PLAN_LOCK_FILE"; } 2>/dev/null || PLAN_LOCK_FILE=''
 }
 
-# plan::unlock: nobody needs the file any more; the kernel has freed the devices, or does so now.
+# plan::unlock: removes the file. The kernel frees the devices when the last process with the descriptor ends.
 plan::unlock() {
   [[ -z $PLAN_LOCK_FILE ]] || rm -f -- "$PLAN_LOCK_FILE"
 }
 
-# plan::reach_scheduler WORD...: what starts the scheduler's command on another host.
+# plan::reach_scheduler WORD...: prefixes the scheduler's command with the one that starts it on another host.
 plan::reach_scheduler() {
   PLAN_SCHEDULER=("$@" "${PLAN_SCHEDULER[@]}")
 }
 
-# plan::new_logs N: restart N has logs of its own, in the run's folder.
+# plan::new_logs N: makes the folder for the logs of restart N.
 plan::new_logs() {
   PLAN_LOG_DIR=$PLAN_RUN_DIR/restart_$1
   mkdir -p -- "$PLAN_LOG_DIR"
 }
 
-# ---- the plan as lines for a shell -----------------------------------------------------------------
+# ---- the plan as shell commands --------------------------------------------------------------------
 
-# plan::print_environment: what all ranks have in common.
+# plan::print_environment: prints what all ranks have in common.
 plan::print_environment() {
   local name
   printf '# %s: %d ranks; this is what it would start\n' "$LOG_NAME" "${#PLAN_RANKS[@]}"
@@ -87,12 +89,12 @@ plan::print_environment() {
   ((${#PLAN_EXPORTS[@]} == 0)) || plan::print_line export "${PLAN_EXPORTS[@]}"
 }
 
-# plan::print_scheduler: MindSpore's scheduler, if the plan has one.
+# plan::print_scheduler: prints the command of MindSpore's scheduler, if the plan has one.
 plan::print_scheduler() {
   ((${#PLAN_SCHEDULER[@]} == 0)) || plan::_print_member scheduler "${PLAN_SCHEDULER[@]}"
 }
 
-# plan::print_ranks: every rank of this host, with what is its own.
+# plan::print_ranks: prints every rank of this host, with its own variables.
 plan::print_ranks() {
   local i
   LAUNCH_DEVICES=${PLAN_DEVICES[*]}
@@ -102,7 +104,7 @@ plan::print_ranks() {
   done
 }
 
-# plan::print_engine WORD...: the engine's command, up to the agent of a rank.
+# plan::print_engine WORD...: prints the engine's command. The WORDs are all before the trainer's.
 plan::print_engine() {
   local name
   local -a words=()
@@ -114,14 +116,14 @@ plan::print_engine() {
   ((${#PLAN_SCHEDULER[@]} == 0)) || printf 'kill %%1 # the scheduler\n'
 }
 
-# plan::print_line WORD...: the words, quoted where the shell needs it, as one line; nothing for no word.
+# plan::print_line WORD...: prints the words as one line, quoted for the shell; without words, nothing.
 plan::print_line() {
   (($#)) || return 0
   plan::_print_words "$@"
   printf '\n'
 }
 
-# plan::_print_member rank|scheduler COMMAND...: one line that starts it in the background.
+# plan::_print_member rank|scheduler COMMAND...: prints one line that starts it in the background.
 plan::_print_member() (
   rank_entry::"$1"
   if [[ $1 == rank ]]; then

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Which Python starts what this project has in Python.
+# The Python that runs this project's Python files.
 
-# python::find: $PYTHON, else that of the active environment, in PYTHON; if there is none, why in PYTHON_PROBLEM.
+# python::find: in PYTHON the user's $PYTHON, else the Python on PATH; if there is none, the reason in PYTHON_PROBLEM.
 python::find() {
   local candidate
   PYTHON_PROBLEM=''
@@ -10,14 +10,14 @@ python::find() {
       PYTHON=$candidate
       return 0
     elif [[ -n ${PYTHON-} ]]; then
-      PYTHON_PROBLEM="PYTHON=$PYTHON is not a program" # what the user names is taken, or nothing
+      PYTHON_PROBLEM="PYTHON=$PYTHON is not a program" # no other Python replaces the one that the user names
       return 0
     fi
   done
   PYTHON_PROBLEM='no python on PATH'
 }
 
-# python::require: the same; the script ends if there is none.
+# python::require: the same, but ends the script if there is none.
 python::require() {
   local remedy="activate the environment that has MindSpore"
   python::find

@@ -3,28 +3,28 @@
 #
 # Usage: bash rank_agent.sh TRAINER...     (lib/engines/ only)
 #
-# It sets the rank's environment (rank_entry.sh), has the trainer write its log into the run's folder, tells the
-# launcher when the trainer starts and ends, and stops it with all its children on the launcher's order. So the
-# launcher knows every rank's exit code at once, and the user's grace time holds, not the engine's.
+# It sets the rank's environment (rank_entry.sh) and opens the trainer's log in the run's folder. It reports the start
+# and the end of the trainer to the launcher, and stops the trainer with all its children when the launcher orders it.
+# So the launcher knows every rank's exit code at once, and the user's grace time applies, not the engine's.
 #
-# The trainer runs under a minder, as under the launcher (processes.sh). The minder's lines, signals and orders all come
-# on one pipe, so the agent handles them one after the other. The agent is alone in the engine's process group; minder,
-# trainer and watcher have groups of their own. So the trainer's last lines are kept when the engine kills its group,
-# and the watcher can end the trainer when the agent was killed.
+# The trainer runs under a minder, as in the launcher (processes.sh). The minder's lines, signals and orders all come
+# through one pipe, so the agent handles them one after the other. Only the agent is in the engine's process group;
+# minder, trainer and watcher have their own groups. So the trainer can write its last lines when the engine kills its
+# group, and the watcher can stop the trainer when the agent was killed.
 #
-#   bus       (see bus.sh) "start RANK PID", "exit RANK STATUS", and the orders "stop", "stacks", "cancelled", "USR1", "USR2"
-#   lifeline  "start PID" of the trainer, for the watcher; it ends with the agent
+#   bus       (see bus.sh) "start RANK PID", "exit RANK STATUS"; orders: "stop", "stacks", "cancelled", "USR1", "USR2"
+#   lifeline  "start PID" of the trainer, for the watcher; it closes when the agent ends
 #
-# Environment, beside that of rank_entry.sh
-#   LAUNCH_SECRET  the first word of each line for the launcher, on stdout, known to this launch only. Not
-#                  set: nobody listens, the agent becomes the trainer
-#   LAUNCH_BUS, LAUNCH_LIFELINE   instead of stdout, for ranks of this host: the supervisor's own pipes
-#   LAUNCH_CONTROL stdin: orders come as words there (srun); else as signals: URG, ABRT, USR1, USR2 (mpirun)
+# Environment, in addition to that of rank_entry.sh:
+#   LAUNCH_SECRET  begins each line for the launcher on stdout; only this launch knows it. Not set: no launcher reads
+#                  the lines, and the agent becomes the trainer
+#   LAUNCH_BUS, LAUNCH_LIFELINE   the supervisor's own pipes, used instead of stdout for ranks of this host
+#   LAUNCH_CONTROL stdin: orders arrive as lines on stdin (srun); else as signals: URG, ABRT, USR1, USR2 (mpirun)
 #   LAUNCH_GRACE   seconds between SIGTERM and SIGKILL
-#   LAUNCH_PATIENCE  the most there is of them when the engine ends the job on its own account; not set: no limit
+#   LAUNCH_PATIENCE  upper limit of LAUNCH_GRACE when the engine itself ends the job; not set: no limit
 #   LAUNCH_FOLDER, LAUNCH_HOST   where the command was typed
 #   LAUNCH_LOGS    the folder of this attempt's logs
-#   LAUNCH_HANG    --hang_timeout, 0: none; the launcher cannot see the log of a host without the run's folder
+#   LAUNCH_HANG    --hang_timeout, 0: none. Agents need it where the launcher cannot see the log (see AGENT_AWAY)
 #   LAUNCH_LINKS   a folder that gets links to the ranks' logs, in Open MPI's layout
 set -u
 readonly AGENT_LIB=${BASH_SOURCE[0]%/*}
@@ -35,19 +35,19 @@ done
 
 AGENT_NAME=''      # the rank, or scheduler
 AGENT_LOG=''       # its log
-AGENT_AWAY=''      # not empty: the run's folder is on another host, which cannot see ours
+AGENT_AWAY=''      # not empty: the run's folder is on another host, which cannot see this host's logs
 AGENT_PYTHON=''    # the trainer's interpreter
 AGENT_TRAINER=''   # pid of the trainer, and its process group
 AGENT_MINDER=''    # pid of its minder
-AGENT_STOPS=0      # 1: it was told to stop
-AGENT_CANCELLED='' # not empty: it has told that the engine ends the job on its own account
-AGENT_STDOUT=''    # the watcher's way to the launcher, where it is to tell that the log grows
+AGENT_STOPS=0      # 1: it was ordered to stop
+AGENT_CANCELLED='' # not empty: it has reported that the engine itself ends the job
+AGENT_STDOUT=''    # the agent's stdout, if the watcher must report to the launcher that the log grows
 AGENT_BUS=''       # pipes
 AGENT_LIFELINE=''
 
 agent::main() {
   local kind=rank
-  read -r HOSTNAME </proc/sys/kernel/hostname # not the launcher's, which some engines hand on
+  read -r HOSTNAME </proc/sys/kernel/hostname # some engines pass on the launcher's HOSTNAME
   cd -- "$LAUNCH_FOLDER" 2>/dev/null || agent::refuse "the folder $LAUNCH_FOLDER, where the command was typed, is not there"
   rank_entry::place
   AGENT_NAME=$LAUNCH_RANK AGENT_PYTHON=$1
@@ -69,22 +69,26 @@ agent::main() {
   set +m
   agent::_attend
   local -r status=$REPLY
-  # Slurm signals the trainer first and then us; our signal tells why it ended.
-  ((status != 143)) || [[ -n ${LAUNCH_BUS-} ]] || agent::_heed 3
-  ((status == 0)) || [[ -z $AGENT_AWAY ]] || agent::_tell_tail
+  # Slurm signals the trainer first and then the agent. Wait for that signal: it explains why the trainer ended.
+  if ((status == 143)) && [[ -z ${LAUNCH_BUS-} ]]; then
+    agent::_heed 3
+  fi
+  if ((status != 0)) && [[ -n $AGENT_AWAY ]]; then
+    agent::_tell_tail
+  fi
   agent::tell exit "$AGENT_NAME" "$status"
   agent::_sweep
-  # After a failure the launcher tells all ranks to stop. Without that order the launcher is gone: then the agent ends
-  # with the rank's code, and the engine ends the job.
+  # After a failure the launcher orders all ranks to stop. If that order does not come, the launcher is gone. Then the
+  # agent exits with the rank's code, so that the engine ends the job.
   ((status == 0)) || [[ -n ${LAUNCH_BUS-} ]] || agent::_heed "$(((LAUNCH_GRACE + 5) * 10))"
   kill -KILL "$watcher" 2>/dev/null
   [[ ! -e $AGENT_LOG.seen ]] || rm -f -- "$AGENT_LOG.seen"
-  # The launcher knows the code. The engine would end the other ranks its own way if it saw a failure.
+  # The launcher knows the code. If the engine saw a failure, it would stop the other ranks in its own way.
   [[ $AGENT_STOPS == 0 && -z ${LAUNCH_BUS-} ]] || exit 0
   exit "$status"
 }
 
-# agent::_attend: until the trainer has ended; its exit status in REPLY.
+# agent::_attend: handles events until the trainer has ended; its exit status in REPLY.
 agent::_attend() {
   local event value
   while :; do
@@ -95,7 +99,7 @@ agent::_attend() {
         return 0
       fi
       agent::_event "$event" "$value"
-    elif ! kill -0 "$AGENT_MINDER" 2>/dev/null && bus::empty "$AGENT_BUS"; then # killed, or it could not start the trainer
+    elif ! kill -0 "$AGENT_MINDER" 2>/dev/null && bus::empty "$AGENT_BUS"; then # killed, or cannot start the trainer
       REPLY=78
       [[ -z $AGENT_TRAINER ]] || { kill -KILL -- "-$AGENT_TRAINER" 2>/dev/null && REPLY=137; }
       return 0
@@ -103,7 +107,7 @@ agent::_attend() {
   done
 }
 
-# agent::_heed TENTHS: follows orders until one is to stop; at most for so many tenths of a second.
+# agent::_heed TENTHS: follows orders until an order to stop comes, for at most TENTHS tenths of a second.
 agent::_heed() {
   local tick
   for ((tick = 0; tick < $1 && AGENT_STOPS == 0; tick++)); do
@@ -119,7 +123,7 @@ agent::_event() {
       AGENT_TRAINER=$2
       agent::tell start "$AGENT_NAME" "$AGENT_TRAINER"
       [[ -z $AGENT_AWAY ]] || agent::tell line "$AGENT_NAME" "(this rank's log is on $HOSTNAME: $AGENT_LOG)"
-      ((AGENT_STOPS == 0)) || agent::_end_trainer # the order was first
+      ((AGENT_STOPS == 0)) || agent::_end_trainer # the order to stop came first
       ;;
     stop) agent::_stop ;;
     stacks) agent::_stacks ;;
@@ -134,14 +138,14 @@ agent::_become() {
   rank_entry::become "$@"
 }
 
-# agent::refuse TEXT: the rank cannot start; the engine ends the job, and its log has the reason.
+# agent::refuse TEXT: ends a rank that cannot start. The engine then ends the job, and its log has the reason.
 agent::refuse() {
   printf 'rank %s on %s: %s\n' "${OMPI_COMM_WORLD_RANK-${SLURM_PROCID-}}" "$HOSTNAME" "$1" >&2
   exit 78
 }
 
-# The log: in the run's folder, where report.sh looks for it. On a host that does not see that folder
-# one of the same name is made.
+# Opens the log in the run's folder, where report.sh looks for it. On a host that does not see that folder, the agent
+# makes one of the same name.
 agent::_open_log() {
   [[ -f $LOG_DIR/launch.json ]] || AGENT_AWAY=1
   [[ -z $AGENT_AWAY ]] || mkdir -p -- "$LAUNCH_LOGS" || agent::refuse "the log folder $LAUNCH_LOGS cannot be made"
@@ -149,7 +153,7 @@ agent::_open_log() {
   [[ $AGENT_NAME == scheduler ]] || AGENT_LOG=$LAUNCH_LOGS/rank_$AGENT_NAME.log
   if [[ -n ${LAUNCH_LINKS-} && $AGENT_NAME != scheduler ]]; then
     local folder
-    printf -v folder '%s/1/rank.%0*d' "$LAUNCH_LINKS" "${#RANK_SIZE}" "$AGENT_NAME" # as Open MPI numbers them
+    printf -v folder '%s/1/rank.%0*d' "$LAUNCH_LINKS" "${#RANK_SIZE}" "$AGENT_NAME" # Open MPI pads the numbers, too
     if ! mkdir -p -- "$folder" || ! ln -sfn -- "$AGENT_LOG" "$folder/stdout"; then
       agent::refuse "$folder/stdout cannot be made"
     fi
@@ -157,17 +161,17 @@ agent::_open_log() {
   : >>"$AGENT_LOG" || agent::refuse "the log $AGENT_LOG cannot be written"
 }
 
-# agent::tell WORD...: one line for the launcher, in one write, so that mpirun does not mix it with another rank's.
+# agent::tell WORD...: sends one line to the launcher, in one write, so that mpirun does not mix it with another rank's.
 agent::tell() {
   if [[ -n ${LAUNCH_BUS-} ]]; then
     [[ $1 != start ]] || printf 'start %d\n' "$3" >"$LAUNCH_LIFELINE"
     [[ $1 == line ]] || printf '.%s\n' "$*" >"$LAUNCH_BUS"
   else
-    printf '\n.%s %s\n' "$LAUNCH_SECRET" "$*" # another rank's line may lack its end
+    printf '\n.%s %s\n' "$LAUNCH_SECRET" "$*" # another rank's line may lack its newline
   fi 2>/dev/null
 }
 
-# The end of a log that the launcher's host cannot read.
+# Sends the end of a log that the launcher's host cannot read.
 agent::_tell_tail() {
   local line
   while IFS= read -r line; do
@@ -177,7 +181,7 @@ agent::_tell_tail() {
 
 agent::_handle_signals() {
   if [[ -n ${LAUNCH_BUS-} ]]; then         # the supervisor signals the trainer itself
-    trap : TERM INT HUP QUIT URG USR1 USR2 # not '', which bash 4.2 hands on for good
+    trap : TERM INT HUP QUIT URG USR1 USR2 # not '': children of bash 4.2 inherit that and cannot reset it
     return 0
   fi
   # shellcheck disable=SC2064 # the pipe is meant to be expanded now
@@ -188,23 +192,22 @@ agent::_handle_signals() {
     trap "bus::say $AGENT_BUS USR1" USR1
     trap "bus::say $AGENT_BUS USR2" USR2
   }
-  [[ ${LAUNCH_CONTROL-} != stdin ]] || trap : USR1 USR2 # Slurm gives them to the trainer, too
+  [[ ${LAUNCH_CONTROL-} != stdin ]] || trap : USR1 USR2 # Slurm sends them to the trainer itself
 }
 
-# A second order changes nothing: the launcher kills what it does not want to wait for.
+# A second order changes nothing: the launcher itself kills a rank that it does not want to wait for.
 agent::_stop() {
   ((AGENT_STOPS == 0)) || return 0
   AGENT_STOPS=1
   [[ -z $AGENT_TRAINER ]] || agent::_end_trainer
 }
 
-# SIGTERM, and SIGKILL after the grace time.
 agent::_end_trainer() {
   processes::signal TERM "$AGENT_TRAINER"
   agent::_kill_in_time
 }
 
-# Without our pipes: it may live longer than us.
+# SIGKILL after the grace time, from a process that may outlive the agent and therefore closes the agent's pipes.
 agent::_kill_in_time() {
   {
     trap '' URG TERM INT HUP
@@ -212,7 +215,8 @@ agent::_kill_in_time() {
   } <&- >/dev/null 2>&1 {AGENT_LIFELINE}>&- {AGENT_BUS}>&- &
 }
 
-# Tells the launcher where the trainer is; the whole stack goes to rank_N.stack beside the log. This may end the trainer.
+# Reports to the launcher where the trainer is, and writes the whole stack to rank_N.stack beside the log. This may end
+# the trainer.
 agent::_stacks() {
   local said
   kill -0 "${AGENT_TRAINER:-none}" 2>/dev/null || return 0
@@ -220,8 +224,9 @@ agent::_stacks() {
   agent::tell stack "$AGENT_NAME" "${said#*: }"
 }
 
-# The engine itself ends the job: after scancel, or because mpirun has lost a host. Then more than one SIGTERM comes,
-# from srun and from Slurm's daemon on the node. The first one counts, even after an order to stop: it limits the time.
+# The engine itself ends the job: after scancel, or because mpirun has lost a host. Under Slurm, srun and the daemon on
+# the node both send SIGTERM; only the first one counts. It counts even after an order to stop, because it limits the
+# grace time.
 agent::_cancelled() {
   [[ -z $AGENT_CANCELLED ]] || return 0
   AGENT_CANCELLED=1
@@ -233,8 +238,8 @@ agent::_cancelled() {
   agent::_stop
 }
 
-# agent::_watch AGENT ENGINE: stops the trainer when the agent or the engine's process on this host was killed, or, at the
-# end of stdin, the launcher. Hands on the launcher's orders from stdin. Looks every two seconds.
+# agent::_watch AGENT ENGINE: checks every two seconds, and stops the trainer if the agent or the engine's process on
+# this host was killed. The end of stdin means that the launcher was killed. It passes orders from stdin to the agent.
 agent::_watch() {
   local from
   trap '' URG ABRT TERM INT HUP QUIT USR1 USR2
@@ -248,27 +253,27 @@ agent::_watch() {
     if bus::next "$from" 2; then
       bus::say "$AGENT_BUS" "$REPLY"
     elif (($? <= 128)); then
-      break # the end of the pipe: the agent, or the launcher, was killed
+      break # the end of the pipe: the agent or the launcher was killed
     fi
     [[ -z $AGENT_STDOUT ]] || agent::_tell_written
   done
-  [[ -z ${LAUNCH_BUS-} ]] || agent::tell exit "$AGENT_NAME" 137 # the engine may take no notice
+  [[ -z ${LAUNCH_BUS-} ]] || agent::tell exit "$AGENT_NAME" 137 # the engine may not notice it
   processes::signal TERM "$AGENT_TRAINER"
   processes::kill_late "$AGENT_TRAINER" "$LAUNCH_GRACE"
   agent::_sweep
 }
 
-# Tells the launcher that the log has grown, where it cannot see that itself. This starts no process.
+# Reports to the launcher that the log has grown, if it cannot see that itself. This starts no process.
 agent::_tell_written() {
   [[ $AGENT_LOG -nt $AGENT_LOG.seen ]] || return 0
   : >"$AGENT_LOG.seen"
   agent::tell wrote "$AGENT_NAME" >&"$AGENT_STDOUT"
 }
 
-# What the trainer left, in its group and outside of it, by the marks in its environment.
+# Kills what the trainer left, in its group and, by the marks in their environment, outside of it.
 agent::_sweep() {
   kill -TERM -- "-$AGENT_TRAINER" 2>/dev/null
-  [[ $HOSTNAME == "$LAUNCH_HOST" ]] || processes::sweep "$LAUNCH_JOB" "$AGENT_NAME" # the launcher's host is swept by it
+  [[ $HOSTNAME == "$LAUNCH_HOST" ]] || processes::sweep "$LAUNCH_JOB" "$AGENT_NAME" # the launcher sweeps its own host
 }
 
 agent::main "$@"

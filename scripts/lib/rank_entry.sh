@@ -1,23 +1,21 @@
 # shellcheck shell=bash
 # The one place that knows a rank's environment: the first thing that runs in every rank.
 #
-# From its engine a rank learns
+# A rank gets the job-wide variables from the launcher's plan, and from its engine
 #   LAUNCH_DEVICES     devices of this host's ranks, in order of their local rank: "4 5 6 7"
 #   LAUNCH_JOB         the job's name; it stays in the environment and marks every process of the job
-#   LAUNCH_RANK, LAUNCH_LOCAL_RANK   where it is; under mpirun, srun and msrun found by rank_entry::place
-#   LAUNCH_UMASK       the mask that its files get
+#   LAUNCH_RANK, LAUNCH_LOCAL_RANK   its numbers; under mpirun, srun and msrun rank_entry::place finds them
+#   LAUNCH_UMASK       the umask of its files
 #   LAUNCH_LOGS        the folder of this attempt's logs
-# and from the launcher's plan the job-wide variables. It sets the rest of the contract of
-# docs/architecture.md and becomes the trainer.
+# It sets the other variables of the contract in docs/architecture.md and becomes the trainer.
 
-# Every variable that the contract gives a meaning to. One that the plan does not set is removed: the
-# caller's shell may have it from an earlier job. MINDSPORE_HCCL_CONFIG_PATH would win over
-# RANK_TABLE_FILE, MS_SERVER_NUM would change the cluster.
+# Every variable of the contract. Those that the plan does not set are removed: the caller's shell may have them from an
+# earlier job. MINDSPORE_HCCL_CONFIG_PATH would override RANK_TABLE_FILE, and MS_SERVER_NUM would change the cluster.
 readonly RANK_ENTRY_CONTRACT='RANK_ID RANK_SIZE DEVICE_ID DEVICE_NUM RANK_TABLE_FILE MS_WORKER_NUM
 MS_SCHED_HOST MS_SCHED_PORT MS_ROLE MS_NODE_ID LOG_DIR MINDSPORE_HCCL_CONFIG_PATH MS_SERVER_NUM'
 
-# rank_entry::job_environment NAME=VALUE...: exports the job-wide variables in the launcher, and says
-# which variables of the caller's shell they override.
+# rank_entry::job_environment NAME=VALUE...: exports the job-wide variables in the launcher, and prints which variables
+# of the caller's shell they override.
 rank_entry::job_environment() {
   local name assignment overridden=''
   local -A planned=()
@@ -52,8 +50,8 @@ rank_entry::agent_environment() {
   export $RANK_ENTRY_FOR_AGENTS
 }
 
-# rank_entry::place: where this rank is, from what its engine (LAUNCH_ENGINE) gave it. Not by looking
-# which variables there are: under salloc a rank of mpirun has those of srun, too, from another step.
+# rank_entry::place: sets the rank's numbers from the variables of its engine. LAUNCH_ENGINE names the engine, because
+# under salloc a rank of mpirun also has srun's variables, from another step.
 rank_entry::place() {
   local name
   case $LAUNCH_ENGINE in
@@ -77,21 +75,21 @@ rank_entry::rank() {
   local -a devices
   read -r -a devices <<<"$LAUNCH_DEVICES"
   export RANK_ID=$LAUNCH_RANK DEVICE_ID=${devices[LAUNCH_LOCAL_RANK]}
-  if [[ -n ${MS_WORKER_NUM-} ]]; then # MindSpore's dynamic cluster; a number as id fixes the rank
+  if [[ -n ${MS_WORKER_NUM-} ]]; then # MindSpore's dynamic cluster; a numeric MS_NODE_ID fixes the rank
     export MS_ROLE=MS_WORKER MS_NODE_ID=$RANK_ID
   fi
   export LAUNCH_JOB
   rank_entry::_forget
 }
 
-# The trainer does not see what passes between the launcher and us.
+# Removes the variables between launcher and agent, which are not for the trainer.
 rank_entry::_forget() {
   unset LAUNCH_DEVICES LAUNCH_RANK LAUNCH_LOCAL_RANK LAUNCH_ENGINE LAUNCH_EXPORTS LAUNCH_SECRET LAUNCH_BUS \
     LAUNCH_LIFELINE LAUNCH_CONTROL LAUNCH_GRACE LAUNCH_PATIENCE LAUNCH_HOST LAUNCH_FOLDER LAUNCH_LINKS LAUNCH_HANG
 }
 
-# rank_entry::scheduler: the environment of MindSpore's scheduler. It must not see the rank table: it
-# would number the ranks by it.
+# rank_entry::scheduler: the environment of MindSpore's scheduler. If it saw the rank table, it would take the ranks'
+# numbers from it.
 rank_entry::scheduler() {
   export MS_ROLE=MS_SCHED LAUNCH_JOB
   unset RANK_TABLE_FILE
@@ -108,11 +106,12 @@ rank_entry::become() {
     rank_entry::_keep scheduler.env
   fi
   shift
-  set +e # so that bash 4.2, too, ends with 127 or 126 when there is no such program
+  set +e # bash 4.2 needs it to end with 127 or 126 if exec fails
   exec "$@"
 }
 
-# rank_entry::_keep FILE: the environment as a file for a shell. Only the owner can read it: it may hold passwords.
+# rank_entry::_keep FILE: saves the environment as shell commands. Only the owner can read the file: it may contain
+# passwords.
 rank_entry::_keep() {
   local -r file=${LAUNCH_LOGS:-$LOG_DIR}/$1
   unset LAUNCH_LOGS
@@ -122,8 +121,8 @@ rank_entry::_keep() {
 }
 
 # MindSpore 2.10 has a race: if a thread runs before the one that woke it, the connection to the scheduler counts as
-# failed, and is tried again for up to minutes. That happens on a busy machine, where the two share a core. Under the
-# batch policy a woken thread waits. If the policy cannot be set, the rank runs without it.
+# failed, and MindSpore retries it, for minutes at worst. It happens on a busy machine, where both threads share a core.
+# Under the batch policy a woken thread waits. If the policy cannot be set, the rank runs without it.
 rank_entry::_wake_late() {
   [[ -n ${MS_WORKER_NUM-} ]] || return 0
   chrt --batch --pid 0 "$BASHPID" >/dev/null 2>&1 || :

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# What the user learns: the first failure at once, and a table at the end.
+# Reports to the user: the first failure at once, and a table at the end.
 
 readonly REPORT_SIGNALS=('' HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM)
 readonly REPORT_LOG_LINES=15
-readonly REPORT_ROWS=16 # with more ranks, those that ended alike share a row
+readonly REPORT_ROWS=16 # with more ranks, ranks that ended the same way share a row
 REPORT_LOST_RANKS=''    # of the host that the engine has lost
 
-# report::first_failure NAME: tells it when it happens, before the others are stopped.
+# report::first_failure NAME: prints it when it happens, before the others are stopped.
 report::first_failure() {
   local what='' others=''
   if ((MEMBERS_RANKS_LEFT == 1)); then
@@ -25,7 +25,7 @@ report::first_failure() {
   log::say "$what$others"
 }
 
-# report::_fate NAME: how it ended, in REPLY.
+# report::_fate NAME: how and when it ended, in REPLY.
 report::_fate() {
   if [[ -z ${MEMBERS_BEGAN[$1]-} ]]; then
     REPLY="could not be started: there are too many processes (see ulimit -u, and the container's limit of pids)"
@@ -37,8 +37,8 @@ report::_fate() {
   REPLY="$how after $REPLY s"
 }
 
-# report::_lost_host NAME: a sentence in REPLY, if the engine NAME ended because it lost a host, and the host's ranks in
-# REPORT_LOST_RANKS; else nothing.
+# report::_lost_host NAME: if the engine NAME ended because it lost a host: a sentence about it in REPLY, and the host's
+# ranks in REPORT_LOST_RANKS. Else both are empty.
 report::_lost_host() {
   local i host ranks=''
   REPLY='' REPORT_LOST_RANKS=''
@@ -58,7 +58,7 @@ report::_lost_host() {
   REPLY="the host $host$ranks is lost after $REPLY s: $1 does not reach it any more; check that it is up, and its network"
 }
 
-# report::stacks: where every rank is, in rank_N.stack beside its log, and in short on stderr.
+# report::stacks: writes every rank's stack to rank_N.stack beside its log, and a summary to stderr.
 report::stacks() {
   local name line
   local -a processes=()
@@ -74,7 +74,7 @@ report::stacks() {
   done < <(supervise::close_pipes && exec "$PYTHON" "$LAUNCH_ROOT/tools/diagnosis/stacks.py" "$PLAN_LOG_DIR" "${processes[@]}")
 }
 
-# The same of ranks that an engine started, by their agents; those at the same place share a line.
+# The same for ranks that an engine started: their agents report it. Ranks at the same place share a line.
 report::_carried_stacks() {
   local name place
   local -a order=()
@@ -93,7 +93,7 @@ report::_carried_stacks() {
   done
 }
 
-# report::print: a line a rank, then the end of the log that matters, on stderr.
+# report::print: on stderr, the table of ranks, then the end of the log of the member that failed first.
 report::print() {
   ((${#MEMBERS_NAMES[@]})) || return 0
   [[ -n $LOG_QUIET && -z $SUPERVISE_FIRST ]] || report::_table
@@ -104,7 +104,7 @@ report::print() {
   report::_disk
 }
 
-# When a disk is full, the logs on it just end.
+# A full disk cuts off the logs without any message in them, so the report checks for it.
 report::_disk() {
   local -r probe=$PLAN_LOG_DIR/.probe
   report::path "$PLAN_LOG_DIR"
@@ -114,8 +114,7 @@ report::_disk() {
   rm -f -- "$probe"
 }
 
-# The table of all ranks, with their hosts if there are several; where there are many ranks, those that
-# ended alike share a line.
+# The table of all ranks, with their hosts if there are several. See REPORT_ROWS for many ranks.
 report::_table() {
   local i name how seconds key host=''
   local -a order=()
@@ -145,7 +144,7 @@ report::_table() {
   done
 }
 
-# report::_who NAME: the member in words, in REPLY.
+# report::_who NAME: the member as a message names it, in REPLY.
 report::_who() {
   local i
   REPLY="MindSpore's scheduler"
@@ -155,8 +154,8 @@ report::_who() {
   done
 }
 
-# report::_how STATUS: an exit status in words, in REPLY. Bash reports signal N as 128+N; a program may also exit with
-# such a number, and bash cannot tell the two apart.
+# report::_how STATUS: an exit status as text, in REPLY. Bash reports signal N as 128+N; a program may also exit with
+# such a number, and bash cannot distinguish the two.
 report::_how() {
   local -r name=${REPORT_SIGNALS[$1>128?$1-128:0]-}
   if (($1 > 128)) && [[ -n $name ]]; then
@@ -192,17 +191,17 @@ report::_exit() {
 # report::_log NAME: the path of its log, in REPLY.
 report::_log() {
   REPLY=$PLAN_LOG_DIR/rank_$1.log
-  [[ $1 == [0-9]* ]] || REPLY=$PLAN_LOG_DIR/$1.log # the scheduler's, an engine's
+  [[ $1 == [0-9]* ]] || REPLY=$PLAN_LOG_DIR/$1.log # the scheduler or an engine
   report::path "$REPLY"
 }
 
-# report::path PATH: as short as it can be named from here, in REPLY.
+# report::path PATH: PATH in REPLY, relative to the current folder if it is below it.
 report::path() {
   REPLY=$1
   [[ $REPLY != "$PWD"/* ]] || REPLY=${REPLY#"$PWD"/}
 }
 
-# report::_tail LOG: its last lines, if it has any.
+# report::_tail LOG: prints its last lines, if it has any.
 report::_tail() {
   local line
   [[ -s $1 ]] || return 0

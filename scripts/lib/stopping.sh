@@ -1,30 +1,29 @@
 # shellcheck shell=bash
-# How a job is stopped: SIGTERM to every member, the grace time, SIGKILL to what is left; and the signals that tell us
-# to. Only functions of this file change these variables.
+# How a job is stopped: SIGTERM to every member, the grace time, SIGKILL to what is left. Also handles the signals that
+# order it. Only functions of this file change these variables.
 
 STOPPING_STATE=running # running, stopping, killing
 STOPPING_GRACE=10      # seconds between SIGTERM and SIGKILL
-STOPPING_DEADLINE=0    # of the state: uptime, in hundredths of a second
-STOPPING_SIGNAL=''     # the signal that told us to stop
-STOPPING_CANCELLED=''  # not empty: the engine ends the ranks on its own account
+STOPPING_DEADLINE=0    # when the state ends: uptime, in hundredths of a second
+STOPPING_SIGNAL=''     # the signal that stopped the launcher
+STOPPING_CANCELLED=''  # not empty: the engine itself ends the ranks
 
-# stopping::set_grace SECONDS
 stopping::set_grace() {
   STOPPING_GRACE=$1
 }
 
-# stopping::again: all members have ended; those of the next attempt run.
+# stopping::again: resets the state for the next attempt.
 stopping::again() {
   STOPPING_STATE=running STOPPING_DEADLINE=0
 }
 
-# stopping::soon: how a member ends from now on is our doing.
+# stopping::soon: from now on the launcher is the cause of every member's end, so none of them counts as a failure.
 stopping::soon() {
   STOPPING_STATE=stopping
 }
 
-# stopping::begin: SIGTERM to all, and SIGKILL to what is left after the grace time; where an engine's agents stop
-# the ranks, they are the first to kill.
+# stopping::begin: SIGTERM to all members; after the grace time SIGKILL to what is left. Where an engine's agents stop
+# the ranks, the deadline is CARRIED_WAY later, so that the agents kill first.
 stopping::begin() {
   STOPPING_STATE=stopping
   stopping::_set_deadline "$((STOPPING_GRACE + CARRIED_WAY))"
@@ -32,7 +31,7 @@ stopping::begin() {
   stopping::signal_groups TERM
 }
 
-# stopping::signal_groups SIGNAL: to all that is left.
+# stopping::signal_groups SIGNAL: signals every process group that is left.
 stopping::signal_groups() {
   local name
   for name in "${!MEMBERS_GROUP[@]}"; do
@@ -45,7 +44,7 @@ stopping::_set_deadline() {
   STOPPING_DEADLINE=$((REPLY + $1 * 100))
 }
 
-# stopping::check: looks whether the grace time is over; while it is not, that the engine has the order.
+# stopping::check: if the deadline has passed, goes on to the next step; before it, repeats the order to the engine.
 stopping::check() {
   ((STOPPING_DEADLINE)) || return 0
   if ! clock::reached "$STOPPING_DEADLINE"; then
@@ -59,7 +58,7 @@ stopping::check() {
   fi
 }
 
-# Not even SIGKILL ends a process that waits inside the kernel, for a device say.
+# Even SIGKILL does not end a process that waits inside the kernel, for example for a device.
 stopping::_give_up() {
   local name group
   for name in "${!MEMBERS_GROUP[@]}"; do
@@ -72,7 +71,7 @@ stopping::_give_up() {
 
 # stopping::on_signal NAME: a signal came to the launcher.
 stopping::on_signal() {
-  if [[ $1 == USR[12] ]]; then # for the trainers: a warning before pre-emption, say
+  if [[ $1 == USR[12] ]]; then # meant for the trainers: for example a warning before pre-emption
     local name
     for name in "${!MEMBERS_GROUP[@]}"; do
       [[ $name == scheduler ]] || kill -s "$1" "${MEMBERS_GROUP[$name]}" 2>/dev/null || :
@@ -82,19 +81,19 @@ stopping::on_signal() {
     log::say "SIG$1: stopping all ranks (a second signal kills them at once)"
     stopping::begin
   elif [[ $1 == TERM && -n $STOPPING_CANCELLED ]]; then
-    : # the same scancel, by another way
+    : # the same scancel: the agents have already reported it
   elif [[ $STOPPING_STATE == stopping && -z $STOPPING_SIGNAL ]]; then
     STOPPING_SIGNAL=$1
     log::say "SIG$1: the ranks are already stopping (a second signal kills them at once)"
   else
-    [[ $STOPPING_STATE == killing ]] || STOPPING_DEADLINE=1 # long ago: no more grace
+    [[ $STOPPING_STATE == killing ]] || STOPPING_DEADLINE=1 # in the past: the grace time is over
   fi
 }
 
-# stopping::cancelled SECONDS REASON: the engine has told every process to end, us too perhaps, and kills what is
-# left after SECONDS: the report is to be written by then.
+# stopping::cancelled SECONDS REASON: the engine ordered all processes to end, maybe also the launcher. It kills what is
+# left after SECONDS, so the launcher must finish its report before that.
 stopping::cancelled() {
-  [[ -z $STOPPING_CANCELLED ]] || return 0 # every rank's agent says so
+  [[ -z $STOPPING_CANCELLED ]] || return 0 # every rank's agent reports it
   STOPPING_CANCELLED=yes
   [[ $STOPPING_STATE != running ]] || stopping::on_signal TERM
   [[ $STOPPING_STATE == stopping ]] || return 0

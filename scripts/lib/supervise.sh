@@ -1,46 +1,44 @@
 # shellcheck shell=bash
-# Sleeps until a member of the job ends or a signal comes, decides what that means, and leaves nothing running.
+# The supervisor: sleeps until a member of the job ends or a signal comes, decides what to do, leaves nothing running.
 #
-# Every member (see members.sh) has a minder that writes its end to the bus. Signal handlers only write to the bus,
-# too, so every decision is made in one loop (supervise::run), which sleeps in `read`. `wait -n` would be shorter and
-# loses deaths on every bash from 4.3 to 5.2. A guardian, one more process, reads a pipe that only the supervisor
-# holds open: when the supervisor is killed it sees the end of that pipe and ends the groups.
+# Every member (see members.sh) has a minder that writes its end to the bus. Signal handlers, too, only write to the
+# bus. So one loop (supervise::run), which sleeps in `read`, makes every decision. `wait -n` would be shorter, but it
+# loses deaths on every bash from 4.3 to 5.2. A guardian process reads a pipe that only the supervisor holds open: if
+# the supervisor is killed, the guardian sees the end of the pipe and ends the process groups.
 #
-#   bus       (see bus.sh) "start NAME PID", "exit NAME STATUS", "signal NAME". From an engine's ranks, see
-#             carried.sh: "began NAME", of one that we cannot signal; "was NAME STATUS", of one that the engine ended;
-#             "wrote NAME", when a log that we do not see has grown; "stack NAME PLACE"; "cancelled SECONDS REASON",
-#             when the engine ends the ranks and kills them after SECONDS
+#   bus       (see bus.sh) "start NAME PID", "exit NAME STATUS", "signal NAME". From an engine's ranks (carried.sh):
+#             "began NAME", a rank that we cannot signal; "was NAME STATUS", a rank that the engine ended; "wrote NAME",
+#             a log that we cannot see has grown; "stack NAME PLACE"; "cancelled SECONDS REASON", the engine ends the
+#             ranks and kills them after SECONDS
 #   lifeline  "job NAME", "start PGID", "gone PGID"
 
 SUPERVISE_BUS='' SUPERVISE_LIFELINE='' # file descriptors
 SUPERVISE_GUARDIAN=''                  # pid, from open to close
 SUPERVISE_FIRST=''                     # the member that failed first
 SUPERVISE_SHARED=''                    # not empty: ranks of other hosts need our scheduler, too
-SUPERVISE_SIGNALLED=''                 # one that a signal ended, until it is clear whether we are to end, too
+SUPERVISE_SIGNALLED=''                 # a member that a signal ended, until we know whether the signal comes to us, too
 SUPERVISE_SIGNALLED_UNTIL=0
 SUPERVISE_EVENT=() # the bus's last line: event, name, the rest
-
-# What the launcher does beside, see supervise::on.
 declare -A SUPERVISE_HOOKS=([member]='' [failed]=: [ended]=: [hang]=:)
 
-# supervise::on EVENT FUNCTION: what the launcher does beside
-#   member   becomes a new member: gets its command
-#   failed   NAME was the first to fail; the others still run
-#   ended    a member has ended, and who has to stop because of that was told
+# supervise::on EVENT FUNCTION: registers what the launcher does at an event:
+#   member   in a member's new process, with its command: runs it
+#   failed   with NAME: it was the first to fail; the others still run
+#   ended    a member has ended, and the members that must stop because of it have their signal
 #   hang     no rank has written for too long; all of them still run
 supervise::on() {
   SUPERVISE_HOOKS[$1]=$2
 }
 
-# supervise::open JOB: bus, lifeline, guardian and signal handlers. Call it before the first start.
+# supervise::open JOB: sets up bus, lifeline, guardian and signal handlers. Call it before the first start.
 supervise::open() {
   local name
-  # A pipe without a name: opened for both directions it never blocks and never ends for us, and
-  # there is no file to be left behind or to be in the way.
+  # A pipe without a name, opened for both directions: opening it never blocks, it never ends for us, and no file of it
+  # can be left behind.
   exec {SUPERVISE_BUS}<> <(:)
   exec {SUPERVISE_LIFELINE}<> <(:)
   printf 'job %s\n' "$1" >&"$SUPERVISE_LIFELINE"
-  set -m # own process group, and INT and QUIT not ignored: both only by job control
+  set -m # only job control gives it its own process group and does not ignore INT and QUIT
   supervise::_guard &
   SUPERVISE_GUARDIAN=$!
   set +m
@@ -50,8 +48,8 @@ supervise::open() {
   done
 }
 
-# A file of its own, so that `pkill -9 -f ascend8p` does not hit the guardian together with us. Its
-# input is the lifeline opened again, for reading only: it must not keep that pipe alive itself.
+# The guardian is a file of its own, so that `pkill -9 -f ascend8p` does not hit it together with us. It opens the
+# lifeline again, for reading only, because it must not keep that pipe open itself.
 supervise::_guard() {
   exec {SUPERVISE_BUS}>&-
   exec "$BASH" "$LAUNCH_LIB/guardian.sh" "$STOPPING_GRACE" \
@@ -72,30 +70,30 @@ supervise::start() {
   supervise::expect "$1" "$2" "$!"
 }
 
-# supervise::expect NAME LOG [MINDER]: a member that an engine will start, or that has been started.
+# supervise::expect NAME LOG [MINDER]: adds a member that an engine will start, or that MINDER has started.
 supervise::expect() {
   members::add "$@"
   [[ $1 != [0-9]* ]] || limits::watch "$2"
 }
 
-# supervise::share_scheduler: ranks of other hosts need our scheduler; it ends by itself when the last has left.
+# supervise::share_scheduler: ranks of other hosts need our scheduler, which ends by itself when the last has left.
 supervise::share_scheduler() {
   SUPERVISE_SHARED=yes
 }
 
-# supervise::close_pipes: for a child that is no member: lets go of our pipes.
+# supervise::close_pipes: for a child that is not a member: closes the supervisor's pipes.
 supervise::close_pipes() {
   exec {SUPERVISE_BUS}>&- {SUPERVISE_LIFELINE}>&-
 }
 
-# supervise::run: returns when every member has ended and nothing of it lives.
+# supervise::run: returns when every member has ended and none of its processes lives.
 supervise::run() {
   while members::any || [[ -n $SUPERVISE_SIGNALLED ]]; do
     supervise::_longest_sleep
     if supervise::_next "$REPLY"; then
       supervise::_event "${SUPERVISE_EVENT[@]}"
     else
-      supervise::_find_unreported # now and then, and only when the bus is empty
+      supervise::_find_unreported # only when the bus is empty for the whole sleep
     fi
     supervise::_collect
     supervise::_judge_signalled
@@ -104,7 +102,7 @@ supervise::run() {
   done
 }
 
-# supervise::_longest_sleep: for how long nothing has to be looked after, in REPLY.
+# supervise::_longest_sleep: how many seconds may pass before the next check, in REPLY.
 supervise::_longest_sleep() {
   if [[ $STOPPING_STATE != running || -n $SUPERVISE_SIGNALLED ]]; then
     REPLY=0.05
@@ -115,8 +113,7 @@ supervise::_longest_sleep() {
   fi
 }
 
-# supervise::_next SECONDS: the next event, its NAME and the rest in SUPERVISE_EVENT; fails when none comes
-# in time.
+# supervise::_next SECONDS: the next event, its NAME and the rest, in SUPERVISE_EVENT; fails if none comes in time.
 supervise::_next() {
   bus::next "$SUPERVISE_BUS" "$1" || return 1
   local line=$REPLY event name
@@ -125,7 +122,7 @@ supervise::_next() {
   SUPERVISE_EVENT=("$event" "$name" "${line# }")
 }
 
-# supervise::pause SECONDS: waits; fails at once when a signal tells us to stop, or the time is up.
+# supervise::pause SECONDS: waits; fails at once when a signal orders us to stop, or the job's --timeout is reached.
 supervise::pause() {
   clock::now
   local -r end=$((REPLY + $1 * 100))
@@ -154,12 +151,12 @@ supervise::_event() {
   esac
 }
 
-# supervise::_ended NAME STATUS: the rank, or what ended with it, decides how the job goes on.
+# supervise::_ended NAME STATUS: records the end of a member, and decides whether the job goes on.
 supervise::_ended() {
   local name=$1 status=$2
-  [[ -z ${MEMBERS_STATUS[$name]-} ]] || return 0 # found ended before its minder told
+  [[ -z ${MEMBERS_STATUS[$name]-} ]] || return 0 # _find_unreported was faster than its minder
   members::ended "$name" "$status"
-  # What it left in its group, workers of a data loader say, ends with it.
+  # Stop what it left in its group, for example workers of a data loader.
   [[ -z ${MEMBERS_GROUP[$name]-} ]] || kill -TERM -- "-${MEMBERS_GROUP[$name]}" 2>/dev/null || :
   if [[ $name == "$CARRIED_ENGINE" ]]; then
     carried::engine_ended
@@ -173,7 +170,7 @@ supervise::_ended() {
   "${SUPERVISE_HOOKS[ended]}"
 }
 
-# supervise::_judge NAME STATUS: a member has ended while all was well.
+# supervise::_judge NAME STATUS: a member has ended while the job was running normally.
 supervise::_judge() {
   if [[ $2 == @(129|130|131|143) && -z $SUPERVISE_SIGNALLED ]]; then # HUP, INT, QUIT, TERM
     clock::now
@@ -181,12 +178,13 @@ supervise::_judge() {
   elif (($2 != 0)); then
     supervise::_fail "${SUPERVISE_SIGNALLED:-$1}"
   elif [[ -z $SUPERVISE_SIGNALLED ]] && supervise::_work_is_done; then
-    stopping::begin # what is left now has nothing to do
+    stopping::begin # the members that are left have nothing to do
   fi
 }
 
-# supervise::_judge_signalled: who ends a job by its processes, all of them, as batch systems, systemd and container
-# engines do, may hit a rank before us: then no rank has failed, and the signal that comes to us is no second one.
+# supervise::_judge_signalled: batch systems, systemd and container engines end a job by signalling all its processes,
+# and may hit a rank before us. If the signal then comes to us, no rank has failed, and it does not count as a second
+# signal. If it does not come in time, the rank has failed.
 supervise::_judge_signalled() {
   [[ -n $SUPERVISE_SIGNALLED ]] || return 0
   if [[ $STOPPING_STATE != running ]]; then
@@ -197,22 +195,22 @@ supervise::_judge_signalled() {
   fi
 }
 
-# supervise::_fail NAME: the first failure.
+# supervise::_fail NAME: handles the first failure.
 supervise::_fail() {
   SUPERVISE_FIRST=$1 SUPERVISE_SIGNALLED=''
   "${SUPERVISE_HOOKS[failed]}" "$1"
   stopping::begin
 }
 
-# Whether all members have ended, or all but MindSpore's scheduler and the engine, which nobody needs any more. A
-# scheduler that ranks of other hosts share ends by itself when the last of them has left.
+# Whether all ranks have ended. Then nobody needs the engine any more, nor MindSpore's scheduler. But if ranks of other
+# hosts share the scheduler, it must have ended, too; see supervise::share_scheduler.
 supervise::_work_is_done() {
   ((MEMBERS_RANKS_LEFT == 0)) \
     && [[ -z $SUPERVISE_SHARED || -z ${MEMBERS_LOG[scheduler]-} || -n ${MEMBERS_STATUS[scheduler]-} ]]
 }
 
-# Forgets the groups of ended members of which nothing lives: the kernel may give their numbers to
-# others, so from then on neither we nor the guardian may signal them.
+# Forgets the process groups of ended members that have no process left. The kernel may reuse their numbers, so from
+# then on neither we nor the guardian may signal them.
 supervise::_collect() {
   local name group
   for name in "${!MEMBERS_LEAVING[@]}"; do
@@ -232,7 +230,7 @@ supervise::_limits() {
   fi
 }
 
-# supervise::ask_stacks: where the engine's ranks are, in CARRIED_STACK; waits for at most half a minute.
+# supervise::ask_stacks: asks the agents where their ranks are, and waits for at most 30 s; answers in CARRIED_STACK.
 supervise::ask_stacks() {
   carried::ask_stacks || return 0
   clock::now
@@ -244,8 +242,8 @@ supervise::ask_stacks() {
   done
 }
 
-# Members whose end nobody tells. A minder that was killed writes nothing: its member is ended and counts as killed.
-# One that could not even start its member, for lack of processes, ends with 254: then nothing was launched, so 78.
+# Finds members whose end nobody reports. If a minder was killed, its member is killed, too, and counts as killed. A
+# minder that cannot start its member because of a process limit ends with 254: nothing was launched, so 78.
 supervise::_find_unreported() {
   local name minder
   for name in "${MEMBERS_NAMES[@]}"; do
@@ -266,7 +264,7 @@ supervise::_find_unreported() {
   done
 }
 
-# supervise::close JOB: ends what escaped from its group but kept the job's mark, then the guardian.
+# supervise::close JOB: kills processes that left their group but have the job's mark, then the guardian.
 supervise::close() {
   processes::sweep "$1"
   kill -KILL "$SUPERVISE_GUARDIAN" 2>/dev/null || :

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What launching needs before anything else: Linux, and bash 4.2 or later. Works with bash 3.2.
+# Checks what every launch needs: Linux, and bash 4.2 or later. This file works with bash 3.2.
 
 # system::problem: what is wrong with the operating system, in REPLY; empty on Linux.
 system::problem() {
@@ -15,7 +15,7 @@ system::bash_problem() {
   esac
 }
 
-# system::require: ends the script on a machine where nothing can be launched.
+# system::require: ends the script on a machine that cannot launch.
 system::require() {
   system::problem
   [[ -z $REPLY ]] || log::die 78 "this is $REPLY: use another machine, a virtual one or a container"

@@ -7,18 +7,6 @@ import pytest
 
 # Scripts that are not rewritten yet: take a file out when the test below finds nothing in it.
 TODO_SCRIPTS = [
-    "scripts/lib/abandoned.sh",
-    "scripts/lib/engine.sh",
-    "scripts/lib/engines/mpirun.sh",
-    "scripts/lib/engines/relay.sh",
-    "scripts/lib/launch.sh",
-    "scripts/lib/limits.sh",
-    "scripts/lib/log.sh",
-    "scripts/lib/outcome.sh",
-    "scripts/lib/rank_agent.sh",
-    "scripts/lib/report.sh",
-    "scripts/lib/stopping.sh",
-    "scripts/lib/supervise.sh",
 ]
 CODE = [
     *language_code.files(".py", "hccl_tools", "tools", "tests"),

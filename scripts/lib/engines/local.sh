@@ -1,7 +1,6 @@
 # shellcheck shell=bash
-# Engine "local": the ranks of one machine, started by this shell itself.
+# Engine "local": this shell itself starts the ranks, on this machine.
 
-# engine::start: the scheduler, if the plan has one, then every rank.
 engine::start() {
   local i
   LAUNCH_DEVICES=${PLAN_DEVICES[*]}
@@ -16,7 +15,6 @@ engine::start() {
   done
 }
 
-# engine::print: for --dry_run, every rank.
 engine::print() {
   plan::print_ranks
 }

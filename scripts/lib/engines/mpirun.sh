@@ -5,18 +5,17 @@
 source "$LAUNCH_LIB/engines/relay.sh"
 
 ENGINE_NAME=mpirun
-# Names of variables that belong to a host, a login or an engine, not to a job; with a * at its end: all
-# that begin so.
+# Variables that belong to a host, a login or an engine, so other hosts must not get them. NAME* matches a prefix.
 readonly ENGINE_OWN_VARIABLES='HOME USER LOGNAME SHELL MAIL PWD OLDPWD SHLVL _ TERM HOSTNAME DISPLAY TMPDIR LINES
 COLUMNS LS_COLORS SSH_* XDG_* DBUS_* OMPI_* PMIX_* PRTE_* SLURM_* SLURMD_* BASH_*'
 
-# Beside what its documentation says about each option:
-#   --bind-to none     with few ranks a host Open MPI would bind each to one core
-#   -wdir, -x          ranks of other hosts would start in the home folder, with what ssh's shell has
-#   keepalive          a host whose network is cut off is noticed in about 11 s, not in eight minutes; the
-#                      kernel there answers, so that a host which is only busy is not given up
-#   routed_radix       mpirun hears from every host itself. It would have 64 of them, and those the others:
-#                      of one that is lost behind another one it never learns
+# Why each option is there; Open MPI's documentation says what it does:
+#   --bind-to none     with one or two ranks per host, Open MPI would bind each rank to one core
+#   -wdir, -x          without them, ranks on other hosts start in the home folder, with the environment of ssh's shell
+#   keepalive          mpirun notices in about 11 s, not in eight minutes, that a host's network is cut off. A host that
+#                      is only busy is not given up, because its kernel answers
+#   routed_radix       connects mpirun to every host directly. By default it connects to 64 hosts, and these connect to
+#                      the others; then mpirun never learns that a host behind another one is lost
 engine::command() {
   local name variable mca=-mca prefix=orte
   local -a where=()
@@ -54,8 +53,8 @@ engine::command() {
   ENGINE_COMMAND+=(bash "$LAUNCH_LIB/rank_agent.sh")
 }
 
-# mpirun hands these signals on to every rank's process group, where the agent is alone; SIGURG does
-# nothing to a program that does not ask for it.
+# mpirun forwards these signals to every rank's process group, in which the agent is the only process. SIGURG is safe:
+# by default, programs ignore it.
 engine::order() {
   local signal=$1
   [[ $1 != stop ]] || signal=URG
@@ -63,14 +62,14 @@ engine::order() {
   kill -s "$signal" "$2" 2>/dev/null
 }
 
-# engine::cancelled: an agent was told to end, and not by us: mpirun has a reason of its own, such as a lost host. How
-# the ranks end from now on is no failure of theirs, so the supervisor has nothing to hear. In REPLY.
+# engine::cancelled: mpirun, not the launcher, told an agent to end, for example because it lost a host. From now on the
+# ranks' ends are not failures of their own, so REPLY is empty: the supervisor gets no event.
 engine::cancelled() {
   REPLY=''
 }
 
-# engine::lost_host LOG: the host that mpirun could not go on without, in REPLY: by its own words, or by those
-# of ssh, whose end it takes for a daemon that cannot be started when it sees that first.
+# engine::lost_host LOG: the host that mpirun lost, in REPLY, from a message of mpirun or of ssh. If mpirun first sees
+# that ssh has ended, it reports only that a daemon could not be started; then ssh's message names the host.
 engine::lost_host() {
   local line
   REPLY=''
@@ -80,5 +79,5 @@ engine::lost_host() {
       'Connection to '*' closed by remote host.') REPLY=${line#Connection to } && REPLY=${REPLY%% *} ;;
       'Timeout, server '*' not responding.') REPLY=${line#Timeout, server } && REPLY=${REPLY%% *} ;;
     esac
-  done < <(tr -d '\r' <"$1" 2>/dev/null) # which may not get to its end
+  done < <(tr -d '\r' <"$1" 2>/dev/null) # tr may fail: the loop above can return before the end of the log
 }

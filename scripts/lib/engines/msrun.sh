@@ -1,14 +1,13 @@
 # shellcheck shell=bash
 # Engine "msrun": MindSpore's own launcher starts this host's ranks, and its scheduler on host 0.
 #
-# msrun would end the ranks with SIGKILL, leave them behind on any signal but INT, and wait for its
-# scheduler without limit. So each rank, and the scheduler, is an agent (lib/rank_agent.sh) that puts its
-# trainer's start and end on the supervisor's own bus: all of them run on this host, and are signalled by
-# the supervisor itself.
+# By itself, msrun ends the ranks with SIGKILL, leaves them running on any signal except INT, and waits for its
+# scheduler without limit. So each rank, and the scheduler, is an agent (lib/rank_agent.sh) that writes its trainer's
+# start and end to the supervisor's own bus. All of them run on this host, so the supervisor itself signals them.
 
 ENGINE_COMMAND=() # msrun with its options, up to the agent
 
-# engine::start: msrun; what it starts are members, too.
+# engine::start: msrun; the processes that it starts are members, too.
 engine::start() {
   local rank
   carried::by msrun
@@ -21,7 +20,7 @@ engine::start() {
     "/proc/$$/fd/$SUPERVISE_BUS" "/proc/$$/fd/$SUPERVISE_LIFELINE"
 }
 
-# engine::print: for --dry_run, msrun's command; nobody listens to the ranks that it starts.
+# engine::print: for --dry_run: msrun's command, whose agents get no bus.
 engine::print() {
   rank_entry::agent_environment msrun
   engine::command
@@ -33,12 +32,12 @@ msrun::_become() {
   export LAUNCH_SECRET LAUNCH_BUS LAUNCH_LIFELINE LAUNCH_GRACE LAUNCH_JOB
   rank_entry::agent_environment msrun
   engine::command
-  set +e # so that bash 4.2, too, ends with 127 or 126 when there is no such program
+  set +e # bash 4.2 needs it to end with 127 or 126 if exec fails
   exec "${ENGINE_COMMAND[@]}" "${PLAN_TRAINER[@]}"
 }
 
-# msrun runs "python", "python3" or a file that it gives to python, nothing else; so python it is, which
-# becomes bash at once. The scheduler leaves msrun's process group, as msrun lets the ranks do.
+# msrun can only run "python", "python3" or a file with Python. So it runs a Python that execs bash at once. setsid
+# moves the scheduler out of msrun's process group; the ranks are already outside of it.
 engine::command() {
   local python=python
   command -v python >/dev/null || python=python3

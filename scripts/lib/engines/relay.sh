@@ -1,18 +1,17 @@
 # shellcheck shell=bash
-# What mpirun and srun, the engines that start ranks on other hosts, have in common: the relay between the engine
-# and the supervisor.
+# The relay between the supervisor and an engine that starts ranks on other hosts (mpirun, srun).
 #
-# The engine's process is a member of the supervisor, like a rank. Every rank is an agent
-# (lib/rank_agent.sh), whose lines about its trainer come through the engine's stdout; the relay puts them
-# on the supervisor's bus. Orders go the other way: SIGTERM from the supervisor becomes an order to
-# the agents, which have the grace time for their trainers, and not SIGTERM to the engine, which would
-# kill them after a time of its own. An engine that does not end is killed with what it left.
+# The engine's process is a member of the job, like a rank. Every rank is an agent (lib/rank_agent.sh). Its lines about
+# its trainer arrive on the engine's stdout, and the relay puts them on the supervisor's bus. Orders go the other way.
+# When the supervisor sends SIGTERM, the relay orders the agents to stop, and they give their trainers the grace time.
+# It does not pass SIGTERM to the engine, which would kill the agents after a time of its own. If the engine does not
+# end, the supervisor kills it and all that it left.
 #
-# The engine's own file has, beside what engine.sh names
-#   engine::command    sets ENGINE_COMMAND, all but the trainer
-#   engine::order      WORD PID: hands "stop", "stacks", "USR1" or "USR2" on to the ranks of the engine's process PID
-#   engine::cancelled  what an agent's "cancelled" means: a line for the bus in REPLY; or nothing, if the ranks'
-#                      ends are no failures from then on
+# The engine's own file defines the functions of engine.sh, and
+#   engine::command    sets ENGINE_COMMAND: all words before the trainer's
+#   engine::order      WORD PID: passes "stop", "stacks", "USR1" or "USR2" to the ranks of the engine's process PID
+#   engine::cancelled  handles an agent's "cancelled": a line for the bus in REPLY; empty if a rank that ends from then
+#                      on has not failed
 #   ENGINE_NAME
 
 ENGINE_COMMAND=() # the engine with its options, up to the agent
@@ -33,22 +32,22 @@ engine::start() {
   supervise::start "$ENGINE_NAME" "$PLAN_LOG_DIR/$ENGINE_NAME.log" relay::_main "/proc/$$/fd/$SUPERVISE_BUS"
 }
 
-# engine::print: for --dry_run, the engine's command; nobody listens to the ranks that it starts.
+# engine::print: for --dry_run: the engine's command, without a relay.
 engine::print() {
   rank_entry::agent_environment "$ENGINE_NAME"
   engine::command
   plan::print_engine "${ENGINE_COMMAND[@]}"
 }
 
-# relay::_main BUS: the member: runs the engine, reads what comes from it, hands orders on. The
-# environment for the ranks is made here: the launcher's own children do not belong to the job.
+# relay::_main BUS: the engine's member: runs the engine, reads its output, passes orders to it. It exports the job's
+# environment here, not in the launcher, whose own children do not belong to the job.
 relay::_main() {
   local bus pipe engine='' ordered='' word name value told=exit failed=0
   rank_entry::agent_environment "$ENGINE_NAME"
   export LAUNCH_JOB LAUNCH_SECRET LAUNCH_GRACE
   engine::command
   exec {bus}>"$1" {pipe}<> <(:) {ENGINE_ORDERS}<> <(:)
-  set -m # a group of its own: the supervisor's signals are for us
+  set -m # a process group of its own, so that the supervisor's signals reach only the relay
   relay::_run "$pipe" &
   set +m
   local -r runner=$!
@@ -60,18 +59,18 @@ relay::_main() {
     if bus::next "$pipe" 1; then
       relay::_line "$REPLY"
     elif ! kill -0 "$runner" 2>/dev/null; then
-      exit 137 # it was killed and could not say so
+      exit 137 # it was killed and could not write "ended"
     fi
   done
 }
 
-# relay::_line LINE: of the engine's own, or, behind the secret, an agent's or the runner's.
+# relay::_line LINE: handles one line: with the secret it is from an agent or the runner, else from the engine itself.
 relay::_line() {
   if [[ $1 != *"$LAUNCH_SECRET "* ]]; then
     [[ -z $1 ]] || printf '%s\n' "$1"
     return 0
   fi
-  local -r line=${1#*"$LAUNCH_SECRET "} # behind the label that the user's own settings may have mpirun or srun write
+  local -r line=${1#*"$LAUNCH_SECRET "} # the user's settings may make mpirun or srun write a label in front
   read -r word name value <<<"$line"
   case $word in
     engine) engine=$name ;;
@@ -90,36 +89,37 @@ relay::_line() {
         told=was
       fi
       ;;
-    ended) # with 0 though it ended ranks: somebody else did that
-      ((name != 0)) || [[ $told == exit ]] || name=$failed
+    ended) # with 0 although ranks failed: somebody else ended them
+      if ((name == 0)) && [[ $told != exit ]]; then
+        name=$failed
+      fi
       exit "$name"
       ;;
   esac
 }
 
-# relay::_order WORD
 relay::_order() {
   [[ $1 != stop ]] || ordered=1
   if [[ -n $engine ]]; then
     engine::order "$1" "$engine"
   elif [[ -n $ordered ]]; then
-    exit 143 # not even started; the supervisor sweeps what is left
+    exit 143 # the engine has not started; the supervisor kills what is left
   fi
 }
 
-# relay::_run PIPE: the engine, its stdout in PIPE; what it says on stderr goes to its log. The other
-# end of its stdin is the relay's alone, so that it ends with the relay.
+# relay::_run PIPE: runs the engine, its stdout in PIPE, its stderr in its log. Only the relay holds the other end of
+# the engine's stdin, so that it closes when the relay ends.
 relay::_run() {
   local -r pipe=$1
   set -m
   (
     bus::say "$pipe" "$LAUNCH_SECRET" engine "$BASHPID"
-    # Opened anew: ssh makes what it gets non-blocking, for all who have the same.
+    # The pipes are opened again: ssh sets O_NONBLOCK on its files, for every process that shares the open file.
     exec >"/dev/fd/$pipe" <"/dev/fd/$ENGINE_ORDERS" {ENGINE_ORDERS}>&- {pipe}>&- {bus}>&-
     exec "${ENGINE_COMMAND[@]}" "${PLAN_TRAINER[@]}"
   ) &
   set +m
   exec {ENGINE_ORDERS}>&- {bus}>&-
   bus::await "$!"
-  printf '\n.%s ended %d\n' "$LAUNCH_SECRET" "$REPLY" >&"$pipe" # the engine's last line may lack its end
+  printf '\n.%s ended %d\n' "$LAUNCH_SECRET" "$REPLY" >&"$pipe" # the engine's last line may lack its newline
 }
