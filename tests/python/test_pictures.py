@@ -54,3 +54,11 @@ def test_the_site_has_no_dead_link(tmp_path):
     assert built.returncode == 0, built.stderr
     assert (tmp_path / "html" / "index.html").is_file()
     assert (tmp_path / "html" / "search" / "search_index.js").is_file(), "search does not work without a server"
+
+
+def test_the_site_deletes_no_folder_but_its_own(tmp_path, capsys):
+    (tmp_path / "README.md").write_text("mine")
+    assert site.main([str(tmp_path)]) == 2 and "name a new folder" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+    for _ in range(2):
+        assert site.main([str(tmp_path / "pages")]) == 0

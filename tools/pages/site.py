@@ -15,8 +15,11 @@ import sys
 from pathlib import Path
 
 from hccl_tools.common import project
+from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.words import one_line
 
 _LINK = re.compile(r"\]\(([^)#\s]+)|(?:src|srcset)=\"([^\"]+)\"")
+_MARK = ".made-by-tools-pages-site"  # in a folder that may be deleted
 
 
 def pages() -> list[Path]:
@@ -39,11 +42,18 @@ def linked(page: Path) -> list[Path]:
 
 
 def gather(folder: Path) -> int:
-    """Copies pages, and files that they link to, into `folder`, which is made anew; returns how many."""
+    """Copies pages, and files that they link to, into `folder`, which is made anew; returns how many.
+
+    Deletes only a folder that an earlier call made.  Raises Refusal.
+    """
     root = Path(project.ROOT)
     files = {path for page in pages() for path in [page, *linked(page)]}
-    if folder.exists():
+    if (folder / _MARK).is_file():
         shutil.rmtree(folder)
+    elif folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise Refusal(USAGE, f"{one_line(folder)} exists, and is not a folder of this command; name a new folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / _MARK).touch()
     for path in files:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(root / path, folder / path)
@@ -55,10 +65,11 @@ def main(arguments: list[str]) -> int:
         print("usage: python -m tools.pages.site FOLDER", file=sys.stderr)
         return 2
     folder = Path(arguments[0])
-    if folder.exists() and not (folder / "README.md").is_file() and any(folder.iterdir()):
-        print(f"{folder} holds other files than pages; name a new folder", file=sys.stderr)
-        return 2
-    print(f"{gather(folder)} files in {folder}")
+    try:
+        print(f"{gather(folder)} files in {one_line(folder)}")
+    except Refusal as refusal:
+        print(*refusal.lines, sep="\n", file=sys.stderr)
+        return refusal.status
     return 0
 
 
