@@ -6,7 +6,17 @@
 # A shell that has given up may wait forever in the first command of its EXIT trap (bash 5.2 waits for the last process
 # that it started). So the trap does nothing but exec this program. It closes the lifeline and waits until the guardian
 # has stopped all ranks and ended. If no ranks run, GUARDIAN, LIFELINE and BUS are empty.
+case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
+  "$$/"*) ;;
+  *)
+    LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
+    POSIXLY_CORRECT=${POSIXLY_CORRECT-}
+    \export LAUNCH_SHELL && \unset EXECIGNORE && \exec "${BASH:-bash}" -p -- "$0" "$@"
+    ;;
+esac
 set -u
+# shellcheck source=scripts/lib/own_shell.sh
+source "${BASH_SOURCE[0]%/*}/own_shell.sh"
 status=$1 launcher=$2 guardian=$3 lifeline=$4 bus=$5
 reason="has an internal error (status $status): please report it, with the lines above and the output of scripts/doctor.sh"
 ((status != 254)) || reason="cannot start more processes (see ulimit -u, and the container's limit of pids)"

@@ -6,7 +6,7 @@ DOCTOR_LIB=${BASH_SOURCE[0]%/*}
 DOCTOR_ROOT=${DOCTOR_LIB%/scripts/lib}
 DOCTOR_NEEDS=3.9 # the Python that launching needs
 
-for DOCTOR_PART in log system cli python; do
+for DOCTOR_PART in own_shell log system cli python; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$DOCTOR_LIB/$DOCTOR_PART.sh"
 done
@@ -69,7 +69,7 @@ doctor::_page() {
   name=$(sed -n 's/^PRETTY_NAME="\{0,1\}\([^"]*\)"\{0,1\}$/\1/p' /etc/os-release 2>/dev/null) || name=''
   system::problem
   doctor::_verdict OS "$REPLY" 'use another machine, a virtual one or a container' "${name:+ok}" "${name:-there is no /etc/os-release}"
-  doctor::_line kernel ok "$(uname -srm 2>/dev/null || printf '%s' "$OSTYPE")"
+  doctor::_line kernel ok "$(uname -srm 2>/dev/null || printf '%s' "$SYSTEM_MACHINE")"
   system::bash_problem
   doctor::_verdict bash "$REPLY" 'install a newer bash' ok "$BASH_VERSION"
   doctor::_verdict Python "$DOCTOR_WHY" "$DOCTOR_REMEDY" ok "$DOCTOR_PYTHON"

@@ -4,6 +4,8 @@
 LAUNCH_LIB=${BASH_SOURCE[0]%/*}
 LAUNCH_ROOT=${LAUNCH_LIB%/scripts/lib}
 
+# shellcheck source=scripts/lib/own_shell.sh
+source "$LAUNCH_LIB/own_shell.sh"
 # shellcheck source=scripts/lib/log.sh
 source "$LAUNCH_LIB/log.sh"
 # shellcheck source=scripts/lib/system.sh
@@ -49,8 +51,8 @@ launch::main() {
   done
   read -r -a names <<<"${script[arguments]}"
   for i in "${!ARGUMENTS[@]}"; do
-    key=${names[i],,}
-    words+=("$key=${ARGUMENTS[i]}")
+    launch::_lower "${names[i]}"
+    words+=("$REPLY=${ARGUMENTS[i]}")
   done
   for word in "${words[@]}"; do # device_target is an argument of some scripts and an option of others
     [[ $word != device_target=* ]] || target=${word#*=}
@@ -67,6 +69,12 @@ launch::main() {
   else
     launch::_run
   fi
+}
+
+# launch::_lower TEXT: TEXT in lower case, in REPLY. In Turkish the small letter of I has no dot.
+launch::_lower() {
+  local LC_ALL=C
+  REPLY=${1,,}
 }
 
 # --dry_run: prints the plan as shell commands.
@@ -100,7 +108,9 @@ launch::_check_options() {
 # Starts the plan, waits for its end, reports it, and exits with the job's status.
 launch::_run() {
   local -i restart=0 pause=1
-  LAUNCH_JOB=${PLAN_RUN_DIR##*/}@$HOSTNAME
+  local host
+  read -r host </proc/sys/kernel/hostname # HOSTNAME is what the caller exported
+  LAUNCH_JOB=${PLAN_RUN_DIR##*/}@$host
   LAUNCH_UMASK=$(umask)
   rank_entry::job_environment ${PLAN_EXPORTS[@]+"${PLAN_EXPORTS[@]}"}
   launch::_announce

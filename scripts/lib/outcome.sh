@@ -67,7 +67,7 @@ outcome::_tell() {
 outcome::add() {
   local name ended stopped_by=$LIMITS_REACHED
   stopped_by=${stopped_by:-${STOPPING_SIGNAL:+SIG$STOPPING_SIGNAL}}
-  printf -v ended '%(%Y-%m-%dT%H:%M:%SZ)T' -1
+  TZ=UTC0 printf -v ended '%(%Y-%m-%dT%H:%M:%SZ)T' -1
   OUTCOME_LINES+="attempt $1 $ended .${PLAN_LOG_DIR#"$PLAN_RUN_DIR"}"$'\n'
   OUTCOME_LINES+=${SUPERVISE_FIRST:+"first_failure $SUPERVISE_FIRST"$'\n'}
   OUTCOME_LINES+=${stopped_by:+"stopped_by $stopped_by"$'\n'}

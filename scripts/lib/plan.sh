@@ -108,7 +108,7 @@ plan::print_ranks() {
 plan::print_engine() {
   local name
   local -a words=()
-  for name in $RANK_ENTRY_FOR_AGENTS; do
+  for name in $RANK_ENTRY_FOR_AGENTS ${!LAUNCH_KEPT_@}; do
     words+=("$name=${!name}")
   done
   plan::print_line export "${words[@]}"

@@ -15,25 +15,24 @@
 #   bus       (see bus.sh) "start RANK PID", "exit RANK STATUS"; orders: "stop", "stacks", "cancelled", "USR1", "USR2"
 #   lifeline  "start PID" of the trainer, for the watcher; it closes when the agent ends
 #
-# Environment, in addition to that of rank_entry.sh:
-#   LAUNCH_SECRET  begins each line for the launcher on stdout; only this launch knows it. Not set: no launcher reads
-#                  the lines, and the agent becomes the trainer
-#   LAUNCH_BUS, LAUNCH_LIFELINE   the supervisor's own pipes, used instead of stdout for ranks of this host
-#   LAUNCH_CONTROL stdin: orders arrive as lines on stdin (srun); else as signals: URG, ABRT, USR1, USR2 (mpirun)
-#   LAUNCH_GRACE   seconds between SIGTERM and SIGKILL
-#   LAUNCH_PATIENCE  upper limit of LAUNCH_GRACE when the engine itself ends the job; not set: no limit
-#   LAUNCH_FOLDER, LAUNCH_HOST   where the command was typed
-#   LAUNCH_LOGS    the folder of this attempt's logs
-#   LAUNCH_HANG    --hang_timeout, 0: none. Agents need it where the launcher cannot see the log (see AGENT_AWAY)
-#   LAUNCH_LINKS   a folder that gets links to the ranks' logs, in Open MPI's layout
+# Environment: that of rank_entry.sh.
+case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
+  "$$/"*) ;;
+  *)
+    LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
+    POSIXLY_CORRECT=${POSIXLY_CORRECT-}
+    \export LAUNCH_SHELL && \unset EXECIGNORE && \exec "${BASH:-bash}" -p -- "$0" "$@"
+    ;;
+esac
 set -u
 readonly AGENT_LIB=${BASH_SOURCE[0]%/*}
-for AGENT_PART in log clock bus processes rank_entry; do
+for AGENT_PART in own_shell log clock bus processes rank_entry; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$AGENT_LIB/$AGENT_PART.sh"
 done
 
 AGENT_NAME=''      # the rank, or scheduler
+AGENT_HOST=''      # this host
 AGENT_LOG=''       # its log
 AGENT_AWAY=''      # not empty: the run's folder is on another host, which cannot see this host's logs
 AGENT_PYTHON=''    # the trainer's interpreter
@@ -47,7 +46,8 @@ AGENT_LIFELINE=''
 
 agent::main() {
   local kind=rank
-  read -r HOSTNAME </proc/sys/kernel/hostname # some engines pass on the launcher's HOSTNAME
+  read -r AGENT_HOST </proc/sys/kernel/hostname
+  [[ $AGENT_HOST == "$LAUNCH_HOST" ]] || HOSTNAME=$AGENT_HOST # some engines pass on the launcher's HOSTNAME
   cd -- "$LAUNCH_FOLDER" 2>/dev/null || agent::refuse "the folder $LAUNCH_FOLDER, where the command was typed, is not there"
   rank_entry::place
   AGENT_NAME=$LAUNCH_RANK AGENT_PYTHON=$1
@@ -122,7 +122,7 @@ agent::_event() {
     start)
       AGENT_TRAINER=$2
       agent::tell start "$AGENT_NAME" "$AGENT_TRAINER"
-      [[ -z $AGENT_AWAY ]] || agent::tell line "$AGENT_NAME" "(this rank's log is on $HOSTNAME: $AGENT_LOG)"
+      [[ -z $AGENT_AWAY ]] || agent::tell line "$AGENT_NAME" "(this rank's log is on $AGENT_HOST: $AGENT_LOG)"
       ((AGENT_STOPS == 0)) || agent::_end_trainer # the order to stop came first
       ;;
     stop) agent::_stop ;;
@@ -140,7 +140,7 @@ agent::_become() {
 
 # agent::refuse TEXT: ends a rank that cannot start. The engine then ends the job, and its log has the reason.
 agent::refuse() {
-  printf 'rank %s on %s: %s\n' "${OMPI_COMM_WORLD_RANK-${SLURM_PROCID-}}" "$HOSTNAME" "$1" >&2
+  printf 'rank %s on %s: %s\n' "${OMPI_COMM_WORLD_RANK-${SLURM_PROCID-}}" "$AGENT_HOST" "$1" >&2
   exit 78
 }
 
@@ -273,7 +273,7 @@ agent::_tell_written() {
 # Kills what the trainer left, in its group and, by the marks in their environment, outside of it.
 agent::_sweep() {
   kill -TERM -- "-$AGENT_TRAINER" 2>/dev/null
-  [[ $HOSTNAME == "$LAUNCH_HOST" ]] || processes::sweep "$LAUNCH_JOB" "$AGENT_NAME" # the launcher sweeps its own host
+  [[ $AGENT_HOST == "$LAUNCH_HOST" ]] || processes::sweep "$LAUNCH_JOB" "$AGENT_NAME" # the launcher sweeps its own host
 }
 
 agent::main "$@"

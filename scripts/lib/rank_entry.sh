@@ -7,6 +7,16 @@
 #   LAUNCH_RANK, LAUNCH_LOCAL_RANK   its numbers; under mpirun, srun and msrun rank_entry::place finds them
 #   LAUNCH_UMASK       the umask of its files
 #   LAUNCH_LOGS        the folder of this attempt's logs
+# An agent (rank_agent.sh) also gets
+#   LAUNCH_SECRET      begins each line for the launcher on stdout; only this launch knows it. Not set: no launcher
+#                      reads the lines, and the agent becomes the trainer
+#   LAUNCH_BUS, LAUNCH_LIFELINE   the supervisor's own pipes, used instead of stdout for ranks of this host
+#   LAUNCH_CONTROL     stdin: orders arrive as lines on stdin (srun); else as signals: URG, ABRT, USR1, USR2 (mpirun)
+#   LAUNCH_GRACE       seconds between SIGTERM and SIGKILL
+#   LAUNCH_PATIENCE    upper limit of LAUNCH_GRACE when the engine itself ends the job; not set: no limit
+#   LAUNCH_FOLDER, LAUNCH_HOST   where the command was typed
+#   LAUNCH_HANG        --hang_timeout, 0: none. Agents need it where the launcher cannot see the log
+#   LAUNCH_LINKS       a folder that gets links to the ranks' logs, in Open MPI's layout
 # It sets the other variables of the contract in docs/architecture.md and becomes the trainer.
 
 # Every variable of the contract. Those that the plan does not set are removed: the caller's shell may have them from an
@@ -106,8 +116,7 @@ rank_entry::become() {
     rank_entry::_keep scheduler.env
   fi
   shift
-  set +e # bash 4.2 needs it to end with 127 or 126 if exec fails
-  exec "$@"
+  own_shell::leave "$@"
 }
 
 # rank_entry::_keep FILE: saves the environment as shell commands. Only the owner can read the file: it may contain
@@ -116,7 +125,7 @@ rank_entry::_keep() {
   local -r file=${LAUNCH_LOGS:-$LOG_DIR}/$1
   unset LAUNCH_LOGS
   umask 077
-  declare -px >"$file"
+  own_shell::print_exports >"$file"
   umask "$LAUNCH_UMASK"
 }
 
