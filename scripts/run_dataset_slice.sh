@@ -19,7 +19,7 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
     ;;
 esac
 set -euo pipefail
-here=$(readlink -f -- "${BASH_SOURCE[0]}")
+here=$(readlink -f -- "$0")
 # shellcheck source=scripts/lib/launch.sh
 source "${here%/*}/lib/launch.sh"
 

@@ -20,7 +20,7 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
     ;;
 esac
 set -euo pipefail
-here=$(readlink -f -- "${BASH_SOURCE[0]}")
+here=$(readlink -f -- "$0")
 if [[ ${here##*/} == slurm_script ]]; then # sbatch runs a copy of this file, and knows where it is from
   here=$(scontrol show job "$SLURM_JOB_ID" | sed -n 's/^ *Command=//p')
   here=$(readlink -f -- "${here%%run_slurm.sh*}run_slurm.sh")

@@ -16,7 +16,7 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
 esac
 set -u
 # shellcheck source=scripts/lib/own_shell.sh
-source "${BASH_SOURCE[0]%/*}/own_shell.sh"
+source "${0%/*}/own_shell.sh"
 status=$1 launcher=$2 guardian=$3 lifeline=$4 bus=$5
 reason="has an internal error (status $status): please report it, with the lines above and the output of scripts/doctor.sh"
 ((status != 254)) || reason="cannot start more processes (see ulimit -u, and the container's limit of pids)"

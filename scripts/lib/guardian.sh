@@ -14,7 +14,7 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
     ;;
 esac
 set -u
-readonly lib=${BASH_SOURCE[0]%/*} grace=$1
+readonly lib=${0%/*} grace=$1
 # shellcheck source=scripts/lib/own_shell.sh
 source "$lib/own_shell.sh"
 # shellcheck source=scripts/lib/clock.sh

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # One launch, in the order in which it happens: command line -> plan -> start -> supervise -> report.
 
-LAUNCH_LIB=${BASH_SOURCE[0]%/*}
+# shellcheck disable=SC2154 # here: the path of the script that reads this file; BASH_SOURCE is what the caller exported
+LAUNCH_LIB=${here%/*}/lib
 LAUNCH_ROOT=${LAUNCH_LIB%/scripts/lib}
 
 # shellcheck source=scripts/lib/own_shell.sh

@@ -15,44 +15,61 @@
 # Out of reach: with SHELLOPTS=noexec and SHELLOPTS=onecmd, bash runs no line of any script. This file works with bash
 # 3.2.
 
-# What is put aside.
-OWN_SHELL_ASIDE='TMOUT FUNCNEST CDPATH GLOBIGNORE GLOBSORT CHILD_MAX BASH_COMPAT BASH_LOADABLES_PATH' # bash
-OWN_SHELL_ASIDE+=' POSIXLY_CORRECT BASH_ENV ENV'                                                      # and scripts that we call
-OWN_SHELL_ASIDE+=' GREP_OPTIONS'                                                                      # grep
-OWN_SHELL_ASIDE+=' PYTHONINSPECT PYTHONSAFEPATH'                                                      # Python
+# First what is in the way of functions: in posix mode their names have no colon, and FUNCNEST limits their calls.
+if [[ ${LAUNCH_SHELL-} == "$$/posix/"* ]] && compgen -e -X '!POSIXLY_CORRECT' POSIXLY_CORRECT >/dev/null; then
+  export LAUNCH_KEPT_POSIXLY_CORRECT=$POSIXLY_CORRECT
+fi
+set +o posix # this also unsets POSIXLY_CORRECT
+if [[ -n ${FUNCNEST+set} ]]; then
+  export LAUNCH_KEPT_FUNCNEST=$FUNCNEST
+  unset FUNCNEST
+fi
 
-# What LAUNCH_SHELL holds.
-readonly OWN_SHELL_RECORD='^[0-9]+/(posix)?/([^/]*)/([^/]*)(/(.*))?$'
-
-# own_shell::_take: puts the variables aside.
+# own_shell::_take RECORD: puts the caller's variables aside. RECORD is LAUNCH_SHELL.
 own_shell::_take() {
-  local name shell_options='' bash_options=''
-  if [[ ${LAUNCH_SHELL-} =~ $OWN_SHELL_RECORD ]]; then
-    [[ -n ${BASH_REMATCH[1]} ]] || unset POSIXLY_CORRECT # the first lines have set it
-    shell_options=${BASH_REMATCH[2]} bash_options=${BASH_REMATCH[3]}
-    [[ -z ${BASH_REMATCH[4]} ]] || own_shell::_keep EXECIGNORE "${BASH_REMATCH[5]}"
-  fi
-  unset LAUNCH_SHELL
-  for name in $OWN_SHELL_ASIDE; do
-    if own_shell::_is_exported "$name"; then
-      own_shell::_keep "$name" "${!name}"
-      unset "$name"
-    fi
+  local name record=${1#*/} shell_options bash_options
+  record=${record#*/} shell_options=${record%%/*}
+  record=${record#*/} bash_options=${record%%/*}
+  [[ $record != */* ]] || own_shell::_keep EXECIGNORE "${record#*/}"
+  [[ $shell_options != *xtrace* ]] || set -x # typed as: bash -x scripts/ascend2p.sh
+  for name in $(compgen -e); do
+    case $name in
+      SHELLOPTS) # exported options are not for us; these two variables cannot be unset
+        set +x
+        own_shell::_keep SHELLOPTS "$shell_options"
+        export -n SHELLOPTS
+        ;;
+      BASHOPTS)
+        own_shell::_keep BASHOPTS "$bash_options"
+        export -n BASHOPTS
+        ;;
+      *)
+        if own_shell::_disturbs "$name"; then
+          own_shell::_keep "$name" "${!name}"
+          unset "$name"
+        fi
+        ;;
+    esac
   done
-  if own_shell::_is_exported BASHOPTS; then
-    own_shell::_keep BASHOPTS "$bash_options"
-    export -n BASHOPTS # it cannot be unset
-  fi
-  if own_shell::_is_exported SHELLOPTS; then
-    own_shell::_keep SHELLOPTS "$shell_options"
-    export -n SHELLOPTS
-  elif [[ $shell_options == *xtrace* ]]; then # typed as: bash -x scripts/ascend2p.sh
-    set -x
-  fi
 }
 
-own_shell::_is_exported() {
-  [[ -n ${!1+set} ]] && compgen -e -X "!$1" "$1" >/dev/null
+# own_shell::_disturbs NAME: whether to put the variable aside.
+own_shell::_disturbs() {
+  case $1 in
+    # bash reads them in a script
+    TMOUT | CDPATH | GLOBIGNORE | GLOBSORT | CHILD_MAX | BASH_COMPAT | BASH_LOADABLES_PATH) ;;
+    # programs that we call read them
+    BASH_ENV | ENV | GREP_OPTIONS) ;;
+    PYTHONINSPECT | PYTHONSAFEPATH | PYTHONOPTIMIZE | PYTHONIOENCODING | PYTHONWARNINGS | PYTHONWARNDEFAULTENCODING) ;;
+    PYTHONCOERCECLOCALE | PYTHONDEBUG | PYTHONDEVMODE | PYTHONDUMPREFS | PYTHONMALLOCSTATS) ;;
+    PYTHONPROFILEIMPORTTIME | PYTHONVERBOSE) ;;
+    # variables of ours have these names, and a rank would get our value
+    REPLY | BASH_REMATCH | ARGUMENTS | OPTIONS | TRAINER_ARGUMENTS | LOG_NAME | LOG_QUIET) ;;
+    AGENT_* | CARRIED_* | CLI_* | CONSOLE_* | DOCTOR_* | ENGINE_* | LIMITS_* | MEMBERS_* | OUTCOME_* | OWN_SHELL_*) ;;
+    PLAN_* | PROCESSES_* | PYTHON_PROBLEM | RANK_ENTRY_* | REPORT_* | STOPPING_* | SUPERVISE_* | SYSTEM_*) ;;
+    _ | container | *[!a-z0-9_]*) return 1 ;; # the doctor asks for container
+    *) ;;                                     # all in small letters, as our local variables
+  esac
 }
 
 # own_shell::_keep NAME VALUE: what is kept already counts, because it is the launcher's: on another host an agent may
@@ -91,13 +108,9 @@ own_shell::leave() {
   done
   set +e # bash 4.2 needs it to end with 127 or 126 if exec fails
   ((${#words[@]} > 1)) || exec "$@"
-  [[ $1 != *=* ]] || words+=(nice -n 0) # env would take the name of such a command for a variable
+  [[ $1 != *=* ]] || words+=(nice -n 0) # env would take such a command for a variable
   exec "${words[@]}" "$@"
 }
 
-set +o posix
-if [[ -n ${FUNCNEST+set} ]]; then # first, because it limits how functions call functions
-  export LAUNCH_KEPT_FUNCNEST=$FUNCNEST
-  unset FUNCNEST
-fi
-own_shell::_take
+own_shell::_take "${LAUNCH_SHELL-}"
+unset LAUNCH_SHELL

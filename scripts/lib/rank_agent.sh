@@ -25,7 +25,7 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
     ;;
 esac
 set -u
-readonly AGENT_LIB=${BASH_SOURCE[0]%/*}
+readonly AGENT_LIB=${0%/*}
 for AGENT_PART in own_shell log clock bus processes rank_entry; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$AGENT_LIB/$AGENT_PART.sh"

@@ -29,7 +29,7 @@ engine::command() {
     where=(-H "${PLAN_ENGINE[hosts]}")
   fi
   ENGINE_COMMAND=(mpirun)
-  ((EUID != 0)) || ENGINE_COMMAND+=(--allow-run-as-root)
+  (($(id -u) != 0)) || ENGINE_COMMAND+=(--allow-run-as-root)
   ENGINE_COMMAND+=(-n "${PLAN_ENGINE[ranks]}" "${where[@]}" --map-by slot --bind-to none -wdir "$PWD"
     "$mca" "${prefix}_abort_on_non_zero_status" 1)
   for name in ${PLAN_HOSTS[@]+"${PLAN_HOSTS[@]}"}; do
