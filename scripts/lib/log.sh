@@ -37,7 +37,8 @@ log::die() {
 log::harmless() {
   REPLY=$1
   if [[ $1 == *[[:cntrl:]]* || $1 == *[![:ascii:]]* ]]; then
-    log::_escape "$1" 2>/dev/null # at its end bash complains about a locale that this machine does not have
+    # Bash complains when it goes back to a locale that this machine does not have. The second call: no file can be opened.
+    log::_escape "$1" 2>/dev/null || log::_escape "$1"
   fi
 }
 

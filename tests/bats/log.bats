@@ -4,7 +4,8 @@
 load helper
 
 setup() {
-  cd "$BATS_TEST_TMPDIR"
+  cd "$BATS_TEST_TMPDIR" || return
+  # shellcheck source=scripts/lib/log.sh
   source "$SCRIPTS/lib/log.sh"
 }
 
