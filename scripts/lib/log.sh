@@ -37,7 +37,7 @@ log::die() {
 log::harmless() {
   REPLY=$1
   if [[ $1 == *[[:cntrl:]]* || $1 == *[![:ascii:]]* ]]; then
-    # Bash complains when it goes back to a locale that this machine does not have. The second call: no file can be opened.
+    # The file: bash complains when it goes back to a locale that this machine lacks. Without the file: too many are open.
     log::_escape "$1" 2>/dev/null || log::_escape "$1"
   fi
 }
@@ -75,13 +75,23 @@ log::_escape() {
   done
 }
 
-# log::one_line TEXT: TEXT in REPLY, quoted for the shell if it needs that.
+# log::one_line TEXT: TEXT in REPLY, quoted for the shell if it needs that. What could command a terminal becomes numbers.
 log::one_line() {
-  if [[ $1 == *[!a-zA-Z0-9_./,:=@%+-]* || -z $1 ]]; then
+  if [[ -n $1 && $1 != *[!a-zA-Z0-9_./,:=@%+-]* ]]; then
+    REPLY=$1
+    return 0
+  fi
+  log::harmless "$1"
+  if [[ $REPLY == "$1" ]]; then
     printf -v REPLY '%q' "$1"
   else
-    REPLY=$1
+    log::_numbers "$1" 2>/dev/null || log::_numbers "$1"
   fi
+}
+
+log::_numbers() {
+  local LC_ALL=C # here all bytes that are not ASCII become numbers
+  printf -v REPLY '%q' "$1"
 }
 
 # log::count NUMBER NOUN: "1 rank", "4 ranks", in REPLY.
