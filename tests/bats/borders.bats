@@ -118,7 +118,10 @@ has_words() {
 
 @test "arguments and environment arrive in the rank byte for byte, and the same from the text of --dry_run" {
   odd_words
-  ODD=$(tr -d '\0' <words; printf x)
+  ODD=$(
+    tr -d '\0' <words
+    printf x
+  )
   export ODD
   printf 'system:\n  distribute: False\n' >config.yaml # no scheduler
   mkdir $'\xff\n\e[2J 世界 \'"$x'

@@ -60,7 +60,7 @@ def words(plan: Plan) -> bytes:
 
 
 def _pair(kind: str, value: str) -> bytes:
-    """One pair as bytes.  This is the border between Python and bash: it refuses what bash would read as another word."""
+    """One pair as bytes.  Raises Refusal if bash would read another word than this one."""
     pattern, origin = _KINDS[kind]
     try:
         word = os.fsencode(value)
