@@ -139,3 +139,71 @@ has_words() {
     rm "$STUB_OUT/rank_0.json"
   done
 }
+
+# ---- names that become words of commands
+
+# dashes: files whose names begin with a dash, and the options that name them.
+dashes() {
+  cp "$FIXTURES/stub_trainer.py" ./-t.py
+  mv hccn.conf ./-h.conf
+  DASHES=(--device_target CPU --train_script=-t.py --log_dir=-logs)
+}
+
+@test "files whose names begin with a dash are files, with our own shell" {
+  dashes
+  mkdir data
+  mv config.yaml ./-c.yaml
+  ends 0 '*' bash "$SCRIPTS/run_dataset_slice.sh" "${DASHES[@]}" --hccn_conf=-h.conf --config=-c.yaml data 1
+  [[ "$(recorded rank_0 'r["argv"]')" == "['--config', './-c.yaml']" ]] || fail "$(recorded rank_0 'r["argv"]')"
+  [[ -d ./-logs/latest ]]
+}
+
+@test "a rank table whose name begins with a dash is a file, as an option and in the environment" {
+  dashes
+  ends 0 '*' bash "$SCRIPTS/ascend2p.sh" "${DASHES[@]}" --hccn_conf=-h.conf config.yaml
+  cp ./-logs/latest/hccl_2p_01_127.0.0.1.json ./-r.json
+  ends 0 '*' bash "$SCRIPTS/ascend2p.sh" "${DASHES[@]}" --rank_table=-r.json config.yaml
+  ends 0 '*' env RANK_TABLE_FILE=-r.json bash "$SCRIPTS/ascend2p.sh" "${DASHES[@]}" config.yaml
+  [[ "$(recorded rank_1 'r["env"]["RANK_TABLE_FILE"]')" == "$PWD/-r.json" ]]
+}
+
+@test "a trainer whose name begins with a dash is a file, with mpirun and msrun" {
+  command -v mpirun >/dev/null || skip "no mpirun: apt install openmpi-bin"
+  dashes
+  ends 0 '*' bash "$SCRIPTS/run_mpirun.sh" "${DASHES[@]}" -n 2 config.yaml
+  ranks_up 0 1
+  ends 0 '*' bash "$SCRIPTS/run_msrun.sh" "${DASHES[@]}" --worker_num 1 --dry_run config.yaml
+  [[ $output == *" -u ./-t.py --config config.yaml"* ]] || fail "$output"
+}
+
+@test "a host that begins with a dash is no option of ssh: its line of the hostfile is refused" {
+  HCCN=()
+  printf 'localhost slots=1\n-Fevil@10.0.0.9 slots=1\n' >hosts
+  refused 78 '*HOSTFILE hosts:2: -Fevil@10.0.0.9 is neither *' launch run_mpirun_2.sh --device_target CPU hosts
+  refused 2 "*HOSTS: -Fevil@10.0.0.9 is neither *" launch run_mpirun_1.sh config.yaml localhost:1,-Fevil@10.0.0.9:1
+}
+
+# ---- a rank table
+
+@test "a NUL in a server's name starts no program, and control characters are refused with their line" {
+  local -r own=127.0.0.1
+  HCCN=()
+  printf '#!/bin/sh\ntouch %s/evil\n' "$STUB_OUT" >evil
+  chmod +x evil
+  mkdir data
+  python - "$own" "$PWD/evil" <<'PY'
+import json, sys
+
+for name, text in (("nul", f"\0trainer\0{sys.argv[2]}"), ("esc", "\x1b]0;x\x07\x1b[2J"), ("bidi", "\u202e"), ("c1", "\x9b2J")):
+    devices = [[{"device_id": "0", "device_ip": f"192.168.100.{n}", "rank_id": str(n)}] for n in range(2)]
+    ids = ("10.0.0.9" + text, sys.argv[1])
+    servers = [{"server_id": i, "device": d, "host_nic_ip": "reserve"} for i, d in zip(ids, devices)]
+    table = {"version": "1.0", "server_count": "2", "server_list": servers, "status": "completed"}
+    json.dump(table, open(name + ".json", "w"), indent=1, ensure_ascii=name != "c1")
+PY
+  for name in nul esc bidi c1; do
+    refused 78 "*$name.json:6: /server_list/0/server_id: \"10.0.0.9*\" has the character U+*\[unprintable-text\]*" \
+      launch run_cluster.sh --config config.yaml data "$name.json" 2 1
+    [[ $stderr != *[$'\x01'-$'\x08'$'\x0b'-$'\x1f']* && $stderr != *$'\xc2\x9b'* && $stderr != *$'\u202e'* ]]
+  done
+}
