@@ -49,7 +49,7 @@ doctor::_find_python() {
   DOCTOR_REMEDY="activate an environment with Python $DOCTOR_NEEDS or later, or name its Python in PYTHON"
   [[ -z $DOCTOR_WHY ]] || return 0
   # The full path: if PATH is empty, a Python that is started by its bare name cannot find its own folder.
-  DOCTOR_PYTHON=$(command -v "$PYTHON")
+  DOCTOR_PYTHON=$(command -v -- "$PYTHON")
   if command -v timeout >/dev/null; then
     within=(timeout -k 1 20)
   fi

@@ -3,7 +3,8 @@
 #
 # tools/launch/main.py writes pairs of NUL-terminated words, so that a path may contain any character:
 #   run_dir DIR, export NAME=VALUE, rank "RANK DEVICE", host NAME (of that rank), trainer WORD,
-#   scheduler WORD, setup WORD, engine "NAME VALUE"
+#   scheduler WORD, setup WORD, engine "NAME VALUE", end NUMBER (of pairs before it)
+# After that comes how Python ended: status NUMBER.
 
 PLAN_RUN_DIR=''
 PLAN_LOG_DIR=''           # the logs of this attempt: in PLAN_RUN_DIR, or in its subfolder restart_N
@@ -17,33 +18,53 @@ declare -A PLAN_ENGINE=() # what the engine needs to know
 PLAN_SETUP=()             # --dry_run: the command that writes the rank table that a launch would build
 PLAN_LOCK_FD='' PLAN_LOCK_FILE=''
 
-# plan::make WORD...: gets the plan from Python; ends the script if Python refuses the launch.
+# plan::make WORD...: gets the plan from Python; ends the script if Python refuses the launch, or if the plan is not whole.
 plan::make() {
-  local kind value status=''
+  local status='' fault='' count=0 planned=''
   python::require
-  while IFS= read -r -d '' kind && IFS= read -r -d '' value; do
-    case $kind in
-      run_dir) PLAN_RUN_DIR=$value PLAN_LOG_DIR=$value ;;
-      export) PLAN_EXPORTS+=("$value") ;;
-      rank) PLAN_RANKS+=("${value% *}") && PLAN_DEVICES+=("${value#* }") ;;
-      host) PLAN_HOSTS+=("$value") ;;
-      engine) PLAN_ENGINE[${value%% *}]=${value#* } ;;
-      trainer) PLAN_TRAINER+=("$value") ;;
-      scheduler) PLAN_SCHEDULER+=("$value") ;;
-      setup) PLAN_SETUP+=("$value") ;;
-      status) status=$value ;;
-    esac
-  done < <(
+  # The second file: bash complains when it goes back to a locale that this machine does not have.
+  plan::_read < <(
     code=0
     "$PYTHON" "$LAUNCH_ROOT/tools/launch/main.py" "$@" || code=$?
     { printf 'status\0%d\0' "$code"; } 2>/dev/null || : # Ctrl-C: nobody reads it
-  )
-  [[ $status != 0 ]] || return 0
+  ) 2>/dev/null
+  if [[ $status == 0 && -z $fault && $planned == "$count" ]]; then
+    return 0
+  fi
   plan::unlock
-  if [[ $status == 130 || ${status:-254} -le 128 ]]; then
+  if [[ $status == 0 ]]; then
+    log::die 78 "the plan is damaged${fault:+ at: $fault}; does this Python print something at its start? Type: $PYTHON -c pass"
+  elif [[ $status == 130 || ${status:-254} -le 128 ]]; then
     exit "$status" # Python has printed why
   fi
   log::die 78 "the plan's process could not be started, or was ended${status:+ (status $status)}: see ulimit -u, the container's limit of pids, and the free memory"
+}
+
+# Reads the pairs, as bytes: in UTF-8, bash 5 drops byte 1 after a byte that is not UTF-8. `fault` is the first pair that
+# does not belong in a plan.
+plan::_read() {
+  local kind value LC_ALL=C
+  while [[ -z $status ]] && IFS= read -r -d '' kind && IFS= read -r -d '' value; do
+    plan::_take "$kind" "$value" || fault=${fault:-$kind $value}
+  done
+}
+
+# plan::_take KIND VALUE: keeps a pair. Fails if it does not belong in a plan; tools/launch/protocol.py refuses the same.
+plan::_take() {
+  case $1 in
+    run_dir) [[ -n $2 ]] && PLAN_RUN_DIR=$2 PLAN_LOG_DIR=$2 ;;
+    export) [[ $2 == [a-zA-Z_]*([a-zA-Z0-9_])=* ]] && PLAN_EXPORTS+=("$2") ;;
+    rank) [[ $2 == +([0-9])' '+([0-9]) ]] && PLAN_RANKS+=("${2% *}") && PLAN_DEVICES+=("${2#* }") ;;
+    host) [[ -n $2 && $2 != -* && $2 != *[[:space:][:cntrl:]]* ]] && PLAN_HOSTS+=("$2") ;;
+    engine) [[ $2 == +([a-z_])' '* ]] && PLAN_ENGINE[${2%% *}]=${2#* } ;;
+    trainer) PLAN_TRAINER+=("$2") ;;
+    scheduler) PLAN_SCHEDULER+=("$2") ;;
+    setup) PLAN_SETUP+=("$2") ;;
+    end) planned=$2 && return 0 ;;
+    status) [[ $2 == +([0-9]) ]] && status=$2 && return 0 ;;
+    *) return 1 ;;
+  esac || return 1
+  count=$((count + 1))
 }
 
 # plan::lock_file: opens the file with which this job locks its devices. PLAN_LOCK_FD is its descriptor, or stays empty
@@ -78,7 +99,8 @@ plan::new_logs() {
 # plan::print_environment: prints what all ranks have in common.
 plan::print_environment() {
   local name
-  printf '# %s: %d ranks; this is what it would start\n' "$LOG_NAME" "${#PLAN_RANKS[@]}"
+  log::harmless "$LOG_NAME"
+  printf '# %s: %d ranks; this is what it would start\n' "$REPLY" "${#PLAN_RANKS[@]}"
   plan::print_line cd "$PWD"
   plan::print_line mkdir -p "$PLAN_RUN_DIR"
   plan::print_line ${PLAN_SETUP[@]+"${PLAN_SETUP[@]}"}

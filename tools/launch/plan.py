@@ -27,14 +27,14 @@ def main(script: str, words: list[str]) -> int:
         request = Request.from_words(words)
         checks.folder()
         checks.limits()
-        plan = begin(request)
+        plan, text = begin(request)
     except Refusal as refusal:
         for line in refusal.lines:
             say(script, line)
         return refusal.status
     for remark in () if request.quiet else plan.remarks:
         say(script, remark)
-    sys.stdout.buffer.write(protocol.words(plan))
+    sys.stdout.buffer.write(text)
     return 0
 
 
@@ -49,15 +49,19 @@ def say(script: str, line: str) -> None:
         pass
 
 
-def begin(request: Request) -> Plan:
-    """The Plan; unless it is only to be printed, its devices are taken and its folder is made.  Raises Refusal."""
+def begin(request: Request) -> tuple[Plan, bytes]:
+    """(the Plan, its words for bash); unless it is only to be printed, its devices are taken and its folder is made.
+
+    Raises Refusal.
+    """
     while True:
         plan = make(request)
+        text = protocol.words(plan)  # first, because it may refuse
         if request.dry_run:
-            return plan
+            return plan, text
         remarks = take_devices(plan)
         try:
-            return plan.replace(remarks=(*plan.remarks, *remarks, *run_folder.fill(plan)))
+            return plan.replace(remarks=(*plan.remarks, *remarks, *run_folder.fill(plan))), text
         except run_folder.Taken:
             pass  # the next plan is for another one
 

@@ -35,8 +35,13 @@ def begin(plan: Plan) -> None:
     document["ranks"] = [{"rank": rank, "device": device, "log": f"rank_{rank}.log"} for rank, device in plan.ranks]
     for rank, host in zip(document["ranks"], plan.hosts):
         rank["host"] = host
+    rank_table.write(_text(document), path(plan.run_dir))
+
+
+def _text(document: dict[str, Any]) -> str:
+    """The document as JSON.  A byte that is not UTF-8, in a path or an argument, becomes \\udcff, which is JSON."""
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    rank_table.write(text, path(plan.run_dir))
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def path(run_dir: str) -> str:
@@ -53,8 +58,8 @@ def read(run_dir: str) -> dict[str, Any]:
 def write(run_dir: str, document: dict[str, Any]) -> None:
     """Replaces the document, whole or not at all.  Raises OSError."""
     part = path(run_dir) + ".part"
-    with open(part, "w", encoding="utf-8", errors="backslashreplace") as file:  # \udcff is JSON
-        file.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    with open(part, "w", encoding="utf-8") as file:
+        file.write(_text(document))
     os.chmod(part, os.stat(path(run_dir)).st_mode & 0o777)
     os.replace(part, path(run_dir))
 

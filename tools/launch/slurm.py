@@ -8,6 +8,7 @@ import re
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
+from hccl_tools.hosts import hostfile
 from hccl_tools.machine import programs
 from tools.launch import network, placement, ports
 from tools.launch.request import MAX_RANKS, Request
@@ -16,6 +17,10 @@ from tools.launch.request import MAX_RANKS, Request
 def place(request: Request) -> placement.Placement:
     """--ntasks_per_node ranks on each node; MindSpore's scheduler is on the first.  Raises Refusal."""
     nodes = allocated_nodes()
+    job = whole_number(os.environ["SLURM_JOB_ID"])
+    if job is None:
+        words = one_line(os.environ["SLURM_JOB_ID"])
+        raise Refusal(REFUSED, f"SLURM_JOB_ID {words} is not the number of a job; do not set it yourself")
     each = request.ntasks_per_node or tasks_per_node()
     address, kill_wait = facts(nodes[0])
     engine = {
@@ -25,7 +30,7 @@ def place(request: Request) -> placement.Placement:
         "scheduler_host": address,
         "kill_wait": kill_wait,
         # no two of 20,000 successive jobs have one port
-        "scheduler_port": str(ports.derived(int(os.environ["SLURM_JOB_ID"]))),
+        "scheduler_port": str(ports.derived(job)),
     }
     if os.environ.get("SLURMD_NODENAME") != nodes[0]:
         engine["scheduler_node"] = nodes[0]
@@ -57,11 +62,16 @@ def allocated_nodes() -> list[str]:
         if not programs.on_path(program):
             raise Refusal(REFUSED, f"{program} is not on PATH; load Slurm's environment, or install slurm-client")
     nodes = os.environ.get("SLURM_JOB_NODELIST", "")
+    if nodes.startswith("-"):
+        raise Refusal(REFUSED, f"SLURM_JOB_NODELIST {one_line(nodes)} is no list of nodes; do not set it yourself")
     answer = programs.ask(["scontrol", "show", "hostnames", nodes], 20)
     names: list[str] = answer.stdout.split()
     if answer.status or not names:
         reason = one_line(answer.stderr.strip())
         raise Refusal(REFUSED, f"scontrol does not know the nodes {one_line(nodes)}: {reason}")
+    unfit = [fault for fault in map(hostfile.fault_of_host, names) if fault]
+    if unfit:
+        raise Refusal(REFUSED, *(f"SLURM_JOB_NODELIST, as scontrol reads it: {fault}" for fault in unfit))
     return names
 
 
