@@ -39,3 +39,12 @@ def words(plan: Plan) -> bytes:
     if plan.request.dry_run and plan.table:
         pairs += [("setup", word) for word in plan.table.setup]
     return b"".join(os.fsencode(word) + b"\0" for pair in pairs for word in pair)
+
+
+def nobody_reads() -> bool:
+    """Whether the launcher, which reads the plan from a pipe, has ended or given up."""
+    import select  # only a launch that waits needs it
+
+    plan = select.poll()
+    plan.register(1, 0)
+    return bool(plan.poll(0))
