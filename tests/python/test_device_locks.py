@@ -175,7 +175,9 @@ def test_two_users_of_a_host_see_each_others_jobs(locks, base):
     assert f"(process {os.getpid()} of root, since " in words
 
     reader, writer = os.pipe()
-    theirs = start_as(OTHER, lambda: os.write(writer, repr(Job(base).take(5, name="theirs")).encode()) and signal.pause())
+    theirs = start_as(
+        OTHER, lambda: os.write(writer, repr(Job(base).take(5, name="theirs")).encode()) and signal.pause()
+    )
     try:
         assert os.read(reader, 100) == b"[]"
         assert locks("two", 5, 6)[1] == ["theirs"]
