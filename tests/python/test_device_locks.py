@@ -105,7 +105,7 @@ def test_a_file_that_is_gone_is_a_refusal_and_not_a_lock_that_nobody_sees(locks,
 def test_a_launch_that_stopped_while_it_wanted_a_device_is_told_as_its_holder(locks, base, monkeypatch):
     monkeypatch.setattr(device_locks, "PATIENCE", 0.1)
     stopped, _ = locks("stopped", 4)
-    os.pwrite(stopped.descriptor, device_locks.WANTS.encode(), device_locks.STATE_AT)
+    os.pwrite(stopped.descriptor, device_locks.ASKS.encode(), device_locks.STATE_AT)
     job, in_the_way = locks("two", 4)
     assert in_the_way == ["stopped"]
     assert held() == []

@@ -5,8 +5,8 @@ ranks inherit it, so the kernel frees the devices when the last process of the j
 means nothing, however old or new it is.
 
 Launches do not exclude one another by a lock that all users share, because any user could keep such a lock for ever.
-A launch first writes into its file that it wants its devices, and then reads the files of the others.  So of two
-launches that want the same device at least one sees the other, and at most one goes on.  The state in the file is one
+A launch first writes into its file that it asks for its devices, and then reads the files of the others.  So of two
+launches that ask for the same device at least one sees the other, and at most one goes on.  The state in the file is one
 byte that changes in place: a name that changes can be missed by a reader of the folder.
 """
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-IDLE, WANTS, HAS = "i", "w", "h"  # the state of a job: it has no devices, is about to take them, has them
+IDLE, ASKS, HAS = "i", "a", "h"  # a job has no devices, asks for its devices, has them
 STATE_AT = len('{"state": "')
-PATIENCE = 10  # seconds; a launch wants its devices for some milliseconds only, unless somebody stops it
+PATIENCE = 10  # seconds; a launch asks for some milliseconds only, unless somebody stops it
 LAST_TIME = 253402300799  # of the year 9999
 MOST_DEVICES, MOST_PROCESSES = 1 << 16, 1 << 22
 
@@ -66,7 +66,7 @@ def take(descriptor: int | None, path: str, job: str, pid: int, devices: list[in
     _write(descriptor, job, pid, devices)
     latest = time.monotonic() + PATIENCE
     while True:
-        _set_state(descriptor, WANTS)
+        _set_state(descriptor, ASKS)
         others = _others(descriptor, set(devices))
         if not others:
             _set_state(descriptor, HAS)
@@ -76,7 +76,7 @@ def take(descriptor: int | None, path: str, job: str, pid: int, devices: list[in
             _set_state(descriptor, IDLE)
             return has or others
         if any(holder.path < path for holder in others):
-            _set_state(descriptor, IDLE)  # of those that want a device, the first in this order goes on
+            _set_state(descriptor, IDLE)  # of those that ask for a device, the first in this order goes on
         time.sleep(0.02 + os.urandom(1)[0] / 1000)
 
 
@@ -120,7 +120,7 @@ def _set_state(descriptor: int, state: str) -> None:
 
 
 def _others(descriptor: int, devices: set[int]) -> list[Holder]:
-    """The other jobs that have or want some of the devices.  If we cannot see them, we want nothing."""
+    """The other jobs that have some of the devices or ask for them.  If we cannot see them, we ask for nothing."""
     try:
         return [holder for holder in _holders(os.fstat(descriptor)) if devices & set(holder.devices)]
     except OSError:

@@ -61,14 +61,14 @@ def _files_of_user(parent: int, path: str) -> Iterator[LockFile]:
     try:
         folder = os.open(os.path.basename(path), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
     except OSError:
-        return  # it is no folder, or not for us
+        return  # a link, a file, or a folder that we may not read
     try:
         owner = os.fstat(folder).st_uid
         for name in _regular(folder):
             try:
                 descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=folder)
             except OSError:
-                continue  # it has gone, or it is not for us
+                continue  # it has gone, or we may not read it
             try:
                 about = os.fstat(descriptor)
                 if stat.S_ISREG(about.st_mode) and about.st_uid == owner and about.st_size <= MOST_BYTES:
