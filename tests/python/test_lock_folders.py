@@ -117,6 +117,10 @@ def test_a_huge_file_and_a_million_files_are_not_read(planted, base, monkeypatch
     for number in range(10):
         lay(f"{planted}/2.{number}", b"").close()
     assert len(list(lock_folders.files())) == 3
+    os.rename(planted, f"{base}/mindspore-launch-2")  # and as many folders as he likes
+    os.mkdir(planted)
+    lay(f"{planted}/2.1", b"").close()
+    assert len(list(lock_folders.files())) == 3
     file.close()
 
 

@@ -9,10 +9,10 @@ import sys
 
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
-from tools.launch import device_locks
+from tools.launch import device_locks, lock_folders
 
 if __name__ == "__main__":
     try:
         print(json.dumps([[holder.job, holder.pid, holder.devices] for holder in device_locks.held()]))
     except OSError as error:
-        sys.exit(f"{error.filename}: {error.strerror}")
+        sys.exit(f"{error.filename or lock_folders.bases()}: {error.strerror}")

@@ -6,8 +6,8 @@ means nothing, however old or new it is.
 
 Launches do not exclude one another by a lock that all users share, because any user could keep such a lock for ever.
 A launch first writes into its file that it asks for its devices, and then reads the files of the others.  So of two
-launches that ask for the same device at least one sees the other, and at most one goes on.  The state in the file is one
-byte that changes in place: a name that changes can be missed by a reader of the folder.
+launches that ask for the same device at least one sees the other, and at most one goes on.  The state in the file is
+one byte that changes in place: who reads the folder can miss a file whose name changes meanwhile.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BASES = ("/run/lock", "/tmp")  # not TMPDIR: the same for every user; they may be links, which root has made
 PREFIX = "mindspore-launch-"
-MOST_BYTES, MOST_FILES = 1 << 16, 1000  # of one file, and of one user: nobody can make us read for ever
+MOST_BYTES, MOST_FILES = 1 << 16, 200  # of one file, and of one user: nobody can make us read for ever
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -43,6 +43,7 @@ def bases() -> tuple[str, ...]:
 
 def files() -> Iterator[LockFile]:
     """The lock files of all users, each open until the next one is asked for.  Raises OSError."""
+    seen: dict[int, int] = {}
     for base in bases():
         try:
             parent = _open_folder(base)
@@ -51,20 +52,24 @@ def files() -> Iterator[LockFile]:
         try:
             for name in os.listdir(parent):
                 if name.startswith(PREFIX):
-                    yield from _files_of_user(parent, os.path.join(base, name))
+                    yield from _files_of_user(parent, os.path.join(base, name), seen)
         finally:
             os.close(parent)
 
 
-def _files_of_user(parent: int, path: str) -> Iterator[LockFile]:
-    """The files in the folder at `path`, which is in the folder `parent`, that belong to the folder's owner."""
+def _files_of_user(parent: int, path: str, seen: dict[int, int]) -> Iterator[LockFile]:
+    """The files in the folder at `path`, which is in the folder `parent`, that belong to the folder's owner.
+
+    seen: how many files of each user there were so far.
+    """
     try:
         folder = os.open(os.path.basename(path), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
     except OSError:
         return  # a link, a file, or a folder that we may not read
     try:
         owner = os.fstat(folder).st_uid
-        for name in _regular(folder):
+        for name in _regular(folder, MOST_FILES - seen.get(owner, 0)):
+            seen[owner] = seen.get(owner, 0) + 1
             try:
                 descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=folder)
             except OSError:
@@ -79,10 +84,10 @@ def _files_of_user(parent: int, path: str) -> Iterator[LockFile]:
         os.close(folder)
 
 
-def _regular(folder: int) -> list[str]:
+def _regular(folder: int, most: int) -> list[str]:
     """The names of regular files in the open folder: to open a device can do something."""
     with os.scandir(folder) as entries:
-        some = itertools.islice(entries, MOST_FILES)
+        some = itertools.islice(entries, most)
         return [entry.name for entry in some if entry.is_file(follow_symlinks=False)]
 
 
