@@ -61,7 +61,7 @@ launch::main() {
   if [[ ${target,,} != cpu ]] && ! cli::given dry_run; then
     plan::lock_file
   fi
-  words+=("lock_fd=$PLAN_LOCK_FD")
+  words+=("lock_fd=$PLAN_LOCK_FD" "lock_file=$PLAN_LOCK_FILE")
   plan::make "${words[@]}" -- ${TRAINER_ARGUMENTS[@]+"${TRAINER_ARGUMENTS[@]}"}
   # shellcheck source=scripts/lib/engines/local.sh
   source "$LAUNCH_LIB/engines/${script[engine]}.sh"

@@ -67,20 +67,45 @@ plan::_take() {
   count=$((count + 1))
 }
 
-# plan::lock_file: opens the file with which this job locks its devices. PLAN_LOCK_FD is its descriptor, or stays empty
-# if there is no folder for locks. tools/launch/device_locks.py takes the lock. The lock lasts as long as the launcher
-# or a rank has the descriptor open.
+# plan::lock_file: makes the file with which this job locks its devices, in a folder that only this user can write.
+# PLAN_LOCK_FD is its descriptor, or stays empty if there can be none. tools/launch/device_locks.py checks all of it
+# once more and takes the lock. The lock lasts as long as the launcher or a rank has the descriptor open.
 plan::lock_file() {
-  local -r folder=${LAUNCH_LOCKS:-/tmp/mindspore-launch-locks}
-  [[ -d $folder ]] || mkdir -m 1777 -- "$folder" 2>/dev/null || :
-  PLAN_LOCK_FILE=$folder/$$.$RANDOM
-  # shellcheck disable=SC2015 # without a file, the plan prints a note
-  { exec {PLAN_LOCK_FD}>"$PLAN_LOCK_FILE"; } 2>/dev/null || PLAN_LOCK_FILE=''
+  local -r mask=$(umask)
+  plan::_lock_folder
+  PLAN_LOCK_FILE=$REPLY/$$.$RANDOM
+  [[ -O $REPLY && ! -L $REPLY ]] || return 0 # the plan prints a note
+  umask 077                                  # until the lock is taken nobody else may open the file, and lock it
+  set -o noclobber                           # opens with O_EXCL, which follows no link
+  { exec {PLAN_LOCK_FD}>"$PLAN_LOCK_FILE"; } 2>/dev/null || :
+  set +o noclobber
+  umask "$mask"
+}
+
+# plan::_lock_folder: this user's folder for locks, in REPLY; makes it if it is missing. Other users can make any name in
+# /run/lock and /tmp, so there are ten names for it.
+plan::_lock_folder() {
+  local base=${LAUNCH_LOCKS-} make=1 suffix
+  if [[ -n $base ]]; then
+    [[ $base != ?*/ ]] || base=${base%/} # with the slash, -L would follow a link
+    [[ -e $base || -L $base ]] || mkdir -m 1777 -- "$base" 2>/dev/null || :
+    [[ ! -L $base ]] || make=''
+  elif [[ -k /run/lock && -w /run/lock ]]; then
+    base=/run/lock
+  else
+    base=/tmp
+  fi
+  [[ -k $base || -O $base ]] || make='' # others could rename the folder
+  for suffix in '' -{1..9}; do
+    REPLY=$base/mindspore-launch-$EUID$suffix
+    [[ -z $make || -e $REPLY || -L $REPLY ]] || mkdir -m 755 -- "$REPLY" 2>/dev/null || :
+    [[ ! -O $REPLY || -L $REPLY ]] || return 0
+  done
 }
 
 # plan::unlock: removes the file. The kernel frees the devices when the last process with the descriptor ends.
 plan::unlock() {
-  [[ -z $PLAN_LOCK_FILE ]] || rm -f -- "$PLAN_LOCK_FILE"
+  [[ -z $PLAN_LOCK_FD ]] || rm -f -- "$PLAN_LOCK_FILE"
 }
 
 # plan::reach_scheduler WORD...: prefixes the scheduler's command with the one that starts it on another host.

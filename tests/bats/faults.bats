@@ -7,18 +7,6 @@ setup() {
   setup_world
 }
 
-# python_of_all USER: a Python with PyYAML that this user can run, in PYTHON
-python_of_all() {
-  local site
-  site=$("$PYTHON" -c 'import os, yaml; print(os.path.dirname(os.path.dirname(yaml.__file__)))')
-  PYTHONPATH+=:$site
-  for PYTHON in "$PYTHON" /usr/bin/python3; do
-    # shellcheck disable=SC2016 # for the inner shell
-    ! setpriv --reuid "$1" --clear-groups bash -c '"$1" -c "import yaml"' - "$PYTHON" 2>/dev/null || return 0
-  done
-  skip "another user cannot run $PYTHON with PyYAML"
-}
-
 @test "no process can be started for a rank: it is said, the others end, exit 78" {
   local -r user=$((100000000 + $$)) # with no other processes; ulimit -u does not hold for root
   [[ $EUID -eq 0 ]] || skip "needs root, to become a user without other processes"

@@ -221,3 +221,15 @@ trained_alike() {
   accuracy=$(grep '^accuracy on held-out data' "$1") || fail "$(<"$1")"
   [[ "$(grep '^accuracy on held-out data' "$2")" = "$accuracy" ]] || fail "$accuracy" "$(<"$2")"
 }
+
+# python_of_all USER: a Python with PyYAML that this user can run, in PYTHON
+python_of_all() {
+  local site
+  site=$("$PYTHON" -c 'import os, yaml; print(os.path.dirname(os.path.dirname(yaml.__file__)))')
+  PYTHONPATH+=:$site
+  for PYTHON in "$PYTHON" /usr/bin/python3; do
+    # shellcheck disable=SC2016 # for the inner shell
+    ! setpriv --reuid "$1" --clear-groups bash -c '"$1" -c "import yaml"' - "$PYTHON" 2>/dev/null || return 0
+  done
+  skip "another user cannot run $PYTHON with PyYAML"
+}

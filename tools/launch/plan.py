@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from hccl_tools.common import project
 from hccl_tools.common.refusal import REFUSED, Refusal
@@ -141,16 +142,20 @@ def take_devices(plan: Plan) -> list[str]:
     from tools.launch import device_locks
 
     devices = [device for _, device in plan.ranks]
-    descriptor = -1 if request.lock_fd is None else request.lock_fd
+    mine = request.lock_fd, request.lock_file
     try:
-        while holders := device_locks.take(descriptor, plan.run_dir, request.job_pid, devices):
+        while holders := device_locks.take(*mine, plan.run_dir, request.job_pid, devices):
             lines = [device_locks.words(holder, devices) for holder in holders]
             if not request.wait_for_devices:
                 remedy = "wait for it with --wait_for_devices, or choose others with --devices"
                 raise Refusal(REFUSED, *(f"{line}; {remedy}" for line in lines))
             say(request.script, f"waiting: {lines[0]}")
-            device_locks.wait_for(holders[0])
+            while not device_locks.has_ended(holders[0]):
+                if protocol.nobody_reads():
+                    raise Refusal(REFUSED, "the launcher has ended, so this launch waits no longer")
+                time.sleep(0.5)
     except OSError as error:
-        folder = one_line(device_locks.folder())
-        return [f"other jobs cannot see which devices this one uses: {folder}: {error.strerror}"]
+        where = one_line(error.filename or request.lock_file)
+        remedy = "LAUNCH_LOCKS can name another folder"
+        return [f"other jobs cannot see which devices this one uses: {where}: {error.strerror}; {remedy}"]
     return []

@@ -70,3 +70,12 @@ def _pair(kind: str, value: str) -> bytes:
         remedy = f"it comes from {origin}: correct it there"
         raise Refusal(REFUSED, f'the {kind} "{one_line(value)}" cannot be a word of the plan; {remedy}')
     return b"%s\0%s\0" % (kind.encode(), word)
+
+
+def nobody_reads() -> bool:
+    """Whether the launcher, which reads the plan from a pipe, has ended or given up."""
+    import select  # only a launch that waits needs it
+
+    plan = select.poll()
+    plan.register(1, 0)
+    return bool(plan.poll(0))
