@@ -28,7 +28,7 @@
 #   LAUNCH_LINKS   a folder that gets links to the ranks' logs, in Open MPI's layout
 set -u
 readonly AGENT_LIB=${BASH_SOURCE[0]%/*}
-for AGENT_PART in log clock bus processes rank_entry; do
+for AGENT_PART in log clock bus output processes rank_entry; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$AGENT_LIB/$AGENT_PART.sh"
 done
