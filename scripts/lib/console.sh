@@ -116,17 +116,18 @@ console::_way() {
 }
 
 # console::_read I: shows what is new in log I. It reads blocks, because bash takes seven times as long line by line.
-# Bash leaves out NUL bytes.
+# Bash leaves out NUL bytes; bash 4.2 also leaves out what follows them in a block.
 console::_read() {
-  local chunk=''
-  while IFS= read -r -N "$CONSOLE_BLOCK" -u "${fds[$1]}" chunk || [[ -n $chunk ]]; do
+  local chunk='' more=1
+  while ((more)); do
+    IFS= read -r -N "$CONSOLE_BLOCK" -u "${fds[$1]}" chunk || more=0
+    [[ -n $chunk ]] || continue
     idle=0
     if [[ -n $terminal ]]; then
       clock::now
       last_output=$REPLY
     fi
     console::_show "$1" "$chunk"
-    ((${#chunk} == CONSOLE_BLOCK)) || break
   done
 }
 
@@ -181,17 +182,12 @@ console::_show_redrawn() {
   fi
 }
 
-# console::_cut I: shows the unfinished line of log I if it is too long to wait, up to the end of a character.
+# console::_cut I: shows the unfinished line of log I if it is too long to wait.
 console::_cut() {
-  local text=${rests[$1]}
-  local end=${#text} least=$((${#text} - 3))
-  ((end >= CONSOLE_LONGEST)) || return 0
-  while ((end > least)) && [[ ${text:end-1:1} == [$'\x80'-$'\xbf'] ]]; do
-    end=$((end - 1))
-  done
-  [[ ${text:end-1:1} != [$'\xc0'-$'\xff'] ]] || end=$((end - 1))
-  console::_print '%s ...\n' "${prefixes[$1]}${text:0:end}"
-  rests[$1]="... ${text:end}"
+  ((${#rests[$1]} > CONSOLE_LONGEST)) || return 0
+  output::cut "${rests[$1]}" "$CONSOLE_LONGEST"
+  console::_print '%s ...\n' "${prefixes[$1]}$REPLY"
+  rests[$1]="... ${rests[$1]:${#REPLY}}"
 }
 
 # console::_wait I LINE: keeps the state of an unfinished LINE of log I, unless it is too long to wait.

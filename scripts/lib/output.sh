@@ -1,8 +1,13 @@
 # shellcheck shell=bash
 # What ranks print: lines, and progress bars. A program draws a line again after \r, and only its last state counts.
+# For the launcher's console and report, and for the agents.
 #
-# The callers set LC_ALL=C, because all this is about bytes, and set -f, because word splitting cuts the texts.
-# Expansions like ${TEXT##*X} would take quadratic time.
+# The callers of split and state set LC_ALL=C, because all this is about bytes, and set -f, because word splitting cuts
+# the texts. Expansions like ${TEXT##*X} would take quadratic time.
+
+readonly OUTPUT_TAIL_LINES=15
+readonly OUTPUT_TAIL_BYTES=16384
+readonly OUTPUT_TAIL_COLUMNS=400 # bytes of a line
 
 # Bytes that no text and no progress bar has. Without \x01, which bash itself uses.
 readonly OUTPUT_BINARY=$'*[\x02-\x06\x0e-\x1a\x1c-\x1f]*'
@@ -59,9 +64,53 @@ output::state() {
   fi
   # shellcheck disable=SC2206 # splitting is the fastest way
   local -a states=($line)
-  i=$((${#states[@]} - 1))
-  while ((i > 0)) && [[ ${states[i]} != *[!\ ]* ]]; do
+  i=${#states[@]} # may be 0
+  REPLY=''
+  while ((i > 0)) && [[ $REPLY != *[!\ ]* ]]; do
     i=$((i - 1))
+    REPLY=${states[i]}
   done
-  REPLY=${states[i]-}
+}
+
+# output::cut TEXT BYTES: the first BYTES of TEXT in REPLY, or up to 3 less, so that no character is cut.
+output::cut() {
+  local -r LC_ALL=C
+  local end=$2
+  if ((${#1} > end)); then
+    while ((end > $2 - 3)) && [[ ${1:end:1} == [$'\x80'-$'\xbf'] ]]; do
+      end=$((end - 1))
+    done
+  fi
+  REPLY=${1:0:end}
+}
+
+# output::tail FILE: prints its last lines, as short as messages need them: as their last states, without colours. What
+# is cut off shows as "...". Bash leaves out NUL bytes.
+output::tail() (
+  LC_ALL=C
+  set -f
+  text=''
+  IFS= read -r -N "$OUTPUT_TAIL_BYTES" text < <(tail -c "$OUTPUT_TAIL_BYTES" -- "$1") || :
+  ((${#text} < OUTPUT_TAIL_BYTES)) || text="... $text"
+  output::split "$text"
+  lines=(${OUTPUT_LINES[@]+"${OUTPUT_LINES[@]}"})
+  if [[ -n $OUTPUT_REST ]]; then
+    output::state "$OUTPUT_REST"
+    lines+=("$REPLY")
+  fi
+  ((${#lines[@]} <= OUTPUT_TAIL_LINES)) || lines=("${lines[@]: -OUTPUT_TAIL_LINES}")
+  for line in ${lines[@]+"${lines[@]}"}; do
+    output::_short "$line"
+    printf '%s\n' "$REPLY"
+  done
+)
+
+# output::_short LINE: in REPLY without colours, cut at OUTPUT_TAIL_COLUMNS.
+output::_short() {
+  local line=${1:0:4*OUTPUT_TAIL_COLUMNS} # enough for a line of many colours
+  while [[ $line =~ $'\e['[0-9\;:]*m ]]; do
+    line=${line//"${BASH_REMATCH[0]}"/}
+  done
+  output::cut "$line" "$OUTPUT_TAIL_COLUMNS"
+  ((${#REPLY} == ${#line} && ${#1} <= 4 * OUTPUT_TAIL_COLUMNS)) || REPLY+=' ...'
 }

@@ -175,8 +175,8 @@ agent::tell() {
 agent::_tell_tail() {
   local line
   while IFS= read -r line; do
-    agent::tell line "$AGENT_NAME" "${line:0:1000}"
-  done < <(tail -n 15 -- "$AGENT_LOG")
+    agent::tell line "$AGENT_NAME" "$line"
+  done < <(output::tail "$AGENT_LOG")
 }
 
 agent::_handle_signals() {
