@@ -14,9 +14,9 @@ CONSOLE_SHOWS=0    # 0: the first rank's log; all: every rank's, with its number
 CONSOLE_CONTROL='' # the launcher's end of the pipe
 CONSOLE_PID=''
 
-CONSOLE_STATE_EVERY=1000                                        # hundredths of a second; tests set less
+CONSOLE_STATUS_AFTER=3000                                       # hundredths of a second without output; tests set less
+CONSOLE_STATE_EVERY=1000                                        # hundredths of a second
 CONSOLE_STATE_EVERY_TERMINAL=200                                # the same for several logs on a terminal
-readonly CONSOLE_STATUS_AFTER=3000                              # hundredths of a second without output
 readonly CONSOLE_BLOCK=$((BASH_VERSINFO[0] < 5 ? 2048 : 16384)) # bytes; bash 4 replaces text in quadratic time
 readonly CONSOLE_LONGEST=16384                                  # bytes of an unfinished line of several logs
 readonly CONSOLE_COLOURS=(36 33 32 35 34 96 93 92 95 94 31 91)  # of the ranks' numbers, in turn
@@ -116,7 +116,7 @@ console::_way() {
 }
 
 # console::_read I: shows what is new in log I. It reads blocks, because bash takes seven times as long line by line.
-# Bash leaves out NUL bytes; bash 4.2 also leaves out what follows them in a block.
+# Bash leaves out NUL bytes; bash 4.2 also leaves out \xff, and what follows a NUL in a block.
 console::_read() {
   local chunk='' more=1
   while ((more)); do
@@ -225,7 +225,7 @@ console::_show_state() {
 
 # console::_print FORMAT TEXT...: on stdout.
 console::_print() {
-  [[ -n ${2-line} ]] || return 0
+  [[ $1 != %s || -n $2 ]] || return 0
   console::_clear_status
   # shellcheck disable=SC2059 # the format is ours; a prefix in it is a number
   printf "$@" || exit 0 # nobody reads our stdout any more

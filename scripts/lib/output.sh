@@ -85,12 +85,12 @@ output::cut() {
 }
 
 # output::tail FILE: prints its last lines, as short as messages need them: as their last states, without colours. What
-# is cut off shows as "...". Bash leaves out NUL bytes.
+# is cut off shows as "...". Bash cannot hold NUL bytes.
 output::tail() (
   LC_ALL=C
   set -f
   text=''
-  IFS= read -r -N "$OUTPUT_TAIL_BYTES" text < <(tail -c "$OUTPUT_TAIL_BYTES" -- "$1") || :
+  IFS= read -r -N "$OUTPUT_TAIL_BYTES" text < <(tail -c "$OUTPUT_TAIL_BYTES" -- "$1" | tr -d "\0") || :
   ((${#text} < OUTPUT_TAIL_BYTES)) || text="... $text"
   output::split "$text"
   lines=(${OUTPUT_LINES[@]+"${OUTPUT_LINES[@]}"})
