@@ -26,7 +26,7 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
 esac
 set -u
 readonly AGENT_LIB=${0%/*}
-for AGENT_PART in own_shell log clock bus processes rank_entry; do
+for AGENT_PART in own_shell log clock bus output processes rank_entry; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$AGENT_LIB/$AGENT_PART.sh"
 done
@@ -175,8 +175,8 @@ agent::tell() {
 agent::_tell_tail() {
   local line
   while IFS= read -r line; do
-    agent::tell line "$AGENT_NAME" "${line:0:1000}"
-  done < <(tail -n 15 -- "$AGENT_LOG")
+    agent::tell line "$AGENT_NAME" "$line"
+  done < <(output::tail "$AGENT_LOG")
 }
 
 agent::_handle_signals() {

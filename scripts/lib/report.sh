@@ -2,7 +2,6 @@
 # Reports to the user: the first failure at once, and a table at the end.
 
 readonly REPORT_SIGNALS=('' HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM)
-readonly REPORT_LOG_LINES=15
 readonly REPORT_ROWS=16 # with more ranks, ranks that ended the same way share a row
 REPORT_LOST_RANKS=''    # of the host that the engine has lost
 
@@ -206,7 +205,8 @@ report::_tail() {
   local line
   [[ -s $1 ]] || return 0
   log::say "the last lines of $1:"
-  while IFS= read -r line || [[ -n $line ]]; do
-    printf '    %s\n' "$line" >&2 || :
-  done < <(tail -n "$REPORT_LOG_LINES" -- "$1")
+  while IFS= read -r line; do
+    log::harmless "$line"
+    printf '    %s\n' "$REPLY" >&2 || :
+  done < <(output::tail "$1")
 }
