@@ -49,7 +49,7 @@ agent::main() {
   local kind=rank
   read -r HOSTNAME </proc/sys/kernel/hostname # some engines pass on the launcher's HOSTNAME
   cd -- "$LAUNCH_FOLDER" 2>/dev/null || agent::refuse "the folder $LAUNCH_FOLDER, where the command was typed, is not there"
-  rank_entry::place
+  rank_entry::place || agent::refuse "no rank: $LAUNCH_ENGINE numbers it '$LAUNCH_RANK', on its host '$LAUNCH_LOCAL_RANK'"
   AGENT_NAME=$LAUNCH_RANK AGENT_PYTHON=$1
   if [[ $AGENT_NAME == scheduler ]]; then
     kind=scheduler
@@ -265,7 +265,7 @@ agent::_watch() {
 
 # Reports to the launcher that the log has grown, if it cannot see that itself. This starts no process.
 agent::_tell_written() {
-  [[ $AGENT_LOG -nt $AGENT_LOG.seen ]] || return 0
+  [[ ! -f $AGENT_LOG || $AGENT_LOG -nt $AGENT_LOG.seen ]] || return 0 # a log that was removed does not show a hang
   : >"$AGENT_LOG.seen"
   agent::tell wrote "$AGENT_NAME" >&"$AGENT_STDOUT"
 }
