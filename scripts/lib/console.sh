@@ -25,7 +25,7 @@ console::open() {
   [[ $CONSOLE_SHOWS == 0 ]] || ranks=("${PLAN_RANKS[@]}")
   for rank in "${ranks[@]}"; do
     logs+=("$PLAN_LOG_DIR/rank_$rank.log")
-    : >>"$PLAN_LOG_DIR/rank_$rank.log"
+    { : >>"$PLAN_LOG_DIR/rank_$rank.log"; } 2>/dev/null || : # if that fails, the rank says so
   done
   exec {CONSOLE_CONTROL}<> <(:)
   set -m # a process group of its own: Ctrl-C must not cut off the last lines

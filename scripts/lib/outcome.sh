@@ -17,7 +17,7 @@ outcome::begin() {
 outcome::_oom_kills() {
   local name value
   while read -r name value; do
-    [[ $name == oom_kill ]] && REPLY=$value && return 0
+    [[ $name == oom_kill && $value != *[!0-9]* ]] && REPLY=$((10#$value)) && return 0
   done 2>/dev/null </proc/vmstat
   REPLY=0
 }
@@ -98,8 +98,10 @@ outcome::report() {
     outcome::_tell "$OUTCOME_LINES"
     IFS= read -r -u "$OUTCOME_ANSWERS" line || :
   fi
-  if [[ $line != saved ]]; then
-    log::say "the outcome could not be added to $PLAN_RUN_DIR/launch.json: is the disk full? (df -h)"
+  if [[ -z $line ]]; then
+    log::say "the outcome is not in $PLAN_RUN_DIR/launch.json: $PYTHON could not be started, or was ended"
+  elif [[ $line != saved && -d $PLAN_RUN_DIR ]]; then # the report has said that the folder is gone
+    log::say "the outcome is not saved: $line"
   fi
   while IFS= read -r line; do
     log::say "$line"

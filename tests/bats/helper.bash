@@ -221,3 +221,14 @@ trained_alike() {
   accuracy=$(grep '^accuracy on held-out data' "$1") || fail "$(<"$1")"
   [[ "$(grep '^accuracy on held-out data' "$2")" = "$accuracy" ]] || fail "$accuracy" "$(<"$2")"
 }
+
+# without NAME: a PATH on which all programs of this one are, but not NAME
+without() {
+  local file
+  mkdir "$BATS_TEST_TMPDIR/path"
+  # shellcheck disable=SC2086 # the folders of PATH, one by one
+  while IFS= read -r file; do
+    [[ ${file##*/} == "$1" ]] || ln -s "$file" "$BATS_TEST_TMPDIR/path/" 2>/dev/null || true
+  done < <(IFS=: && find $PATH -maxdepth 1 -perm /111 ! -type d)
+  printf '%s\n' "$BATS_TEST_TMPDIR/path"
+}
