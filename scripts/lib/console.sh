@@ -45,6 +45,7 @@ console::finish() {
   local status=0
   [[ -n $CONSOLE_PID ]] || return 0
   console::close
+  kill -CONT "$CONSOLE_PID" 2>/dev/null || : # wakes a reader that somebody stopped
   wait "$CONSOLE_PID" 2>/dev/null || status=$?
   ((status <= 128)) || kill -TERM "$CONSOLE_PID" 2>/dev/null || :
   CONSOLE_PID=''
@@ -57,6 +58,7 @@ console::_follow() {
   local LC_ALL=C # bytes, not characters
   supervise::close_pipes
   trap - EXIT
+  trap '' TTOU # after `stty tostop`, the terminal would stop us
   [[ ! -t 2 || $TERM == dumb ]] || exec {terminal}>&2
   # No stderr from here on: a message about a closed stdout would help nobody.
   exec {control}<"/dev/fd/$CONSOLE_CONTROL" {CONSOLE_CONTROL}>&- 2>/dev/null

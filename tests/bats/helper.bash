@@ -105,6 +105,11 @@ gone() {
   ! kill -0 "$1" 2>/dev/null || [[ $(ps -o stat= -p "$1") == Z* ]]
 }
 
+# stands_still PID: whether somebody has stopped it.
+stands_still() {
+  [[ $(ps -o stat= -p "$1") == T* ]]
+}
+
 # above PID N: its Nth parent.
 above() {
   local pid=$1 i

@@ -58,8 +58,8 @@ relay::_main() {
   while :; do
     if bus::next "$pipe" 1; then
       relay::_line "$REPLY"
-    elif ! kill -0 "$runner" 2>/dev/null; then
-      exit 137 # it was killed and could not write "ended"
+    elif ! kill -CONT "$runner" 2>/dev/null; then # not 0: it may have been stopped
+      exit 137                                    # it was killed and could not write "ended"
     fi
   done
 }
