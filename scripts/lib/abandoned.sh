@@ -23,7 +23,7 @@ reason="has an internal error (status $status): please report it, with the lines
 printf '%s: the launcher %s%s\n' "$launcher" "$reason" "${guardian:+; stopping all ranks}" >&2
 [[ -n $guardian ]] || exit 78
 exec {lifeline}>&-
-while kill -0 "$guardian" 2>/dev/null; do
-  read -r -t 0.1 -u "$bus" _ || : # a sleep without a new process
+while kill -CONT "$guardian" 2>/dev/null; do # not 0: it may have been stopped
+  read -r -t 0.1 -u "$bus" _ || :            # a sleep without a new process
 done
 exit 78

@@ -33,7 +33,7 @@ console::open() {
   [[ $CONSOLE_SHOWS == 0 ]] || ranks=("${PLAN_RANKS[@]}")
   for rank in "${ranks[@]}"; do
     logs+=("$PLAN_LOG_DIR/rank_$rank.log")
-    : >>"$PLAN_LOG_DIR/rank_$rank.log"
+    { : >>"$PLAN_LOG_DIR/rank_$rank.log"; } 2>/dev/null || : # if that fails, the rank says so
   done
   exec {CONSOLE_CONTROL}<> <(:)
   set -m # a process group of its own: Ctrl-C must not cut off the last lines
@@ -53,6 +53,7 @@ console::finish() {
   local status=0
   [[ -n $CONSOLE_PID ]] || return 0
   console::close
+  kill -CONT "$CONSOLE_PID" 2>/dev/null || : # wakes a reader that somebody stopped
   wait "$CONSOLE_PID" 2>/dev/null || status=$?
   ((status <= 128)) || kill -TERM "$CONSOLE_PID" 2>/dev/null || :
   CONSOLE_PID=''
@@ -69,6 +70,7 @@ console::_follow() {
   set -f         # see output::split
   supervise::close_pipes
   trap - EXIT
+  trap '' TTOU # after `stty tostop`, the terminal would stop us
   [[ ! -t 2 || $TERM == dumb ]] || exec {terminal}>&2
   # No stderr from here on: a message about a closed stdout would help nobody.
   exec {control}<"/dev/fd/$CONSOLE_CONTROL" {CONSOLE_CONTROL}>&- 2>/dev/null

@@ -123,8 +123,9 @@ launch::_run() {
   limits::start
   launch::_attempt
   while [[ -n $SUPERVISE_FIRST && -z $STOPPING_SIGNAL ]] && ((restart < LAUNCH_RESTARTS)); do
-    outcome::add "$LAUNCH_STATUS"
     restart+=1
+    plan::make_logs "$restart" || break
+    outcome::add "$LAUNCH_STATUS"
     log::say "restart $restart of $LAUNCH_RESTARTS in $pause s"
     supervise::again
     supervise::pause "$pause" || break
@@ -140,11 +141,11 @@ launch::_run() {
   outcome::hand_over
   report::print
   outcome::report
-  report::path "$PLAN_RUN_DIR"
+  report::where
   if ((LAUNCH_STATUS)); then
-    log::say "exit $LAUNCH_STATUS; logs and launch.json are in $REPLY"
+    log::say "exit $LAUNCH_STATUS$REPLY"
   else
-    log::note "exit 0; logs and launch.json are in $REPLY"
+    log::note "exit 0$REPLY"
   fi
   launch::_end "$LAUNCH_STATUS"
 }

@@ -79,11 +79,12 @@ own_shell::_keep() {
   [[ -n ${!kept+set} ]] || export "$kept=$2"
 }
 
-# own_shell::print_exports: prints the environment that own_shell::leave gives to a command, as shell commands.
+# own_shell::print_exports: prints the environment that own_shell::leave gives to a command, as shell commands; fails on a
+# full disk, which `declare -px` would not notice.
 own_shell::print_exports() {
   local kept
   if [[ -z ${!LAUNCH_KEPT_@} ]]; then
-    declare -px
+    export -p
     return
   fi
   (
@@ -91,7 +92,7 @@ own_shell::print_exports() {
       printf 'declare -x %s=%q\n' "${kept#LAUNCH_KEPT_}" "${!kept}"
       unset "$kept"
     done
-    declare -px
+    export -p
   )
 }
 

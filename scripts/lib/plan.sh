@@ -113,10 +113,32 @@ plan::reach_scheduler() {
   PLAN_SCHEDULER=("$@" "${PLAN_SCHEDULER[@]}")
 }
 
-# plan::new_logs N: makes the folder for the logs of restart N.
+# plan::make_logs N: makes the folder for the logs of restart N; says why it cannot.
+plan::make_logs() {
+  local -r folder=$PLAN_RUN_DIR/restart_$1
+  local reason
+  reason=$(mkdir -p -- "$folder" 2>&1) && return 0
+  log::say "no restart $1: the folder $folder for its logs cannot be made: ${reason##*: }"
+  return 1
+}
+
+# plan::new_logs N: from now on, the logs are those of restart N.
 plan::new_logs() {
   PLAN_LOG_DIR=$PLAN_RUN_DIR/restart_$1
-  mkdir -p -- "$PLAN_LOG_DIR"
+}
+
+# plan::logs_problem: why the logs are not what the ranks wrote, in REPLY; empty if their folder is there and can be
+# written. A full disk cuts off logs without any message in them.
+plan::logs_problem() {
+  local -r probe=$PLAN_LOG_DIR/.probe
+  if [[ ! -d $PLAN_LOG_DIR ]]; then
+    REPLY="the log folder $PLAN_LOG_DIR is gone, with the logs: it was removed, moved or replaced while the job ran"
+  elif REPLY=$({ printf '%4096s' '' >"$probe"; } 2>&1); then
+    REPLY=''
+  else
+    REPLY="the log folder $PLAN_LOG_DIR cannot be written any more: ${REPLY##*: }; the ends of the logs may be missing; make room, or choose another disk with --log_dir"
+  fi
+  rm -f -- "$probe" 2>/dev/null || :
 }
 
 # ---- the plan as shell commands --------------------------------------------------------------------

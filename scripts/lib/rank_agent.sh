@@ -38,6 +38,7 @@ AGENT_AWAY=''      # not empty: the run's folder is on another host, which canno
 AGENT_PYTHON=''    # the trainer's interpreter
 AGENT_TRAINER=''   # pid of the trainer, and its process group
 AGENT_MINDER=''    # pid of its minder
+AGENT_WATCHER=''   # pid of agent::_watch
 AGENT_STOPS=0      # 1: it was ordered to stop
 AGENT_CANCELLED='' # not empty: it has reported that the engine itself ends the job
 AGENT_STDOUT=''    # the agent's stdout, if the watcher must report to the launcher that the log grows
@@ -49,7 +50,7 @@ agent::main() {
   read -r AGENT_HOST </proc/sys/kernel/hostname
   [[ $AGENT_HOST == "$LAUNCH_HOST" ]] || HOSTNAME=$AGENT_HOST # some engines pass on the launcher's HOSTNAME
   cd -- "$LAUNCH_FOLDER" 2>/dev/null || agent::refuse "the folder $LAUNCH_FOLDER, where the command was typed, is not there"
-  rank_entry::place
+  rank_entry::place || agent::refuse "no rank: $LAUNCH_ENGINE numbers it '$LAUNCH_RANK', on its host '$LAUNCH_LOCAL_RANK'"
   AGENT_NAME=$LAUNCH_RANK AGENT_PYTHON=$1
   if [[ $AGENT_NAME == scheduler ]]; then
     kind=scheduler
@@ -65,33 +66,31 @@ agent::main() {
   AGENT_MINDER=$!
   set -m # a process group of its own
   agent::_watch "$$" "$PPID" <&0 &
-  local -r watcher=$!
+  AGENT_WATCHER=$!
   set +m
   agent::_attend
   local -r status=$REPLY
   # Slurm signals the trainer first and then the agent. Wait for that signal: it explains why the trainer ended.
-  if ((status == 143)) && [[ -z ${LAUNCH_BUS-} ]]; then
-    agent::_heed 3
-  fi
-  if ((status != 0)) && [[ -n $AGENT_AWAY ]]; then
-    agent::_tell_tail
-  fi
+  ((status != 143)) || [[ -n ${LAUNCH_BUS-} ]] || agent::_heed 3
+  ((status == 0)) || [[ -z $AGENT_AWAY ]] || agent::_tell_tail
   agent::tell exit "$AGENT_NAME" "$status"
   agent::_sweep
   # After a failure the launcher orders all ranks to stop. If that order does not come, the launcher is gone. Then the
   # agent exits with the rank's code, so that the engine ends the job.
   ((status == 0)) || [[ -n ${LAUNCH_BUS-} ]] || agent::_heed "$(((LAUNCH_GRACE + 5) * 10))"
-  kill -KILL "$watcher" 2>/dev/null
+  kill -KILL "$AGENT_WATCHER" 2>/dev/null
   [[ ! -e $AGENT_LOG.seen ]] || rm -f -- "$AGENT_LOG.seen"
   # The launcher knows the code. If the engine saw a failure, it would stop the other ranks in its own way.
   [[ $AGENT_STOPS == 0 && -z ${LAUNCH_BUS-} ]] || exit 0
   exit "$status"
 }
 
-# agent::_attend: handles events until the trainer has ended; its exit status in REPLY.
+# agent::_attend: handles events until the trainer has ended; its exit status in REPLY. SIGCONT instead of 0, here and in
+# agent::_watch, wakes processes of ours that somebody stopped.
 agent::_attend() {
   local event value
   while :; do
+    kill -CONT "$AGENT_WATCHER" 2>/dev/null
     if bus::next "$AGENT_BUS" 2; then
       event=${REPLY%% *} value=${REPLY##* }
       if [[ $event == exit ]]; then
@@ -99,7 +98,7 @@ agent::_attend() {
         return 0
       fi
       agent::_event "$event" "$value"
-    elif ! kill -0 "$AGENT_MINDER" 2>/dev/null && bus::empty "$AGENT_BUS"; then # killed, or cannot start the trainer
+    elif ! kill -CONT "$AGENT_MINDER" 2>/dev/null && bus::empty "$AGENT_BUS"; then # killed, or cannot start the trainer
       REPLY=78
       [[ -z $AGENT_TRAINER ]] || { kill -KILL -- "-$AGENT_TRAINER" 2>/dev/null && REPLY=137; }
       return 0
@@ -249,7 +248,7 @@ agent::_watch() {
   read -r -u "$from" _ AGENT_TRAINER || return 0 # no trainer, and the agent has ended
   [[ ${LAUNCH_CONTROL-} != stdin ]] || exec {from}<&0
   exec <&-
-  while kill -0 "$1" 2>/dev/null && { [[ -n ${LAUNCH_BUS-} ]] || processes::is_child "$1" "$2"; }; do
+  while kill -CONT "$1" 2>/dev/null && { [[ -n ${LAUNCH_BUS-} ]] || processes::is_child "$1" "$2"; }; do
     if bus::next "$from" 2; then
       bus::say "$AGENT_BUS" "$REPLY"
     elif (($? <= 128)); then
@@ -265,7 +264,7 @@ agent::_watch() {
 
 # Reports to the launcher that the log has grown, if it cannot see that itself. This starts no process.
 agent::_tell_written() {
-  [[ $AGENT_LOG -nt $AGENT_LOG.seen ]] || return 0
+  [[ ! -f $AGENT_LOG || $AGENT_LOG -nt $AGENT_LOG.seen ]] || return 0 # a log that was removed does not show a hang
   : >"$AGENT_LOG.seen"
   agent::tell wrote "$AGENT_NAME" >&"$AGENT_STDOUT"
 }

@@ -49,6 +49,7 @@ rank_entry::job_environment() {
 readonly RANK_ENTRY_FOR_AGENTS='LAUNCH_ENGINE LAUNCH_DEVICES LAUNCH_FOLDER LAUNCH_HOST LAUNCH_EXPORTS LAUNCH_LOGS LAUNCH_LINKS LAUNCH_UMASK LAUNCH_HANG'
 rank_entry::agent_environment() {
   local assignment
+  rank_entry::_forget # what the user's shell may have of these names
   LAUNCH_ENGINE=$1 LAUNCH_DEVICES=${PLAN_ENGINE[devices]} LAUNCH_FOLDER=$PWD LAUNCH_EXPORTS=''
   LAUNCH_LINKS=${PLAN_ENGINE[logs]-}
   LAUNCH_LOGS=$PLAN_LOG_DIR LAUNCH_UMASK=$(umask) LAUNCH_HANG=$LIMITS_HANG
@@ -60,8 +61,8 @@ rank_entry::agent_environment() {
   export $RANK_ENTRY_FOR_AGENTS
 }
 
-# rank_entry::place: sets the rank's numbers from the variables of its engine. LAUNCH_ENGINE names the engine, because
-# under salloc a rank of mpirun also has srun's variables, from another step.
+# rank_entry::place: sets the rank's numbers from the variables of its engine; fails if one is not a number. LAUNCH_ENGINE
+# names the engine, because under salloc a rank of mpirun also has srun's variables, from another step.
 rank_entry::place() {
   local name
   case $LAUNCH_ENGINE in
@@ -78,12 +79,14 @@ rank_entry::place() {
   for name in $RANK_ENTRY_CONTRACT; do # a remote shell's start-up files may set some of them
     [[ " $LAUNCH_EXPORTS " == *" $name "* ]] || unset "$name"
   done
+  [[ ${LAUNCH_RANK#scheduler}$LAUNCH_LOCAL_RANK != *[!0-9]* && -n $LAUNCH_RANK && -n $LAUNCH_LOCAL_RANK ]]
 }
 
 # rank_entry::rank: exports what differs from rank to rank.
 rank_entry::rank() {
   local -a devices
-  read -r -a devices <<<"$LAUNCH_DEVICES"
+  # shellcheck disable=SC2206 # a list of numbers; `read` from <<< would need a temporary file
+  devices=($LAUNCH_DEVICES)
   export RANK_ID=$LAUNCH_RANK DEVICE_ID=${devices[LAUNCH_LOCAL_RANK]}
   if [[ -n ${MS_WORKER_NUM-} ]]; then # MindSpore's dynamic cluster; a numeric MS_NODE_ID fixes the rank
     export MS_ROLE=MS_WORKER MS_NODE_ID=$RANK_ID
@@ -120,12 +123,15 @@ rank_entry::become() {
 }
 
 # rank_entry::_keep FILE: saves the environment as shell commands. Only the owner can read the file: it may contain
-# passwords.
+# passwords. A rank also runs without the file.
 rank_entry::_keep() {
   local -r file=${LAUNCH_LOGS:-$LOG_DIR}/$1
   unset LAUNCH_LOGS
   umask 077
-  own_shell::print_exports >"$file"
+  if ! { own_shell::print_exports >"$file"; } 2>/dev/null; then
+    printf 'note: %s cannot be written; this process starts all the same\n' "$file" || :
+    rm -f -- "$file" || :
+  fi
   umask "$LAUNCH_UMASK"
 }
 

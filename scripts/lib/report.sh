@@ -100,17 +100,20 @@ report::print() {
     report::_log "$SUPERVISE_FIRST"
     report::_tail "$REPLY"
   fi
-  report::_disk
+  plan::logs_problem
+  [[ -z $REPLY ]] || log::say "$REPLY"
 }
 
-# A full disk cuts off the logs without any message in them, so the report checks for it.
-report::_disk() {
-  local -r probe=$PLAN_LOG_DIR/.probe
-  report::path "$PLAN_LOG_DIR"
-  if ! { printf '%4096s' '' >"$probe"; } 2>/dev/null; then
-    log::say "no space left on the disk of $REPLY, or it cannot be written any more: the ends of the logs may be missing; make room, or choose another disk with --log_dir"
+# report::where: what is left of the run in its folder, as the end of a sentence, in REPLY.
+report::where() {
+  report::path "$PLAN_RUN_DIR"
+  if [[ -f $PLAN_RUN_DIR/launch.json ]]; then
+    REPLY="; logs and launch.json are in $REPLY"
+  elif [[ -d $PLAN_RUN_DIR ]]; then
+    REPLY="; logs are in $REPLY"
+  else
+    REPLY=''
   fi
-  rm -f -- "$probe"
 }
 
 # The table of all ranks, with their hosts if there are several. See REPORT_ROWS for many ranks.

@@ -108,6 +108,6 @@ only() {
     --log_dir small --grace 1 config.yaml
   [[ $status -ne 99 ]] || skip "no tmpfs can be mounted here"
   [[ $status -ne 0 ]] || fail "$stderr"
-  [[ $stderr == *'no space left on '*small* ]] || fail "$stderr"
+  [[ $stderr == *small*' cannot be written any more: No space left on device'* ]] || fail "$stderr"
   nobody_left
 }

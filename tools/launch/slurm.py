@@ -13,14 +13,12 @@ from hccl_tools.machine import programs
 from tools.launch import network, placement, ports
 from tools.launch.request import MAX_RANKS, Request
 
+_KILL_WAIT, _MOST_KILL_WAIT = 30, 65535  # seconds; Slurm's default, and the most that slurm.conf takes
+
 
 def place(request: Request) -> placement.Placement:
     """--ntasks_per_node ranks on each node; MindSpore's scheduler is on the first.  Raises Refusal."""
     nodes = allocated_nodes()
-    job = whole_number(os.environ["SLURM_JOB_ID"])
-    if job is None:
-        words = one_line(os.environ["SLURM_JOB_ID"])
-        raise Refusal(REFUSED, f"SLURM_JOB_ID {words} is not the number of a job; do not set it yourself")
     each = request.ntasks_per_node or tasks_per_node()
     address, kill_wait = facts(nodes[0])
     engine = {
@@ -30,7 +28,7 @@ def place(request: Request) -> placement.Placement:
         "scheduler_host": address,
         "kill_wait": kill_wait,
         # no two of 20,000 successive jobs have one port
-        "scheduler_port": str(ports.derived(job)),
+        "scheduler_port": str(ports.derived(job_id())),
     }
     if os.environ.get("SLURMD_NODENAME") != nodes[0]:
         engine["scheduler_node"] = nodes[0]
@@ -48,6 +46,15 @@ def tasks_per_node() -> int:
     if count is None:
         raise Refusal(REFUSED, f"Slurm's number of tasks for a node is not a number: {one_line(text)}; {remedy}")
     return count
+
+
+def job_id() -> int:
+    """The number of the job that we are in.  Raises Refusal."""
+    text = os.environ["SLURM_JOB_ID"]
+    number = whole_number(text)
+    if number is None:
+        raise Refusal(REFUSED, f"SLURM_JOB_ID {one_line(text)} is not the number of a job; do not set it yourself")
+    return number
 
 
 def allocated_nodes() -> list[str]:
@@ -82,5 +89,6 @@ def facts(node: str) -> tuple[str, str]:
     found = re.search(r"\bNodeAddr=(\S+)", answers["node"].stdout)
     name = found.group(1) if found else node
     kill_wait = re.search(r"^KillWait\s*= *([0-9]+)", answers["config"].stdout, re.MULTILINE)
+    seconds = whole_number(kill_wait.group(1), 0, _MOST_KILL_WAIT) if kill_wait else None
     address = network.ipv4(name, f"node {node}: its address {one_line(name)}")
-    return address, kill_wait.group(1) if kill_wait else "30"
+    return address, str(_KILL_WAIT if seconds is None else seconds)
