@@ -95,6 +95,6 @@ def save(launch: dict[str, Any], folder: str) -> None:
     """Writes launch.json anew, whole or not at all."""
     try:
         record.write(folder, launch)
-    except OSError as error:
-        path = one_line(record.path(folder))
-        print(f"diagnose.py: {path}: the diagnosis is not in it: {error.strerror}", file=sys.stderr)
+    except (OSError, ValueError) as error:
+        path, reason = one_line(record.path(folder)), getattr(error, "strerror", None) or error
+        print(f"diagnose.py: {path}: the diagnosis is not in it: {reason}", file=sys.stderr)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 
+from hccl_tools.common import documents
+from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
@@ -32,20 +33,24 @@ class Member(Record):
     @property
     def is_rank(self) -> bool:
         """Whether it is a rank; its name is then the rank's number."""
-        return self.name.isdecimal()
+        return is_rank(self.name)
+
+
+def is_rank(name: str) -> bool:
+    """Whether the member of that name is a rank."""
+    return whole_number(name) is not None
 
 
 def read_launch(folder: str) -> dict[str, Any]:
     """launch.json of a run that has ended.  Raises Refusal."""
     path = os.path.join(folder, "launch.json")
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            launch = json.load(file)
+        launch = documents.read_json(path, errors="surrogateescape")
     except FileNotFoundError:
         reason = "no such file; name the folder of a run, such as logs/latest"
     except OSError as error:
         reason = f"cannot be read: {error.strerror}"
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         reason = f"is not JSON: {one_line(error)}"
     else:
         if isinstance(launch, dict) and isinstance(launch.get("outcome"), dict):
@@ -69,7 +74,7 @@ def read_members(outcome: dict[str, Any], folder: str) -> list[Member]:
 
 
 def _member(name: str, status: int | None, folder: str) -> Member:
-    path = os.path.normpath(os.path.join(folder, f"rank_{name}.log" if name.isdecimal() else f"{name}.log"))
+    path = os.path.normpath(os.path.join(folder, f"rank_{name}.log" if is_rank(name) else f"{name}.log"))
     try:
         log = log_tail.read(path)
     except (OSError, ValueError) as error:  # ValueError: the name cannot be a file name

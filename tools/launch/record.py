@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 
+from hccl_tools.common import documents
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -45,16 +47,22 @@ def path(run_dir: str) -> str:
 
 
 def read(run_dir: str) -> dict[str, Any]:
-    with open(path(run_dir), encoding="utf-8", errors="surrogateescape") as file:
-        document: dict[str, Any] = json.load(file)
+    """The document.  Raises OSError, and ValueError if it is none."""
+    document = documents.read_json(path(run_dir), errors="surrogateescape")
+    if not isinstance(document, dict):
+        raise ValueError("it is not an object")
     return document
 
 
 def write(run_dir: str, document: dict[str, Any]) -> None:
-    """Replaces the document, whole or not at all.  Raises OSError."""
+    """Replaces the document, whole or not at all.  Raises OSError, and ValueError if it has too many levels."""
+    try:
+        text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+    except RecursionError as error:
+        raise ValueError(documents.TOO_DEEP) from error
     part = path(run_dir) + ".part"
     with open(part, "w", encoding="utf-8", errors="backslashreplace") as file:  # \udcff is JSON
-        file.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+        file.write(text)
     os.chmod(part, os.stat(path(run_dir)).st_mode & 0o777)
     os.replace(part, path(run_dir))
 
