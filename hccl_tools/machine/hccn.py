@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 
+from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import named, one_line
 from hccl_tools.machine import programs
@@ -154,8 +155,11 @@ def read_conf(conf: str) -> tuple[dict[int, str], str | None]:
             match = _CONF_KEY.fullmatch(key.strip())
             if not match or not equals:
                 continue
+            device = whole_number(match[2])
+            if device is None:
+                continue  # ten digits and more: of no device
             address = value.strip()
             if family(address) is None:
                 return {}, f"{conf}:{number}: {key.strip()} is {one_line(address) or 'empty'}, not an IP address"
-            (found_v6 if match[1] else found)[int(match[2])] = address
+            (found_v6 if match[1] else found)[device] = address
     return {**found_v6, **found}, None

@@ -7,6 +7,7 @@ import os
 import yaml
 
 from hccl_tools.check import schema_check
+from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import one_line, short
 from tools.config import combinations, yaml_text
@@ -156,8 +157,9 @@ def _line(node: yaml.Node, pointer: str) -> int:
     """The line of the value at `pointer`, or of the nearest thing around it that exists."""
     line: int = node.start_mark.line + 1
     for key in pointer.split("/")[1:]:
-        if isinstance(node, yaml.SequenceNode) and key.isdecimal() and int(key) < len(node.value):
-            node = node.value[int(key)]
+        place = whole_number(key) if isinstance(node, yaml.SequenceNode) else None
+        if place is not None and place < len(node.value):
+            node = node.value[place]
             line = node.start_mark.line + 1
             continue
         if not isinstance(node, yaml.MappingNode):

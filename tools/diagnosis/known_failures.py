@@ -10,7 +10,7 @@ from hccl_tools.check import schema_check
 from hccl_tools.common import project
 from hccl_tools.common.problem import Problem, pointer
 from hccl_tools.common.record import Record
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import short
 from tools.config import config_file
 
 TYPE_CHECKING = False
@@ -73,8 +73,8 @@ def _problems(data: dict[str, Any]) -> list[Problem]:
         for index, pattern in enumerate(entry.get("patterns", [])):
             try:
                 re.compile(pattern)
-            except re.error as error:
-                text = f"{one_line(pattern)} is not a regular expression: {error}"
+            except (re.error, OverflowError, RecursionError) as error:
+                text = f"{short(pattern)} is not a regular expression: {error}"
                 found.append(
                     Problem("bad-value", f"{place}/patterns/{index}", text, "see docs.python.org/3/howto/regex")
                 )

@@ -6,13 +6,27 @@ import contextlib
 import glob
 import os
 
+from hccl_tools.common.refusal import BAD, Refusal
+from hccl_tools.common.words import one_line
 from tools.trainer.checkpoints import labels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mindspore import nn
 
 STRATEGY = "strategy.json"
+
+
+@contextlib.contextmanager
+def into(folder: str) -> Iterator[None]:
+    """Refuses in words what cannot be written in `folder`: the disk is full, or a file is in the folder's place."""
+    try:
+        yield
+    except OSError as error:
+        text = f"no checkpoint could be saved in {one_line(folder)}: {error.strerror}"
+        raise Refusal(BAD, text) from error
 
 
 def save(network: nn.Cell, folder: str, prefix: str, label: labels.Label, integrated: bool = True) -> str:
