@@ -37,11 +37,12 @@ def explain_run(folder: str, known: tuple[list[KnownFailure], list[str]], oom_ki
     except Refusal as error:
         return _tell(error.lines, error.status)
     _tell([f"{line}; left out" for line in complaints])
-    members = run.read_members(launch["outcome"], folder)
+    members = run.read_members(launch, folder)
     if not members:
         print("no rank failed: nothing to explain")
         return 0
-    matches = find.causes(entries, members, oom_kills)
+    target = launch.get("device_target")
+    matches = find.causes(entries, members, oom_kills, target if target in known_failures.TARGETS else None)
     try:
         print("\n".join(words.explain(members, matches)), flush=True)
     except BrokenPipeError:
