@@ -65,11 +65,20 @@ def test_the_target_is_found_however_it_was_written():
     assert request(device_target="cpu").device_target == "CPU"
 
 
-@pytest.mark.parametrize(("card", "generation"), [("0xd802", "A2"), (None, "910A")])
-def test_the_chips_of_this_host_decide_which_rules_hold(chip, card, generation):
+@pytest.mark.parametrize("card", ["0xd802", None])
+@pytest.mark.parametrize(("typed", "found"), [("910A", "910A"), ("A3", "A3"), ("any", None), (None, "this host's")])
+def test_the_rules_of_a_chip_hold_where_it_is_named_or_this_hosts(chip, card, typed, found):
     if card:
         chip(card)
-    assert request(generation="910A").generation == generation
+    asked = request(**{"generation": typed} if typed else {})
+    assert asked.chip == ({"0xd802": "A2", None: None}[card] if found == "this host's" else found)
+
+
+@pytest.mark.parametrize("typed", ["910a", "", "A4", "910A|A2"])
+def test_a_generation_that_is_none_is_refused(typed):
+    with pytest.raises(Refusal) as refusal:
+        request(generation=typed)
+    assert refusal.value.lines == (f"--generation {typed}: write 910A, A2, A3, 950 or any",)
 
 
 _TEXTS = st.one_of(
