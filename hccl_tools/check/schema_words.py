@@ -160,6 +160,6 @@ def _kind(value: object) -> str:
     if isinstance(value, bool):
         return "True or False, not a text"
     if isinstance(value, (int, float)):
-        return "a number" if _is_number(None, value) else "no finite number"
+        return "a number" if _is_number(None, value) else "not a finite number"
     names: dict[type, str] = {str: "a text", list: "a list", dict: "a group of keys"}
     return names.get(type(value), f"a {type(value).__name__}")

@@ -1,4 +1,4 @@
-"""A folder of checkpoints in which anything is damaged: what cannot be read is not there, or is refused in words."""
+"""A folder of checkpoints in which anything is damaged: what cannot be read is not there, or a message says what is wrong."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""YAML of anybody's: bounded before anything is made of it, and refused in words."""
+"""YAML of anybody's: bounded before anything is made of it, and refused with a message."""
 
 import pytest
 from hypothesis import given, settings

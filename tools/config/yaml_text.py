@@ -1,4 +1,4 @@
-"""Reads YAML that anybody may have written: of bounded size and depth, and refused in words and with its line.
+"""Reads YAML that anybody may have written: of bounded size and depth, and refused with a message that has the line.
 
 PyYAML calls itself for every level, and its C half ends the process by SIGSEGV when there are too many.  An alias is
 one character in the file, and everything behind it wherever the values are used.  So the text is measured as a row of
