@@ -1,4 +1,4 @@
-"""A folder of checkpoints in which anything is damaged: what cannot be read is not there, or a message says what is wrong."""
+"""A folder of checkpoints in which anything is damaged: what cannot be read counts as missing, or a message names it."""
 
 import json
 import os

@@ -68,8 +68,9 @@ class _Loader(_Base):
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         """The value of a node.  Raises NotYaml for a text that is not of its type, where PyYAML raises anything."""
         kind = node.tag.rpartition(":")[2]
-        if kind in ("int", "float") and len(node.value) > _MOST_DIGITS:
-            raise _refused(node, kind)
+        if kind in ("int", "float") and len(node.value) > _MOST_DIGITS:  # int() is slow for them, or raises
+            reason = f"{short(node.value)} has more than {_MOST_DIGITS} digits; write a number, or put a text in quotes"
+            raise NotYaml(reason, node.start_mark)
         try:
             return super().construct_object(node, deep)
         except (ValueError, OverflowError, AttributeError, LookupError, TypeError) as error:

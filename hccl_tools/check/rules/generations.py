@@ -93,7 +93,7 @@ def few_devices_on_910a(view: View) -> Findings:
     """
     for server in view.servers if len(view.servers) > 1 else ():
         if len(server.devices) < 8:
-            yield _devices_place(view, server), f"{count(len(server.devices), 'device')} of a server in a job of several"
+            yield _devices_place(view, server), f"{count(len(server.devices), 'device')}, in a job of several servers"
 
 
 @rule("device-count", LISTED, WARNING, generations=("A2", "A3"))

@@ -21,7 +21,7 @@ STRATEGY = "strategy.json"
 
 @contextlib.contextmanager
 def into(folder: str) -> Iterator[None]:
-    """Refuses with a message what cannot be written in `folder`: the disk is full, or a file is in the folder's place."""
+    """Refuses with a message what cannot be written in `folder`: the disk is full, or a file is in its place."""
     try:
         yield
     except OSError as error:
