@@ -1,4 +1,4 @@
-"""A folder of checkpoints in which anything is damaged: what cannot be read counts as missing, or a message names it."""
+"""A folder of checkpoints in which anything is damaged: what cannot be read counts as missing, or a message tells."""
 
 import json
 import os

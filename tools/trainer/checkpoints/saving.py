@@ -25,7 +25,8 @@ def into(folder: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        text = f"no checkpoint could be saved in {one_line(folder)}: {error.strerror}"
+        remedy = "make room there, or name another folder in train.ckpt_save_dir"
+        text = f"no checkpoint could be saved in {one_line(folder)}: {error.strerror}; {remedy}"
         raise Refusal(BAD, text) from error
 
 
