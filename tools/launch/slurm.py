@@ -16,6 +16,10 @@ from tools.launch.request import MAX_RANKS, Request
 def place(request: Request) -> placement.Placement:
     """--ntasks_per_node ranks on each node; MindSpore's scheduler is on the first.  Raises Refusal."""
     nodes = allocated_nodes()
+    job = whole_number(os.environ["SLURM_JOB_ID"])
+    if job is None:
+        text = one_line(os.environ["SLURM_JOB_ID"])
+        raise Refusal(REFUSED, f"SLURM_JOB_ID={text} is not a number; Slurm sets it, so do not set it yourself")
     each = request.ntasks_per_node or tasks_per_node()
     address, kill_wait = facts(nodes[0])
     engine = {
@@ -25,7 +29,7 @@ def place(request: Request) -> placement.Placement:
         "scheduler_host": address,
         "kill_wait": kill_wait,
         # no two of 20,000 successive jobs have one port
-        "scheduler_port": str(ports.derived(int(os.environ["SLURM_JOB_ID"]))),
+        "scheduler_port": str(ports.derived(job)),
     }
     if os.environ.get("SLURMD_NODENAME") != nodes[0]:
         engine["scheduler_node"] = nodes[0]
