@@ -61,7 +61,6 @@ def take(descriptor: int | None, path: str, job: str, pid: int, devices: list[in
     """
     if descriptor is None:
         raise lock_folders.why_none(path)
-    lock_folders.check_mine(descriptor, path)
     _lock(descriptor, path)
     _write(descriptor, job, pid, devices)
     latest = time.monotonic() + PATIENCE
@@ -96,7 +95,7 @@ def words(holder: Holder, devices: list[int]) -> str:
 
 
 def _lock(descriptor: int, path: str) -> None:
-    """Locks the job's file for as long as the job lives.  A launch that cleans up can have been faster."""
+    """Locks the job's file for as long as the job lives; a launch that cleans up can have been faster."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
