@@ -108,7 +108,7 @@ def _write(descriptor: int, job: str, pid: int, devices: list[int]) -> None:
     if os.fstat(descriptor).st_size:
         _set_state(descriptor, IDLE)  # while the rest changes
     entry = {"state": IDLE, "job": job, "devices": sorted(set(devices)), "pid": pid}
-    text = json.dumps({**entry, "namespace": _namespace(), "since": int(time.time())}).encode()
+    text = json.dumps({**entry, "namespace": _namespace(), "since": max(0, int(time.time()))}).encode()
     os.ftruncate(descriptor, len(text))
     os.pwrite(descriptor, text, 0)
     os.fchmod(descriptor, 0o1644)  # all can read it; systemd-tmpfiles leaves what has the sticky bit, however old
