@@ -23,7 +23,18 @@ VARIABLES = {name: value for name, _, value in LINES if name not in ("", "#")}
 # These would hide what others do, or end more than one shell: each has a launch of its own.
 ALONE = ("SHELLOPTS", "POSIXLY_CORRECT", "BASH_ENV", "TMOUT", "PYTHONVERBOSE", "PYTHONWARNDEFAULTENCODING")
 # Their values change all the time, count shells, or say which shell started the program.
-CHANGING = ("BASH", "RANDOM", "SRANDOM", "SECONDS", "EPOCHREALTIME", "EPOCHSECONDS", "BASH_MONOSECONDS", "LINENO", "SHLVL", "_")
+CHANGING = (
+    "BASH",
+    "RANDOM",
+    "SRANDOM",
+    "SECONDS",
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "BASH_MONOSECONDS",
+    "LINENO",
+    "SHLVL",
+    "_",
+)
 COMMANDS = (
     "bash chmod chrt cp cut date dirname env grep head hostname id ln ls mkdir mpirun msrun nice paste ps python python3 "
     "readlink rm salloc sbatch scontrol sed setsid sh sleep sort srun ssh stat tail timeout tr uname xargs"
@@ -136,10 +147,12 @@ def of_caller(environment, tmp_path):
 
 
 def differences(program, environment, disturbed, tmp_path, undisturbed):
-    """What is not as in the undisturbed launch, in words."""
+    """What is not as in the undisturbed launch, as text."""
     found, ranks = seen(program, disturbed, tmp_path)
     wrong = [
-        "\n".join(difflib.unified_diff(value.splitlines(), found.get(name, "").splitlines(), name, "disturbed", "", "", 0, ""))
+        "\n".join(
+            difflib.unified_diff(value.splitlines(), found.get(name, "").splitlines(), name, "disturbed", "", "", 0, "")
+        )
         for name, value in undisturbed[0].items()
         if found.get(name) != value
     ]
@@ -211,7 +224,9 @@ def test_no_locale_disturbs(environment, tmp_path):
     if not shutil.which("localedef"):
         pytest.skip("no localedef (Debian: apt install locales)")
     for name in ("de_DE", "tr_TR"):
-        made = subprocess.run(["localedef", "-i", name, "-f", "UTF-8", str(tmp_path / f"{name}.UTF-8")], capture_output=True)
+        made = subprocess.run(
+            ["localedef", "-i", name, "-f", "UTF-8", str(tmp_path / f"{name}.UTF-8")], capture_output=True
+        )
         if made.returncode > 1:
             pytest.skip(f"no source of the locale {name} (Debian: apt install locales): {made.stderr}")
     for name in ("de_DE", "tr_TR"):
