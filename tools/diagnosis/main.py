@@ -18,6 +18,7 @@ import sys
 from collections.abc import Sequence
 
 from hccl_tools.common.refusal import Refusal
+from hccl_tools.common.words import one_line
 from tools.diagnosis import find, known_failures, run, words
 from tools.diagnosis.known_failures import KnownFailure
 
@@ -43,7 +44,7 @@ def explain_run(folder: str, known: tuple[list[KnownFailure], list[str]], oom_ki
         return 0
     matches = find.causes(entries, members, oom_kills)
     try:
-        print("\n".join(words.explain(members, matches)), flush=True)
+        print("\n".join(map(one_line, words.explain(members, matches))), flush=True)
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the reader left; Python flushes once more at its end
     launch["outcome"]["diagnosis"] = find.as_data(members, matches)
@@ -53,7 +54,7 @@ def explain_run(folder: str, known: tuple[list[KnownFailure], list[str]], oom_ki
 
 def _tell(lines: Sequence[str], status: int = 0) -> int:
     for line in lines:
-        print(f"diagnose.py: {line}", file=sys.stderr)
+        print(f"diagnose.py: {one_line(line)}", file=sys.stderr)
     return status
 
 
