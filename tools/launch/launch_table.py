@@ -117,7 +117,16 @@ def build(request: Request, devices: list[int], run_dir: str, unfit: list[str]) 
     made_up = " (made up: CPU ranks do not use them)" if demo else ""
     remark = f"rank table: built for {named('device', devices)}, addresses from {one_line(source)}{made_up}"
     generator = (trainer_command.python(), project.path("hccl_tools", "hccl_tools.py"))
-    options = ("--device_num", comma(devices), "--server_ip", host.LOOPBACK, "--hccn_conf", path_word(conf), "--output", path)
+    options = (
+        "--device_num",
+        comma(devices),
+        "--server_ip",
+        host.LOOPBACK,
+        "--hccn_conf",
+        path_word(conf),
+        "--output",
+        path,
+    )
     return LaunchTable(
         path=path,
         ranks=list(enumerate(devices)),
