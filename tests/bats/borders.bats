@@ -188,10 +188,10 @@ dashes() {
 @test "a NUL in a server's name starts no program, and control characters are refused with their line" {
   local -r own=127.0.0.1
   HCCN=()
-  printf '#!/bin/sh\ntouch %s/evil\n' "$STUB_OUT" >evil
-  chmod +x evil
+  printf '#!/bin/sh\ntouch %s/evil\n' "$STUB_OUT" >"$BATS_TEST_TMPDIR/evil"
+  chmod +x "$BATS_TEST_TMPDIR/evil"
   mkdir data
-  python - "$own" "$PWD/evil" <<'PY'
+  python - "$own" "$BATS_TEST_TMPDIR/evil" <<'PY'
 import json, sys
 
 for name, text in (("nul", f"\0trainer\0{sys.argv[2]}"), ("esc", "\x1b]0;x\x07\x1b[2J"), ("bidi", "\u202e"), ("c1", "\x9b2J")):
