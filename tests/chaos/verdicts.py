@@ -1,0 +1,120 @@
+"""What is allowed after a round: exit code, messages, report."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from tests.chaos.allowed import Allowed
+from tests.chaos.launches import Launch
+
+# What a message claims, and the fault without which the claim is wrong.  An empty name: it is always wrong.
+CLAIMS = [
+    ("disk", r"disk full|no space left|No space left|File too large"),
+    ("processes", r"too many processes|cannot start more processes"),
+    ("plan", r"the plan's process could not be started"),
+    ("lost", r"the host .* is lost"),
+    ("twice", r" in use by "),
+    ("timeout", r"its --timeout"),
+    ("hang", r"the --hang_timeout: "),
+    ("", r"waits in the kernel|wait in the kernel"),
+    ("", r"failed inside|internal error|[Pp]lease report"),
+    ("", r"Traceback \(most recent|Error: \[Errno|Exception"),
+    ("", r"line \d+: |unbound variable|command not found|syntax error|bad substitution|integer expression"),
+    ("", r"Bad file descriptor|ambiguous redirect|value too great|not a valid identifier|read-only variable"),
+]
+FORK = r"fork: |Resource temporarily unavailable"
+SIGNAL_NAMES = "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM XFSZ".split()
+
+
+@dataclass
+class Ended:
+    """How a launch ended."""
+
+    code: int | None  # None: it did not end in time
+    stdout: str = ""
+    stderr: str = ""
+    left: list[str] = field(default_factory=list)  # processes
+    held: list[str] = field(default_factory=list)  # locks
+    ranks_ran: bool = False
+
+
+def judge(launch: Launch, allowed: Allowed, ended: Ended) -> list[str]:
+    """What is wrong; nothing if all is well."""
+    problems = list(_leftovers(allowed, ended))
+    codes = launch.codes() | allowed.codes
+    if ended.code is None:
+        problems.append("it hangs")
+    elif ended.code not in codes:
+        problems.append(f"exit code {ended.code} is none of {sorted(codes)}")
+    if launch.stderr in ("pipe", "file", "pty"):
+        problems += _claims(launch, allowed, ended.stderr)
+        if launch.script != "run_mpirun.sh":
+            problems += _codes_of_ranks(launch, allowed, ended.stderr)
+        if not allowed.silent and ended.code is not None:
+            problems += _report(launch, ended)
+    return problems
+
+
+def _leftovers(allowed: Allowed, ended: Ended) -> list[str]:
+    if allowed.leftovers:
+        return []
+    return [f"left running: {line}" for line in ended.left] + [f"a lock is still held: {path}" for path in ended.held]
+
+
+def _messages(stderr: str) -> str:
+    """The lines without the ends of logs, which are indented."""
+    return "\n".join(line for line in stderr.splitlines() if not line.startswith("    "))
+
+
+def _claims(launch: Launch, allowed: Allowed, stderr: str) -> list[str]:
+    text, problems = _messages(stderr), []
+    granted = allowed.claims | set(launch.limits)
+    for name, pattern in CLAIMS:
+        found = re.search(f".*(?:{pattern}).*", text)
+        if found and "fork" in granted and re.search(FORK, found[0]):
+            continue
+        if found and (not name or name not in granted):
+            problems.append(f"a message claims what is not so ({name or 'ever'}): {found[0][:300]}")
+    own = re.findall(r"(?m)^\S+: (SIG\w+): (?:stopping|the ranks)", text)
+    problems += [f"a message claims that {name} came to the launcher" for name in own if name not in granted]
+    return problems
+
+
+def _codes_of_ranks(launch: Launch, allowed: Allowed, stderr: str) -> list[str]:
+    """The codes in the report are such as the ranks may have."""
+    natural: set[int] = set()
+    for rank in launch.ranks:
+        natural |= {code for code in (rank.code, rank.code_again) if code is not None}
+    possible = natural | allowed.codes | {137}
+    possible |= {128 + _number(name) for name in allowed.claims if name.startswith("SIG")}
+    problems = []
+    for line in _messages(stderr).splitlines():
+        row = re.match(r"(\d+) +\d+ +(\d+)( SIG\w+)?(, stopped by us)?", line)
+        if row and not row[4] and int(row[2]) not in possible:
+            problems.append(f"a rank cannot have ended so: {line}")
+        first = re.search(r"rank \d+ \(device \d+\) (?:was ended by SIG(\w+)|exited with code (\d+))", line)
+        if first and (int(first[2]) if first[2] else 128 + _number("SIG" + first[1])) not in possible:
+            problems.append(f"a rank cannot have failed so: {line}")
+    return problems
+
+
+def _number(name: str) -> int:
+    import signal
+
+    return int(getattr(signal, name))
+
+
+def _report(launch: Launch, ended: Ended) -> list[str]:
+    """A table and "exit N" if ranks ran, else a line that says why not."""
+    text = _messages(ended.stderr)
+    if not ended.ranks_ran:
+        return [] if launch.script + ": " in text or (launch.quiet and ended.code == 0) else ["no word about why no rank ran"]
+    if launch.quiet and ended.code == 0:
+        return []
+    problems = []
+    if not launch.quiet and not re.search(r"(?m)^rank +device ", text):
+        problems.append("no table of the ranks")
+    if not re.search(rf"(?m)^{re.escape(launch.script)}: exit {ended.code}; logs ", text):
+        problems.append(f'no line "exit {ended.code}; logs ..."')
+    return problems
