@@ -32,9 +32,18 @@ TARGETS = {  # role -> how often it is drawn
     "relay": 2,
 }
 SIGNALS = {"KILL": 6, "STOP": 4, "TERM": 5, "INT": 2, "HUP": 2}
-DAMAGE = ["remove folder", "move folder", "folder is a file", "remove json", "empty json", "spoil json", "json is a folder"]
+DAMAGE = [
+    "remove folder",
+    "move folder",
+    "folder is a file",
+    "remove json",
+    "empty json",
+    "spoil json",
+    "json is a folder",
+]
 RIGHTS = ["read-only folder", "fill disk"]
 STOPS_LAUNCHER = {"launcher", "group", "all"}
+HARMLESS = {"guardian", "console", "child", "finish", "stacks"}  # the job goes on without them
 CARRIERS = {"engine", "agent", "watcher", "relay"}
 
 
@@ -100,38 +109,41 @@ def signal_to(fault: Fault, there: dict[str, list[int]], launcher: int) -> tuple
         except (ProcessLookupError, PermissionError):
             return [], ""
         return [launcher], f"SIG{fault.name} to the launcher's process group {launcher}"
-    pids = sorted(pid for found in there.values() for pid in found) if fault.target == "all" else there.get(fault.target, [])
+    pids = (
+        sorted(pid for found in there.values() for pid in found)
+        if fault.target == "all"
+        else there.get(fault.target, [])
+    )
     if fault.target != "all" and pids:
         pids = [pids[int(fault.pick * len(pids))]]
     hit = [pid for pid in pids if processes.send(pid, number)]
     return hit, f"SIG{fault.name} to {fault.target} {hit}"
 
 
+# What a signal that ends its target allows beside that signal's own code, by role; a role that is not here: nothing.
+_ALLOWED = {
+    "group": Allowed({1, 78, 137}, {"plan"}),
+    "all": Allowed({1, 78, 137}, {"plan"}),
+    "planner": Allowed({78}, {"plan"}),
+    "minder": Allowed({78, 137}, {"SIGKILL", "fork", "notice"}),
+    "starting": Allowed({78, 137}, {"SIGKILL", "fork", "notice"}),
+    **{role: Allowed({1, 78, 137, 143, 255}, {"SIGKILL", "SIGTERM", "lost"}) for role in CARRIERS},
+}
+
+
 def allowed_signal(fault: Fault) -> Allowed:
     """What may happen after a signal that was sent."""
-    number = 128 + getattr(signal, "SIG" + fault.name)
     if fault.name == "STOP":
-        return Allowed(silent="" if fault.target not in STOPS_LAUNCHER else "the launcher was stopped")
-    allowed = Allowed({number}, {f"SIG{fault.name}"})
-    if fault.target in ("guardian", "console", "child", "finish", "stacks"):
-        allowed.codes = set()
-    elif fault.target in STOPS_LAUNCHER:
-        if fault.name == "KILL":
-            allowed.silent = "the launcher was killed"
-        if fault.target != "launcher":
-            allowed.add(Allowed({78, 1, 137}, {"plan"}))
-    elif fault.target == "planner":
-        allowed.add(Allowed({78}, {"plan"}))
-    elif fault.target in ("minder", "starting"):
-        allowed.codes |= {78, 137}
-        allowed.claims |= {"SIGKILL", "fork"}
-    elif fault.target in CARRIERS:
-        allowed.codes |= {1, 78, 137, 143, 255}
-        allowed.claims |= {"SIGKILL", "SIGTERM", "lost"}
-    elif fault.name == "INT":
+        return Allowed(silent="the launcher was stopped" if fault.target in STOPS_LAUNCHER else "")
+    if fault.target in HARMLESS:
+        return Allowed(claims={"notice"})
+    allowed = Allowed({128 + getattr(signal, "SIG" + fault.name)}, {f"SIG{fault.name}"})
+    allowed.add(_ALLOWED.get(fault.target, Allowed()))
+    if fault.name == "KILL" and fault.target in STOPS_LAUNCHER:
+        allowed.silent = "the launcher was killed"
+        allowed.leftovers = "what was being started was not killed" if fault.target == "all" else ""
+    if fault.name == "INT" and fault.target in ("rank", "scheduler"):
         allowed.codes.add(1)  # Python is told so while it starts
-    if fault.target == "all" and fault.name == "KILL":
-        allowed.leftovers = "everything was killed, but not what was being started"
     return allowed
 
 

@@ -52,11 +52,12 @@ class Launch:
         codes = [rank.code for rank in self.ranks]
         return ENDLESS in codes and not any(codes)
 
-    def codes(self) -> set[int]:
-        """The exit codes that it may have if nobody disturbs it; none if nothing would end it."""
+    def codes(self, disturbed: bool) -> set[int]:
+        """The exit codes that it may have if nobody disturbs it, or somebody does; none if nothing would end it."""
         codes = self._attempt([rank.code for rank in self.ranks])
-        if self.restarts and 0 not in codes and codes:
-            codes = self._attempt([rank.code_again for rank in self.ranks])
+        if self.restarts and (disturbed or (0 not in codes and codes)):
+            again = self._attempt([rank.code_again for rank in self.ranks])
+            codes = codes | again if disturbed else again
         return codes | ({124} if self.limits else set())
 
     @staticmethod
@@ -75,7 +76,7 @@ SCRIPTS = {  # script -> (how often, its ranks)
     "run_mpirun.sh": (1, (2, 3)),
 }
 # The last is longer than a file name usually is, and all of them are possible.
-LOG_DIRS = ["logs", "a b", "-logs", "$(touch evil)", "it's \"odd\"", "日志", "*", "deep/er/logs", "x" * 120]
+LOG_DIRS = ["logs", "a b", "-logs", "$(touch evil)", 'it\'s "odd"', "日志", "*", "deep/er/logs", "x" * 120]
 STREAMS = {"pipe": 10, "file": 4, "closed": 1, "full": 1, "gone": 1, "stalled": 1}
 EXITS = [1, 1, 2, 3, 7, 42, 78, 124, 126, 127, 129, 130, 137, 139, 143, 254, 255]
 SIGNALS = ["KILL", "SEGV", "ABRT", "TERM", "BUS", "FPE", "HUP", "USR1", "PIPE", "ALRM"]

@@ -81,8 +81,9 @@ class Session:
             first = self.next == self.wanted.round
             if not first and (self.wanted.once or time.monotonic() > self.end):
                 return None
+            number: int = self.next
             self.next += 1
-            return self.next - 1
+            return number
 
     def _record(self, result: Result) -> None:
         self.played += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ class Process:
 
 
 def marked(mark: str, groups: Iterable[int] = ()) -> list[Process]:
-    """All processes with the mark in their environment, or in one of the groups; zombies are none."""
+    """All processes with the mark in their environment, or in one of the groups; without zombies."""
     word, groups, found = f"{MARK}={mark}\0".encode(), set(groups), []
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -43,7 +44,7 @@ def marked(mark: str, groups: Iterable[int] = ()) -> list[Process]:
 
 
 def look(pid: int, environ: bytes = b"") -> Process | None:
-    """The process, or None if there is none any more."""
+    """The process, or None if it has ended."""
     fields = _read(f"/proc/{pid}/stat").decode(errors="replace").rpartition(")")[2].split()
     if not fields:
         return None
@@ -70,6 +71,7 @@ def roles(processes: list[Process], launcher: int, ranks: set[int]) -> dict[str,
     return found
 
 
+_SHELL = re.compile(r"/scripts/(?:ascend|run)\w+\.sh ")  # the launcher and its subshells
 _PROGRAMS = {
     "tools/launch/main.py": "planner",
     "tools/diagnosis/finish.py": "finish",
@@ -86,15 +88,15 @@ def _role(process: Process, launcher: int, ranks: set[int], by_pid: dict[int, Pr
         return "launcher"
     if process.pid in ranks:
         return "rank"
-    for name, role in _PROGRAMS.items():
-        if name in process.command:
-            break
-    else:
-        return _shell(process, launcher, by_pid, parents)
     parent = by_pid.get(process.parent)
+    if _SHELL.search(process.command):
+        return _shell(process, launcher, by_pid, parents)
+    role = next((role for name, role in _PROGRAMS.items() if name in process.command), "other")
+    if role in ("agent", "child") and _is_engine(process):
+        return "engine"
     if role == "agent" and parent and "rank_agent.sh" in parent.command and not _is_engine(parent):
         return "minder" if process.pid in parents else "watcher"
-    return "engine" if role in ("agent", "child") and _is_engine(process) else role
+    return role
 
 
 def _is_engine(process: Process) -> bool:

@@ -6,13 +6,14 @@ CHAOS_DO is "0: sleep 0.3, exit 3; 1: wait", the actions of each rank by its num
   fork KIND        a child for a minute that ignores SIGTERM: in the group, with a session, or a daemon
   write KIND N     N bytes of lines, bar (a progress bar), binary, or line (one that does not end)
   litter           files and folders in the log folder
-  once ACTION      only if this is no restart
+  once ACTION      only in the first attempt, not after a restart
 CHAOS_OUT gets rank_N.PID when the rank runs, and ended_N when it is about to end.
 """
 
+from __future__ import annotations
+
 import os
 import signal
-import sys
 import time
 
 TEXT = {
@@ -23,7 +24,7 @@ TEXT = {
 }
 
 
-def main():
+def main() -> None:
     """Does the actions of this rank, one after the other."""
     rank = os.environ["RANK_ID"]
     touch(f"rank_{rank}.{os.getpid()}")
@@ -35,7 +36,7 @@ def main():
     touch(f"ended_{rank}")
 
 
-def act(rank, verb="", *words):
+def act(rank: str, verb: str = "", *words: str) -> None:
     """One action of the list above."""
     if verb == "once":
         if "RESUME" not in os.environ:
@@ -47,28 +48,28 @@ def act(rank, verb="", *words):
         DO[verb](*words)
 
 
-def touch(name):
+def touch(name: str) -> None:
     """The test reads which files are there."""
     with open(os.path.join(os.environ["CHAOS_OUT"], name), "w"):
         pass
 
 
-def wait():
+def wait() -> None:
     while True:
         signal.pause()
 
 
-def ignore(*names):
+def ignore(*names: str) -> None:
     for name in names:
         signal.signal(getattr(signal, "SIG" + name), signal.SIG_IGN)
 
 
-def close():
+def close() -> None:
     os.close(1)
     os.close(2)
 
 
-def fork(kind):
+def fork(kind: str) -> None:
     if os.fork():
         return
     if kind != "group":
@@ -80,7 +81,7 @@ def fork(kind):
     os._exit(0)
 
 
-def write(kind, size):
+def write(kind: str, size: str) -> None:
     """A trainer that does not mind when its log cannot be written."""
     text = TEXT[kind] * (int(size) // len(TEXT[kind]) + 1)
     try:
@@ -90,7 +91,7 @@ def write(kind, size):
         pass
 
 
-def litter():
+def litter() -> None:
     """What a trainer may leave in the folder of its logs."""
     folder = os.environ["LOG_DIR"]
     try:
@@ -98,6 +99,13 @@ def litter():
         os.mkfifo(os.path.join(folder, f"fifo {os.getpid()}"))
     except OSError:
         pass
+
+
+def kill(name: str) -> None:
+    number = getattr(signal, "SIG" + name)
+    if name != "KILL":
+        signal.signal(number, signal.SIG_DFL)  # Python ignores SIGPIPE
+    os.kill(os.getpid(), number)
 
 
 DO = {
@@ -110,12 +118,7 @@ DO = {
     "write": write,
     "litter": litter,
 }
-END = {
-    "exit": lambda status: os._exit(int(status)),
-    "kill": lambda name: (signal.signal(getattr(signal, "SIG" + name), signal.SIG_DFL) if name != "KILL" else 0)
-    or os.kill(os.getpid(), getattr(signal, "SIG" + name)),
-}
+END = {"exit": lambda status: os._exit(int(status)), "kill": kill}
 
 if __name__ == "__main__":
-    sys.stdout = None
     main()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import shutil
+import signal
 import subprocess
 import time
 from dataclasses import dataclass, field
@@ -64,6 +66,8 @@ class Running:
     may_wait: bool = False  # a fault, or nothing, would end it
     stopped: bool = False  # the launcher got SIGSTOP and no SIGCONT
     impatient: bool = False
+    disturbed: bool = False
+    gone: set[str] = field(default_factory=set)  # of launcher and guardian
     resumes: list[tuple[float, list[int], Fault]] = field(default_factory=list)
 
     def look(self) -> dict[str, list[int]]:
@@ -83,10 +87,7 @@ class Running:
             if fault.anchor in self.anchors and now >= self.anchors[fault.anchor] + fault.delay:
                 self.faults.remove(fault)
                 self._inject(fault, now)
-        for due, pids, fault in list(self.resumes):
-            if now >= due:
-                self.resumes.remove((due, pids, fault))
-                self._resume(pids, fault)
+        self.resume(now)
         if now - self.started.since > PATIENCE and not self.impatient and (self.may_wait or self.launch.is_endless()):
             self._lose_patience()
         return True
@@ -105,8 +106,8 @@ class Running:
 
     def _inject(self, fault: Fault, now: float) -> None:
         if fault.kind == "hang up":
-            done, allowed = self.started.hang_up(), Allowed({129, 141}, {"SIGHUP"}, "the terminal is gone")
-            done = "the terminal hangs up" if done else ""
+            done = "the terminal hangs up" if self.started.hang_up() else ""
+            allowed = Allowed({129, 141}, {"SIGHUP"}, "the terminal is gone")
         elif fault.kind == "signal":
             hit, done = faults.signal_to(fault, self.look(), self.started.process.pid)
             done, allowed = done if hit else "", faults.allowed_signal(fault)
@@ -116,12 +117,13 @@ class Running:
             done, allowed = faults.damage(fault.kind, self.logs), faults.allowed_damage(fault.kind)
         self.notes.append(f"{now - self.started.since:.2f} s: {done or f'nothing there for: {fault}'}")
         if done:
+            self.disturbed = True
             self.allowed.add(allowed)
             if "KILL" in fault.name and fault.target in ("launcher", "guardian", "group"):
                 self._guards_gone(fault.target)
 
     def _remember_stop(self, fault: Fault, hit: list[int], now: float) -> None:
-        if fault.name == "CONT" or fault.name != "STOP":
+        if fault.name != "STOP":
             return
         self.may_wait = self.may_wait or fault.target in MAY_STOP_JOB
         if fault.target == "guardian" and fault.resume is None:
@@ -135,17 +137,19 @@ class Running:
 
     def _guards_gone(self, target: str) -> None:
         """Without launcher and guardian nobody can end the ranks."""
-        gone = {"launcher"} if target == "group" else {target}
-        self.gone = getattr(self, "gone", set()) | gone
+        self.gone.add("launcher" if target == "group" else target)
         if self.gone == {"launcher", "guardian"}:
             self.allowed.leftovers = "neither launcher nor guardian can run"
 
-    def _resume(self, pids: list[int], fault: Fault) -> None:
-        if fault.target == "group":
-            subprocess.run(["kill", "-CONT", f"-{pids[0]}"], stderr=subprocess.DEVNULL)
-        for pid in pids:
-            processes.send(pid, 18)
-        self.notes.append(f"SIGCONT to {pids}")
+    def resume(self, until: float) -> None:
+        """SIGCONT to what was stopped and is due."""
+        for due, pids, fault in [entry for entry in self.resumes if entry[0] <= until]:
+            self.resumes.remove((due, pids, fault))
+            if fault.target == "group":
+                subprocess.run(["kill", "-CONT", "--", f"-{pids[0]}"], stderr=subprocess.DEVNULL)
+            for pid in pids:
+                processes.send(pid, signal.SIGCONT)
+            self.notes.append(f"SIGCONT to {pids}")
 
     def _lose_patience(self) -> None:
         self.impatient = True
@@ -221,6 +225,7 @@ def _to_the_end(running: list[Running], place: World) -> tuple[list[str], list[s
 
 
 def _judge(one: Running, place: World, hangs: bool) -> list[str]:
+    one.resume(math.inf)
     code = None if hangs else one.started.process.returncode % 256
     if one.started.process.returncode is not None and one.started.process.returncode < 0:
         code = 128 - one.started.process.returncode
@@ -238,7 +243,7 @@ def _judge(one: Running, place: World, hangs: bool) -> list[str]:
     one.started.finish()
     ran = any(one.started.out.glob("rank_*.*"))
     stderr = one.started.printed("stderr")
-    ended = verdicts.Ended(code, one.started.printed("stdout"), stderr, lines, place.held_locks(), ran)
+    ended = verdicts.Ended(code, one.started.printed("stdout"), stderr, lines, place.held_locks(), ran, one.disturbed)
     shown = stderr if len(stderr) < 6000 else stderr[:3000] + "\n...\n" + stderr[-3000:]
     one.notes.append(f"exit {code}; stderr:\n{shown}")
     return verdicts.judge(one.launch, one.allowed, ended)

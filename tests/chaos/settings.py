@@ -75,7 +75,9 @@ def prepare(folder: Path) -> None:
         for name in names:
             program = folder / kind / name
             real = shutil.which(name) or "false"
-            program.write_text("#!/bin/sh\nexit 1\n" if kind == "failing" else f'#!/bin/sh\nsleep 0.2\nexec {real} "$@"\n')
+            program.write_text(
+                "#!/bin/sh\nexit 1\n" if kind == "failing" else f'#!/bin/sh\nsleep 0.2\nexec {real} "$@"\n'
+            )
             program.chmod(0o755)
 
 
@@ -113,7 +115,9 @@ def _file_size(random: Random) -> Setting:
 
 def _processes(random: Random) -> Setting:
     number = random.choice([4, 8, 12, 20, 30])
-    allowed = Allowed({78, 254}, {"processes", "plan", "fork"}, leftovers="no process could be started to look for them")
+    allowed = Allowed(
+        {78, 254}, {"processes", "plan", "fork"}, leftovers="no process could be started to look for them"
+    )
     setting = Setting(f"ulimit -u {number}", before=[f"ulimit -u {number}"], allowed=allowed)
     user = 100_000_000 + random.randrange(10_000_000)  # has no other processes; the limit does not hold for root
     if os.getuid():

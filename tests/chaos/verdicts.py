@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import signal
 from dataclasses import dataclass, field
 
 from tests.chaos.allowed import Allowed
 from tests.chaos.launches import Launch
 
 # What a message claims, and the fault without which the claim is wrong.  An empty name: it is always wrong.
+NOTICE = r"line \d+: +\d+ (?:Killed|Terminated|Hangup|Aborted|Stopped)"  # bash about a child of its own
 CLAIMS = [
     ("disk", r"disk full|no space left|No space left|File too large"),
     ("processes", r"too many processes|cannot start more processes"),
@@ -20,11 +22,11 @@ CLAIMS = [
     ("", r"waits in the kernel|wait in the kernel"),
     ("", r"failed inside|internal error|[Pp]lease report"),
     ("", r"Traceback \(most recent|Error: \[Errno|Exception"),
-    ("", r"line \d+: |unbound variable|command not found|syntax error|bad substitution|integer expression"),
-    ("", r"Bad file descriptor|ambiguous redirect|value too great|not a valid identifier|read-only variable"),
+    ("notice", NOTICE),
+    ("", rf"(?!.*{NOTICE})line \d+: |unbound variable|command not found|syntax error|bad substitution"),
+    ("", r"Bad file descriptor|integer expression|ambiguous redirect|value too great|read-only variable"),
 ]
 FORK = r"fork: |Resource temporarily unavailable"
-SIGNAL_NAMES = "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM XFSZ".split()
 
 
 @dataclass
@@ -37,12 +39,13 @@ class Ended:
     left: list[str] = field(default_factory=list)  # processes
     held: list[str] = field(default_factory=list)  # locks
     ranks_ran: bool = False
+    disturbed: bool = False  # a fault hit it
 
 
 def judge(launch: Launch, allowed: Allowed, ended: Ended) -> list[str]:
-    """What is wrong; nothing if all is well."""
+    """What is wrong; nothing if everything is as it should be."""
     problems = list(_leftovers(allowed, ended))
-    codes = launch.codes() | allowed.codes
+    codes = launch.codes(ended.disturbed) | allowed.codes
     if ended.code is None:
         problems.append("it hangs")
     elif ended.code not in codes:
@@ -62,21 +65,21 @@ def _leftovers(allowed: Allowed, ended: Ended) -> list[str]:
     return [f"left running: {line}" for line in ended.left] + [f"a lock is still held: {path}" for path in ended.held]
 
 
-def _messages(stderr: str) -> str:
+def _messages(stderr: str) -> list[str]:
     """The lines without the ends of logs, which are indented."""
-    return "\n".join(line for line in stderr.splitlines() if not line.startswith("    "))
+    return [line[:1000] for line in stderr.split("\n") if not line.startswith("    ")]
 
 
 def _claims(launch: Launch, allowed: Allowed, stderr: str) -> list[str]:
-    text, problems = _messages(stderr), []
+    lines, problems = _messages(stderr), []
     granted = allowed.claims | set(launch.limits)
     for name, pattern in CLAIMS:
-        found = re.search(f".*(?:{pattern}).*", text)
-        if found and "fork" in granted and re.search(FORK, found[0]):
-            continue
+        found = [line for line in lines if re.search(pattern, line)]
+        if "fork" in granted:
+            found = [line for line in found if not re.search(FORK, line)]
         if found and (not name or name not in granted):
             problems.append(f"a message claims what is not so ({name or 'ever'}): {found[0][:300]}")
-    own = re.findall(r"(?m)^\S+: (SIG\w+): (?:stopping|the ranks)", text)
+    own = re.findall(r"(?m)^\S+: (SIG\w+): (?:stopping|the ranks)", "\n".join(lines))
     problems += [f"a message claims that {name} came to the launcher" for name in own if name not in granted]
     return problems
 
@@ -89,7 +92,7 @@ def _codes_of_ranks(launch: Launch, allowed: Allowed, stderr: str) -> list[str]:
     possible = natural | allowed.codes | {137}
     possible |= {128 + _number(name) for name in allowed.claims if name.startswith("SIG")}
     problems = []
-    for line in _messages(stderr).splitlines():
+    for line in _messages(stderr):
         row = re.match(r"(\d+) +\d+ +(\d+)( SIG\w+)?(, stopped by us)?", line)
         if row and not row[4] and int(row[2]) not in possible:
             problems.append(f"a rank cannot have ended so: {line}")
@@ -100,18 +103,17 @@ def _codes_of_ranks(launch: Launch, allowed: Allowed, stderr: str) -> list[str]:
 
 
 def _number(name: str) -> int:
-    import signal
-
     return int(getattr(signal, name))
 
 
 def _report(launch: Launch, ended: Ended) -> list[str]:
     """A table and "exit N" if ranks ran, else a line that says why not."""
-    text = _messages(ended.stderr)
-    if not ended.ranks_ran:
-        return [] if launch.script + ": " in text or (launch.quiet and ended.code == 0) else ["no word about why no rank ran"]
+    text = "\n".join(_messages(ended.stderr))
     if launch.quiet and ended.code == 0:
         return []
+    if not ended.ranks_ran:
+        before = ended.code in (129, 130, 143)  # a signal ended the launcher before it had anything to stop
+        return [] if launch.script + ": " in text or before else ["no word about why no rank ran"]
     problems = []
     if not launch.quiet and not re.search(r"(?m)^rank +device ", text):
         problems.append("no table of the ranks")

@@ -104,10 +104,10 @@ class Started:
     readers: list[threading.Thread] = field(default_factory=list)
 
     def printed(self, name: str) -> str:
-        """What is on its stdout or stderr; the first 300,000 bytes."""
+        """What is on its stdout or stderr; the first 4,000,000 bytes."""
         try:
             with open(self.out / name, "rb") as file:
-                return file.read(300_000).decode(errors="replace").replace("\r\n", "\n")
+                return file.read(4_000_000).decode(errors="replace").replace("\r\n", "\n")
         except OSError:
             return ""
 
