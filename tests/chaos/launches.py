@@ -86,7 +86,7 @@ def draw(random: Random) -> Launch:
     """A launch, with all that belongs to it."""
     script = _weighted(random, {name: often for name, (often, _) in SCRIPTS.items()})
     launch = Launch(script, [_rank(random) for _ in range(random.choice(SCRIPTS[script][1]))])
-    if script.startswith("ascend") and random.random() < 0.3:
+    if script.startswith("ascend") and random.random() < 0.4:
         launch.target = "Ascend"  # devices, that are locked
     launch.log_dir = random.choice(LOG_DIRS) if random.random() < 0.4 else "logs"
     launch.arguments = _arguments(launch)

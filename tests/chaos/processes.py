@@ -13,7 +13,7 @@ MARK = "CHAOS_LAUNCH"  # in the environment of a launch and of all that comes fr
 
 @dataclass(frozen=True)
 class Process:
-    """What /proc tells of a process."""
+    """What /proc has about a process."""
 
     pid: int
     parent: int

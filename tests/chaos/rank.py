@@ -16,6 +16,10 @@ import os
 import signal
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 TEXT = {
     "lines": b"step 17, loss is 0.25\n",
     "bar": b"\r 42%|####      | 42/100 [00:01<00:02, 30.1it/s]",
@@ -108,7 +112,7 @@ def kill(name: str) -> None:
     os.kill(os.getpid(), number)
 
 
-DO = {
+DO: dict[str, Callable[..., None]] = {
     "sleep": lambda seconds: time.sleep(float(seconds)),
     "wait": wait,
     "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP),
@@ -118,7 +122,7 @@ DO = {
     "write": write,
     "litter": litter,
 }
-END = {"exit": lambda status: os._exit(int(status)), "kill": kill}
+END: dict[str, Callable[..., None]] = {"exit": lambda status: os._exit(int(status)), "kill": kill}
 
 if __name__ == "__main__":
     main()

@@ -154,6 +154,12 @@ def _clock(random: Random) -> Setting:
     return Setting(f"uptime {wanted}", words=words, lacks=lacks)
 
 
+def _planted(random: Random) -> Setting:
+    """What somebody has left in the folder of the locks."""
+    what = random.choice(["mkfifo -m 666", "mkdir", "ln -s /none/such", "ln -s /etc/passwd", "echo '{}' >"])
+    return Setting(f"in the folder of the locks: {what}", before=[f'{what} "$LAUNCH_LOCKS/1.1"'])
+
+
 def _none(random: Random) -> Setting:
     return Setting()
 
@@ -168,6 +174,7 @@ KINDS = {
     "file size": (_file_size, 2),
     "processes": (_processes, 3),
     "clock": (_clock, 2),
+    "locks": (_planted, 2),
 }
 
 
