@@ -118,7 +118,8 @@ def _draw_limits(random: Random, launch: Launch) -> None:
     if random.random() < (0.2 if launch.is_endless() else 0.05):
         limits.append("hang")
         launch.options += ["--hang_timeout", "1"]
-    if not launch.is_endless() and random.random() < 0.1:
+    again = [rank.code_again for rank in launch.ranks]
+    if not launch.is_endless() and (any(again) or ENDLESS not in again) and random.random() < 0.1:
         launch.restarts = 1
         launch.options += ["--max_restarts", "1"]
     launch.limits = tuple(limits)

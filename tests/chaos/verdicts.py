@@ -115,7 +115,8 @@ def _report(launch: Launch, ended: Ended) -> list[str]:
         before = ended.code in (129, 130, 143)  # a signal ended the launcher before it had anything to stop
         return [] if launch.script + ": " in text or before else ["no word about why no rank ran"]
     problems = []
-    if not launch.quiet and not re.search(r"(?m)^rank +device ", text):
+    between = launch.restarts and ended.code in (124, 129, 130, 143)  # two attempts: no rank runs, none is reported
+    if not launch.quiet and not between and not re.search(r"(?m)^rank +device ", text):
         problems.append("no table of the ranks")
     if not re.search(rf"(?m)^{re.escape(launch.script)}: exit {ended.code}; logs ", text):
         problems.append(f'no line "exit {ended.code}; logs ..."')

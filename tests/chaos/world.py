@@ -100,7 +100,8 @@ class Started:
     mark: str
     command: str
     since: float = field(default_factory=time.monotonic)
-    terminal: int = -1
+    terminal: int = -1  # our end of its terminal
+    slave: int = -1  # its end; kept open, because the end of the last one ends the terminal
     readers: list[threading.Thread] = field(default_factory=list)
 
     def printed(self, name: str) -> str:
@@ -121,6 +122,8 @@ class Started:
 
     def finish(self) -> None:
         """Waits until everything it has printed is read."""
+        if self.slave >= 0:
+            os.close(self.slave)
         for reader in self.readers:
             reader.join(3)
         self.hang_up()
@@ -136,16 +139,14 @@ def start(world: World, launch: Launch, setting: Setting, name: str, mark: str) 
     setting = world.resolved(setting, environment)
     script = str(world.project / "scripts" / launch.script)
     words = [script, *launch.words(str(ROOT / "tests/chaos/rank.py"))]
-    files, mine, lines, readers, terminal = {}, [], [], [], -1
+    files, lines, readers, terminal, slave = {}, [], [], -1, -1
     if launch.stdout == "pty":
         terminal, slave = pty.openpty()
         lines.append(f"exec <{os.ttyname(slave)} >{os.ttyname(slave)} 2>&1")
-        mine.append(slave)
         readers.append(_reader(os.dup(terminal), out / "stderr", 0))
     for stream in ("stdout", "stderr"):
         if launch.stdout != "pty":
             files[stream], reader = _stream(getattr(launch, stream), stream, out, lines)
-            mine.append(files[stream])
             readers += [reader] if reader else []
     setting.before = [*lines, *setting.before]
     command = settings.command(setting, world.bash, words)
@@ -158,10 +159,12 @@ def start(world: World, launch: Launch, setting: Setting, name: str, mark: str) 
         stderr=files.get("stderr", subprocess.DEVNULL),
         start_new_session=True,
     )
-    for descriptor in mine:
+    for descriptor in files.values():
         os.close(descriptor)
     shown = settings.shown(setting, world.bash, words)
-    return Started(process, out, mark, f"CHAOS_DO={launch.do()!r} {shown}", terminal=terminal, readers=readers)
+    return Started(
+        process, out, mark, f"CHAOS_DO={launch.do()!r} {shown}", terminal=terminal, slave=slave, readers=readers
+    )
 
 
 def _stream(kind: str, name: str, out: Path, lines: list[str]) -> tuple[int, threading.Thread | None]:
