@@ -21,8 +21,11 @@ SCRIPT, LAUNCHER = [
 
 def heed_interrupt():  # type: () -> None
     """Obeys Ctrl-C if the launcher does: bash 4.2 and 5.3 start what they read from with SIGINT ignored."""
-    with open("/proc/" + LAUNCHER + "/status") as file:
-        ignored = [line.split()[1] for line in file if line.startswith("SigIgn:")][0]
+    try:
+        with open("/proc/" + LAUNCHER + "/status") as file:
+            ignored = [line.split()[1] for line in file if line.startswith("SigIgn:")][0]
+    except OSError:
+        return  # it has ended
     if not int(ignored, 16) >> (signal.SIGINT - 1) & 1:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -33,7 +36,10 @@ try:
     from tools.launch import plan
 
     code = plan.main(SCRIPT, sys.argv[1:])
-    sys.stdout.flush()
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = REFUSED  # the launcher has ended, and nobody reads the plan
 except ImportError as error:
     remedy = "activate the environment that has MindSpore, or name its Python in PYTHON"
     interpreter.refuse("cannot plan a launch: " + str(error), remedy, SCRIPT, REFUSED)
