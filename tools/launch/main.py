@@ -36,13 +36,12 @@ try:
     from tools.launch import plan
 
     code = plan.main(SCRIPT, sys.argv[1:])
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        code = REFUSED  # the launcher has ended, and nobody reads the plan
+    sys.stdout.flush()
 except ImportError as error:
     remedy = "activate the environment that has MindSpore, or name its Python in PYTHON"
     interpreter.refuse("cannot plan a launch: " + str(error), remedy, SCRIPT, REFUSED)
+except BrokenPipeError:
+    code = REFUSED  # the launcher has ended, and nobody reads the plan
 except KeyboardInterrupt:
     code = 130  # the launcher got the Ctrl-C too, and prints nothing more
 os._exit(code)  # the interpreter would take its modules apart first: 3 ms
