@@ -10,7 +10,7 @@ import launching
 def test_a_plan_that_nobody_reads_ends_without_a_word(root, tmp_path):
     (tmp_path / "config.yaml").write_text("system:\n  distribute: False\n")
     (tmp_path / "train.py").write_text("")
-    given = {"device_target": "CPU", "script_devices": "[0,1)", "alone": "1", "train_script": "train.py", "log_dir": "logs"}
+    given = {"device_target": "CPU", "script_devices": "[0,1)", "alone": "1", "train_script": "train.py"}
     gone = subprocess.Popen(["true"])
     gone.wait()
     words = launching.words(script="run_cpu.sh", device_num="1", job_pid=str(gone.pid), **given)
