@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import compileall
 import os
 import random
 import shutil
@@ -25,6 +26,8 @@ def main() -> int:
     wanted = _arguments()
     world.default_signals()
     disk = _own_mounts()
+    for name in ("tools", "hccl_tools"):  # as the first launch would; see World.environment
+        compileall.compile_dir(wanted.project / name, quiet=2)
     folder = Path(tempfile.mkdtemp(prefix="chaos-", dir="/tmp"))
     folder.chmod(0o755)
     session = Session(wanted, folder, disk)
@@ -33,6 +36,9 @@ def main() -> int:
     if not failed:
         shutil.rmtree(folder, ignore_errors=True)
     return 1 if failed else 0
+
+
+SHOWN = 30  # failed rounds in the summary
 
 
 class Session:
@@ -57,7 +63,7 @@ class Session:
             print(f"chaos: not made here, {count} times: {text}")
         minutes = (time.monotonic() - began) / 60
         print(f"chaos: {self.played} rounds, {self.played / minutes:.0f} a minute, {len(self.failed)} failed")
-        for result in sorted(self.failed, key=lambda result: result.number):
+        for result in sorted(self.failed, key=lambda result: result.number)[:SHOWN]:
             print(f"chaos: failed: {self.repeat(result)}  # {'; '.join(result.problems)[:200]}")
         return self.failed
 

@@ -49,7 +49,12 @@ class World:
     def environment(self, launch: Launch, out: Path, mark: str) -> dict[str, str]:
         """The environment of a launch, before the setting's odd variables."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
-        python = {"PYTHON": sys.executable, "PYTHONPATH": str(ROOT / "tests/fixtures/stub_mindspore")}
+        # Python before 3.14 leaves half a file in __pycache__ at a limit of files' sizes, and so spoils the project
+        python = {
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHON": sys.executable,
+            "PYTHONPATH": str(ROOT / "tests/fixtures/stub_mindspore"),
+        }
         bash = {"PATH": f"{Path(self.bash).parent}:{os.environ['PATH']}"} if "/" in self.bash else {}
         locks = {"LAUNCH_LOCKS": str(self.folder / "locks")}
         ranks = {"CHAOS_DO": launch.do(), "CHAOS_OUT": str(out), "STUB_OUT": str(out), processes.MARK: mark}
