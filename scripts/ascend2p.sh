@@ -7,9 +7,16 @@
 #   bash scripts/ascend2p.sh configs/mnist/lenet5_mnist.yaml
 #   bash scripts/ascend2p.sh --device_target CPU configs/mnist/lenet5_digits.yaml
 #   bash scripts/ascend2p.sh CONFIG -- -o scheduler.num_epochs=3
-test -n "${BASH_VERSION-}" || exec bash "$0" "$@" # typed as: sh scripts/ascend2p.sh
-set +o posix && set -euo pipefail
-here=$(readlink -f -- "${BASH_SOURCE[0]}")
+case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
+  "$$/"*) ;;
+  *)
+    LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
+    POSIXLY_CORRECT=${POSIXLY_CORRECT-}
+    \export LAUNCH_SHELL && \unset EXECIGNORE && \exec "${BASH:-bash}" -p -- "$0" "$@"
+    ;;
+esac
+set -euo pipefail
+here=$(readlink -f -- "$0")
 # shellcheck source=scripts/lib/launch.sh
 source "${here%/*}/lib/launch.sh"
 

@@ -6,9 +6,16 @@
 # Example:
 #   bash scripts/check_network.sh hccl_8p_01234567_10.0.0.1.json
 #   bash scripts/check_network.sh --hostfile hosts --ping hccl_2s_16p.json
-test -n "${BASH_VERSION-}" || exec bash "$0" "$@" # typed as: sh scripts/check_network.sh
-set +o posix && set -euo pipefail
-here=$(readlink -f -- "${BASH_SOURCE[0]}")
+case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
+  "$$/"*) ;;
+  *)
+    LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
+    POSIXLY_CORRECT=${POSIXLY_CORRECT-}
+    \export LAUNCH_SHELL && \unset EXECIGNORE && \exec "${BASH:-bash}" -p -- "$0" "$@"
+    ;;
+esac
+set -euo pipefail
+here=$(readlink -f -- "$0")
 # shellcheck source=scripts/lib/launch.sh
 source "${here%/*}/lib/launch.sh"
 

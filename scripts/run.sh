@@ -9,9 +9,16 @@
 # Example:
 #   bash scripts/run.sh /data/cifar-10-batches-bin 8
 #   bash scripts/run.sh --device_target CPU --config configs/cls/resnet/resnet50_cifar10_cpu.yaml data/cifar10 2
-test -n "${BASH_VERSION-}" || exec bash "$0" "$@" # typed as: sh scripts/run.sh
-set +o posix && set -euo pipefail
-here=$(readlink -f -- "${BASH_SOURCE[0]}")
+case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
+  "$$/"*) ;;
+  *)
+    LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
+    POSIXLY_CORRECT=${POSIXLY_CORRECT-}
+    \export LAUNCH_SHELL && \unset EXECIGNORE && \exec "${BASH:-bash}" -p -- "$0" "$@"
+    ;;
+esac
+set -euo pipefail
+here=$(readlink -f -- "$0")
 # shellcheck source=scripts/lib/launch.sh
 source "${here%/*}/lib/launch.sh"
 

@@ -12,9 +12,16 @@
 #   on the first of two servers:   bash scripts/run_cluster.sh /data/cifar-10 hccl_2s_16p.json 16 0
 #   on the second:                 bash scripts/run_cluster.sh /data/cifar-10 hccl_2s_16p.json 16 8
 #   on one, for both:              bash scripts/run_cluster.sh --hostfile hosts /data/cifar-10
-test -n "${BASH_VERSION-}" || exec bash "$0" "$@" # typed as: sh scripts/run_cluster.sh
-set +o posix && set -euo pipefail
-here=$(readlink -f -- "${BASH_SOURCE[0]}")
+case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
+  "$$/"*) ;;
+  *)
+    LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
+    POSIXLY_CORRECT=${POSIXLY_CORRECT-}
+    \export LAUNCH_SHELL && \unset EXECIGNORE && \exec "${BASH:-bash}" -p -- "$0" "$@"
+    ;;
+esac
+set -euo pipefail
+here=$(readlink -f -- "$0")
 # shellcheck source=scripts/lib/launch.sh
 source "${here%/*}/lib/launch.sh"
 

@@ -9,9 +9,16 @@
 # Example:
 #   bash scripts/run_mpirun_1.sh --config configs/mnist/lenet5_mnist.yaml 10.0.0.1:8,10.0.0.2:8
 #   bash scripts/run_mpirun_1.sh --device_target CPU --config configs/mnist/lenet5_digits.yaml node1:2,node2:2
-test -n "${BASH_VERSION-}" || exec bash "$0" "$@" # typed as: sh scripts/run_mpirun_1.sh
-set +o posix && set -euo pipefail
-here=$(readlink -f -- "${BASH_SOURCE[0]}")
+case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
+  "$$/"*) ;;
+  *)
+    LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
+    POSIXLY_CORRECT=${POSIXLY_CORRECT-}
+    \export LAUNCH_SHELL && \unset EXECIGNORE && \exec "${BASH:-bash}" -p -- "$0" "$@"
+    ;;
+esac
+set -euo pipefail
+here=$(readlink -f -- "$0")
 # shellcheck source=scripts/lib/launch.sh
 source "${here%/*}/lib/launch.sh"
 

@@ -11,9 +11,16 @@
 # Example:
 #   sbatch -N 2 --ntasks-per-node=8 scripts/run_slurm.sh configs/mnist/lenet5_mnist.yaml
 #   salloc -N 2 --ntasks-per-node=2 bash scripts/run_slurm.sh --device_target CPU configs/mnist/lenet5_digits.yaml
-test -n "${BASH_VERSION-}" || exec bash "$0" "$@" # typed as: sh scripts/run_slurm.sh
-set +o posix && set -euo pipefail
-here=$(readlink -f -- "${BASH_SOURCE[0]}")
+case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
+  "$$/"*) ;;
+  *)
+    LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
+    POSIXLY_CORRECT=${POSIXLY_CORRECT-}
+    \export LAUNCH_SHELL && \unset EXECIGNORE && \exec "${BASH:-bash}" -p -- "$0" "$@"
+    ;;
+esac
+set -euo pipefail
+here=$(readlink -f -- "$0")
 if [[ ${here##*/} == slurm_script ]]; then # sbatch runs a copy of this file, and knows where it is from
   here=$(scontrol show job "$SLURM_JOB_ID" | sed -n 's/^ *Command=//p')
   here=$(readlink -f -- "${here%%run_slurm.sh*}run_slurm.sh")

@@ -77,11 +77,11 @@ def _explain_required(fault: Fault) -> Iterator[Problem]:
 
 
 def _explain_type(fault: Fault) -> Iterator[Problem]:
-    value, wanted = fault.value, fault.wanted if isinstance(fault.wanted, str) else " or ".join(fault.wanted)
-    if wanted == "string" and isinstance(value, (int, float)) and not isinstance(value, bool):
+    value, wanted = fault.value, [fault.wanted] if isinstance(fault.wanted, str) else fault.wanted
+    if wanted == ["string"] and isinstance(value, (int, float)) and not isinstance(value, bool):
         remedy = f'put it in quotes: "{value}"'
     else:
-        remedy = f"write {_A.get(wanted, wanted)}"
+        remedy = f"write {' or '.join(_A.get(name, name) for name in wanted)}"
     yield Problem("wrong-type", fault.place, f"{shown(value)} is {_kind(value)}", remedy)
 
 

@@ -19,6 +19,7 @@ def shown(value: object, limit: int = 60) -> str:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):  # YAML has dates and sets, JSON has not
         text = repr(value)
+    text = one_line(text)  # JSON escapes only some of the characters that do not print
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 

@@ -16,7 +16,7 @@ from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.table.address import family
 
-_NAME = re.compile(r"(?:[A-Za-z0-9_.-]+@)?[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
+_NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
 _KEYS = ("slots", "max_slots", "max-slots")
 MAX_BYTES = 1 << 24  # 16 MiB: half a million hosts; more is another file
 

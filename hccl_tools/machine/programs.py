@@ -33,6 +33,11 @@ def on_path(name: str) -> bool:
     return any(os.path.isfile(path) and os.access(path, os.X_OK) for path in (os.path.join(f, name) for f in folders))
 
 
+def path_word(path: str) -> str:
+    """The path as a word of a command: one that begins with a dash would be an option there."""
+    return os.path.join(".", path) if path.startswith("-") else path
+
+
 def ask(command: Sequence[str], seconds: float) -> Ended:
     """Runs one command, which is stopped after `seconds`."""
     return ask_all({None: command}, seconds)[None]

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 
+from hccl_tools.common import whole_file
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.problem import Problem, pointer
 from hccl_tools.common.record import Row
@@ -73,18 +74,8 @@ def dump(table: object) -> str:
 
 
 def write(text: str, path: str) -> None:
-    """Write `text` to `path` whole or not at all; a link is followed, not replaced.  Raises OSError."""
-    target = os.path.realpath(path)
-    draft = f"{target}.{os.getpid()}.part"
-    with open(draft, "x", encoding="utf-8") as file:  # "x": an existing draft belongs to another process
-        try:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(draft, target)
-        except BaseException:
-            os.unlink(draft)
-            raise
+    """Writes `text` to `path` whole or not at all; a link is followed, not replaced.  Raises OSError."""
+    whole_file.write(text, path)
 
 
 class NotReadable(Refusal):

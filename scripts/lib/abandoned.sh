@@ -6,14 +6,24 @@
 # A shell that has given up may wait forever in the first command of its EXIT trap (bash 5.2 waits for the last process
 # that it started). So the trap does nothing but exec this program. It closes the lifeline and waits until the guardian
 # has stopped all ranks and ended. If no ranks run, GUARDIAN, LIFELINE and BUS are empty.
+case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
+  "$$/"*) ;;
+  *)
+    LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
+    POSIXLY_CORRECT=${POSIXLY_CORRECT-}
+    \export LAUNCH_SHELL && \unset EXECIGNORE && \exec "${BASH:-bash}" -p -- "$0" "$@"
+    ;;
+esac
 set -u
+# shellcheck source=scripts/lib/own_shell.sh
+source "${0%/*}/own_shell.sh"
 status=$1 launcher=$2 guardian=$3 lifeline=$4 bus=$5
 reason="has an internal error (status $status): please report it, with the lines above and the output of scripts/doctor.sh"
 ((status != 254)) || reason="cannot start more processes (see ulimit -u, and the container's limit of pids)"
 printf '%s: the launcher %s%s\n' "$launcher" "$reason" "${guardian:+; stopping all ranks}" >&2
 [[ -n $guardian ]] || exit 78
 exec {lifeline}>&-
-while kill -0 "$guardian" 2>/dev/null; do
-  read -r -t 0.1 -u "$bus" _ || : # a sleep without a new process
+while kill -CONT "$guardian" 2>/dev/null; do # not 0: it may have been stopped
+  read -r -t 0.1 -u "$bus" _ || :            # a sleep without a new process
 done
 exit 78

@@ -132,7 +132,8 @@ cli::choice() {
 
 # cli::usage TEXT: prints the mistake and how to get help; exit 2.
 cli::usage() {
-  log::die 2 "$1; see: bash $0 --help"
+  log::one_line "$0"
+  log::die 2 "$1; see: bash $REPLY --help"
 }
 
 # cli::help: prints the script's header comment, then its options and exit codes.

@@ -2,11 +2,12 @@
 # The page about this machine. tools/doctor/main.py prints it. Without a suitable Python, this file prints what the
 # shell can find out, and reports Python as a problem. Everything here works with bash 3.2, which cannot launch.
 
-DOCTOR_LIB=${BASH_SOURCE[0]%/*}
+# shellcheck disable=SC2154 # here: the path of the script that reads this file; BASH_SOURCE is what the caller exported
+DOCTOR_LIB=${here%/*}/lib
 DOCTOR_ROOT=${DOCTOR_LIB%/scripts/lib}
 DOCTOR_NEEDS=3.9 # the Python that launching needs
 
-for DOCTOR_PART in log system cli python; do
+for DOCTOR_PART in own_shell log system cli python; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$DOCTOR_LIB/$DOCTOR_PART.sh"
 done
@@ -48,7 +49,7 @@ doctor::_find_python() {
   DOCTOR_REMEDY="activate an environment with Python $DOCTOR_NEEDS or later, or name its Python in PYTHON"
   [[ -z $DOCTOR_WHY ]] || return 0
   # The full path: if PATH is empty, a Python that is started by its bare name cannot find its own folder.
-  DOCTOR_PYTHON=$(command -v "$PYTHON")
+  DOCTOR_PYTHON=$(command -v -- "$PYTHON")
   if command -v timeout >/dev/null; then
     within=(timeout -k 1 20)
   fi
@@ -69,7 +70,7 @@ doctor::_page() {
   name=$(sed -n 's/^PRETTY_NAME="\{0,1\}\([^"]*\)"\{0,1\}$/\1/p' /etc/os-release 2>/dev/null) || name=''
   system::problem
   doctor::_verdict OS "$REPLY" 'use another machine, a virtual one or a container' "${name:+ok}" "${name:-there is no /etc/os-release}"
-  doctor::_line kernel ok "$(uname -srm 2>/dev/null || printf '%s' "$OSTYPE")"
+  doctor::_line kernel ok "$(uname -srm 2>/dev/null || printf '%s' "$SYSTEM_MACHINE")"
   system::bash_problem
   doctor::_verdict bash "$REPLY" 'install a newer bash' ok "$BASH_VERSION"
   doctor::_verdict Python "$DOCTOR_WHY" "$DOCTOR_REMEDY" ok "$DOCTOR_PYTHON"

@@ -5,8 +5,18 @@
 #
 # Only lib/supervise.sh starts it. It reads "job NAME", "start PGID" and "gone PGID" from the launcher. The end of the
 # input means that the launcher is dead, because after a normal end the launcher kills the guardian.
+case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
+  "$$/"*) ;;
+  *)
+    LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
+    POSIXLY_CORRECT=${POSIXLY_CORRECT-}
+    \export LAUNCH_SHELL && \unset EXECIGNORE && \exec "${BASH:-bash}" -p -- "$0" "$@"
+    ;;
+esac
 set -u
-readonly lib=${BASH_SOURCE[0]%/*} grace=$1
+readonly lib=${0%/*} grace=$1
+# shellcheck source=scripts/lib/own_shell.sh
+source "$lib/own_shell.sh"
 # shellcheck source=scripts/lib/clock.sh
 source "$lib/clock.sh"
 # shellcheck source=scripts/lib/processes.sh

@@ -1,16 +1,19 @@
 # shellcheck shell=bash
 # One launch, in the order in which it happens: command line -> plan -> start -> supervise -> report.
 
-LAUNCH_LIB=${BASH_SOURCE[0]%/*}
+# shellcheck disable=SC2154 # here: the path of the script that reads this file; BASH_SOURCE is what the caller exported
+LAUNCH_LIB=${here%/*}/lib
 LAUNCH_ROOT=${LAUNCH_LIB%/scripts/lib}
 
+# shellcheck source=scripts/lib/own_shell.sh
+source "$LAUNCH_LIB/own_shell.sh"
 # shellcheck source=scripts/lib/log.sh
 source "$LAUNCH_LIB/log.sh"
 # shellcheck source=scripts/lib/system.sh
 source "$LAUNCH_LIB/system.sh"
 system::require # before an old bash reads files that it cannot parse
 
-for LAUNCH_PART in clock cli python bus processes members plan rank_entry limits carried stopping supervise console engine report outcome; do
+for LAUNCH_PART in clock cli python bus processes members plan rank_entry limits carried stopping supervise output console engine report outcome; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$LAUNCH_LIB/$LAUNCH_PART.sh"
 done
@@ -49,8 +52,8 @@ launch::main() {
   done
   read -r -a names <<<"${script[arguments]}"
   for i in "${!ARGUMENTS[@]}"; do
-    key=${names[i],,}
-    words+=("$key=${ARGUMENTS[i]}")
+    launch::_lower "${names[i]}"
+    words+=("$REPLY=${ARGUMENTS[i]}")
   done
   for word in "${words[@]}"; do # device_target is an argument of some scripts and an option of others
     [[ $word != device_target=* ]] || target=${word#*=}
@@ -58,7 +61,7 @@ launch::main() {
   if [[ ${target,,} != cpu ]] && ! cli::given dry_run; then
     plan::lock_file
   fi
-  words+=("lock_fd=$PLAN_LOCK_FD")
+  words+=("lock_fd=$PLAN_LOCK_FD" "lock_file=$PLAN_LOCK_FILE")
   plan::make "${words[@]}" -- ${TRAINER_ARGUMENTS[@]+"${TRAINER_ARGUMENTS[@]}"}
   # shellcheck source=scripts/lib/engines/local.sh
   source "$LAUNCH_LIB/engines/${script[engine]}.sh"
@@ -67,6 +70,12 @@ launch::main() {
   else
     launch::_run
   fi
+}
+
+# launch::_lower TEXT: TEXT in lower case, in REPLY. In Turkish the small letter of I has no dot.
+launch::_lower() {
+  local LC_ALL=C
+  REPLY=${1,,}
 }
 
 # --dry_run: prints the plan as shell commands.
@@ -100,7 +109,9 @@ launch::_check_options() {
 # Starts the plan, waits for its end, reports it, and exits with the job's status.
 launch::_run() {
   local -i restart=0 pause=1
-  LAUNCH_JOB=${PLAN_RUN_DIR##*/}@$HOSTNAME
+  local host
+  read -r host </proc/sys/kernel/hostname # HOSTNAME is what the caller exported
+  LAUNCH_JOB=${PLAN_RUN_DIR##*/}@$host
   LAUNCH_UMASK=$(umask)
   rank_entry::job_environment ${PLAN_EXPORTS[@]+"${PLAN_EXPORTS[@]}"}
   launch::_announce
@@ -112,8 +123,9 @@ launch::_run() {
   limits::start
   launch::_attempt
   while [[ -n $SUPERVISE_FIRST && -z $STOPPING_SIGNAL ]] && ((restart < LAUNCH_RESTARTS)); do
-    outcome::add "$LAUNCH_STATUS"
     restart+=1
+    plan::make_logs "$restart" || break
+    outcome::add "$LAUNCH_STATUS"
     log::say "restart $restart of $LAUNCH_RESTARTS in $pause s"
     supervise::again
     supervise::pause "$pause" || break
@@ -129,11 +141,11 @@ launch::_run() {
   outcome::hand_over
   report::print
   outcome::report
-  report::path "$PLAN_RUN_DIR"
+  report::where
   if ((LAUNCH_STATUS)); then
-    log::say "exit $LAUNCH_STATUS; logs and launch.json are in $REPLY"
+    log::say "exit $LAUNCH_STATUS$REPLY"
   else
-    log::note "exit 0; logs and launch.json are in $REPLY"
+    log::note "exit 0$REPLY"
   fi
   launch::_end "$LAUNCH_STATUS"
 }

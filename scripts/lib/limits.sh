@@ -9,6 +9,8 @@ LIMITS_LOOK_AT=0     # when to look at the logs next
 LIMITS_STILL_SINCE=0 # when the logs last changed
 LIMITS_LOOK=''       # sizes and times of the logs at the last look
 LIMITS_LOGS=()       # the ranks' logs
+LIMITS_FILES=''      # which files these were when all of them were there
+LIMITS_BLIND=''      # not empty: the user knows that we cannot see the logs
 
 limits::set() {
   LIMITS_TIMEOUT=$1 LIMITS_HANG=$2
@@ -16,6 +18,10 @@ limits::set() {
 
 # limits::start: the job's time begins.
 limits::start() {
+  if ((LIMITS_HANG)) && ! command -v stat >/dev/null; then
+    log::say "--hang_timeout needs the program stat, which is not on PATH: it does not end the job"
+    LIMITS_HANG=0
+  fi
   clock::now
   LIMITS_TIMEOUT_AT=$((REPLY + LIMITS_TIMEOUT * 100))
 }
@@ -27,7 +33,7 @@ limits::watch() {
 
 # limits::again: forgets the logs of an attempt that has ended.
 limits::again() {
-  LIMITS_LOGS=() LIMITS_LOOK='' LIMITS_LOOK_AT=0
+  LIMITS_LOGS=() LIMITS_LOOK='' LIMITS_LOOK_AT=0 LIMITS_FILES='' LIMITS_BLIND=''
 }
 
 # limits::log_has_grown: an agent reports that a log on another host has grown.
@@ -57,14 +63,48 @@ limits::check() {
 # limits::_logs_stand_still NOW: whether no log has changed for LIMITS_HANG seconds. It compares sizes and times only
 # for equality, so a step of the clock does no harm.
 limits::_logs_stand_still() {
-  local look end step
+  local end step
   ((${#LIMITS_LOGS[@]})) || return 1
-  look=$(stat -c '%s %y' -- "${LIMITS_LOGS[@]}" 2>&1) || :
-  if [[ $look != "$LIMITS_LOOK" ]]; then
-    LIMITS_LOOK=$look LIMITS_STILL_SINCE=$1
+  [[ -n $LIMITS_FILES ]] || ! limits::_stat '%d:%i' || LIMITS_FILES=$REPLY
+  limits::_stat '%s %y' || :
+  if [[ $REPLY != "$LIMITS_LOOK" ]]; then
+    LIMITS_LOOK=$REPLY LIMITS_STILL_SINCE=$1
   fi
   end=$((LIMITS_STILL_SINCE + LIMITS_HANG * 100))
+  if (($1 >= end)); then
+    limits::_is_blind || return 0
+    LIMITS_STILL_SINCE=$1 end=$(($1 + LIMITS_HANG * 100))
+  fi
   step=$((LIMITS_HANG < 10 ? 100 : LIMITS_HANG * 10))
   LIMITS_LOOK_AT=$(($1 + step < end ? $1 + step : end))
-  (($1 >= end))
+  return 1
+}
+
+# limits::_is_blind: whether the logs do not change for another reason than a hang; says so once. If a log was removed,
+# moved or replaced, its rank goes on writing to the old file. Logs that were never there are those of ranks that hang
+# before their start.
+limits::_is_blind() {
+  local why
+  plan::logs_problem
+  why=$REPLY
+  if [[ -z $why && -n $LIMITS_FILES ]]; then
+    limits::_stat '%d:%i' || :
+    [[ $REPLY == "$LIMITS_FILES" ]] || why="logs of ranks were removed, moved or replaced"
+  fi
+  [[ -n $why ]] || return 1
+  [[ -n $LIMITS_BLIND ]] || log::say "$why; so --hang_timeout cannot see whether the ranks work, and does not end the job"
+  LIMITS_BLIND=yes
+}
+
+# limits::_stat FORMAT: what stat(1) prints of all logs, in REPLY; fails if one is missing. A thousand logs at a time,
+# because the kernel limits the length of a command.
+limits::_stat() {
+  local i
+  REPLY=$(
+    status=0
+    for ((i = 0; i < ${#LIMITS_LOGS[@]}; i += 1000)); do
+      stat -c "$1" -- "${LIMITS_LOGS[@]:i:1000}" || status=1
+    done 2>/dev/null
+    exit "$status"
+  )
 }

@@ -4,10 +4,13 @@
 LOG_NAME=${0##*/}
 LOG_QUIET='' # --quiet: only what went wrong
 
-# log::say TEXT...: prints one line, also if the text has line breaks. A closed stderr does not end the job.
+readonly LOG_PLAIN=$'\t -~' # ASCII that only prints, as a range of bytes
+
+# log::say TEXT...: prints one line, whatever the text holds. A closed stderr does not end the job.
 log::say() {
-  local -r text=$*
-  printf '%s: %s\n' "$LOG_NAME" "${text//$'\n'/\\n}" >&2 || :
+  local REPLY
+  log::harmless "$LOG_NAME: $*"
+  printf '%s\n' "$REPLY" >&2 || :
 }
 
 # log::note TEXT...: the same, unless --quiet.
@@ -28,13 +31,67 @@ log::die() {
   exit "$status"
 }
 
-# log::one_line TEXT: TEXT in REPLY, quoted for the shell if it needs that.
+# log::harmless TEXT: TEXT in REPLY, without what can command a terminal: control characters other than the tab, ends of
+# lines, changes of the direction of text, and bytes that are not UTF-8. Their bytes become \x1b and the like, the two
+# ends of a line \n and \r. All other text stays as it is, in every locale.
+log::harmless() {
+  REPLY=$1
+  if [[ $1 == *[[:cntrl:]]* || $1 == *[![:ascii:]]* ]]; then
+    # The file: bash complains when it goes back to a locale that this machine lacks. Without the file: too many are open.
+    log::_escape "$1" 2>/dev/null || log::_escape "$1"
+  fi
+}
+
+log::_escape() {
+  local LC_ALL=C # bytes, not characters
+  local rest='' at=0 shown size
+  local -r more=[$'\x80'-$'\xbf'] # a byte of a character, after its first
+  REPLY=''
+  while [[ -n $rest || -n ${1:at:1} ]]; do
+    if ((${#rest} < 4)); then # pieces, because bash copies all of a text in every step
+      rest+=${1:at:200} at=$((at + 200))
+    fi
+    # shellcheck disable=SC2295 # a range of characters is meant
+    shown=${rest%%[!$LOG_PLAIN]*} size=0
+    case $rest in
+      [$LOG_PLAIN]*) size=${#shown} ;;
+      $'\n'*) shown='\n' ;;
+      $'\r'*) shown='\r' ;;
+      $'\xc2'[$'\x80'-$'\x9f']*) ;;                                     # control characters
+      $'\xe2\x80'[$'\xa8'-$'\xae']* | $'\xe2\x81'[$'\xa6'-$'\xa9']*) ;; # ends of lines, directions
+      [$'\xc2'-$'\xdf']$more*) size=2 ;;                                # from here on as in RFC 3629
+      $'\xe0'[$'\xa0'-$'\xbf']$more* | $'\xed'[$'\x80'-$'\x9f']$more*) size=3 ;;
+      [$'\xe1'-$'\xec\xee\xef']$more$more*) size=3 ;;
+      $'\xf0'[$'\x90'-$'\xbf']$more$more* | $'\xf4'[$'\x80'-$'\x8f']$more$more*) size=4 ;;
+      [$'\xf1'-$'\xf3']$more$more$more*) size=4 ;;
+    esac
+    if ((size)); then
+      shown=${rest:0:size}
+    elif [[ -z $shown ]]; then
+      printf -v shown %d "'${rest:0:1}"
+      printf -v shown '\\x%02x' "$((shown & 255))"
+    fi
+    REPLY+=$shown rest=${rest:size?size:1}
+  done
+}
+
+# log::one_line TEXT: TEXT in REPLY, quoted for the shell if it needs that. What could command a terminal becomes numbers.
 log::one_line() {
-  if [[ $1 == *[!a-zA-Z0-9_./,:=@%+-]* || -z $1 ]]; then
+  if [[ -n $1 && $1 != *[!a-zA-Z0-9_./,:=@%+-]* ]]; then
+    REPLY=$1
+    return 0
+  fi
+  log::harmless "$1"
+  if [[ $REPLY == "$1" ]]; then
     printf -v REPLY '%q' "$1"
   else
-    REPLY=$1
+    log::_numbers "$1" 2>/dev/null || log::_numbers "$1"
   fi
+}
+
+log::_numbers() {
+  local LC_ALL=C # here all bytes that are not ASCII become numbers
+  printf -v REPLY '%q' "$1"
 }
 
 # log::count NUMBER NOUN: "1 rank", "4 ranks", in REPLY.

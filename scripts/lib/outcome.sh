@@ -3,7 +3,8 @@
 # process also explains the cause and the remedy. finish.py describes the lines that it reads. Python needs 50 ms to
 # start, so the launcher starts it when the first member has ended, and sends the rest when all have ended.
 
-OUTCOME_ASKS='' OUTCOME_ANSWERS='' # pipes to and from that process
+OUTCOME_PROCESS=''                 # its pid
+OUTCOME_ASKS='' OUTCOME_ANSWERS='' # pipes to and from it
 OUTCOME_FAILED=''                  # not empty: the process knows that a member has failed
 OUTCOME_LINES=''                   # the lines for the process about all attempts so far
 OUTCOME_OOM_KILLS=0                # number of OOM kills on this machine before this attempt
@@ -17,7 +18,7 @@ outcome::begin() {
 outcome::_oom_kills() {
   local name value
   while read -r name value; do
-    [[ $name == oom_kill ]] && REPLY=$value && return 0
+    [[ $name == oom_kill && $value != *[!0-9]* ]] && REPLY=$((10#$value)) && return 0
   done 2>/dev/null </proc/vmstat
   REPLY=0
 }
@@ -53,6 +54,7 @@ outcome::_call() {
     console::close
     exec "$PYTHON" -S "$LAUNCH_ROOT/tools/diagnosis/finish.py" "$PLAN_RUN_DIR" <"/dev/fd/$asks" 2>/dev/null {asks}>&-
   )
+  OUTCOME_PROCESS=$!
   exec {OUTCOME_ASKS}>"/dev/fd/$asks" {asks}>&-
 }
 
@@ -67,7 +69,7 @@ outcome::_tell() {
 outcome::add() {
   local name ended stopped_by=$LIMITS_REACHED
   stopped_by=${stopped_by:-${STOPPING_SIGNAL:+SIG$STOPPING_SIGNAL}}
-  printf -v ended '%(%Y-%m-%dT%H:%M:%SZ)T' -1
+  TZ=UTC0 printf -v ended '%(%Y-%m-%dT%H:%M:%SZ)T' -1
   OUTCOME_LINES+="attempt $1 $ended .${PLAN_LOG_DIR#"$PLAN_RUN_DIR"}"$'\n'
   OUTCOME_LINES+=${SUPERVISE_FIRST:+"first_failure $SUPERVISE_FIRST"$'\n'}
   OUTCOME_LINES+=${stopped_by:+"stopped_by $stopped_by"$'\n'}
@@ -92,16 +94,29 @@ outcome::hand_over() {
 # outcome::report: waits until the outcome is saved, and prints the explanation of the failure.
 outcome::report() {
   local line=''
-  if ! IFS= read -r -u "$OUTCOME_ANSWERS" line; then # the process could not be started in time, or was killed
+  if ! outcome::_answer; then # the process could not be started in time, or was killed
     OUTCOME_ASKS=''
     outcome::_call
     outcome::_tell "$OUTCOME_LINES"
-    IFS= read -r -u "$OUTCOME_ANSWERS" line || :
+    outcome::_answer || :
   fi
-  if [[ $line != saved ]]; then
-    log::say "the outcome could not be added to $PLAN_RUN_DIR/launch.json: is the disk full? (df -h)"
+  line=$REPLY
+  if [[ -z $line ]]; then
+    log::say "the outcome is not in $PLAN_RUN_DIR/launch.json: $PYTHON could not be started, or was ended"
+  elif [[ $line != saved && -d $PLAN_RUN_DIR ]]; then # the report has said that the folder is gone
+    log::say "the outcome is not saved: $line"
   fi
-  while IFS= read -r line; do
-    log::say "$line"
-  done <&"$OUTCOME_ANSWERS"
+  while outcome::_answer; do
+    log::say "$REPLY"
+  done
+}
+
+# outcome::_answer: the next line of the process, in REPLY; fails at the end. If somebody has stopped the process, SIGCONT
+# wakes it. The bus has no more events, so to wait for one is a sleep.
+outcome::_answer() {
+  while bus::empty "$OUTCOME_ANSWERS"; do
+    kill -CONT "$OUTCOME_PROCESS" 2>/dev/null || :
+    bus::next "$SUPERVISE_BUS" 0.02 || :
+  done
+  IFS= read -r -u "$OUTCOME_ANSWERS" REPLY
 }

@@ -3,7 +3,8 @@
 #
 # tools/launch/main.py writes pairs of NUL-terminated words, so that a path may contain any character:
 #   run_dir DIR, export NAME=VALUE, rank "RANK DEVICE", host NAME (of that rank), trainer WORD,
-#   scheduler WORD, setup WORD, engine "NAME VALUE"
+#   scheduler WORD, setup WORD, engine "NAME VALUE", end NUMBER (of pairs before it)
+# After that comes how Python ended: status NUMBER.
 
 PLAN_RUN_DIR=''
 PLAN_LOG_DIR=''           # the logs of this attempt: in PLAN_RUN_DIR, or in its subfolder restart_N
@@ -17,49 +18,94 @@ declare -A PLAN_ENGINE=() # what the engine needs to know
 PLAN_SETUP=()             # --dry_run: the command that writes the rank table that a launch would build
 PLAN_LOCK_FD='' PLAN_LOCK_FILE=''
 
-# plan::make WORD...: gets the plan from Python; ends the script if Python refuses the launch.
+# plan::make WORD...: gets the plan from Python; ends the script if Python refuses the launch, or if the plan is not whole.
 plan::make() {
-  local kind value status=''
+  local status='' fault='' count=0 planned=''
   python::require
-  while IFS= read -r -d '' kind && IFS= read -r -d '' value; do
-    case $kind in
-      run_dir) PLAN_RUN_DIR=$value PLAN_LOG_DIR=$value ;;
-      export) PLAN_EXPORTS+=("$value") ;;
-      rank) PLAN_RANKS+=("${value% *}") && PLAN_DEVICES+=("${value#* }") ;;
-      host) PLAN_HOSTS+=("$value") ;;
-      engine) PLAN_ENGINE[${value%% *}]=${value#* } ;;
-      trainer) PLAN_TRAINER+=("$value") ;;
-      scheduler) PLAN_SCHEDULER+=("$value") ;;
-      setup) PLAN_SETUP+=("$value") ;;
-      status) status=$value ;;
-    esac
-  done < <(
+  # The second file: bash complains when it goes back to a locale that this machine does not have.
+  plan::_read < <(
     code=0
     "$PYTHON" "$LAUNCH_ROOT/tools/launch/main.py" "$@" || code=$?
     { printf 'status\0%d\0' "$code"; } 2>/dev/null || : # Ctrl-C: nobody reads it
-  )
-  [[ $status != 0 ]] || return 0
+  ) 2>/dev/null
+  if [[ $status == 0 && -z $fault && $planned == "$count" ]]; then
+    return 0
+  fi
   plan::unlock
-  if [[ $status == 130 || ${status:-254} -le 128 ]]; then
+  if [[ $status == 0 ]]; then
+    log::die 78 "the plan is damaged${fault:+ at: $fault}; does this Python print something at its start? Type: $PYTHON -c pass"
+  elif [[ $status == 130 || ${status:-254} -le 128 ]]; then
     exit "$status" # Python has printed why
   fi
   log::die 78 "the plan's process could not be started, or was ended${status:+ (status $status)}: see ulimit -u, the container's limit of pids, and the free memory"
 }
 
-# plan::lock_file: opens the file with which this job locks its devices. PLAN_LOCK_FD is its descriptor, or stays empty
-# if there is no folder for locks. tools/launch/device_locks.py takes the lock. The lock lasts as long as the launcher
-# or a rank has the descriptor open.
+# Reads the pairs, as bytes: in UTF-8, bash 5 drops byte 1 after a byte that is not UTF-8. `fault` is the first pair that
+# does not belong in a plan.
+plan::_read() {
+  local kind value LC_ALL=C
+  while [[ -z $status ]] && IFS= read -r -d '' kind && IFS= read -r -d '' value; do
+    plan::_take "$kind" "$value" || fault=${fault:-$kind $value}
+  done
+}
+
+# plan::_take KIND VALUE: keeps a pair. Fails if it does not belong in a plan; tools/launch/protocol.py refuses the same.
+plan::_take() {
+  case $1 in
+    run_dir) [[ -n $2 ]] && PLAN_RUN_DIR=$2 PLAN_LOG_DIR=$2 ;;
+    export) [[ $2 == [a-zA-Z_]*([a-zA-Z0-9_])=* ]] && PLAN_EXPORTS+=("$2") ;;
+    rank) [[ $2 == +([0-9])' '+([0-9]) ]] && PLAN_RANKS+=("${2% *}") && PLAN_DEVICES+=("${2#* }") ;;
+    host) [[ -n $2 && $2 != -* && $2 != *[[:space:][:cntrl:]]* ]] && PLAN_HOSTS+=("$2") ;;
+    engine) [[ $2 == +([a-z_])' '* ]] && PLAN_ENGINE[${2%% *}]=${2#* } ;;
+    trainer) PLAN_TRAINER+=("$2") ;;
+    scheduler) PLAN_SCHEDULER+=("$2") ;;
+    setup) PLAN_SETUP+=("$2") ;;
+    end) planned=$2 && return 0 ;;
+    status) [[ $2 == +([0-9]) ]] && status=$2 && return 0 ;;
+    *) return 1 ;;
+  esac || return 1
+  count=$((count + 1))
+}
+
+# plan::lock_file: makes the file with which this job locks its devices, in a folder that only this user can write.
+# PLAN_LOCK_FD is its descriptor, or stays empty if there can be none. tools/launch/device_locks.py checks all of it
+# once more and takes the lock. The lock lasts as long as the launcher or a rank has the descriptor open.
 plan::lock_file() {
-  local -r folder=${LAUNCH_LOCKS:-/tmp/mindspore-launch-locks}
-  [[ -d $folder ]] || mkdir -m 1777 -- "$folder" 2>/dev/null || :
-  PLAN_LOCK_FILE=$folder/$$.$RANDOM
-  # shellcheck disable=SC2015 # without a file, the plan prints a note
-  { exec {PLAN_LOCK_FD}>"$PLAN_LOCK_FILE"; } 2>/dev/null || PLAN_LOCK_FILE=''
+  local -r mask=$(umask)
+  plan::_lock_folder
+  PLAN_LOCK_FILE=$REPLY/$$.$RANDOM
+  [[ -O $REPLY && ! -L $REPLY ]] || return 0 # the plan prints a note
+  umask 077                                  # until the lock is taken nobody else may open the file, and lock it
+  set -o noclobber                           # opens with O_EXCL, which follows no link
+  { exec {PLAN_LOCK_FD}>"$PLAN_LOCK_FILE"; } 2>/dev/null || :
+  set +o noclobber
+  umask "$mask"
+}
+
+# plan::_lock_folder: this user's folder for locks, in REPLY; makes it if it is missing. Other users can make any name in
+# /run/lock and /tmp, so there are ten names for it.
+plan::_lock_folder() {
+  local base=${LAUNCH_LOCKS-} make=1 suffix
+  if [[ -n $base ]]; then
+    [[ $base != ?*/ ]] || base=${base%/} # with the slash, -L would follow a link
+    [[ -e $base || -L $base ]] || mkdir -m 1777 -- "$base" 2>/dev/null || :
+    [[ ! -L $base ]] || make=''
+  elif [[ -k /run/lock && -w /run/lock ]]; then
+    base=/run/lock
+  else
+    base=/tmp
+  fi
+  [[ -k $base || -O $base ]] || make='' # others could rename the folder
+  for suffix in '' -{1..9}; do
+    REPLY=$base/mindspore-launch-$EUID$suffix
+    [[ -z $make || -e $REPLY || -L $REPLY ]] || mkdir -m 755 -- "$REPLY" 2>/dev/null || :
+    [[ ! -O $REPLY || -L $REPLY ]] || return 0
+  done
 }
 
 # plan::unlock: removes the file. The kernel frees the devices when the last process with the descriptor ends.
 plan::unlock() {
-  [[ -z $PLAN_LOCK_FILE ]] || rm -f -- "$PLAN_LOCK_FILE"
+  [[ -z $PLAN_LOCK_FD ]] || rm -f -- "$PLAN_LOCK_FILE"
 }
 
 # plan::reach_scheduler WORD...: prefixes the scheduler's command with the one that starts it on another host.
@@ -67,10 +113,32 @@ plan::reach_scheduler() {
   PLAN_SCHEDULER=("$@" "${PLAN_SCHEDULER[@]}")
 }
 
-# plan::new_logs N: makes the folder for the logs of restart N.
+# plan::make_logs N: makes the folder for the logs of restart N; says why it cannot.
+plan::make_logs() {
+  local -r folder=$PLAN_RUN_DIR/restart_$1
+  local reason
+  reason=$(mkdir -p -- "$folder" 2>&1) && return 0
+  log::say "no restart $1: the folder $folder for its logs cannot be made: ${reason##*: }"
+  return 1
+}
+
+# plan::new_logs N: from now on, the logs are those of restart N.
 plan::new_logs() {
   PLAN_LOG_DIR=$PLAN_RUN_DIR/restart_$1
-  mkdir -p -- "$PLAN_LOG_DIR"
+}
+
+# plan::logs_problem: why the logs are not what the ranks wrote, in REPLY; empty if their folder is there and can be
+# written. A full disk cuts off logs without any message in them.
+plan::logs_problem() {
+  local -r probe=$PLAN_LOG_DIR/.probe
+  if [[ ! -d $PLAN_LOG_DIR ]]; then
+    REPLY="the log folder $PLAN_LOG_DIR is gone, with the logs: it was removed, moved or replaced while the job ran"
+  elif REPLY=$({ printf '%4096s' '' >"$probe"; } 2>&1); then
+    REPLY=''
+  else
+    REPLY="the log folder $PLAN_LOG_DIR cannot be written any more: ${REPLY##*: }; the ends of the logs may be missing; make room, or choose another disk with --log_dir"
+  fi
+  rm -f -- "$probe" 2>/dev/null || :
 }
 
 # ---- the plan as shell commands --------------------------------------------------------------------
@@ -78,7 +146,8 @@ plan::new_logs() {
 # plan::print_environment: prints what all ranks have in common.
 plan::print_environment() {
   local name
-  printf '# %s: %d ranks; this is what it would start\n' "$LOG_NAME" "${#PLAN_RANKS[@]}"
+  log::harmless "$LOG_NAME"
+  printf '# %s: %d ranks; this is what it would start\n' "$REPLY" "${#PLAN_RANKS[@]}"
   plan::print_line cd "$PWD"
   plan::print_line mkdir -p "$PLAN_RUN_DIR"
   plan::print_line ${PLAN_SETUP[@]+"${PLAN_SETUP[@]}"}
@@ -108,7 +177,7 @@ plan::print_ranks() {
 plan::print_engine() {
   local name
   local -a words=()
-  for name in $RANK_ENTRY_FOR_AGENTS; do
+  for name in $RANK_ENTRY_FOR_AGENTS ${!LAUNCH_KEPT_@}; do
     words+=("$name=${!name}")
   done
   plan::print_line export "${words[@]}"

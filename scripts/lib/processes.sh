@@ -24,12 +24,12 @@ processes::_mind() {
 }
 
 # Writes the process to both pipes before anything else runs in it. Then it closes them, because a process that outlives
-# the launcher would keep them open.
+# the launcher would keep them open. Without its LOG, it ends with 78.
 processes::_become() {
   local bus=$1 lifeline=$2 log=$4
   printf 'start %d\n' "$BASHPID" >&"$lifeline"
   bus::say "$bus" start "$3" "$BASHPID"
-  exec {lifeline}>&- {bus}>&- >>"$log" 2>&1
+  exec {lifeline}>&- {bus}>&- >>"$log" 2>&1 || exit 78
   "${@:5}"
 }
 

@@ -6,7 +6,7 @@ python::find() {
   local candidate
   PYTHON_PROBLEM=''
   for candidate in ${PYTHON:+"$PYTHON"} python python3; do
-    if command -v "$candidate" >/dev/null; then
+    if command -v -- "$candidate" >/dev/null; then
       PYTHON=$candidate
       return 0
     elif [[ -n ${PYTHON-} ]]; then
@@ -25,7 +25,8 @@ python::require() {
   if [[ -n ${PYTHON-} ]]; then
     remedy='set it to a Python of 3.9 or later, or unset it'
   elif [[ -x $LAUNCH_ROOT/.venv/bin/python ]]; then
-    remedy+="; this project has one: source $LAUNCH_ROOT/.venv/bin/activate"
+    log::one_line "$LAUNCH_ROOT/.venv/bin/activate"
+    remedy+="; this project has one: source $REPLY"
   fi
   log::die 78 "$PYTHON_PROBLEM; $remedy"
 }

@@ -15,30 +15,30 @@
 #   bus       (see bus.sh) "start RANK PID", "exit RANK STATUS"; orders: "stop", "stacks", "cancelled", "USR1", "USR2"
 #   lifeline  "start PID" of the trainer, for the watcher; it closes when the agent ends
 #
-# Environment, in addition to that of rank_entry.sh:
-#   LAUNCH_SECRET  begins each line for the launcher on stdout; only this launch knows it. Not set: no launcher reads
-#                  the lines, and the agent becomes the trainer
-#   LAUNCH_BUS, LAUNCH_LIFELINE   the supervisor's own pipes, used instead of stdout for ranks of this host
-#   LAUNCH_CONTROL stdin: orders arrive as lines on stdin (srun); else as signals: URG, ABRT, USR1, USR2 (mpirun)
-#   LAUNCH_GRACE   seconds between SIGTERM and SIGKILL
-#   LAUNCH_PATIENCE  upper limit of LAUNCH_GRACE when the engine itself ends the job; not set: no limit
-#   LAUNCH_FOLDER, LAUNCH_HOST   where the command was typed
-#   LAUNCH_LOGS    the folder of this attempt's logs
-#   LAUNCH_HANG    --hang_timeout, 0: none. Agents need it where the launcher cannot see the log (see AGENT_AWAY)
-#   LAUNCH_LINKS   a folder that gets links to the ranks' logs, in Open MPI's layout
+# Environment: that of rank_entry.sh.
+case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
+  "$$/"*) ;;
+  *)
+    LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
+    POSIXLY_CORRECT=${POSIXLY_CORRECT-}
+    \export LAUNCH_SHELL && \unset EXECIGNORE && \exec "${BASH:-bash}" -p -- "$0" "$@"
+    ;;
+esac
 set -u
-readonly AGENT_LIB=${BASH_SOURCE[0]%/*}
-for AGENT_PART in log clock bus processes rank_entry; do
+readonly AGENT_LIB=${0%/*}
+for AGENT_PART in own_shell log clock bus output processes rank_entry; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$AGENT_LIB/$AGENT_PART.sh"
 done
 
 AGENT_NAME=''      # the rank, or scheduler
+AGENT_HOST=''      # this host
 AGENT_LOG=''       # its log
 AGENT_AWAY=''      # not empty: the run's folder is on another host, which cannot see this host's logs
 AGENT_PYTHON=''    # the trainer's interpreter
 AGENT_TRAINER=''   # pid of the trainer, and its process group
 AGENT_MINDER=''    # pid of its minder
+AGENT_WATCHER=''   # pid of agent::_watch
 AGENT_STOPS=0      # 1: it was ordered to stop
 AGENT_CANCELLED='' # not empty: it has reported that the engine itself ends the job
 AGENT_STDOUT=''    # the agent's stdout, if the watcher must report to the launcher that the log grows
@@ -47,9 +47,10 @@ AGENT_LIFELINE=''
 
 agent::main() {
   local kind=rank
-  read -r HOSTNAME </proc/sys/kernel/hostname # some engines pass on the launcher's HOSTNAME
+  read -r AGENT_HOST </proc/sys/kernel/hostname
+  [[ $AGENT_HOST == "$LAUNCH_HOST" ]] || HOSTNAME=$AGENT_HOST # some engines pass on the launcher's HOSTNAME
   cd -- "$LAUNCH_FOLDER" 2>/dev/null || agent::refuse "the folder $LAUNCH_FOLDER, where the command was typed, is not there"
-  rank_entry::place
+  rank_entry::place || agent::refuse "no rank: $LAUNCH_ENGINE numbers it '$LAUNCH_RANK', on its host '$LAUNCH_LOCAL_RANK'"
   AGENT_NAME=$LAUNCH_RANK AGENT_PYTHON=$1
   if [[ $AGENT_NAME == scheduler ]]; then
     kind=scheduler
@@ -65,33 +66,31 @@ agent::main() {
   AGENT_MINDER=$!
   set -m # a process group of its own
   agent::_watch "$$" "$PPID" <&0 &
-  local -r watcher=$!
+  AGENT_WATCHER=$!
   set +m
   agent::_attend
   local -r status=$REPLY
   # Slurm signals the trainer first and then the agent. Wait for that signal: it explains why the trainer ended.
-  if ((status == 143)) && [[ -z ${LAUNCH_BUS-} ]]; then
-    agent::_heed 3
-  fi
-  if ((status != 0)) && [[ -n $AGENT_AWAY ]]; then
-    agent::_tell_tail
-  fi
+  ((status != 143)) || [[ -n ${LAUNCH_BUS-} ]] || agent::_heed 3
+  ((status == 0)) || [[ -z $AGENT_AWAY ]] || agent::_tell_tail
   agent::tell exit "$AGENT_NAME" "$status"
   agent::_sweep
   # After a failure the launcher orders all ranks to stop. If that order does not come, the launcher is gone. Then the
   # agent exits with the rank's code, so that the engine ends the job.
   ((status == 0)) || [[ -n ${LAUNCH_BUS-} ]] || agent::_heed "$(((LAUNCH_GRACE + 5) * 10))"
-  kill -KILL "$watcher" 2>/dev/null
+  kill -KILL "$AGENT_WATCHER" 2>/dev/null
   [[ ! -e $AGENT_LOG.seen ]] || rm -f -- "$AGENT_LOG.seen"
   # The launcher knows the code. If the engine saw a failure, it would stop the other ranks in its own way.
   [[ $AGENT_STOPS == 0 && -z ${LAUNCH_BUS-} ]] || exit 0
   exit "$status"
 }
 
-# agent::_attend: handles events until the trainer has ended; its exit status in REPLY.
+# agent::_attend: handles events until the trainer has ended; its exit status in REPLY. SIGCONT instead of 0, here and in
+# agent::_watch, wakes processes of ours that somebody stopped.
 agent::_attend() {
   local event value
   while :; do
+    kill -CONT "$AGENT_WATCHER" 2>/dev/null
     if bus::next "$AGENT_BUS" 2; then
       event=${REPLY%% *} value=${REPLY##* }
       if [[ $event == exit ]]; then
@@ -99,7 +98,7 @@ agent::_attend() {
         return 0
       fi
       agent::_event "$event" "$value"
-    elif ! kill -0 "$AGENT_MINDER" 2>/dev/null && bus::empty "$AGENT_BUS"; then # killed, or cannot start the trainer
+    elif ! kill -CONT "$AGENT_MINDER" 2>/dev/null && bus::empty "$AGENT_BUS"; then # killed, or cannot start the trainer
       REPLY=78
       [[ -z $AGENT_TRAINER ]] || { kill -KILL -- "-$AGENT_TRAINER" 2>/dev/null && REPLY=137; }
       return 0
@@ -122,7 +121,7 @@ agent::_event() {
     start)
       AGENT_TRAINER=$2
       agent::tell start "$AGENT_NAME" "$AGENT_TRAINER"
-      [[ -z $AGENT_AWAY ]] || agent::tell line "$AGENT_NAME" "(this rank's log is on $HOSTNAME: $AGENT_LOG)"
+      [[ -z $AGENT_AWAY ]] || agent::tell line "$AGENT_NAME" "(this rank's log is on $AGENT_HOST: $AGENT_LOG)"
       ((AGENT_STOPS == 0)) || agent::_end_trainer # the order to stop came first
       ;;
     stop) agent::_stop ;;
@@ -140,7 +139,7 @@ agent::_become() {
 
 # agent::refuse TEXT: ends a rank that cannot start. The engine then ends the job, and its log has the reason.
 agent::refuse() {
-  printf 'rank %s on %s: %s\n' "${OMPI_COMM_WORLD_RANK-${SLURM_PROCID-}}" "$HOSTNAME" "$1" >&2
+  printf 'rank %s on %s: %s\n' "${OMPI_COMM_WORLD_RANK-${SLURM_PROCID-}}" "$AGENT_HOST" "$1" >&2
   exit 78
 }
 
@@ -175,8 +174,8 @@ agent::tell() {
 agent::_tell_tail() {
   local line
   while IFS= read -r line; do
-    agent::tell line "$AGENT_NAME" "${line:0:1000}"
-  done < <(tail -n 15 -- "$AGENT_LOG")
+    agent::tell line "$AGENT_NAME" "$line"
+  done < <(output::tail "$AGENT_LOG")
 }
 
 agent::_handle_signals() {
@@ -249,7 +248,7 @@ agent::_watch() {
   read -r -u "$from" _ AGENT_TRAINER || return 0 # no trainer, and the agent has ended
   [[ ${LAUNCH_CONTROL-} != stdin ]] || exec {from}<&0
   exec <&-
-  while kill -0 "$1" 2>/dev/null && { [[ -n ${LAUNCH_BUS-} ]] || processes::is_child "$1" "$2"; }; do
+  while kill -CONT "$1" 2>/dev/null && { [[ -n ${LAUNCH_BUS-} ]] || processes::is_child "$1" "$2"; }; do
     if bus::next "$from" 2; then
       bus::say "$AGENT_BUS" "$REPLY"
     elif (($? <= 128)); then
@@ -265,7 +264,7 @@ agent::_watch() {
 
 # Reports to the launcher that the log has grown, if it cannot see that itself. This starts no process.
 agent::_tell_written() {
-  [[ $AGENT_LOG -nt $AGENT_LOG.seen ]] || return 0
+  [[ ! -f $AGENT_LOG || $AGENT_LOG -nt $AGENT_LOG.seen ]] || return 0 # a log that was removed does not show a hang
   : >"$AGENT_LOG.seen"
   agent::tell wrote "$AGENT_NAME" >&"$AGENT_STDOUT"
 }
@@ -273,7 +272,7 @@ agent::_tell_written() {
 # Kills what the trainer left, in its group and, by the marks in their environment, outside of it.
 agent::_sweep() {
   kill -TERM -- "-$AGENT_TRAINER" 2>/dev/null
-  [[ $HOSTNAME == "$LAUNCH_HOST" ]] || processes::sweep "$LAUNCH_JOB" "$AGENT_NAME" # the launcher sweeps its own host
+  [[ $AGENT_HOST == "$LAUNCH_HOST" ]] || processes::sweep "$LAUNCH_JOB" "$AGENT_NAME" # the launcher sweeps its own host
 }
 
 agent::main "$@"

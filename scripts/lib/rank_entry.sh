@@ -7,6 +7,16 @@
 #   LAUNCH_RANK, LAUNCH_LOCAL_RANK   its numbers; under mpirun, srun and msrun rank_entry::place finds them
 #   LAUNCH_UMASK       the umask of its files
 #   LAUNCH_LOGS        the folder of this attempt's logs
+# An agent (rank_agent.sh) also gets
+#   LAUNCH_SECRET      begins each line for the launcher on stdout; only this launch knows it. Not set: no launcher
+#                      reads the lines, and the agent becomes the trainer
+#   LAUNCH_BUS, LAUNCH_LIFELINE   the supervisor's own pipes, used instead of stdout for ranks of this host
+#   LAUNCH_CONTROL     stdin: orders arrive as lines on stdin (srun); else as signals: URG, ABRT, USR1, USR2 (mpirun)
+#   LAUNCH_GRACE       seconds between SIGTERM and SIGKILL
+#   LAUNCH_PATIENCE    upper limit of LAUNCH_GRACE when the engine itself ends the job; not set: no limit
+#   LAUNCH_FOLDER, LAUNCH_HOST   where the command was typed
+#   LAUNCH_HANG        --hang_timeout, 0: none. Agents need it where the launcher cannot see the log
+#   LAUNCH_LINKS       a folder that gets links to the ranks' logs, in Open MPI's layout
 # It sets the other variables of the contract in docs/architecture.md and becomes the trainer.
 
 # Every variable of the contract. Those that the plan does not set are removed: the caller's shell may have them from an
@@ -39,6 +49,7 @@ rank_entry::job_environment() {
 readonly RANK_ENTRY_FOR_AGENTS='LAUNCH_ENGINE LAUNCH_DEVICES LAUNCH_FOLDER LAUNCH_HOST LAUNCH_EXPORTS LAUNCH_LOGS LAUNCH_LINKS LAUNCH_UMASK LAUNCH_HANG'
 rank_entry::agent_environment() {
   local assignment
+  rank_entry::_forget # what the user's shell may have of these names
   LAUNCH_ENGINE=$1 LAUNCH_DEVICES=${PLAN_ENGINE[devices]} LAUNCH_FOLDER=$PWD LAUNCH_EXPORTS=''
   LAUNCH_LINKS=${PLAN_ENGINE[logs]-}
   LAUNCH_LOGS=$PLAN_LOG_DIR LAUNCH_UMASK=$(umask) LAUNCH_HANG=$LIMITS_HANG
@@ -50,8 +61,8 @@ rank_entry::agent_environment() {
   export $RANK_ENTRY_FOR_AGENTS
 }
 
-# rank_entry::place: sets the rank's numbers from the variables of its engine. LAUNCH_ENGINE names the engine, because
-# under salloc a rank of mpirun also has srun's variables, from another step.
+# rank_entry::place: sets the rank's numbers from the variables of its engine; fails if one is not a number. LAUNCH_ENGINE
+# names the engine, because under salloc a rank of mpirun also has srun's variables, from another step.
 rank_entry::place() {
   local name
   case $LAUNCH_ENGINE in
@@ -68,12 +79,14 @@ rank_entry::place() {
   for name in $RANK_ENTRY_CONTRACT; do # a remote shell's start-up files may set some of them
     [[ " $LAUNCH_EXPORTS " == *" $name "* ]] || unset "$name"
   done
+  [[ ${LAUNCH_RANK#scheduler}$LAUNCH_LOCAL_RANK != *[!0-9]* && -n $LAUNCH_RANK && -n $LAUNCH_LOCAL_RANK ]]
 }
 
 # rank_entry::rank: exports what differs from rank to rank.
 rank_entry::rank() {
   local -a devices
-  read -r -a devices <<<"$LAUNCH_DEVICES"
+  # shellcheck disable=SC2206 # a list of numbers; `read` from <<< would need a temporary file
+  devices=($LAUNCH_DEVICES)
   export RANK_ID=$LAUNCH_RANK DEVICE_ID=${devices[LAUNCH_LOCAL_RANK]}
   if [[ -n ${MS_WORKER_NUM-} ]]; then # MindSpore's dynamic cluster; a numeric MS_NODE_ID fixes the rank
     export MS_ROLE=MS_WORKER MS_NODE_ID=$RANK_ID
@@ -106,17 +119,19 @@ rank_entry::become() {
     rank_entry::_keep scheduler.env
   fi
   shift
-  set +e # bash 4.2 needs it to end with 127 or 126 if exec fails
-  exec "$@"
+  own_shell::leave "$@"
 }
 
 # rank_entry::_keep FILE: saves the environment as shell commands. Only the owner can read the file: it may contain
-# passwords.
+# passwords. A rank also runs without the file.
 rank_entry::_keep() {
   local -r file=${LAUNCH_LOGS:-$LOG_DIR}/$1
   unset LAUNCH_LOGS
   umask 077
-  declare -px >"$file"
+  if ! { own_shell::print_exports >"$file"; } 2>/dev/null; then
+    printf 'note: %s cannot be written; this process starts all the same\n' "$file" || :
+    rm -f -- "$file" || :
+  fi
   umask "$LAUNCH_UMASK"
 }
 

@@ -2,7 +2,6 @@
 # Reports to the user: the first failure at once, and a table at the end.
 
 readonly REPORT_SIGNALS=('' HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM)
-readonly REPORT_LOG_LINES=15
 readonly REPORT_ROWS=16 # with more ranks, ranks that ended the same way share a row
 REPORT_LOST_RANKS=''    # of the host that the engine has lost
 
@@ -101,17 +100,20 @@ report::print() {
     report::_log "$SUPERVISE_FIRST"
     report::_tail "$REPLY"
   fi
-  report::_disk
+  plan::logs_problem
+  [[ -z $REPLY ]] || log::say "$REPLY"
 }
 
-# A full disk cuts off the logs without any message in them, so the report checks for it.
-report::_disk() {
-  local -r probe=$PLAN_LOG_DIR/.probe
-  report::path "$PLAN_LOG_DIR"
-  if ! { printf '%4096s' '' >"$probe"; } 2>/dev/null; then
-    log::say "no space left on the disk of $REPLY, or it cannot be written any more: the ends of the logs may be missing; make room, or choose another disk with --log_dir"
+# report::where: what is left of the run in its folder, as the end of a sentence, in REPLY.
+report::where() {
+  report::path "$PLAN_RUN_DIR"
+  if [[ -f $PLAN_RUN_DIR/launch.json ]]; then
+    REPLY="; logs and launch.json are in $REPLY"
+  elif [[ -d $PLAN_RUN_DIR ]]; then
+    REPLY="; logs are in $REPLY"
+  else
+    REPLY=''
   fi
-  rm -f -- "$probe"
 }
 
 # The table of all ranks, with their hosts if there are several. See REPORT_ROWS for many ranks.
@@ -206,7 +208,8 @@ report::_tail() {
   local line
   [[ -s $1 ]] || return 0
   log::say "the last lines of $1:"
-  while IFS= read -r line || [[ -n $line ]]; do
-    printf '    %s\n' "$line" >&2 || :
-  done < <(tail -n "$REPORT_LOG_LINES" -- "$1")
+  while IFS= read -r line; do
+    log::harmless "$line"
+    printf '    %s\n' "$REPLY" >&2 || :
+  done < <(output::tail "$1")
 }

@@ -58,13 +58,20 @@ stopping::check() {
   fi
 }
 
-# Even SIGKILL does not end a process that waits inside the kernel, for example for a device.
+# Even SIGKILL does not end a process that waits inside the kernel, for example for a device. If no process is left, but
+# nobody reports the end, its minder does not run: a debugger may hold it.
 stopping::_give_up() {
   local name group
   for name in "${!MEMBERS_GROUP[@]}"; do
     group=${MEMBERS_GROUP[$name]}
-    log::say "process group $group (rank $name) does not end on SIGKILL: it waits in the kernel; see its state with: ps -o pid,stat,wchan:20,args -g $group"
-    members::ended "$name" 137
+    if processes::group_lives "$group"; then
+      log::say "process group $group (rank $name) does not end on SIGKILL: it waits in the kernel; see its state with: ps -o pid,stat,wchan:20,args -g $group"
+      members::ended "$name" 137
+    else
+      log::say "rank $name has ended, but its exit code is unknown: process ${MEMBERS_MINDER[$name]-}, which waits for it, does not report it"
+      kill -KILL "${MEMBERS_MINDER[$name]-}" 2>/dev/null || :
+      members::lost "$name"
+    fi
     members::left "$name"
   done
 }

@@ -243,9 +243,12 @@ supervise::ask_stacks() {
 }
 
 # Finds members whose end nobody reports. If a minder was killed, its member is killed, too, and counts as killed. A
-# minder that cannot start its member because of a process limit ends with 254: nothing was launched, so 78.
+# minder that cannot start its member because of a process limit ends with 254: nothing was launched, so 78. A minder,
+# or the relay to an engine, does not report either if somebody stopped it: SIGCONT wakes it. When the launcher dies, the
+# kernel wakes its children itself.
 supervise::_find_unreported() {
   local name minder
+  kill -CONT "${MEMBERS_GROUP[${CARRIED_ENGINE:-none}]-}" 2>/dev/null || :
   for name in "${MEMBERS_NAMES[@]}"; do
     [[ -z ${MEMBERS_STATUS[$name]-} ]] || continue
     minder=${MEMBERS_MINDER[$name]-}
@@ -253,7 +256,7 @@ supervise::_find_unreported() {
       if carried::is_gone "$name"; then
         supervise::_ended "$name" 137
       fi
-    elif ! kill -0 "$minder" 2>/dev/null && bus::empty "$SUPERVISE_BUS"; then
+    elif ! kill -CONT "$minder" 2>/dev/null && bus::empty "$SUPERVISE_BUS"; then
       if [[ -z ${MEMBERS_GROUP[$name]-} ]]; then
         supervise::_ended "$name" 78
       else

@@ -1,10 +1,12 @@
 # shellcheck shell=bash
 # Checks what every launch needs: Linux, and bash 4.2 or later. This file works with bash 3.2.
 
+SYSTEM_MACHINE=${BASH_VERSINFO[5]} # such as x86_64-pc-linux-gnu; OSTYPE is what the caller exported
+
 # system::problem: what is wrong with the operating system, in REPLY; empty on Linux.
 system::problem() {
   REPLY=''
-  [[ $OSTYPE == linux* ]] || REPLY="${OSTYPE/#darwin*/macOS}; Linux is needed"
+  [[ $SYSTEM_MACHINE == *-linux* ]] || REPLY="${SYSTEM_MACHINE/*-darwin*/macOS}; Linux is needed"
 }
 
 # system::bash_problem: what is wrong with this bash, in REPLY; empty if it can launch.

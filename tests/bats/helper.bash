@@ -105,6 +105,11 @@ gone() {
   ! kill -0 "$1" 2>/dev/null || [[ $(ps -o stat= -p "$1") == Z* ]]
 }
 
+# stands_still PID: whether somebody has stopped it.
+stands_still() {
+  [[ $(ps -o stat= -p "$1") == T* ]]
+}
+
 # above PID N: its Nth parent.
 above() {
   local pid=$1 i
@@ -220,4 +225,27 @@ trained_alike() {
   local accuracy
   accuracy=$(grep '^accuracy on held-out data' "$1") || fail "$(<"$1")"
   [[ "$(grep '^accuracy on held-out data' "$2")" = "$accuracy" ]] || fail "$accuracy" "$(<"$2")"
+}
+
+# python_of_all USER: a Python with PyYAML that this user can run, in PYTHON
+python_of_all() {
+  local site
+  site=$("$PYTHON" -c 'import os, yaml; print(os.path.dirname(os.path.dirname(yaml.__file__)))')
+  PYTHONPATH+=:$site
+  for PYTHON in "$PYTHON" /usr/bin/python3; do
+    # shellcheck disable=SC2016 # for the inner shell
+    ! setpriv --reuid "$1" --clear-groups bash -c '"$1" -c "import yaml"' - "$PYTHON" 2>/dev/null || return 0
+  done
+  skip "another user cannot run $PYTHON with PyYAML"
+}
+
+# without NAME: a PATH on which all programs of this one are, but not NAME
+without() {
+  local file
+  mkdir "$BATS_TEST_TMPDIR/path"
+  # shellcheck disable=SC2086 # the folders of PATH, one by one
+  while IFS= read -r file; do
+    [[ ${file##*/} == "$1" ]] || ln -s "$file" "$BATS_TEST_TMPDIR/path/" 2>/dev/null || true
+  done < <(IFS=: && find $PATH -maxdepth 1 -perm /111 ! -type d)
+  printf '%s\n' "$BATS_TEST_TMPDIR/path"
 }

@@ -28,17 +28,6 @@ setup() {
   nobody_left
 }
 
-# without NAME: a PATH on which all programs of this one are, but not NAME
-without() {
-  local file
-  mkdir "$BATS_TEST_TMPDIR/path"
-  # shellcheck disable=SC2086 # the folders of PATH, one by one
-  while IFS= read -r file; do
-    [[ ${file##*/} == "$1" ]] || ln -s "$file" "$BATS_TEST_TMPDIR/path/" 2>/dev/null || true
-  done < <(IFS=: && find $PATH -maxdepth 1 -perm /111 ! -type d)
-  printf '%s\n' "$BATS_TEST_TMPDIR/path"
-}
-
 @test "where py-spy is installed, it tells where the ranks are, and nobody is aborted" {
   export STUB_DO='0: wait; 1: wait'
   mkdir bin

@@ -151,10 +151,6 @@ group_stopped_by() {
   end_by CONT 137 '*rank 1 (device 1) was ended by SIGKILL*'
 }
 
-stands_still() {
-  [[ $(ps -o stat= -p "$1") == T* ]]
-}
-
 @test "Ctrl-C while the plan is being made ends it, and what it asks, without a traceback" {
   export HCCN_SIM=$BATS_TEST_TMPDIR/sim HCCN_SIM_LOG=$BATS_TEST_TMPDIR/calls PATH=$FIXTURES/bin:$PATH
   mkdir "$HCCN_SIM"
@@ -305,7 +301,7 @@ one_stop() {
 
 @test "a rank whose end is on the bus already is not taken for one whose minder was killed" {
   run -0 bash -uc '
-    for part in bus members supervise; do source "$1/lib/$part.sh"; done
+    for part in bus members carried supervise; do source "$1/lib/$part.sh"; done
     exec {SUPERVISE_BUS}<> <(:)
     : &
     wait "$!"

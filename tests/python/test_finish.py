@@ -54,21 +54,61 @@ def test_a_launcher_that_is_killed_before_it_has_told_all_changes_nothing(run_di
     assert record.read(run_dir) == PLAN
 
 
-@pytest.mark.parametrize("text", [None, "", '{"script": '], ids=["gone", "empty", "torn"])
-def test_a_record_that_cannot_be_read(run_dir, capsys, text):
+@pytest.fixture
+def failed(run_dir):
+    """What the launcher says of a run whose rank 1 failed, after it wrote one line."""
+    Path(run_dir, "rank_1.log").write_text("working\n")
+    return ["failed", "attempt 7 2026-01-31T12:00:01Z .", "first_failure 1", "member 1 7 12.0", "end 0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "trouble"),
+    [
+        (None, "launch.json: no such file"),
+        ("", "launch.json: is not JSON: Expecting value: line 1 column 1 (char 0)"),
+        ('{"script": ', "launch.json: is not JSON: Expecting value"),
+        ("[" * 100000, "launch.json: is not JSON: maximum recursion depth exceeded"),
+        ("[]", "launch.json: is JSON, but not an object"),
+    ],
+    ids=["gone", "empty", "torn", "deep", "list"],
+)
+def test_a_record_that_cannot_be_read_is_named_and_the_failure_explained(run_dir, capsys, failed, text, trouble):
     os.remove(record.path(run_dir))
     if text is not None:
         Path(record.path(run_dir)).write_text(text)
-    assert told(run_dir, capsys, *LAST, "end -") == ["failed"]
+    said, *explanation = told(run_dir, capsys, *failed)
+    assert trouble in said and run_dir in said
+    assert "rank 1 ended with status 7" in explanation[0] and "it ends: working" in explanation[0]
+    assert text is None or Path(record.path(run_dir)).read_text() == text
 
 
-def test_a_record_that_cannot_be_written_stays_as_it_is(run_dir, capsys, monkeypatch):
+def test_a_record_that_is_a_folder(run_dir, capsys, failed):
+    os.remove(record.path(run_dir))
+    os.mkdir(record.path(run_dir))
+    said, *explanation = told(run_dir, capsys, *failed)
+    assert said.endswith("launch.json: cannot be read: Is a directory") and explanation
+
+
+def test_a_current_folder_that_is_gone(run_dir, capsys, failed, tmp_path_factory, monkeypatch):
+    gone = tmp_path_factory.mktemp("gone")
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    saved, *explanation = told(run_dir, capsys, *failed)
+    assert saved == "saved" and f"{run_dir}/rank_1.log" in explanation[0]
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_record_that_cannot_be_written_stays_as_it_is_and_nothing_beside_it(
+    run_dir, capsys, failed, monkeypatch, step
+):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(record.os, "replace", full)
-    assert told(run_dir, capsys, *LAST, "end -") == ["failed"]
+    monkeypatch.setattr(os, step, full)
+    said, *explanation = told(run_dir, capsys, *failed)
+    assert said.endswith("launch.json: cannot be written: No space left on device") and explanation
     assert record.read(run_dir) == PLAN
+    assert sorted(os.listdir(run_dir)) == ["launch.json", "rank_1.log"]
 
 
 @pytest.mark.parametrize("ready", [["failed"], []], ids=["ready", "unprepared"])

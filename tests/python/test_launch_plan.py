@@ -108,7 +108,7 @@ def test_a_folder_that_another_host_makes_in_between_is_passed_over(tmp_path, mo
         return plans[-1]
 
     monkeypatch.setattr(plan, "make", make)
-    assert plan.begin(request(device_target="CPU")) == plans[1]
+    assert plan.begin(request(device_target="CPU"))[0] == plans[1]
     assert plans[1].run_dir == plans[0].run_dir + "-2"
     assert (tmp_path / "logs" / "latest" / "launch.json").exists()
     assert not os.listdir(plans[0].run_dir)

@@ -1,5 +1,7 @@
 """Which ranks run where; whole launches are in tests/bats/engines_*.bats."""
 
+from types import SimpleNamespace
+
 import pytest
 from launching import request
 
@@ -90,3 +92,34 @@ def test_ranks_under_msrun(given, ranks, engine):
 def test_an_engine_without_hosts_starts_its_ranks_here(given):
     place, table = plan.place(request(rank_size="2", devices="4,5", **given), "logs/run")
     assert (place.ranks, place.world, table) == ([(0, 4), (1, 5)], 2, None)
+
+
+@pytest.mark.parametrize(
+    ("line", "seconds"),
+    [
+        ("KillWait                = 10 sec", "10"),
+        ("KillWait = 08 sec", "8"),
+        ("KillWait = 99999999999999999999 sec", "30"),
+        ("KillWait = (null)", "30"),
+        ("", "30"),
+    ],
+)
+def test_slurms_kill_wait_reaches_the_shell_as_a_number(monkeypatch, line, seconds):
+    answers = {
+        name: SimpleNamespace(stdout=text) for name, text in {"node": "NodeAddr=127.0.0.1", "config": line}.items()
+    }
+    monkeypatch.setattr(slurm.programs, "ask_all", lambda *_: answers)
+    assert slurm.facts("n0") == ("127.0.0.1", seconds)
+
+
+@pytest.mark.parametrize(("text", "number"), [("123", 123), ("0123", 123)])
+def test_slurms_number_of_the_job(monkeypatch, text, number):
+    monkeypatch.setenv("SLURM_JOB_ID", text)
+    assert slurm.job_id() == number
+
+
+@pytest.mark.parametrize("text", ["", "12_3", "a[$(touch ran)]", "²"])
+def test_a_job_id_that_is_not_a_number_is_refused(monkeypatch, text):
+    monkeypatch.setenv("SLURM_JOB_ID", text)
+    with pytest.raises(Refusal, match="SLURM_JOB_ID .* is not the number of a job"):
+        slurm.job_id()

@@ -51,10 +51,19 @@ def ids(*numbers):
     return {f"{DEVICE}{index}/device_id": str(number) for index, number in reversed(list(enumerate(numbers)))}
 
 
-PLACEHOLDERS = ("10.*.*.*", "10.xxx.xxx.1", "xx.xx.xx.xx", "XX.XX.XX.XX", "a.b.c.d", "server_0_10.*.*.*")
+UNPRINTABLE = ("\0", "\n", "\x1b[2J", "\x7f", "\x9b2J", "\u2028", "a\u202eb", "\ud800")
+PLACEHOLDERS = (
+    "Master节点IP地址",
+    "10.*.*.*",
+    "10.xxx.xxx.1",
+    "xx.xx.xx.xx",
+    "XX.XX.XX.XX",
+    "a.b.c.d",
+    "server_0_10.*.*.*",
+)
 NO_ADDRESSES = (
-    *("192.168.100.300", "192.168.100.01", "192.168.100", " something went wrong", "192.168.100.9 ", "192.168.100.9\n"),
-    *("fe80", "-.-.-.-", "", "\0", "\ud800", "0.0.0.0", "::", "0:0:0:0:0:0:0:0"),
+    *("192.168.100.300", "192.168.100.01", "192.168.100", " something went wrong", "192.168.100.9 "),
+    *("fe80", "-.-.-.-", "", "0.0.0.0", "::", "0:0:0:0:0:0:0:0"),
     *("192.168.100.9,nonsense", "192.168.100.9,"),
 )
 GROUP = f"device-group {SERVER_1}/device"
@@ -65,6 +74,15 @@ BAD = [
     case("server_count_wrong", (2, 2), {"/server_count": "1"}, "count-mismatch"),
     case("server_listed_twice", (1, 1, 1), {"/server_list/2/server_id": "10.0.0.1"}, "duplicate-server"),
     *(case("server_id_is_placeholder", (1,), {SERVER_1 + "/server_id": name}, "bad-address") for name in PLACEHOLDERS),
+    *(
+        case("text_does_not_print", (1,), {SERVER_1 + "/server_id": "10.0.0.1" + text}, "unprintable-text")
+        for text in UNPRINTABLE
+    ),
+    case("text_does_not_print", (1,), {"/comment": [{"a": ["x\n"]}]}, "unprintable-text /comment/0/a/0"),
+    *(
+        case("text_does_not_print", (1,), {DEVICE + "0/device_ip": text}, "bad-address", "unprintable-text")
+        for text in UNPRINTABLE
+    ),
     case("device_listed_twice", (2,), ids(0, 0), "duplicate-device"),
     case("device_id_too_large", (2,), ids(0, 65), "bad-value"),
     *(case("address_is_none", (2,), {DEVICE + "1/device_ip": ip}, "bad-address") for ip in NO_ADDRESSES),
@@ -170,6 +188,10 @@ GOOD = [
     ("two linked pairs", (4,), ids(0, 1, 4, 5), "910A"),
     ("two servers alike", (8, 8), {}, "910A"),
     *((f"no groups on {chip}", (3,), ids(0, 5, 6), chip) for chip in ("A2", "A3")),
+    *(
+        (f"server_id {name}", (1,), {SERVER_1 + "/server_id": name}, None)
+        for name in ("节点 1", "ü" * 64, "世" * 64, "-a b")
+    ),
     *((f"no address on {chip}", (1,), {DEVICE + "0/device_ip": ...}, chip) for chip in ("A2", "A3")),
 ]
 

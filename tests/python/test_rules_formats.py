@@ -97,6 +97,29 @@ BAD = [
         case("addr_does_not_fit_its_type", rank_list, {ADDRESS: addr, ADDRESS + "_type": kind}, "bad-address")
         for kind, addr in (("IPV4", "x"), ("IPV4", "fd00::1"), ("IPV6", "10.0.0.1"), ("EID", "10.0.0.1"))
     ),
+    *(
+        case("text_does_not_print", table, {place: "a\x1b[2J"}, "unprintable-text")
+        for table, place in (
+            (super_pods, SERVERS + "0/host_nic_ip"),
+            (clusters, "/cluster_list/0/cluster_id"),
+            (cloud, GROUP + "instance_list/0/pod_name"),
+            (lab, GROUP + "group_name"),
+            (heterogeneous, "/collective_id"),
+            (rank_list, LEVEL + "net_instance_id"),
+            (rank_list, LEVEL + "rank_addr_list/0/ports/0"),
+        )
+    ),
+    *(
+        case("schema", rank_list, {LEVEL + "rank_addr_list/0/backup_addr": value}, code)
+        for value, code in (
+            (7, "wrong-type"),
+            (None, "wrong-type"),
+            ({}, "wrong-type"),
+            ("x" * 257, "bad-value"),
+            (["a"] * 17, "bad-value"),
+            ([7], f"wrong-type {LEVEL}rank_addr_list/0/backup_addr/0"),
+        )
+    ),
     case("status_not_completed", cloud, {"/status": "initializing"}, "bad-status"),
 ]
 
@@ -135,6 +158,11 @@ def test_a_good_table_of_each_format_has_no_problem(table):
     assert verdict.check(table()) == []
 
 
+@pytest.mark.parametrize("value", ["10.0.0.9", [], ["10.0.0.9"] * 16], ids=str)
+def test_a_backup_address_is_a_text_or_a_list_of_texts(value):
+    assert verdict.check(edited(rank_list(), {LEVEL + "rank_addr_list/0/backup_addr": value})) == []
+
+
 @pytest.mark.parametrize("case", BAD + DOUBTFUL, ids=name)
 def test_a_rule_finds_what_breaks_it_and_nothing_else(case):
     assert places(problems(case)) == case.expected
@@ -147,7 +175,7 @@ def test_a_warning_is_not_an_error(case):
 
 
 def test_every_rule_has_a_table_that_breaks_it():
-    assert {case.rule for case in EVERY} == {rule.find.__name__ for rule in rules.all_rules()}
+    assert {case.rule for case in EVERY} - {"schema"} == {rule.find.__name__ for rule in rules.all_rules()}
 
 
 def test_every_code_of_the_tests_is_explained():

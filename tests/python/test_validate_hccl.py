@@ -110,8 +110,17 @@ def test_a_problem_is_one_line_whatever_the_file_holds(validate, write):
     write("a\nb.json", 1, edits={"/status": "x\ny\u2028z", "/server_list/0/device/0/device_ip": "\x1b[31m\n\ud800"})
     status, out, _ = validate("a\nb.json")
     assert status == 1
-    assert len(out.splitlines()) == 3
+    assert len(out.splitlines()) == 5
     assert "\x1b" not in out
+
+
+def test_control_characters_are_told_with_their_line_and_shown_escaped(validate, write):
+    write("a.json", 1, edits={"/server_list/0/server_id": "10.0.0.9\0trainer\x9b2J\u202e"})
+    status, out, _ = validate("a.json")
+    place = 'a.json:1: /server_list/0/server_id: "10.0.0.9\\u0000trainer\\x9b2J\\u202e" has the character U+0000; '
+    assert status == 1
+    assert out.startswith(place)
+    assert out.replace("\n", "").isprintable()
 
 
 # ---- as a program --------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ other members end.  Lines on stdin:
   member NAME STATUS SECONDS  -: none
   end OOM_KILLS               there are no more lines; -: there is nothing to explain
 
-The answer: "saved" or "failed", then the lines of the explanation.
+The answer: "saved", or a line that says why the outcome is not in launch.json; then the lines of the explanation.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import sys
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
+from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import one_line
 from tools.launch import record
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    Explain = Callable[[str, int], object]
+    Explain = Callable[[dict[str, Any], str, int, bool], None]
 
 
 def main(run_dir: str, lines: Iterable[str]) -> None:
@@ -48,9 +49,10 @@ def main(run_dir: str, lines: Iterable[str]) -> None:
         elif word != "end":
             attempts[-1][word] = values[0]
         else:
-            print(saved(run_dir, attempts), flush=True)
+            document, trouble = finished(run_dir, attempts)
+            print(trouble or "saved", flush=True)
             if values[0] != "-":
-                (explain or explainer())(run_dir, int(values[0]))
+                (explain or explainer())(document, run_dir, int(values[0]), not trouble)
             return
 
 
@@ -71,25 +73,33 @@ def number(text: str) -> float | int | None:
     return None if text == "-" else float(text) if "." in text else int(text)
 
 
-def saved(run_dir: str, attempts: list[dict[str, Any]]) -> str:
-    """Writes the outcome; returns the answer."""
+def finished(run_dir: str, attempts: list[dict[str, Any]]) -> tuple[dict[str, Any], str]:
+    """Writes the outcome; returns what is in launch.json, or belongs there, and on one line why it is not in it."""
     try:
-        record.finish(run_dir, attempts)
-    except (OSError, ValueError):
-        return "failed"
-    return "saved"
+        return record.finish(run_dir, attempts), ""
+    except Refusal as error:
+        trouble = str(error)
+    except OSError as error:
+        trouble = f"{record.path(run_dir)}: cannot be written: {error.strerror}"
+    return {"outcome": record.outcome(attempts)}, one_line(trouble)
 
 
 def explainer() -> Explain:
-    """Reads modules and known failures; returns a function of the run's folder and the OOM kills."""
+    """Reads modules and known failures; returns a function of the document, its folder, the OOM kills, and whether
+    the explanation goes into launch.json."""
     if sys.flags.no_site:  # outcome.sh starts us without installed packages, which saves a third of the start
         import site
 
         site.main()
-    from tools.diagnosis import known_failures, main
+    from tools.diagnosis import find, known_failures, main
 
     known = known_failures.load()
-    return lambda run_dir, oom_kills: main.explain_run(run_dir, known, oom_kills)
+
+    def explain(document: dict[str, Any], run_dir: str, oom_kills: int, saves: bool) -> None:
+        if main.explain(document, run_dir, known, oom_kills) and saves:
+            find.save(document, run_dir)
+
+    return explain
 
 
 if __name__ == "__main__":

@@ -19,7 +19,14 @@ from collections.abc import Sequence
 
 from hccl_tools.common.refusal import Refusal
 from tools.diagnosis import find, known_failures, run, words
-from tools.diagnosis.known_failures import KnownFailure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tools.diagnosis.known_failures import KnownFailure
+
+    Known = tuple[list[KnownFailure], list[str]]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,26 +36,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     return explain_run(options.run_folder, known_failures.load(), options.oom_kills)
 
 
-def explain_run(folder: str, known: tuple[list[KnownFailure], list[str]], oom_kills: int) -> int:
-    """Says why the run failed, and adds that to its launch.json; returns the exit code."""
-    entries, complaints = known
+def explain_run(folder: str, known: Known, oom_kills: int) -> int:
+    """Says why the run of the folder failed, and adds that to its launch.json; returns the exit code."""
     try:
         launch = run.read_launch(folder)
     except Refusal as error:
         return _tell(error.lines, error.status)
+    if explain(launch, folder, known, oom_kills):
+        find.save(launch, folder)
+    return 0
+
+
+def explain(launch: dict[str, Any], folder: str, known: Known, oom_kills: int) -> bool:
+    """Says why the run of the folder failed, and adds that to `launch`; returns whether a rank has failed."""
+    entries, complaints = known
     _tell([f"{line}; left out" for line in complaints])
     members = run.read_members(launch["outcome"], folder)
     if not members:
         print("no rank failed: nothing to explain")
-        return 0
+        return False
     matches = find.causes(entries, members, oom_kills)
     try:
         print("\n".join(words.explain(members, matches)), flush=True)
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the reader left; Python flushes once more at its end
     launch["outcome"]["diagnosis"] = find.as_data(members, matches)
-    find.save(launch, folder)
-    return 0
+    return True
 
 
 def _tell(lines: Sequence[str], status: int = 0) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from tools.diagnosis import log_tail
+from tools.launch import record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,21 +37,13 @@ class Member(Record):
 
 def read_launch(folder: str) -> dict[str, Any]:
     """launch.json of a run that has ended.  Raises Refusal."""
-    path = os.path.join(folder, "launch.json")
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            launch = json.load(file)
-    except FileNotFoundError:
-        reason = "no such file; name the folder of a run, such as logs/latest"
-    except OSError as error:
-        reason = f"cannot be read: {error.strerror}"
-    except (ValueError, RecursionError) as error:
-        reason = f"is not JSON: {one_line(error)}"
-    else:
-        if isinstance(launch, dict) and isinstance(launch.get("outcome"), dict):
-            return launch
-        reason = "has no outcome; the run goes on, or its launcher was killed"
-    raise Refusal(USAGE, f"{one_line(path)}: {reason}")
+    path = one_line(record.path(folder))
+    if not os.path.lexists(record.path(folder)):
+        raise Refusal(USAGE, f"{path}: no such file; name the folder of a run, such as logs/latest")
+    launch = record.read(folder)
+    if not isinstance(launch.get("outcome"), dict):
+        raise Refusal(USAGE, f"{path}: has no outcome; the run goes on, or its launcher was killed")
+    return launch
 
 
 def read_members(outcome: dict[str, Any], folder: str) -> list[Member]:

@@ -72,7 +72,10 @@ def _who(member: Member) -> str:
 
 def _short(path: str) -> str:
     """`path` as it can be named from here."""
-    below = os.getcwd() + os.sep
+    try:
+        below = os.getcwd() + os.sep
+    except OSError:  # the current folder is gone; the launcher names everything from the root
+        return path
     path = os.path.join(below, path)
     return path[len(below) :] if path.startswith(below) else path
 

@@ -1,6 +1,6 @@
 """Prints the jobs of this launcher that hold devices, as JSON: [[job, process id, [device, ...]], ...].
 
-A program of its own, so that doctor.sh can stop it: it waits for other readers of the locks, which may hang.
+A program of its own, so that doctor.sh can stop it: the file system with the locks may hang.
 """
 
 import json
@@ -9,10 +9,10 @@ import sys
 
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
-from tools.launch import device_locks
+from tools.launch import device_locks, lock_folders
 
 if __name__ == "__main__":
     try:
         print(json.dumps([[holder.job, holder.pid, holder.devices] for holder in device_locks.held()]))
     except OSError as error:
-        sys.exit(f"{device_locks.folder()}: {error.strerror}")
+        sys.exit(f"{error.filename or lock_folders.bases()}: {error.strerror}")

@@ -88,7 +88,7 @@ def _locks(ended: Ended) -> Line:
     """The devices that this launcher's jobs hold; ended: the answer of locks.py."""
     name = "launcher's locks"
     if ended.status != 0:
-        remedy = "two launches on the same devices may not see each other; see whether a launcher is stopped (Ctrl-Z)"
+        remedy = "two launches on the same devices may not see each other; LAUNCH_LOCKS can name another folder"
         return Line(name, UNKNOWN, answer.failure(ended), remedy)
     held = json.loads(ended.stdout)
     if not held:

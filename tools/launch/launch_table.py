@@ -11,6 +11,7 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import named, one_line
 from hccl_tools.machine import hccn, host, programs
+from hccl_tools.machine.programs import path_word
 from hccl_tools.table import formats, rank_table
 from tools.launch import trainer_command
 from tools.launch.placement import comma
@@ -116,7 +117,7 @@ def build(request: Request, devices: list[int], run_dir: str, unfit: list[str]) 
     made_up = " (made up: CPU ranks do not use them)" if demo else ""
     remark = f"rank table: built for {named('device', devices)}, addresses from {one_line(source)}{made_up}"
     generator = (trainer_command.python(), project.path("hccl_tools", "hccl_tools.py"))
-    options = ("--device_num", comma(devices), "--server_ip", host.LOOPBACK, "--hccn_conf", conf, "--output", path)
+    options = ("--device_num", comma(devices), "--server_ip", host.LOOPBACK, "--hccn_conf", path_word(conf), "--output", path)
     return LaunchTable(
         path=path,
         ranks=list(enumerate(devices)),

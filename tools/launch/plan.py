@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from hccl_tools.common import project
 from hccl_tools.common.refusal import REFUSED, Refusal
@@ -27,14 +28,14 @@ def main(script: str, words: list[str]) -> int:
         request = Request.from_words(words)
         checks.folder()
         checks.limits()
-        plan = begin(request)
+        plan, text = begin(request)
     except Refusal as refusal:
         for line in refusal.lines:
             say(script, line)
         return refusal.status
     for remark in () if request.quiet else plan.remarks:
         say(script, remark)
-    sys.stdout.buffer.write(protocol.words(plan))
+    sys.stdout.buffer.write(text)
     return 0
 
 
@@ -49,15 +50,19 @@ def say(script: str, line: str) -> None:
         pass
 
 
-def begin(request: Request) -> Plan:
-    """The Plan; unless it is only to be printed, its devices are taken and its folder is made.  Raises Refusal."""
+def begin(request: Request) -> tuple[Plan, bytes]:
+    """(the Plan, its words for bash); unless it is only to be printed, its devices are taken and its folder is made.
+
+    Raises Refusal.
+    """
     while True:
         plan = make(request)
+        text = protocol.words(plan)  # first, because it may refuse
         if request.dry_run:
-            return plan
+            return plan, text
         remarks = take_devices(plan)
         try:
-            return plan.replace(remarks=(*plan.remarks, *remarks, *run_folder.fill(plan)))
+            return plan.replace(remarks=(*plan.remarks, *remarks, *run_folder.fill(plan))), text
         except run_folder.Taken:
             pass  # the next plan is for another one
 
@@ -137,16 +142,20 @@ def take_devices(plan: Plan) -> list[str]:
     from tools.launch import device_locks
 
     devices = [device for _, device in plan.ranks]
-    descriptor = -1 if request.lock_fd is None else request.lock_fd
+    mine = request.lock_fd, request.lock_file
     try:
-        while holders := device_locks.take(descriptor, plan.run_dir, request.job_pid, devices):
+        while holders := device_locks.take(*mine, plan.run_dir, request.job_pid, devices):
             lines = [device_locks.words(holder, devices) for holder in holders]
             if not request.wait_for_devices:
                 remedy = "wait for it with --wait_for_devices, or choose others with --devices"
                 raise Refusal(REFUSED, *(f"{line}; {remedy}" for line in lines))
             say(request.script, f"waiting: {lines[0]}")
-            device_locks.wait_for(holders[0])
+            while not device_locks.has_ended(holders[0]):
+                if protocol.nobody_reads():
+                    raise Refusal(REFUSED, "the launcher has ended, so this launch waits no longer")
+                time.sleep(0.5)
     except OSError as error:
-        folder = one_line(device_locks.folder())
-        return [f"other jobs cannot see which devices this one uses: {folder}: {error.strerror}"]
+        where = one_line(error.filename or request.lock_file)
+        remedy = "LAUNCH_LOCKS can name another folder"
+        return [f"other jobs cannot see which devices this one uses: {where}: {error.strerror}; {remedy}"]
     return []

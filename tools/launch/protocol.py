@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 
 from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +30,22 @@ class Plan(Record):
     remarks: tuple[str, ...] = ()  # lines for the user once it is sure to start
 
 
+# KIND -> (what its words look like, and where they come from).  In most of them anything but NUL may be.
+_KINDS = {
+    "run_dir": (".+", "--log_dir"),
+    "export": ("[A-Za-z_][A-Za-z0-9_]*=.*", "the environment of the ranks"),
+    "rank": ("[0-9]+ [0-9]+", "the rank table, or the number of ranks"),
+    "host": (r"(?!-)\S+", "the hostfile, HOSTS, the rank table or Slurm"),
+    "engine": ("[a-z_]+ .*", "the options"),
+    "trainer": (".*", "PYTHON, --train_script, the config or the arguments after --"),
+    "scheduler": (".*", "PYTHON, or the path of this project"),
+    "setup": (".*", "the options for the rank table"),
+    "end": ("[0-9]+", "the number of pairs"),
+}
+
+
 def words(plan: Plan) -> bytes:
-    """The plan as pairs KIND, VALUE."""
+    """The plan as pairs KIND, VALUE; the last one has the number of those before it.  Raises Refusal."""
     pairs = [("run_dir", plan.run_dir)]
     pairs += [("export", f"{name}={value}") for name, value in plan.exports.items()]
     pairs += [("rank", f"{rank} {device}") for rank, device in plan.ranks]
@@ -38,4 +55,27 @@ def words(plan: Plan) -> bytes:
     pairs += [("scheduler", word) for word in plan.scheduler]
     if plan.request.dry_run and plan.table:
         pairs += [("setup", word) for word in plan.table.setup]
-    return b"".join(os.fsencode(word) + b"\0" for pair in pairs for word in pair)
+    pairs.append(("end", str(len(pairs))))
+    return b"".join(_pair(kind, value) for kind, value in pairs)
+
+
+def _pair(kind: str, value: str) -> bytes:
+    """One pair as bytes.  Raises Refusal if bash would read another word than this one."""
+    pattern, origin = _KINDS[kind]
+    try:
+        word = os.fsencode(value)
+    except UnicodeEncodeError:  # half a character, which JSON can hold
+        word = b"\0"
+    if b"\0" in word or not re.fullmatch(pattern, value, re.DOTALL) or kind == "host" and not value.isprintable():
+        remedy = f"it comes from {origin}: correct it there"
+        raise Refusal(REFUSED, f'the {kind} "{one_line(value)}" cannot be a word of the plan; {remedy}')
+    return b"%s\0%s\0" % (kind.encode(), word)
+
+
+def nobody_reads() -> bool:
+    """Whether the launcher, which reads the plan from a pipe, has ended or given up."""
+    import select  # only a launch that waits needs it
+
+    plan = select.poll()
+    plan.register(1, 0)
+    return bool(plan.poll(0))

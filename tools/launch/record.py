@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import os
 
+from hccl_tools.common import whole_file
+from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.words import one_line
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -16,8 +20,6 @@ def begin(plan: Plan) -> None:
     """Writes launch.json as it is at the start, into the run's folder.  Raises OSError."""
     import socket
     import time
-
-    from hccl_tools.table import rank_table
 
     document: dict[str, Any] = {
         "script": plan.request.script,
@@ -35,8 +37,7 @@ def begin(plan: Plan) -> None:
     document["ranks"] = [{"rank": rank, "device": device, "log": f"rank_{rank}.log"} for rank, device in plan.ranks]
     for rank, host in zip(document["ranks"], plan.hosts):
         rank["host"] = host
-    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    rank_table.write(text, path(plan.run_dir))
+    _save(plan.run_dir, document, None)
 
 
 def path(run_dir: str) -> str:
@@ -45,21 +46,44 @@ def path(run_dir: str) -> str:
 
 
 def read(run_dir: str) -> dict[str, Any]:
-    with open(path(run_dir), encoding="utf-8", errors="surrogateescape") as file:
-        document: dict[str, Any] = json.load(file)
-    return document
+    """The document.  Raises Refusal: why there is none."""
+    try:
+        with open(path(run_dir), encoding="utf-8", errors="surrogateescape") as file:
+            document = json.load(file)
+    except FileNotFoundError:
+        reason = "no such file"
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror}"
+    except (ValueError, RecursionError) as error:
+        reason = f"is not JSON: {one_line(error)}"
+    else:
+        if isinstance(document, dict):
+            return document
+        reason = "is JSON, but not an object"
+    raise Refusal(USAGE, f"{one_line(path(run_dir))}: {reason}")
 
 
 def write(run_dir: str, document: dict[str, Any]) -> None:
     """Replaces the document, whole or not at all.  Raises OSError."""
-    part = path(run_dir) + ".part"
-    with open(part, "w", encoding="utf-8", errors="backslashreplace") as file:  # \udcff is JSON
-        file.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
-    os.chmod(part, os.stat(path(run_dir)).st_mode & 0o777)
-    os.replace(part, path(run_dir))
+    _save(run_dir, document, os.stat(path(run_dir)).st_mode & 0o777)
 
 
-def finish(run_dir: str, attempts: list[dict[str, Any]]) -> None:
-    """Adds the outcome: that of the last attempt, with those of the earlier ones in it.  Raises OSError, ValueError."""
+def _save(run_dir: str, document: dict[str, Any], mode: int | None) -> None:
+    text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+    whole_file.write(text, path(run_dir), mode=mode, errors="backslashreplace")  # \udcff is JSON
+
+
+def finish(run_dir: str, attempts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Adds the outcome: that of the last attempt, with those of the earlier ones in it; returns the document.
+
+    Raises OSError and Refusal.
+    """
+    document = {**read(run_dir), "outcome": outcome(attempts)}
+    write(run_dir, document)
+    return document
+
+
+def outcome(attempts: list[dict[str, Any]]) -> dict[str, Any]:
+    """The outcome of a run with these attempts."""
     *earlier, last = attempts
-    write(run_dir, {**read(run_dir), "outcome": {**last, "attempts": earlier} if earlier else last})
+    return {**last, "attempts": earlier} if earlier else last

@@ -42,6 +42,7 @@ class Request(Record):
     script: Script[str]  # its name, for messages and the run folder
     job_pid: Script[int]  # the launcher's process
     lock_fd: Script[int | None] = None  # the launcher's open file that holds the devices, see device_locks.py
+    lock_file: Script[str] = ""  # its path
     engine: Script[str]  # the file of scripts/lib/engines that starts the ranks
     placement: Script[str | None] = None  # where the ranks are, if the engine does not tell: see plan.place
     script_devices: Script[str] = ""  # the devices that a script without RANK_SIZE is for

@@ -8,9 +8,12 @@ import re
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
+from hccl_tools.hosts import hostfile
 from hccl_tools.machine import programs
 from tools.launch import network, placement, ports
 from tools.launch.request import MAX_RANKS, Request
+
+_KILL_WAIT, _MOST_KILL_WAIT = 30, 65535  # seconds; Slurm's default, and the most that slurm.conf takes
 
 
 def place(request: Request) -> placement.Placement:
@@ -25,7 +28,7 @@ def place(request: Request) -> placement.Placement:
         "scheduler_host": address,
         "kill_wait": kill_wait,
         # no two of 20,000 successive jobs have one port
-        "scheduler_port": str(ports.derived(int(os.environ["SLURM_JOB_ID"]))),
+        "scheduler_port": str(ports.derived(job_id())),
     }
     if os.environ.get("SLURMD_NODENAME") != nodes[0]:
         engine["scheduler_node"] = nodes[0]
@@ -45,6 +48,15 @@ def tasks_per_node() -> int:
     return count
 
 
+def job_id() -> int:
+    """The number of the job that we are in.  Raises Refusal."""
+    text = os.environ["SLURM_JOB_ID"]
+    number = whole_number(text)
+    if number is None:
+        raise Refusal(REFUSED, f"SLURM_JOB_ID {one_line(text)} is not the number of a job; do not set it yourself")
+    return number
+
+
 def allocated_nodes() -> list[str]:
     """The names of the nodes of the allocation that we are in, in Slurm's order.  Raises Refusal."""
     if "SLURM_JOB_ID" not in os.environ:
@@ -57,11 +69,16 @@ def allocated_nodes() -> list[str]:
         if not programs.on_path(program):
             raise Refusal(REFUSED, f"{program} is not on PATH; load Slurm's environment, or install slurm-client")
     nodes = os.environ.get("SLURM_JOB_NODELIST", "")
+    if nodes.startswith("-"):
+        raise Refusal(REFUSED, f"SLURM_JOB_NODELIST {one_line(nodes)} is no list of nodes; do not set it yourself")
     answer = programs.ask(["scontrol", "show", "hostnames", nodes], 20)
     names: list[str] = answer.stdout.split()
     if answer.status or not names:
         reason = one_line(answer.stderr.strip())
         raise Refusal(REFUSED, f"scontrol does not know the nodes {one_line(nodes)}: {reason}")
+    unfit = [fault for fault in map(hostfile.fault_of_host, names) if fault]
+    if unfit:
+        raise Refusal(REFUSED, *(f"SLURM_JOB_NODELIST, as scontrol reads it: {fault}" for fault in unfit))
     return names
 
 
@@ -72,5 +89,6 @@ def facts(node: str) -> tuple[str, str]:
     found = re.search(r"\bNodeAddr=(\S+)", answers["node"].stdout)
     name = found.group(1) if found else node
     kill_wait = re.search(r"^KillWait\s*= *([0-9]+)", answers["config"].stdout, re.MULTILINE)
+    seconds = whole_number(kill_wait.group(1), 0, _MOST_KILL_WAIT) if kill_wait else None
     address = network.ipv4(name, f"node {node}: its address {one_line(name)}")
-    return address, kill_wait.group(1) if kill_wait else "30"
+    return address, str(_KILL_WAIT if seconds is None else seconds)

@@ -20,6 +20,7 @@ from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.hosts import ask, hostfile
 from hccl_tools.machine import host
+from hccl_tools.machine.programs import path_word
 from hccl_tools.table import rank_table
 from tools.launch import launch_table, network, open_mpi, ports, trainer_command
 from tools.launch.launch_table import LaunchTable
@@ -162,12 +163,12 @@ def all_servers(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]
         if request.rank_table:
             data, servers = read_table(request.rank_table, request.generation)
             name = os.path.basename(request.rank_table)
-            setup = ["cp", request.rank_table]
+            setup = ["cp", path_word(request.rank_table)]
         else:
             options = build_options(request, slots)
             table = ask.collect(path, options, request.generation, lambda _line: None)  # the whole is checked here
             setup = [trainer_command.python(), project.path("hccl_tools", "hccl_tools.py")]
-            setup += ["--hostfile", path, *options, "--output"]
+            setup += ["--hostfile", path_word(path), *options, "--output"]
             data, servers = rank_table.dump(table).encode("utf-8"), servers_of(table)
             name = merging.file_name(table)
     except hostfile.HostfileError as error:
@@ -209,6 +210,10 @@ def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list
 
 def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> None:
     """The hosts of the hostfile are the servers of the table, which have the same devices.  Raises Refusal."""
+    faults = {each.name: hostfile.fault_of_host(each.name) for each in servers}
+    unfit = [f"server {one_line(name)} of the rank table: {fault}" for name, fault in faults.items() if fault]
+    if unfit:
+        raise Refusal(REFUSED, *unfit)  # mpirun and ssh get these names
     hosts = {network.ipv4(name, f"--hostfile: {one_line(name)}"): one_line(name) for name, _ in slots}
     table = {network.ipv4(each.name, f"server {one_line(each.name)}"): each for each in servers}
     lines = [

@@ -8,6 +8,7 @@ import sys
 from hccl_tools.common import project
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
+from hccl_tools.machine.programs import path_word
 from tools.config.config_file import Config
 from tools.launch.request import Request
 
@@ -71,4 +72,4 @@ def command(path: str, request: Request, config: Config, arguments: list[str]) -
     target = config.get("system.device_target", "Ascend" if is_own(path) else None)
     if target not in (None, request.device_target):
         arguments = with_setting(arguments, f"system.device_target={request.device_target}")
-    return [python(), "-u", path, "--config", request.config, *arguments]
+    return [python(), "-u", path_word(path), "--config", path_word(request.config), *arguments]

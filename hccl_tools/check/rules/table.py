@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
+
 from hccl_tools.check.rules.registry import ALL, LISTED, Findings, rule
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.problem import pointer
 from hccl_tools.common.words import shown
 from hccl_tools.table.view import View
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 @rule("bad-status", ALL)
@@ -18,6 +26,42 @@ def status_not_completed(view: View) -> Findings:
     status = view.table.get("status")
     if isinstance(status, str) and status != "completed":
         yield "/status", f"status is {shown(status)}; HCCL would wait half an hour for it to change"
+
+
+@rule("unprintable-text", ALL)
+def text_does_not_print(view: View) -> Findings:
+    """A text has a character that does not print: a control character, an end of a line, a turned direction.
+
+    Why: such a text is not what it seems. It can command the terminal that shows it, and for HCCL it ends at NUL.
+    Remedy: write characters that print, and no escapes such as \\u0000.
+    """
+    if not _all_print(view.table):
+        for place, text in _texts(view.table):
+            strange = next((c for c in text if not c.isprintable()), None)
+            if strange:
+                yield place, f"{shown(text)} has the character U+{ord(strange):04X}"
+
+
+def _all_print(table: object) -> bool:
+    """Whether all texts print.  It takes all values of one depth at once, which Python's built-in functions process."""
+    values: list[Any] = [table]
+    while values:
+        kinds = {kind: values for kind in set(map(type, values))}
+        if len(kinds) > 1:
+            kinds = {kind: [value for value in values if type(value) is kind] for kind in kinds}
+        if not "".join(kinds.get(str, [])).isprintable():
+            return False
+        values = [*chain.from_iterable(map(dict.values, kinds.get(dict, []))), *chain.from_iterable(kinds.get(list, []))]
+    return True
+
+
+def _texts(value: object, place: str = "") -> Iterator[tuple[str, str]]:
+    """(JSON pointer, text) of every text in `value`."""
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, (dict, list)):
+        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _texts(each, place + pointer(key))
 
 
 @rule("count-mismatch", LISTED)

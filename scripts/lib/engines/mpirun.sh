@@ -7,7 +7,7 @@ source "$LAUNCH_LIB/engines/relay.sh"
 ENGINE_NAME=mpirun
 # Variables that belong to a host, a login or an engine, so other hosts must not get them. NAME* matches a prefix.
 readonly ENGINE_OWN_VARIABLES='HOME USER LOGNAME SHELL MAIL PWD OLDPWD SHLVL _ TERM HOSTNAME DISPLAY TMPDIR LINES
-COLUMNS LS_COLORS SSH_* XDG_* DBUS_* OMPI_* PMIX_* PRTE_* SLURM_* SLURMD_* BASH_*'
+COLUMNS LS_COLORS SSH_* XDG_* DBUS_* OMPI_* PMIX_* PRTE_* SLURM_* SLURMD_* BASH_* LAUNCH_KEPT_BASH_*'
 
 # Why each option is there; Open MPI's documentation says what it does:
 #   --bind-to none     with one or two ranks per host, Open MPI would bind each rank to one core
@@ -29,7 +29,7 @@ engine::command() {
     where=(-H "${PLAN_ENGINE[hosts]}")
   fi
   ENGINE_COMMAND=(mpirun)
-  ((EUID != 0)) || ENGINE_COMMAND+=(--allow-run-as-root)
+  (($(id -u) != 0)) || ENGINE_COMMAND+=(--allow-run-as-root)
   ENGINE_COMMAND+=(-n "${PLAN_ENGINE[ranks]}" "${where[@]}" --map-by slot --bind-to none -wdir "$PWD"
     "$mca" "${prefix}_abort_on_non_zero_status" 1)
   for name in ${PLAN_HOSTS[@]+"${PLAN_HOSTS[@]}"}; do

@@ -28,9 +28,9 @@ engine::print() {
 }
 
 msrun::_become() {
+  rank_entry::agent_environment msrun
   LAUNCH_SECRET=bus LAUNCH_BUS=$1 LAUNCH_LIFELINE=$2 LAUNCH_GRACE=$STOPPING_GRACE
   export LAUNCH_SECRET LAUNCH_BUS LAUNCH_LIFELINE LAUNCH_GRACE LAUNCH_JOB
-  rank_entry::agent_environment msrun
   engine::command
   set +e # bash 4.2 needs it to end with 127 or 126 if exec fails
   exec "${ENGINE_COMMAND[@]}" "${PLAN_TRAINER[@]}"

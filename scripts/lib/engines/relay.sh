@@ -20,7 +20,6 @@ ENGINE_ORDERS=''  # a pipe to the engine's stdin
 # engine::start: the scheduler, if the plan has one, then the engine.
 engine::start() {
   local rank
-  LAUNCH_SECRET="launch-$RANDOM$RANDOM$RANDOM" LAUNCH_GRACE=$STOPPING_GRACE
   if ((${#PLAN_SCHEDULER[@]})); then
     engine::scheduler
     supervise::start scheduler "$PLAN_LOG_DIR/scheduler.log" rank_entry::become scheduler "${PLAN_SCHEDULER[@]}"
@@ -44,6 +43,7 @@ engine::print() {
 relay::_main() {
   local bus pipe engine='' ordered='' word name value told=exit failed=0
   rank_entry::agent_environment "$ENGINE_NAME"
+  LAUNCH_SECRET="launch-$RANDOM$RANDOM$RANDOM" LAUNCH_GRACE=$STOPPING_GRACE
   export LAUNCH_JOB LAUNCH_SECRET LAUNCH_GRACE
   engine::command
   exec {bus}>"$1" {pipe}<> <(:) {ENGINE_ORDERS}<> <(:)
@@ -58,25 +58,28 @@ relay::_main() {
   while :; do
     if bus::next "$pipe" 1; then
       relay::_line "$REPLY"
-    elif ! kill -0 "$runner" 2>/dev/null; then
-      exit 137 # it was killed and could not write "ended"
+    elif ! kill -CONT "$runner" 2>/dev/null; then # not 0: it may have been stopped
+      exit 137                                    # it was killed and could not write "ended"
     fi
   done
 }
 
 # relay::_line LINE: handles one line: with the secret it is from an agent or the runner, else from the engine itself.
 relay::_line() {
-  if [[ $1 != *"$LAUNCH_SECRET "* ]]; then
-    [[ -z $1 ]] || printf '%s\n' "$1"
+  local line=''
+  [[ $1 != *"$LAUNCH_SECRET "* ]] || line=${1#*"$LAUNCH_SECRET "} # mpirun or srun may write a label in front
+  word=${line%% *} value=${line#"${line%% *}"}
+  value=${value# } name=${value%% *}
+  value=${value#"$name"} value=${value# }
+  if [[ -z $line || $name == *[!0-9]* || ($word == exit && ($value == *[!0-9]* || -z $value)) ]]; then
+    [[ -z $1 ]] || printf '%s\n' "$1" || : # the disk of its log may be full
     return 0
   fi
-  local -r line=${1#*"$LAUNCH_SECRET "} # the user's settings may make mpirun or srun write a label in front
-  read -r word name value <<<"$line"
   case $word in
     engine) engine=$name ;;
     start) bus::say "$bus" began "$name" ;;
     stack | wrote) bus::say "$bus" "$word" "$name" "$value" ;;
-    line) printf '%s\n' "${line#"line $name "}" >>"$PLAN_LOG_DIR/rank_$name.log" ;;
+    line) { printf '%s\n' "$value" >>"$PLAN_LOG_DIR/rank_$name.log"; } || : ;;
     exit)
       bus::say "$bus" "$told" "$name" "$value"
       ((value == 0)) || failed=$value

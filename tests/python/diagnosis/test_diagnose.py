@@ -132,7 +132,8 @@ def test_a_run_without_failure_has_nothing_to_explain(launched, diagnose):
     [
         (None, "no such file; name the folder of a run"),
         *((text, "is not JSON") for text in ("", "{", "[" * 100000)),
-        *((text, "has no outcome") for text in ("[]", '{"outcome": null}', '{"script": "x"}')),
+        ("[]", "is JSON, but not an object"),
+        *((text, "has no outcome") for text in ('{"outcome": null}', '{"script": "x"}')),
     ],
 )
 def test_a_folder_that_holds_no_run(tmp_path, run, text, told):

@@ -1,15 +1,15 @@
 """The NPUs on the doctor's page: their health, holders, locks and addresses."""
 
-import fcntl
 import os
-import types
 
 import pytest
+from locking import Job, base
 
 from hccl_tools.machine import host
 from tools.doctor import main as doctor
-from tools.doctor import npu_smi
-from tools.launch import device_locks
+from tools.doctor import npu_smi, npus
+
+__all__ = ["base"]
 
 # `npu-smi info`, by generation, as seen in public bug reports; ids changed.
 INFO_A2 = """\
@@ -135,43 +135,26 @@ def test_hccn_conf_that_the_cards_do_not_use_or_that_is_none(a3):
 # ---- locks -----------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def locks(machine, tmp_path, monkeypatch):
-    """The folder of the locks, and take("job", [4, 5]): a job that holds devices until the test ends."""
-    folder = tmp_path / "locks"
-    folder.mkdir()
-    monkeypatch.setenv("LAUNCH_LOCKS", str(folder))
-    descriptors = []
-
-    def take(job, devices):
-        descriptors.append(os.open(folder / job.replace("/", "_"), os.O_RDWR | os.O_CREAT))
-        assert device_locks.take(descriptors[-1], job, 4711, devices) == []
-
-    yield types.SimpleNamespace(folder=folder, take=take)
-    for descriptor in descriptors:
-        os.close(descriptor)
-
-
-def test_the_locks_of_the_launcher(machine, locks):
+def test_the_locks_of_the_launcher(machine, base):
     machine.line("launcher's locks", "ok")
-    locks.take("/home/bob/logs/ascend4p-1", [4, 5])
-    locks.take("/home/bob/logs/ascend1p-2", [0])
+    jobs = [Job(base), Job(base)]
+    jobs[0].take(4, 5, name="/home/bob/logs/ascend4p-1")
+    jobs[1].take(0, name="/home/bob/logs/ascend1p-2\x1b[2J")
     line = machine.line("launcher's locks", "warning")
-    assert line.text == "devices 4,5 by ascend4p-1 (pid 4711); device 0 by ascend1p-2 (pid 4711)"
+    pid = os.getpid()
+    texts = [f"devices 4,5 by ascend4p-1 (pid {pid})", rf"device 0 by ascend1p-2\x1b[2J (pid {pid})"]
+    assert sorted(line.text.split("; ")) == sorted(texts)
     assert "--wait_for_devices" in line.remedy
 
 
-def test_locks_that_cannot_be_looked_at(machine, locks, monkeypatch):
-    monkeypatch.setenv("LAUNCH_LOCKS", str(locks.folder / "file"))
-    (locks.folder / "file").write_text("")
-    machine.line("launcher's locks", "unknown", "Not a directory")
+def test_locks_that_cannot_be_looked_at(machine, tmp_path, monkeypatch):
+    monkeypatch.setenv("LAUNCH_LOCKS", str(tmp_path / "file"))
+    (tmp_path / "file").write_text("")
+    line = machine.line("launcher's locks", "unknown", f"{tmp_path}/file: Not a directory")
+    assert "LAUNCH_LOCKS" in line.remedy
 
 
-def test_locks_that_somebody_looks_at_for_ever(machine, locks, monkeypatch):
+def test_locks_on_a_file_system_that_hangs(machine, monkeypatch):
     monkeypatch.setattr(doctor, "SECONDS", 3)
-    folder = os.open(locks.folder, os.O_RDONLY)
-    fcntl.flock(folder, fcntl.LOCK_EX)
-    try:
-        assert machine.line("launcher's locks", "unknown").text == "no answer within 3 s"
-    finally:
-        os.close(folder)
+    monkeypatch.setattr(npus, "questions", lambda _: {"locks": ["sleep", "600"]})
+    assert machine.line("launcher's locks", "unknown").text == "no answer within 3 s"

@@ -1,0 +1,209 @@
+#!/usr/bin/env bats
+# Text that we did not write, on its way into the plan, a command line, a rank or the terminal: every byte arrives as it
+# was sent, or the launch is refused.
+
+load helper
+
+setup() {
+  setup_world
+}
+
+# ---- what bash reads of the plan
+
+# reads_plan: what plan.sh makes of the bytes in the file `plan`, of a Python that ends with $1: every word with its kind.
+reads_plan() {
+  cat >python <<'SH'
+#!/usr/bin/env bash
+cat plan
+exit "$PLAN_ENDS"
+SH
+  chmod +x python
+  PLAN_ENDS=$1 PYTHON=./python bash -c 'LAUNCH_ROOT=$0 LAUNCH_LIB=$0/scripts/lib
+    for part in log python plan; do source "$LAUNCH_LIB/$part.sh"; done
+    set -euo pipefail
+    plan::make
+    printf "run_dir\0%s\0" "$PLAN_RUN_DIR"
+    printf "export\0%s\0" "${PLAN_EXPORTS[@]}"
+    for i in "${!PLAN_RANKS[@]}"; do printf "rank\0%s\0" "${PLAN_RANKS[i]} ${PLAN_DEVICES[i]}"; done
+    printf "host\0%s\0" "${PLAN_HOSTS[@]}"
+    for name in "${!PLAN_ENGINE[@]}"; do printf "engine\0%s\0" "$name ${PLAN_ENGINE[$name]}"; done
+    printf "trainer\0%s\0" "${PLAN_TRAINER[@]}"
+    printf "scheduler\0%s\0" "${PLAN_SCHEDULER[@]}"
+    printf "setup\0%s\0" "${PLAN_SETUP[@]}"' "$PROJECT"
+}
+
+good_plan() {
+  printf '%s\0' run_dir /runs/1 export A=1 rank '0 4' host n1 engine 'version 4.1' trainer python scheduler python setup cp end 8
+}
+
+@test "every byte, in every kind of word: bash has it as Python sent it, or refuses it" {
+  python - "$PROJECT" <<'PY'
+import sys
+
+sys.path.insert(0, sys.argv[1])
+from tools.launch import protocol
+
+every = b"".join(bytes([n]) for n in range(1, 256)) + b"".join(b"\xd6" + bytes([n]) for n in range(1, 256))
+odd = "世界\n\t'\"$(id)\x1b[2J" + every.decode("utf-8", "surrogateescape")
+pairs = [("run_dir", odd), ("export", "A=" + odd), ("export", "B="), ("rank", "0 4"), ("rank", "65535 15")]
+pairs += [("host", "me@n1"), ("host", "世界"), ("engine", "hosts " + odd), ("trainer", ""), ("trainer", odd)]
+pairs += [("trainer", "a%n" % n if 0 else chr(n)) for n in range(1, 128)]
+pairs += [("trainer", bytes([n]).decode("utf-8", "surrogateescape")) for n in range(128, 256)]
+pairs += [("scheduler", odd), ("setup", odd)]
+text = b"".join(protocol._pair(*pair) for pair in pairs)
+open("sent", "wb").write(text)
+open("plan", "wb").write(text + protocol._pair("end", str(len(pairs))))
+PY
+  for locale in C C.UTF-8; do
+    LC_ALL=$locale reads_plan 0 >read
+    cmp sent read
+  done
+}
+
+@test "a pair that does not belong in a plan is refused" {
+  local pair
+  good_plan >plan
+  reads_plan 0 >/dev/null
+  for pair in 'rank|0' 'rank|0 4 5' 'rank|0 x' 'rank|a[$(id)] 1' 'host|' 'host|-oProxyCommand=x' 'host|a b' $'host|a\eb' \
+    'export|A' 'export|1=2' 'export|A-B=2' 'engine|version' 'engine|a[$(id)] 1' 'run_dir|' 'word|x' '|'; do
+    { printf '%s\0' "${pair%%|*}" "${pair#*|}" && good_plan; } | sed 's/\x00end\x008\x00$/\x00end\x009\x00/' >plan
+    ends 78 '*: the plan is damaged at: *; does this Python print something*' reads_plan 0
+  done
+}
+
+@test "a plan that was cut is refused, wherever it was cut" {
+  local size cut
+  good_plan >whole
+  size=$(stat -c %s whole)
+  for ((cut = 0; cut < size; cut++)); do
+    head -c "$cut" whole >plan
+    ends 78 '*the plan*' reads_plan 0
+  done
+}
+
+@test "a Python that was killed in the middle of the plan is told as that" {
+  good_plan | head -c 30 >plan
+  ends 78 "*the plan's process could not be started, or was ended*" reads_plan 137
+}
+
+@test "a Python that prints at its start cannot add words to the plan" {
+  { echo 'hello' && good_plan; } >plan
+  ends 78 '*the plan is damaged at: hello\\nrun_dir /runs/1; *' reads_plan 0
+}
+
+# ---- a launch
+
+# odd_words: arguments that have every byte but 0, alone and after others, one a line of `words` with NUL at its end.
+odd_words() {
+  python - <<'PY'
+import sys
+
+words = [bytes([n]) for n in range(1, 256)] + [b"\xd6" + bytes([n]) + b" x" for n in range(1, 256)]
+words += ["世界".encode(), b"$(id) `id` ${HOME} \\ ' \" !! *", b"", b"-x", b"--", b"a\n\nb\n", b"\xe4\xb8", b"{a,b}~#"]
+open("words", "wb").write(b"".join(word + b"\0" for word in words))
+PY
+  WORDS=()
+  while LC_ALL=C IFS= read -r -d '' word; do
+    WORDS+=("$word")
+  done <words
+}
+
+# has_words NAME: the rank NAME has the words as its last arguments, byte for byte, and $ODD in its environment.
+has_words() {
+  recorded "$1" 'None if (lambda words, odd: r["argv"][-len(words):] == words and r["env"]["ODD"] == odd)(
+    open("words", encoding="utf-8", errors="surrogateescape", newline="").read().split("\0")[:-1],
+    __import__("os").environ["ODD"]) else r["argv"]' >differs
+  [[ "$(<differs)" == None ]] || fail "$(<differs)"
+}
+
+@test "arguments and environment arrive in the rank byte for byte, and the same from the text of --dry_run" {
+  odd_words
+  ODD=$(
+    tr -d '\0' <words
+    printf x
+  )
+  export ODD
+  printf 'system:\n  distribute: False\n' >config.yaml # no scheduler
+  mkdir $'\xff\n\e[2J 世界 \'"$x'
+  mv config.yaml hccn.conf words $'\xff\n\e[2J 世界 \'"$x'
+  cd $'\xff\n\e[2J 世界 \'"$x' || return
+  for locale in C C.UTF-8; do
+    ends 0 '*exit 0; logs and launch.json are in logs/*' env LC_ALL=$locale \
+      bash "$SCRIPTS/ascend1p.sh" --device_target CPU --train_script "$FIXTURES/stub_trainer.py" "${HCCN[@]}" config.yaml -- "${WORDS[@]}"
+    has_words rank_0
+    rm "$STUB_OUT/rank_0.json"
+    LC_ALL=$locale launch ascend1p.sh --dry_run config.yaml -- "${WORDS[@]}" >plan.sh 2>/dev/null
+    ! LC_ALL=C grep -aqP '[\x00-\x08\x0b-\x1f\x7f]' plan.sh || fail "control characters in the plan"
+    timeout 60 bash plan.sh
+    has_words rank_0
+    rm "$STUB_OUT/rank_0.json"
+  done
+}
+
+# ---- names that become words of commands
+
+# dashes: files whose names begin with a dash, and the options that name them.
+dashes() {
+  cp "$FIXTURES/stub_trainer.py" ./-t.py
+  mv hccn.conf ./-h.conf
+  DASHES=(--device_target CPU --train_script=-t.py --log_dir=-logs)
+}
+
+@test "files whose names begin with a dash are files, with our own shell" {
+  dashes
+  mkdir data
+  mv config.yaml ./-c.yaml
+  ends 0 '*' bash "$SCRIPTS/run_dataset_slice.sh" "${DASHES[@]}" --hccn_conf=-h.conf --config=-c.yaml data 1
+  [[ "$(recorded rank_0 'r["argv"]')" == "['--config', './-c.yaml']" ]] || fail "$(recorded rank_0 'r["argv"]')"
+  [[ -d ./-logs/latest ]]
+}
+
+@test "a rank table whose name begins with a dash is a file, as an option and in the environment" {
+  dashes
+  ends 0 '*' bash "$SCRIPTS/ascend2p.sh" "${DASHES[@]}" --hccn_conf=-h.conf config.yaml
+  cp ./-logs/latest/hccl_2p_01_127.0.0.1.json ./-r.json
+  ends 0 '*' bash "$SCRIPTS/ascend2p.sh" "${DASHES[@]}" --rank_table=-r.json config.yaml
+  ends 0 '*' env RANK_TABLE_FILE=-r.json bash "$SCRIPTS/ascend2p.sh" "${DASHES[@]}" config.yaml
+  [[ "$(recorded rank_1 'r["env"]["RANK_TABLE_FILE"]')" == "$PWD/-r.json" ]]
+}
+
+@test "a trainer whose name begins with a dash is a file, with mpirun and msrun" {
+  command -v mpirun >/dev/null || skip "no mpirun: apt install openmpi-bin"
+  dashes
+  ends 0 '*' bash "$SCRIPTS/run_mpirun.sh" "${DASHES[@]}" -n 2 config.yaml
+  ranks_up 0 1
+  ends 0 '*' bash "$SCRIPTS/run_msrun.sh" "${DASHES[@]}" --worker_num 1 --dry_run config.yaml
+  [[ $output == *" -u ./-t.py --config config.yaml"* ]] || fail "$output"
+}
+
+@test "a host that begins with a dash is no option of ssh: its line of the hostfile is refused" {
+  HCCN=()
+  printf 'localhost slots=1\n-Fevil@10.0.0.9 slots=1\n' >hosts
+  refused 78 '*HOSTFILE hosts:2: -Fevil@10.0.0.9 is neither *' launch run_mpirun_2.sh --device_target CPU hosts
+  refused 2 "*HOSTS: -Fevil@10.0.0.9 is neither *" launch run_mpirun_1.sh config.yaml localhost:1,-Fevil@10.0.0.9:1
+}
+
+# ---- a rank table
+
+@test "a NUL in a server's name starts no program, and control characters are refused with their line" {
+  local -r own=127.0.0.1
+  HCCN=()
+  printf '#!/bin/sh\ntouch %s/evil\n' "$STUB_OUT" >evil
+  chmod +x evil
+  mkdir data
+  python - "$own" "$PWD/evil" <<'PY'
+import json, sys
+
+for name, text in (("nul", f"\0trainer\0{sys.argv[2]}"), ("esc", "\x1b]0;x\x07\x1b[2J"), ("bidi", "\u202e"), ("c1", "\x9b2J")):
+    devices = [[{"device_id": "0", "device_ip": f"192.168.100.{n}", "rank_id": str(n)}] for n in range(2)]
+    ids = ("10.0.0.9" + text, sys.argv[1])
+    servers = [{"server_id": i, "device": d, "host_nic_ip": "reserve"} for i, d in zip(ids, devices)]
+    table = {"version": "1.0", "server_count": "2", "server_list": servers, "status": "completed"}
+    json.dump(table, open(name + ".json", "w"), indent=1, ensure_ascii=name != "c1")
+PY
+  for name in nul esc bidi c1; do
+    refused 78 "*$name.json:6: /server_list/0/server_id: \"10.0.0.9*\" has the character U+*\[unprintable-text\]*" \
+      launch run_cluster.sh --config config.yaml data "$name.json" 2 1
+    [[ $stderr != *[$'\x01'-$'\x08'$'\x0b'-$'\x1f']* && $stderr != *$'\xc2\x9b'* && $stderr != *$'\u202e'* ]]
+  done
+}

@@ -1,0 +1,161 @@
+#!/usr/bin/env bats
+# Locks on devices: the launcher's own file, what others put in its way, and several users of one host.
+
+load helper
+
+setup() {
+  setup_world
+  MINE=$LAUNCH_LOCKS/mindspore-launch-$EUID
+  mkdir -m 1777 "$LAUNCH_LOCKS"
+}
+
+# job: a launch on devices 0 and 1 that ends well and has a lock
+job() {
+  STUB_DO='' launch_behind ascend2p.sh --device_target Ascend --no_check config.yaml
+  ended 0
+  [[ $stderr != *'other jobs cannot see'* ]] || fail "$stderr"
+}
+
+# first_job: the same that runs until it is told to end
+first_job() {
+  launch_ranks '0: wait; 1: wait' ascend2p.sh --device_target Ascend --no_check config.yaml
+  rm "$STUB_OUT"/*
+  FIRST=$LAUNCHER
+}
+
+# waiting_job: another one that waits for device 0
+waiting_job() {
+  STUB_DO='' launch_behind ascend1p.sh --device_target Ascend --no_check --wait_for_devices config.yaml
+  eventually grep -q 'waiting: device 0 in use by' "$BATS_TEST_TMPDIR/stderr"
+}
+
+# planned_by PID: that launcher has a process for the plan
+planned_by() {
+  grep -qszxF -- "job_pid=$1" /proc/[0-9]*/cmdline
+}
+
+no_longer() {
+  ! "$@"
+}
+
+# opened FOLDER TARGET: what the launcher opens as its file, if there is a link to TARGET with its name in FOLDER already
+opened() {
+  # shellcheck disable=SC2016 # for the inner shell
+  bash -c 'source "$1/lib/plan.sh"
+    RANDOM=1
+    mkdir -p "$2" && ln -sfn "$3" "$2/$$.$RANDOM"
+    RANDOM=1
+    plan::lock_file
+    readlink "/proc/self/fd/$PLAN_LOCK_FD"' - "$SCRIPTS" "$@"
+}
+
+@test "a link with the name of our file leads nowhere: no file is emptied, opened to all, or made" {
+  local -r victim=$BATS_TEST_TMPDIR/victim none=$BATS_TEST_TMPDIR/none
+  printf 'precious\n' >"$victim"
+  chmod 600 "$victim"
+  for target in "$victim" "$none"; do
+    [[ "$(opened "$LAUNCH_LOCKS" "$target")" == "$MINE"/[1-9]* ]]
+    [[ -z "$(opened "$MINE" "$target")" ]]
+  done
+  [[ "$(<"$victim") $(stat -c %a "$victim")" = 'precious 600' ]]
+  [[ ! -e $none ]]
+}
+
+@test "our file is our own secret until the lock is taken" {
+  umask 000
+  [[ "$(stat -c %a "$(opened "$BATS_TEST_TMPDIR/elsewhere" x)")" = 600 ]]
+  [[ "$(stat -c %a "$MINE")" = 755 ]]
+}
+
+@test "a pipe among the locks stops no launch" {
+  mkdir -m 755 "$MINE"
+  mkfifo -m 666 "$LAUNCH_LOCKS/1.1" "$MINE/1.1" "$LAUNCH_LOCKS/mindspore-launch-1"
+  job
+  [[ "$(ls "$MINE")" = 1.1 ]]
+}
+
+@test "when others have taken the name of our folder, it gets another name" {
+  ln -s "$BATS_TEST_TMPDIR/victim" "$MINE"
+  printf '' >"$MINE-1"
+  mkdir "$BATS_TEST_TMPDIR/victim"
+  ((EUID)) || chown 54321 "$MINE-1"
+  ((!EUID)) || rm "$MINE-1"
+  first_job
+  [[ -z "$(ls "$BATS_TEST_TMPDIR/victim")" ]]
+  [[ "$(cat "$MINE"-[12]/"$FIRST".*)" == '{"state": "h", '*'"devices": [0, 1], '* ]] || fail "$(ls -l "$MINE"*)"
+  end_by TERM 143
+  [[ -z "$(ls "$MINE"-[12]/)" ]]
+}
+
+@test "where others can rename our folder there are no locks, and it is said" {
+  chmod 777 "$LAUNCH_LOCKS"
+  STUB_DO='' ends 0 "*other jobs cannot see which devices this one uses: $LAUNCH_LOCKS: others can rename *chmod +t*" \
+    launch_npu ascend2p.sh config.yaml
+  chmod 1777 "$LAUNCH_LOCKS"
+  job
+  chmod 775 "$MINE"
+  STUB_DO='' ends 0 "*other jobs cannot see which devices this one uses: $MINE: others can write it; *chmod go-w*" \
+    launch_npu ascend2p.sh config.yaml
+  [[ -z "$(ls "$MINE")" ]]
+}
+
+@test "a link in the place of the locks' folder is not followed" {
+  mkdir "$BATS_TEST_TMPDIR/victim"
+  ln -s "$BATS_TEST_TMPDIR/victim" "$BATS_TEST_TMPDIR/link"
+  for end in '' /; do
+    LAUNCH_LOCKS=$BATS_TEST_TMPDIR/link$end STUB_DO='' ends 0 '*other jobs cannot see *: '"$BATS_TEST_TMPDIR/link: "* \
+      launch_npu ascend2p.sh config.yaml
+  done
+  [[ -z "$(ls "$BATS_TEST_TMPDIR/victim")" ]]
+}
+
+@test "a job that waits keeps its lock however long, and starts when the device is free" {
+  first_job
+  waiting_job
+  find "$LAUNCH_LOCKS" -type f -exec touch -d 2001-01-01 {} +
+  mkdir other && cp config.yaml hccn.conf other && cd other
+  refused 78 '*device 1 in use by *' launch_npu ascend1p.sh --devices 1 config.yaml
+  cd ..
+  find "$LAUNCH_LOCKS" -name "$LAUNCHER.*" | grep .
+  kill -TERM "$FIRST"
+  ended 0
+  [[ -z "$(ls "$MINE")" ]]
+}
+
+@test "when a launcher that waits is killed, nothing of it takes the devices later" {
+  first_job
+  waiting_job
+  planned_by "$LAUNCHER"
+  kill -KILL "$LAUNCHER"
+  eventually gone "$LAUNCHER"
+  eventually no_longer planned_by "$LAUNCHER"
+  kill -TERM "$FIRST"
+  eventually gone "$FIRST"
+  STUB_DO='' ends 0 '*' launch_npu ascend1p.sh config.yaml
+  [[ -z "$(ls "$MINE")" ]] # the next launch has removed what the killed one has left
+}
+
+@test "when the launcher is gone and a rank has the device, it is said how to find the rank" {
+  first_job
+  pkill -KILL -P "$FIRST" -f guardian.sh
+  kill -KILL "$FIRST"
+  eventually gone "$FIRST"
+  run -78 --separate-stderr launch_npu ascend1p.sh config.yaml
+  [[ $stderr == *"(process $FIRST of "*", since "*"; it has ended, but a rank of it may still run: see fuser -v $MINE/$FIRST."* ]] \
+    || fail "$stderr"
+}
+
+@test "two users of a host see each other's jobs" {
+  ((EUID == 0)) || skip "needs root, to become another user"
+  python_of_all 54321
+  chmod a+rx "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR" && chmod -R a+rwX .. "$STUB_OUT"
+  first_job
+  local -r theirs=$LAUNCH_LOCKS/mindspore-launch-54321
+  stubbed ascend1p.sh --no_check --log_dir theirs config.yaml
+  STUB_DO='' run -78 --separate-stderr setpriv --reuid 54321 --clear-groups "${STUBBED[@]}"
+  [[ $stderr == *"device 0 in use by $WORLD/logs/ascend2p-"*"(process $FIRST of $(id -un), since "* ]] || fail "$stderr"
+  [[ "$(stat -c %u "$theirs")" = 54321 && -z "$(ls "$theirs")" ]]
+  STUB_DO='' run -0 --separate-stderr setpriv --reuid 54321 --clear-groups "${STUBBED[@]}" --devices 5
+  end_by TERM 143
+  [[ -z "$(ls "$MINE")" ]]
+}

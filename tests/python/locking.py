@@ -1,0 +1,76 @@
+"""Lock files as launches make them, and a second user, for the tests of locks."""
+
+import itertools
+import os
+import pickle
+import signal
+import tempfile
+
+import pytest
+
+from tools.launch import device_locks
+
+OTHER = 54321  # a user who has nothing and needs no name
+numbers = itertools.count(1)
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user: sudo make test")
+
+
+class Job:
+    """A launch that has made its lock file, as scripts/lib/plan.sh does."""
+
+    def __init__(self, base, pid=None):
+        self.pid = pid or os.getpid()
+        folder = os.path.join(base, f"mindspore-launch-{os.geteuid()}")
+        if not os.path.isdir(folder):
+            os.mkdir(folder)
+            os.chmod(folder, 0o755)
+        self.path = os.path.join(folder, f"{self.pid}.{os.getpid()}{next(numbers)}")
+        self.descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+
+    def take(self, *devices, name="job"):
+        """The names of the jobs in the way."""
+        holders = device_locks.take(self.descriptor, self.path, name, self.pid, list(devices))
+        return [holder.job for holder in holders]
+
+    def end(self):
+        os.close(self.descriptor)
+
+
+def free_pid():
+    """The number of a process that has ended."""
+    pid = os.fork()
+    if not pid:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    return pid
+
+
+def start_as(number, do):
+    """The id of a new process of that user, which ends when do() has returned."""
+    pid = os.fork()
+    if not pid:
+        try:
+            os.setgroups([])
+            os.setgid(number)
+            os.setuid(number)
+            do()
+        finally:
+            os.kill(os.getpid(), signal.SIGKILL)  # pytest's own end must not run twice
+    return pid
+
+
+def as_user(number, do):
+    """What do() returns in a process of that user."""
+    with tempfile.TemporaryFile() as answer:
+        os.waitpid(start_as(number, lambda: (pickle.dump(do(), answer), answer.flush())), 0)
+        answer.seek(0)
+        return pickle.load(answer)
+
+
+@pytest.fixture
+def base(monkeypatch):
+    """The base folder, which other users reach, unlike pytest's own folders."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        os.chmod(folder, 0o1777)
+        monkeypatch.setenv("LAUNCH_LOCKS", folder)
+        yield folder

@@ -1,0 +1,170 @@
+"""The folders with the lock files of all users of this host, and how a file in them is opened.
+
+Every user has a folder of his own, `mindspore-launch-UID`, in a base folder where all users can make names.  So a name
+proves nothing: only what an open file says of itself counts.  No link is followed, nothing that could block is opened,
+and nothing of another user is changed.  scripts/lib/plan.sh makes the folder and the file.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import stat
+
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BASES = ("/run/lock", "/tmp")  # not TMPDIR: the same for every user; they may be links, which root has made
+PREFIX = "mindspore-launch-"
+MOST_BYTES, MOST_FILES = 1 << 16, 200  # of one file, and of one user: nobody can make us read for ever
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+class LockFile(Record):
+    """A lock file that is open for reading."""
+
+    path: str
+    descriptor: int
+    about: os.stat_result
+
+
+def bases() -> tuple[str, ...]:
+    """The folders with the users' folders."""
+    named = os.environ.get("LAUNCH_LOCKS")
+    return (named.rstrip("/") or "/",) if named else BASES
+
+
+def files() -> Iterator[LockFile]:
+    """The lock files of all users, each open until the next one is asked for.  Raises OSError."""
+    seen: dict[int, int] = {}
+    for base in bases():
+        try:
+            parent = _open_folder(base)
+        except FileNotFoundError:
+            continue
+        try:
+            for name in os.listdir(parent):
+                if name.startswith(PREFIX):
+                    yield from _files_of_user(parent, os.path.join(base, name), seen)
+        finally:
+            os.close(parent)
+
+
+def _files_of_user(parent: int, path: str, seen: dict[int, int]) -> Iterator[LockFile]:
+    """The files in the folder at `path`, which is in the folder `parent`, that belong to the folder's owner.
+
+    seen: how many files of each user there were so far.
+    """
+    try:
+        folder = os.open(os.path.basename(path), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
+    except OSError:
+        return  # a link, a file, or a folder that we may not read
+    try:
+        owner = os.fstat(folder).st_uid
+        for name in _regular(folder, MOST_FILES - seen.get(owner, 0)):
+            seen[owner] = seen.get(owner, 0) + 1
+            try:
+                descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=folder)
+            except OSError:
+                continue  # it has gone, or we may not read it
+            try:
+                about = os.fstat(descriptor)
+                if stat.S_ISREG(about.st_mode) and about.st_uid == owner and about.st_size <= MOST_BYTES:
+                    yield LockFile(path=os.path.join(path, name), descriptor=descriptor, about=about)
+            finally:
+                os.close(descriptor)
+    finally:
+        os.close(folder)
+
+
+def _regular(folder: int, most: int) -> list[str]:
+    """The names of regular files in the open folder: to open a device can do something."""
+    with os.scandir(folder) as entries:
+        some = itertools.islice(entries, most)
+        return [entry.name for entry in some if entry.is_file(follow_symlinks=False)]
+
+
+def check_mine(descriptor: int, path: str) -> None:
+    """Raises OSError unless nobody but this user can have made the file, or can put another in its place.
+
+    descriptor: of the file at `path`, which the launcher has made; Refusal if it is not there any more.
+    """
+    about = os.fstat(descriptor)
+    try:
+        if not stat.S_ISREG(about.st_mode) or not os.path.samestat(about, os.lstat(path)):
+            raise lost(path)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise lost(path) from error
+    folder = os.path.dirname(path)
+    _check_base(os.path.dirname(folder))
+    _check_folder(folder)
+
+
+def why_none(path: str) -> OSError:
+    """Why the launcher could not make the file at `path`."""
+    folder = os.path.dirname(path)
+    try:
+        _check_base(os.path.dirname(folder))
+        if not os.path.lexists(folder):
+            os.mkdir(folder, 0o755)
+        _check_folder(folder)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        os.unlink(path)
+    except OSError as error:
+        return error
+    return OSError(errno.EAGAIN, os.strerror(errno.EAGAIN), path)
+
+
+def lost(path: str) -> Refusal:
+    """The refusal to take devices without the file."""
+    return Refusal(REFUSED, f"{one_line(path)}, the lock on the devices, was removed by another process; start again")
+
+
+def _check_base(base: str) -> None:
+    about = _about(_open_folder(base))
+    if about.st_mode & _OTHERS_WRITE and not about.st_mode & stat.S_ISVTX:
+        raise _unusable(base, "others can rename what is in it; its owner can correct that with chmod +t")
+    if base not in BASES and about.st_uid not in (0, os.geteuid()):
+        raise _unusable(base, f"belongs to {user(about.st_uid)}; it must be yours or of root")
+
+
+def _check_folder(folder: str) -> None:
+    about = _about(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))
+    if about.st_uid != os.geteuid():
+        raise _unusable(folder, f"belongs to {user(about.st_uid)}")
+    if about.st_mode & _OTHERS_WRITE:
+        raise _unusable(folder, "others can write it; correct that with chmod go-w")
+
+
+def user(number: int) -> str:
+    """The name of the user with this number."""
+    import pwd  # only what is printed needs it
+
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:  # a container's user often has no name
+        return f"user {number}"
+
+
+def _open_folder(base: str) -> int:
+    """The open base folder.  A link in the place of one that the user has named is not followed."""
+    return os.open(base, os.O_RDONLY | os.O_DIRECTORY | (0 if base in BASES else os.O_NOFOLLOW))
+
+
+def _about(folder: int) -> os.stat_result:
+    """The state of the open folder, which is closed."""
+    try:
+        return os.fstat(folder)
+    finally:
+        os.close(folder)
+
+
+def _unusable(path: str, why: str) -> OSError:
+    return OSError(errno.EPERM, why, path)
