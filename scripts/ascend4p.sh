@@ -20,5 +20,4 @@ here=$(readlink -f -- "$0")
 # shellcheck source=scripts/lib/launch.sh
 source "${here%/*}/lib/launch.sh"
 
-launch::main engine=local arguments=CONFIG device_target=Ascend device_num=8 generation=910A \
-  devices='[4,8)' -- "$@"
+launch::main engine=local arguments=CONFIG device_target=Ascend device_num=8 devices='[4,8)' -- "$@"

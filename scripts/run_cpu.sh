@@ -21,5 +21,5 @@ here=$(readlink -f -- "$0")
 # shellcheck source=scripts/lib/launch.sh
 source "${here%/*}/lib/launch.sh"
 
-launch::main engine=local arguments=CONFIG without='device_target devices rank_table hccn_conf' device_target=CPU \
+launch::main engine=local arguments=CONFIG without='device_target devices rank_table hccn_conf generation' device_target=CPU \
   device_num=1 devices='[0,1)' alone=1 -- "$@"

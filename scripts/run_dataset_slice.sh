@@ -24,4 +24,4 @@ here=$(readlink -f -- "$0")
 source "${here%/*}/lib/launch.sh"
 
 launch::main engine=local arguments='DATA_PATH RANK_SIZE' options=config device_target=Ascend device_num=8 \
-  generation=910A config=configs/cls/resnet/resnet50_cifar10_slice.yaml -- "$@"
+  config=configs/cls/resnet/resnet50_cifar10_slice.yaml -- "$@"

@@ -19,5 +19,5 @@ here=$(readlink -f -- "$0")
 # shellcheck source=scripts/lib/launch.sh
 source "${here%/*}/lib/launch.sh"
 
-launch::main engine=mpirun arguments=CONFIG options='n no_sink output_filename' without='rank_table hccn_conf' \
+launch::main engine=mpirun arguments=CONFIG options='n no_sink output_filename' without='rank_table hccn_conf generation' \
   device_target=Ascend device_num=8 -- "$@"

@@ -23,5 +23,5 @@ here=$(readlink -f -- "$0")
 source "${here%/*}/lib/launch.sh"
 
 launch::main engine=mpirun arguments=HOSTS options='config n no_sink output_filename ssh network' \
-  without='rank_table hccn_conf' config=configs/cls/resnet/resnet50_cifar10.yaml \
+  without='rank_table hccn_conf generation' config=configs/cls/resnet/resnet50_cifar10.yaml \
   device_target=Ascend device_num=8 -- "$@"

@@ -28,6 +28,7 @@ from hccl_tools.machine import interpreter
 
 interpreter.check()
 
+from hccl_tools.common import documents
 from hccl_tools.common.refusal import BAD
 from hccl_tools.common.words import one_line
 from tools.config import modes
@@ -135,10 +136,12 @@ def strategy_for(strategy: str, ranks: int, work: str) -> str:
     if not os.path.isfile(strategy):
         text = "it says how the layers were cut; copy it from the run that saved"
         raise CheckpointError(f"{one_line(strategy)} is missing; {text}")
-    with open(strategy, encoding="utf-8") as file:
-        document = json.load(file)
-    for layout in document["parallel_layout_item"].values():
-        layout["dev_matrix"] = [ranks]
+    try:
+        document = documents.read_json(strategy)
+        for layout in document["parallel_layout_item"].values():
+            layout["dev_matrix"] = [ranks]
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise CheckpointError(f"{one_line(strategy)} is damaged; copy it again from the run that saved") from error
     new = os.path.join(work, saving.STRATEGY)
     with open(new, "w", encoding="utf-8") as file:
         json.dump(document, file, indent=1)

@@ -137,7 +137,9 @@ def _section(code: str, found: list[Entry]) -> str:
 def _where(rule: Rule) -> str:
     names = [name.replace("v", "", 1) if name.startswith("v") else name.replace("_", " ") for name in rule.formats]
     where = "every format" if len(names) == len(formats.FORMATS) else ", ".join(names)
-    return f"{where}; {' and '.join(rule.generations)} only" if rule.generations else where
+    only = f"; {' and '.join(rule.generations)} only" if rule.generations else ""
+    strict = f"; on {' and '.join(rule.strict)} an error" if rule.strict else ""
+    return where + only + strict
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 
@@ -52,11 +53,17 @@ def _faults(document: Any, schema: Schema) -> Iterator[Fault]:
                 if not quick_checks[key](item):
                     yield from validator.descend(item, wanted, path=index)
 
-    judge: Any = extend(Draft202012Validator, {"items": items})  # type: ignore[no-untyped-call]
+    types = Draft202012Validator.TYPE_CHECKER.redefine("number", _is_number)
+    judge: Any = extend(Draft202012Validator, {"items": items}, type_checker=types)  # type: ignore[no-untyped-call]
     error: Any  # by their types its fields may be unset; they never are
     for error in judge(schema).iter_errors(document):
         place = pointer(*error.absolute_path)
         yield Fault(error.instance, place, error.validator, error.validator_value, error.schema, error.message)
+
+
+def _is_number(_: object, value: object) -> bool:
+    """Whether it is a number: infinity and NaN, which YAML and Python's JSON can read, are none."""
+    return isinstance(value, int) and not isinstance(value, bool) or isinstance(value, float) and math.isfinite(value)
 
 
 def _explain(fault: Fault) -> Iterator[Problem]:
@@ -153,6 +160,6 @@ def _kind(value: object) -> str:
     if isinstance(value, bool):
         return "True or False, not a text"
     if isinstance(value, (int, float)):
-        return "a number"
+        return "a number" if _is_number(None, value) else "not a finite number"
     names: dict[type, str] = {str: "a text", list: "a list", dict: "a group of keys"}
     return names.get(type(value), f"a {type(value).__name__}")

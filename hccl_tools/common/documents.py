@@ -1,6 +1,10 @@
-"""The type of what is read from a JSON or YAML file."""
+"""JSON files that anybody may have written or damaged, and the type of what is in them."""
 
 from __future__ import annotations
+
+import errno
+import json
+import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -9,3 +13,20 @@ if TYPE_CHECKING:
     from typing_extensions import TypeAlias
 
 JsonObject: TypeAlias = "dict[str, Any]"  # a JSON object; the values may be anything
+
+TOO_DEEP = "it is nested too deeply"
+_MOST = 1 << 28  # characters
+
+
+def read_json(path: str, errors: str = "strict") -> Any:
+    """The value in the JSON file `path`; `errors`: of its decoding.  Raises OSError, and ValueError if it is none."""
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe without a writer would never be opened
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    with open(path, encoding="utf-8", errors=errors) as file:
+        text = file.read(_MOST + 1)
+    if len(text) > _MOST:
+        raise ValueError(f"it has more than {_MOST} characters")
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError(TOO_DEEP) from error

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hccl_tools.common.record import Row
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import one_line, short
 
 ERROR, WARNING = "error", "warning"
+_MOST_TEXT = 600  # characters of a text, of a remedy and of a pointer: each quotes values of the file
 
 
 class Problem(Row):
@@ -32,10 +33,11 @@ class Problem(Row):
     def line(self, where: str) -> str:
         """The problem as one line; `where` is the file.  Without a pointer the text itself names the place."""
         row = "" if self.row is None else f":{self.row}"
-        place = f"{where}{row}: {self.pointer}" if self.pointer else where
-        # A pointer holds keys of the document, so it needs one_line as much as the text does.
+        # A pointer holds keys of the document, so it needs `short` as much as the text does.
+        text, remedy, pointer = (short(part, _MOST_TEXT) for part in (self.text, self.remedy, self.pointer))
+        place = f"{where}{row}: {pointer}" if pointer else where
         kind = "warning: " if self.severity == WARNING else ""
-        return f"{one_line(place)}: {kind}{one_line(self.text)}; {one_line(self.remedy)} [{self.code}]"
+        return f"{one_line(place)}: {kind}{text}; {remedy} [{self.code}]"
 
 
 def errors(problems: Iterable[Problem]) -> list[Problem]:

@@ -11,6 +11,12 @@ def one_line(text: object) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+def short(text: object, limit: int = 60) -> str:
+    """`text` in one line, cut to `limit` characters for a message."""
+    text = one_line(str(text)[: limit + 1])
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
 def shown(value: object, limit: int = 60) -> str:
     """`value` as JSON would write it, cut to `limit` characters for a message."""
     import json  # not at the top: only messages need it
@@ -19,8 +25,7 @@ def shown(value: object, limit: int = 60) -> str:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):  # YAML has dates and sets, JSON has not
         text = repr(value)
-    text = one_line(text)  # JSON escapes only some of the characters that do not print
-    return text if len(text) <= limit else text[: limit - 3] + "..."
+    return short(text, limit)
 
 
 def ranges(numbers: Iterable[int]) -> str:

@@ -186,12 +186,16 @@ def _environment() -> dict[str, str]:
 def frames(stdout: bytes, nonce: str) -> list[Answer]:
     """The Answers in what mpirun printed; damaged frames are not among them."""
     found = re.findall(rb"<<hccl_tools %s ([0-9]{1,10}) ([A-Za-z0-9+/=]+)>>" % nonce.encode(), stdout)
-    return [_unframed(data) for crc, data in found if zlib.crc32(data) == int(crc)]
+    return list(filter(None, (_unframed(data) for crc, data in found if zlib.crc32(data) == int(crc))))
 
 
-def _unframed(data: bytes) -> Answer:
-    answer = Answer(**json.loads(zlib.decompress(base64.b64decode(data))))
-    return answer.replace(lines=[one_line(line) for line in answer.lines])
+def _unframed(data: bytes) -> Answer | None:
+    """The Answer in a frame; None, if it is of another version of this project."""
+    try:
+        answer = Answer(**json.loads(zlib.decompress(base64.b64decode(data))))
+        return answer.replace(lines=[one_line(line) for line in answer.lines])
+    except (ValueError, TypeError, zlib.error, RecursionError):
+        return None
 
 
 def _faults(answers: Sequence[Answer], hosts: Sequence[str], status: int, stderr: str) -> list[str]:

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.record import Record
-from hccl_tools.common.words import one_line
-from hccl_tools.machine import hccn
+from hccl_tools.machine import hccn, programs
 from hccl_tools.machine.programs import Ended
 
 Gathered = dict[int, JsonObject]  # {device: the fields of its Card so far}
@@ -32,8 +31,9 @@ _ANSWERS = {
     "health": (("-net_health", "-g"), re.compile(r"^[ \t]*net health status[ \t]*:[ \t]*(.+?)[ \t]*$", re.M)),
 }
 _NETMASK = re.compile(r"^[ \t]*netmask[ \t]*:[ \t]*(\S+)[ \t]*$", re.M)  # in the answer about ip
-_NOT_SET = ("no ip was preset", "no gateway was preset")
-_LOST = re.compile(r"([0-9.]+)% packets? loss")
+_NOT_SET = "was preset there"  # "Get gateway failed, because no gateway was preset there!"
+_NO_ANSWER = (11, 12, 124, 127)  # busy, no permission, no answer in time, not there
+_LOST = re.compile(r"\b([0-9]{1,3}(?:\.[0-9]+)?)% packets? loss")
 
 
 class Question(Record):
@@ -84,9 +84,13 @@ def _ask(name: str, facts: Gathered) -> None:
         if name == "ip":
             mask = _NETMASK.search(ended.stdout) if match else None
             facts[device]["netmask"] = mask.group(1) if mask else None
-        said = ended.stderr + ended.stdout
-        if not match and not any(text in said for text in _NOT_SET):
-            facts[device]["failed"][name] = _said(ended)
+        if not match and not _is_not_set(name, ended):
+            facts[device]["failed"][name] = programs.said(ended)
+
+
+def _is_not_set(name: str, ended: Ended) -> bool:
+    """Whether it answers that nothing is set.  What it prints where no detect address is set is not documented."""
+    return _NOT_SET in ended.stderr + ended.stdout or (name == "detect" and ended.status not in _NO_ANSWER)
 
 
 def _ask_ipv6(facts: Gathered) -> None:
@@ -95,11 +99,6 @@ def _ask_ipv6(facts: Gathered) -> None:
     _ask("ipv6", without)
     for found in without.values():
         found["ip"] = found.pop("ipv6")
-
-
-def _said(ended: Ended) -> str:
-    first = (ended.stderr.strip() or ended.stdout.strip() or "no output").splitlines()[0]
-    return f"{one_line(first)} (exit {ended.status})"
 
 
 # ---- health --------------------------------------------------------------------------------------
@@ -111,19 +110,21 @@ def _ask_health(questions: Sequence[Question], facts: Gathered) -> None:
     partners = {question.device: question.partner for question in questions if question.partner}
     before = {device: facts[device].pop("detect") for device in facts}
     for found in facts.values():
-        found["failed"].pop("detect", None)  # none was set: nothing to restore
         found["health"] = None
+    for device in facts:  # an address that is not known could not be restored: it is not changed
+        if "detect" in facts[device]["failed"]:
+            partners.pop(device, None)
     changed = {device: partner for device, partner in partners.items() if before[device] != partner}
     try:
         for device, ended in _set(changed).items():
             if ended.status:
-                facts[device]["failed"]["health"] = _said(ended)
+                facts[device]["failed"]["health"] = programs.said(ended)
         asked = {device: facts[device] for device in partners if "health" not in facts[device]["failed"]}
         _wait_for_health(asked)
     finally:
         for device, ended in _set({device: before[device] for device in changed if before[device]}).items():
             if ended.status:
-                text = f"detect address {before[device]} could not be restored: {_said(ended)}"
+                text = f"detect address {before[device]} could not be restored: {programs.said(ended)}"
                 facts[device]["failed"]["restore"] = text
         for device in changed:
             facts[device]["kept"] = None if before[device] else partners[device]
@@ -149,19 +150,24 @@ def _wait_for_health(facts: Gathered) -> None:
 def _ping(questions: Sequence[Question], facts: Gathered) -> None:
     """The loss in percent to the addresses that lose packets, asked one at a time for each device.
 
-    A device that has lost packets to some is not asked again: the fault is its own, and the answer
-    of a host has to fit into one frame (see ask.py).
+    A device that has lost packets to some, or whose hccn_tool cannot ping, is not asked again: the fault is its
+    own, and the answer of a host has to fit into one frame (see ask.py).
     """
     longest = max((len(question.pings) for question in questions), default=0)
     for turn in range(longest):
         asked = {
             question.device: question.pings[turn]
             for question in questions
-            if turn < len(question.pings) and len(facts[question.device]["lost"]) < _ENOUGH_LOST
+            if turn < len(question.pings) and _is_to_be_pinged(facts[question.device])
         }
         commands = {device: ("-ping", "-g", "address", address) for device, address in asked.items()}
         for device, ended in hccn.ask(commands).items():
             match = _LOST.search(ended.stdout)
-            lost = float(match.group(1)) if match else 100.0
-            if lost:
-                facts[device]["lost"][asked[device]] = lost
+            if not match:
+                facts[device]["failed"]["ping"] = f"{programs.said(ended)}, to {asked[device]}"
+            elif float(match.group(1)):
+                facts[device]["lost"][asked[device]] = float(match.group(1))
+
+
+def _is_to_be_pinged(found: JsonObject) -> bool:
+    return len(found["lost"]) < _ENOUGH_LOST and "ping" not in found["failed"]

@@ -43,9 +43,12 @@ def of_all_hosts(hostfile: str, servers: Sequence[rank_table.Server], ping: bool
         raise Refusal(USAGE, *error.lines) from error
     found = {}
     for answer in answers:
-        if answer.content:
-            server_id, devices = answer.content
+        try:
+            server_id, devices = answer.content or ("", {})
             found[server_id] = {int(device): cards.Card(**said) for device, said in devices.items()}
+        except (TypeError, ValueError, AttributeError):
+            lines.append(f"{answer.host}: another version of this project answers there; install the same on all hosts")
+    found.pop("", None)  # of hosts that have told why they cannot answer
     return found, lines
 
 

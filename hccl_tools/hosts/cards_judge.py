@@ -11,6 +11,9 @@ from hccl_tools.hosts.cards import Card
 from hccl_tools.table.address import packed
 from hccl_tools.table.rank_table import Device, Server
 
+# The answers about health that say that a probe failed.  Others (Init, Thread error, Unknown) say that there was none.
+_UNREACHED = ("Socket fail", "Socket failed", "Receive timeout", "Unreachable", "Time exceeded", "Fault")
+
 Facts = dict[str, dict[int, Card]]  # {server_id: {device id: what its card says}}
 Fault = tuple[str, "str | None", str, str]  # check, code, text and remedy of a Finding
 
@@ -88,16 +91,20 @@ def _of_device(device: Device, card: Card, partner: str | None, usual_tls: str |
         if check == "restore":
             yield "detect", None, said, f"set it with `hccn_tool -i {number} -netdetect -s address A`"
         elif check != "gateway":  # not every card has one
-            code = "EI0016" if check == "tls" else "EI0009"
-            yield check, code, f"hccn_tool did not report {check}: {said}", "check the driver with `npu-smi info`"
+            # No code: that hccn_tool fails says nothing about the network.
+            yield check, None, f"hccn_tool did not report {check}: {said}", "check the driver with `npu-smi info`"
     if card.link not in (None, "UP"):
         remedy = f"check cable and optical module, `hccn_tool -i {number} -optical -g`, and the switch's port"
-        yield "link", "EI0009", f"the link is {card.link}", remedy
+        yield "link", "EI0009" if card.link == "DOWN" else None, f"the link is {card.link}", remedy
     yield from _of_address(device, card, partner)
     if card.health not in (None, "Success"):
         ping = f"`hccn_tool -i {number} -ping -g address {partner}`"
         remedy = f"check link, address and gateway of both ends, then {ping}"
-        yield "health", "EI0006", f"its network does not reach {partner}: {card.health}", remedy
+        if card.health in _UNREACHED:
+            yield "health", "EI0006", f"its network does not reach {partner}: {card.health}", remedy
+        else:
+            text = f"hccn_tool cannot tell whether its network reaches {partner}: {card.health}"
+            yield "health", None, text, f"try {ping}"
     for address, lost in card.lost.items():
         remedy = "check the other device and the switch between them"
         yield "ping", "EI0006", f"{lost:g} % of the packets to {address} are lost", remedy

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 
+from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import named, one_line
 from hccl_tools.machine import programs
@@ -15,6 +16,7 @@ from hccl_tools.table.address import family
 DEFAULT_CONF = "/etc/hccn.conf"
 _SECONDS = 20  # limit of one hccn_tool; a healthy one answers in well under one second
 _BUSY_RETRIES = 5
+_MOST_TEXT = 1 << 20  # characters of hccn.conf
 
 _IP_LINE = re.compile(r"^\s*(?:ipaddr|ipv6_address)\s*:\s*(\S+)\s*$", re.MULTILINE)
 _CONF_KEY = re.compile(r"(IPv6)?address_(0|[1-9][0-9]*)")
@@ -149,13 +151,19 @@ def read_conf(conf: str) -> tuple[dict[int, str], str | None]:
     found: dict[int, str] = {}
     found_v6: dict[int, str] = {}
     with open(conf, encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            key, equals, value = line.partition("=")
-            match = _CONF_KEY.fullmatch(key.strip())
-            if not match or not equals:
-                continue
-            address = value.strip()
-            if family(address) is None:
-                return {}, f"{conf}:{number}: {key.strip()} is {one_line(address) or 'empty'}, not an IP address"
-            (found_v6 if match[1] else found)[int(match[2])] = address
+        text = file.read(_MOST_TEXT + 1)
+    if len(text) > _MOST_TEXT:
+        return {}, f"{conf} has more than {_MOST_TEXT} characters; it has a line for each setting of a device"
+    for number, line in enumerate(text.split("\n"), 1):
+        key, equals, value = line.partition("=")
+        match = _CONF_KEY.fullmatch(key.strip())
+        if not match or not equals:
+            continue
+        device = whole_number(match[2])
+        if device is None:
+            continue  # ten digits and more: of no device
+        address = value.strip()
+        if family(address) is None:
+            return {}, f"{conf}:{number}: {key.strip()} is {one_line(address) or 'empty'}, not an IP address"
+        (found_v6 if match[1] else found)[device] = address
     return {**found_v6, **found}, None

@@ -8,6 +8,7 @@ import signal
 import time
 
 from hccl_tools.common.record import Row
+from hccl_tools.common.words import short
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,12 @@ class Ended(Row):
     status: int
     stdout: str
     stderr: str
+
+
+def said(ended: Ended) -> str:
+    """The first line that it printed, and its exit code, for a message about a program that has failed."""
+    first = (ended.stderr.strip() or ended.stdout.strip() or "no output").splitlines()[0]
+    return f"{short(first, 200)} (exit {ended.status})"
 
 
 def on_path(name: str) -> bool:

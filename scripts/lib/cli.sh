@@ -37,6 +37,7 @@ device_target Ascend|GPU|CPU the hardware that the ranks run on (default: the sc
 devices RANGE the devices, such as "[4,8)" or "0,1,4,5" (default: the script'\''s own)
 rank_table FILE the rank table (default: RANK_TABLE_FILE if it is set, else one in the current folder that fits, else a new one)
 hccn_conf FILE addresses of the devices where hccn_tool is not on PATH (default: /etc/hccn.conf)
+generation 910A|A2|A3|950|any the chip generation whose rules hold for devices and rank tables (default: that of this host'\''s NPUs if it has some, else any: only the rules of all generations)
 train_script FILE the trainer (default: tools/train.py of the current folder, else of this project)
 log_dir DIR folder for the logs of all runs; each run makes its own folder in it (default: logs)
 console 0|all|none the output to show while the job runs: that of rank 0, that of all ranks with their numbers, or none (default: 0)

@@ -26,7 +26,6 @@ done
 #   device_target Ascend
 #   devices       the default range of devices
 #   device_num    the number of devices of a host
-#   generation    the chip generation whose rules the rank table must meet
 #   config        the default config, relative to the project; only for scripts with the option config
 # Other keys are for tools/launch/plan.py and are passed on to it.
 launch::main() {

@@ -33,7 +33,9 @@ rank_entry::job_environment() {
     planned[${assignment%%=*}]=${assignment#*=}
   done
   for name in $RANK_ENTRY_CONTRACT; do
-    if [[ -n ${!name+set} && ${!name} != "${planned[$name]-}" ]]; then
+    planned[$name]=${planned[$name]-}
+    # A path may be the same file as the plan's, which is absolute.
+    if [[ -n ${!name+set} && ${!name} != "${planned[$name]}" && ! ($name == *_FILE && ${!name} -ef ${planned[$name]}) ]]; then
       log::one_line "${!name}"
       overridden+="${overridden:+, }$name=$REPLY"
     fi

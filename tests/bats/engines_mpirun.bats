@@ -223,6 +223,16 @@ LIST
     --train_script "$FIXTURES/stub_trainer.py" --config config.yaml .
 }
 
+@test "an nvidia-smi or npu-smi that fails is quoted" {
+  mkdir bin
+  printf '#!/bin/sh\necho "NVIDIA-SMI has failed" >&2\nexit 9\n' | tee bin/nvidia-smi >bin/npu-smi
+  chmod +x bin/*
+  PATH=$WORLD/bin:$PATH refused 78 'run_gpu.sh: nvidia-smi does not work, it said: NVIDIA-SMI has failed (exit 9); to try *' \
+    bash "$SCRIPTS/run_gpu.sh" -n 2 --train_script "$FIXTURES/stub_trainer.py" --config config.yaml .
+  PATH=$WORLD/bin:$PATH refused 78 'run_mpirun.sh: no Ascend NPU on this machine: * and asked npu-smi, which said: NVIDIA-SMI has failed (exit 9); *' \
+    bash "$SCRIPTS/run_mpirun.sh" -n 2 --train_script "$FIXTURES/stub_trainer.py" config.yaml
+}
+
 @test "--max_restarts starts all ranks again, with logs of their own" {
   STUB_DO='0: wait; 1: await 0, exit 7' ends 7 '*restart 1 of 1*' launch run_mpirun.sh -n 2 --max_restarts 1 config.yaml
   grep -q 'rank 1 gives up' logs/latest/rank_1.log

@@ -82,6 +82,18 @@ d 你好"
   [[ "$(recorded rank_1 '"MS_ROLE" in r["env"] or "MINDSPORE_HCCL_CONFIG_PATH" in r["env"]')" = False ]]
 }
 
+@test "a rank table of the caller's shell that the launch uses is not told as unused, however it is written" {
+  python "$PROJECT/hccl_tools/hccl_tools.py" --device_num '0,1' --hccn_conf hccn.conf --output table.json 2>/dev/null
+  ln -s table.json link.json
+  cp table.json copy.json
+  for table in table.json ./table.json link.json "$PWD/../${PWD##*/}/table.json"; do
+    RANK_TABLE_FILE=$table DEVICE_NUM=8 ends 0 '*' launch ascend2p.sh config.yaml
+    [[ $stderr != *'is not used'* && $stderr == *'rank table: '* ]] || fail "$stderr"
+  done
+  RANK_TABLE_FILE=table.json ends 0 '*note: RANK_TABLE_FILE=table.json from your shell is not used; the launch sets its own*' \
+    launch ascend2p.sh --rank_table copy.json config.yaml
+}
+
 @test "rank and device follow the rank table, not the order of the devices" {
   python - >table.json <<'PY'
 import json

@@ -33,7 +33,20 @@ refuses() {
 @test "five devices" { refuses 2 '*names 5 (0,1,2,3,4)*' --devices 0,1,2,3,4 config.yaml; }
 @test "another script's number of devices" { refuses 2 '*use scripts/ascend8p.sh' --devices "[0,8)" config.yaml; }
 @test "a device twice" { refuses 2 '*names device 4 twice*' --devices 4,5,4,6 config.yaml; }
-@test "devices across the two groups" { refuses 2 '*devices 2-5 are not linked*' --devices "[2,6)" config.yaml; }
+@test "devices across the two groups of a 910A host" {
+  refuses 2 '*devices 2-5 are not linked on a 910A host; use *' --generation 910A --devices "[2,6)" config.yaml
+}
+@test "a generation that is none" { refuses 2 '*--generation 910B: write 910A, A2, A3, 950 or any' --generation 910B config.yaml; }
+@test "a table that hccl_tools.py builds is one that the launch takes: both apply the rules of a chip that is known or named" {
+  [[ ! -e /sys/bus/pci/devices ]] || ! grep -qsx 0x19e5 /sys/bus/pci/devices/*/vendor || skip "this machine has NPUs"
+  local chip
+  for chip in '' any A2; do
+    python "$PROJECT/hccl_tools/hccl_tools.py" ${chip:+--generation $chip} --device_num '[2,6)' --hccn_conf hccn.conf --output hccl_t.json
+    ends 0 '*rank table: hccl_t.json, found in this folder*' launch ascend4p.sh ${chip:+--generation $chip} --devices '[2,6)' config.yaml
+  done
+  ends 2 '*devices 2-5 are not linked on a 910A host*' \
+    python "$PROJECT/hccl_tools/hccl_tools.py" --generation 910A --device_num '[2,6)' --hccn_conf hccn.conf
+}
 @test "a range that is none" { refuses 2 "*'-' is not allowed in it*" --devices "[0-4)" config.yaml; }
 @test "a Chinese comma" { refuses 2 "*'，' is not an ASCII character*" --devices "[4，8)" config.yaml; }
 

@@ -1,3 +1,4 @@
+import base64
 import functools
 import json
 import os
@@ -7,12 +8,13 @@ import socket
 import subprocess
 import sys
 import time
+import zlib
 
 import pytest
 
 from hccl_tools.check import verdict
 from hccl_tools.commands import build as hccl_tools
-from hccl_tools.hosts import ask, hostfile
+from hccl_tools.hosts import ask, cards_collect, hostfile
 from hccl_tools.machine import host
 from hccl_tools.table import rank_table
 
@@ -335,3 +337,21 @@ def test_the_real_mpirun_asks_this_host(cards, build, world, monkeypatch):
     assert (status, out) == (0, f"{world}/t.json\n"), err
     (server,) = json.loads((world / "t.json").read_text())["server_list"]
     assert [device["device_ip"] for device in server["device"]] == [f"192.168.100.{n}" for n in (1, 2, 3, 4)]
+
+
+@pytest.mark.parametrize("content", [b"[]", b'{"entry": 1}', b"[" * 9999, b"\xff", b"nothing"])
+def test_a_frame_of_another_version_is_no_answer(content):
+    data = base64.b64encode(zlib.compress(content))
+    framed = b"<<hccl_tools %s %d %s>>" % (NONCE.encode(), zlib.crc32(data), data)
+    assert ask.frames(framed, NONCE) == []
+    data = base64.b64encode(content)
+    assert ask.frames(b"<<hccl_tools %s %d %s>>" % (NONCE.encode(), zlib.crc32(data), data), NONCE) == []
+
+
+@pytest.mark.parametrize(
+    "content", [["10.0.0.1", {"0": {"odd": 1}}], ["x"], "xy", {"a": 1}, ["h", []], ["h", {"a": {}}]]
+)
+def test_cards_that_another_version_describes_are_told_and_not_judged(monkeypatch, content):
+    monkeypatch.setattr(ask, "ask", lambda *_: ([answer("10.0.0.1", content)], []))
+    found, (line,) = cards_collect.of_all_hosts("hosts", [], False)
+    assert found == {} and "another version of this project answers there; install the same on all hosts" in line

@@ -69,7 +69,10 @@ def test_without_rich_that_is_said_before_a_card_is_asked(network, tmp_path, mon
         ("link_3", "DOWN", "link", "EI0009"),
         ("health_3", "Socket fail", "health", "EI0006"),
         ("health_3", "Init\nReceive timeout", "health", "EI0006"),
-        ("fault_3", "absent", "ip", "EI0009"),
+        ("health_3", "Unknown", "health", None),
+        ("link_3", "???", "link", None),
+        ("fault_3", "absent", "ip", None),
+        ("fault_3", "denied", "detect", None),
     ],
 )
 def test_each_cause_is_named_with_the_device(network, file, text, check, code):
@@ -105,6 +108,27 @@ def test_ping_asks_for_the_like_device_of_the_other_server(network):
     assert "127.0.0.1 device 2 (rank 2): 66.67 % of the packets to 192.168.101.3 are lost" in ended.stdout
 
 
+@pytest.mark.parametrize(
+    ("instead", "said"),
+    [
+        ("denied", "permission denied: pls check this cmd run permission. (exit 12)"),
+        ("garbage", "error: something went wrong (exit 1)"),
+        ("silent", "no output (exit 0)"),
+        ("unsupported", "The command is not supported on this product. (exit 13)"),
+        ("... packet loss", "device 2 PING 192.168.101.3 (exit 0)"),
+    ],
+)
+def test_a_ping_without_an_answer_is_no_loss(network, instead, said):
+    if instead == "... packet loss":
+        network.write("lost_2", "...")
+    else:
+        network.write("no_ping_2", instead)
+    ended = network.check("--ping")
+    assert ended.returncode == 1
+    assert f"127.0.0.1 device 2 (rank 2): hccn_tool did not report ping: {said}, to 192.168.101.3" in ended.stdout
+    assert "of the packets" not in ended.stdout and "EI0" not in ended.stdout
+
+
 def test_a_device_that_loses_everywhere_is_not_asked_on_and_on(network, table):
     document = table(*[8] * 20, edits={"/server_list/0/server_id": "127.0.0.1"})
     (network.here / "table.json").write_text(json.dumps(document))
@@ -113,6 +137,14 @@ def test_a_device_that_loses_everywhere_is_not_asked_on_and_on(network, table):
     pings = [words.split()[1] for _, words in network.cards.calls() if "-ping" in words]
     assert (pings.count("2"), pings.count("3")) == (4, 19)
     assert ended.stdout.count("100 % of the packets") == 4
+
+
+def test_a_detect_address_that_cannot_be_read_is_not_replaced(network):
+    network.write("netdetect_4", "1.2.3.4")
+    network.write("no_netdetect_4", "denied")
+    assert "hccn_tool did not report detect: permission denied" in network.check().stdout
+    assert network.read("netdetect_4") == "1.2.3.4"
+    assert not [words for _, words in network.cards.calls() if words.startswith("-i 4 -netdetect -s")]
 
 
 def test_the_detect_address_is_the_partner_and_is_put_back_where_there_was_one(network):

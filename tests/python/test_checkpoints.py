@@ -179,6 +179,14 @@ def test_a_checkpoint_that_cannot_be_written_ends_the_training_with_a_reason(tmp
     assert refused.value.status == 1
 
 
+def test_a_file_in_the_place_of_a_ranks_folder_ends_the_training_with_a_reason(tmp_path):
+    (tmp_path / "rank_0").touch()
+    section = {"ckpt_save_dir": str(tmp_path)}
+    config = {"model": {"name": "lenet5"}, "train": section, "parallel": {"mode": "data_parallel"}}
+    with pytest.raises(Refusal, match="no checkpoint could be saved in .*/rank_0: File exists"):
+        resume.Continuation(config, 0, 1).saving(nn.Dense(2, 3))
+
+
 # ---- for another number of ranks -----------------------------------------------------------------------
 
 
@@ -258,6 +266,10 @@ def test_what_cannot_be_converted_is_said_and_leaves_nothing(tmp_path, capsys):
     new = str(tmp_path / "new")
     assert convert_ckpt.main([str(tmp_path / "old"), new, "--ranks", "3"]) == 1
     assert "powers of 2" in capsys.readouterr().err
+    for damaged in ("", "[]", "[" * 9999, '{"parallel_layout_item": {"w": 1}}'):
+        (tmp_path / "old" / "strategy.json").write_text(damaged)
+        assert convert_ckpt.main([str(tmp_path / "old"), new, "--ranks", "1"]) == 1
+        assert "strategy.json is damaged; copy it again from the run that saved" in capsys.readouterr().err
     os.unlink(tmp_path / "old" / "strategy.json")
     assert convert_ckpt.main([str(tmp_path / "old"), new, "--ranks", "1"]) == 1
     assert "strategy.json is missing" in capsys.readouterr().err

@@ -6,6 +6,8 @@ import pytest
 
 from hccl_tools.check import schema_check
 from tools.config import config_file as configs
+from tools.config import modes
+from tools.config.unusable import Unusable
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 SHIPPED = sorted((PROJECT / "configs").rglob("*/*.yaml"))  # diagnoses.yaml is beside them and not a config
@@ -36,6 +38,11 @@ def test_every_shipped_config_is_good(path):
         ("distribute: True", "distribute: yes please", 5, "is a text; write True or False [wrong-type]"),
         ("name: lenet5", "name: lenet", 11, '/model/name: "lenet" is not known here; did you mean "lenet5"?'),
         ("lr: 0.05", "lr: 0", 18, "/scheduler/lr: 0 is too small; write more than 0"),
+        ("lr: 0.05", "lr: .inf", 18, "/scheduler/lr: Infinity is not a finite number; write a number [wrong-type]"),
+        ("lr: 0.05", "lr: .nan", 18, "/scheduler/lr: NaN is not a finite number; write a number [wrong-type]"),
+        ("lr: 0.05", "lr: [1" + "0" * 99 + "]", 18, "is a list; write a number [wrong-type]"),
+        ("num_epochs: 8", "num_epochs: .inf", 19, "Infinity is not a finite number; write a whole number [wrong-type]"),
+        ("num_epochs: 8", "num_epochs: 2026-01-01", 19, "datetime.date(2026, 1, 1) is a date; write a whole number"),
         ("num_epochs: 8", "num_epochs: 2.5", 19, "2.5 is a number; write a whole number"),
         ("momentum: 0.9", "momentun: 0.9", 23, '/optimizer/momentun: no such key: "momentun"; did you mean "momentum"'),
         ("  opt: momentum\n", "", 21, '/optimizer: "opt" is missing; add "opt": its name'),
@@ -74,21 +81,58 @@ def test_an_override_that_makes_no_sense_is_refused(text):
         configs.load(str(DIGITS)).override([text])
 
 
-def test_aliases_are_not_taken_for_keys_given_twice_and_do_not_blow_up(written):
-    bomb = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60))
-    assert configs.load(written(bomb)).get("a0") == ["x", "x"]
+def test_aliases_are_not_taken_for_keys_given_twice(written):
+    assert configs.load(written("a: &a {x: 1, y: 2}\nb: [*a, *a]\nc: {<<: [*a, {x: 3}], z: 4}\n")).get("c.y") == 2
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["[" * 5000, "a: 2024-13-45\n", "a: !!python/object:os.system {}\n", "\ttab: 1\n", "a: b: c\n", "? [x]\n: 1\n"],
+    ("text", "said"),
+    [
+        (b"[" * 5000, ":1: more than 50 levels"),
+        (b"a: 1\nb: 2024-13-45\n", ":2: 2024-13-45 is read as timestamp and is none; write a date such as 2024-01-31"),
+        (b"a: !!python/object:os.system {}\n", ":1: not YAML: could not determine a constructor"),
+        (b"\ttab: 1\n", ":1: not YAML: "),
+        (b"a: b: c\n", ":1: not YAML: mapping values are not allowed"),
+        (b"? [x]\n: 1\n", ":1: not YAML: found unhashable key"),
+        (b"a: 1\nb: 1\na: 2\n", ":3: a is on line 1 too; delete one of the two"),
+        (b"b: {a: 1, a: 1}\n", ":1: a is on line 1 too"),
+        (b"a: 1\nb: [\xff]\n", "byte 10 is not UTF-8; save the file as UTF-8"),
+        (b"\x7fELF\x02\x01\x01" + bytes(9), "not YAML: "),
+        (b"", "is empty; start from one of the files in configs/"),
+        (b"- 1\n", "has no sections"),
+        (b"a" * (1 << 20) + b": 1", "is larger than 1048576 bytes"),
+    ],
+    ids=range(13),
 )
-def test_odd_files_are_refused_in_words_or_read(written, text):
-    try:
-        configs.load(written(text))
-    except configs.ConfigError as error:
-        assert len(error.lines) == 1
-        assert "\n" not in error.lines[0]
+def test_odd_files_are_refused_in_one_line(tmp_path, text, said):
+    path = tmp_path / "c.yaml"
+    path.write_bytes(text)
+    with pytest.raises(configs.ConfigError) as caught:
+        configs.load(str(path))
+    (line,) = caught.value.lines
+    assert "c.yaml" in line and said in line and "\n" not in line
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("scheduler.num_epochs=2024-13-45", "2024-13-45 is read as timestamp and is none; write a date such as"),
+        ("scheduler.num_epochs=0x_", "0x_ is read as int and is none; write a whole number such as 12"),
+        (
+            "scheduler.num_epochs=" + "9" * 5000,
+            "999... has more than 100 digits; write a number, or put a text in quotes",
+        ),
+        ("scheduler.num_epochs=" + "[" * 100_000, "more than 50 levels inside each other"),
+        ("scheduler.num_epochs=\udcff", "a byte of it is not UTF-8"),
+        ("x" + ".x" * 50 + "=1", "write key=value, such as scheduler.num_epochs=3"),
+    ],
+    ids=range(6),
+)
+def test_an_override_of_any_text_is_refused_with_its_key_and_its_value_in_short(text, said):
+    with pytest.raises(configs.ConfigError) as caught:
+        configs.load(str(DIGITS)).override([text])
+    (line,) = caught.value.lines
+    assert line.startswith(f"-o {text[:20]}".replace("\udcff", "")) and said in line and len(line) < 300
 
 
 def test_defaults_come_from_the_schema():
@@ -97,3 +141,10 @@ def test_defaults_come_from_the_schema():
     assert filled["train"]["keep_checkpoint_max"] == 3
     assert filled["train"]["loader"]["num_workers"] == 1
     assert schema_check.accepts(filled, schema_check.load_schema("train_config"))
+
+
+@pytest.mark.parametrize("text", ["x", "", "0", "-1", "²", "9" * 5000])
+def test_a_number_of_ranks_that_is_none_is_refused(monkeypatch, text):
+    monkeypatch.setenv("RANK_SIZE", text)
+    with pytest.raises(Unusable, match="RANK_SIZE=.* is not a number from 1 on; the launcher sets it, so unset"):
+        modes.ranks_of(configs.load(str(DIGITS)).filled)

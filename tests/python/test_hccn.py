@@ -251,3 +251,14 @@ def test_where_addresses_are_optional_hccn_conf_may_lack_one_or_all(conf, no_con
     assert hccn.addresses([0, 1], conf("address_0=10.0.0.1"), True)[0] == {0: "10.0.0.1", 1: None}
     found, source = hccn.addresses([0, 1], no_conf, True)
     assert found == {0: None, 1: None} and not source.startswith(no_conf)
+
+
+def test_a_number_of_no_device_is_passed_over(tmp_path):
+    conf = tmp_path / "hccn.conf"
+    conf.write_text(f"address_{'9' * 5000}=10.0.0.1\naddress_0=10.0.0.2\n")
+    assert hccn.read_conf(str(conf)) == ({0: "10.0.0.2"}, None)
+
+
+def test_an_endless_file_is_not_read_to_its_end():
+    found, fault = hccn.read_conf("/dev/zero")
+    assert found == {} and fault.startswith("/dev/zero has more than 1048576 characters")

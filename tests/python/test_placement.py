@@ -6,6 +6,7 @@ import pytest
 from launching import request
 
 from hccl_tools.common.refusal import Refusal
+from hccl_tools.machine import programs
 from tools.launch import msrun, open_mpi, placement, plan, slurm
 
 
@@ -51,6 +52,29 @@ def test_a_number_of_tasks_that_is_none_is_refused(monkeypatch):
     monkeypatch.setenv("SLURM_NTASKS_PER_NODE", "many")
     with pytest.raises(Refusal, match="is not a number: many"):
         slurm.tasks_per_node()
+
+
+def test_a_job_id_that_slurm_did_not_set_is_refused(monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "my job")
+    monkeypatch.setattr(slurm, "allocated_nodes", lambda: ["n0"])
+    monkeypatch.setattr(slurm, "facts", lambda _node: ("10.0.0.1", "30"))
+    with pytest.raises(Refusal, match="SLURM_JOB_ID=my job is not a number; Slurm sets it"):
+        slurm.place(request(engine="srun", ntasks_per_node="1"))
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (1, "does not work, it said: libopen-rte.so: cannot open .exit 1."),
+        (0, "is not Open MPI's; it says: libopen-rte"),
+    ],
+)
+def test_an_mpirun_that_fails_is_not_taken_for_another_mpi(monkeypatch, status, said):
+    monkeypatch.setattr(programs, "on_path", lambda _name: True)
+    answer = programs.Ended(status, "", "libopen-rte.so: cannot open\n")
+    monkeypatch.setattr(programs, "ask", lambda *_: answer)
+    with pytest.raises(Refusal, match=said):
+        open_mpi.facts(request(engine="mpirun"))
 
 
 def test_hosts_with_slots():

@@ -22,3 +22,7 @@ def test_a_problem_stays_one_line_whatever_the_document_holds():
 )
 def test_a_pointer_is_rfc_6901(keys, text):
     assert pointer(*keys) == text
+
+
+def test_a_problem_of_a_very_long_value_stays_short():
+    assert len(Problem("x", "/" + "k" * 9999, "9" * 9999, "8" * 9999).line("t.json")) < 2000

@@ -1,9 +1,13 @@
 """What the words of a script become."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from launching import request, words
 
+from hccl_tools.common import project
 from hccl_tools.common.refusal import USAGE, Refusal
+from tools.launch import checks, placement, trainer_command
 from tools.launch.request import Request
 
 
@@ -61,8 +65,42 @@ def test_the_target_is_found_however_it_was_written():
     assert request(device_target="cpu").device_target == "CPU"
 
 
-@pytest.mark.parametrize(("card", "generation"), [("0xd802", "A2"), (None, "910A")])
-def test_the_chips_of_this_host_decide_which_rules_hold(chip, card, generation):
+@pytest.mark.parametrize("card", ["0xd802", None])
+@pytest.mark.parametrize(("typed", "found"), [("910A", "910A"), ("A3", "A3"), ("any", None), (None, "this host's")])
+def test_the_rules_of_a_chip_hold_where_it_is_named_or_this_hosts(chip, card, typed, found):
     if card:
         chip(card)
-    assert request(generation="910A").generation == generation
+    asked = request(**{"generation": typed} if typed else {})
+    assert asked.chip == ({"0xd802": "A2", None: None}[card] if found == "this host's" else found)
+
+
+@pytest.mark.parametrize("typed", ["910a", "", "A4", "910A|A2"])
+def test_a_generation_that_is_none_is_refused(typed):
+    with pytest.raises(Refusal) as refusal:
+        request(generation=typed)
+    assert refusal.value.lines == (f"--generation {typed}: write 910A, A2, A3, 950 or any",)
+
+
+_TEXTS = st.one_of(
+    st.text(max_size=30),
+    st.sampled_from(["9" * 5000, "²", "٣", "[0,99999999999)", "0," * 9999, "-1", "", "\udcff", "[" * 9999, "1e999"]),
+)
+_WORDS = st.sampled_from(["-o", "--opt", "--", "a=1", "scheduler.num_epochs=0x_", "system=&a [*a]", "-o=1", "=", "."])
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.dictionaries(st.sampled_from([name for name in Request._fields if name not in ("config", "engine")]), _TEXTS),
+    st.lists(_WORDS | _TEXTS, max_size=6),
+)
+def test_no_words_make_planning_raise_anything_else(given_words, arguments):
+    for name in ("trainer_arguments", "script"):
+        given_words.pop(name, None)
+    config = project.path("configs", "mnist", "lenet5_digits.yaml")
+    try:
+        asked = request(*arguments, **{"device_target": "CPU", **given_words, "config": config})
+        placement.local(asked)
+        checks.config(asked, True, trainer_command.arguments(asked))
+    except Refusal as refusal:
+        for line in refusal.lines:
+            assert "\n" not in line

@@ -46,6 +46,12 @@ def swap(*ranks):
     return {f"/server_list/{place}/rank_id": rank for place, rank in zip(listed, ranks)}
 
 
+def swapped_servers():
+    """Edits that give the devices of the first of two servers with eight each the ranks of the second."""
+    ranks = ((server, index, (server * 8 + index + 8) % 16) for server in range(2) for index in range(8))
+    return {f"/server_list/{server}/device/{index}/rank_id": str(rank) for server, index, rank in ranks}
+
+
 def ids(*numbers):
     """Edits that give the devices of the first server these ids, the last first."""
     return {f"{DEVICE}{index}/device_id": str(number) for index, number in reversed(list(enumerate(numbers)))}
@@ -114,11 +120,19 @@ BAD = [
     case("devices_not_linked", (4,), ids(0, 1, 2, 4), GROUP, chip="910A"),
     case("devices_not_linked", (1,), ids(8), GROUP, chip="910A"),
     case("devices_not_linked", (16,), {}, GROUP, chip="910A"),
-    case("servers_unlike_on_910a", (2, 1), {}, f"device-count {SERVER_2}/device", chip="910A"),
+    case("servers_unlike_on_910a", (8, 4), {}, *[f"device-count {SERVER_2}/device"] * 2, chip="910A"),
+    case(
+        "few_devices_on_910a",
+        (4, 4),
+        {},
+        *(f"device-count {each}/device" for each in (SERVER_1, SERVER_2)),
+        chip="910A",
+    ),
+    case("servers_out_of_order", (8, 8), swapped_servers(), f"server-order {SERVER_1}/server_id", chip="910A"),
     case("address_missing_on_910a", (1,), {DEVICE + "0/device_ip": ...}, f"missing-field {DEVICE}0", chip="910A"),
     case(
         "address_missing_between_servers",
-        (1, 1),
+        (8, 8),
         {DEVICE + "0/device_ip": ...},
         f"missing-field {DEVICE}0",
         chip="910A",
@@ -251,3 +265,9 @@ def test_910a_runs_pairs_of_one_group(devices):
 @pytest.mark.parametrize("count", range(1, 9))
 def test_910a_runs_1_2_4_or_8_devices(count):
     assert (rules.group_problem_910a(range(count)) is None) == (count in (1, 2, 4, 8))
+
+
+@pytest.mark.parametrize(("chip", "bad"), [(None, 0), ("A2", 0), ("910A", 1)])
+def test_servers_out_of_order_are_an_error_on_910a_and_a_warning_elsewhere(chip, bad):
+    found = verdict.check(good_tables.edited(good_tables.servers(8, 8), swapped_servers()), chip)
+    assert len(errors(found)) == bad and [problem.code for problem in found] == ["server-order"]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 
 import yaml
 
 from hccl_tools.check import schema_check
+from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.problem import Problem
-from hccl_tools.common.words import one_line
-from tools.config import combinations
+from hccl_tools.common.words import one_line, short
+from tools.config import combinations, yaml_text
 from tools.config.unusable import Unusable
 
 TYPE_CHECKING = False
@@ -18,18 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    _Base = yaml.SafeLoader
-else:
-    _Base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times faster, if it is there
-
 MAX_BYTES = 1 << 20
-
-
-class _Loader(_Base):
-    """YAML 1.1 as PyYAML reads it; but 1e-3 is the number that it looks like, as in YAML 1.2, not a text."""
-
-
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+[eE][-+]?\d+$"), list("+-0123456789"))
 
 
 class ConfigError(Unusable):
@@ -64,15 +53,15 @@ class Config:
     def override(self, assignments: Iterable[str]) -> None:
         """Applies ``key.key=value`` texts, as after -o; values are read as YAML.  Raises ConfigError."""
         for text in assignments:
-            origin = f"-o {one_line(text)}"
+            origin = f"-o {short(text)}"
             dotted, equals, value = text.partition("=")
             keys = dotted.strip().split(".")
-            if not equals or not all(keys):
+            if not equals or not all(keys) or len(keys) > yaml_text.MOST_LEVELS:
                 raise ConfigError(f"{origin}: write key=value, such as scheduler.num_epochs=3")
             try:
-                parsed = yaml.load(value, Loader=_Loader)
-            except yaml.YAMLError as error:
-                raise ConfigError(f"{origin}: the value is not YAML: {_yaml_reason(error)}") from error
+                parsed, _ = yaml_text.read(value)
+            except yaml_text.NotYaml as error:
+                raise ConfigError(f"{origin}: the value cannot be used: {error.reason}") from error
             parent = self.data
             for key in keys[:-1]:
                 parent = parent.setdefault(key, {})
@@ -114,10 +103,11 @@ def load(path: str) -> Config:
             raise ConfigError(f"{shown}: is a folder; name the config file in it")
         if os.path.exists(path) and not os.path.isfile(path):
             raise ConfigError(f"{shown}: is not a regular file; every rank reads it, so it must be one")
-        if os.path.getsize(path) > MAX_BYTES:
+        with open(path, "rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
             raise ConfigError(f"{shown}: is larger than {MAX_BYTES} bytes, too large for a config")
-        with open(path, encoding="utf-8") as file:
-            return _parse(path, file.read())
+        return _parse(path, content.decode("utf-8"))
     except FileNotFoundError as error:
         raise ConfigError(f"{shown}: no such file; a relative path counts from {one_line(os.getcwd())}") from error
     except OSError as error:
@@ -152,16 +142,10 @@ def not_distributed(config: Config) -> str:
 def _parse(path: str, text: str) -> Config:
     shown = one_line(path)
     try:
-        loader = _Loader(text)
-        node = loader.get_single_node()
-        _refuse_duplicates(shown, node)
-        data = loader.construct_document(node) if node is not None else None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{shown}:{mark.line + 1}" if mark else shown
-        raise ConfigError(f"{where}: not YAML: {_yaml_reason(error)}") from error
-    except (ValueError, RecursionError) as error:  # a date such as 2024-13-45; a thousand brackets
-        raise ConfigError(f"{shown}: cannot be understood: {one_line(error)}") from error
+        data, node = yaml_text.read(text)
+    except yaml_text.NotYaml as error:
+        where = f"{shown}:{error.line}" if error.line else shown
+        raise ConfigError(f"{where}: {error.reason}") from error
     if node is None or data is None:
         raise ConfigError(f"{shown}: is empty; start from one of the files in configs/")
     if not isinstance(data, dict):
@@ -169,40 +153,13 @@ def _parse(path: str, text: str) -> Config:
     return Config(path, data, node)
 
 
-def _refuse_duplicates(shown: str, root: yaml.Node | None) -> None:
-    """YAML forbids a key that a section has twice; PyYAML would silently take the last."""
-    waiting, seen = [root], set()
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen or not isinstance(node, (yaml.MappingNode, yaml.SequenceNode)):
-            continue
-        seen.add(id(node))  # an alias leads to the same node again
-        if isinstance(node, yaml.SequenceNode):
-            waiting.extend(node.value)
-            continue
-        lines: dict[str, int] = {}
-        for key, value in node.value:
-            waiting.append(value)
-            line = key.start_mark.line + 1
-            first = lines.setdefault(key.value, line) if isinstance(key, yaml.ScalarNode) else line
-            if first != line and key.value != "<<":
-                raise ConfigError(
-                    f"{shown}:{line}: {one_line(key.value)} is on line {first} too; delete one of the two"
-                )
-
-
-def _yaml_reason(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    reason = getattr(error, "problem", None) or str(error)
-    return one_line(f"{reason} (column {mark.column + 1})" if mark else reason)
-
-
 def _line(node: yaml.Node, pointer: str) -> int:
     """The line of the value at `pointer`, or of the nearest thing around it that exists."""
     line: int = node.start_mark.line + 1
     for key in pointer.split("/")[1:]:
-        if isinstance(node, yaml.SequenceNode) and key.isdecimal() and int(key) < len(node.value):
-            node = node.value[int(key)]
+        place = whole_number(key) if isinstance(node, yaml.SequenceNode) else None
+        if place is not None and place < len(node.value):
+            node = node.value[place]
             line = node.start_mark.line + 1
             continue
         if not isinstance(node, yaml.MappingNode):

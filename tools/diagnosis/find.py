@@ -42,15 +42,17 @@ class Match(Record):
         return self.member.exception is not None and self.index == self.member.exception.row
 
 
-def causes(entries: list[KnownFailure], members: list[Member], oom_kills: int) -> list[Match]:
+def causes(
+    entries: list[KnownFailure], members: list[Member], oom_kills: int, target: str | None = None
+) -> list[Match]:
     """The Matches, the best explanation first; a code of several members names the first of them.
 
-    oom_kills: processes that the kernel killed for memory meanwhile.
+    oom_kills: processes that the kernel killed for memory meanwhile; target: the launch's, None if it is not known.
     """
     places = {id(entry): place for place, entry in enumerate(entries)}
     found = []
     for order, member in enumerate(members):
-        for match in _matches(entries, member, oom_kills):
+        for match in _matches(entries, member, oom_kills, target):
             weight = (match.entry.vague, order, not match.sure, not match.raises, places[id(match.entry)])
             found.append((weight, match))
     found.sort(key=lambda pair: pair[0])
@@ -60,12 +62,12 @@ def causes(entries: list[KnownFailure], members: list[Member], oom_kills: int) -
     return list(first_of.values())
 
 
-def _matches(entries: list[KnownFailure], member: Member, oom_kills: int) -> Iterator[Match]:
+def _matches(entries: list[KnownFailure], member: Member, oom_kills: int, target: str | None) -> Iterator[Match]:
     by_status = known_failures.by_status(entries, member.status, oom_kills)
     if by_status:
         yield Match(entry=by_status, member=member, index=None, sure=True)
     since = member.exception.row if member.exception else len(member.log.lines)
-    for entry, lines in known_failures.by_lines(entries, log_tail.without_source(member.log.lines)):
+    for entry, lines in known_failures.by_lines(entries, log_tail.without_source(member.log.lines), target):
         sure = [index for index in lines if index >= since]
         yield Match(entry=entry, member=member, index=sure[0] if sure else lines[-1], sure=bool(sure))
 
@@ -95,6 +97,6 @@ def save(launch: dict[str, Any], folder: str) -> None:
     """Writes launch.json anew, whole or not at all."""
     try:
         record.write(folder, launch)
-    except OSError as error:
-        path = one_line(record.path(folder))
-        print(f"diagnose.py: {path}: the diagnosis is not in it: {error.strerror}", file=sys.stderr)
+    except (OSError, ValueError) as error:
+        path, reason = one_line(record.path(folder)), getattr(error, "strerror", None) or error
+        print(f"diagnose.py: {path}: the diagnosis is not in it: {reason}", file=sys.stderr)

@@ -10,7 +10,7 @@ from hccl_tools.check import schema_check
 from hccl_tools.common import project
 from hccl_tools.common.problem import Problem, pointer
 from hccl_tools.common.record import Record
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import short
 from tools.config import config_file
 
 TYPE_CHECKING = False
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 FILE = project.path("configs", "diagnoses.yaml")
 VARIABLE = "LAUNCH_DIAGNOSES"
+TARGETS = ("Ascend", "GPU", "CPU")
 
 
 class KnownFailure(Record):
@@ -30,6 +31,7 @@ class KnownFailure(Record):
     status: list[int]
     oom_kill: bool
     vague: bool
+    targets: tuple[str, ...]  # device targets of launches that it holds for
     cause: str
     remedy: str
     zh: tuple[str, str] | None  # cause and remedy in Chinese
@@ -73,8 +75,8 @@ def _problems(data: dict[str, Any]) -> list[Problem]:
         for index, pattern in enumerate(entry.get("patterns", [])):
             try:
                 re.compile(pattern)
-            except re.error as error:
-                text = f"{one_line(pattern)} is not a regular expression: {error}"
+            except (re.error, OverflowError, RecursionError) as error:
+                text = f"{short(pattern)} is not a regular expression: {error}"
                 found.append(
                     Problem("bad-value", f"{place}/patterns/{index}", text, "see docs.python.org/3/howto/regex")
                 )
@@ -88,6 +90,7 @@ def _made(entry: dict[str, Any]) -> KnownFailure:
         status=entry.get("status", []),
         oom_kill=entry.get("oom_kill", False),
         vague=entry.get("vague", False),
+        targets=tuple(entry.get("targets", TARGETS)),
         cause=entry["cause"],
         remedy=entry["remedy"],
         zh=(entry["zh"]["cause"], entry["zh"]["remedy"]) if "zh" in entry else None,
@@ -101,8 +104,14 @@ def by_status(entries: list[KnownFailure], status: int | None, oom_kills: int) -
     return next(fitting, None)
 
 
-def by_lines(entries: list[KnownFailure], lines: list[str]) -> list[tuple[KnownFailure, list[int]]]:
-    """[(entry, indexes of the lines that it takes)] in the order of `entries`; a line belongs to the first."""
+def by_lines(
+    entries: list[KnownFailure], lines: list[str], target: str | None = None
+) -> list[tuple[KnownFailure, list[int]]]:
+    """[(entry, indexes of the lines that it takes)] in the order of `entries`; a line belongs to the first.
+
+    target: of the launch; None, where it is not known: all entries hold.  What an entry of another target would take
+    goes only to an entry that is for this one: no GPU job failed because Ascend's libraries are missing.
+    """
     text = "\n".join(lines)  # one search in the whole is many times faster than one per line
     starts, position = [], 0
     for line in lines:
@@ -110,9 +119,15 @@ def by_lines(entries: list[KnownFailure], lines: list[str]) -> list[tuple[KnownF
         position += len(line) + 1
     found = []
     taken: set[int] = set()
+    strange: set[int] = set()
     for entry in entries:
         matches = (match for pattern in entry.patterns for match in pattern.finditer(text))
         mine = {bisect_right(starts, match.start()) - 1 for match in matches} - taken
+        if target and target not in entry.targets:
+            strange |= mine
+            continue
+        if len(entry.targets) == len(TARGETS):
+            mine -= strange
         if mine:
             taken |= mine
             found.append((entry, sorted(mine)))

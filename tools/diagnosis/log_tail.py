@@ -14,6 +14,7 @@ from hccl_tools.common.record import Row
 MOST_BYTES = 256 << 10
 MOST_COLUMNS = 4000  # per line: keeps a regular expression from searching 256 KiB again and again
 _MOST_MESSAGE = 12  # lines of an exception's message
+_LAST_WORDS = 20  # lines at the end of a log in which a trainer says why it ends
 
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+")
@@ -84,6 +85,17 @@ def without_source(lines: list[str]) -> list[str]:
         after_frame = 'File "' in line and bool(_FRAME.search(line))
         found.append("" if after_frame else line)
     return found
+
+
+def last_refusal(lines: list[str], trainer: str) -> list[str]:
+    """The last lines that the trainer wrote under its own name, such as ``train.py: c.yaml:4: ...``."""
+    found: list[str] = []
+    for line in reversed(lines[-_LAST_WORDS:]):
+        if line.startswith(f"{trainer}: "):
+            found.insert(0, line)
+        elif found:
+            break
+    return found[-_MOST_MESSAGE:]
 
 
 # --- exceptions -------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 
 _NUMBER = r"([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf))"
-_PLACE = r"epoch: \[?(\d+)(?:/\d+\])?,? step: \[?(\d+)(?:/\d+\])?"
+_PLACE = r"epoch: \[?(\d{1,10})(?:/\d+\])?,? step: \[?(\d{1,10})(?:/\d+\])?"
 _LOSS = re.compile(rf"{_PLACE}, loss(?: is|:) {_NUMBER}(?:,.* per step time: {_NUMBER} ms)?")
 _TIME = re.compile(rf"{_PLACE}, step time is {_NUMBER} ms(?:, {_NUMBER} ms of it for data)?")
 _EPOCH_TIME = re.compile(rf"epoch time: {_NUMBER} ms, per step time: {_NUMBER} ms")

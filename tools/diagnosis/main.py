@@ -51,11 +51,12 @@ def explain(launch: dict[str, Any], folder: str, known: Known, oom_kills: int) -
     """Says why the run of the folder failed, and adds that to `launch`; returns whether a rank has failed."""
     entries, complaints = known
     _tell([f"{line}; left out" for line in complaints])
-    members = run.read_members(launch["outcome"], folder)
+    members = run.read_members(launch, folder)
     if not members:
         print("no rank failed: nothing to explain")
         return False
-    matches = find.causes(entries, members, oom_kills)
+    target = launch.get("device_target")
+    matches = find.causes(entries, members, oom_kills, target if target in known_failures.TARGETS else None)
     try:
         print("\n".join(words.explain(members, matches)), flush=True)
     except BrokenPipeError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
@@ -28,11 +29,17 @@ class Member(Record):
     log: log_tail.RankLog
     trouble: str | None = None  # why the log says nothing
     exception: log_tail.PythonException | None = None
+    refusal: list[str] = []  # what the trainer said when it ended without an exception, by its name
 
     @property
     def is_rank(self) -> bool:
         """Whether it is a rank; its name is then the rank's number."""
-        return self.name.isdecimal()
+        return is_rank(self.name)
+
+
+def is_rank(name: str) -> bool:
+    """Whether the member of that name is a rank."""
+    return whole_number(name) is not None
 
 
 def read_launch(folder: str) -> dict[str, Any]:
@@ -46,8 +53,9 @@ def read_launch(folder: str) -> dict[str, Any]:
     return launch
 
 
-def read_members(outcome: dict[str, Any], folder: str) -> list[Member]:
+def read_members(launch: dict[str, Any], folder: str) -> list[Member]:
     """The Members that failed by themselves, in the order of their failures; empty if none did."""
+    outcome = launch["outcome"]
     if outcome.get("first_failure") is None:
         return []
     first = str(outcome["first_failure"])
@@ -56,12 +64,19 @@ def read_members(outcome: dict[str, Any], folder: str) -> list[Member]:
     status = {name: entry.get("status") for name, entry in ended.items() if isinstance(entry, dict)}
     status = {name: code for name, code in status.items() if isinstance(code, int)}
     others = [name for name, code in status.items() if name != first and code and code not in _STOPPED_BY_US]
-    folder = os.path.join(folder, str(outcome.get("logs") or "."))
-    return [_member(name, status.get(name), folder) for name in [first, *others[: _MOST_LOGS - 1]]]
+    folder, trainer = os.path.join(folder, str(outcome.get("logs") or ".")), _trainer(launch)
+    return [_member(name, status.get(name), folder, trainer) for name in [first, *others[: _MOST_LOGS - 1]]]
 
 
-def _member(name: str, status: int | None, folder: str) -> Member:
-    path = os.path.normpath(os.path.join(folder, f"rank_{name}.log" if name.isdecimal() else f"{name}.log"))
+def _trainer(launch: dict[str, Any]) -> str | None:
+    """The name of the trainer's file."""
+    command = launch.get("trainer")
+    words = [word for word in command if isinstance(word, str)] if isinstance(command, list) else []
+    return next((os.path.basename(word) for word in words if word.endswith(".py")), None)
+
+
+def _member(name: str, status: int | None, folder: str, trainer: str | None) -> Member:
+    path = os.path.normpath(os.path.join(folder, f"rank_{name}.log" if is_rank(name) else f"{name}.log"))
     try:
         log = log_tail.read(path)
     except (OSError, ValueError) as error:  # ValueError: the name cannot be a file name
@@ -69,4 +84,5 @@ def _member(name: str, status: int | None, folder: str) -> Member:
         return Member(name=name, status=status, path=path, log=log_tail.RankLog([], whole=False), trouble=trouble)
     empty = None if any(log.lines) else "is empty: it ended before it wrote anything"
     exception = log_tail.last_exception(log.lines)
-    return Member(name=name, status=status, path=path, log=log, trouble=empty, exception=exception)
+    refusal = log_tail.last_refusal(log.lines, trainer) if trainer and not exception else []
+    return Member(name=name, status=status, path=path, log=log, trouble=empty, exception=exception, refusal=refusal)

@@ -15,8 +15,8 @@ _CHINESE = re.compile("[\u4e00-\u9fff]")
 
 
 def explain(members: list[Member], matches: list[Match]) -> list[str]:
-    """The lines about the exception of the first member, and about the known failures."""
-    lines = _exception_lines(members[0])
+    """The lines about what the first member said at its end, and about the known failures."""
+    lines = _exception_lines(members[0]) or _refusal_lines(members[0])
     shown = [match for match in matches if not match.entry.vague][:_MOST_SHOWN] or matches[:1]
     for match in shown:
         lines += _match_lines(match)
@@ -36,9 +36,15 @@ def _exception_lines(member: Member) -> list[str]:
     return [*lines, f"    raised at {one_line(_short(raised.file))}:{raised.line}{one_line(inside)}"]
 
 
+def _refusal_lines(member: Member) -> list[str]:
+    """What the trainer itself said; it knows best why it ended."""
+    return [f"{_who(member)}: {_cut(line)}" for line in member.refusal]
+
+
 def _match_lines(match: Match) -> list[str]:
     entry, line, raised = match.entry, match.line, match.member.exception
-    repeated = line is None or (match.sure and raised and line in raised.text)
+    said = raised.text if raised and match.sure else "\n".join(match.member.refusal)
+    repeated = line is None or line in said
     early = ", earlier than the exception" if raised and not match.sure else ""
     quoted = "" if line is None or repeated else f": {_cut(line.strip())}"
     lines = [f"{entry.code} ({_where(match)}{early}){quoted}"]

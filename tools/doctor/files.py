@@ -25,4 +25,4 @@ def setting(path: str, key: str) -> str | None:
 def number(path: str) -> int | None:
     """The file's text as an int, None where it is not a number ("max", or there is no file)."""
     text = read(path)
-    return int(text) if text and text.isdigit() else None
+    return int(text) if text and re.fullmatch("[0-9]{1,20}", text) else None

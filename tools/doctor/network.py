@@ -94,8 +94,9 @@ def _against_outgoing(name: str, ports: range, text: str, matters: bool) -> Line
 
 def _ports(text: str | None) -> range | None:
     """The ports of ``first last``, or of one number."""
-    words = (text or "").split()
-    return range(int(words[0]), int(words[-1]) + 1) if words and all(word.isdigit() for word in words) else None
+    words = [whole_number(word, most=65535) for word in (text or "").split()]
+    first, last = (words[0], words[-1]) if words else (None, None)
+    return None if first is None or last is None else range(first, last + 1)
 
 
 def _listening(ports: range) -> set[int]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
+from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record, Row
 from hccl_tools.machine import hccn, host, programs
 from tools.doctor import answer
@@ -92,19 +93,19 @@ def parse_info(text: str, ids: Mapping[tuple[int, int], int]) -> tuple[dict[int,
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         words = cells[0].split()
+        numbers = [whole_number(word) for word in words[:2]] + [None, None]
         if len(cells) > 1 and cells[1].lower() == "process id":
             in_processes = True
-        elif len(cells) < 3 or not words or not words[0].isdigit():
+        elif len(cells) < 3 or numbers[0] is None:
             continue
         elif in_processes:
-            if len(words) > 1 and words[1].isdigit():
-                device = ids.get((int(words[0]), int(words[1])), int(words[0]))
+            if numbers[1] is not None:
+                device = ids.get((numbers[0], numbers[1]), numbers[0])
                 holders.setdefault(device, []).append(_holder(cells))
         elif card is None:
-            npu, card = int(words[0]), Card(" ".join(words[1:]), cells[1])
+            npu, card = numbers[0], Card(" ".join(words[1:]), cells[1])
         else:
-            shown = int(words[1]) if len(words) > 1 and words[1].isdigit() else npu
-            cards[ids.get((npu, int(words[0])), shown)] = card
+            cards[ids.get((npu, numbers[0]), npu if numbers[1] is None else numbers[1])] = card
             card = None
     return cards, holders
 

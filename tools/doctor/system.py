@@ -7,6 +7,7 @@ import platform
 import sys
 from importlib.util import find_spec
 
+from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.project import ROOT
 from hccl_tools.machine.programs import Ended
 from tools.doctor import answer, files
@@ -62,9 +63,9 @@ def _container() -> Line:
 
 def _processors() -> Line:
     text = f"{len(os.sched_getaffinity(0))} of {os.cpu_count()}"
-    limit = (files.read("/sys/fs/cgroup/cpu.max") or "").split()
-    if len(limit) == 2 and all(word.isdigit() for word in limit):
-        text += f", limited to the time of {int(limit[0]) / int(limit[1]):g} by the control group"
+    limit = [whole_number(word, 1) for word in (files.read("/sys/fs/cgroup/cpu.max") or "").split()]
+    if len(limit) == 2 and limit[0] and limit[1]:
+        text += f", limited to the time of {limit[0] / limit[1]:g} by the control group"
     return Line("processors", OK, text)
 
 

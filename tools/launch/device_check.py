@@ -12,8 +12,10 @@ def missing_npus(script: str, devices: list[int]) -> str | None:
     if set(devices) <= set(present):
         return None
     if not present:
+        answer = programs.ask(["npu-smi", "info", "-m"], 30)
+        said = f", which said: {programs.said(answer)}" if answer.status and programs.on_path("npu-smi") else ""
         return (
-            f"no Ascend NPU on this machine: looked for /dev/davinci{devices[0]} and asked npu-smi; to try the "
+            f"no Ascend NPU on this machine: looked for /dev/davinci{devices[0]} and asked npu-smi{said}; to try the "
             f"launch without NPUs: bash scripts/{script} --device_target CPU CONFIG"
         )
     needs, has = named("device", devices), named("device", present)
@@ -22,16 +24,15 @@ def missing_npus(script: str, devices: list[int]) -> str | None:
 
 def missing_gpus(script: str, devices: list[int]) -> str | None:
     """One line when a GPU is not here, else None."""
-    present = 0
-    if programs.on_path("nvidia-smi"):
-        answer = programs.ask(["nvidia-smi", "-L"], 30)
-        present = sum(line.startswith("GPU ") for line in answer.stdout.splitlines()) if answer.status == 0 else 0
+    without = f"to try the launch without GPUs: bash scripts/{script} --device_target CPU ..."
+    if not programs.on_path("nvidia-smi"):
+        return f"no GPU on this machine: nvidia-smi is not on PATH; {without}"
+    answer = programs.ask(["nvidia-smi", "-L"], 30)
+    if answer.status:
+        return f"nvidia-smi does not work, it said: {programs.said(answer)}; {without}"
+    present = sum(line.startswith("GPU ") for line in answer.stdout.splitlines())
     if not present:
-        why = "names none" if programs.on_path("nvidia-smi") else "is not on PATH"
-        return (
-            f"no GPU on this machine: nvidia-smi {why}; "
-            f"to try the launch without GPUs: bash scripts/{script} --device_target CPU ..."
-        )
+        return f"no GPU on this machine: nvidia-smi names none; {without}"
     if max(devices) < present:
         return None
     return f"GPU {max(devices)} is not on this machine, which has {present}; start fewer ranks with -n"

@@ -34,13 +34,13 @@ def choose(request: Request, devices: list[int], run_dir: str) -> LaunchTable:
     path = request.rank_table or os.environ.get("RANK_TABLE_FILE")
     if path:
         origin = "--rank_table" if request.rank_table else "RANK_TABLE_FILE (from your shell)"
-        ranks, faults = examine(path, devices, request.generation)
+        ranks, faults = examine(path, devices, request.chip)
         if faults:
             raise Refusal(REFUSED, *(f"{origin}: {fault}" for fault in faults))
         return LaunchTable(path=os.path.abspath(path), ranks=ranks, remarks=(f"rank table: {one_line(path)}",))
     unfit = []
     for path in sorted(name for name in os.listdir() if name.startswith("hccl_") and name.endswith(".json")):
-        ranks, faults = examine(path, devices, request.generation)
+        ranks, faults = examine(path, devices, request.chip)
         if not faults:
             remark = f"rank table: {one_line(path)}, found in this folder"
             return LaunchTable(path=os.path.abspath(path), ranks=ranks, remarks=(remark,))
@@ -111,17 +111,18 @@ def build(request: Request, devices: list[int], run_dir: str, unfit: list[str]) 
         raise Refusal(REFUSED, f"{failed}: {error}") from error
     table = rank_table.build([(device, found[device]) for device in devices], host.LOOPBACK)
     path = os.path.join(run_dir, rank_table.file_name(devices, host.LOOPBACK))
-    faults = [problem.line(failed) for problem in errors(verdict.check(table, request.generation))] + path_faults(path)
+    faults = [problem.line(failed) for problem in errors(verdict.check(table, request.chip))] + path_faults(path)
     if faults:
         raise Refusal(REFUSED, *faults)
     made_up = " (made up: CPU ranks do not use them)" if demo else ""
     remark = f"rank table: built for {named('device', devices)}, addresses from {one_line(source)}{made_up}"
     generator = (trainer_command.python(), project.path("hccl_tools", "hccl_tools.py"))
-    options = ("--device_num", comma(devices), "--server_ip", host.LOOPBACK, "--hccn_conf", path_word(conf), "--output", path)
+    chip = ("--generation", request.generation) if request.generation else ()
+    options = ("--device_num", comma(devices), "--server_ip", host.LOOPBACK, "--hccn_conf", path_word(conf), *chip)
     return LaunchTable(
         path=path,
         ranks=list(enumerate(devices)),
         remarks=(*unfit, remark),
         text=rank_table.dump(table),
-        setup=generator + options,
+        setup=(*generator, *options, "--output", path),
     )

@@ -46,6 +46,9 @@ def facts(request: Request) -> dict[str, str]:
         raise Refusal(REFUSED, "mpirun is not on PATH; install Open MPI 4 or 5 (Debian: apt install openmpi-bin)")
     said = programs.ask(["mpirun", "--version"], 20)
     version = version_in(said.stdout)
+    if version is None and said.status:
+        text = f"the mpirun on PATH does not work, it said: {programs.said(said)}"
+        raise Refusal(REFUSED, f"{text}; put a good one first on PATH")
     if version is None:
         first = [one_line(line) for line in (said.stdout + said.stderr).strip().splitlines()[:1]] or ["nothing"]
         words = f"the mpirun on PATH is not Open MPI's; it says: {first[0]}; put Open MPI's first on PATH"

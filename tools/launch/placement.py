@@ -42,7 +42,7 @@ def local(request: Request) -> Placement:
         other = f"use scripts/ascend{len(devices)}p.sh"
         remedy = other if len(devices) in HOST_RANKS else "1, 2, 4 and 8 devices have a script each"
         raise Refusal(USAGE, f"{names} ({comma(devices)}), {request.script} starts {count}; {remedy}")
-    problem = rules.group_problem_910a(devices) if request.generation == "910A" else None
+    problem = rules.group_problem_910a(devices) if request.chip == "910A" else None
     if problem:
         raise Refusal(USAGE, f'--devices "{request.devices or comma(devices)}": {problem[0]}; {problem[1]}')
     return Placement(ranks=list(enumerate(devices)), world=count, engine={})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from hccl_tools.common import whole_file
+from hccl_tools.common import documents, whole_file
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 
@@ -48,13 +48,12 @@ def path(run_dir: str) -> str:
 def read(run_dir: str) -> dict[str, Any]:
     """The document.  Raises Refusal: why there is none."""
     try:
-        with open(path(run_dir), encoding="utf-8", errors="surrogateescape") as file:
-            document = json.load(file)
+        document = documents.read_json(path(run_dir), errors="surrogateescape")
     except FileNotFoundError:
         reason = "no such file"
     except OSError as error:
         reason = f"cannot be read: {error.strerror}"
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         reason = f"is not JSON: {one_line(error)}"
     else:
         if isinstance(document, dict):
@@ -64,12 +63,15 @@ def read(run_dir: str) -> dict[str, Any]:
 
 
 def write(run_dir: str, document: dict[str, Any]) -> None:
-    """Replaces the document, whole or not at all.  Raises OSError."""
+    """Replaces the document, whole or not at all.  Raises OSError, and Refusal if it has too many levels."""
     _save(run_dir, document, os.stat(path(run_dir)).st_mode & 0o777)
 
 
 def _save(run_dir: str, document: dict[str, Any], mode: int | None) -> None:
-    text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+    try:
+        text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+    except RecursionError as error:
+        raise Refusal(USAGE, f"{one_line(path(run_dir))}: {documents.TOO_DEEP}") from error
     whole_file.write(text, path(run_dir), mode=mode, errors="backslashreplace")  # \udcff is JSON
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hccl_tools.check.rules import GENERATIONS
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
     # Where a field comes from.  `from_words` reads the field's source and type from its annotation.
     Script = Annotated[T, "the script"]
-    Host = Annotated[Optional[T], "this host, else the script"]
+    Host = Annotated[Optional[T], "the user, else this host"]
     Option = Annotated[Optional[T], "an option of the user"]
     Flag = Annotated[bool, "an option of the user, without a value"]
     Argument = Annotated[Optional[T], "an argument of the user"]
@@ -48,7 +49,7 @@ class Request(Record):
     script_devices: Script[str] = ""  # the devices that a script without RANK_SIZE is for
     device_num: Script[int]  # devices that a host of this kind has
     alone: Script[bool] = False  # one rank, which does not join a job
-    generation: Host[str] = None  # of the chips, whose rules hold for devices and rank tables
+    chip: Host[str] = None  # the generation whose rules hold for devices and rank tables; None: those of all
 
     # the script's, unless the user names another
     device_target: Script[str]  # "Ascend", "GPU" or "CPU"
@@ -62,6 +63,7 @@ class Request(Record):
     trainer_arguments: TrainerWords = ()
 
     devices: Option[str] = None
+    generation: Option[str] = None  # as typed; see chip
     rank_table: Option[str] = None
     hccn_conf: Option[str] = None
     train_script: Option[str] = None
@@ -92,8 +94,7 @@ class Request(Record):
         texts = {name: text for name, _, text in (word.partition("=") for word in words[:split])}
         values = {name: _value(name, text, texts) for name, text in texts.items() if (name, text) != ("lock_fd", "")}
         values["device_target"] = _device_target(texts)
-        # The hardware knows better than the script, which follows the tutorials.
-        values["generation"] = host.generation() or texts.get("generation")
+        values["chip"] = _chip(texts.get("generation"))
         return cls(**values, trainer_arguments=tuple(words[split + 1 :]))
 
 
@@ -123,6 +124,13 @@ def _device_target(texts: dict[str, str]) -> str:
             return target
     other = "; for GPUs: scripts/run_gpu.sh" if typed.lower() == "gpu" else ""
     raise Refusal(USAGE, f"--device_target {one_line(typed)}: {texts['script']} takes {_listed(known, 'and')}{other}")
+
+
+def _chip(asked: str | None) -> str | None:
+    """The generation whose rules hold: the one that is named, else this host's, as for the rank-table tools."""
+    if asked not in (None, "any", *GENERATIONS):
+        raise Refusal(USAGE, f"--generation {one_line(asked)}: write {_listed((*GENERATIONS, 'any'), 'or')}")
+    return host.chosen_generation(asked)[0]
 
 
 def _listed(items: tuple[object, ...], last: str) -> str:

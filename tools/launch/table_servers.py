@@ -67,7 +67,7 @@ def shared(path: str, ranks: list[tuple[int, int]], data: bytes, **written: Any)
 def one_server(request: Request) -> tuple[Placement, LaunchTable]:
     """This host's ranks, if the numbers that were typed fit the table.  Raises Refusal."""
     path = request.rank_table_file or ""
-    data, servers = read_table(path, request.generation)
+    data, servers = read_table(path, request.chip)
     world = sum(len(server.ranks) for server in servers)
     if request.rank_size != world:
         parts = "; ".join(server.words() for server in servers[:4]) + ("; ..." if len(servers) > 4 else "")
@@ -161,12 +161,12 @@ def all_servers(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]
     try:
         slots = hostfile.slots(path)
         if request.rank_table:
-            data, servers = read_table(request.rank_table, request.generation)
+            data, servers = read_table(request.rank_table, request.chip)
             name = os.path.basename(request.rank_table)
             setup = ["cp", path_word(request.rank_table)]
         else:
             options = build_options(request, slots)
-            table = ask.collect(path, options, request.generation, lambda _line: None)  # the whole is checked here
+            table = ask.collect(path, options, request.chip, lambda _line: None)  # the whole is checked here
             setup = [trainer_command.python(), project.path("hccl_tools", "hccl_tools.py")]
             setup += ["--hostfile", path_word(path), *options, "--output"]
             data, servers = rank_table.dump(table).encode("utf-8"), servers_of(table)
@@ -195,9 +195,10 @@ def use_options(request: Request) -> None:
 
 def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list[str]:
     """The options with which hccl_tools.py builds the table of every host.  Raises Refusal."""
-    conf = [f"--hccn_conf={os.path.abspath(request.hccn_conf)}"] if request.hccn_conf else []
+    rest = [f"--hccn_conf={os.path.abspath(request.hccn_conf)}"] if request.hccn_conf else []
+    rest += [f"--generation={request.generation}"] if request.generation else []
     if request.devices is not None:
-        return [f"--device_num={request.devices}", *conf]
+        return [f"--device_num={request.devices}", *rest]
     counts = {count for _, count in open_mpi.with_slots(slots, "--hostfile")}
     if len(counts) > 1:
         raise Refusal(
@@ -205,7 +206,7 @@ def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list
             f"--hostfile: the hosts have different numbers of slots ({', '.join(map(str, sorted(counts)))}); "
             "a job has the same number of devices on every server",
         )
-    return [f"--device_num=[0,{counts.pop()})", *conf]
+    return [f"--device_num=[0,{counts.pop()})", *rest]
 
 
 def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> None:

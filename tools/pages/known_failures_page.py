@@ -39,6 +39,7 @@ diagnoses:
   - code: license-server
     patterns: ['license .* denied']    # Python's regular expressions, looked for in every line of a log
     status: [42]                       # or exit statuses; 128+N is signal N
+    targets: [Ascend, GPU]             # of which --device_target; may be left out: all
     cause: no license is free
     remedy: wait, or ask the owner of the license server
     zh:                                # may be left out
@@ -75,6 +76,7 @@ diagnoses:
   - code: license-server
     patterns: ['license .* denied']    # Python 正则表达式，在日志的每一行中查找
     status: [42]                       # 或退出码；128+N 表示信号 N
+    targets: [Ascend, GPU]             # 适用的 --device_target；可省略：全部
     cause: no license is free
     remedy: wait, or ask the owner of the license server
     zh:                                # 可省略
@@ -85,8 +87,17 @@ diagnoses:
 
 _STEPS = re.compile(r"(?:; |；)(?![^(（]*[)）])")  # between the parts of a remedy, but not within brackets
 _WORDS = {
-    "en": ("Known failures", "seen as", "exit status", "cause", "remedy", ", and the kernel killed for memory", ": "),
-    "zh": ("已知失败", "表现", "退出码", "原因", "处理", "，且内核因内存杀死了进程", "："),
+    "en": (
+        "Known failures",
+        "seen as",
+        "exit status",
+        "cause",
+        "remedy",
+        ", and the kernel killed for memory",
+        ": ",
+        "holds on",
+    ),
+    "zh": ("已知失败", "表现", "退出码", "原因", "处理", "，且内核因内存杀死了进程", "：", "适用于"),
 }
 
 
@@ -100,12 +111,14 @@ def page(language: str = "en") -> str:
 
 
 def _section(entry: known_failures.KnownFailure, language: str) -> str:
-    _, seen, status, cause, remedy, oom, colon = _WORDS[language]
+    _, seen, status, cause, remedy, oom, colon, holds = _WORDS[language]
     why, what = entry.zh if entry.zh and language == "zh" else (entry.cause, entry.remedy)
     signs = [_code(sample) for sample in entry.samples]
     if entry.status:
         signs.append(f"{status} {', '.join(map(str, sorted(entry.status)))}{oom if entry.oom_kill else ''}")
-    items = ((cause, [why]), (remedy, _STEPS.split(what)), (seen, signs))
+    items = [(cause, [why]), (remedy, _STEPS.split(what)), (seen, signs)]
+    if entry.targets != known_failures.TARGETS:
+        items.append((holds, [", ".join(entry.targets)]))
     return "\n".join([f"### `{entry.code}`", "", *(_item(f"{word}{colon}", texts) for word, texts in items)]) + "\n"
 
 

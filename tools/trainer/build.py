@@ -29,7 +29,9 @@ def build(config: dict, rank: int, ranks: int, steps: int) -> Run:
     network = build_network(config, rank, ranks)
     optimizer = build_optimizer(config, network.trainable_params(), steps)
     if config["model"]["name"] == modes.TENSOR_PARALLEL:
-        saving.write_strategy(checkpoints.folder_of(config), _cuts(network, optimizer), ranks)
+        folder = checkpoints.folder_of(config)
+        with saving.into(folder):
+            saving.write_strategy(folder, _cuts(network, optimizer), ranks)
     measures = metrics.build(config["loss"]["name"])
     pipeline = config["parallel"]["pipeline_stages"] > 1
     parts = config["parallel"]["micro_batches"] if pipeline else config["train"]["gradient_accumulation_steps"]

@@ -28,7 +28,7 @@ def start(config: dict) -> tuple[int, int]:
 
     system = config["system"]
     # processors have no device ids
-    device = () if system["device_target"] == "CPU" else (int(os.environ.get("DEVICE_ID", "0")),)
+    device = () if system["device_target"] == "CPU" else (modes.number_of_environment("DEVICE_ID", 0),)
     ms.set_device(system["device_target"], *device)
     ms.set_context(mode=system["mode"])
     ms.set_seed(system["seed"])

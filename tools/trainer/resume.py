@@ -7,7 +7,6 @@ import os
 import mindspore as ms
 from mindspore import dataset as datasets
 
-from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import one_line
 from tools.trainer import agreement, checkpoints
 from tools.trainer.checkpoints import choosing, labels, loading, saving
@@ -35,12 +34,9 @@ class SaveCheckpoints(ms.Callback):
     def on_train_epoch_end(self, run_context: ms.RunContext) -> None:
         run = run_context.original_args()
         label = self.label.replace(epoch=run.cur_epoch_num, steps=run.batch_num)
-        try:
+        with saving.into(self.folder):
             saving.save(self.network, self.folder, self.prefix, label, self.section["integrated_save"])
-        except OSError as error:
-            text = f"no checkpoint could be saved in {one_line(self.folder)}: {error.strerror}"
-            raise Refusal(BAD, text) from error
-        saving.remove_old(self.folder, self.label.run, self.section["keep_checkpoint_max"])
+            saving.remove_old(self.folder, self.label.run, self.section["keep_checkpoint_max"])
 
 
 class Continuation:
@@ -93,7 +89,8 @@ class Continuation:
         else:
             run = agreement.common_time(self.ranks)
             prefix = saving.free_prefix(self.folder, model)
-        labels.begin(self.folder, run)
+        with saving.into(self.folder):
+            labels.begin(self.folder, run)
         mode = self.config["parallel"]["mode"]
         label = labels.Label(model=model, mode=mode, run=run, rank=self.rank, ranks=self.ranks)
         return SaveCheckpoints(network, self.folder, prefix, label, self.config["train"])

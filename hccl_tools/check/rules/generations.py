@@ -84,6 +84,18 @@ def servers_unlike_on_910a(view: View) -> Findings:
     yield from _unlike(view)
 
 
+@rule("device-count", ("v1.0", "cross_cluster"), generations=("910A",))
+def few_devices_on_910a(view: View) -> Findings:
+    """A table of several servers has one with fewer than 8 devices, on 910A.
+
+    Why: MindSpore's manual for 910A: a job on several hosts has 8*N devices.
+    Remedy: use all 8 devices of every server, or devices of one server only.
+    """
+    for server in view.servers if len(view.servers) > 1 else ():
+        if len(server.devices) < 8:
+            yield _devices_place(view, server), f"{count(len(server.devices), 'device')}, in a job of several servers"
+
+
 @rule("device-count", LISTED, WARNING, generations=("A2", "A3"))
 def servers_unlike(view: View) -> Findings:
     """Two servers have different numbers of devices, on A2 or A3.

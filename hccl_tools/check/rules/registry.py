@@ -27,12 +27,16 @@ _PARTS = re.compile(r"(?P<what>.*?)\n\s*Why: (?P<why>.*?)\n\s*Remedy: (?P<remedy
 
 
 class Rule(Row):
-    """One rule: its code and severity, the formats and generations (None: all) it is for, and its function."""
+    """One rule: its code and severity, the formats and generations (None: all) it is for, and its function.
+
+    strict: the generations on which it is an error, whatever its severity is elsewhere.
+    """
 
     code: str
     severity: str
     formats: tuple[str, ...]
     generations: tuple[str, ...] | None
+    strict: tuple[str, ...]
     find: Callable[[View], Findings]
 
     def words(self) -> tuple[str, str, str]:
@@ -48,7 +52,11 @@ _rules: list[Rule] = []
 
 
 def rule(
-    code: str, formats: tuple[str, ...], severity: str = ERROR, generations: tuple[str, ...] | None = None
+    code: str,
+    formats: tuple[str, ...],
+    severity: str = ERROR,
+    generations: tuple[str, ...] | None = None,
+    strict: tuple[str, ...] = (),
 ) -> Callable[[Callable[[View], Findings]], Callable[[View], Findings]]:
     """Makes a function a rule: it takes a View and yields Findings.
 
@@ -56,7 +64,7 @@ def rule(
     """
 
     def register(find: Callable[[View], Findings]) -> Callable[[View], Findings]:
-        _rules.append(Rule(code, severity, formats, generations, find))
+        _rules.append(Rule(code, severity, formats, generations, strict, find))
         return find
 
     return register
@@ -73,4 +81,4 @@ def broken(view: View, generation: str | None) -> Iterator[Problem]:
         if view.format in each.formats and (each.generations is None or generation in each.generations):
             for pointer, text, *remedy in each.find(view):
                 said = remedy[0] if remedy else each.words()[2].rstrip(".")
-                yield Problem(each.code, pointer, text, said, each.severity)
+                yield Problem(each.code, pointer, text, said, ERROR if generation in each.strict else each.severity)

@@ -74,11 +74,11 @@ def server_id_cannot_be_reached(view: View) -> Findings:
             yield _name_place(view, server), f"server_id {shown(name)} cannot be reached from the other servers"
 
 
-@rule("server-order", LISTED, WARNING)
+@rule("server-order", LISTED, WARNING, strict=("910A",))
 def servers_out_of_order(view: View) -> Findings:
     """By rank, the servers are not in the dictionary order of server_id.
 
-    Why: MindSpore's manual requires it ("10.19.1.142" is before "10.19.1.79"); HCCL does not check.
+    Why: MindSpore's manual for 910A requires it ("10.19.1.142" is before "10.19.1.79"); HCCL does not check.
     Remedy: number the ranks in dictionary order of server_id, as merge_hccl.py does.
     """
     if len({server.name for server in view.servers}) < len(view.servers):

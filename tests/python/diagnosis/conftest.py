@@ -17,7 +17,7 @@ def english(monkeypatch):
 def launched(tmp_path):
     """launched({"0": (status, log)}, first="0"): the folder of a run that ended that way; a log of None is missing."""
 
-    def make(members, first="0", logs=None):
+    def make(members, first="0", logs=None, target="CPU"):
         folder = tmp_path / "run"
         (folder / (logs or ".")).mkdir(parents=True)
         for name, (_, log) in members.items():
@@ -28,7 +28,12 @@ def launched(tmp_path):
         outcome["members"] = {name: {"status": status, "seconds": 1.5} for name, (status, _) in members.items()}
         plan = {
             **{"script": "ascend4p.sh", "started": "2026-01-31T12:00:00Z", "host": "here", "folder": "/home/user/job"},
-            **{"device_target": "CPU", "run_dir": str(folder), "exports": {"名": "值"}, "trainer": ["python"]},
+            **{
+                "device_target": target,
+                "run_dir": str(folder),
+                "exports": {"名": "值"},
+                "trainer": ["python", "/job/train.py"],
+            },
             **{"scheduler": [], "ranks": [{"rank": 0, "device": 0, "log": "rank_0.log"}]},
             "outcome": {**outcome, **({"logs": logs} if logs else {})},
         }

@@ -229,3 +229,24 @@ def test_nothing_slow_is_imported(launched, root):
     ended = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60, check=True)
     slow = {"jsonschema", "numpy", "mindspore", "rich", "dataclasses", "typing"}
     assert not slow & set(ended.stdout.split())
+
+
+@pytest.mark.parametrize("after", ["", "[WARNING] ME: something at exit\n"])
+def test_what_the_trainer_says_at_its_end_is_the_cause_and_no_unknown_failure(explained, after):
+    log = f"step 1\ntrain.py: c.yaml:4: wrong [bad-value]\ntrain.py: c.yaml:9: wrong too [bad-value]\n{after}"
+    out, _, codes = explained({"0": (2, log)})
+    assert (out, codes) == (
+        "rank 0: train.py: c.yaml:4: wrong [bad-value]\nrank 0: train.py: c.yaml:9: wrong too [bad-value]\n",
+        [],
+    )
+
+
+def test_what_the_trainer_says_is_not_told_twice_when_it_is_known(explained):
+    line = "train.py: dataset_root /no/digits: no such folder in /home/user/job; `make data` makes data/digits"
+    out, _, codes = explained({"0": (2, line + "\n")})
+    assert codes == ["dataset-missing"] and out.count(line) == 1 and out.startswith(f"rank 0: {line}")
+
+
+def test_only_the_trainers_own_name_counts(explained):
+    out, _, _ = explained({"0": (2, "other.py: it is over\n")})
+    assert "has no Python exception and no failure of configs/diagnoses.yaml, it ends: other.py: it is over" in out

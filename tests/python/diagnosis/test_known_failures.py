@@ -10,7 +10,7 @@ from tools.pages import known_failures_page
 
 ENTRIES, COMPLAINTS = known_failures.load({})
 CODES = [entry.code for entry in ENTRIES]
-SAMPLES = [(entry.code, sample) for entry in ENTRIES for sample in entry.samples]
+SAMPLES = [(entry.code, sample, target) for entry in ENTRIES for sample in entry.samples for target in entry.targets]
 NO_SPACE = {"0": (1, "OSError: [Errno 28] No space left on device\n")}
 
 
@@ -21,9 +21,26 @@ def test_the_table_has_no_mistake():
     assert set(wanted) <= set(CODES)
 
 
-@pytest.mark.parametrize(("code", "sample"), SAMPLES, ids=[f"{code}-{n}" for n, (code, _) in enumerate(SAMPLES)])
-def test_a_sample_is_taken_by_its_own_entry(code, sample):
-    assert [entry.code for entry, _ in known_failures.by_lines(ENTRIES, ["before", sample, "after"])] == [code]
+@pytest.mark.parametrize(
+    ("code", "sample", "target"), SAMPLES, ids=[f"{code}-{n}" for n, (code, _, _) in enumerate(SAMPLES)]
+)
+def test_a_sample_is_taken_by_its_own_entry(code, sample, target):
+    assert [entry.code for entry, _ in known_failures.by_lines(ENTRIES, ["before", sample, "after"], target)] == [code]
+
+
+@pytest.mark.parametrize(
+    ("target", "line", "codes"),
+    [
+        ("GPU", "libge_runner.so: cannot open shared object file", []),
+        ("GPU", "libcudnn.so.8: cannot open shared object file", ["no-gpu-software"]),
+        ("CPU", "libother.so: cannot open shared object file", ["import-error"]),
+        ("CPU", "RuntimeError: Unsupported device target Ascend.", ["asks-for-ascend"]),
+        ("Ascend", "RuntimeError: Unsupported device target Ascend.", ["no-ascend-software"]),
+        (None, "RuntimeError: Unsupported device target Ascend.", ["no-ascend-software"]),
+    ],
+)
+def test_a_remedy_is_for_the_device_target_of_the_launch(target, line, codes):
+    assert [entry.code for entry, _ in known_failures.by_lines(ENTRIES, [line], target)] == codes
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=CODES)

@@ -68,7 +68,7 @@ def in_all_ranks(folder: str) -> dict[int, tuple[str, Label]]:
     points = {label.point for found in own.values() for _, label in found}
     for point in sorted(points, reverse=True):
         files = {rank: item for rank, found in own.items() for item in found if item[1].point == point}
-        if set(files) == set(range(next(iter(files.values()))[1].ranks)):
+        if set(files) == set(range(len(files))) and len(files) == next(iter(files.values()))[1].ranks:
             return files
     raise CheckpointError(
         f"{one_line(folder)} has no checkpoint of tools/train.py that is whole on all ranks; name the folder in which "

@@ -5,11 +5,21 @@ from __future__ import annotations
 import glob
 import json
 import os
+import sys
 import zlib
 
+from hccl_tools.common import documents
 from hccl_tools.common.record import Record
+from hccl_tools.common.words import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 NEWEST = "newest_run.json"
+
+# The largest number of each kind; others: 2**31 - 1. The ranks tell each other runs and epochs in 32 bits (agreement).
+_MOST = {"run": 3_700_000_000, "bytes": 1 << 62, "crc32": (1 << 32) - 1}
 
 
 class Label(Record):
@@ -54,7 +64,7 @@ def sized(path: str, label: Label) -> Label:
 def is_whole(path: str, label: Label) -> bool:
     """Whether the checkpoint is there and is what its label says."""
     try:
-        return os.path.getsize(path) == label.bytes and sized(path, label) == label
+        return os.path.isfile(path) and os.path.getsize(path) == label.bytes and sized(path, label) == label
     except OSError:
         return False
 
@@ -67,16 +77,28 @@ def write(checkpoint: str, label: Label) -> None:
 def read(folder: str) -> dict[str, Label]:
     """{path of a .ckpt: Label} of all labelled checkpoints directly in `folder`, whole or not."""
     found = {}
-    kinds = {name: {"str": str, "int": int}[kind] for name, kind in Label.__annotations__.items()}
     for path in glob.glob(os.path.join(glob.escape(folder), "*.json")):
         try:
-            with open(path, encoding="utf-8") as file:
-                data = json.load(file)
+            label = _label(documents.read_json(path))
         except (OSError, ValueError):
             continue  # not readable, so it labels nothing
-        if isinstance(data, dict) and all(type(data.get(name)) is kind for name, kind in kinds.items()):
-            found[path[: -len(".json")] + ".ckpt"] = Label(**{name: data[name] for name in kinds})
+        if label:
+            found[path[: -len(".json")] + ".ckpt"] = label
     return found
+
+
+def _label(data: object) -> Label | None:
+    """The label that a JSON value is; None where a field is missing, or is not what a label has there."""
+    names = Label.__annotations__
+    if not isinstance(data, dict) or not all(_fits(data.get(name), name, kind) for name, kind in names.items()):
+        return None
+    return Label(**{name: data[name] for name in names})
+
+
+def _fits(value: Any, name: str, kind: str) -> bool:
+    if kind == "str":
+        return isinstance(value, str)
+    return type(value) is int and 0 <= value <= _MOST.get(name, (1 << 31) - 1)
 
 
 def begin(folder: str, run: int) -> None:
@@ -86,13 +108,20 @@ def begin(folder: str, run: int) -> None:
 
 
 def newest_run(folder: str) -> int | None:
-    """The run begun last in a rank's folder; None where none is marked."""
-    try:
-        with open(os.path.join(folder, NEWEST), encoding="utf-8") as file:
-            run: int = json.load(file)["run"]
-            return run
-    except FileNotFoundError:
+    """The run begun last in a rank's folder; None where none is marked, or the mark is damaged."""
+    path = os.path.join(folder, NEWEST)
+    if not os.path.lexists(path):
         return None  # made by tools/convert_ckpt.py: one run only
+    try:
+        data = documents.read_json(path)
+    except (OSError, ValueError):
+        data = None
+    run: Any = data.get("run") if isinstance(data, dict) else None
+    if _fits(run, "run", "int"):
+        return int(run)
+    # Only resuming reads it, once: the line is in the rank's log.
+    print(f"{one_line(path)} is damaged; of all checkpoints beside it the newest counts", file=sys.stderr, flush=True)
+    return None
 
 
 def write_json(path: str, document: dict[str, object]) -> None:

@@ -6,13 +6,28 @@ import contextlib
 import glob
 import os
 
+from hccl_tools.common.refusal import BAD, Refusal
+from hccl_tools.common.words import one_line
 from tools.trainer.checkpoints import labels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mindspore import nn
 
 STRATEGY = "strategy.json"
+
+
+@contextlib.contextmanager
+def into(folder: str) -> Iterator[None]:
+    """Refuses with a message what cannot be written in `folder`: the disk is full, or a file is in its place."""
+    try:
+        yield
+    except OSError as error:
+        remedy = "make room there, or name another folder in train.ckpt_save_dir"
+        text = f"no checkpoint could be saved in {one_line(folder)}: {error.strerror}; {remedy}"
+        raise Refusal(BAD, text) from error
 
 
 def save(network: nn.Cell, folder: str, prefix: str, label: labels.Label, integrated: bool = True) -> str:

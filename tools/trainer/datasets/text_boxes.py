@@ -49,7 +49,7 @@ def boxes(label: str, place: str) -> list[Box]:
             )
             for item in json.loads(label)
         ]
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise DataError(
             f"{place}: after the tab should come "
             f'[{{"transcription": TEXT, "points": [[X, Y], ...]}}, ...], not: {one_line(label[:60])}'

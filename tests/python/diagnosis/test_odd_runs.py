@@ -1,0 +1,87 @@
+"""Run folders in which anything is odd: the diagnosis says what it can, and never ends with a traceback."""
+
+import copy
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tools.diagnosis import find, finish, known_failures, main
+
+ENTRIES = known_failures.load()
+_FIXTURE = [HealthCheck.function_scoped_fixture]
+
+_odd = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(10**300), 10**300),
+    st.floats(),
+    st.text(max_size=8),
+    st.sampled_from(["0", "²", "٣", "9" * 5000, "../../..", "scheduler", "\0", "\ud800", "rank_0"]),
+    st.recursive(st.none(), lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner)),
+)
+
+
+def places(value):
+    for key in value if isinstance(value, dict) else range(len(value)):
+        yield value, key
+        if isinstance(value[key], (dict, list)):
+            yield from places(value[key])
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=_FIXTURE)
+@given(st.data())
+def test_no_launch_json_makes_the_diagnosis_raise(launched, tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("odd")
+    (folder / "rank_0.log").write_bytes(data.draw(st.binary(max_size=60)))
+    document = copy.deepcopy(GOOD)
+    for _ in range(data.draw(st.integers(1, 3))):
+        owner, key = data.draw(st.sampled_from(list(places(document))))
+        if isinstance(owner, dict) and data.draw(st.booleans()):
+            owner[data.draw(st.sampled_from(["0", "²", "٣", "9" * 5000, "../x", "\0"]))] = owner.pop(key)
+        else:
+            owner[key] = data.draw(_odd)
+    (folder / "launch.json").write_text(json.dumps(document), encoding="utf-8")
+    assert main.explain_run(str(folder), ENTRIES, 0) in (0, 2)
+
+
+GOOD = {
+    "device_target": "CPU",
+    "outcome": {
+        "exit": 1,
+        "first_failure": "0",
+        "logs": ".",
+        "members": {"0": {"status": 1, "seconds": 1.0}, "1": {"status": 3, "seconds": 1.0}},
+    },
+}
+
+DAMAGED = ["", "{", "[]", "null", "[" * 9999, "9" * 5000, '{"a": ' * 400 + "1" + "}" * 400, "\0", None]
+
+
+@pytest.mark.parametrize("text", DAMAGED, ids=range(len(DAMAGED)))
+def test_a_damaged_launch_json_is_said_by_whatever_reads_it(tmp_path, capsys, text):
+    path = tmp_path / "launch.json"
+    path.mkdir() if text is None else path.write_text(text)
+    assert main.explain_run(str(tmp_path), ENTRIES, 0) == 2
+    assert "launch.json" in capsys.readouterr().err
+    if text is None or not text.startswith('{"a"'):
+        assert finish.saved(str(tmp_path), [{}]) == "failed"
+
+
+def test_a_document_of_too_many_levels_is_not_written(tmp_path, capsys):
+    (tmp_path / "launch.json").write_text("{}")
+    deep: object = 1
+    for _ in range(5000):
+        deep = [deep]
+    find.save({"exports": deep}, str(tmp_path))
+    assert "the diagnosis is not in it: it is nested too deeply" in capsys.readouterr().err
+    assert (tmp_path / "launch.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize("pattern", ["(" * 5000, "a{99999999999999999999}", "(?P<", "[", "*"], ids=range(5))
+def test_a_pattern_of_the_user_that_is_none_is_said(tmp_path, pattern):
+    path = tmp_path / "own.yaml"
+    path.write_text(json.dumps({"diagnoses": [{"code": "x", "cause": "c", "remedy": "r", "patterns": [pattern]}]}))
+    entries, (line,) = known_failures.load_file(str(path))
+    assert entries == [] and "is not a regular expression: " in line and len(line) < 400

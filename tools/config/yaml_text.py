@@ -1,0 +1,152 @@
+"""Reads YAML that anybody may have written: of bounded size and depth, and refused with a message that has the line.
+
+PyYAML calls itself for every level, and its C half ends the process by SIGSEGV when there are too many.  An alias is
+one character in the file, and everything behind it wherever the values are used.  So the text is measured as a row of
+events, with all aliases written out, before anything is made of it.
+"""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+
+from hccl_tools.common.words import one_line, short
+from tools.config.unusable import Unusable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    _Base = yaml.SafeLoader
+else:
+    _Base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times faster, if it is there
+
+MOST_LEVELS = 50  # a config has five
+_MOST_SIZE = 1 << 21  # in characters; a value costs _VALUE of them besides its own text
+_VALUE = 16
+_MOST_DIGITS = 100
+
+# What a value of each of YAML's types looks like; the type is guessed from the text, or written before it as !!float.
+_WANTED = {
+    "bool": "true or false",
+    "int": "a whole number such as 12",
+    "float": "a number such as 0.5",
+    "timestamp": "a date such as 2024-01-31",
+    "binary": "text in base64",
+}
+
+
+class NotYaml(Unusable):
+    """The text cannot be read: `reason`, and `line` where it is known, from 1."""
+
+    def __init__(self, reason: str, mark: Any = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.line = mark.line + 1 if mark else None
+
+
+def read(text: str) -> tuple[Any, yaml.Node | None]:
+    """(the value of the YAML in `text`, its node); the node is None where the text is empty.  Raises NotYaml."""
+    try:
+        _measure(text)
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        _refuse_duplicates(node)
+        return (None if node is None else loader.construct_document(node)), node
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        column = f" (column {mark.column + 1})" if mark else ""
+        raise NotYaml(f"not YAML: {one_line(getattr(error, 'problem', None) or error)}{column}", mark) from error
+    except UnicodeError as error:  # in an argument; a file was decoded before
+        raise NotYaml("not YAML: a byte of it is not UTF-8") from error
+
+
+class _Loader(_Base):
+    """YAML 1.1 as PyYAML reads it; but 1e-3 is the number that it looks like, as in YAML 1.2, not a text."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """The value of a node.  Raises NotYaml for a text that is not of its type, where PyYAML raises anything."""
+        kind = node.tag.rpartition(":")[2]
+        if kind in ("int", "float") and len(node.value) > _MOST_DIGITS:  # int() is slow for them, or raises
+            reason = f"{short(node.value)} has more than {_MOST_DIGITS} digits; write a number, or put a text in quotes"
+            raise NotYaml(reason, node.start_mark)
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, OverflowError, AttributeError, LookupError, TypeError) as error:
+            raise _refused(node, kind) from error
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+[eE][-+]?\d+$"), list("+-0123456789"))
+
+
+def _refused(node: yaml.Node, kind: str) -> NotYaml:
+    wanted = _WANTED.get(kind, f"what YAML calls {short(kind)}")
+    found = short(node.value) if isinstance(node, yaml.ScalarNode) else "this group"
+    return NotYaml(f"{found} is read as {kind} and is none; write {wanted}, or put a text in quotes", node.start_mark)
+
+
+class _Part:
+    """A value while it is read: its anchor, its size, and the levels in it."""
+
+    def __init__(self, anchor: str | None = None, text: str = "") -> None:
+        self.anchor = anchor
+        self.size = _VALUE + len(text)
+        self.levels = 0
+
+    def take(self, inner: _Part) -> None:
+        """Makes `inner` a part of this list or group."""
+        self.size += inner.size
+        self.levels = max(self.levels, inner.levels + 1)
+
+
+def _measure(text: str) -> None:
+    """Raises NotYaml for a text whose values, with every alias written out, are too many, too long or too deep."""
+    around = [_Part()]
+    known: dict[str | None, _Part] = {}
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            around.append(_Part(event.anchor))
+        ended = _ended(event, around, known)
+        if ended:
+            around[-1].take(ended)
+            if ended.anchor:
+                known[ended.anchor] = ended
+        if len(around) + around[-1].levels > MOST_LEVELS:
+            raise NotYaml(f"more than {MOST_LEVELS} levels inside each other; a config has five", event.start_mark)
+        if around[-1].size > _MOST_SIZE:
+            reason = f"more than {_MOST_SIZE} characters once its aliases (*NAME) are written out; a config is short"
+            raise NotYaml(reason, event.start_mark)
+
+
+def _ended(event: yaml.Event, around: list[_Part], known: dict[str | None, _Part]) -> _Part | None:
+    """The value that ends with the event, if one does; its list or group is then the last of `around`."""
+    if isinstance(event, yaml.CollectionEndEvent):
+        return around.pop()
+    if isinstance(event, yaml.ScalarEvent):
+        return _Part(event.anchor, event.value)
+    if not isinstance(event, yaml.AliasEvent):
+        return None
+    if any(event.anchor == part.anchor for part in around):
+        raise NotYaml(f"*{short(event.anchor)} is part of itself; write the values out", event.start_mark)
+    return known.get(event.anchor, around[0])  # PyYAML refuses an alias of nothing
+
+
+def _refuse_duplicates(root: yaml.Node | None) -> None:
+    """YAML forbids a key that a section has twice; PyYAML would silently take the last."""
+    waiting, seen = [root], set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen or not isinstance(node, (yaml.MappingNode, yaml.SequenceNode)):
+            continue
+        seen.add(id(node))  # an alias leads to the same node again
+        if isinstance(node, yaml.SequenceNode):
+            waiting.extend(node.value)
+            continue
+        firsts: dict[str, yaml.Node] = {}
+        for key, value in node.value:
+            waiting += [key, value]
+            first = firsts.setdefault(key.value, key) if isinstance(key, yaml.ScalarNode) else key
+            if first is not key and key.value != "<<":
+                before = first.start_mark.line + 1
+                raise NotYaml(f"{short(key.value)} is on line {before} too; delete one of the two", key.start_mark)
