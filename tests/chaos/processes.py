@@ -108,7 +108,7 @@ def _shell(process: Process, launcher: int, by_pid: dict[int, Process], parents:
     if process.parent == launcher:
         if _points_to(process.pid, 1) == "/dev/null":
             return "minder"
-        return "other" if process.pid in parents else "console"
+        return "console" if process.group == process.pid else "other"
     parent = by_pid.get(process.parent)
     if parent and parent.parent == launcher:
         return "relay" if process.pid in parents else "starting"

@@ -188,6 +188,8 @@ def play(drawn: Drawn, number: int, place: World, disk: bool) -> Result:
         if drawn.second:
             running.append(_begin(place, drawn.second, Setting(), [], "second", number, True))
             running[1].may_wait = False
+        if small:
+            running[0].allowed.add(Allowed({78}, {"disk"}))
         problems, notes = _to_the_end(running, place)
     finally:
         if small:

@@ -15,6 +15,7 @@ CLAIMS = [
     ("disk", r"disk full|no space left|No space left|File too large"),
     ("processes", r"too many processes|cannot start more processes"),
     ("plan", r"the plan's process could not be started"),
+    ("folder", r"the log folder .* is gone"),
     ("lost", r"the host .* is lost"),
     ("twice", r" in use by "),
     ("timeout", r"its --timeout"),
@@ -118,6 +119,6 @@ def _report(launch: Launch, ended: Ended) -> list[str]:
     between = launch.restarts and ended.code in (124, 129, 130, 143)  # two attempts: no rank runs, none is reported
     if not launch.quiet and not between and not re.search(r"(?m)^rank +device ", text):
         problems.append("no table of the ranks")
-    if not re.search(rf"(?m)^{re.escape(launch.script)}: exit {ended.code}; logs ", text):
-        problems.append(f'no line "exit {ended.code}; logs ..."')
+    if not re.search(rf"(?m)^{re.escape(launch.script)}: exit {ended.code}(?:; logs .*)?$", text):
+        problems.append(f'no line "exit {ended.code}"')
     return problems
