@@ -11,6 +11,7 @@ import sys
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
+from hccl_tools.common.project import ROOT
 from hccl_tools.machine import interpreter
 
 REFUSED = 78
@@ -40,6 +41,10 @@ try:
 except ImportError as error:
     remedy = "activate the environment that has MindSpore, or name its Python in PYTHON"
     interpreter.refuse("cannot plan a launch: " + str(error), remedy, SCRIPT, REFUSED)
+except EOFError:  # Python before 3.14 keeps what it could write of a file of its cache, on a full disk say
+    sys.stderr.write(SCRIPT + ": Python's cache of this project is damaged; delete the folders __pycache__ in " + ROOT)
+    sys.stderr.write("\n")
+    code = REFUSED
 except BrokenPipeError:
     code = REFUSED  # the launcher has ended, and nobody reads the plan
 except KeyboardInterrupt:
