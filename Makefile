@@ -16,7 +16,7 @@ SHELL_FILES := .ci/run $(shell find scripts tools tests -name '*.sh' -o -name '*
 MEANT_IN_TESTS := SC2016,SC2030,SC2031
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format data docs bench lab lock clean
+.PHONY: help demo test chaos lint format data docs bench lab lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ demo: $(INSTALLED) data ## train LeNet-5 with four real MindSpore ranks on this 
 test: $(INSTALLED) data ## all tests: bats for the scripts, pytest for the Python
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/default_signals.py bats --recursive tests/bats
 	$(BIN)/python tests/default_signals.py $(BIN)/python -m pytest -q
+
+chaos: $(INSTALLED) ## launches under random faults, for 10 minutes; FOR=60 SEED=7 ROUND=12: for how long, and which
+	$(BIN)/python -m tests.chaos $(if $(FOR),--seconds $(FOR)) $(if $(SEED),--seed $(SEED)) $(if $(ROUND),--round $(ROUND))
 
 lint: $(INSTALLED) ## shellcheck, shfmt, ruff, mypy, and every schema and config against its schema
 	$(BIN)/shellcheck --shell=bash $(filter-out %.bats,$(SHELL_FILES))

@@ -110,6 +110,7 @@ launch::_run() {
   local -i restart=0 pause=1
   local host
   read -r host </proc/sys/kernel/hostname # HOSTNAME is what the caller exported
+  unset LAUNCH_JOB # one from the caller's shell is exported: our own processes would get the mark and be swept
   LAUNCH_JOB=${PLAN_RUN_DIR##*/}@$host
   LAUNCH_UMASK=$(umask)
   rank_entry::job_environment ${PLAN_EXPORTS[@]+"${PLAN_EXPORTS[@]}"}
@@ -220,7 +221,7 @@ launch::_given_up() {
 # Ends the launcher by the signal that stopped it, so that the shell which waits for it sees this.
 launch::_end() {
   trap - EXIT # the job's own exit code may be 254
-  if [[ -z $SUPERVISE_FIRST && -n $STOPPING_SIGNAL ]]; then
+  if [[ -z $SUPERVISE_FIRST && -z $LIMITS_REACHED && -n $STOPPING_SIGNAL ]]; then
     trap - "$STOPPING_SIGNAL"
     kill -s "$STOPPING_SIGNAL" "$$"
   fi

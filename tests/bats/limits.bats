@@ -14,6 +14,12 @@ setup() {
   nobody_left
 }
 
+@test "a signal while a limit stops the job: the limit has decided the exit code" {
+  launch_ranks '0: ignore TERM; 1: wait' ascend2p.sh --timeout 1 --grace 2 config.yaml
+  eventually grep -q -e '--timeout: stopping' "$BATS_TEST_TMPDIR/stderr"
+  end_by TERM 124 '*SIGTERM: the ranks are already stopping*exit 124;*'
+}
+
 @test "a job that ends before its --timeout ends as it would without" {
   export STUB_DO='1: exit 3'
   run -3 --separate-stderr launch ascend2p.sh --timeout 600 --hang_timeout 600 config.yaml
@@ -55,6 +61,15 @@ END
   [[ "$(recorded rank_0 'r["env"]["RESUME"]')" = 1 ]]
   [[ "$(launch_json '[a["exit"] for a in r["outcome"]["attempts"]], r["outcome"]["exit"]')" = '([5], 0)' ]]
   check-jsonschema --schemafile "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json
+}
+
+@test "--max_restarts, typed where an earlier job's LAUNCH_JOB is exported: there is a guardian after the first attempt" {
+  export LAUNCH_JOB=earlier
+  again() { [[ "$(recorded rank_0 'r["env"].get("RESUME")')$(recorded rank_1 'r["env"].get("RESUME")')" = 11 ]]; }
+  launch_ranks '0: first exit 3, ignore TERM; 1: wait' ascend2p.sh --max_restarts 1 --grace 1 config.yaml
+  eventually again
+  kill -KILL "$LAUNCHER"
+  eventually nobody_left
 }
 
 @test "--max_restarts: a job that goes on failing ends with the last attempt's code" {

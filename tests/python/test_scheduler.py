@@ -73,11 +73,25 @@ def test_it_ends_as_mindspores_part_does(started):
     assert started(STUB_SCHEDULER_EXIT="3").wait(60) == 3
 
 
-def test_mindspores_part_ends_with_it(started, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_it_ends_by_the_signal_that_ended_mindspores_part(started, tmp_path, number):
     process = started()
-    record = tmp_path / "scheduler.json"
+    wait_until_it_serves(process, tmp_path)
+    with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+        os.kill(int(file.read()), number)
+    assert process.wait(60) == -number
+
+
+def wait_until_it_serves(process, folder):
+    """Waits until MindSpore's part has started."""
+    record = folder / "scheduler.json"
     while not (record.exists() and record.stat().st_size):
         assert process.poll() is None
+
+
+def test_mindspores_part_ends_with_it(started, tmp_path):
+    process = started()
+    wait_until_it_serves(process, tmp_path)
     process.terminate()
     assert process.wait(60) == -signal.SIGTERM
     deadline = time.monotonic() + 60

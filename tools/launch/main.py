@@ -11,6 +11,7 @@ import sys
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
+from hccl_tools.common.project import ROOT
 from hccl_tools.machine import interpreter
 
 REFUSED = 78
@@ -21,8 +22,11 @@ SCRIPT, LAUNCHER = [
 
 def heed_interrupt():  # type: () -> None
     """Obeys Ctrl-C if the launcher does: bash 4.2 and 5.3 start what they read from with SIGINT ignored."""
-    with open("/proc/" + LAUNCHER + "/status") as file:
-        ignored = [line.split()[1] for line in file if line.startswith("SigIgn:")][0]
+    try:
+        with open("/proc/" + LAUNCHER + "/status") as file:
+            ignored = [line.split()[1] for line in file if line.startswith("SigIgn:")][0]
+    except OSError:
+        return  # it has ended
     if not int(ignored, 16) >> (signal.SIGINT - 1) & 1:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -37,6 +41,12 @@ try:
 except ImportError as error:
     remedy = "activate the environment that has MindSpore, or name its Python in PYTHON"
     interpreter.refuse("cannot plan a launch: " + str(error), remedy, SCRIPT, REFUSED)
+except EOFError:  # Python before 3.14 keeps what it could write of a file of its cache, on a full disk say
+    sys.stderr.write(SCRIPT + ": Python's cache of this project is damaged; delete the folders __pycache__ in " + ROOT)
+    sys.stderr.write("\n")
+    code = REFUSED
+except BrokenPipeError:
+    code = REFUSED  # the launcher has ended, and nobody reads the plan
 except KeyboardInterrupt:
     code = 130  # the launcher got the Ctrl-C too, and prints nothing more
 os._exit(code)  # the interpreter would take its modules apart first: 3 ms

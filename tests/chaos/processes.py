@@ -1,0 +1,137 @@
+"""Which processes of a launch live, and what each of them is, by the process tree."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+MARK = "CHAOS_LAUNCH"  # in the environment of a launch and of all that comes from it
+
+
+@dataclass(frozen=True)
+class Process:
+    """What /proc has about a process."""
+
+    pid: int
+    parent: int
+    group: int
+    state: str
+    command: str
+    environ: bytes
+
+    def __str__(self) -> str:
+        wait = _read(f"/proc/{self.pid}/wchan").decode() or "-"
+        shown = f"pid {self.pid} parent {self.parent} group {self.group} state {self.state} wchan {wait}"
+        return f"{shown}: {self.command[:200]}"
+
+
+def marked(mark: str, groups: Iterable[int] = ()) -> list[Process]:
+    """All processes with the mark in their environment, or in one of the groups; without zombies."""
+    word, groups, found = f"{MARK}={mark}\0".encode(), set(groups), []
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        environ = _read(f"/proc/{name}/environ")
+        if word not in environ and not groups:
+            continue
+        process = look(int(name), environ)
+        if process and process.state not in "ZX" and (word in environ or process.group in groups):
+            found.append(process)
+    return sorted(found, key=lambda process: process.pid)
+
+
+def look(pid: int, environ: bytes = b"") -> Process | None:
+    """The process, or None if it has ended."""
+    fields = _read(f"/proc/{pid}/stat").decode(errors="replace").rpartition(")")[2].split()
+    if not fields:
+        return None
+    command = _read(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode(errors="replace")
+    return Process(pid, int(fields[1]), int(fields[2]), fields[0], command, environ)
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:  # it has ended
+        return b""
+
+
+def roles(processes: list[Process], launcher: int, ranks: set[int]) -> dict[str, list[int]]:
+    """The process ids of each role.  `ranks` are those of the ranks' programs."""
+    found: dict[str, list[int]] = {}
+    by_pid = {process.pid: process for process in processes}
+    parents = {process.parent for process in processes}
+    for process in processes:
+        role = _role(process, launcher, ranks, by_pid, parents)
+        found.setdefault(role, []).append(process.pid)
+    return found
+
+
+_SHELL = re.compile(r"/scripts/(?:ascend|run)\w+\.sh ")  # the launcher and its subshells
+_PROGRAMS = {
+    "tools/launch/main.py": "planner",
+    "tools/diagnosis/finish.py": "finish",
+    "tools/diagnosis/stacks.py": "stacks",
+    "mindspore_scheduler.py": "scheduler",
+    "guardian.sh": "guardian",
+    "rank_agent.sh": "agent",
+    "chaos/rank.py": "child",
+}
+
+
+def _role(process: Process, launcher: int, ranks: set[int], by_pid: dict[int, Process], parents: set[int]) -> str:
+    if process.pid == launcher:
+        return "launcher"
+    if process.pid in ranks:
+        return "rank"
+    parent = by_pid.get(process.parent)
+    if _SHELL.search(process.command):
+        return _shell(process, launcher, by_pid, parents)
+    role = next((role for name, role in _PROGRAMS.items() if name in process.command), "other")
+    if role in ("agent", "child") and _is_engine(process):
+        return "engine"
+    if role == "agent" and parent and "rank_agent.sh" in parent.command and not _is_engine(parent):
+        return "minder" if process.pid in parents else "watcher"
+    return role
+
+
+def _is_engine(process: Process) -> bool:
+    return process.command.startswith("mpirun ")
+
+
+def _shell(process: Process, launcher: int, by_pid: dict[int, Process], parents: set[int]) -> str:
+    """The role of a subshell of the launcher, which has the launcher's command line."""
+    if process.parent == launcher:
+        if _points_to(process.pid, 1) == "/dev/null":
+            return "minder"
+        return "console" if process.group == process.pid else "other"
+    parent = by_pid.get(process.parent)
+    if parent and parent.parent == launcher:
+        return "relay" if process.pid in parents else "starting"
+    return "other"
+
+
+def _points_to(pid: int, descriptor: int) -> str:
+    try:
+        return os.readlink(f"/proc/{pid}/fd/{descriptor}")
+    except OSError:
+        return ""
+
+
+def send(pid: int, number: int) -> bool:
+    """Whether the signal could be sent."""
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def kill(processes: Iterable[Process]) -> None:
+    """SIGKILL to each of them."""
+    for process in processes:
+        send(process.pid, signal.SIGKILL)

@@ -1,0 +1,112 @@
+"""A minute of `make chaos`, and the tests of what judges it."""
+
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.chaos import rounds, verdicts, world
+from tests.chaos.allowed import Allowed
+from tests.chaos.launches import Launch, Rank
+from tests.chaos.settings import Setting
+from tests.chaos.verdicts import Ended
+
+SECONDS = os.environ.get("CHAOS_SECONDS", "60")
+SEED = os.environ.get("CHAOS_SEED", str(random.randrange(1_000_000)))
+REPORT = """\
+ascend2p.sh: rank 1 (device 1) exited with code 3 after 0.1 s; stopping the other rank
+rank  device  exit                         time      log
+0     0       143 SIGTERM, stopped by us   0.1 s     logs/x/rank_0.log
+1     1       3, failed first              0.1 s     logs/x/rank_1.log
+ascend2p.sh: the last lines of logs/x/rank_1.log:
+    Traceback (most recent call last): a rank's, not ours
+ascend2p.sh: exit 3; logs and launch.json are in logs/x
+"""
+
+
+def test_launches_under_random_faults(root):
+    command = [sys.executable, "-m", "tests.chaos", "--seconds", SECONDS, "--seed", SEED]
+    print(f"CHAOS_SEED={SEED}")
+    played = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    print(played.stdout)
+    assert played.returncode == 0, f"CHAOS_SEED={SEED} repeats it:\n{played.stdout}"
+    assert re.search(r"(?m)^chaos: [1-9]\d* rounds, ", played.stdout)
+
+
+def test_the_seed_and_the_round_say_what_is_drawn():
+    assert repr(rounds.draw(7, 3)) == repr(rounds.draw(7, 3))
+    drawn = [repr(rounds.draw(seed, number)) for seed in (7, 8) for number in range(20)]
+    assert len(set(drawn)) == 40
+
+
+@pytest.mark.parametrize(
+    ("ranks", "restarts", "disturbed", "codes"),
+    [
+        ([Rank(""), Rank("")], 0, False, {0}),
+        ([Rank(""), Rank("", 3, 3), Rank("", 7, 7)], 0, False, {3, 7}),
+        ([Rank(""), Rank("wait", None, None)], 0, False, set()),
+        ([Rank("", 3, 3), Rank("wait", None, None)], 0, False, {3}),
+        ([Rank("", 3, 0)], 1, False, {0}),
+        ([Rank("", 3, 0)], 1, True, {0, 3}),
+        ([Rank("", 3, 0)], 0, True, {3}),
+    ],
+)
+def test_the_codes_of_a_launch(ranks, restarts, disturbed, codes):
+    assert Launch("ascend2p.sh", ranks, restarts=restarts).codes(disturbed) == codes
+
+
+def judge(allowed=None, **changes):
+    """What is wrong with the report above, after these changes of it."""
+    launch = Launch("ascend2p.sh", [Rank("wait", None, None), Rank("exit 3", 3, 3)])
+    return verdicts.judge(
+        launch, allowed or Allowed(), Ended(**{"code": 3, "stderr": REPORT, "ranks_ran": True, **changes})
+    )
+
+
+def test_a_good_end_is_good():
+    assert judge() == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"code": 4}, "exit code 4 is none of"),
+        ({"code": None}, "it hangs"),
+        ({"left": ["pid 7"]}, "left running: pid 7"),
+        ({"held": ["locks/7"]}, "a lock is still held: locks/7"),
+        ({"stderr": REPORT.replace("rank  device", "")}, "no table"),
+        ({"stderr": REPORT.replace(": exit 3;", ": exit 4;")}, 'no line "exit 3'),
+        ({"stderr": "", "ranks_ran": False}, "no word about why"),
+        ({"stderr": REPORT + "ascend2p.sh: is the disk full?\n"}, "is the disk full"),
+        ({"stderr": REPORT + "x.sh: line 7: y: unbound variable\n"}, "unbound variable"),
+        ({"stderr": REPORT + "Traceback (most recent call last):\n"}, "Traceback"),
+        ({"stderr": REPORT + "ascend2p.sh: SIGTERM: stopping all ranks\n"}, "claims that SIGTERM"),
+        ({"stderr": REPORT.replace("code 3 after", "code 5 after")}, "cannot have failed so"),
+        ({"stderr": REPORT.replace("3, failed", "5, failed")}, "cannot have ended so"),
+    ],
+)
+def test_a_bad_end_is_found(changes, complaint):
+    assert any(complaint in problem for problem in judge(**changes))
+
+
+def test_what_a_fault_allows_is_allowed():
+    allowed = Allowed({4}, {"disk", "SIGTERM"}, "it was killed", "nobody can end them")
+    said = "ascend2p.sh: SIGTERM: stopping all ranks\nascend2p.sh: is the disk full?\n"
+    assert judge(allowed, code=4, stderr=said, left=["pid 7"]) == []
+
+
+def test_a_launcher_without_its_sweep_is_found(root, tmp_path):
+    for name in ("scripts", "tools", "hccl_tools", "schemas", "configs"):
+        shutil.copytree(root / name, tmp_path / name, symlinks=True)
+    processes = tmp_path / "scripts/lib/processes.sh"
+    text = processes.read_text()
+    assert "    kill -KILL $REPLY" in text
+    processes.write_text(text.replace("    kill -KILL $REPLY", "    : kill -KILL $REPLY"))
+    launch = Launch("ascend2p.sh", [Rank("fork session, sleep 0.1"), Rank("")], arguments=["config.yaml"])
+    place = world.World(tmp_path / "chaos" / "round_0", "bash", tmp_path)
+    result = rounds.play(rounds.Drawn(launch, Setting(), []), 0, place, disk=False)
+    assert any("left running" in problem for problem in result.problems)
