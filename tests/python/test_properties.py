@@ -48,9 +48,19 @@ def singles(draw, least=1, most=4, size=8, pods=False):
         if pods:
             pod = super_pod.SuperPod(super_pod_id="pod", super_device_ids={n: str((number << 22) + n) for n in ids})
             table = super_pod.add(table, pod)
-        table["server_list"][0].update(draw(st.dictionaries(st.sampled_from(["rack", "x"]), junk, max_size=2)))
+        extra = draw(st.dictionaries(st.sampled_from(["rack", "x"]), junk, max_size=2))
+        table["server_list"][0].update(printing(extra))
         tables.append(table)
     return tables
+
+
+def printing(value):
+    """The same with texts that print, as those of a good table do."""
+    if isinstance(value, dict):
+        return {key: printing(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [printing(each) for each in value]
+    return "".join(filter(str.isprintable, value)) if isinstance(value, str) else value
 
 
 def named(tables):
