@@ -51,7 +51,7 @@ def main(argv: "list[str] | None" = None) -> int:
 
 
 def say(line: str) -> None:
-    print(f"plot_log.py: {line}", file=sys.stderr)
+    print(f"plot_log.py: {one_line(line)}", file=sys.stderr)
 
 
 def table(ranks: "dict[int, list[loss_curve.Point]]") -> "Iterator[str]":

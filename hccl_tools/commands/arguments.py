@@ -6,11 +6,22 @@ import argparse
 from collections.abc import Sequence
 
 from hccl_tools.check import rules
+from hccl_tools.common.words import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Ends the command; argparse itself would print the words of the command line as they are."""
+        super().error(one_line(message))
 
 
 def parser(program: str, description: str | None) -> argparse.ArgumentParser:
     """A parser whose --help is `description`, line by line, and the options."""
-    return argparse.ArgumentParser(
+    return _Parser(
         prog=program, description=description, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
 

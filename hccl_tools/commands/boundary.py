@@ -35,7 +35,7 @@ def run(program: str, work: Callable[[], int]) -> int:
 
 def say(program: str, message: object) -> None:
     """Prints one line for the user, on stderr."""
-    print(f"{program}: {one_line(message)}", file=sys.stderr)
+    print(one_line(f"{program}: {message}"), file=sys.stderr)
 
 
 def escape_missing_letters() -> None:

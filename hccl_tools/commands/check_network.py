@@ -102,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
     findings = cards_judge.judge(servers, facts)
     found = network.Network(servers=servers, facts=facts, findings=findings, silent=silent)
     if options.format == "json":
-        print(json.dumps(network.document(found), indent=2, ensure_ascii=False))
+        print(json.dumps(network.document(found), indent=2))
     else:
         boundary.escape_missing_letters()
         network.print_text(found)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.record import Record
+from hccl_tools.common.words import one_line
 from hccl_tools.hosts.cards import Card
 from hccl_tools.hosts.cards_judge import Facts, Finding
 from hccl_tools.table import rank_table
@@ -27,7 +28,8 @@ def print_text(network: Network) -> None:
     terminal.show_rows(*_matrix(network))
     for found in network.findings:
         code = f" [{found.code}]" if found.code else ""
-        print(f"{found.server} device {found.device} (rank {found.rank}): {found.text}; {found.remedy}{code}")
+        where = f"{found.server} device {found.device} (rank {found.rank})"
+        print(one_line(f"{where}: {found.text}; {found.remedy}{code}"))
     asked = sum(map(len, network.facts.values()))
     wrong = len({(found.server, found.device) for found in network.findings})
     print(f"{asked} devices asked on {len(network.facts)} of {len(network.servers)} servers, {wrong} with a problem")

@@ -97,6 +97,8 @@ doctor::_line() {
   local text=$3
   # The home folder contains the user's name, which does not belong in a bug report.
   [[ ${HOME-} != /?* ]] || text=${text//"$HOME"/$tilde}
+  log::harmless "$text"
+  text=$REPLY
   DOCTOR_STATUSES+=" $status"
   if [[ $DOCTOR_FORMAT == json ]]; then
     printf '%s    {"section": "System"' "$DOCTOR_SEPARATOR"

@@ -77,6 +77,7 @@ log::_escape() {
 
 # log::one_line TEXT: TEXT in REPLY, quoted for the shell if it needs that. What could command a terminal becomes numbers.
 log::one_line() {
+  local -r tilde='\~'
   if [[ -n $1 && $1 != *[!a-zA-Z0-9_./,:=@%+-]* ]]; then
     REPLY=$1
     return 0
@@ -86,6 +87,11 @@ log::one_line() {
     printf -v REPLY '%q' "$1"
   else
     log::_numbers "$1" 2>/dev/null || log::_numbers "$1"
+  fi
+  if [[ $REPLY != "\$'"* ]]; then # bash 4.2 forgets the tilde, which is a home folder at the start and in an assignment
+    REPLY=${REPLY/#\~/$tilde}
+    REPLY=${REPLY//=\~/=$tilde}
+    REPLY=${REPLY//:\~/:$tilde}
   fi
 }
 

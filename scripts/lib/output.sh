@@ -89,8 +89,10 @@ output::cut() {
 output::tail() (
   LC_ALL=C
   set -f
-  text=''
-  IFS= read -r -N "$OUTPUT_TAIL_BYTES" text < <(tail -c "$OUTPUT_TAIL_BYTES" -- "$1" | tr -d "\0") || :
+  text='' piece=''
+  while IFS= read -r -N "$OUTPUT_TAIL_BYTES" piece || [[ -n $piece ]]; do # bash 4.2 stops at \xff
+    text+=$piece
+  done < <(tail -c "$OUTPUT_TAIL_BYTES" -- "$1" | tr -d '\0')
   ((${#text} < OUTPUT_TAIL_BYTES)) || text="... $text"
   output::split "$text"
   lines=(${OUTPUT_LINES[@]+"${OUTPUT_LINES[@]}"})

@@ -118,7 +118,7 @@ report::where() {
 
 # The table of all ranks, with their hosts if there are several. See REPORT_ROWS for many ranks.
 report::_table() {
-  local i name how seconds key host=''
+  local i name how seconds log key host=''
   local -a order=()
   local -A alike=()
   ((${#PLAN_HOSTS[@]} == 0)) || printf -v host '%-16s' host
@@ -136,8 +136,13 @@ report::_table() {
     seconds=$REPLY
     [[ $seconds == - ]] || seconds+=' s'
     report::_log "$name"
-    [[ -z $host ]] || printf -v host '%-15s ' "${PLAN_HOSTS[i]}"
-    printf '%-5s %-7s %s%-28s %-9s %s\n' "$name" "${PLAN_DEVICES[i]}" "$host" "$how" "$seconds" "$REPLY" >&2 || :
+    log::harmless "$REPLY"
+    log=$REPLY
+    if [[ -n $host ]]; then
+      log::harmless "${PLAN_HOSTS[i]}"
+      printf -v host '%-15s ' "$REPLY"
+    fi
+    printf '%-5s %-7s %s%-28s %-9s %s\n' "$name" "${PLAN_DEVICES[i]}" "$host" "$how" "$seconds" "$log" >&2 || :
   done
   for key in ${order[@]+"${order[@]}"}; do
     # shellcheck disable=SC2086 # a list of numbers

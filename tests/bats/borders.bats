@@ -55,8 +55,8 @@ open("sent", "wb").write(text)
 open("plan", "wb").write(text + protocol._pair("end", str(len(pairs))))
 PY
   for locale in C C.UTF-8; do
-    LC_ALL=$locale reads_plan 0 >read
-    cmp sent read
+    LC_ALL=$locale reads_plan 0 >received
+    cmp sent received
   done
 }
 
@@ -99,7 +99,7 @@ odd_words() {
 import sys
 
 words = [bytes([n]) for n in range(1, 256)] + [b"\xd6" + bytes([n]) + b" x" for n in range(1, 256)]
-words += ["世界".encode(), b"$(id) `id` ${HOME} \\ ' \" !! *", b"", b"-x", b"--", b"a\n\nb\n", b"\xe4\xb8", b"{a,b}~#"]
+words += ["世界".encode(), b"$(id) `id` ${HOME} \\ ' \" !! *", b"", b"-x", b"--", b"a\n\nb\n", b"\xe4\xb8", b"{a,b}~#", b"~", b"~root/x y", b"a=~:~/x", b"a=~\\n~"]
 open("words", "wb").write(b"".join(word + b"\0" for word in words))
 PY
   WORDS=()
@@ -128,7 +128,7 @@ has_words() {
   mv config.yaml hccn.conf words $'\xff\n\e[2J 世界 \'"$x'
   cd $'\xff\n\e[2J 世界 \'"$x' || return
   for locale in C C.UTF-8; do
-    ends 0 '*exit 0; logs and launch.json are in logs/*' env LC_ALL=$locale \
+    ends 0 '*exit 0; logs and launch.json are in logs/*' env LC_ALL="$locale" \
       bash "$SCRIPTS/ascend1p.sh" --device_target CPU --train_script "$FIXTURES/stub_trainer.py" "${HCCN[@]}" config.yaml -- "${WORDS[@]}"
     has_words rank_0
     rm "$STUB_OUT/rank_0.json"
@@ -180,7 +180,7 @@ dashes() {
   HCCN=()
   printf 'localhost slots=1\n-Fevil@10.0.0.9 slots=1\n' >hosts
   refused 78 '*HOSTFILE hosts:2: -Fevil@10.0.0.9 is neither *' launch run_mpirun_2.sh --device_target CPU hosts
-  refused 2 "*HOSTS: -Fevil@10.0.0.9 is neither *" launch run_mpirun_1.sh config.yaml localhost:1,-Fevil@10.0.0.9:1
+  refused 2 "*HOSTS: -Fevil@10.0.0.9 is neither *" launch run_mpirun_1.sh localhost:1,-Fevil@10.0.0.9:1
 }
 
 # ---- a rank table
@@ -188,10 +188,10 @@ dashes() {
 @test "a NUL in a server's name starts no program, and control characters are refused with their line" {
   local -r own=127.0.0.1
   HCCN=()
-  printf '#!/bin/sh\ntouch %s/evil\n' "$STUB_OUT" >evil
-  chmod +x evil
+  printf '#!/bin/sh\ntouch %s/evil\n' "$STUB_OUT" >"$BATS_TEST_TMPDIR/evil"
+  chmod +x "$BATS_TEST_TMPDIR/evil"
   mkdir data
-  python - "$own" "$PWD/evil" <<'PY'
+  python - "$own" "$BATS_TEST_TMPDIR/evil" <<'PY'
 import json, sys
 
 for name, text in (("nul", f"\0trainer\0{sys.argv[2]}"), ("esc", "\x1b]0;x\x07\x1b[2J"), ("bidi", "\u202e"), ("c1", "\x9b2J")):
@@ -202,7 +202,7 @@ for name, text in (("nul", f"\0trainer\0{sys.argv[2]}"), ("esc", "\x1b]0;x\x07\x
     json.dump(table, open(name + ".json", "w"), indent=1, ensure_ascii=name != "c1")
 PY
   for name in nul esc bidi c1; do
-    refused 78 "*$name.json:6: /server_list/0/server_id: \"10.0.0.9*\" has the character U+*\[unprintable-text\]*" \
+    refused 78 "*$name.json:6: /server_list/0/server_id: \"10.0.0.9* has the character U+*\[unprintable-text\]*" \
       launch run_cluster.sh --config config.yaml data "$name.json" 2 1
     [[ $stderr != *[$'\x01'-$'\x08'$'\x0b'-$'\x1f']* && $stderr != *$'\xc2\x9b'* && $stderr != *$'\u202e'* ]]
   done

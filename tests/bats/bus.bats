@@ -55,6 +55,39 @@ load helper
   [[ $output == 'signal USR1, 0|exit 0 0, 0|' ]] || fail "$output"
 }
 
+# at_once SIGNAL: SIGNAL comes to a shell in bus::next in the moment when the time is up; its handler says so on the bus
+at_once() {
+  set -m # else the shell ignores INT
+  # shellcheck disable=SC2016 # for the inner shell
+  bash -uc '
+    source "$1/lib/bus.sh"
+    exec {bus}<> <(:)
+    trap "bus::say $bus signal" "$2"
+    : >ready
+    for ((i = 0; i < 40; i++)); do
+      ! bus::next "$bus" 0.5 || { printf "%s" "$REPLY" >got && break; }
+    done' - "$SCRIPTS" "$1" 3>&- &
+  set +m
+  eventually test -e ready
+  kill -STOP "$!"
+  sleep 0.6 # longer than the wait
+  kill -s "$1" "$!"
+  kill -CONT "$!"
+  wait "$!"
+  [[ "$(<got)" == signal ]]
+}
+
+@test "SIGTERM that comes in the moment when the time is up is not lost" {
+  cd "$BATS_TEST_TMPDIR"
+  at_once TERM
+}
+
+@test "SIGINT that comes in the moment when the time is up is not lost" {
+  need_whole_signals
+  cd "$BATS_TEST_TMPDIR"
+  at_once INT
+}
+
 # agent FILE: an agent of mpirun's with nothing to train; what it tells goes to FILE.
 agent() {
   LAUNCH_ENGINE=mpirun OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_LOCAL_RANK=0 RANK_SIZE=1 LAUNCH_DEVICES=0 LAUNCH_EXPORTS='RANK_SIZE LOG_DIR' \

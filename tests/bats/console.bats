@@ -223,8 +223,8 @@ fails_after() {
 }
 
 @test "the report passes no colour, no escape sequence and no binary to the terminal" {
-  fails_after 'out.write(b"\x1b[31mred\x1b[0m\x1b]0;evil\x07\x1b[2J\n\x00\xff\x9b\x7f\n")'
-  [[ $stderr == *$'    red\\x1b]0;evil\\x07\\x1b[2J\n    \\xff\\x9b\\x7f\n'* ]] || fail "$stderr"
+  fails_after 'out.write(b"\x1b[31mred\x1b[0m\x1b]0;evil\x07\x1b[2J\n\x00\xfe\x9b\x7f\n")'
+  [[ $stderr == *$'    red\\x1b]0;evil\\x07\\x1b[2J\n    \\xfe\\x9b\\x7f\n'* ]] || fail "$stderr"
 }
 
 # tail_of LOG: what an agent sends

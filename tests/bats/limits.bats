@@ -127,15 +127,6 @@ first_job() {
   ranks_up 0
 }
 
-@test "ranks that outlive launcher and guardian keep their devices" {
-  first_job
-  pkill -KILL -P "$LAUNCHER" -f guardian.sh
-  kill -KILL "$LAUNCHER"
-  eventually gone "$LAUNCHER"
-  mkdir other && cp config.yaml hccn.conf other && cd other
-  refused 78 "*device 0 in use by */logs/ascend2p-*" launch_npu ascend1p.sh config.yaml
-}
-
 @test "CPU ranks use no devices, so they lock none" {
   first_job
   STUB_DO='' ends 0 '*' launch ascend2p.sh config.yaml

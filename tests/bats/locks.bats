@@ -99,6 +99,13 @@ opened() {
   [[ -z "$(ls "$MINE")" ]]
 }
 
+@test "in a folder of another user, where all can rename what is in it, nothing is made" {
+  ((EUID == 0)) || skip "needs root, to give the folder to another user"
+  chmod 777 "$LAUNCH_LOCKS" && chown 54321 "$LAUNCH_LOCKS"
+  STUB_DO='' ends 0 "*other jobs cannot see which devices this one uses: $LAUNCH_LOCKS: *" launch_npu ascend2p.sh config.yaml
+  [[ -z "$(ls "$LAUNCH_LOCKS")" ]]
+}
+
 @test "a link in the place of the locks' folder is not followed" {
   mkdir "$BATS_TEST_TMPDIR/victim"
   ln -s "$BATS_TEST_TMPDIR/victim" "$BATS_TEST_TMPDIR/link"

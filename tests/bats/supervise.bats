@@ -292,7 +292,10 @@ one_stop() {
   one_stop TERM 143
 }
 
-@test "the same with SIGINT, as LSF sends it" { one_stop INT 130; }
+@test "the same with SIGINT, as LSF sends it" {
+  need_whole_signals
+  one_stop INT 130
+}
 
 @test "SIGTERM of a rank is a failure, also when all others end well in that moment" {
   launch_ranks '0: wait; 1: usr1' ascend2p.sh config.yaml

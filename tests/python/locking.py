@@ -1,5 +1,6 @@
 """Lock files as launches make them, and a second user, for the tests of locks."""
 
+import contextlib
 import itertools
 import os
 import pickle
@@ -21,9 +22,8 @@ class Job:
     def __init__(self, base, pid=None):
         self.pid = pid or os.getpid()
         folder = os.path.join(base, f"mindspore-launch-{os.geteuid()}")
-        if not os.path.isdir(folder):
-            os.mkdir(folder)
-            os.chmod(folder, 0o755)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder, 0o755)
         self.path = os.path.join(folder, f"{self.pid}.{os.getpid()}{next(numbers)}")
         self.descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
 

@@ -85,7 +85,7 @@ def test_a_job_can_ask_again_for_another_run_folder(locks):
     assert held() == [("one-2", [4, 5])]
 
 
-def test_a_file_that_is_gone_is_a_refusal_and_not_a_lock_that_nobody_sees(locks, base):
+def test_a_file_that_is_gone_is_a_refusal_and_not_a_lock_that_nobody_sees(locks, base, monkeypatch):
     job = Job(base)
     os.unlink(job.path)
     with pytest.raises(Refusal, match="start again"):
@@ -95,6 +95,10 @@ def test_a_file_that_is_gone_is_a_refusal_and_not_a_lock_that_nobody_sees(locks,
         fcntl.flock(other, fcntl.LOCK_EX)
         with pytest.raises(Refusal, match="start again"):
             job.take(4)
+    job, flock = Job(base), fcntl.flock
+    with monkeypatch.context() as patch, pytest.raises(Refusal, match="start again"):
+        patch.setattr(fcntl, "flock", lambda *words: os.unlink(job.path) or flock(*words))  # it was faster
+        job.take(4)
     job, _ = locks("first", 4)
     os.rename(job.path, job.path + "0")
     open(job.path, "w").close()
@@ -194,6 +198,6 @@ def test_what_another_user_has_left_is_free_and_stays_as_it_is(locks, base):
     path = as_user(OTHER, lambda: (lambda job: (job.take(4), job.path))(Job(base, free_pid()))[1])
     before = os.stat(path)
     assert locks("one", 4)[1] == []
-    assert os.stat(path) == before
+    assert (os.stat(path).st_ctime_ns, os.stat(path).st_mode) == (before.st_ctime_ns, before.st_mode)
     as_user(OTHER, device_locks.held)
     assert not os.path.exists(path)

@@ -7,8 +7,9 @@ import pytest
 from launching import request
 
 from hccl_tools.common.refusal import Refusal
+from hccl_tools.machine import programs
 from tools.config import config_file
-from tools.launch import plan, ports, run_folder, trainer_command
+from tools.launch import plan, ports, protocol, run_folder, slurm, trainer_command
 from tools.launch.protocol import Plan
 
 
@@ -118,3 +119,57 @@ def test_a_folder_that_cannot_be_made_is_not_tried_again(tmp_path):
     (tmp_path / "logs").write_text("")
     with pytest.raises(OSError):
         run_folder.make(str(tmp_path / "logs" / "run"))
+
+
+# ---- the words of the plan -----------------------------------------------------------------------------
+
+GOOD = {
+    **{"run_dir": "/runs/1", "ranks": [(0, 4)], "hosts": ["me@n1"], "engine": {"version": "4.1"}, "table": None},
+    **{"trainer": ["python", "-x\n\udcff"], "scheduler": ["python"], "exports": {"A": "b\x1bc"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("run_dir", "/a\0b", 'the run_dir "/a\\x00b" cannot be a word of the plan; it comes from --log_dir'),
+        ("run_dir", "/a\ud800", "the run_dir"),
+        ("run_dir", "", "the run_dir"),
+        ("exports", {"A": "b\0trainer"}, "it comes from the environment of the ranks"),
+        ("exports", {"A B": "c"}, "the export"),
+        ("exports", {"A\0B": "c"}, "the export"),
+        ("ranks", [(0, -1)], "the rank"),
+        *(
+            ("hosts", [name], "it comes from the hostfile")
+            for name in ("", "-l", "a b", "a\n", "n\x1b[2J", "n\0", "\u202e")
+        ),
+        ("engine", {"hosts": "n1\0trainer\0/evil:8"}, 'the engine "hosts n1\\x00trainer'),
+        ("engine", {"ho sts": "", "x\0": ""}, "the engine"),
+        ("trainer", ["a\0"], "the trainer"),
+        ("scheduler", ["a\0"], "the scheduler"),
+    ],
+)
+def test_a_word_that_bash_would_read_as_another_is_refused(field, value, words):
+    assert protocol.words(Plan(request=request(), **GOOD)).endswith(b"end\x008\0")
+    with pytest.raises(Refusal, match="cannot be a word of the plan") as refusal:
+        protocol.words(Plan(request=request(), **{**GOOD, field: value}))
+    assert refusal.value.status == 78
+    assert words in refusal.value.lines[0]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "answer", "words"),
+    [
+        ("-x", "n1\n", "SLURM_JOB_NODELIST -x is not a list of nodes"),
+        ("n[1-2]", "n1\n-oProxyCommand\n", "-oProxyCommand is neither a host's name"),
+        ("n1", "n1\x1b[2J\n", "n1\\x1b[2J is neither a host's name"),
+    ],
+)
+def test_names_of_nodes_are_names(monkeypatch, nodes, answer, words):
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_JOB_NODELIST", nodes)
+    monkeypatch.setattr(slurm.programs, "on_path", lambda _: True)
+    monkeypatch.setattr(slurm.programs, "ask", lambda *_: programs.Ended(0, answer, ""))
+    with pytest.raises(Refusal) as refusal:
+        slurm.allocated_nodes()
+    assert words in refusal.value.lines[0]

@@ -25,10 +25,10 @@ def planted(base):
     yield folder
 
 
-def give_away(folder):
+def give_away(folder, *others):
     """Root gives all of it to another user, as it would be on a real host."""
     if os.geteuid() == 0:
-        for path in (folder, *(os.path.join(folder, name) for name in os.listdir(folder))):
+        for path in (folder, *(os.path.join(folder, name) for name in os.listdir(folder)), *others):
             os.chown(path, OTHER, OTHER, follow_symlinks=False)
 
 
@@ -80,19 +80,19 @@ def test_a_name_with_escape_sequences_is_shown_harmless(planted, base):
     file.close()
 
 
-def test_what_is_no_file_is_not_opened(planted, base, tmp_path):
-    """A pipe would stop a launch for ever; to open a device can do something."""
-    os.mkfifo(f"{planted}/1.1", 0o666)
-    os.mkdir(f"{planted}/1.2")
-    os.symlink("/dev/tty", f"{planted}/1.3")
-    os.symlink(f"{planted}/1.1", f"{planted}/1.4")
+def test_what_is_no_file_is_passed_over(planted, base):
+    """To open a pipe would take for ever."""
+    os.mkfifo(f"{planted}/2.1", 0o666)
+    os.mkdir(f"{planted}/2.2")
+    os.symlink("/dev/tty", f"{planted}/2.3")
+    os.symlink(f"{planted}/2.1", f"{planted}/2.4")
     if os.geteuid() == 0:
-        os.mknod(f"{planted}/1.5", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        os.mknod(f"{planted}/2.5", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
     os.mkfifo(f"{base}/mindspore-launch-2", 0o666)
     with open(f"{base}/mindspore-launch-3", "w"):
         pass
     give_away(planted)
-    assert Job(base).take(4) == []
+    assert Job(base).take(5) == []
 
 
 def test_links_lead_nowhere(planted, base, tmp_path):
@@ -101,7 +101,7 @@ def test_links_lead_nowhere(planted, base, tmp_path):
     os.symlink(tmp_path / "victim", f"{planted}/1.1")
     os.symlink(tmp_path / "none", f"{planted}/1.2")
     os.symlink(tmp_path, f"{base}/mindspore-launch-2")
-    give_away(planted)
+    give_away(planted, tmp_path / "victim")
     assert Job(base).take(4) == []
     assert os.stat(tmp_path / "victim").st_mtime_ns == before.st_mtime_ns
     assert not os.path.lexists(tmp_path / "none")

@@ -22,14 +22,26 @@ LINES = [line.partition(" ") for line in (FIXTURES / "bash_variables.txt").read_
 VARIABLES = {name: value for name, _, value in LINES if name not in ("", "#")}
 # These would hide what others do, or end more than one shell: each has a launch of its own.
 ALONE = ("SHELLOPTS", "POSIXLY_CORRECT", "BASH_ENV", "TMOUT", "PYTHONVERBOSE", "PYTHONWARNDEFAULTENCODING")
-# Their values change all the time, count shells, or say which shell started the program.
-CHANGING = ("BASH", "RANDOM", "SRANDOM", "SECONDS", "EPOCHREALTIME", "EPOCHSECONDS", "BASH_MONOSECONDS", "LINENO", "SHLVL", "_")
-COMMANDS = (
-    "bash chmod chrt cp cut date dirname env grep head hostname id ln ls mkdir mpirun msrun nice paste ps python python3 "
-    "readlink rm salloc sbatch scontrol sed setsid sh sleep sort srun ssh stat tail timeout tr uname xargs"
-).split()
-
-
+# Their values change all the time, count shells, or say which shell started the program: what EXECIGNORE=* hides is
+# bash, too, and then bash takes the caller's login shell for itself.
+CHANGING = (
+    "BASH",
+    "BASH_VERSION",
+    "RANDOM",
+    "SRANDOM",
+    "SECONDS",
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "BASH_MONOSECONDS",
+    "LINENO",
+    "SHLVL",
+    "_",
+)
+# What our scripts call.
+COMMANDS = """
+bash chmod chrt cp cut date dirname env grep head hostname id ln ls mkdir mpirun msrun nice paste ps python python3
+readlink rm salloc sbatch scontrol sed setsid sh sleep sort srun ssh stat tail timeout tr uname xargs
+"""
 GROUPS = [tuple(name for name in VARIABLES if name not in ALONE), *((name,) for name in ALONE)]
 EXITS = {"check_network.sh": "1", "lib/abandoned.sh": "78"}  # of undisturbed programs, if not 0
 PROGRAMS = ("ascend2p.sh", "run_mpirun.sh", "doctor.sh", "check_network.sh", "lib/abandoned.sh")
@@ -131,15 +143,17 @@ def of_caller(environment, tmp_path):
     dump = "import json, os; print(json.dumps(dict(os.environ)))"
     (tmp_path / "plain.sh").write_text(f"{sys.executable} -I -S -c '{dump}'\n")
     command = [shutil.which("bash"), "plain.sh"]
-    ended = subprocess.run(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True)
     return json.loads(ended.stdout.splitlines()[-1])
 
 
 def differences(program, environment, disturbed, tmp_path, undisturbed):
-    """What is not as in the undisturbed launch, in words."""
+    """What is not as in the undisturbed launch, as text."""
     found, ranks = seen(program, disturbed, tmp_path)
     wrong = [
-        "\n".join(difflib.unified_diff(value.splitlines(), found.get(name, "").splitlines(), name, "disturbed", "", "", 0, ""))
+        "\n".join(
+            difflib.unified_diff(value.splitlines(), found.get(name, "").splitlines(), name, "disturbed", "", "", 0, "")
+        )
         for name, value in undisturbed[0].items()
         if found.get(name) != value
     ]
@@ -189,5 +203,144 @@ def test_no_exported_function_disturbs(program, environment, tmp_path):
     installed(program)
     builtins = subprocess.run(["bash", "-c", "compgen -bk"], capture_output=True, text=True).stdout.split()
     body = f"() {{  {shutil.which('touch')} EVIL; }}"
-    names = {*builtins, *COMMANDS, *own_functions()}
+    names = {*builtins, *COMMANDS.split(), *own_functions()}
     compare(program, environment, {f"BASH_FUNC_{name}%%": body for name in sorted(names)}, tmp_path)
+
+
+def test_the_list_has_every_library_file_that_has_globals():
+    """A rank would get the launcher's value if the caller exported a variable that has the name of one of ours."""
+    text = (LIBRARY / "own_shell.sh").read_text()
+    for path in (path for path in LIBRARY.glob("*.sh") if path.name not in ("launch.sh", "python.sh")):
+        found = set(re.findall(r"(?m)^(?:readonly |declare -A )?([A-Z]\w*)=", path.read_text()))
+        assert {name for name in found if not_kept(name, text)} == set(), path
+
+
+def not_kept(name, text):
+    prefixes = re.findall(r"\b([A-Z_]+_)\*", text)
+    return not name.startswith(tuple(prefixes)) and not re.search(rf"\b{name}\b", text)
+
+
+def test_no_locale_disturbs(environment, tmp_path):
+    """German writes 0,1 for a tenth; in Turkish, the small letter of I is not i."""
+    if not shutil.which("localedef"):
+        pytest.skip("no localedef (Debian: apt install locales)")
+    for name in ("de_DE", "tr_TR"):
+        made = subprocess.run(
+            ["localedef", "-i", name, "-f", "UTF-8", str(tmp_path / f"{name}.UTF-8")], capture_output=True
+        )
+        if made.returncode > 1:
+            pytest.skip(f"no source of the locale {name} (Debian: apt install locales): {made.stderr}")
+    for name in ("de_DE", "tr_TR"):
+        locale = {"LOCPATH": str(tmp_path), "LC_ALL": f"{name}.UTF-8"}
+        compare("ascend2p.sh", environment, locale, tmp_path)
+
+
+@pytest.mark.parametrize("shell", ["sh", "dash", "bash --posix", "bash -e -u -f", "busybox sh"])
+def test_typed_with_another_shell(shell, environment, tmp_path):
+    if not shutil.which(shell.split()[0]):
+        pytest.skip(f"no {shell.split()[0]}")
+    command = [*shell.split(), *commands(tmp_path)["ascend2p.sh"][1:]]
+    ended = subprocess.run(command, cwd=tmp_path, env={**environment, **harmful(["SHELLOPTS", "TMOUT"], tmp_path)})
+    assert ended.returncode == 0
+    ranks = json.loads((tmp_path / "out" / "rank_1.json").read_text())["env"]
+    assert ranks["TMOUT"] == "1"
+    assert "errexit" in ranks["SHELLOPTS"]
+
+
+def test_what_ranks_get_is_in_their_file(environment, tmp_path):
+    odd = {"TMOUT": "9", "PYTHONOPTIMIZE": "1", "REPLY": "two words", "log": "a 'b' \"c\"", "LOG_NAME": "mine"}
+    found, ranks = seen("ascend2p.sh", {**environment, **odd}, tmp_path)
+    assert {name: ranks[name] for name in odd} == odd
+    assert not [name for name in ranks if name.startswith("LAUNCH_") and name not in ("LAUNCH_JOB", "LAUNCH_LOCKS")]
+    print_them = 'source logs/latest/rank_1.env && printf "%s\\n" "$TMOUT$PYTHONOPTIMIZE" "$REPLY" "$log" "$LOG_NAME"'
+    sourced = subprocess.run(["bash", "-c", print_them], cwd=tmp_path, capture_output=True, text=True)
+    assert sourced.stdout.splitlines() == ["91", "two words", "a 'b' \"c\"", "mine"]
+    assert "LAUNCH_KEPT" not in (tmp_path / "logs" / "latest" / "rank_1.env").read_text()
+
+
+def test_a_python_whose_path_has_an_equals_sign(environment, tmp_path):
+    """env would take it for a variable."""
+    folder = tmp_path / "a=b"
+    folder.mkdir()
+    (folder / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (folder / "python").chmod(0o755)
+    found, ranks = seen("ascend2p.sh", {**environment, "TMOUT": "9", "PYTHON": str(folder / "python")}, tmp_path)
+    assert (found["exit"], ranks["TMOUT"]) == ("0", "9"), found
+
+
+def test_bash_x_still_traces(environment, tmp_path):
+    command = ["bash", "-x", *commands(tmp_path)["ascend2p.sh"][1:]]
+    traced = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert traced.returncode == 0
+    assert "+ supervise::run" in traced.stderr
+    assert "xtrace" not in json.loads((tmp_path / "out" / "rank_1.json").read_text())["env"].get("SHELLOPTS", "")
+
+
+def left(tmp_path):
+    """The processes of this test that live."""
+    mark = f"TEST_MARK={tmp_path}\0".encode()
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if mark in path.read_bytes():
+                found.append(int(path.parent.name))
+        except OSError:  # it has ended, or is another user's
+            continue
+    return found
+
+
+def eventually(condition):
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end, "never came true"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def behind(environment, tmp_path):
+    """behind({name: value}, what the ranks do, *options): a launch in the background; ends what it left."""
+
+    def start(disturbance, do, *options):
+        env = {**environment, **disturbance, "STUB_DO": do}
+        command = [*commands(tmp_path)["ascend2p.sh"][:-1], *options, "config.yaml"]
+        process = subprocess.Popen(command, cwd=tmp_path, env=env, stdin=subprocess.DEVNULL, start_new_session=True)
+        eventually(lambda: len(list((tmp_path / "out").glob("rank_?.json"))) == 2)
+        return process
+
+    yield start
+    for pid in left(tmp_path):
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_the_guardian_ends_stubborn_ranks_whatever_is_exported(behind, tmp_path):
+    options = harmful(["SHELLOPTS", "TMOUT", "FUNCNEST"], tmp_path)
+    options["BASH_FUNC_kill%%"] = options["BASH_FUNC_read%%"] = "() {  exit 0; }"
+    launcher = behind(options, "0: ignore TERM; 1: ignore TERM", "--grace", "1")
+    launcher.kill()
+    launcher.wait()
+    eventually(lambda: not left(tmp_path))
+
+
+def test_ranks_outlive_the_time_of_tmout(behind, tmp_path):
+    launcher = behind({"TMOUT": "1"}, "0: tick 20; 1: tick 20")
+    assert launcher.wait(timeout=60) == 0
+
+
+def test_a_ranks_code_and_the_grace_time_under_errexit(behind, tmp_path):
+    launcher = behind({"SHELLOPTS": "errexit:errtrace"}, "0: await 1, exit 7; 1: ignore TERM", "--grace", "1")
+    assert launcher.wait(timeout=60) == 7
+    document = json.loads((tmp_path / "logs" / "latest" / "launch.json").read_text())
+    assert document["outcome"]["members"]["1"]["status"] == 137
+    assert document["outcome"]["members"]["1"]["seconds"] >= 1
+
+
+def test_the_first_lines_of_all_programs_are_the_same():
+    programs = [*SCRIPTS.glob("*.sh"), *(LIBRARY / f"{name}.sh" for name in ("guardian", "abandoned", "rank_agent"))]
+    found = set()
+    for path in programs:
+        text = re.sub(r"\A(#.*\n)*", "", path.read_text())
+        found.add(text[: text.index("esac\n")])
+        assert "own_shell" in text or "lib/launch.sh" in text or "lib/doctor.sh" in text, path
+    assert len(found) == 1, found
+    others = [path for path in LIBRARY.rglob("*.sh") if path not in programs and path.name != "own_shell.sh"]
+    assert [path.name for path in others if path.read_text().startswith("#!")] == []

@@ -64,8 +64,9 @@ def read(path: str) -> RankLog:
 
 
 def _plain(line: str) -> str:
-    # A progress bar writes its line again and again after \r: the last text is what a terminal shows.
-    line = _ESCAPES.sub("", line).rstrip("\r").rpartition("\r")[2]
+    # A progress bar draws its line again and again after \r: a terminal shows the last drawing.  One of blanks only
+    # erases the one before it, as in scripts/lib/output.sh.
+    line = _ESCAPES.sub("", line).rstrip("\r ").rpartition("\r")[2]
     return _CONTROLS.sub("", line)[:MOST_COLUMNS]
 
 

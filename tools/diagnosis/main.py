@@ -18,6 +18,7 @@ import sys
 from collections.abc import Sequence
 
 from hccl_tools.common.refusal import Refusal
+from hccl_tools.common.words import one_line
 from tools.diagnosis import find, known_failures, run, words
 
 TYPE_CHECKING = False
@@ -58,7 +59,7 @@ def explain(launch: dict[str, Any], folder: str, known: Known, oom_kills: int) -
     target = launch.get("device_target")
     matches = find.causes(entries, members, oom_kills, target if target in known_failures.TARGETS else None)
     try:
-        print("\n".join(words.explain(members, matches)), flush=True)
+        print("\n".join(map(one_line, words.explain(members, matches))), flush=True)
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the reader left; Python flushes once more at its end
     launch["outcome"]["diagnosis"] = find.as_data(members, matches)
@@ -67,7 +68,7 @@ def explain(launch: dict[str, Any], folder: str, known: Known, oom_kills: int) -
 
 def _tell(lines: Sequence[str], status: int = 0) -> int:
     for line in lines:
-        print(f"diagnose.py: {line}", file=sys.stderr)
+        print(f"diagnose.py: {one_line(line)}", file=sys.stderr)
     return status
 
 

@@ -61,7 +61,6 @@ def take(descriptor: int | None, path: str, job: str, pid: int, devices: list[in
     """
     if descriptor is None:
         raise lock_folders.why_none(path)
-    lock_folders.check_mine(descriptor, path)
     _lock(descriptor, path)
     _write(descriptor, job, pid, devices)
     latest = time.monotonic() + PATIENCE
@@ -96,7 +95,7 @@ def words(holder: Holder, devices: list[int]) -> str:
 
 
 def _lock(descriptor: int, path: str) -> None:
-    """Locks the job's file for as long as the job lives.  A launch that cleans up can have been faster."""
+    """Locks the job's file for as long as the job lives; a launch that cleans up can have been faster."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -109,7 +108,7 @@ def _write(descriptor: int, job: str, pid: int, devices: list[int]) -> None:
     if os.fstat(descriptor).st_size:
         _set_state(descriptor, IDLE)  # while the rest changes
     entry = {"state": IDLE, "job": job, "devices": sorted(set(devices)), "pid": pid}
-    text = json.dumps({**entry, "namespace": _namespace(), "since": int(time.time())}).encode()
+    text = json.dumps({**entry, "namespace": _namespace(), "since": max(0, int(time.time()))}).encode()
     os.ftruncate(descriptor, len(text))
     os.pwrite(descriptor, text, 0)
     os.fchmod(descriptor, 0o1644)  # all can read it; systemd-tmpfiles leaves what has the sticky bit, however old

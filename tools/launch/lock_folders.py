@@ -68,7 +68,7 @@ def _files_of_user(parent: int, path: str, seen: dict[int, int]) -> Iterator[Loc
         return  # a link, a file, or a folder that we may not read
     try:
         owner = os.fstat(folder).st_uid
-        for name in _regular(folder, MOST_FILES - seen.get(owner, 0)):
+        for name in _names(folder, MOST_FILES - seen.get(owner, 0)):
             seen[owner] = seen.get(owner, 0) + 1
             try:
                 descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=folder)
@@ -76,7 +76,7 @@ def _files_of_user(parent: int, path: str, seen: dict[int, int]) -> Iterator[Loc
                 continue  # it has gone, or we may not read it
             try:
                 about = os.fstat(descriptor)
-                if stat.S_ISREG(about.st_mode) and about.st_uid == owner and about.st_size <= MOST_BYTES:
+                if stat.S_ISREG(about.st_mode) and about.st_uid == owner:
                     yield LockFile(path=os.path.join(path, name), descriptor=descriptor, about=about)
             finally:
                 os.close(descriptor)
@@ -84,11 +84,10 @@ def _files_of_user(parent: int, path: str, seen: dict[int, int]) -> Iterator[Loc
         os.close(folder)
 
 
-def _regular(folder: int, most: int) -> list[str]:
-    """The names of regular files in the open folder: to open a device can do something."""
+def _names(folder: int, most: int) -> list[str]:
+    """At most so many names in the open folder."""
     with os.scandir(folder) as entries:
-        some = itertools.islice(entries, most)
-        return [entry.name for entry in some if entry.is_file(follow_symlinks=False)]
+        return [entry.name for entry in itertools.islice(entries, most)]
 
 
 def check_mine(descriptor: int, path: str) -> None:

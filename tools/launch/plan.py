@@ -44,7 +44,7 @@ def say(script: str, line: str) -> None:
     if sys.stderr is None:  # the caller closed stderr: nobody reads it
         return
     try:
-        sys.stderr.buffer.write(os.fsencode(f"{script}: {line}\n"))
+        sys.stderr.buffer.write(os.fsencode(one_line(f"{script}: {line}") + "\n"))
         sys.stderr.buffer.flush()  # now: we may wait for devices next, and at the end nobody flushes (main.py)
     except OSError:
         pass

@@ -70,7 +70,7 @@ def allocated_nodes() -> list[str]:
             raise Refusal(REFUSED, f"{program} is not on PATH; load Slurm's environment, or install slurm-client")
     nodes = os.environ.get("SLURM_JOB_NODELIST", "")
     if nodes.startswith("-"):
-        raise Refusal(REFUSED, f"SLURM_JOB_NODELIST {one_line(nodes)} is no list of nodes; do not set it yourself")
+        raise Refusal(REFUSED, f"SLURM_JOB_NODELIST {one_line(nodes)} is not a list of nodes; do not set it yourself")
     answer = programs.ask(["scontrol", "show", "hostnames", nodes], 20)
     names: list[str] = answer.stdout.split()
     if answer.status or not names:

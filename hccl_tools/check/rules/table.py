@@ -51,7 +51,10 @@ def _all_print(table: object) -> bool:
             kinds = {kind: [value for value in values if type(value) is kind] for kind in kinds}
         if not "".join(kinds.get(str, [])).isprintable():
             return False
-        values = [*chain.from_iterable(map(dict.values, kinds.get(dict, []))), *chain.from_iterable(kinds.get(list, []))]
+        values = [
+            *chain.from_iterable(map(dict.values, kinds.get(dict, []))),
+            *chain.from_iterable(kinds.get(list, [])),
+        ]
     return True
 
 

@@ -169,8 +169,8 @@ def test_a_log_with_colours_bars_junk_or_very_much(explained, log):
 
 
 def test_a_progress_bar_is_what_a_terminal_shows(tmp_path):
-    (tmp_path / "log").write_bytes(b"  1%|#\r 50%|##\r100%|###\r\nnext\r\n")
-    assert log_tail.read(str(tmp_path / "log")).lines == ["100%|###", "next"]
+    (tmp_path / "log").write_bytes(b"  1%|#\r 50%|##\r100%|###\r\nnext\r\n 1%\r99%\r     \r\n")
+    assert log_tail.read(str(tmp_path / "log")).lines == ["100%|###", "next", "99%"]
 
 
 @pytest.mark.parametrize(
