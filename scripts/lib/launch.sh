@@ -110,7 +110,8 @@ launch::_run() {
   local -i restart=0 pause=1
   local host
   read -r host </proc/sys/kernel/hostname # HOSTNAME is what the caller exported
-  unset LAUNCH_JOB # one from the caller's shell is exported: our own processes would get the mark and be swept
+  # One from the caller's shell is exported: our own processes would get the mark, and be swept.
+  unset LAUNCH_JOB
   LAUNCH_JOB=${PLAN_RUN_DIR##*/}@$host
   LAUNCH_UMASK=$(umask)
   rank_entry::job_environment ${PLAN_EXPORTS[@]+"${PLAN_EXPORTS[@]}"}
