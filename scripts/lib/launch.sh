@@ -12,6 +12,7 @@ source "$LAUNCH_LIB/log.sh"
 # shellcheck source=scripts/lib/system.sh
 source "$LAUNCH_LIB/system.sh"
 system::require # before an old bash reads files that it cannot parse
+system::open_streams
 
 for LAUNCH_PART in clock cli python bus processes members plan rank_entry limits carried stopping supervise output console engine report outcome; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
