@@ -3,7 +3,7 @@
 #
 # Usage: bash guardian.sh GRACE <lifeline
 #
-# Only lib/supervise.sh starts it. It reads "job NAME", "start PGID" and "gone PGID" from the launcher. The end of the
+# Only lib/supervise.sh starts it. It reads "job NAME", "start PGID", "gone PGID" and "helper PID" from the launcher. The end of the
 # input means that the launcher is dead, because after a normal end the launcher kills the guardian.
 case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
   "$$/"*) ;;
@@ -22,7 +22,7 @@ source "$lib/clock.sh"
 # shellcheck source=scripts/lib/processes.sh
 source "$lib/processes.sh"
 declare -A groups=()
-job=''
+job='' helper=''
 
 trap '' INT TERM HUP QUIT # nothing but the lifeline ends the guardian
 
@@ -31,6 +31,7 @@ while read -r word value; do
     job) job=$value ;; # not an argument, because `pkill -f` with the script's name would match the guardian, too
     start) groups[$value]=1 ;;
     gone) unset "groups[$value]" ;;
+    helper) helper=$value ;;
   esac
 done
 
@@ -41,6 +42,7 @@ signal_all() {
   done
 }
 
+[[ -z $helper ]] || kill -CONT "$helper" 2>/dev/null
 signal_all TERM
 for ((tick = 0; tick < grace * 20; tick++)); do
   processes::marked "$job"

@@ -12,6 +12,7 @@ source "$LAUNCH_LIB/log.sh"
 # shellcheck source=scripts/lib/system.sh
 source "$LAUNCH_LIB/system.sh"
 system::require # before an old bash reads files that it cannot parse
+system::open_streams
 
 for LAUNCH_PART in clock cli python bus processes members plan rank_entry limits carried stopping supervise output console engine report outcome; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
@@ -110,7 +111,8 @@ launch::_run() {
   local -i restart=0 pause=1
   local host
   read -r host </proc/sys/kernel/hostname # HOSTNAME is what the caller exported
-  unset LAUNCH_JOB # one from the caller's shell is exported: our own processes would get the mark and be swept
+  # One from the caller's shell is exported: our own processes would get the mark, and be swept.
+  unset LAUNCH_JOB
   LAUNCH_JOB=${PLAN_RUN_DIR##*/}@$host
   LAUNCH_UMASK=$(umask)
   rank_entry::job_environment ${PLAN_EXPORTS[@]+"${PLAN_EXPORTS[@]}"}

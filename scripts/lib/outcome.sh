@@ -49,7 +49,8 @@ outcome::_call() {
   [[ -z $OUTCOME_ASKS ]] || return 0
   exec {asks}<> <(:)
   exec {OUTCOME_ANSWERS}< <(
-    trap '' INT TERM HUP QUIT
+    processes::ignore INT TERM HUP QUIT
+    printf 'helper %d\n' "$BASHPID" >&"$SUPERVISE_LIFELINE"
     supervise::close_pipes
     console::close
     exec "$PYTHON" -S "$LAUNCH_ROOT/tools/diagnosis/finish.py" "$PLAN_RUN_DIR" <"/dev/fd/$asks" 2>/dev/null {asks}>&-

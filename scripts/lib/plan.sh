@@ -25,6 +25,7 @@ plan::make() {
   # The second file: bash complains when it goes back to a locale that this machine does not have.
   plan::_read < <(
     code=0
+    processes::ignore INT # while Python starts it would print a traceback; then main.py heeds Ctrl-C
     "$PYTHON" "$LAUNCH_ROOT/tools/launch/main.py" "$@" || code=$?
     { printf 'status\0%d\0' "$code"; } 2>/dev/null || : # Ctrl-C: nobody reads it
   ) 2>/dev/null

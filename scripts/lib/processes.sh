@@ -33,6 +33,13 @@ processes::_become() {
   "${@:5}"
 }
 
+# processes::ignore SIGNAL...: for a process substitution. There bash 5.3 ignores INT and QUIT, and its first trap for
+# such a signal always ends that, also trap ''.
+processes::ignore() {
+  trap - "$@"
+  trap '' "$@"
+}
+
 # processes::signal SIGNAL GROUP: also SIGCONT, because a stopped process handles SIGTERM only when it runs again.
 processes::signal() {
   kill -s "$1" -- "-$2" 2>/dev/null || :

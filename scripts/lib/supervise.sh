@@ -10,7 +10,8 @@
 #             "began NAME", a rank that we cannot signal; "was NAME STATUS", a rank that the engine ended; "wrote NAME",
 #             a log that we cannot see has grown; "stack NAME PLACE"; "cancelled SECONDS REASON", the engine ends the
 #             ranks and kills them after SECONDS
-#   lifeline  "job NAME", "start PGID", "gone PGID"
+#   lifeline  "job NAME", "start PGID", "gone PGID"; "helper PID", a process that ends with the launcher unless somebody
+#             has stopped it
 
 SUPERVISE_BUS='' SUPERVISE_LIFELINE='' # file descriptors
 SUPERVISE_GUARDIAN=''                  # pid, from open to close

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Checks what every launch needs: Linux, and bash 4.2 or later. This file works with bash 3.2.
+# Checks what every launch needs: Linux, bash 4.2 or later, and open streams. This file works with bash 3.2.
 
 SYSTEM_MACHINE=${BASH_VERSINFO[5]} # such as x86_64-pc-linux-gnu; OSTYPE is what the caller exported
 
@@ -23,4 +23,12 @@ system::require() {
   [[ -z $REPLY ]] || log::die 78 "this is $REPLY: use another machine, a virtual one or a container"
   system::bash_problem
   [[ -z $REPLY ]] || log::die 78 "this is bash $REPLY"
+}
+
+# system::open_streams: /dev/null for stdin, stdout and stderr where the caller has closed them. Bash would give their
+# numbers to its pipes, and with few open files allowed it would then close these pipes.
+system::open_streams() {
+  [[ -e /dev/fd/0 ]] || exec </dev/null
+  [[ -e /dev/fd/1 ]] || exec >/dev/null
+  [[ -e /dev/fd/2 ]] || exec 2>/dev/null
 }

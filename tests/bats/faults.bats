@@ -55,6 +55,13 @@ setup() {
     --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml
 }
 
+@test "too few open files where stdout is closed: the same" {
+  # shellcheck disable=SC2016 # for the inner shell
+  refused 78 '*ulimit -n is 40, too few open files for MindSpore*' \
+    bash -c 'ulimit -Sn 40; exec >&-; exec bash "$@"' - "$SCRIPTS/ascend2p.sh" --device_target CPU \
+    --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml
+}
+
 @test "too few open files, and no more allowed: who can allow them is said" {
   refused 78 '*ulimit -n is 40, too few open files for MindSpore, and more are not allowed: *limits.conf*' \
     bash -c 'ulimit -n 40; exec bash "$@"' - "$SCRIPTS/ascend2p.sh" --device_target CPU \

@@ -204,3 +204,9 @@ on_a_disk() {
   on_a_disk 0 'mount --bind "$OLDPWD/small" "$OLDPWD/small" && mount -o remount,bind,ro "$OLDPWD/small"'
   [[ $stderr == *'cannot be written any more: Read-only file system'* ]] || fail "$stderr"
 }
+
+@test "mpirun's log is gone when a lost host is looked for in it: bash itself complains about nothing" {
+  # shellcheck disable=SC2016 # for the inner shell
+  run --separate-stderr bash -uc 'LAUNCH_LIB=$1/lib; source "$1/lib/engines/mpirun.sh"; engine::lost_host /none/such; echo "host: $REPLY"' - "$SCRIPTS"
+  [[ $output == 'host: ' && -z $stderr ]] || fail "$output" "$stderr"
+}

@@ -151,3 +151,15 @@ engine_goes_on() {
   stop "$(above "$runner" 2)"
   engine_goes_on
 }
+
+@test "the process that writes the outcome, in a session of its own as ssh makes one, then SIGKILL of the launcher" {
+  command -v setsid >/dev/null || skip "needs setsid, of util-linux"
+  export STUB_DO='0: wait; 1: print 1'
+  stubbed ascend2p.sh --device_target CPU --grace 1 config.yaml
+  setsid "${STUBBED[@]}" >/dev/null 2>&1 3>&- &
+  LAUNCHER=$!
+  eventually of_launcher finish.py
+  stop "$(of_launcher finish.py)"
+  kill -KILL "$LAUNCHER"
+  eventually nobody_left
+}

@@ -151,6 +151,15 @@ group_stopped_by() {
   end_by CONT 137 '*rank 1 (device 1) was ended by SIGKILL*'
 }
 
+@test "Ctrl-C while the plan's Python starts gives no traceback: the signal is ignored until main.py runs" {
+  # shellcheck disable=SC2016 # for the interpreter
+  printf '#!/bin/sh\ngrep SigIgn /proc/$$/status >ignored\nexec "%s" "$@"\n' "$PYTHON" >starting
+  chmod +x starting
+  PYTHON=./starting launch ascend2p.sh --dry_run config.yaml
+  local -r mask=0x$(cut -f 2 ignored)
+  ((mask >> 1 & 1)) || fail "$mask"
+}
+
 @test "Ctrl-C while the plan is being made ends it, and what it asks, without a traceback" {
   export HCCN_SIM=$BATS_TEST_TMPDIR/sim HCCN_SIM_LOG=$BATS_TEST_TMPDIR/calls PATH=$FIXTURES/bin:$PATH
   mkdir "$HCCN_SIM"

@@ -72,6 +72,7 @@ def roles(processes: list[Process], launcher: int, ranks: set[int]) -> dict[str,
 
 
 _SHELL = re.compile(r"/scripts/(?:ascend|run)\w+\.sh ")  # the launcher and its subshells
+_MINDS = re.compile(_SHELL.pattern + r"|rank_agent\.sh ")
 _PROGRAMS = {
     "tools/launch/main.py": "planner",
     "tools/diagnosis/finish.py": "finish",
@@ -91,6 +92,8 @@ def _role(process: Process, launcher: int, ranks: set[int], by_pid: dict[int, Pr
     parent = by_pid.get(process.parent)
     if _SHELL.search(process.command):
         return _shell(process, launcher, by_pid, parents)
+    if process.group == process.pid and parent and "chaos/rank.py" in process.command and _MINDS.search(parent.command):
+        return "rank"  # it has not said so yet
     role = next((role for name, role in _PROGRAMS.items() if name in process.command), "other")
     if role in ("agent", "child") and _is_engine(process):
         return "engine"

@@ -220,6 +220,8 @@ def _to_the_end(running: list[Running], place: World) -> tuple[list[str], list[s
         left = [one for one in left if one.step()]
         time.sleep(0.01)
     problems, notes = [], []
+    for other in running[1:]:  # the damage may have hit its folder
+        other.allowed.claims |= running[0].allowed.claims & {"folder", "json", "disk"}
     for one in running:
         problems += _judge(one, place, hangs=one in left)
         notes += one.notes

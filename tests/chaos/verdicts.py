@@ -67,8 +67,8 @@ def _leftovers(allowed: Allowed, ended: Ended) -> list[str]:
 
 
 def _messages(stderr: str) -> list[str]:
-    """The lines without the ends of logs, which are indented."""
-    return [line[:1000] for line in stderr.split("\n") if not line.startswith("    ")]
+    """The lines without the ends of logs, which are indented, and without what bash says about a locale."""
+    return [line[:1000] for line in stderr.split("\n") if not line.startswith("    ") and "setlocale" not in line]
 
 
 def _claims(launch: Launch, allowed: Allowed, stderr: str) -> list[str]:

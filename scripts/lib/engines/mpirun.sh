@@ -79,5 +79,5 @@ engine::lost_host() {
       'Connection to '*' closed by remote host.') REPLY=${line#Connection to } && REPLY=${REPLY%% *} ;;
       'Timeout, server '*' not responding.') REPLY=${line#Timeout, server } && REPLY=${REPLY%% *} ;;
     esac
-  done < <(tr -d '\r' <"$1" 2>/dev/null) # tr may fail: the loop above can return before the end of the log
+  done < <(tr -d '\r' 2>/dev/null <"$1") # tr may fail: the loop above can return before the end of the log
 }
