@@ -79,8 +79,8 @@ def finished(run_dir: str, attempts: list[dict[str, Any]]) -> tuple[dict[str, An
         return record.finish(run_dir, attempts), ""
     except Refusal as error:
         trouble = str(error)
-    except OSError as error:
-        trouble = f"{record.path(run_dir)}: cannot be written: {error.strerror}"
+    except (OSError, ValueError) as error:
+        trouble = f"{record.path(run_dir)}: cannot be written: {getattr(error, 'strerror', None) or error}"
     return {"outcome": record.outcome(attempts)}, one_line(trouble)
 
 

@@ -63,7 +63,7 @@ def read(run_dir: str) -> dict[str, Any]:
 
 
 def write(run_dir: str, document: dict[str, Any]) -> None:
-    """Replaces the document, whole or not at all.  Raises OSError, and Refusal if it has too many levels."""
+    """Replaces the document, whole or not at all.  Raises OSError, and ValueError if it has too many levels."""
     _save(run_dir, document, os.stat(path(run_dir)).st_mode & 0o777)
 
 
@@ -71,14 +71,14 @@ def _save(run_dir: str, document: dict[str, Any], mode: int | None) -> None:
     try:
         text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
     except RecursionError as error:
-        raise Refusal(USAGE, f"{one_line(path(run_dir))}: {documents.TOO_DEEP}") from error
+        raise ValueError(documents.TOO_DEEP) from error
     whole_file.write(text, path(run_dir), mode=mode, errors="backslashreplace")  # \udcff is JSON
 
 
 def finish(run_dir: str, attempts: list[dict[str, Any]]) -> dict[str, Any]:
     """Adds the outcome: that of the last attempt, with those of the earlier ones in it; returns the document.
 
-    Raises OSError and Refusal.
+    Raises OSError, ValueError and Refusal.
     """
     document = {**read(run_dir), "outcome": outcome(attempts)}
     write(run_dir, document)
