@@ -19,7 +19,7 @@ exit "$PLAN_ENDS"
 SH
   chmod +x python
   PLAN_ENDS=$1 PYTHON=./python bash -c 'LAUNCH_ROOT=$0 LAUNCH_LIB=$0/scripts/lib
-    for part in log python plan; do source "$LAUNCH_LIB/$part.sh"; done
+    for part in log python processes plan; do source "$LAUNCH_LIB/$part.sh"; done
     set -euo pipefail
     plan::make
     printf "run_dir\0%s\0" "$PLAN_RUN_DIR"

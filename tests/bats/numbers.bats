@@ -64,7 +64,7 @@ setup() {
   local text
   # shellcheck disable=SC2016 # it is not meant to run
   for text in '' x '-1' '0x0' 'a[$(touch ran)]'; do
-    ends 78 "*no rank: mpirun numbers it '0', on its host '*" env LAUNCH_ENGINE=mpirun LAUNCH_FOLDER="$PWD" \
+    ends 78 "*no rank: mpirun numbers it '0', on its host '*" env LAUNCH_ENGINE=mpirun LAUNCH_HOST=a LAUNCH_FOLDER="$PWD" \
       LAUNCH_EXPORTS='' OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_LOCAL_RANK="$text" bash "$SCRIPTS/lib/rank_agent.sh" python
   done
   [[ ! -e ran ]]

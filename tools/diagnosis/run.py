@@ -64,8 +64,14 @@ def read_members(launch: dict[str, Any], folder: str) -> list[Member]:
     status = {name: entry.get("status") for name, entry in ended.items() if isinstance(entry, dict)}
     status = {name: code for name, code in status.items() if isinstance(code, int)}
     others = [name for name, code in status.items() if name != first and code and code not in _STOPPED_BY_US]
-    folder, trainer = os.path.join(folder, str(outcome.get("logs") or ".")), _trainer(launch)
+    folder, trainer = os.path.join(folder, _logs(outcome)), _trainer(launch)
     return [_member(name, status.get(name), folder, trainer) for name in [first, *others[: _MOST_LOGS - 1]]]
+
+
+def _logs(outcome: dict[str, Any]) -> str:
+    """The folder of the last attempt's logs, in that of the run: launch.json may be anybody's, and names no other."""
+    logs = str(outcome.get("logs") or ".")
+    return "." if os.path.isabs(logs) or os.pardir in logs.split(os.sep) else logs
 
 
 def _trainer(launch: dict[str, Any]) -> str | None:
@@ -78,6 +84,8 @@ def _trainer(launch: dict[str, Any]) -> str | None:
 def _member(name: str, status: int | None, folder: str, trainer: str | None) -> Member:
     path = os.path.normpath(os.path.join(folder, f"rank_{name}.log" if is_rank(name) else f"{name}.log"))
     try:
+        if os.sep in name:
+            raise ValueError("it is not the log of a member")
         log = log_tail.read(path)
     except (OSError, ValueError) as error:  # ValueError: the name cannot be a file name
         trouble = f"cannot be read: {getattr(error, 'strerror', None) or error}"

@@ -69,6 +69,21 @@ def test_a_damaged_launch_json_is_said_by_whatever_reads_it(tmp_path, capsys, te
         assert "launch.json: " in finish.finished(str(tmp_path), [{}])[1]
 
 
+@pytest.mark.parametrize(
+    "change", [{"first_failure": "../0"}, {"first_failure": "/tmp/0"}, {"logs": "../other"}], ids=str
+)
+def test_no_file_outside_of_the_run_is_read(tmp_path, capsys, change):
+    run_dir, other = tmp_path / "run", tmp_path / "other"
+    for folder in (run_dir, other):
+        folder.mkdir()
+    for path in (tmp_path / "0.log", other / "rank_0.log"):
+        path.write_text('Traceback (most recent call last):\n  File "t.py", line 1\nValueError: foreign\n')
+    launch = {**GOOD, "outcome": {**GOOD["outcome"], **change}}
+    (run_dir / "launch.json").write_text(json.dumps(launch))
+    main.explain_run(str(run_dir), ENTRIES, 0)
+    assert "foreign" not in "".join(capsys.readouterr())
+
+
 def test_a_document_of_too_many_levels_is_not_written(tmp_path, capsys):
     (tmp_path / "launch.json").write_text("{}")
     deep: object = 1
