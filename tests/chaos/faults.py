@@ -122,9 +122,9 @@ def signal_to(fault: Fault, there: dict[str, list[int]], launcher: int) -> tuple
 
 # What a signal that ends its target allows beside that signal's own code, by role; a role that is not here: nothing.
 _ALLOWED = {
-    "group": Allowed({1, 78, 137}, {"plan"}),
-    "all": Allowed({1, 78, 137}, {"plan"}),
-    "planner": Allowed({78}, {"plan"}),
+    "group": Allowed({1, 78, 137}, {"plan", "notice"}),
+    "all": Allowed({1, 78, 137}, {"plan", "notice"}),
+    "planner": Allowed({78}, {"plan", "notice"}),
     "minder": Allowed({78, 137}, {"SIGKILL", "fork", "notice"}),
     "starting": Allowed({78, 137}, {"SIGKILL", "fork", "notice"}),
     **{role: Allowed({1, 78, 137, 143, 255}, {"SIGKILL", "SIGTERM", "lost"}) for role in CARRIERS},

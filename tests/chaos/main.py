@@ -106,7 +106,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=600, help="how long (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000), help="default: a random one")
     parser.add_argument("--round", type=int, help="play only this round of the seed, and print all of it")
-    parser.add_argument("--at_once", type=int, default=2 * (os.cpu_count() or 1), help="rounds at once (default: %(default)s)")
+    parser.add_argument(
+        "--at_once", type=int, default=2 * (os.cpu_count() or 1), help="rounds at once (default: %(default)s)"
+    )
     parser.add_argument("--bash", default="bash", help="the bash that runs the scripts (default: of PATH)")
     parser.add_argument("--without", default="", help="kinds of settings to leave out, such as variables,function")
     parser.add_argument("--project", type=Path, default=world.ROOT, help="the project whose scripts are tested")

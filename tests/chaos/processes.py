@@ -28,6 +28,19 @@ class Process:
         return f"{shown}: {self.command[:200]}"
 
 
+def details(pid: int) -> str:
+    """What a process that hangs waits for: its system call, and what its files are."""
+    files = [f"{name} {_points_to(pid, int(name))}" for name in _names(f"/proc/{pid}/fd")]
+    return f"pid {pid}: system call {_read(f'/proc/{pid}/syscall').decode().strip()}; files: {', '.join(files)}"
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder), key=int)
+    except OSError:
+        return []
+
+
 def marked(mark: str, groups: Iterable[int] = ()) -> list[Process]:
     """All processes with the mark in their environment, or in one of the groups; without zombies."""
     word, groups, found = f"{MARK}={mark}\0".encode(), set(groups), []

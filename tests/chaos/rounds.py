@@ -119,8 +119,12 @@ class Running:
         if done:
             self.disturbed = True
             self.allowed.add(allowed)
-            if "KILL" in fault.name and fault.target in ("launcher", "guardian", "group"):
-                self._guards_gone(fault.target)
+            if fault.name != "STOP" and fault.target == "guardian":
+                self._guards_gone("guardian")  # any signal ends it until it ignores them
+            if fault.name == "KILL" and fault.target in ("launcher", "group"):
+                self._guards_gone("launcher")
+                if not any(self.started.out.glob("rank_*.*")) and "guardian" not in self.look():
+                    self.allowed.leftovers = "there was no guardian yet, and no rank"
 
     def _remember_stop(self, fault: Fault, hit: list[int], now: float) -> None:
         if fault.name != "STOP":
@@ -137,7 +141,7 @@ class Running:
 
     def _guards_gone(self, target: str) -> None:
         """Without launcher and guardian nobody can end the ranks."""
-        self.gone.add("launcher" if target == "group" else target)
+        self.gone.add(target)
         if self.gone == {"launcher", "guardian"}:
             self.allowed.leftovers = "neither launcher nor guardian can run"
 
@@ -240,6 +244,7 @@ def _judge(one: Running, place: World, hangs: bool) -> list[str]:
     if one.allowed.leftovers and lines:
         one.notes.append(f"left, and allowed ({one.allowed.leftovers}):")
     one.notes += lines
+    one.notes += [processes.details(process.pid) for process in there] if hangs else []
     processes.kill(there)
     if hangs:
         one.started.process.kill()
