@@ -75,7 +75,7 @@ record_is() {
 @test "launch.json is a folder" {
   failing
   rm logs/latest/launch.json && mkdir logs/latest/launch.json
-  record_is 'cannot be read: Is a directory'
+  record_is 'cannot be read: it is not a regular file'
 }
 
 @test "the same under mpirun, whose relay writes to the log, too" {
