@@ -40,6 +40,7 @@ console::open() {
   console::_follow "${logs[@]}" &
   set +m
   CONSOLE_PID=$!
+  [[ $CONSOLE_SHOWS != 0 || ! -t 1 || ! -t 2 || ${TERM-dumb} == dumb ]] || log::shares_terminal yes
 }
 
 # console::close: closes the launcher's end of the pipe, so that the reader ends.
@@ -57,6 +58,7 @@ console::finish() {
   wait "$CONSOLE_PID" 2>/dev/null || status=$?
   ((status <= 128)) || kill -TERM "$CONSOLE_PID" 2>/dev/null || :
   CONSOLE_PID=''
+  log::shares_terminal
 }
 
 # console::_follow LOG...: the reader. Its waits grow while nothing comes, because a job may run for weeks.

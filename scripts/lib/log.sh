@@ -2,7 +2,8 @@
 # Messages: all go to stderr, each with the name of the script that the user typed.
 
 LOG_NAME=${0##*/}
-LOG_QUIET='' # --quiet: only what went wrong
+LOG_QUIET=''  # --quiet: only what went wrong
+LOG_BEFORE='' # what goes before a message
 
 readonly LOG_PLAIN=$'\t -~' # ASCII that only prints, as a range of bytes
 
@@ -10,7 +11,13 @@ readonly LOG_PLAIN=$'\t -~' # ASCII that only prints, as a range of bytes
 log::say() {
   local REPLY
   log::harmless "$LOG_NAME: $*"
-  printf '%s\n' "$REPLY" >&2 || :
+  printf '%s%s\n' "$LOG_BEFORE" "$REPLY" >&2 || :
+}
+
+# log::shares_terminal [yes]: whether a rank may draw its progress bar on the terminal of our messages. A message then
+# takes the place of the bar. The next state of the bar is below it.
+log::shares_terminal() {
+  LOG_BEFORE=${1:+$'\r\e[K'}
 }
 
 # log::note TEXT...: the same, unless --quiet.

@@ -170,6 +170,36 @@ until(b"\r100%|#\r\n")
 rest()' bash "$SCRIPTS/ascend1p.sh" --device_target CPU --train_script bar.py "${HCCN[@]}" config.yaml
 }
 
+@test "a message takes the place of a bar, and does not hang on its end" {
+  cat >bar.py <<'END'
+import os, sys, time
+if os.environ["RANK_ID"] == "0":
+    sys.stdout.write("\r 10%|#")
+    sys.stdout.flush()
+while not os.path.exists("go.txt"):
+    time.sleep(0.02)
+sys.exit(os.environ["RANK_ID"] == "1" and 4 or time.sleep(60))
+END
+  on_terminal '
+start(*sys.argv[1:])
+until(b"\r 10%|#")
+open("go.txt", "w")
+until(b"\r 10%|#\r\033[Kascend2p.sh: rank 1 (device 1) exited with code 4")
+while more():
+    pass
+assert child.wait() == 4, seen
+assert b"\033[K" not in seen.partition(b"stopping the other rank")[2], seen
+' bash "$SCRIPTS/ascend2p.sh" --device_target CPU --grace 1 --train_script bar.py "${HCCN[@]}" config.yaml
+}
+
+@test "several logs of which one is not there are shown" {
+  ln -s /no/such/folder/log rank_0.log
+  : >go.txt
+  printf 'here\n' >rank_1.log
+  run --separate-stderr follow 1
+  [[ $output == '[1] here' ]] || fail "$output"
+}
+
 @test "the status is below an unfinished line, and goes without a trace" {
   printf 'line\n\r 10%%' >rank_0.log
   export -f follow
