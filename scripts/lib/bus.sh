@@ -3,6 +3,9 @@
 #
 # `read -t` can lose a byte that arrives in the moment of the timeout. On a busy machine one launch in thirty lost a
 # line this way. So every line begins with a dot: only the dot is read with a timeout, and only from an empty pipe.
+#
+# From bash 4.4 to 5.1 `read -t` loses its timeout if a child ends in the moment of the timeout: SIGCHLD restarts the
+# wait. So nobody may poll a pipe that stays silent at the end of a child.
 
 # bus::say FD WORD...: writes one line in one write.
 bus::say() {

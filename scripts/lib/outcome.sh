@@ -113,11 +113,10 @@ outcome::report() {
 }
 
 # outcome::_answer: the next line of the process, in REPLY; fails at the end. If somebody has stopped the process, SIGCONT
-# wakes it. The bus has no more events, so to wait for one is a sleep.
+# wakes it. The wait is for its own pipe, because that ends with it; see bus.sh about ends of children.
 outcome::_answer() {
-  while bus::empty "$OUTCOME_ANSWERS"; do
+  until bus::next "$OUTCOME_ANSWERS" 0.1; do
+    (($? > 128)) || return 1
     kill -CONT "$OUTCOME_PROCESS" 2>/dev/null || :
-    bus::next "$SUPERVISE_BUS" 0.02 || :
   done
-  IFS= read -r -u "$OUTCOME_ANSWERS" REPLY
 }

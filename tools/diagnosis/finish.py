@@ -12,6 +12,7 @@ other members end.  Lines on stdin:
   end OOM_KILLS               there are no more lines; -: there is nothing to explain
 
 The answer: "saved", or a line that says why the outcome is not in launch.json; then the lines of the explanation.
+A dot precedes each line.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tools.launch import record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any
+    from typing import Any, TextIO
 
     Explain = Callable[[dict[str, Any], str, int, bool], None]
 
@@ -102,9 +103,21 @@ def explainer() -> Explain:
     return explain
 
 
+class Dotted:
+    """stdout with a dot before each line, as the launcher's scripts/lib/bus.sh reads it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream, self.flush = stream, stream.flush
+
+    def write(self, text: str) -> None:
+        """What print() writes: the lines, then the end of the last one."""
+        self.stream.write(text if text == "\n" else "." + text.replace("\n", "\n."))
+
+
 if __name__ == "__main__":
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # for a terminal that knows no Chinese
+    sys.stdout = Dotted(sys.stdout)  # print() needs no more
     try:
         main(sys.argv[1], sys.stdin)
     except Exception as error:  # whoever reads a failure's report needs no second failure in it
