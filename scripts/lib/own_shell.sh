@@ -64,7 +64,7 @@ own_shell::_disturbs() {
     PYTHONCOERCECLOCALE | PYTHONDEBUG | PYTHONDEVMODE | PYTHONDUMPREFS | PYTHONMALLOCSTATS) ;;
     PYTHONPROFILEIMPORTTIME | PYTHONVERBOSE) ;;
     # variables of ours have these names, and a rank would get our value
-    REPLY | BASH_REMATCH | ARGUMENTS | OPTIONS | TRAINER_ARGUMENTS | LOG_NAME | LOG_PLAIN | LOG_QUIET) ;;
+    REPLY | BASH_REMATCH | ARGUMENTS | OPTIONS | TRAINER_ARGUMENTS | LOG_BEFORE | LOG_NAME | LOG_PLAIN | LOG_QUIET) ;;
     AGENT_* | CARRIED_* | CLI_* | CLOCK_* | CONSOLE_* | DOCTOR_* | ENGINE_* | LIMITS_* | MEMBERS_* | OUTCOME_*) ;;
     OUTPUT_* | OWN_SHELL_* | PLAN_* | PROCESSES_* | PYTHON_PROBLEM | RANK_ENTRY_* | REPORT_* | STOPPING_* | SUPERVISE_* | SYSTEM_*) ;;
     _ | container | *[!a-z0-9_]*) return 1 ;; # the doctor asks for container

@@ -82,7 +82,7 @@ only() {
 
 @test "a PATH without setsid, flock, chrt, stat and ps: the launch and its end are as ever" {
   export STUB_DO='0: children; 1: await 0, exit 3'
-  ends 3 '*' env PATH="$(only bash env grep mv rm mkdir readlink tail)" bash "$SCRIPTS/ascend2p.sh" \
+  ends 3 '*' env PATH="$(only bash env grep mv rm mkdir readlink tail tr)" bash "$SCRIPTS/ascend2p.sh" \
     --device_target CPU --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf --grace 1 config.yaml
   [[ $stderr != *'command not found'* ]] || fail "$stderr"
   nobody_left
