@@ -59,16 +59,19 @@ cli::exit_codes() {
 # cli::declare NAMES [WITHOUT]: sets this script's options: those in NAMES. If WITHOUT is given, the script launches and
 # also has all options below the empty line, except those in WITHOUT. Names are separated by blanks.
 cli::declare() {
-  local line name shared=''
+  local line name shared='' rest=$CLI_OPTIONS
   CLI_TABLE='' CLI_LAUNCHES=${2+yes}
-  while IFS= read -r line; do
+  while [[ -n $rest ]]; do # a here-string needs a temporary file, for which there may be no room
+    line=${rest%%$'\n'*}
+    rest=${rest#"$line"}
+    rest=${rest#$'\n'}
     name=" ${line%% *} "
     if [[ -z $line ]]; then
       shared=$CLI_LAUNCHES
     elif [[ " $1 " == *"$name"* || (-n $shared && " $2 " != *"$name"*) ]]; then
       CLI_TABLE+=${CLI_TABLE:+$'\n'}$line
     fi
-  done <<<"$CLI_OPTIONS"
+  done
 }
 
 # cli::parse ARGUMENT_NAMES WORD...: fills OPTIONS, ARGUMENTS and TRAINER_ARGUMENTS; ends the script for --help.
@@ -151,7 +154,7 @@ cli::help() {
     cli::_typed "$name"
     [[ $takes == - ]] || REPLY+=" $takes"
     printf '  %s\n      %s\n' "$REPLY" "$meaning"
-  done <<<"$CLI_TABLE"
+  done < <(printf '%s\n' "$CLI_TABLE")
   printf '\nExit: %s\n' "$CLI_EXIT"
 }
 
@@ -190,11 +193,11 @@ cli::_letter() {
 
 # cli::_find NAME: what the option takes and its meaning, in REPLY; nothing if there is no such option.
 cli::_find() {
-  local name rest
+  local -r table=$'\n'$CLI_TABLE$'\n' start=$'\n'"$1 "
   REPLY=''
-  while read -r name rest; do
-    [[ $name != "$1" ]] || REPLY=$rest
-  done <<<"$CLI_TABLE"
+  [[ $table == *"$start"* ]] || return 0
+  REPLY=${table#*"$start"}
+  REPLY=${REPLY%%$'\n'*}
 }
 
 # cli::_typed NAME: how the option is typed, in REPLY: -n for a name of one letter.
@@ -218,8 +221,8 @@ cli::_unknown() {
 
 # cli::_check_count: refuses a missing or an extra argument, by name.
 cli::_check_count() {
-  local -a names
-  read -r -a names <<<"$CLI_ARGUMENTS"
+  # shellcheck disable=SC2206 # a list of names
+  local -a names=($CLI_ARGUMENTS)
   if ((${#ARGUMENTS[@]} < ${#names[@]})); then
     cli::usage "${names[${#ARGUMENTS[@]}]} is missing"
   elif ((${#ARGUMENTS[@]} > ${#names[@]})); then

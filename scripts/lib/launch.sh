@@ -50,7 +50,8 @@ launch::main() {
   for word in ${OPTIONS[@]+"${OPTIONS[@]}"}; do # after the script's words, because the last one counts
     [[ $word == @(console|grace|hang_timeout|max_restarts|timeout)=* ]] || words+=("$word")
   done
-  read -r -a names <<<"${script[arguments]}"
+  # shellcheck disable=SC2206 # a list of names
+  names=(${script[arguments]})
   for i in "${!ARGUMENTS[@]}"; do
     launch::_lower "${names[i]}"
     words+=("$REPLY=${ARGUMENTS[i]}")

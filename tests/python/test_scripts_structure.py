@@ -68,3 +68,9 @@ def test_no_global_of_another_file_is_set(path):
     others = {owner(other) for other in LIBRARY} - {owner(path)} - ({"LOG"} if path.parent == SCRIPTS else set())
     foreign = {name for name in assigned for other in others if name == other or name.startswith(other + "_")}
     assert {name for name in foreign if not name.startswith(SHARED)} == set()
+
+
+def test_no_here_string():
+    """Before bash 5.1 each is a temporary file, for which there may be no room."""
+    here = [path.name for path in FILES if "<<<" in re.sub("#.*", "", path.read_text(encoding="utf-8"))]
+    assert here == []
