@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
 # Ends a job's processes if its launcher was killed (SIGKILL) and could not do so itself.
 #
-# Usage: bash guardian.sh GRACE <lifeline
+# Usage: bash guardian.sh GRACE BUS <lifeline
 #
-# Only lib/supervise.sh starts it. It reads "job NAME", "start PGID", "gone PGID" and "helper PID" from the launcher. The end of the
-# input means that the launcher is dead, because after a normal end the launcher kills the guardian.
+# Only lib/supervise.sh starts it. It reads "job NAME", "start PGID", "gone PGID", "helper PID" (a process that ends with the
+# launcher unless somebody has stopped it), "stopping" and "running" from the launcher (see bus.sh). The end of the input
+# means that the launcher is dead, because after a normal end the launcher kills the guardian.
+#
+# While the job is stopping, the guardian writes "wake" to the BUS once a second. In bash 4.4 to 5.1 a `read -t` of the
+# launcher may wait forever if a child of it ends in the moment of the timeout. The guardian has no such children.
 case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
   "$$/"*) ;;
   *)
@@ -14,24 +18,36 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
     ;;
 esac
 set -u
-readonly lib=${0%/*} grace=$1
+readonly lib=${0%/*} grace=$1 bus=$2
 # shellcheck source=scripts/lib/own_shell.sh
 source "$lib/own_shell.sh"
 # shellcheck source=scripts/lib/clock.sh
 source "$lib/clock.sh"
+# shellcheck source=scripts/lib/bus.sh
+source "$lib/bus.sh"
 # shellcheck source=scripts/lib/processes.sh
 source "$lib/processes.sh"
+readonly day=86400
 declare -A groups=()
-job='' helper=''
+job='' helper='' patience=$day status=0
 
 trap '' INT TERM HUP QUIT # nothing but the lifeline ends the guardian
 
-while read -r word value; do
-  case $word in
+while ((status != 1)); do
+  status=0
+  bus::next 0 "$patience" || status=$?
+  if ((status > 128)); then
+    bus::say "$bus" wake
+    continue
+  fi
+  value=${REPLY#* }
+  case ${REPLY%% *} in
     job) job=$value ;; # not an argument, because `pkill -f` with the script's name would match the guardian, too
     start) groups[$value]=1 ;;
     gone) unset "groups[$value]" ;;
     helper) helper=$value ;;
+    stopping) patience=1 ;;
+    running) patience=$day ;;
   esac
 done
 

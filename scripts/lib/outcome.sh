@@ -50,7 +50,7 @@ outcome::_call() {
   exec {asks}<> <(:)
   exec {OUTCOME_ANSWERS}< <(
     processes::ignore INT TERM HUP QUIT
-    printf 'helper %d\n' "$BASHPID" >&"$SUPERVISE_LIFELINE"
+    bus::say "$SUPERVISE_LIFELINE" helper "$BASHPID"
     supervise::close_pipes
     console::close
     exec "$PYTHON" -S "$LAUNCH_ROOT/tools/diagnosis/finish.py" "$PLAN_RUN_DIR" <"/dev/fd/$asks" 2>/dev/null {asks}>&-

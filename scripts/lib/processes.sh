@@ -27,7 +27,7 @@ processes::_mind() {
 # the launcher would keep them open. Without its LOG, it ends with 78.
 processes::_become() {
   local bus=$1 lifeline=$2 log=$4
-  printf 'start %d\n' "$BASHPID" >&"$lifeline"
+  bus::say "$lifeline" start "$BASHPID"
   bus::say "$bus" start "$3" "$BASHPID"
   exec {lifeline}>&- {bus}>&- >>"$log" 2>&1 || exit 78
   "${@:5}"

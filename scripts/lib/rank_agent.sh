@@ -163,7 +163,7 @@ agent::_open_log() {
 # agent::tell WORD...: sends one line to the launcher, in one write, so that mpirun does not mix it with another rank's.
 agent::tell() {
   if [[ -n ${LAUNCH_BUS-} ]]; then
-    [[ $1 != start ]] || printf 'start %d\n' "$3" >"$LAUNCH_LIFELINE"
+    [[ $1 != start ]] || printf '.start %d\n' "$3" >"$LAUNCH_LIFELINE"
     [[ $1 == line ]] || printf '.%s\n' "$*" >"$LAUNCH_BUS"
   else
     printf '\n.%s %s\n' "$LAUNCH_SECRET" "$*" # another rank's line may lack its newline

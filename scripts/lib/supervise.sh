@@ -9,9 +9,8 @@
 #   bus       (see bus.sh) "start NAME PID", "exit NAME STATUS", "signal NAME". From an engine's ranks (carried.sh):
 #             "began NAME", a rank that we cannot signal; "was NAME STATUS", a rank that the engine ended; "wrote NAME",
 #             a log that we cannot see has grown; "stack NAME PLACE"; "cancelled SECONDS REASON", the engine ends the
-#             ranks and kills them after SECONDS
-#   lifeline  "job NAME", "start PGID", "gone PGID"; "helper PID", a process that ends with the launcher unless somebody
-#             has stopped it
+#             ranks and kills them after SECONDS; "wake", from the guardian
+#   lifeline  see guardian.sh
 
 SUPERVISE_BUS='' SUPERVISE_LIFELINE='' # file descriptors
 SUPERVISE_GUARDIAN=''                  # pid, from open to close
@@ -19,6 +18,7 @@ SUPERVISE_FIRST=''                     # the member that failed first
 SUPERVISE_SHARED=''                    # not empty: ranks of other hosts need our scheduler, too
 SUPERVISE_SIGNALLED=''                 # a member that a signal ended, until we know whether the signal comes to us, too
 SUPERVISE_SIGNALLED_UNTIL=0
+SUPERVISE_WAKES='' # not empty: the guardian wakes us once a second, see guardian.sh
 SUPERVISE_EVENT=() # the bus's last line: event, name, the rest
 declare -A SUPERVISE_HOOKS=([member]='' [failed]=: [ended]=: [hang]=:)
 
@@ -38,7 +38,7 @@ supervise::open() {
   # can be left behind.
   exec {SUPERVISE_BUS}<> <(:)
   exec {SUPERVISE_LIFELINE}<> <(:)
-  printf 'job %s\n' "$1" >&"$SUPERVISE_LIFELINE"
+  bus::say "$SUPERVISE_LIFELINE" job "$1"
   set -m # only job control gives it its own process group and does not ignore INT and QUIT
   supervise::_guard &
   SUPERVISE_GUARDIAN=$!
@@ -50,16 +50,17 @@ supervise::open() {
 }
 
 # The guardian is a file of its own, so that `pkill -9 -f ascend8p` does not hit it together with us. It opens the
-# lifeline again, for reading only, because it must not keep that pipe open itself.
+# lifeline again, for reading only, because it must not keep that pipe open itself. Signals must not end it at its start.
 supervise::_guard() {
-  exec {SUPERVISE_BUS}>&-
-  exec "$BASH" "$LAUNCH_LIB/guardian.sh" "$STOPPING_GRACE" \
+  trap '' INT TERM HUP QUIT
+  exec "$BASH" "$LAUNCH_LIB/guardian.sh" "$STOPPING_GRACE" "$SUPERVISE_BUS" \
     <"/dev/fd/$SUPERVISE_LIFELINE" >/dev/null 2>&1 {SUPERVISE_LIFELINE}>&-
 }
 
 # supervise::again: forgets the members of an attempt that has ended, for the next one.
 supervise::again() {
-  SUPERVISE_FIRST=''
+  SUPERVISE_FIRST='' SUPERVISE_WAKES=''
+  bus::say "$SUPERVISE_LIFELINE" running
   stopping::again
   limits::again
   members::clear
@@ -107,6 +108,8 @@ supervise::run() {
 supervise::_longest_sleep() {
   if [[ $STOPPING_STATE != running || -n $SUPERVISE_SIGNALLED ]]; then
     REPLY=0.05
+    [[ -n $SUPERVISE_WAKES ]] || bus::say "$SUPERVISE_LIFELINE" stopping
+    SUPERVISE_WAKES=yes
   elif limits::any || ((${#MEMBERS_GONE_SINCE[@]})); then
     REPLY=1
   else
@@ -218,7 +221,7 @@ supervise::_collect() {
     group=${MEMBERS_GROUP[$name]}
     if ! processes::group_lives "$group"; then
       members::left "$name"
-      printf 'gone %d\n' "$group" >&"$SUPERVISE_LIFELINE"
+      bus::say "$SUPERVISE_LIFELINE" gone "$group"
     fi
   done
 }

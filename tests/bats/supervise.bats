@@ -84,6 +84,19 @@ ends_with() {
   ends_with 5 '*137 SIGKILL*' '0: ignore TERM; 1: ignore TERM; 2: ignore TERM; 3: await 0 1 2, exit 5'
 }
 
+@test "the same when read loses its timeout, as in bash 4.4 to 5.1: the guardian wakes the launcher" {
+  local part
+  mkdir copy
+  cp -r "$SCRIPTS" copy
+  for part in tools hccl_tools schemas configs; do
+    ln -s "$PROJECT/$part" copy
+  done
+  # shellcheck disable=SC2016 # for the copy; the guardian's timeouts are not lost
+  sed -i 's/read -r -t "$seconds"/read -r $([[ $0 != *guardian.sh ]] || printf "%s" "-t $seconds")/' copy/scripts/lib/bus.sh
+  grep -q 'guardian.sh' copy/scripts/lib/bus.sh
+  SCRIPTS=$PWD/copy/scripts ends_with 5 '*137 SIGKILL*' '0: ignore TERM; 1: exit 0; 2: exit 0; 3: await 0, exit 5'
+}
+
 @test "a stopped rank is ended too" {
   ends_with 5 '*' '0: wait; 1: stop; 2: wait; 3: await 0 1 2, exit 5'
   [[ $stderr != *SIGKILL* ]] || fail "it never saw SIGTERM: $stderr"
