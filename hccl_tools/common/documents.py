@@ -1,4 +1,4 @@
-"""JSON files that anybody may have written or damaged, and the type of what is in them."""
+"""Files that anybody may have written or damaged: JSON and its type, and what is not a file at all."""
 
 from __future__ import annotations
 
@@ -18,10 +18,15 @@ TOO_DEEP = "it is nested too deeply"
 _MOST = 1 << 28  # characters
 
 
+def refuse_special(path: str) -> None:
+    """Raises OSError for a folder, a pipe and the like: a pipe without a writer would never be opened."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError(errno.EINVAL, "it is not a regular file")
+
+
 def read_json(path: str, errors: str = "strict") -> Any:
     """The value in the JSON file `path`; `errors`: of its decoding.  Raises OSError, and ValueError if it is none."""
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe without a writer would never be opened
-        raise OSError(errno.EINVAL, "it is not a regular file")
+    refuse_special(path)
     with open(path, encoding="utf-8", errors=errors) as file:
         text = file.read(_MOST + 1)
     if len(text) > _MOST:

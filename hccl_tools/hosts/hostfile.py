@@ -100,7 +100,7 @@ def fault_of_host(host: str) -> str | None:
         return f"{shown} is an IPv6 address, which Open MPI's hostfiles cannot hold; write the host's name"
     if ":" in host:
         return f"{shown}: number of slots after a colon; write {shown.partition(':')[0]} slots=N"
-    if "=" in host:
+    if host.partition("=")[0] in _KEYS:
         return f"{shown}: the host is missing before it; write it first, such as: 10.0.0.1 {shown}"
     if not _NAME.fullmatch(host):
         return f"{shown} is neither a host's name nor an IPv4 address; write one host per line"

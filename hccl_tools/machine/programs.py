@@ -29,9 +29,10 @@ class Ended(Row):
 
 
 def said(ended: Ended) -> str:
-    """The first line that it printed, and its exit code, for a message about a program that has failed."""
+    """The first line that it printed, and its exit code or signal, for a message about a program that has failed."""
     first = (ended.stderr.strip() or ended.stdout.strip() or "no output").splitlines()[0]
-    return f"{short(first, 200)} (exit {ended.status})"
+    end = f"exit {ended.status}" if ended.status >= 0 else f"signal {-ended.status}"
+    return f"{short(first, 200)} ({end})"
 
 
 def on_path(name: str) -> bool:

@@ -116,6 +116,7 @@ def test_ping_asks_for_the_like_device_of_the_other_server(network):
         ("silent", "no output (exit 0)"),
         ("unsupported", "The command is not supported on this product. (exit 13)"),
         ("... packet loss", "device 2 PING 192.168.101.3 (exit 0)"),
+        ("crash", "no output (signal 11)"),
     ],
 )
 def test_a_ping_without_an_answer_is_no_loss(network, instead, said):

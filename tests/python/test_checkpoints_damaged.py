@@ -30,6 +30,13 @@ def chosen(root, rank=0):
     return found and found[1].epoch
 
 
+def test_the_name_of_a_network_in_a_label_reaches_no_terminal_as_it_is(tmp_path):
+    path = saved(tmp_path, 1)
+    labels.write(path, labels.read(os.path.dirname(path))[path].replace(model="\x1b]0;x\x07\u202e"))
+    with pytest.raises(CheckpointError, match=r"is of the network \\x1b\]0;x\\x07\\u202e, this config's"):
+        chosen(tmp_path)
+
+
 # What a damaged file of ours may hold; None: it is a folder.
 DAMAGED = ["", "{", "[]", "{}", '{"epoch": "2"}', "null", "\0\1\udcff", "[" * 9999, "9" * 5000, '{"run": 1e999}', None]
 

@@ -120,7 +120,7 @@ def test_odd_files_are_refused_in_one_line(tmp_path, text, said):
         ("scheduler.num_epochs=0x_", "0x_ is read as int and is none; write a whole number such as 12"),
         (
             "scheduler.num_epochs=" + "9" * 5000,
-            "999... has more than 100 digits; write a number, or put a text in quotes",
+            """or put a text in quotes; the shell takes quotes away: -o 'KEY="TEXT"'""",
         ),
         ("scheduler.num_epochs=" + "[" * 100_000, "more than 50 levels inside each other"),
         ("scheduler.num_epochs=\udcff", "a byte of it is not UTF-8"),

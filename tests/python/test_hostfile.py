@@ -49,7 +49,7 @@ def test_hosts_are_read_in_the_order_of_the_file(text, hosts):
         ("node1\nNODE1\n", "hosts:2: NODE1 is in line 1 too"),
         ("a@node1\nb@node1\n", "node1 is in line 1 too"),
         ("node1\n-Fevil@10.0.0.9 slots=1\n", ":2: -Fevil@10.0.0.9 is neither a host's name nor an IPv4 address"),
-        ("-oProxyCommand=id\n", "the host is missing before it"),
+        ("-oProxyCommand=id\n", "-oProxyCommand=id is neither a host's name"),
         ("-J\n", "-J is neither a host's name"),
         ("node\x1b]0;x\x07\n", "node\\x1b]0;x\\x07 is neither"),
         ("node\u202e1\n", "node\\u202e1 is neither"),

@@ -30,6 +30,13 @@ def test_aliases_that_stack_are_refused_as_too_deep():
     assert caught.value.line == 48
 
 
+@pytest.mark.parametrize("character", ["\0", "\x1b", "\x7f", "\ufffe"])
+def test_a_character_that_does_not_print_is_named_with_its_line(character):
+    with pytest.raises(NotYaml, match=f"has the character U[+]{ord(character):04X}, which does not print$") as caught:
+        yaml_text.read(f"é: 1\nb: x{character}y\n")
+    assert caught.value.line == 2
+
+
 @pytest.mark.parametrize("text", ["a: &a [*a]", "a: &a {b: [1, *a]}", "a: &a\n  <<: *a\n", "&a a: &b {c: *b}"])
 def test_a_value_that_is_part_of_itself_is_refused(text):
     with pytest.raises(NotYaml, match="is part of itself; write the values out"):

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 1 << 20
 
+_QUOTED_TWICE = """; the shell takes quotes away: -o 'KEY="TEXT"'"""
+
 
 class ConfigError(Unusable):
     """The config cannot be used: one line per problem, each with its place."""
@@ -61,7 +63,8 @@ class Config:
             try:
                 parsed, _ = yaml_text.read(value)
             except yaml_text.NotYaml as error:
-                raise ConfigError(f"{origin}: the value cannot be used: {error.reason}") from error
+                twice = _QUOTED_TWICE if error.reason.endswith("in quotes") else ""
+                raise ConfigError(f"{origin}: the value cannot be used: {error.reason}{twice}") from error
             parent = self.data
             for key in keys[:-1]:
                 parent = parent.setdefault(key, {})

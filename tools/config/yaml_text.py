@@ -54,6 +54,10 @@ def read(text: str) -> tuple[Any, yaml.Node | None]:
         node = loader.get_single_node()
         _refuse_duplicates(node)
         return (None if node is None else loader.construct_document(node)), node
+    except yaml.reader.ReaderError as error:
+        before = text.partition(chr(error.character))[0]
+        place = yaml.Mark("", len(before), before.count("\n"), 0, None, 0)
+        raise NotYaml(f"not YAML: it has the character U+{error.character:04X}, which does not print", place) from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         column = f" (column {mark.column + 1})" if mark else ""

@@ -5,10 +5,10 @@ A log may hold anything: colours, progress bars, bytes that are not UTF-8, half 
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 
+from hccl_tools.common import documents
 from hccl_tools.common.record import Row
 
 MOST_BYTES = 256 << 10
@@ -51,8 +51,7 @@ class PythonException(Row):
 
 def read(path: str) -> RankLog:
     """The last 256 KiB of the file `path`.  Raises OSError."""
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe without a writer would never be opened
-        raise OSError(errno.EINVAL, "it is not a regular file")
+    documents.refuse_special(path)
     with open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - MOST_BYTES))

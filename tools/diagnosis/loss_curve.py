@@ -10,6 +10,7 @@ import re
 import statistics
 from collections.abc import Iterable
 
+from hccl_tools.common import documents
 from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
@@ -48,11 +49,19 @@ def read_run(folder: str) -> dict[int, list[Point]]:
     for name in os.listdir(folder):
         match = re.fullmatch(r"rank_(\d+)\.log", name)
         if match:
-            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
-                found[int(match[1])] = read_log(file)
+            found[int(match[1])] = _read_file(os.path.join(folder, name))
     if not found:
         raise Refusal(USAGE, f"{one_line(folder)}: has no file rank_0.log; {wanted}")
     return dict(sorted(found.items()))
+
+
+def _read_file(path: str) -> list[Point]:
+    try:
+        documents.refuse_special(path)
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return read_log(file)
+    except OSError as error:
+        raise Refusal(USAGE, f"{one_line(path)} cannot be read: {error.strerror}") from error
 
 
 def read_log(lines: Iterable[str]) -> list[Point]:

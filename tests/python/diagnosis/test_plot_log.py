@@ -1,5 +1,7 @@
 """plot_log.py: what it reads from logs, and what it shows."""
 
+import os
+
 import pytest
 
 from tools import plot_log
@@ -27,6 +29,14 @@ def test_each_rank_gets_a_line_and_the_slow_one_a_word(tmp_path, capsys):
     assert lines[0].split()[2:4] == ["2", "0.1"]
     assert lines[2].endswith("  100.0 ms    60.0 ms")
     assert lines[-1] == "rank 2 is slow: it waits for data 60.0 ms, the middle rank 1.0 ms"
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_a_log_that_is_no_file_is_told_and_not_waited_for(tmp_path, capsys, make):
+    make(tmp_path / "rank_0.log")
+    assert plot_log.main([str(tmp_path)]) == 2
+    said = f"plot_log.py: {tmp_path}/rank_0.log cannot be read: it is not a regular file\n"
+    assert capsys.readouterr().err == said
 
 
 def test_the_step_that_compiled_the_network_does_not_count(tmp_path):

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 
 from hccl_tools.common.numbers import whole_number
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import one_line, short
 from tools.trainer.checkpoints import CheckpointError, labels, rank_folder
 from tools.trainer.checkpoints.labels import Label
 
@@ -45,8 +45,8 @@ def choose(
 def _of_another_job(path: str, label: Label, folder: str, ranks: int, model: str) -> CheckpointError:
     if label.model != model:
         return CheckpointError(
-            f"{one_line(path)} is of the network {label.model}, this config's is {model}; name the folder of this "
-            "network's checkpoints with train.resume_from or train.ckpt_save_dir"
+            f"{one_line(path)} is of the network {short(label.model)}, this config's is {model}; name the folder of "
+            "this network's checkpoints with train.resume_from or train.ckpt_save_dir"
         )
     return CheckpointError(
         f"{one_line(path)} is of a job of {label.ranks} ranks, this one has {ranks}; make checkpoints for {ranks} with "
