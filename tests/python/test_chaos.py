@@ -36,7 +36,7 @@ def chaos(root, *words):
 
 @pytest.mark.filterwarnings("default")
 def test_launches_under_random_faults(root):
-    """A failed round is played three times more; if it never fails again, that is a warning.  `make chaos` is strict."""
+    """A failed round is played three times more; if it never fails again, that is a warning, unlike in `make chaos`."""
     print(f"CHAOS_SEED={SEED}")
     played = chaos(root, "--seconds", SECONDS, "--seed", SEED)
     print(played.stdout)
