@@ -15,9 +15,9 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
     ;;
 esac
 set -euo pipefail
-here=$(readlink -f -- "$0")
+LAUNCH_SCRIPT=$(readlink -f -- "$0")
 # shellcheck source=scripts/lib/launch.sh
-source "${here%/*}/lib/launch.sh"
+source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
 python::require
 exec "$PYTHON" "$LAUNCH_ROOT/hccl_tools/check_network.py" "$@"

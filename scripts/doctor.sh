@@ -18,8 +18,8 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
     ;;
 esac
 set -euo pipefail
-here=$(readlink -f -- "$0")
+LAUNCH_SCRIPT=$(readlink -f -- "$0")
 # shellcheck source=scripts/lib/doctor.sh
-source "${here%/*}/lib/doctor.sh"
+source "${LAUNCH_SCRIPT%/*}/lib/doctor.sh"
 
 doctor::main "$@"

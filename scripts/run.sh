@@ -18,9 +18,9 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
     ;;
 esac
 set -euo pipefail
-here=$(readlink -f -- "$0")
+LAUNCH_SCRIPT=$(readlink -f -- "$0")
 # shellcheck source=scripts/lib/launch.sh
-source "${here%/*}/lib/launch.sh"
+source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
 launch::main engine=local arguments='DATA_PATH RANK_SIZE' options=config device_target=Ascend device_num=8 \
   config=configs/cls/resnet/resnet50_cifar10.yaml -- "$@"

@@ -21,9 +21,9 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
     ;;
 esac
 set -euo pipefail
-here=$(readlink -f -- "$0")
+LAUNCH_SCRIPT=$(readlink -f -- "$0")
 # shellcheck source=scripts/lib/launch.sh
-source "${here%/*}/lib/launch.sh"
+source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
 way=(engine=local placement=server arguments='DATA_PATH RANK_TABLE_FILE RANK_SIZE RANK_START'
   options='config hostfile' without='rank_table devices hccn_conf')

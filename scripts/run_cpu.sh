@@ -17,9 +17,9 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
     ;;
 esac
 set -euo pipefail
-here=$(readlink -f -- "$0")
+LAUNCH_SCRIPT=$(readlink -f -- "$0")
 # shellcheck source=scripts/lib/launch.sh
-source "${here%/*}/lib/launch.sh"
+source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
 launch::main engine=local arguments=CONFIG without='device_target devices rank_table hccn_conf generation' device_target=CPU \
   device_num=1 devices='[0,1)' alone=1 -- "$@"

@@ -17,9 +17,9 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
     ;;
 esac
 set -euo pipefail
-here=$(readlink -f -- "$0")
+LAUNCH_SCRIPT=$(readlink -f -- "$0")
 # shellcheck source=scripts/lib/launch.sh
-source "${here%/*}/lib/launch.sh"
+source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
 launch::main engine=mpirun arguments=DATA_PATH options='config n output_filename' without='rank_table hccn_conf generation' \
   config=configs/cls/resnet/resnet50_cifar10.yaml device_target=GPU device_num=8 -- "$@"

@@ -18,9 +18,9 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
     ;;
 esac
 set -euo pipefail
-here=$(readlink -f -- "$0")
+LAUNCH_SCRIPT=$(readlink -f -- "$0")
 # shellcheck source=scripts/lib/launch.sh
-source "${here%/*}/lib/launch.sh"
+source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
 launch::main engine=mpirun arguments=HOSTS options='config n no_sink output_filename ssh network' \
   without='rank_table hccn_conf generation' config=configs/cls/resnet/resnet50_cifar10.yaml \

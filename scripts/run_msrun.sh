@@ -18,9 +18,9 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
     ;;
 esac
 set -euo pipefail
-here=$(readlink -f -- "$0")
+LAUNCH_SCRIPT=$(readlink -f -- "$0")
 # shellcheck source=scripts/lib/launch.sh
-source "${here%/*}/lib/launch.sh"
+source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
 launch::main engine=msrun arguments=CONFIG options='worker_num local_worker_num master_addr master_port node_rank' \
   without='rank_table hccn_conf generation' device_target=Ascend device_num=8 -- "$@"

@@ -20,13 +20,13 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
     ;;
 esac
 set -euo pipefail
-here=$(readlink -f -- "$0")
-if [[ ${here##*/} == slurm_script ]]; then # sbatch runs a copy of this file, and knows where it is from
-  here=$(scontrol show job "$SLURM_JOB_ID" | sed -n 's/^ *Command=//p')
-  here=$(readlink -f -- "${here%%run_slurm.sh*}run_slurm.sh")
+LAUNCH_SCRIPT=$(readlink -f -- "$0")
+if [[ ${LAUNCH_SCRIPT##*/} == slurm_script ]]; then # sbatch runs a copy of this file, and knows where it is from
+  LAUNCH_SCRIPT=$(scontrol show job "$SLURM_JOB_ID" | sed -n 's/^ *Command=//p')
+  LAUNCH_SCRIPT=$(readlink -f -- "${LAUNCH_SCRIPT%%run_slurm.sh*}run_slurm.sh")
 fi
 # shellcheck source=scripts/lib/launch.sh
-source "${here%/*}/lib/launch.sh"
+source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 LOG_NAME=run_slurm.sh
 
 launch::main engine=srun arguments=CONFIG options=ntasks_per_node without='rank_table hccn_conf generation' \

@@ -2,8 +2,8 @@
 # The page about this machine. tools/doctor/main.py prints it. Without a suitable Python, this file prints what the
 # shell can find out, and reports Python as a problem. Everything here works with bash 3.2, which cannot launch.
 
-# shellcheck disable=SC2154 # here: the path of the script that reads this file; BASH_SOURCE is what the caller exported
-DOCTOR_LIB=${here%/*}/lib
+# shellcheck disable=SC2154 # the path of the script that reads this file; BASH_SOURCE is what the caller exported
+DOCTOR_LIB=${LAUNCH_SCRIPT%/*}/lib
 DOCTOR_ROOT=${DOCTOR_LIB%/scripts/lib}
 DOCTOR_NEEDS=3.9 # the Python that launching needs
 

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # One launch, in the order in which it happens: command line -> plan -> start -> supervise -> report.
 
-# shellcheck disable=SC2154 # here: the path of the script that reads this file; BASH_SOURCE is what the caller exported
-LAUNCH_LIB=${here%/*}/lib
+# shellcheck disable=SC2154 # the path of the script that reads this file; BASH_SOURCE is what the caller exported
+LAUNCH_LIB=${LAUNCH_SCRIPT%/*}/lib
 LAUNCH_ROOT=${LAUNCH_LIB%/scripts/lib}
 
 # shellcheck source=scripts/lib/own_shell.sh
@@ -53,7 +53,7 @@ launch::main() {
   # shellcheck disable=SC2206 # a list of names
   names=(${script[arguments]})
   for i in "${!ARGUMENTS[@]}"; do
-    launch::_lower "${names[i]}"
+    launch::_lower "${names[i]}" 2>/dev/null # bash complains when it goes back to a locale that this machine lacks
     words+=("$REPLY=${ARGUMENTS[i]}")
   done
   for word in "${words[@]}"; do # device_target is an argument of some scripts and an option of others

@@ -25,58 +25,59 @@ if [[ -n ${FUNCNEST+set} ]]; then
   unset FUNCNEST
 fi
 
-# own_shell::_take RECORD: puts the caller's variables aside. RECORD is LAUNCH_SHELL.
+# The names of variables that are put aside, as a pattern of bash.
+# bash itself
+OWN_SHELL_ASIDE='TMOUT|CDPATH|GLOBIGNORE|GLOBSORT|CHILD_MAX|BASH_COMPAT|BASH_LOADABLES_PATH|SHELLOPTS|BASHOPTS'
+# programs that we call
+OWN_SHELL_ASIDE+='|BASH_ENV|ENV|GREP_OPTIONS|PYTHON@(INSPECT|SAFEPATH|OPTIMIZE|IOENCODING|WARNINGS|WARNDEFAULTENCODING'
+OWN_SHELL_ASIDE+='|COERCECLOCALE|DEBUG|DEVMODE|DUMPREFS|MALLOCSTATS|PROFILEIMPORTTIME|VERBOSE)'
+# variables of ours, because a rank would get our value; our local variables are all in small letters
+OWN_SHELL_ASIDE+='|REPLY|BASH_REMATCH|ARGUMENTS|OPTIONS|TRAINER_ARGUMENTS|LOG_@(BEFORE|NAME|PLAIN|QUIET)|PYTHON_PROBLEM'
+OWN_SHELL_ASIDE+='|@(AGENT|CARRIED|CLI|CLOCK|CONSOLE|DOCTOR|ENGINE|LIMITS|MEMBERS|OUTCOME|OUTPUT|OWN_SHELL|PLAN|PROCESSES)_*'
+OWN_SHELL_ASIDE+='|@(RANK_ENTRY|REPORT|STOPPING|SUPERVISE|SYSTEM)_*|[a-z_]*([a-z0-9_])'
+
+# own_shell::_aside: the names of all variables to put aside. In other locales, a-z of bash 4 has capital letters, too.
+own_shell::_aside() {
+  LC_ALL=C
+  shopt -s extglob
+  compgen -e -X "!@($OWN_SHELL_ASIDE)" || : # there may be none
+}
+
+# own_shell::_take RECORD: puts the caller's variables aside. RECORD is LAUNCH_SHELL. The variables of this function are
+# not local, because a local one would hide that of the caller.
 own_shell::_take() {
-  local name record=${1#*/} shell_options bash_options
+  OWN_SHELL_NAMES=$(own_shell::_aside) # before others of ours are set
+  for OWN_SHELL_NAME in $OWN_SHELL_NAMES; do
+    [[ $OWN_SHELL_NAME != @(SHELLOPTS|BASHOPTS|_|container) ]] || continue # the doctor asks for container
+    own_shell::_keep "$OWN_SHELL_NAME" "${!OWN_SHELL_NAME}"
+    unset "$OWN_SHELL_NAME"
+  done
+  own_shell::_take_options "$1"
+}
+
+# own_shell::_take_options RECORD: puts aside what bash has changed itself: options, and EXECIGNORE.
+own_shell::_take_options() {
+  local record=${1#*/} shell_options bash_options
   record=${record#*/} shell_options=${record%%/*}
   record=${record#*/} bash_options=${record%%/*}
   [[ $record != */* ]] || own_shell::_keep EXECIGNORE "${record#*/}"
-  [[ $shell_options != *xtrace* ]] || set -x # typed as: bash -x scripts/ascend2p.sh
-  for name in $(compgen -e); do
-    case $name in
-      SHELLOPTS) # exported options are not for us; these two variables cannot be unset
-        set +x
-        own_shell::_keep SHELLOPTS "$shell_options"
-        export -n SHELLOPTS
-        ;;
-      BASHOPTS)
-        own_shell::_keep BASHOPTS "$bash_options"
-        export -n BASHOPTS
-        ;;
-      *)
-        if own_shell::_disturbs "$name"; then
-          own_shell::_keep "$name" "${!name}"
-          unset "$name"
-        fi
-        ;;
-    esac
-  done
-}
-
-# own_shell::_disturbs NAME: whether to put the variable aside.
-own_shell::_disturbs() {
-  case $1 in
-    # bash reads them in a script
-    TMOUT | CDPATH | GLOBIGNORE | GLOBSORT | CHILD_MAX | BASH_COMPAT | BASH_LOADABLES_PATH) ;;
-    # programs that we call read them
-    BASH_ENV | ENV | GREP_OPTIONS) ;;
-    PYTHONINSPECT | PYTHONSAFEPATH | PYTHONOPTIMIZE | PYTHONIOENCODING | PYTHONWARNINGS | PYTHONWARNDEFAULTENCODING) ;;
-    PYTHONCOERCECLOCALE | PYTHONDEBUG | PYTHONDEVMODE | PYTHONDUMPREFS | PYTHONMALLOCSTATS) ;;
-    PYTHONPROFILEIMPORTTIME | PYTHONVERBOSE) ;;
-    # variables of ours have these names, and a rank would get our value
-    REPLY | BASH_REMATCH | ARGUMENTS | OPTIONS | TRAINER_ARGUMENTS | LOG_BEFORE | LOG_NAME | LOG_PLAIN | LOG_QUIET) ;;
-    AGENT_* | CARRIED_* | CLI_* | CLOCK_* | CONSOLE_* | DOCTOR_* | ENGINE_* | LIMITS_* | MEMBERS_* | OUTCOME_*) ;;
-    OUTPUT_* | OWN_SHELL_* | PLAN_* | PROCESSES_* | PYTHON_PROBLEM | RANK_ENTRY_* | REPORT_* | STOPPING_* | SUPERVISE_* | SYSTEM_*) ;;
-    _ | container | *[!a-z0-9_]*) return 1 ;; # the doctor asks for container
-    *) ;;                                     # all in small letters, as our local variables
-  esac
+  if [[ $OWN_SHELL_NAMES == *BASHOPTS* ]]; then
+    own_shell::_keep BASHOPTS "$bash_options"
+    export -n BASHOPTS # these two cannot be unset
+  fi
+  if [[ $OWN_SHELL_NAMES == *SHELLOPTS* ]]; then # exported options are not for us
+    own_shell::_keep SHELLOPTS "$shell_options"
+    export -n SHELLOPTS
+  elif [[ $shell_options == *xtrace* ]]; then # typed as: bash -x scripts/ascend2p.sh
+    set -x
+  fi
 }
 
 # own_shell::_keep NAME VALUE: what is kept already counts, because it is the launcher's: on another host an agent may
 # find a second one.
 own_shell::_keep() {
-  local -r kept=LAUNCH_KEPT_$1
-  [[ -n ${!kept+set} ]] || export "$kept=$2"
+  set -- "LAUNCH_KEPT_$1" "$2"
+  [[ -n ${!1+set} ]] || export "$1=$2"
 }
 
 # own_shell::print_exports: prints the environment that own_shell::leave gives to a command, as shell commands; fails on a

@@ -39,14 +39,14 @@ supervise::open() {
   exec {SUPERVISE_BUS}<> <(:)
   exec {SUPERVISE_LIFELINE}<> <(:)
   bus::say "$SUPERVISE_LIFELINE" job "$1"
+  for name in INT TERM HUP QUIT USR1 USR2; do # before the guardian: without them a signal would be an internal error
+    # shellcheck disable=SC2064 # the name is meant to be expanded now
+    trap "bus::say $SUPERVISE_BUS signal $name" "$name"
+  done
   set -m # only job control gives it its own process group and does not ignore INT and QUIT
   supervise::_guard &
   SUPERVISE_GUARDIAN=$!
   set +m
-  for name in INT TERM HUP QUIT USR1 USR2; do
-    # shellcheck disable=SC2064 # the name is meant to be expanded now
-    trap "bus::say $SUPERVISE_BUS signal $name" "$name"
-  done
 }
 
 # The guardian is a file of its own, so that `pkill -9 -f ascend8p` does not hit it together with us. It opens the

@@ -45,7 +45,7 @@ setup() {
   [[ $stderr == 'ascend8p.sh: the launcher has an internal error (status 1): please report it, '*'; stopping all ranks' ]] || fail "$stderr"
   # before there are ranks and a guardian
   # shellcheck disable=SC2016 # for the inner shell
-  run -78 --separate-stderr bash -c 'here=$1/run.sh && source "$1/lib/launch.sh" && trap '\''launch::_given_up "$?"'\'' EXIT && exit 254' ascend8p.sh "$SCRIPTS"
+  run -78 --separate-stderr bash -c 'LAUNCH_SCRIPT=$1/run.sh && source "$1/lib/launch.sh" && trap '\''launch::_given_up "$?"'\'' EXIT && exit 254' ascend8p.sh "$SCRIPTS"
   [[ $stderr == 'ascend8p.sh: the launcher cannot start more processes (see ulimit -u, and the container'\''s limit of pids)' ]] || fail "$stderr"
 }
 

@@ -84,17 +84,29 @@ ends_with() {
   ends_with 5 '*137 SIGKILL*' '0: ignore TERM; 1: ignore TERM; 2: ignore TERM; 3: await 0 1 2, exit 5'
 }
 
-@test "the same when read loses its timeout, as in bash 4.4 to 5.1: the guardian wakes the launcher" {
+# changed FILE SED: from now on SCRIPTS is a copy of the scripts, whose FILE in lib is changed by the sed script.
+changed() {
   local part
   mkdir copy
   cp -r "$SCRIPTS" copy
   for part in tools hccl_tools schemas configs; do
     ln -s "$PROJECT/$part" copy
   done
+  SCRIPTS=$PWD/copy/scripts
+  sed -i "$2" "$SCRIPTS/lib/$1"
+  ! cmp -s "$SCRIPTS/lib/$1" "$PROJECT/scripts/lib/$1"
+}
+
+@test "the same when read loses its timeout, as in bash 4.4 to 5.1: the guardian wakes the launcher" {
   # shellcheck disable=SC2016 # for the copy; the guardian's timeouts are not lost
-  sed -i 's/read -r -t "$seconds"/read -r $([[ $0 != *guardian.sh ]] || printf "%s" "-t $seconds")/' copy/scripts/lib/bus.sh
-  grep -q 'guardian.sh' copy/scripts/lib/bus.sh
-  SCRIPTS=$PWD/copy/scripts ends_with 5 '*137 SIGKILL*' '0: ignore TERM; 1: exit 0; 2: exit 0; 3: await 0, exit 5'
+  changed bus.sh 's/read -r -t "$seconds"/read -r $([[ $0 != *guardian.sh ]] || printf "%s" "-t $seconds")/'
+  ends_with 5 '*137 SIGKILL*' '0: ignore TERM; 1: exit 0; 2: exit 0; 3: await 0, exit 5'
+}
+
+@test "SIGTERM in the moment when the guardian has started stops the job, and is no internal error" {
+  # shellcheck disable=SC2016 # for the copy
+  changed supervise.sh 's/^  SUPERVISE_GUARDIAN=$!/&; kill -TERM "$$"/'
+  ends_with 143 '*SIGTERM: stopping all ranks*' '0: wait; 1: wait; 2: wait; 3: wait'
 }
 
 @test "a stopped rank is ended too" {
