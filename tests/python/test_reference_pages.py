@@ -67,7 +67,15 @@ def test_every_variable_that_python_reads_is_on_the_page():
 
 def test_every_variable_that_bash_reads_is_on_the_page():
     names = read_by_bash([path.read_text(encoding="utf-8") for path in SHELL_FILES])
-    names -= {"CONFIG", "LAUNCH_STATUS", "LAUNCH_RESTARTS", "LAUNCH_ROOT", "LAUNCH_LIB", "LAUNCH_PART"}
+    names -= {
+        "CONFIG",
+        "LAUNCH_STATUS",
+        "LAUNCH_RESTARTS",
+        "LAUNCH_ROOT",
+        "LAUNCH_LIB",
+        "LAUNCH_PART",
+        "OWN_SHELL_NAME",
+    }
     assert {"NO_COLOR", "LAUNCH_LOCKS", "PYTHON", "SLURM_PROCID"} <= names
     assert names - listed("docs/environment.md") == set()
 
