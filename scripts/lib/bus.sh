@@ -5,7 +5,8 @@
 # line this way. So every line begins with a dot: only the dot is read with a timeout, and only from an empty pipe.
 #
 # From bash 4.4 to 5.1 `read -t` loses its timeout if a child ends in the moment of the timeout: SIGCHLD restarts the
-# wait. So nobody may poll a pipe that stays silent at the end of a child.
+# wait. So nobody may poll a pipe that stays silent at the end of a child. While a job stops, the guardian writes to the
+# bus for this reason.
 
 # bus::say FD WORD...: writes one line in one write.
 bus::say() {

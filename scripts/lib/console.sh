@@ -210,7 +210,7 @@ console::_wait() {
 
 # Shows the states that have waited for CONSOLE_STATE_EVERY, if they are new.
 console::_show_states() {
-  local i state now=''
+  local i now=''
   for i in "${!fds[@]}"; do
     [[ -n ${since[i]} ]] || continue
     [[ -n $now ]] || { clock::now && now=$REPLY; }
@@ -265,8 +265,9 @@ console::_status() {
   fi
   [[ $running != '1 ranks' ]] || running='1 rank'
   printf -v seconds '%d:%02d' $((seconds / 60)) $((seconds % 60))
+  log::harmless "$LOG_NAME: $running running, no output for $seconds"
   # shellcheck disable=SC2059 # one of the two above
-  printf "$format" "$LOG_NAME: $running running, no output for $seconds" >&"$terminal"
+  printf "$format" "$REPLY" >&"$terminal"
 }
 
 console::_clear_status() {

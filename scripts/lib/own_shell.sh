@@ -8,7 +8,8 @@
 #    from the environment, but leaves them there for the ranks. The lines work in every sh and whatever is exported: in
 #    posix mode no function replaces `export`, `unset` and `exec`, and a backslash keeps aliases off. LAUNCH_SHELL
 #    begins with the process id, by which the second start knows itself. The rest is what that start would change:
-#    "posix" if POSIXLY_CORRECT was set, SHELLOPTS, BASHOPTS, and EXECIGNORE if it was set, each after a slash.
+#    "posix" if POSIXLY_CORRECT was set, SHELLOPTS, BASHOPTS, and EXECIGNORE if it was set, each after a slash. They
+#    cannot be in a file of their own: to find it from a link needs readlink, which a function may replace.
 # 2. reads this file, which puts variables aside: X becomes LAUNCH_KEPT_X, which all our programs inherit. When a rank
 #    becomes its trainer, it gets them back (own_shell::leave).
 #
