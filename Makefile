@@ -2,13 +2,15 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALLED := $(VENV)/installed
+# $(call has,EXTRA...): the environment has the packages of these extras of pyproject.toml
+has = $(addprefix $(VENV)/has-,$(1))
 DIGITS := data/digits/test/t10k-labels-idx1-ubyte
 CIFAR10 := data/cifar10/test_batch.bin
 TEXT := data/text/det/test/det_gt.txt
 DIAGNOSES := configs/diagnoses.yaml
 CONFIGS := $(filter-out $(DIAGNOSES),$(shell find configs -name '*.yaml'))
 SCHEMAS := $(wildcard schemas/*.schema.json)
+PYTEST := $(BIN)/python tests/default_signals.py $(BIN)/python -m pytest
 SHELL_FILES := .ci/run $(shell find scripts tools tests -name '*.sh' -o -name '*.bash' -o -name '*.bats' -o -path '*/bin/*' -type f)
 
 # A test is a subshell and changes only its own variables (SC2030, SC2031); text with $ or ` in it is
@@ -16,22 +18,26 @@ SHELL_FILES := .ci/run $(shell find scripts tools tests -name '*.sh' -o -name '*
 MEANT_IN_TESTS := SC2016,SC2030,SC2031
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test chaos lint format data docs bench lab lock clean
+# two targets must not install into one environment at once
+.NOTPARALLEL:
+.PHONY: help demo test test-fast chaos lint format data docs bench lab lock clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(INSTALLED) data ## train LeNet-5 with four real MindSpore ranks on this machine's processors
+demo: $(call has,train) data ## train LeNet-5 with four real MindSpore ranks on this machine's processors
 	PYTHON=$(BIN)/python bash scripts/ascend4p.sh --device_target CPU configs/mnist/lenet5_digits.yaml
 
-test: $(INSTALLED) data ## all tests: bats for the scripts, pytest for the Python
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/default_signals.py bats --recursive tests/bats
-	$(BIN)/python tests/default_signals.py $(BIN)/python -m pytest -q
+test: $(call has,train test mpi lint docs) data ## all tests: bats for the scripts, pytest for the Python
+	$(PYTEST) -q
 
-chaos: $(INSTALLED) ## launches under random faults, for 10 minutes; FOR=60 SEED=7 ROUND=12: for how long, and which
+test-fast: $(call has,test) ## the tests that take milliseconds, without MindSpore: for the loop while editing
+	$(PYTEST) -q -m 'not thorough'
+
+chaos: $(call has,test) ## launches under random faults, for 10 minutes; FOR=60 SEED=7 ROUND=12: for how long, and which
 	$(BIN)/python -m tests.chaos $(if $(FOR),--seconds $(FOR)) $(if $(SEED),--seed $(SEED)) $(if $(ROUND),--round $(ROUND))
 
-lint: $(INSTALLED) ## shellcheck, shfmt, ruff, mypy, and every schema and config against its schema
+lint: $(call has,lint) ## shellcheck, shfmt, ruff, mypy, and every schema and config against its schema
 	$(BIN)/shellcheck --shell=bash $(filter-out %.bats,$(SHELL_FILES))
 	$(BIN)/shellcheck --shell=bats --exclude=$(MEANT_IN_TESTS) $(filter %.bats,$(SHELL_FILES))
 	$(BIN)/shfmt -i 2 -ci -bn -d $(SHELL_FILES)
@@ -42,15 +48,15 @@ lint: $(INSTALLED) ## shellcheck, shfmt, ruff, mypy, and every schema and config
 	$(BIN)/check-jsonschema --schemafile schemas/train_config.schema.json $(CONFIGS)
 	$(BIN)/check-jsonschema --schemafile schemas/diagnoses.schema.json $(DIAGNOSES)
 
-format: $(INSTALLED) ## let shfmt and ruff put the code into shape
+format: $(call has,lint) ## let shfmt and ruff put the code into shape
 	$(BIN)/shfmt -i 2 -ci -bn -w $(SHELL_FILES)
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-bench: $(INSTALLED) data ## how fast it all is, written to docs/benchmarks.md; ONLY=launch: one of tests/bench
+bench: $(call has,train test mpi) data ## how fast it all is, written to docs/benchmarks.md; ONLY=launch: one of tests/bench
 	$(BIN)/python tests/bench/page.py $(ONLY)
 
-docs: $(INSTALLED) ## the pages as a site, in site/html/index.html; a dead link is an error
+docs: $(call has,docs) ## the pages as a site, in site/html/index.html; a dead link is an error
 	$(BIN)/python -m tools.pages.site site/pages
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "the site is in site/html/index.html"
@@ -67,17 +73,17 @@ lock: ## write constraints.txt anew from pyproject.toml (needs uv)
 clean: ## remove what make made: the environment, the demo's data and the site (logs stay)
 	rm -rf $(VENV) data/digits data/cifar10 data/text site
 
-$(DIGITS): tools/prepare_digits.py | $(INSTALLED)
+$(DIGITS): tools/prepare_digits.py | $(call has,train)
 	$(BIN)/python tools/prepare_digits.py data/digits
 
-$(CIFAR10): tools/prepare_cifar10.py | $(INSTALLED)
+$(CIFAR10): tools/prepare_cifar10.py | $(call has,train)
 	$(BIN)/python tools/prepare_cifar10.py data/cifar10
 
-$(TEXT): tools/prepare_text.py | $(INSTALLED)
+$(TEXT): tools/prepare_text.py | $(call has,train)
 	$(BIN)/python tools/prepare_text.py data/text
 
-$(INSTALLED): pyproject.toml constraints.txt
+$(VENV)/has-%: pyproject.toml constraints.txt
 	@bash tools/find_python.sh >/dev/null
-	"$$(bash tools/find_python.sh)" -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt '.[train,dev,docs]'
+	test -x $(BIN)/python || "$$(bash tools/find_python.sh)" -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt '.[$*]'
 	@touch $@

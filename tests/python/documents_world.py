@@ -64,7 +64,8 @@ class World:
         for name in ("bin", "lib", "lib64", "include", "pyvenv.cfg"):
             if (ROOT / ".venv" / name).exists():
                 (venv / name).symlink_to((ROOT / ".venv" / name).resolve())
-        (venv / "installed").touch()
+        for stamp in (ROOT / ".venv").glob("has-*"):
+            (venv / stamp.name).touch()
         git = "git init -q && git add -A && git -c user.name=me -c user.email=me@example.org commit -qm copy"
         subprocess.run(["bash", "-c", git], cwd=self.folder, env=self._environment("here", ""), check=True)
 
