@@ -29,10 +29,10 @@ demo: $(call has,train) data ## train LeNet-5 with four real MindSpore ranks on 
 	PYTHON=$(BIN)/python bash scripts/ascend4p.sh --device_target CPU configs/mnist/lenet5_digits.yaml
 
 test: $(call has,train test mpi lint docs) data ## all tests: bats for the scripts, pytest for the Python
-	$(PYTEST) -q
+	$(PYTEST) -q -n auto
 
 test-fast: $(call has,test) ## the tests that take milliseconds, without MindSpore: for the loop while editing
-	$(PYTEST) -q -m 'not thorough'
+	$(PYTEST) -q -n auto -m 'not thorough'
 
 chaos: $(call has,test) ## launches under random faults, for 10 minutes; FOR=60 SEED=7 ROUND=12: for how long, and which
 	$(BIN)/python -m tests.chaos $(if $(FOR),--seconds $(FOR)) $(if $(SEED),--seed $(SEED)) $(if $(ROUND),--round $(ROUND))
