@@ -5,7 +5,7 @@ load helper
 load ../lab/lab
 
 setup() {
-  need mpirun ssh unshare nsenter ip
+  need mpirun ssh
   setup_world
   HCCN=()
   export OMPI_MCA_orte_tmpdir_base=$BATS_TEST_TMPDIR

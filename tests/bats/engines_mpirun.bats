@@ -4,7 +4,7 @@
 load helper
 
 setup() {
-  command -v mpirun >/dev/null || skip "no mpirun (Debian: apt install openmpi-bin)"
+  need mpirun
   setup_world
   HCCN=()
 }

@@ -25,7 +25,7 @@ trains() {
 }
 
 @test "run_mpirun.sh trains" {
-  command -v mpirun >/dev/null || skip "no mpirun"
+  need mpirun
   trains run_mpirun.sh -n 2
 }
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import documents_output
 import pytest
+from needs import need
 
 ROOT = Path(__file__).resolve().parents[2]
 WORLDS = ("here", "npu", "stub", "lab")
@@ -125,9 +126,7 @@ class World:
         options = block.options
         if options["slow"] and os.environ.get("SLOW_TESTS") != "1":
             pytest.skip("takes long; SLOW_TESTS=1 runs it")
-        for program in filter(None, options["need"].split(",")):
-            if not shutil.which(program):
-                pytest.skip(f"no {program} on this machine")
+        need(*filter(None, options["need"].split(",")))
         env = self._environment(options["on"], options["do"])
         command = ["bash", "-e", "-c", block.text]
         if options["on"] == "lab":
@@ -157,7 +156,7 @@ class World:
             up = [str(self.folder / "tests/lab/lab.sh"), "up", "2", str(os.getpid())]
             done = subprocess.run(["bash", *up], env=env, cwd=self.folder, capture_output=True, text=True, timeout=60)
             if done.returncode and not os.environ.get("LAB_REQUIRED"):
-                pytest.skip(done.stderr.strip())
+                pytest.skip(done.stderr.strip().removeprefix("lab.sh: "))
             assert done.returncode == 0, done.stderr
             self.lab = done.stdout.strip()
         return self.lab

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-ms = pytest.importorskip("mindspore", reason="this Python has no MindSpore")
+ms = pytest.importorskip("mindspore", reason="needs MindSpore")
 
 from mindspore import nn  # noqa: E402 - after the skip
 
