@@ -25,7 +25,7 @@ slow = pytest.mark.skipif(os.environ.get("SLOW_TESTS") != "1", reason="takes lon
 def need_mindspore():
     """Skips the module where training cannot run."""
     pytest.importorskip("mindspore", reason="needs MindSpore")
-    pytest.importorskip("sklearn", reason="scikit-learn has the digits")
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
 
 
 def digits(folder, samples):

@@ -8,7 +8,7 @@ import pytest
 from hccl_tools.common.refusal import Refusal
 from tools.diagnosis import loss_curve
 
-ms = pytest.importorskip("mindspore")
+ms = pytest.importorskip("mindspore", reason="needs MindSpore")
 
 from tools.trainer import progress  # noqa: E402 (imports MindSpore)
 

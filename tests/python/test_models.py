@@ -6,7 +6,7 @@ import pytest
 from hccl_tools.check import schema_check
 from tools.config import combinations
 
-ms = pytest.importorskip("mindspore")
+ms = pytest.importorskip("mindspore", reason="needs MindSpore")
 
 from tools.config import modes  # noqa: E402
 from tools.trainer import losses, metrics, models  # noqa: E402 (imports MindSpore)
