@@ -7,6 +7,7 @@ from collections import Counter
 # What a skip says that it needs: the packages that have it, of Debian and Ubuntu, and of openEuler.
 PACKAGES = {
     "ip": ("iproute2", "iproute"),
+    "localedef": ("libc-bin", "glibc-common"),
     "mpirun": ("openmpi-bin", "openmpi"),
     "nsenter": ("util-linux", "util-linux"),
     "script": ("bsdutils", "util-linux"),
