@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 from needs import need
 
 ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = Path(sys.prefix)  # becomes the copy's .venv
 WORLDS = ("here", "npu", "stub", "lab")
 _LIMIT = 300  # seconds for one block
 _SLOW_LIMIT = 570
@@ -63,9 +65,9 @@ class World:
         venv = self.folder / ".venv"
         venv.mkdir()
         for name in ("bin", "lib", "lib64", "include", "pyvenv.cfg"):
-            if (ROOT / ".venv" / name).exists():
-                (venv / name).symlink_to((ROOT / ".venv" / name).resolve())
-        for stamp in (ROOT / ".venv").glob("has-*"):
+            if (ENVIRONMENT / name).exists():
+                (venv / name).symlink_to((ENVIRONMENT / name).resolve())
+        for stamp in ENVIRONMENT.glob("has-*"):
             (venv / stamp.name).touch()
         git = "git init -q && git add -A && git -c user.name=me -c user.email=me@example.org commit -qm copy"
         subprocess.run(["bash", "-c", git], cwd=self.folder, env=self._environment("here", ""), check=True)
