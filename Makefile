@@ -11,6 +11,10 @@ DIAGNOSES := configs/diagnoses.yaml
 CONFIGS := $(filter-out $(DIAGNOSES),$(shell find configs -name '*.yaml'))
 SCHEMAS := $(wildcard schemas/*.schema.json)
 PYTEST := $(BIN)/python tests/default_signals.py $(BIN)/python -m pytest
+# the tests that train, with the same ranks on every machine
+TRAIN := $(addprefix tests/bats/,demo.bats trainers.bats engines_real.bats) \
+  $(addprefix tests/python/test_,$(addsuffix .py,callbacks checkpoints checkpoints_damaged datasets eval models nets_parallel \
+  parallel resume tasks train))
 SHELL_FILES := .ci/run $(shell find scripts tools tests -name '*.sh' -o -name '*.bash' -o -name '*.bats' -o -path '*/bin/*' -type f)
 
 # A test is a subshell and changes only its own variables (SC2030, SC2031); text with $ or ` in it is
@@ -20,7 +24,7 @@ MEANT_IN_TESTS := SC2016,SC2030,SC2031
 .DEFAULT_GOAL := help
 # two targets must not install into one environment at once
 .NOTPARALLEL:
-.PHONY: help demo test test-fast chaos lint format data docs bench lab lock clean
+.PHONY: help demo test test-fast test-bare chaos lint format data docs bench lab lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +37,9 @@ test: $(call has,train test mpi lint docs) data ## all tests: bats for the scrip
 
 test-fast: $(call has,test) ## the tests that take milliseconds, without MindSpore: for the loop while editing
 	$(PYTEST) -q -n auto -m 'not thorough'
+
+test-bare: $(call has,train test lint docs) data ## the tests as on a machine without mpirun, Slurm, sshd and ip; not those that train
+	bash tests/bare.sh python tests/default_signals.py python -m pytest -q -n auto $(addprefix --ignore=,$(TRAIN))
 
 chaos: $(call has,test) ## launches under random faults, for 10 minutes; FOR=60 SEED=7 ROUND=12: for how long, and which
 	$(BIN)/python -m tests.chaos $(if $(FOR),--seconds $(FOR)) $(if $(SEED),--seed $(SEED)) $(if $(ROUND),--round $(ROUND))
