@@ -12,7 +12,7 @@ set -u
 
 # In MB: what an extra takes on the disk with all that it needs, and the wheels that pip loads for it.
 declare -rA TAKES=([train]=3000 [docs]=190 [mpi]=40 [test]=35 [lint]=145)
-declare -rA LOADS=([train]=1100 [docs]=30 [mpi]=10 [test]=10 [lint]=40)
+declare -rA LOADS=([train]=850 [docs]=50 [mpi]=10 [test]=5 [lint]=40)
 readonly PIP_MB=30 # the environment before anything is installed
 
 # What a Python is, in one line: version, what it cannot import, C library, processor.
@@ -160,18 +160,20 @@ fits() {
 
 # pip loads wheels into FOLDER/tmp and keeps them in its cache; FOLDER gets what they hold.
 check_disk() {
-  local -i takes=0 loads=0 free
+  local -i takes=0 loads=0 needs free
   local extra disk cache=${PIP_CACHE_DIR:-${XDG_CACHE_HOME:-${HOME-}/.cache}/pip}
   is_marked || takes=PIP_MB
   for extra in "${missing[@]}"; do
-    takes+=${TAKES[$extra]}+${LOADS[$extra]}
+    takes+=${TAKES[$extra]}
     loads+=${LOADS[$extra]}
   done
   read -r free disk < <(free_of "$FOLDER")
   read -r _ cache < <(free_of "$cache")
-  [[ $cache != "$disk" || ${PIP_NO_CACHE_DIR-} ]] || takes+=loads
-  ((free >= takes)) || die "$FOLDER needs $takes MB for ${missing[*]}, and $disk has $free MB free: free some, or name a folder on another disk: make VENV=FOLDER"
-  printf 'make: installing %s into %s (%d MB); pip writes to %s.log\n' "${missing[*]}" "$FOLDER" "$takes" "$FOLDER" >&2
+  needs=$((takes + loads))
+  [[ $cache != "$disk" || ${PIP_NO_CACHE_DIR-} ]] || needs+=loads
+  ((free >= needs)) || die "$FOLDER needs $needs MB for ${missing[*]}, and $disk has $free MB free: free some, or name a folder on another disk: make VENV=FOLDER"
+  printf 'make: installing %s into %s (%d MB, up to %d MB to download); pip writes to %s.log\n' \
+    "${missing[*]}" "$FOLDER" "$takes" "$loads" "$FOLDER" >&2
 }
 
 # free_of PATH: how many MB are free where it is or will be, and on which disk.
