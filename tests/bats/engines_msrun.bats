@@ -5,7 +5,7 @@ load helper
 load ../lab/lab
 
 setup() {
-  python -c 'import mindspore' 2>/dev/null || skip "this Python has no MindSpore"
+  python -c 'import mindspore' 2>/dev/null || skip 'needs MindSpore'
   setup_world
   HCCN=()
   unset PYTHONPATH # msrun is the real one; its trainers are stubs

@@ -225,7 +225,7 @@ launch_json() {
 need_mindspore() {
   unset PYTHONPATH
   python -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("mindspore") is None)' \
-    || skip "this Python has no MindSpore"
+    || skip 'needs MindSpore'
 }
 
 # trained_alike FILE FILE: these logs are of two ranks that have trained and now have the same weights.

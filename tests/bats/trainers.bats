@@ -13,7 +13,7 @@ setup() {
 
 # Without MindSpore there is no training.
 needs_mindspore() {
-  python -c 'import mindspore' 2>/dev/null || skip "this Python has no MindSpore"
+  python -c 'import mindspore' 2>/dev/null || skip 'needs MindSpore'
 }
 
 # generated SCRIPT ARGUMENTS...: data that tools/prepare_SCRIPT.py makes, in the folder data.
