@@ -105,8 +105,12 @@ is_marked() {
 
 # One run at a time.  pip inherits the lock: after SIGKILL of this script the next run waits for pip's end.
 lock() {
-  exec 9<"$(dirname "$FOLDER")" || die "$(dirname "$FOLDER") cannot be read: name another folder: make VENV=FOLDER"
-  type -P flock >/dev/null || return 0
+  local above
+  above=$(dirname "$(readlink -m "$FOLDER")")
+  mkdir -p "$above" || exit 1 # mkdir has said why
+  if ! type -P flock >/dev/null || ! exec 9<"$above"; then
+    return 0
+  fi
   if ! flock -n 9 2>/dev/null; then
     printf 'make: another make installs into %s; waiting for its end\n' "$FOLDER" >&2
     flock 9
