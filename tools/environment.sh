@@ -9,6 +9,7 @@
 #
 # Exit: 0 all is there, 1 it is not: one line says why and what to do, 128+N ended by signal N.
 set -u
+APART= # the process group that works for us
 
 # In MB: what an extra takes on the disk with all that it needs, and the wheels that pip loads for it.
 declare -rA TAKES=([train]=3000 [docs]=190 [mpi]=40 [test]=35 [lint]=145)
@@ -82,7 +83,7 @@ check_system() {
 check_folder() {
   local home='' version
   [[ -e $FOLDER || ! -L $FOLDER ]] || die "$FOLDER is a link to $(readlink "$FOLDER"), which does not exist: rm $FOLDER"
-  [[ ! -e $FOLDER || -d $FOLDER ]] || die "$FOLDER is no folder: move it, or name another one: make VENV=FOLDER"
+  [[ ! -e $FOLDER || -d $FOLDER ]] || die "$FOLDER is not a folder: move it, or name another: make VENV=FOLDER"
   [[ ! -e $FOLDER/unfinished ]] || return 0
   if ! is_marked; then
     [[ -z $(ls -A "$FOLDER" 2>/dev/null) ]] \
@@ -148,7 +149,7 @@ choose_python() {
     fi
   done
   ! is_marked || die "$FOLDER has another Python (${seen:-which does not start}) than $needed$why: rm -r $FOLDER, then make it again"
-  [[ -z ${PYTHON-} || $lacking ]] || die "PYTHON=$PYTHON is no Python $needed$why${seen:+ ($seen)}: name another one, or unset PYTHON"
+  [[ -z ${PYTHON-} || $lacking ]] || die "PYTHON=$PYTHON is not a Python $needed$why${seen:+ ($seen)}: name another one, or unset PYTHON"
   [[ -z $lacking ]] || die "$lacking"
   die "no Python $needed$why, on PATH${seen:+ ($seen)}: sudo apt-get install python3-venv (Debian 12, Ubuntu), sudo dnf install python3 python3-pip (openEuler), $without_root"
 }
@@ -196,7 +197,7 @@ install() {
     apart "$PYTHON" -I -m venv "$FOLDER" || die "$PYTHON -m venv has failed: $(tail -n 1 "$FOLDER.log")"
   fi
   local all=${missing[*]}
-  # PIP_USER=0: a pip.conf that says --user is not meant for an environment.  Fewer tries: no network is said soon.
+  # PIP_USER=0: a pip.conf that says --user is not meant for an environment.  Few tries: no long wait without network.
   TMPDIR=$(readlink -f "$FOLDER")/tmp PIP_USER=0 PIP_RETRIES=${PIP_RETRIES:-2} \
     apart "$FOLDER/bin/python" -I -m pip install --no-input --disable-pip-version-check \
     --constraint constraints.txt ".[${all// /,}]" || die "$(why_pip_failed)"
@@ -217,7 +218,7 @@ apart() {
 }
 
 stop() {
-  [[ -z ${APART-} ]] || ! kill -- "-$APART" 2>/dev/null || wait "$APART" 2>/dev/null
+  [[ -z $APART ]] || ! kill -- "-$APART" 2>/dev/null || wait "$APART" 2>/dev/null
 }
 
 # The line about pip's failure that its log holds.

@@ -90,7 +90,7 @@ installing_behind() {
   refused 1 'make: no Python 3.10 or later, on PATH (python3 is 3.9): *' environment test
   a_python python3 3.13
   refused 1 'make: no Python 3.10, 3.11 or 3.12, for which MindSpore has wheels, on PATH (python3 is 3.13): *' environment train
-  PYTHON=python3 refused 1 'make: PYTHON=python3 is no Python 3.10, 3.11 or 3.12, for which MindSpore has wheels (python3 is 3.13): name *' \
+  PYTHON=python3 refused 1 'make: PYTHON=python3 is not a Python 3.10, 3.11 or 3.12, for which MindSpore has wheels (python3 is 3.13): name *' \
     environment train
   a_python python3.11 3.11 ensurepip
   refused 1 'make: python3.11 lacks its module ensurepip, *: sudo apt-get install python3.11-venv *, without root: *' \
@@ -179,7 +179,7 @@ establish a new connection: [Errno 111] Connection refused')': /simple/hatchling
   [[ "$(ls -A .venv)" = bin ]]
   rm -r .venv
   touch .venv
-  refused 1 'make: .venv is no folder: *' environment test
+  refused 1 'make: .venv is not a folder: *' environment test
   rm .venv
   ln -s nowhere .venv
   refused 1 'make: .venv is a link to nowhere, which does not exist: rm .venv' environment test
