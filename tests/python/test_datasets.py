@@ -7,9 +7,13 @@ import struct
 
 import pytest
 
-from tools import prepare_cifar10, prepare_text
 from tools.config import modes
 from tools.trainer import datasets
+
+pytest.importorskip("PIL", reason="needs Pillow")
+pytest.importorskip("numpy", reason="needs NumPy")
+
+from tools import prepare_cifar10, prepare_text
 from tools.trainer.datasets import cifar10, text_boxes
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]

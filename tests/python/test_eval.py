@@ -5,6 +5,9 @@ import pathlib
 import pytest
 
 from tools import eval as evaluation
+
+pytest.importorskip("numpy", reason="needs NumPy")
+
 from tools import prepare_cifar10
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]

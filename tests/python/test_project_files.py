@@ -19,7 +19,7 @@ HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="ut
 
 def lint_commands():
     """The commands of `make lint`, each as a list of words."""
-    command = ["make", "--no-print-directory", "-n", "-o", ".venv/has-lint", "lint"]  # make test is a make, too
+    command = ["make", "--no-print-directory", "-n", "-o", ".venv/with-lint", "lint"]  # make test is a make, too
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert told.returncode == 0, told.stderr
     return [shlex.split(line) for line in told.stdout.splitlines()]
