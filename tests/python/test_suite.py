@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from suite import schedule, summary
 
+pytestmark = pytest.mark.thorough
+
 TESTS = Path(__file__).resolve().parents[1]
 BATS = """\
 # bats file_tags=thorough

@@ -22,6 +22,7 @@ PACKAGES = {
 # What is an extra of pyproject.toml.
 EXTRAS = {
     "MindSpore": "train",
+    "NumPy": "train",
     "check-jsonschema": "lint",
     "matplotlib": "train",
     "mkdocs-material": "docs",
