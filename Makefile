@@ -2,8 +2,9 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
+empty :=
 # $(call has,EXTRA...): the environment has the packages of these extras of pyproject.toml
-has = $(addprefix $(VENV)/has-,$(1))
+has = $(VENV)/with-$(subst $(empty) $(empty),+,$(strip $(1)))
 DIGITS := data/digits/test/t10k-labels-idx1-ubyte
 CIFAR10 := data/cifar10/test_batch.bin
 TEXT := data/text/det/test/det_gt.txt
@@ -78,7 +79,7 @@ lock: ## write constraints.txt anew from pyproject.toml (needs uv)
 	  --no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file constraints.txt pyproject.toml
 
 clean: ## remove what make made: the environment, the demo's data and the site (logs stay)
-	rm -rf $(VENV) data/digits data/cifar10 data/text site
+	rm -rf $(VENV) $(VENV).log data/digits data/cifar10 data/text site
 
 $(DIGITS): tools/prepare_digits.py | $(call has,train)
 	$(BIN)/python tools/prepare_digits.py data/digits
@@ -89,8 +90,6 @@ $(CIFAR10): tools/prepare_cifar10.py | $(call has,train)
 $(TEXT): tools/prepare_text.py | $(call has,train)
 	$(BIN)/python tools/prepare_text.py data/text
 
-$(VENV)/has-%: pyproject.toml constraints.txt
-	@bash tools/find_python.sh >/dev/null
-	test -x $(BIN)/python || "$$(bash tools/find_python.sh)" -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt '.[$*]'
-	@touch $@
+# never a file, so that each make looks: nothing to do takes 10 ms
+$(VENV)/with-%:
+	@bash tools/environment.sh $(VENV) $(subst +, ,$*)

@@ -4,7 +4,11 @@
 load helper
 
 @test "four ranks train LeNet-5 together: the loss falls, and nine of ten held-out digits are read" {
+<<<<<<< HEAD
   python -c 'import mindspore' 2>/dev/null || skip "needs MindSpore"
+=======
+  python -c 'import mindspore' 2>/dev/null || skip 'needs MindSpore'
+>>>>>>> w-make
   unset RANK_TABLE_FILE
   PYTHON=$(command -v python)
   TEST_MARK=$BATS_TEST_TMPDIR

@@ -5,7 +5,11 @@ load helper
 load ../lab/lab
 
 setup() {
+<<<<<<< HEAD
   python -c 'import mindspore' 2>/dev/null || skip "needs MindSpore"
+=======
+  python -c 'import mindspore' 2>/dev/null || skip 'needs MindSpore'
+>>>>>>> w-make
   setup_world
   HCCN=()
   unset PYTHONPATH # msrun is the real one; its trainers are stubs

@@ -246,7 +246,11 @@ launch_json() {
 need_mindspore() {
   unset PYTHONPATH
   python -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("mindspore") is None)' \
+<<<<<<< HEAD
     || skip "needs MindSpore"
+=======
+    || skip 'needs MindSpore'
+>>>>>>> w-make
 }
 
 # trained_alike FILE FILE: these logs are of two ranks that have trained and now have the same weights.

@@ -13,7 +13,11 @@ setup() {
 
 # Without MindSpore there is no training.
 needs_mindspore() {
+<<<<<<< HEAD
   python -c 'import mindspore' 2>/dev/null || skip "needs MindSpore"
+=======
+  python -c 'import mindspore' 2>/dev/null || skip 'needs MindSpore'
+>>>>>>> w-make
 }
 
 # generated SCRIPT ARGUMENTS...: data that tools/prepare_SCRIPT.py makes, in the folder data.

@@ -2,13 +2,16 @@
 
 import types
 
-import numpy as np
 import pytest
 
 from hccl_tools.common.refusal import Refusal
 from tools.diagnosis import loss_curve
 
-ms = pytest.importorskip("mindspore")
+ms = pytest.importorskip("mindspore", reason="needs MindSpore")
+<<<<<<< HEAD
+=======
+np = pytest.importorskip("numpy", reason="needs NumPy")
+>>>>>>> w-make
 
 from tools.trainer import progress  # noqa: E402 (imports MindSpore)
 

@@ -4,10 +4,13 @@ import json
 import os
 import types
 
-import numpy as np
 import pytest
 
 ms = pytest.importorskip("mindspore", reason="needs MindSpore")
+<<<<<<< HEAD
+=======
+np = pytest.importorskip("numpy", reason="needs NumPy")
+>>>>>>> w-make
 
 from mindspore import nn  # noqa: E402 - after the skip
 

@@ -1,12 +1,15 @@
 """Networks, losses and metrics: their shapes, and their results, compared with NumPy."""
 
-import numpy as np
 import pytest
 
 from hccl_tools.check import schema_check
 from tools.config import combinations
 
-ms = pytest.importorskip("mindspore")
+ms = pytest.importorskip("mindspore", reason="needs MindSpore")
+<<<<<<< HEAD
+=======
+np = pytest.importorskip("numpy", reason="needs NumPy")
+>>>>>>> w-make
 
 from tools.config import modes  # noqa: E402
 from tools.trainer import losses, metrics, models  # noqa: E402 (imports MindSpore)

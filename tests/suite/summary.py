@@ -1,19 +1,32 @@
 """The end of a run: what was skipped, what would bring it, and the numbers in one line."""
 
 import re
+import sys
 from collections import Counter
 
 # What a skip says that it needs: the packages that have it, of Debian and Ubuntu, and of openEuler.
 PACKAGES = {
     "ip": ("iproute2", "iproute"),
+    "localedef": ("libc-bin", "glibc-common"),
     "mpirun": ("openmpi-bin", "openmpi"),
     "nsenter": ("util-linux", "util-linux"),
+    "script": ("bsdutils", "util-linux"),
+    "setsid": ("util-linux", "util-linux"),
     "slurmctld": ("slurm-wlm", "slurm-slurmctld"),
     "slurmd": ("slurm-wlm", "slurm-slurmd"),
     "srun": ("slurm-wlm", "slurm"),
     "ssh": ("openssh-client", "openssh-clients"),
     "sshd": ("openssh-server", "openssh-server"),
     "unshare": ("util-linux", "util-linux"),
+}
+# What is an extra of pyproject.toml.
+EXTRAS = {
+    "MindSpore": "train",
+    "check-jsonschema": "lint",
+    "matplotlib": "train",
+    "mkdocs-material": "docs",
+    "mpirun": "mpi",
+    "scikit-learn": "train",
 }
 _NEEDS = re.compile(r"needs ([\w.-]+)(?:$|: )")
 
@@ -25,16 +38,19 @@ def reasons(reports):
 
 
 def commands(names):
-    """The lines that say how to get these programs; other names have none."""
-    known = sorted(set(names) & set(PACKAGES))
-    if not known:
-        return []
-    debian, openeuler = (" ".join(sorted({PACKAGES[name][system] for name in known})) for system in (0, 1))
-    lines = [f"Debian, Ubuntu:  sudo apt-get install {debian}", f"openEuler:       sudo dnf install {openeuler}"]
-    here = "mpirun:  make test  installs it into .venv" if "mpirun" in known else ""
-    rest = ", ".join(name for name in known if name != "mpirun")
-    rest = f"{rest}:  run the tests in a container in which you are root" if rest else ""
-    return [*lines, f"without root:    {'; '.join(filter(None, (here, rest)))}"]
+    """The lines that say how to get what is missing; names that nobody packs have none."""
+    lines = []
+    packed = sorted(set(names) & set(PACKAGES))
+    if packed:
+        debian, openeuler = (" ".join(sorted({PACKAGES[name][system] for name in packed})) for system in (0, 1))
+        lines += [f"Debian, Ubuntu:  sudo apt-get install {debian}", f"openEuler:       sudo dnf install {openeuler}"]
+    extras = ",".join(sorted({EXTRAS[name] for name in names if name in EXTRAS}))
+    if extras:
+        lines.append(f"without root:    {sys.executable} -m pip install '.[{extras}]'")
+    others = ", ".join(name for name in packed if name not in EXTRAS)
+    if others:
+        lines.append(f"without root:    {others}: run the tests in a container in which you are root")
+    return lines
 
 
 def of_kind(reporter, kind):
@@ -52,7 +68,7 @@ def skipped(reporter):
     reporter.section("what was skipped")
     for reason, number in found.most_common():
         reporter.write_line(f"{number:4}  {reason}")
-    for line in commands(match[1] for reason in found if (match := _NEEDS.match(reason))):
+    for line in commands({match[1] for reason in found if (match := _NEEDS.match(reason))}):
         reporter.write_line(line)
 
 
