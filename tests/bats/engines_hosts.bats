@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Ranks on several hosts: real mpirun over real ssh, in the lab; what a person would get wrong.
 
+# bats file_tags=thorough
 load helper
 load ../lab/lab
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Ranks that Open MPI starts: the environment, the logs, the report and the end are those of local ranks.
 
+# bats file_tags=thorough
 load helper
 
 setup() {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Machines on which something is missing, full or forbidden.
 
+# bats file_tags=thorough
 load helper
 
 setup() {

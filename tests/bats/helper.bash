@@ -246,11 +246,16 @@ launch_json() {
 need_mindspore() {
   unset PYTHONPATH
   python -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("mindspore") is None)' \
-<<<<<<< HEAD
-    || skip "needs MindSpore"
-=======
     || skip 'needs MindSpore'
->>>>>>> w-make
+}
+
+# digits_in FOLDER: the demo's digits there; `make data` has them already.
+digits_in() {
+  if [[ -d $PROJECT/data/digits ]]; then
+    ln -s "$PROJECT/data/digits" "$1"
+  else
+    python "$PROJECT/tools/prepare_digits.py" "$1"
+  fi
 }
 
 # trained_alike FILE FILE: these logs are of two ranks that have trained and now have the same weights.

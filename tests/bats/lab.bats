@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The test hosts themselves: they are what they say, and they go without a trace.
 
+# bats file_tags=thorough
 load helper
 load ../lab/lab
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Locks on devices: the launcher's own file, what others put in its way, and several users of one host.
 
+# bats file_tags=thorough
 load helper
 
 setup() {

@@ -2,6 +2,7 @@
 # Somebody removes, moves or replaces the files of a run while it runs, or the disk is full: the exit code is the job's,
 # and the messages say what is missing.
 
+# bats file_tags=thorough
 load helper
 
 setup() {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Somebody stops (SIGSTOP) a process of ours: the job ends when its ranks have ended, with their codes.
 
+# bats file_tags=thorough
 load helper
 
 setup() {

@@ -128,7 +128,10 @@ class World:
                 pytest.skip(self.excuse)
             return problem
         except pytest.skip.Exception as skipped:
-            self.output, self.excuse = None, self.excuse or f"{skipped}: the block at {block.place} makes what this one reads"
+            self.output, self.excuse = (
+                None,
+                self.excuse or f"{skipped}: the block at {block.place} makes what this one reads",
+            )
             raise
         finally:
             if self.output is None and block.verb.startswith(("run", "prints")):

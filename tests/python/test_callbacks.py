@@ -8,12 +8,11 @@ from hccl_tools.common.refusal import Refusal
 from tools.diagnosis import loss_curve
 
 ms = pytest.importorskip("mindspore", reason="needs MindSpore")
-<<<<<<< HEAD
-=======
 np = pytest.importorskip("numpy", reason="needs NumPy")
->>>>>>> w-make
 
 from tools.trainer import progress  # noqa: E402 (imports MindSpore)
+
+pytestmark = pytest.mark.thorough
 
 
 class Run:

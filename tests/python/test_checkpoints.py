@@ -7,10 +7,7 @@ import types
 import pytest
 
 ms = pytest.importorskip("mindspore", reason="needs MindSpore")
-<<<<<<< HEAD
-=======
 np = pytest.importorskip("numpy", reason="needs NumPy")
->>>>>>> w-make
 
 from mindspore import nn  # noqa: E402 - after the skip
 

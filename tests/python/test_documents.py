@@ -36,6 +36,7 @@ def files():
     return set(subprocess.run(listed, cwd=documents.ROOT, capture_output=True, text=True, check=True).stdout.split())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", ENGLISH)
 def test_what_a_page_tells_to_type_works_and_prints_what_it_shows(page, subtests, request):
     found = blocks(page)

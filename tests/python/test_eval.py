@@ -10,6 +10,8 @@ pytest.importorskip("numpy", reason="needs NumPy")
 
 from tools import prepare_cifar10
 
+pytestmark = pytest.mark.thorough
+
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 CONFIG = PROJECT / "configs" / "cls" / "resnet" / "resnet50_cifar10_cpu.yaml"
 

@@ -6,14 +6,13 @@ from hccl_tools.check import schema_check
 from tools.config import combinations
 
 ms = pytest.importorskip("mindspore", reason="needs MindSpore")
-<<<<<<< HEAD
-=======
 np = pytest.importorskip("numpy", reason="needs NumPy")
->>>>>>> w-make
 
 from tools.config import modes  # noqa: E402
 from tools.trainer import losses, metrics, models  # noqa: E402 (imports MindSpore)
 from tools.trainer.models import parallel  # noqa: E402
+
+pytestmark = pytest.mark.thorough
 
 SCHEMA = schema_check.load_schema("train_config")
 

@@ -3,14 +3,13 @@
 import pytest
 
 ms = pytest.importorskip("mindspore", reason="needs MindSpore")
-<<<<<<< HEAD
-=======
 np = pytest.importorskip("numpy", reason="needs NumPy")
->>>>>>> w-make
 
 from mindspore import nn  # noqa: E402 - after the skip
 
 from tools.trainer.models import parallel  # noqa: E402
+
+pytestmark = pytest.mark.thorough
 
 NETS = {
     "whole": parallel.WholeNet,

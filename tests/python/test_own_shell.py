@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from needs import need
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures"
 SCRIPTS = ROOT / "scripts"

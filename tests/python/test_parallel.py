@@ -103,10 +103,7 @@ def test_each_stage_of_a_pipeline_reads_the_same_shards():
 def test_the_patches_of_all_ranks_are_the_images(tmp_path):
     """Two shards by 2 x 2 patches on 8 ranks, read by MindSpore, put together again."""
     pytest.importorskip("mindspore", reason="needs MindSpore")
-<<<<<<< HEAD
-=======
     np = pytest.importorskip("numpy", reason="needs NumPy")
->>>>>>> w-make
     data = ranks.digits(tmp_path / "data", 8)
     strategy = "parallel.dataset_strategy=[[2, 1, 2, 2], [2]]"
     config = filled("parallel/slices_digits.yaml", strategy, f"train.dataset.dataset_root={data}")

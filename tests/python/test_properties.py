@@ -19,6 +19,8 @@ from hccl_tools.check import rules, schema_check, verdict
 from hccl_tools.common.problem import errors
 from hccl_tools.table import rank_table
 
+pytestmark = pytest.mark.thorough
+
 settings.register_profile(
     "ours",
     max_examples=int(os.environ.get("PROPERTY_EXAMPLES", "200")),

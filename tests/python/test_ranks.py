@@ -9,6 +9,8 @@ import ranks
 
 ranks.need_mindspore()
 np = pytest.importorskip("numpy", reason="needs NumPy")
+
+pytestmark = pytest.mark.thorough
 TOLERANCE = 1e-6
 
 

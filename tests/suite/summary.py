@@ -19,13 +19,17 @@ PACKAGES = {
     "sshd": ("openssh-server", "openssh-server"),
     "unshare": ("util-linux", "util-linux"),
 }
-# What is an extra of pyproject.toml.
+# What comes with an extra of pyproject.toml.
 EXTRAS = {
     "MindSpore": "train",
+    "NumPy": "train",
+    "Pillow": "train",
     "check-jsonschema": "lint",
     "matplotlib": "train",
     "mkdocs-material": "docs",
+    "hypothesis": "test",
     "mpirun": "mpi",
+    "rich": "test",
     "scikit-learn": "train",
 }
 _NEEDS = re.compile(r"needs ([\w.-]+)(?:$|: )")
