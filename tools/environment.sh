@@ -11,11 +11,6 @@
 set -u
 APART= # the process group that works for us
 
-# In MB: what an extra takes on the disk with all that it needs, and the wheels that pip loads for it.
-declare -rA TAKES=([train]=3000 [docs]=190 [mpi]=40 [test]=35 [lint]=145)
-declare -rA LOADS=([train]=850 [docs]=50 [mpi]=10 [test]=5 [lint]=40)
-readonly PIP_MB=30 # the environment before anything is installed
-
 # What a Python is, in one line: version, what it cannot import, C library, processor.
 readonly PROBE='
 import platform, sys, sysconfig
@@ -165,12 +160,16 @@ fits() {
 
 # pip loads wheels into FOLDER/tmp and keeps them in its cache; FOLDER gets what they hold.
 check_disk() {
+  # In MB: what an extra takes with all that it needs, and its wheels.  Not at the top: bash 3 has no -A, and must get as
+  # far as check_system.
+  local -rA on_disk=([train]=3000 [docs]=190 [mpi]=40 [test]=35 [lint]=145)
+  local -rA wheels=([train]=850 [docs]=50 [mpi]=10 [test]=5 [lint]=40)
   local -i takes=0 loads=0 needs free
   local extra disk cache=${PIP_CACHE_DIR:-${XDG_CACHE_HOME:-${HOME-}/.cache}/pip}
-  is_marked || takes=PIP_MB
+  is_marked || takes=30 # an environment without anything
   for extra in "${missing[@]}"; do
-    takes+=${TAKES[$extra]}
-    loads+=${LOADS[$extra]}
+    takes+=${on_disk[$extra]}
+    loads+=${wheels[$extra]}
   done
   read -r free disk < <(free_of "$FOLDER")
   read -r _ cache < <(free_of "$cache")
