@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Ranks that a real Slurm of two nodes on this machine starts: srun under salloc and sbatch.
 
+# bats file_tags=thorough
 load helper
 
 setup_file() {

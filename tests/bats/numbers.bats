@@ -37,7 +37,7 @@ setup() {
   until read -r uptime _ </proc/uptime && [[ $uptime == *.[012]* ]]; do
     read -r -t 0.05 <> <(:) || :
   done
-  unshare -T --boottime "-${uptime%.*}" --fork true 2>/dev/null || skip "needs root and a kernel with namespaces for time"
+  need_namespaces "to start a clock anew" -T --boottime "-${uptime%.*}" --fork
   # shellcheck disable=SC2016 # for the inner shell
   ends 0 '' unshare -T --boottime "-${uptime%.*}" --fork bash -euc '
     source "$1/lib/clock.sh"
@@ -92,7 +92,7 @@ setup() {
 }
 
 @test "variables of our agents in the user's shell do not reach them" {
-  command -v mpirun >/dev/null || skip "mpirun is not on PATH: install openmpi-bin"
+  need mpirun
   HCCN=()
   # shellcheck disable=SC2016 # it is not meant to run
   LAUNCH_CONTROL=stdin LAUNCH_PATIENCE='a[$(touch ran)]' LAUNCH_BUS=$PWD/bus LAUNCH_LIFELINE=$PWD/life STUB_DO='1: exit 3' \

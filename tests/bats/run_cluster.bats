@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # run_cluster.sh: typed on each server of a rank table, and once for all hosts of a hostfile.
 
+# bats file_tags=thorough
 load helper
 load ../lab/lab
 
@@ -301,7 +302,7 @@ signal.pause()' "$port" >taken 3>&- &
   need_mindspore
   lab_up 2
   hosts 2
-  python "$PROJECT/tools/prepare_digits.py" "$data"
+  digits_in "$data"
   settings=(-o scheduler.num_epochs=1 "train.dataset.dataset_root=$data/train" "eval.dataset.dataset_root=$data/test")
   bash "$SCRIPTS/ascend4p.sh" --log_dir one --device_target CPU "$PROJECT/configs/mnist/lenet5_digits.yaml" -- "${settings[@]}"
   timeout -k 5 300 "$LAB_SH" run 0 bash "$SCRIPTS/run_cluster.sh" --log_dir two --device_target CPU "${real[@]}" \

@@ -16,6 +16,8 @@ from tests.chaos.launches import Launch, Rank
 from tests.chaos.settings import Setting
 from tests.chaos.verdicts import Ended
 
+pytestmark = pytest.mark.thorough
+
 SECONDS = os.environ.get("CHAOS_SECONDS", "60")
 SEED = os.environ.get("CHAOS_SEED", str(random.randrange(1_000_000)))
 REPORT = """\
