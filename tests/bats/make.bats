@@ -222,6 +222,7 @@ establish a new connection: [Errno 111] Connection refused')': /simple/hatchling
   refused 1 'make: the tests need git: sudo apt-get install git *' environment test
 }
 
+# bats test_tags=thorough
 @test "a real pip that finds no index: one line, and no .venv" {
   mkdir none
   PIP_NO_INDEX=1 PIP_FIND_LINKS=$PWD/none PIP_CONFIG_FILE=/dev/null PATH=$PATH PYTHON=$(readlink -f "$(PATH=${PATH#*:} type -P python)") \

@@ -32,19 +32,25 @@ setup() {
   [[ $output == '7 ' ]] || fail "$output"
 }
 
-@test "the first second of a time namespace" {
+# in_first_second: bash has run in the first second of a time namespace; on a busy machine it starts later.
+in_first_second() {
   local uptime
   until read -r uptime _ </proc/uptime && [[ $uptime == *.[012]* ]]; do
     read -r -t 0.05 <> <(:) || :
   done
   need_namespaces "to start a clock anew" -T --boottime "-${uptime%.*}" --fork
   # shellcheck disable=SC2016 # for the inner shell
-  ends 0 '' unshare -T --boottime "-${uptime%.*}" --fork bash -euc '
+  run --separate-stderr unshare -T --boottime "-${uptime%.*}" --fork bash -euc '
     source "$1/lib/clock.sh"
     clock::now
-    printf "%d" "$((REPLY < 200))"
+    ((REPLY < 100)) || exit 99
     until clock::reached 120; do :; done' - "$SCRIPTS"
-  [[ $output == 1 ]] || fail "$output"
+  [[ $status -ne 99 ]]
+}
+
+@test "the first second of a time namespace" {
+  eventually in_first_second
+  was 0 ''
 }
 
 @test "options with leading zeros, in hexadecimal, and with a command inside" {

@@ -17,16 +17,18 @@ teardown() {
   end_left_over
 }
 
-# table SERVER...: hccl.json with two devices on each server, in that order
+# table SERVER...: hccl.json with two devices on each server, in that order; no two runs of the tests have the same
+# table, because the scheduler's port follows from it
 table() {
   python - "$@" >hccl.json <<'PY'
-import json, sys
+import json, random, sys
 servers = [
     {"server_id": name, "device": [
         {"device_id": str(d), "device_ip": f"10.78.{n}.{d + 1}", "rank_id": str(2 * n + d)} for d in range(2)]}
     for n, name in enumerate(sys.argv[1:])
 ]
-print(json.dumps({"version": "1.0", "server_count": str(len(servers)), "server_list": servers, "status": "completed"}))
+table = {"version": "1.0", "server_count": str(len(servers)), "server_list": servers, "status": "completed"}
+print(json.dumps(table) + "".join(random.choices(" \n", k=32)))
 PY
 }
 

@@ -53,6 +53,14 @@ def test_launches_under_random_faults(root):
     assert re.search(r"(?m)^chaos: [1-9]\d* rounds, ", played.stdout)
 
 
+def test_a_launch_by_mpirun_is_left_out_where_there_is_none(tmp_path, monkeypatch):
+    drawn = next(found for n in range(1000) if (found := rounds.draw(7, n)).launch.script == "run_mpirun.sh")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = rounds.play(drawn, 1, world.World(tmp_path / "round", "bash", tmp_path), disk=False)
+    assert (result.problems, result.lacks) == ([], ["run_mpirun.sh: needs mpirun"])
+    assert os.listdir(tmp_path) == []
+
+
 def test_the_seed_and_the_round_say_what_is_drawn():
     assert repr(rounds.draw(7, 3)) == repr(rounds.draw(7, 3))
     drawn = [repr(rounds.draw(seed, number)) for seed in (7, 8) for number in range(20)]

@@ -3,6 +3,7 @@
 import importlib
 import json
 import pathlib
+import re
 import struct
 
 import pytest
@@ -14,7 +15,7 @@ pytest.importorskip("PIL", reason="needs Pillow")
 pytest.importorskip("numpy", reason="needs NumPy")
 
 from tools import prepare_cifar10, prepare_text
-from tools.trainer.datasets import cifar10, text_boxes
+from tools.trainer.datasets import cifar10, generator, text_boxes
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 LOADER = {"batch_size": 10, "shuffle": False, "drop_remainder": True, "num_workers": 1}
@@ -295,3 +296,31 @@ def test_a_folder_that_cannot_be_written_is_said_in_words(command, tmp_path, cap
         importlib.import_module(f"tools.{command}").main([str(tmp_path / "file" / "data")])
     assert end.value.code == 2
     assert "cannot be written: Not a directory" in capsys.readouterr().err
+
+
+# ---- interrupted ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variable", "name", "few"),
+    [
+        ("DIGITS", "digits", []),
+        ("CIFAR10", "cifar10", ["--images", "10"]),
+        ("TEXT", "text", ["--words", "10", "--scenes", "10"]),
+    ],
+)
+def test_the_file_that_make_looks_for_is_written_last(variable, name, few, tmp_path, monkeypatch):
+    """Without it `make data` begins anew, so a set that has it is whole."""
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    target = re.search(rf"(?m)^{variable} := data/{name}/(.*)$", (PROJECT / "Makefile").read_text(encoding="utf-8"))[1]
+    written = []
+    monkeypatch.setattr(generator, "write_file", lambda path, content: written.append(path))
+    assert importlib.import_module(f"tools.prepare_{name}").main([str(tmp_path), *few]) == 0
+    assert len(written) > 3 and written[-1] == str(tmp_path / target)
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+    generator.write_file(str(tmp_path / "x"), b"old")
+    with pytest.raises(TypeError):
+        generator.write_file(str(tmp_path / "x"), None)
+    assert (tmp_path / "x").read_bytes() == b"old"

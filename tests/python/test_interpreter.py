@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import generators
 import pytest
 
 from hccl_tools.machine import interpreter
@@ -126,6 +127,7 @@ def test_a_real_old_python_says_so_at_once(version, command):
     ],
 )
 def test_without_a_package_no_command_shows_a_traceback(command, module, tmp_path, table):
+    generators.need_packages_of(command[0])
     (tmp_path / "bad.json").write_text('{"version": 1, "server_list": []}')
     (tmp_path / "good.json").write_text(json.dumps(table(2)))
     words = [str(tmp_path / word) if word.endswith(".json") else word for word in command]

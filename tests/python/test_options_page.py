@@ -1,6 +1,7 @@
 import os
 import re
 
+import generators
 import pytest
 
 from tools.pages import commands, options_page, scripts_page
@@ -9,6 +10,7 @@ from tools.pages.commands import Help, Option
 
 @pytest.mark.parametrize(("language", "page"), [("en", "docs/options.md"), ("zh", "docs/zh/options.md")])
 def test_the_pages_are_what_help_prints(root, language, page):
+    generators.need_packages()
     told = "" if language == "en" else " zh"
     assert (root / page).read_text(encoding="utf-8") == options_page.page(language), (
         f"run: python -m tools.pages.options_page{told} > {page}"
@@ -16,6 +18,7 @@ def test_the_pages_are_what_help_prints(root, language, page):
 
 
 def test_every_text_has_a_translation_and_no_other_is_kept():
+    generators.need_packages()
     found = options_page.complaints()
     if found and os.environ.get("CI") != "true":
         pytest.skip("an error with CI=true: " + "; ".join(found))
@@ -25,6 +28,7 @@ def test_every_text_has_a_translation_and_no_other_is_kept():
 
 @pytest.mark.parametrize(("ci", "status"), [("", 0), ("true", 1)])
 def test_a_missing_translation_is_a_warning_at_home_and_an_error_in_ci(monkeypatch, capfdbinary, ci, status):
+    generators.need_packages()
     known = options_page.translations()
     known["gone"] = known.pop("print the table and write no file")
     monkeypatch.setattr(options_page, "translations", lambda: known)
@@ -68,6 +72,7 @@ def test_pages_with_the_table_of_scripts_are_up_to_date(root):
 
 @pytest.mark.parametrize("command", commands.PYTHON_COMMANDS)
 def test_hyphens_and_underscores_are_the_same_in_python_commands_too(command):
+    generators.need_packages_of(command)
     typed = set(re.findall(r"^  -.*?(?=   |$)", commands.text_of(command), re.MULTILINE))
     names = {name for line in typed for name in re.findall(r"--[a-z]+[-_][a-z_-]+", line)}
     for name in names:

@@ -173,7 +173,8 @@ def differences(program, environment, disturbed, tmp_path, undisturbed):
 def compare(program, environment, disturbance, tmp_path):
     """Fails, with the names of the variables that do it, if the disturbance changes what is seen."""
     undisturbed = seen(program, environment, tmp_path)
-    assert undisturbed[0]["exit"] == EXITS.get(program, "0"), undisturbed
+    if program != "doctor.sh":  # its end depends on what this machine has
+        assert undisturbed[0]["exit"] == EXITS.get(program, "0"), undisturbed
     together = differences(program, environment, {**environment, **disturbance}, tmp_path, undisturbed)
     if not together:
         return

@@ -11,8 +11,9 @@ import pytest
 
 
 @pytest.fixture
-def planned(tmp_path):
+def planned(tmp_path, monkeypatch, root):
     """planned(ROOT, stdout): the planner of the project in ROOT, for a launch on CPU; its exit code and stderr."""
+    monkeypatch.setenv("PYTHONPATH", str(root / "tests/fixtures/stub_mindspore"))
     (tmp_path / "config.yaml").write_text("system:\n  distribute: False\n")
     (tmp_path / "train.py").write_text("")
 

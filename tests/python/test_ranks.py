@@ -4,6 +4,8 @@ The tolerance everywhere is 1e-6 on weights of size 1: float32 sums in another o
 in the environment all of them run; without it one of each kind, since a job takes about ten seconds.
 """
 
+import functools
+
 import pytest
 import ranks
 
@@ -29,6 +31,19 @@ def undivided(tmp_path_factory, five_steps):
     return ranks.weights(trained(folder, "whole", 1, config, five_steps(16), 16))
 
 
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory, five_steps):
+    """alone(mode): the weights of LeNet-5 after the five steps on one rank, in graph mode (0) or PyNative mode (1)."""
+
+    @functools.cache
+    def weights(mode):
+        folder = tmp_path_factory.mktemp("alone")
+        config = ranks.config_without_eval("mnist/lenet5_digits.yaml", folder)
+        return ranks.weights(trained(folder, "one", 1, config, five_steps(16), 16, system__mode=mode))
+
+    return weights
+
+
 def trained(folder, job, count, config, data, batch, **more):
     """Trains one epoch on `count` ranks; returns the checkpoints' folder."""
     words = ranks.settings(data, folder / job, scheduler__num_epochs=1, train__loader__batch_size=batch, **more)
@@ -37,11 +52,10 @@ def trained(folder, job, count, config, data, batch, **more):
 
 
 @pytest.mark.parametrize("mode", [0, 1])
-def test_two_ranks_of_batch_b_equal_one_of_batch_2b_after_five_steps(tmp_path, five_steps, mode):
+def test_two_ranks_of_batch_b_equal_one_of_batch_2b_after_five_steps(tmp_path, five_steps, alone, mode):
     config = ranks.config_without_eval("mnist/lenet5_digits.yaml", tmp_path)
-    data = five_steps(16)
-    one = ranks.weights(trained(tmp_path, "one", 1, config, data, 16, system__mode=mode))
-    two = trained(tmp_path, "two", 2, config, data, 8, system__mode=mode)
+    one = alone(mode)
+    two = trained(tmp_path, "two", 2, config, five_steps(16), 8, system__mode=mode)
     assert ranks.furthest(ranks.weights(two, 0), ranks.weights(two, 1)) == 0
     assert ranks.furthest(one, ranks.weights(two)) < TOLERANCE
     assert np.abs(one["fc3.bias"]).max() > 1000 * TOLERANCE  # it began with 0, so it has learnt
@@ -58,15 +72,15 @@ def test_added_gradients_are_those_of_twice_the_learning_rate(tmp_path, five_ste
     assert max(np.abs(one[name] - two[name]).max() for name in compared) < TOLERANCE
 
 
-def test_a_batch_in_parts_is_the_batch_on_one_rank_and_on_two(tmp_path, five_steps):
+def test_a_batch_in_parts_is_the_batch_on_one_rank_and_on_two(tmp_path, five_steps, alone):
     config = ranks.config_without_eval("mnist/lenet5_digits.yaml", tmp_path)
     data = five_steps(16)
-    one = trained(tmp_path, "one", 1, config, data, 16)
+    one = alone(0)
     parts = trained(tmp_path, "parts", 1, config, data, 16, train__gradient_accumulation_steps=4)
-    assert ranks.furthest(ranks.weights(one), ranks.weights(parts)) < TOLERANCE
+    assert ranks.furthest(one, ranks.weights(parts)) < TOLERANCE
     two = trained(tmp_path, "two", 2, config, data, 8, train__gradient_accumulation_steps=4)
     assert ranks.furthest(ranks.weights(two, 0), ranks.weights(two, 1)) == 0
-    assert ranks.furthest(ranks.weights(one), ranks.weights(two)) < TOLERANCE
+    assert ranks.furthest(one, ranks.weights(two)) < TOLERANCE
 
 
 @pytest.mark.parametrize(("count", "mode"), [pytest.param(2, 1, marks=ranks.slow), (4, 0)])

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import documents
+import generators
 import pytest
 
 from tools.pages import commands
@@ -173,6 +174,7 @@ def test_help_and_page_name_the_same_codes():
 
 @pytest.mark.parametrize("command", [*(f"scripts/{name}" for name in commands.OTHERS), *commands.PYTHON_COMMANDS])
 def test_every_command_has_its_row_with_the_codes_of_its_help(command):
+    generators.need_packages_of(command)
     told = commands.text_of(command)
     told = " ".join(re.search(r"(?s)Exit: (.*?\.)\n", told + "\n")[1].split())
     name = Path(command).name
