@@ -23,7 +23,7 @@ def run(program: str, work: Callable[[], int]) -> int:
         return refusal.status
     except ImportError as error:
         name = error.name or "jsonschema"  # the one package that is imported only to explain what is wrong
-        say(program, f"this needs {name}; {interpreter.remedy_for(name)}")
+        say(program, f"this needs {interpreter.needed(name)}; {interpreter.remedy_for(name)}")
     except OSError as error:  # stdout is full, or its reader has gone; all other files raise Refusal
         if not isinstance(error, BrokenPipeError):
             say(program, f"cannot write to stdout: {error.strerror}")

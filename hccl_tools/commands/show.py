@@ -63,7 +63,7 @@ def run(options: argparse.Namespace, program: str) -> int:
     try:
         from hccl_tools.show import terminal  # imports rich, which only this needs
     except ImportError as error:
-        text = f"the table needs the library rich; {interpreter.remedy_for('rich')}, or use --format svg"
+        text = f"the table needs {interpreter.needed('rich')}; {interpreter.remedy_for('rich')}, or use --format svg"
         raise Refusal(USAGE, text) from error
     terminal.show(view)
     return 0

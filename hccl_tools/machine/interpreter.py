@@ -11,6 +11,7 @@ from hccl_tools.common.project import ROOT
 OLDEST = (3, 9)
 USAGE = 2
 PACKAGES = {"PIL": "Pillow", "sklearn": "scikit-learn", "yaml": "PyYAML"}  # whose modules have another name
+LOWEST = {"jsonschema": "4.0.1", "rich": "9.4.0", "yaml": "5.1"}  # as pyproject.toml has them
 
 
 def check(*modules):  # type: (str) -> None
@@ -21,6 +22,18 @@ def check(*modules):  # type: (str) -> None
     for name in modules:
         if sys.modules.get(name) is None and importlib.util.find_spec(name) is None:
             refuse("has no " + PACKAGES.get(name, name), install(name))
+
+
+def new_enough(name):  # type: (str) -> None
+    """Raises ImportError if the package that has the module `name` is older than the lowest version."""
+    from importlib.metadata import version
+
+    if _numbers(version(PACKAGES.get(name, name))) < _numbers(LOWEST[name]):
+        raise ImportError(needed(name) + " is needed", name=name)
+
+
+def _numbers(version):  # type: (str) -> list[int]
+    return [int(part) for part in version.split(".") if part.isdigit()]
 
 
 def python(script=None, status=USAGE):  # type: (str | None, int) -> None
@@ -42,8 +55,19 @@ def remedy_for(name):  # type: (str) -> str
     return ours() or install(name)
 
 
+def needed(name):  # type: (str) -> str
+    """What a command needs that cannot import `name`: the package, and its lowest version where there is one."""
+    return PACKAGES.get(name, name) + (" " + LOWEST[name] + " or later" if name in LOWEST else "")
+
+
 def install(name):  # type: (str) -> str
-    return "install it: " + sys.executable + " -m pip install " + PACKAGES.get(name, name)
+    return "install it: " + sys.executable + " -m pip install " + requirement(name)
+
+
+def requirement(name):  # type: (str) -> str
+    """The package as an argument of pip; with its lowest version, so that pip replaces an older one."""
+    package = PACKAGES.get(name, name)
+    return "'" + package + ">=" + LOWEST[name] + "'" if name in LOWEST else package
 
 
 def ours():  # type: () -> str | None

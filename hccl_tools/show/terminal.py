@@ -9,7 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hccl_tools.machine import interpreter
 from hccl_tools.show import overview
+
+interpreter.new_enough("rich")
 
 Column = tuple[str, bool]  # its name, and whether it is aligned to the right
 Row = tuple[list[str], bool]  # its texts, and whether a line is drawn below

@@ -62,6 +62,15 @@ def test_a_missing_package_is_named_as_pip_knows_it(venv, monkeypatch, capsys):
     assert ("activate this project's environment: source " if venv else "-m pip install No-Such") in line
 
 
+def test_a_package_that_is_too_old_is_named_with_what_is_needed(monkeypatch):
+    monkeypatch.setattr("importlib.metadata.version", lambda name: {"jsonschema": "3.2.0", "PyYAML": "5.1"}[name])
+    with pytest.raises(ImportError, match="jsonschema 4.0.1 or later is needed") as caught:
+        interpreter.new_enough("jsonschema")
+    assert caught.value.name == "jsonschema"
+    assert interpreter.install("jsonschema").endswith(" -m pip install 'jsonschema>=4.0.1'")
+    interpreter.new_enough("yaml")
+
+
 def test_a_python_that_is_right_hears_nothing(capsys):
     interpreter.check("yaml")
     assert capsys.readouterr() == ("", "")

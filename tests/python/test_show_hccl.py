@@ -1,4 +1,5 @@
 import json
+import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -104,14 +105,23 @@ def test_a_stdout_that_is_no_terminal_or_no_color_gets_no_colour(show, monkeypat
     assert "FORCE_COLOR" in variables or "\x1b" not in show(cluster(2))[1]
 
 
-def test_without_rich_the_other_way_is_named(show, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "rich", None)
-    monkeypatch.setitem(__import__("sys").modules, "rich.console", None)
-    monkeypatch.delitem(__import__("sys").modules, "hccl_tools.show.terminal", raising=False)
+def test_a_rich_that_is_too_old_is_named_with_what_is_needed(show, monkeypatch):
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "9.3.0")
+    monkeypatch.delitem(sys.modules, "hccl_tools.show.terminal", raising=False)
     monkeypatch.delattr("hccl_tools.show.terminal", raising=False)
     status, out, err = show(cluster(1))
     assert (status, out) == (2, "")
-    assert "the table needs the library rich" in err and err.count("\n") == 1
+    assert "the table needs rich 9.4.0 or later; " in err and err.count("\n") == 1
+
+
+def test_without_rich_the_other_way_is_named(show, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich", None)
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    monkeypatch.delitem(sys.modules, "hccl_tools.show.terminal", raising=False)
+    monkeypatch.delattr("hccl_tools.show.terminal", raising=False)
+    status, out, err = show(cluster(1))
+    assert (status, out) == (2, "")
+    assert "the table needs rich" in err and err.count("\n") == 1
 
 
 # ---- bad tables ----------------------------------------------------------------------------------

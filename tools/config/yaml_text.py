@@ -49,6 +49,7 @@ class NotYaml(Unusable):
 def read(text: str) -> tuple[Any, yaml.Node | None]:
     """(the value of the YAML in `text`, its node); the node is None where the text is empty.  Raises NotYaml."""
     try:
+        text.encode()  # PyYAML's half in C does it, too; the one in Python would blame a character
         _measure(text)
         loader = _Loader(text)
         node = loader.get_single_node()

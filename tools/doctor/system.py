@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from importlib.util import find_spec
 
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.project import ROOT
+from hccl_tools.machine import interpreter
 from hccl_tools.machine.programs import Ended
 from tools.doctor import answer, files
 from tools.doctor.page import ABSENT, GIB, OK, PROBLEM, UNKNOWN, WARNING, Line
@@ -96,13 +96,21 @@ def _bash(version: str) -> Line:
 
 
 def _packages() -> Line:
-    missing = [name for name in _NEEDED if find_spec(name) is None]
+    missing = [name for name in _NEEDED if not _usable(name)]
     if not missing:
         return Line("its packages", OK, f"{', '.join(_NEEDED)} installed")
     needed = " and ".join(_NEEDED[name] for name in missing)
-    install = " ".join("PyYAML" if name == "yaml" else name for name in missing)
+    install = " ".join(map(interpreter.requirement, missing))
     status = (
         WARNING if missing == ["rich"] else PROBLEM
     )  # a launch does not need rich, which draws tables on the screen
-    text = f"{', '.join(missing)} not installed, needed for {needed}"
+    text = f"{', '.join(missing)} not installed or too old, needed for {needed}"
     return Line("its packages", status, text, f"{sys.executable} -m pip install {install}")
+
+
+def _usable(name: str) -> bool:
+    try:
+        interpreter.new_enough(name)
+    except ImportError:
+        return False
+    return True
