@@ -8,7 +8,6 @@ setup() {
   need mpirun ssh unshare nsenter ip
   setup_world
   HCCN=()
-  export OMPI_MCA_orte_tmpdir_base=$BATS_TEST_TMPDIR
 }
 
 teardown() {

@@ -70,13 +70,16 @@ engine::cancelled() {
 }
 
 # engine::lost_host LOG: the host that mpirun lost, in REPLY, from a message of mpirun or of ssh. If mpirun first sees
-# that ssh has ended, it reports only that a daemon could not be started; then ssh's message names the host.
+# that ssh has ended, it reports only that a daemon could not be started; then ssh's message names the host, or Open
+# MPI 5, with the status of an ssh that has lost its connection (255) or was killed (0).
 engine::lost_host() {
-  local line
+  local line remote=''
   REPLY=''
   while IFS= read -r line; do
     case $line in
       *'Remote daemon:'*' on node '*) REPLY=${line##* on node } && return 0 ;;
+      *'Remote host: '*) remote=${line##* } ;;
+      *'Daemon exit status: 0' | *'Daemon exit status: 255') REPLY=${REPLY:-$remote} ;;
       'Connection to '*' closed by remote host.') REPLY=${line#Connection to } && REPLY=${REPLY%% *} ;;
       'Timeout, server '*' not responding.') REPLY=${line#Timeout, server } && REPLY=${REPLY%% *} ;;
     esac
