@@ -2,8 +2,9 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
+empty :=
 # $(call has,EXTRA...): the environment has the packages of these extras of pyproject.toml
-has = $(addprefix $(VENV)/has-,$(1))
+has = $(VENV)/with-$(subst $(empty) $(empty),+,$(strip $(1)))
 DIGITS := data/digits/test/t10k-labels-idx1-ubyte
 CIFAR10 := data/cifar10/test_batch.bin
 TEXT := data/text/det/test/det_gt.txt
@@ -11,6 +12,10 @@ DIAGNOSES := configs/diagnoses.yaml
 CONFIGS := $(filter-out $(DIAGNOSES),$(shell find configs -name '*.yaml'))
 SCHEMAS := $(wildcard schemas/*.schema.json)
 PYTEST := $(BIN)/python tests/default_signals.py $(BIN)/python -m pytest
+# the tests that train, with the same ranks on every machine
+TRAIN := $(addprefix tests/bats/,demo.bats trainers.bats engines_real.bats) \
+  $(addprefix tests/python/test_,$(addsuffix .py,callbacks checkpoints checkpoints_damaged datasets eval models nets_parallel \
+  parallel resume tasks train))
 SHELL_FILES := .ci/run $(shell find scripts tools tests -name '*.sh' -o -name '*.bash' -o -name '*.bats' -o -path '*/bin/*' -type f)
 
 # A test is a subshell and changes only its own variables (SC2030, SC2031); text with $ or ` in it is
@@ -20,7 +25,7 @@ MEANT_IN_TESTS := SC2016,SC2030,SC2031
 .DEFAULT_GOAL := help
 # two targets must not install into one environment at once
 .NOTPARALLEL:
-.PHONY: help demo test test-fast chaos lint format data docs bench lab lock clean
+.PHONY: help demo test test-fast test-bare chaos lint format data docs bench lab lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,10 +34,13 @@ demo: $(call has,train) data ## train LeNet-5 with four real MindSpore ranks on 
 	PYTHON=$(BIN)/python bash scripts/ascend4p.sh --device_target CPU configs/mnist/lenet5_digits.yaml
 
 test: $(call has,train test mpi lint docs) data ## all tests: bats for the scripts, pytest for the Python
-	$(PYTEST) -q
+	$(PYTEST) -q -n auto
 
 test-fast: $(call has,test) ## the tests that take milliseconds, without MindSpore: for the loop while editing
-	$(PYTEST) -q -m 'not thorough'
+	$(PYTEST) -q -n auto -m 'not thorough'
+
+test-bare: $(call has,train test lint docs) data ## the tests as on a machine without mpirun, Slurm, sshd and ip; not those that train
+	bash tests/bare.sh python tests/default_signals.py python -m pytest -q -n auto $(addprefix --ignore=,$(TRAIN))
 
 chaos: $(call has,test) ## launches under random faults, for 10 minutes; FOR=60 SEED=7 ROUND=12: for how long, and which
 	$(BIN)/python -m tests.chaos $(if $(FOR),--seconds $(FOR)) $(if $(SEED),--seed $(SEED)) $(if $(ROUND),--round $(ROUND))
@@ -71,7 +79,7 @@ lock: ## write constraints.txt anew from pyproject.toml (needs uv)
 	  --no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file constraints.txt pyproject.toml
 
 clean: ## remove what make made: the environment, the demo's data and the site (logs stay)
-	rm -rf $(VENV) data/digits data/cifar10 data/text site
+	rm -rf $(VENV) $(VENV).log data/digits data/cifar10 data/text site
 
 $(DIGITS): tools/prepare_digits.py | $(call has,train)
 	$(BIN)/python tools/prepare_digits.py data/digits
@@ -82,8 +90,6 @@ $(CIFAR10): tools/prepare_cifar10.py | $(call has,train)
 $(TEXT): tools/prepare_text.py | $(call has,train)
 	$(BIN)/python tools/prepare_text.py data/text
 
-$(VENV)/has-%: pyproject.toml constraints.txt
-	@bash tools/find_python.sh >/dev/null
-	test -x $(BIN)/python || "$$(bash tools/find_python.sh)" -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt '.[$*]'
-	@touch $@
+# never a file, so that each make looks: nothing to do takes 10 ms
+$(VENV)/with-%:
+	@bash tools/environment.sh $(VENV) $(subst +, ,$*)

@@ -62,5 +62,5 @@ def path_problem(path: str) -> Problem | None:
 def _place(problem: Problem) -> tuple[object, ...]:
     """Sorts /a/2 before /a/10, and a place before the places in it."""
     parts = problem.pointer.split("/")
-    place = [(part.isdigit(), int(part) if part.isdigit() and len(part) < 20 else 0, part) for part in parts]
+    place = [(part.isdecimal(), int(part) if part.isdecimal() and len(part) < 20 else 0, part) for part in parts]
     return place, problem[:5]

@@ -168,7 +168,7 @@ dashes() {
 }
 
 @test "a trainer whose name begins with a dash is a file, with mpirun and msrun" {
-  command -v mpirun >/dev/null || skip "no mpirun: apt install openmpi-bin"
+  need mpirun
   dashes
   ends 0 '*' bash "$SCRIPTS/run_mpirun.sh" "${DASHES[@]}" -n 2 config.yaml
   ranks_up 0 1

@@ -1,10 +1,11 @@
 #!/usr/bin/env bats
 # The demo for real: four MindSpore ranks train on this machine's processors. Takes half a minute.
 
+# bats file_tags=thorough
 load helper
 
 @test "four ranks train LeNet-5 together: the loss falls, and nine of ten held-out digits are read" {
-  python -c 'import mindspore' 2>/dev/null || skip "this Python has no MindSpore"
+  need_mindspore
   unset RANK_TABLE_FILE
   PYTHON=$(command -v python)
   TEST_MARK=$BATS_TEST_TMPDIR

@@ -87,7 +87,7 @@ misused() {
 }
 
 @test "no colours in a pipe; on a terminal only where they are wanted" {
-  command -v script >/dev/null || skip "no script(1) to make a terminal"
+  need script
   export TERM=xterm
   [[ "$(bash "$SCRIPTS/doctor.sh")" != *$'\e'* ]]
   [[ "$(script -qec "bash '$SCRIPTS/doctor.sh'" /dev/null </dev/null)" == *$'\e[32mok'* ]]

@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
 # Ranks on several hosts: real mpirun over real ssh, in the lab; what a person would get wrong.
 
+# bats file_tags=thorough
 load helper
 load ../lab/lab
 
 setup() {
-  need mpirun ssh unshare nsenter ip
+  need mpirun ssh
   setup_world
   HCCN=()
 }

@@ -1,10 +1,11 @@
 #!/usr/bin/env bats
 # Ranks that Open MPI starts: the environment, the logs, the report and the end are those of local ranks.
 
+# bats file_tags=thorough
 load helper
 
 setup() {
-  command -v mpirun >/dev/null || skip "no mpirun (Debian: apt install openmpi-bin)"
+  need mpirun
   setup_world
   HCCN=()
 }

@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
 # Ranks that MindSpore's own launcher starts; around it what it lacks: signals, an early end, the report.
 
+# bats file_tags=thorough
 load helper
 load ../lab/lab
 
 setup() {
-  python -c 'import mindspore' 2>/dev/null || skip "this Python has no MindSpore"
+  need_mindspore
   setup_world
   HCCN=()
   unset PYTHONPATH # msrun is the real one; its trainers are stubs
@@ -107,7 +108,7 @@ msrun_on() {
 
 @test "lab: real MindSpore, typed on each of two hosts: one cluster, which trains, and a report on each" {
   lab_up 2
-  python "$PROJECT/tools/prepare_digits.py" digits
+  digits_in digits
   msrun_on 1 >stdout1 2>stderr1 3>&- &
   ends 0 '*' msrun_on 0
   wait "$!" || fail "$(<stderr1)"

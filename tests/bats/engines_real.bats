@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The engines with real MindSpore ranks on this machine's processors: they form one cluster and train.
 
+# bats file_tags=thorough
 load helper
 
 setup() {
@@ -25,7 +26,7 @@ trains() {
 }
 
 @test "run_mpirun.sh trains" {
-  command -v mpirun >/dev/null || skip "no mpirun"
+  need mpirun
   trains run_mpirun.sh -n 2
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Ranks that a real Slurm of two nodes on this machine starts: srun under salloc and sbatch.
 
+# bats file_tags=thorough
 load helper
 
 setup_file() {
@@ -156,6 +157,17 @@ reported() {
 @test "the scheduler is on the first node also when the script is on neither" {
   ends 0 '*' allocated --dry_run
   [[ $output == *"srun --nodes=1 --ntasks=1 --nodelist=n0 "*scheduler.py* ]] || fail "$output"
+}
+
+@test "Slurm itself: where another takes a port of it meanwhile, it starts with others" {
+  mkdir bin
+  printf '%s\n' '#!/bin/bash' 'PATH=${PATH#*:}' \
+    '[[ -e tried ]] || { touch tried && echo "Address already in use" >>"${2%/*}/slurmctld.log" && exit 0; }' \
+    'exec slurmctld "$@"' >bin/slurmctld
+  chmod +x bin/slurmctld
+  ends 0 '' env PATH="$PWD/bin:$PATH:/usr/sbin:/sbin" bash "$FIXTURES/slurm.sh" up "$BATS_TEST_TMPDIR/other"
+  [[ -e tried && "$(SLURM_CONF=$BATS_TEST_TMPDIR/other/slurm.conf sinfo -h -o %T)" == idle ]]
+  bash "$FIXTURES/slurm.sh" down "$BATS_TEST_TMPDIR/other"
 }
 
 @test "outside of an allocation, and with unequal nodes, the reason is said" {

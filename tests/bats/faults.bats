@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Machines on which something is missing, full or forbidden.
 
+# bats file_tags=thorough
 load helper
 
 setup() {
@@ -9,7 +10,7 @@ setup() {
 
 @test "no process can be started for a rank: it is said, the others end, exit 78" {
   local -r user=$((100000000 + $$)) # with no other processes; ulimit -u does not hold for root
-  [[ $EUID -eq 0 ]] || skip "needs root, to become a user without other processes"
+  need_root "to become a user without other processes"
   python_of_all "$user"
   chmod a+rx "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR" && chmod -R a+rwX .. "$STUB_OUT"
   export STUB_DO='0: wait; 1: wait; 2: wait; 3: wait; 4: wait; 5: wait; 6: wait; 7: wait'
@@ -97,7 +98,7 @@ only() {
 
 @test "/proc shows only one's own processes (hidepid): nothing is left all the same" {
   export STUB_DO='0: children; 1: await 0, exit 3'
-  unshare -m true 2>/dev/null || skip "needs root and namespaces for mounts, to mount /proc anew"
+  need_namespaces "to mount /proc anew" -m
   run --separate-stderr unshare -m bash -c 'mount -o remount,hidepid=2 /proc 2>/dev/null || exit 99; exec bash "$@"' - \
     "$SCRIPTS/ascend2p.sh" --device_target CPU --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf --grace 1 config.yaml
   [[ $status -ne 99 ]] || skip "/proc cannot be mounted with hidepid here"
@@ -107,7 +108,7 @@ only() {
 
 @test "the disk with the logs is full: the end of the job says so" {
   export STUB_DO='0: fill, exit 3; 1: wait'
-  unshare -m true 2>/dev/null || skip "needs root and namespaces for mounts, to have a small disk"
+  need_namespaces "to have a small disk" -m
   mkdir small
   # shellcheck disable=SC2016 # for the inner shell
   run --separate-stderr unshare -m bash -c 'mount -t tmpfs -o size=256k none small || exit 99; exec bash "$@"' - \

@@ -105,6 +105,27 @@ gone() {
   ! kill -0 "$1" 2>/dev/null || [[ $(ps -o stat= -p "$1") == Z* ]]
 }
 
+# need PROGRAM...: skips the test where one of them is not on PATH. The end of `make test` says how to get it.
+need() {
+  local program
+  for program; do
+    command -v "$program" >/dev/null || skip "needs $program"
+  done
+}
+
+# need_root [WHY]: skips where only root can do what the test does.
+need_root() {
+  ((EUID == 0)) || skip "needs root${1:+: $1}"
+}
+
+# need_namespaces WHY FLAG...: skips where no such namespaces can be made, as unshare names them.
+need_namespaces() {
+  need unshare
+  unshare "${@:2}" true 2>/dev/null && return
+  need_root "$1"
+  skip "needs namespaces: $1"
+}
+
 # need_whole_signals: skips where bash itself loses signals. When the time of a `read -t` is up, the SIGALRM handler of
 # bash 4.2 jumps out of the read. If HUP, INT, QUIT, USR1 or USR2 comes in the same moment, its handler never runs.
 # Signals with a higher number than SIGALRM, such as TERM, are not lost.
@@ -225,7 +246,16 @@ launch_json() {
 need_mindspore() {
   unset PYTHONPATH
   python -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("mindspore") is None)' \
-    || skip "this Python has no MindSpore"
+    || skip 'needs MindSpore'
+}
+
+# digits_in FOLDER: the demo's digits there; `make data` has them already.
+digits_in() {
+  if [[ -d $PROJECT/data/digits ]]; then
+    ln -s "$PROJECT/data/digits" "$1"
+  else
+    python "$PROJECT/tools/prepare_digits.py" "$1"
+  fi
 }
 
 # trained_alike FILE FILE: these logs are of two ranks that have trained and now have the same weights.

@@ -1,14 +1,17 @@
 #!/usr/bin/env bats
 # The test hosts themselves: they are what they say, and they go without a trace.
 
+# bats file_tags=thorough
 load helper
 load ../lab/lab
 
-setup() {
-  need unshare nsenter ip ssh
+teardown() {
+  lab_down
 }
 
-teardown() {
+# possible: skips the test where no lab can be.
+possible() {
+  lab_up 1
   lab_down
 }
 
@@ -99,6 +102,7 @@ gone_without_trace() {
 }
 
 @test "down leaves nothing: no process, no folder, no link, no mount" {
+  need ip
   local lab mounts links
   mounts=$(</proc/self/mountinfo) links=$(ip -o link | wc -l)
   lab_up 2
@@ -114,8 +118,7 @@ gone_without_trace() {
   local owner
   sleep 300 3>&- &
   owner=$!
-  lab_up 1 # to be skipped here, where no lab is possible
-  lab_down
+  possible
   LAB=$("$LAB_SH" up 2 "$owner")
   on 0 true
   kill -KILL "$owner"
@@ -131,17 +134,17 @@ gone_without_trace() {
 }
 
 @test "where namespaces are not allowed the reason is said and nothing stays" {
-  ((EUID == 0)) || skip "only root can give up the right to make namespaces"
+  need_root "to give up the right to make namespaces"
+  possible
   export TMPDIR=$BATS_TEST_TMPDIR
   ends 1 'lab.sh: no lab: unshare: unshare failed: Operation not permitted' \
     setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin "$LAB_SH" probe
-  run ! compgen -G "$TMPDIR/lab.*"
+  run ! compgen -G "$TMPDIR/lab.??????"
 }
 
 @test "what cannot be is refused in words" {
   ends 1 '*a number of hosts from 1 to 250*' "$LAB_SH" up 0
-  unset LAB
-  ends 1 '*LAB= is no lab; make one*' "$LAB_SH" run 0 true
+  ends 1 '*LAB= is no lab; make one*' env -u LAB "$LAB_SH" run 0 true
   lab_up 1
   ends 1 '*no host 5 in *' "$LAB_SH" run 5 true
   ends 1 '*usage: lab.sh up N*' "$LAB_SH"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Limits of time, restarts, and jobs that want the same devices.
 
+# bats file_tags=thorough
 load helper
 
 setup() {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Locks on devices: the launcher's own file, what others put in its way, and several users of one host.
 
+# bats file_tags=thorough
 load helper
 
 setup() {
@@ -100,7 +101,7 @@ opened() {
 }
 
 @test "in a folder of another user, where all can rename what is in it, nothing is made" {
-  ((EUID == 0)) || skip "needs root, to give the folder to another user"
+  need_root "to give the folder to another user"
   chmod 777 "$LAUNCH_LOCKS" && chown 54321 "$LAUNCH_LOCKS"
   STUB_DO='' ends 0 "*other jobs cannot see which devices this one uses: $LAUNCH_LOCKS: *" launch_npu ascend2p.sh config.yaml
   [[ -z "$(ls "$LAUNCH_LOCKS")" ]]
@@ -153,7 +154,7 @@ opened() {
 }
 
 @test "two users of a host see each other's jobs" {
-  ((EUID == 0)) || skip "needs root, to become another user"
+  need_root "to become another user"
   python_of_all 54321
   chmod a+rx "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR" && chmod -R a+rwX .. "$STUB_OUT"
   first_job

@@ -2,6 +2,7 @@
 # Somebody removes, moves or replaces the files of a run while it runs, or the disk is full: the exit code is the job's,
 # and the messages say what is missing.
 
+# bats file_tags=thorough
 load helper
 
 setup() {
@@ -79,7 +80,7 @@ record_is() {
 }
 
 @test "the same under mpirun, whose relay writes to the log, too" {
-  command -v mpirun >/dev/null || skip "mpirun is not on PATH: install openmpi-bin"
+  need mpirun
   HCCN=()
   launch_ranks '0: print 3, await go, exit 4; 1: wait' run_mpirun.sh -n 2 config.yaml
   rm -r logs
@@ -165,7 +166,7 @@ killed_once() {
 
 # on_a_disk OPTIONS COMMAND: a failing job whose logs are on a small disk of its own, where COMMAND runs meanwhile
 on_a_disk() {
-  unshare -m true 2>/dev/null || skip "needs root and namespaces for mounts, to have a small disk"
+  need_namespaces "to have a small disk" -m
   mkdir small
   export STUB_DO='0: await go, kill SEGV; 1: wait'
   # shellcheck disable=SC2016 # for the inner shell

@@ -32,19 +32,25 @@ setup() {
   [[ $output == '7 ' ]] || fail "$output"
 }
 
-@test "the first second of a time namespace" {
+# in_first_second: bash has run in the first second of a time namespace; on a busy machine it starts later.
+in_first_second() {
   local uptime
   until read -r uptime _ </proc/uptime && [[ $uptime == *.[012]* ]]; do
     read -r -t 0.05 <> <(:) || :
   done
-  unshare -T --boottime "-${uptime%.*}" --fork true 2>/dev/null || skip "needs root and a kernel with namespaces for time"
+  need_namespaces "to start a clock anew" -T --boottime "-${uptime%.*}" --fork
   # shellcheck disable=SC2016 # for the inner shell
-  ends 0 '' unshare -T --boottime "-${uptime%.*}" --fork bash -euc '
+  run --separate-stderr unshare -T --boottime "-${uptime%.*}" --fork bash -euc '
     source "$1/lib/clock.sh"
     clock::now
-    printf "%d" "$((REPLY < 200))"
+    ((REPLY < 100)) || exit 99
     until clock::reached 120; do :; done' - "$SCRIPTS"
-  [[ $output == 1 ]] || fail "$output"
+  [[ $status -ne 99 ]]
+}
+
+@test "the first second of a time namespace" {
+  eventually in_first_second
+  was 0 ''
 }
 
 @test "options with leading zeros, in hexadecimal, and with a command inside" {
@@ -92,7 +98,7 @@ setup() {
 }
 
 @test "variables of our agents in the user's shell do not reach them" {
-  command -v mpirun >/dev/null || skip "mpirun is not on PATH: install openmpi-bin"
+  need mpirun
   HCCN=()
   # shellcheck disable=SC2016 # it is not meant to run
   LAUNCH_CONTROL=stdin LAUNCH_PATIENCE='a[$(touch ran)]' LAUNCH_BUS=$PWD/bus LAUNCH_LIFELINE=$PWD/life STUB_DO='1: exit 3' \

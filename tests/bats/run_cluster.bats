@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # run_cluster.sh: typed on each server of a rank table, and once for all hosts of a hostfile.
 
+# bats file_tags=thorough
 load helper
 load ../lab/lab
 
@@ -16,16 +17,18 @@ teardown() {
   end_left_over
 }
 
-# table SERVER...: hccl.json with two devices on each server, in that order
+# table SERVER...: hccl.json with two devices on each server, in that order; no two runs of the tests have the same
+# table, because the scheduler's port follows from it
 table() {
   python - "$@" >hccl.json <<'PY'
-import json, sys
+import json, random, sys
 servers = [
     {"server_id": name, "device": [
         {"device_id": str(d), "device_ip": f"10.78.{n}.{d + 1}", "rank_id": str(2 * n + d)} for d in range(2)]}
     for n, name in enumerate(sys.argv[1:])
 ]
-print(json.dumps({"version": "1.0", "server_count": str(len(servers)), "server_list": servers, "status": "completed"}))
+table = {"version": "1.0", "server_count": str(len(servers)), "server_list": servers, "status": "completed"}
+print(json.dumps(table) + "".join(random.choices(" \n", k=32)))
 PY
 }
 
@@ -301,7 +304,7 @@ signal.pause()' "$port" >taken 3>&- &
   need_mindspore
   lab_up 2
   hosts 2
-  python "$PROJECT/tools/prepare_digits.py" "$data"
+  digits_in "$data"
   settings=(-o scheduler.num_epochs=1 "train.dataset.dataset_root=$data/train" "eval.dataset.dataset_root=$data/test")
   bash "$SCRIPTS/ascend4p.sh" --log_dir one --device_target CPU "$PROJECT/configs/mnist/lenet5_digits.yaml" -- "${settings[@]}"
   timeout -k 5 300 "$LAB_SH" run 0 bash "$SCRIPTS/run_cluster.sh" --log_dir two --device_target CPU "${real[@]}" \

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Somebody stops (SIGSTOP) a process of ours: the job ends when its ranks have ended, with their codes.
 
+# bats file_tags=thorough
 load helper
 
 setup() {
@@ -125,7 +126,7 @@ engine_goes_on() {
 }
 
 @test "mpirun: the minder of a rank, and the watcher of its agent" {
-  command -v mpirun >/dev/null || skip "mpirun is not on PATH: install openmpi-bin"
+  need mpirun
   engine_job run_mpirun.sh -n 2
   local child
   for child in $(pgrep -P "$(above "$(recorded rank_1 'r["pid"]')" 2)"); do
@@ -136,14 +137,14 @@ engine_goes_on() {
 }
 
 @test "mpirun: the agent of a rank" {
-  command -v mpirun >/dev/null || skip "mpirun is not on PATH: install openmpi-bin"
+  need mpirun
   engine_job run_mpirun.sh -n 2
   stop "$(above "$(recorded rank_1 'r["pid"]')" 2)"
   engine_goes_on
 }
 
 @test "mpirun: the relay, its minder and what waits for mpirun" {
-  command -v mpirun >/dev/null || skip "mpirun is not on PATH: install openmpi-bin"
+  need mpirun
   engine_job run_mpirun.sh -n 2
   local -r runner=$(above "$(above "$(recorded rank_1 'r["pid"]')" 3)" 1)
   stop "$runner"
@@ -153,7 +154,7 @@ engine_goes_on() {
 }
 
 @test "the process that writes the outcome, in a session of its own as ssh makes one, then SIGKILL of the launcher" {
-  command -v setsid >/dev/null || skip "needs setsid, of util-linux"
+  need setsid
   export STUB_DO='0: wait; 1: print 1'
   stubbed ascend2p.sh --device_target CPU --grace 1 config.yaml
   setsid "${STUBBED[@]}" >/dev/null 2>&1 3>&- &

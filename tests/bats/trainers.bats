@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The scripts of the tutorials (run.sh, run_cpu.sh, ...), with real MindSpore on this machine's processors.
 
+# bats file_tags=thorough
 load helper
 
 setup() {
@@ -9,11 +10,6 @@ setup() {
   PYTHON=$(command -v python)
   TEST_MARK=$BATS_TEST_TMPDIR
   export PYTHON TEST_MARK
-}
-
-# Without MindSpore there is no training.
-needs_mindspore() {
-  python -c 'import mindspore' 2>/dev/null || skip "this Python has no MindSpore"
 }
 
 # generated SCRIPT ARGUMENTS...: data that tools/prepare_SCRIPT.py makes, in the folder data.
@@ -27,7 +23,7 @@ measured() {
 }
 
 @test "run.sh trains ResNet-50 on CIFAR-10 with two ranks, losses in upstream's form" {
-  needs_mindspore
+  need_mindspore
   generated cifar10 --images 20
   ends 0 '*' timeout 400 bash "$SCRIPTS/run.sh" --device_target CPU \
     --config "$PROJECT/configs/cls/resnet/resnet50_cifar10_cpu.yaml" data 2 -- \
@@ -49,8 +45,8 @@ END
 }
 
 @test "run_cpu.sh trains without a cluster, with and without data sinking; eval.py measures the same again" {
-  needs_mindspore
-  generated digits
+  need_mindspore
+  digits_in data
   for sink in False True; do
     DATA_PATH=data run --separate-stderr timeout 300 bash "$SCRIPTS/run_cpu.sh" "$PROJECT/configs/mnist/lenet5_digits.yaml" \
       -- -o scheduler.num_epochs=3 train.dataset_sink_mode="$sink"
@@ -66,8 +62,8 @@ END
 }
 
 @test "a loss that is no number ends the job, with epoch and step" {
-  needs_mindspore
-  generated digits
+  need_mindspore
+  digits_in data
   DATA_PATH=data run --separate-stderr timeout 300 bash "$SCRIPTS/run_cpu.sh" "$PROJECT/configs/mnist/lenet5_digits.yaml" \
     -- -o scheduler.lr=1e30
   [[ $status -eq 1 && $stderr =~ "train.py: rank 0: the loss is "(nan|-?inf)" in epoch 1, step "[0-9]+" of 44; lower scheduler.lr" ]] \
@@ -76,7 +72,7 @@ END
 
 @test "the small CRNN learns to read rendered words" {
   [[ ${SLOW_TESTS-} == 1 ]] || skip "takes more than a minute; SLOW_TESTS=1 runs it"
-  needs_mindspore
+  need_mindspore
   generated text --scenes 1
   DATA_PATH=data ends 0 '*' timeout 500 bash "$SCRIPTS/run_cpu.sh" \
     "$PROJECT/configs/rec/crnn/crnn_resnet34_zh.yaml" -- -o scheduler.num_epochs=5
@@ -85,7 +81,7 @@ END
 
 @test "the small detector learns to find rendered words" {
   [[ ${SLOW_TESTS-} == 1 ]] || skip "takes more than a minute; SLOW_TESTS=1 runs it"
-  needs_mindspore
+  need_mindspore
   generated text
   DATA_PATH=data ends 0 '*' timeout 500 bash "$SCRIPTS/run_cpu.sh" \
     "$PROJECT/configs/det/dbnet/db_r50_icdar15.yaml"
@@ -93,7 +89,7 @@ END
 }
 
 @test "what is wrong with data or arguments is said before any rank starts" {
-  needs_mindspore
+  need_mindspore # the plan asks for it
   generated cifar10 --images 20
   refuse() { # STATUS TEXT SCRIPT ARGUMENTS...
     run --separate-stderr bash "$SCRIPTS/$3" "${@:4}"

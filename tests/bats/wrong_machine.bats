@@ -70,16 +70,6 @@ pretend() {
   [[ $output == *'2 problems: fix them before you launch.'* ]] || fail "$output"
 }
 
-@test "make: macOS, and no Python that MindSpore has wheels for" {
-  OSTYPE=darwin23 refused 1 'make: this is macOS; Linux is needed: *' bash "$PROJECT/tools/find_python.sh"
-  mkdir bin
-  ln -s "$(command -v bash)" bin/bash
-  unset PYTHON
-  printf '#!/bin/sh\nexit 1\n' >bin/python3 # as one that is too old, or has no venv
-  chmod +x bin/python3
-  refused 1 'make: no Python 3.10, 3.11 or 3.12 *' env PATH="$PWD/bin" bash "$PROJECT/tools/find_python.sh"
-}
-
 @test "the lab: macOS" {
   OSTYPE=darwin23 ends 1 'lab.sh: this is macOS; hosts in namespaces need Linux' bash "$PROJECT/tests/lab/lab.sh" shell
 }

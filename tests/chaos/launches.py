@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 from dataclasses import dataclass, field
 from random import Random
@@ -97,6 +98,11 @@ def draw(random: Random) -> Launch:
     launch.stderr = _weighted(random, {"pipe": 20, "file": 6, "closed": 1, "full": 1})
     _draw_limits(random, launch)
     return launch
+
+
+def lacks(launch: Launch) -> str:
+    """Why this machine cannot start the launch; empty if it can."""
+    return "run_mpirun.sh: needs mpirun" if launch.script == "run_mpirun.sh" and not shutil.which("mpirun") else ""
 
 
 def _arguments(launch: Launch) -> list[str]:

@@ -176,6 +176,8 @@ class Result:
 
 def play(drawn: Drawn, number: int, place: World, disk: bool) -> Result:
     """The whole round."""
+    if lacking := launches.lacks(drawn.launch):
+        return Result(number, [], [lacking], [f"not played: {lacking}"])
     began = time.monotonic()
     place.make()
     lacks = [text for fault in drawn.faults if (text := faults.lacks(fault, disk))]

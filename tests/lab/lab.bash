@@ -14,7 +14,7 @@ lab_up() {
   fi
   why=$(<"$BATS_TEST_TMPDIR/lab.err")
   [[ -z ${LAB_REQUIRED-} ]] || fail "$why"
-  skip "$why"
+  skip "${why#lab.sh: }"
 }
 
 # on HOST COMMAND...: COMMAND there, ended after two minutes whatever happens.
@@ -24,11 +24,4 @@ on() {
 
 lab_down() {
   [[ -z ${LAB-} || ! -e $LAB ]] || "$LAB_SH" down
-}
-
-need() {
-  local program
-  for program; do
-    command -v "$program" >/dev/null || skip "no $program on this machine"
-  done
 }

@@ -26,6 +26,8 @@ here=$(readlink -f -- "${BASH_SOURCE[0]}")
 readonly here
 readonly FIXTURES=${here%/lab/*}/fixtures
 readonly CARDS=8
+# Programs of administrators, such as sshd, lie beside the others.
+[[ :$PATH: == */sbin:* ]] || PATH+=:${PATH//\/bin/\/sbin}
 export LAB_UID=${LAB_UID-$EUID} LAB_GID=${LAB_GID-$(id -g)} # the caller's, also inside of its user namespace
 
 main() {
@@ -89,9 +91,11 @@ lab::enter() {
 
 # lab::up N OWNER: prints the folder of a lab that lives until OWNER ends.
 lab::up() {
-  local lab answer='' ready
+  local lab answer='' program ready
   [[ $1 =~ ^([1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|250)$ ]] || lab::die "up takes a number of hosts from 1 to 250"
-  [[ -x /usr/sbin/sshd ]] || lab::die "no sshd on this machine (Debian: apt install openssh-server)"
+  for program in unshare nsenter setpriv setsid ip ssh ssh-keygen sshd; do
+    type -P "$program" >/dev/null || lab::die "needs $program"
+  done
   lab=$(mktemp -d "${TMPDIR:-/tmp}/lab.XXXXXX")
   ssh-keygen -q -t ed25519 -N '' -C lab -f "$lab/host_key"
   ssh-keygen -q -t ed25519 -N '' -C lab -f "$lab/user_key"
@@ -226,7 +230,7 @@ lab::__host() {
   mount -t proc proc /proc
   lab::mounts "$host"
   printf '0\n' >/proc/sys/net/ipv4/ip_unprivileged_port_start
-  (lab::as_caller /usr/sbin/sshd -f "$host/sshd_config" -E "$host/log")
+  (lab::as_caller "$(type -P sshd)" -f "$host/sshd_config" -E "$host/log")
   for ((tries = 0; tries < 500; tries++)); do # it writes the file when it listens
     [[ ! -e /run/sshd.pid ]] || break
     sleep 0.01

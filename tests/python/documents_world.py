@@ -9,16 +9,20 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import documents_output
 import pytest
+from needs import need
 
 ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = Path(sys.prefix)  # becomes the copy's .venv
 WORLDS = ("here", "npu", "stub", "lab")
 _LIMIT = 300  # seconds for one block
 _SLOW_LIMIT = 570
+_FILE = re.compile(r"[\w./-]+\.(?:ckpt|conf|env|html|json|log|svg|txt|ya?ml)\b")
 _KEPT = ("PATH", "LANG", "LC_ALL", "TERM", "USER", "LOGNAME", "SHELL", "TZ")  # of whoever runs the tests
 
 
@@ -42,6 +46,8 @@ class World:
         self.folder = self.home / "project"
         self.lab = None
         self.output = None  # of the run block before, if it was run
+        self.unmade = {}  # a file that skipped blocks name: why they were skipped
+        self.excuse = ""  # why the run block before was skipped, or may go wrong
         self._copy()
         self.train = (self.folder / "tools" / "train.py").read_bytes()
 
@@ -62,9 +68,9 @@ class World:
         venv = self.folder / ".venv"
         venv.mkdir()
         for name in ("bin", "lib", "lib64", "include", "pyvenv.cfg"):
-            if (ROOT / ".venv" / name).exists():
-                (venv / name).symlink_to((ROOT / ".venv" / name).resolve())
-        for stamp in (ROOT / ".venv").glob("has-*"):
+            if (ENVIRONMENT / name).exists():
+                (venv / name).symlink_to((ENVIRONMENT / name).resolve())
+        for stamp in ENVIRONMENT.glob("has-*"):
             (venv / stamp.name).touch()
         git = "git init -q && git add -A && git -c user.name=me -c user.email=me@example.org commit -qm copy"
         subprocess.run(["bash", "-c", git], cwd=self.folder, env=self._environment("here", ""), check=True)
@@ -106,16 +112,40 @@ class World:
             path.chmod(0o755)
 
     def play(self, block):
-        """Does what the block's mark says; returns what is wrong, or None.  Skips the test as `run` does."""
+        """Does what the block's mark says; returns what is wrong, or None.  Skips the test as `run` does.
+
+        A skipped block has not made its files.  Later blocks may go wrong without them.  So one that goes wrong is
+        skipped, too, if it names a file that is not there and that a skipped block names, or shows as printed.
+        """
+        paths = (self.folder / name.removeprefix("/home/me/project/") for name in _FILE.findall(block.text))
+        names = {os.path.normpath(path) for path in paths}
+        if block.verb == "run":
+            missing = [name for name in sorted(names) if name in self.unmade and not os.path.exists(name)]
+            self.output, self.excuse = None, self.unmade[missing[0]] if missing else ""
+        try:
+            problem = self._do(block)
+            if problem and self.excuse:
+                pytest.skip(self.excuse)
+            return problem
+        except pytest.skip.Exception as skipped:
+            self.output, self.excuse = (
+                None,
+                self.excuse or f"{skipped}: the block at {block.place} makes what this one reads",
+            )
+            raise
+        finally:
+            if self.output is None and block.verb.startswith(("run", "prints")):
+                self.unmade.update(dict.fromkeys(names, self.excuse))
+
+    def _do(self, block):
         if block.verb == "file":
             self.write(block)
         elif block.verb == "run":
-            self.output = None  # of a command that failed it is not what the page should show
             code, output = self.run(block)
             wanted = block.options["exit"]
             if code != wanted:
                 return f"{block.place}: exit {code}, not {wanted}\n{block.text}---\n{output}"
-            self.output = output
+            self.output = output  # of a command that failed it is not what the page should show
         elif block.verb.startswith("prints") and self.output is not None:
             return documents_output.difference(block, self.output)
         return None
@@ -125,9 +155,7 @@ class World:
         options = block.options
         if options["slow"] and os.environ.get("SLOW_TESTS") != "1":
             pytest.skip("takes long; SLOW_TESTS=1 runs it")
-        for program in filter(None, options["need"].split(",")):
-            if not shutil.which(program):
-                pytest.skip(f"no {program} on this machine")
+        need(*filter(None, options["need"].split(",")))
         env = self._environment(options["on"], options["do"])
         command = ["bash", "-e", "-c", block.text]
         if options["on"] == "lab":
@@ -157,7 +185,7 @@ class World:
             up = [str(self.folder / "tests/lab/lab.sh"), "up", "2", str(os.getpid())]
             done = subprocess.run(["bash", *up], env=env, cwd=self.folder, capture_output=True, text=True, timeout=60)
             if done.returncode and not os.environ.get("LAB_REQUIRED"):
-                pytest.skip(done.stderr.strip())
+                pytest.skip(done.stderr.strip().removeprefix("lab.sh: "))
             assert done.returncode == 0, done.stderr
             self.lab = done.stdout.strip()
         return self.lab

@@ -13,7 +13,6 @@ from tools.launch import device_locks
 
 OTHER = 54321  # a user who has nothing and needs no name
 numbers = itertools.count(1)
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user: sudo make test")
 
 
 class Job:

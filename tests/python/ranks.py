@@ -12,7 +12,6 @@ import struct
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
@@ -24,12 +23,13 @@ slow = pytest.mark.skipif(os.environ.get("SLOW_TESTS") != "1", reason="takes lon
 
 def need_mindspore():
     """Skips the module where training cannot run."""
-    pytest.importorskip("mindspore", reason="this Python has no MindSpore")
-    pytest.importorskip("sklearn", reason="scikit-learn has the digits")
+    pytest.importorskip("mindspore", reason="needs MindSpore")
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
 
 
 def digits(folder, samples):
     """The first `samples` digits in MNIST's format in `folder`; returns it."""
+    import numpy as np
     from sklearn.datasets import load_digits
 
     images, labels = load_digits(return_X_y=True)
@@ -124,5 +124,7 @@ def weights(checkpoints, rank=0):
 
 def furthest(one, other):
     """The largest difference between two sets of weights, which must have the same names and shapes."""
+    import numpy as np
+
     assert set(one) == set(other)
     return max(float(np.abs(one[name].astype(float) - other[name].astype(float)).max()) for name in one)

@@ -11,6 +11,7 @@ import time
 import zlib
 
 import pytest
+from needs import needs
 
 from hccl_tools.check import verdict
 from hccl_tools.commands import build as hccl_tools
@@ -329,7 +330,7 @@ def test_an_interrupt_ends_mpirun_by_sigterm_which_it_hands_on(world, tmp_path, 
     assert (world / "ended").read_text() == "ended"
 
 
-@pytest.mark.skipif(not MPIRUN, reason="mpirun is not installed")
+@needs("mpirun")
 def test_the_real_mpirun_asks_this_host(cards, build, world, monkeypatch):
     monkeypatch.setenv("PATH", os.environ["PATH"] + os.pathsep + os.path.dirname(MPIRUN) + ":/usr/bin:/bin")
     (world / "hosts").write_text("# this machine\nlocalhost slots=1\n")

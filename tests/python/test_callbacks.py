@@ -2,15 +2,17 @@
 
 import types
 
-import numpy as np
 import pytest
 
 from hccl_tools.common.refusal import Refusal
 from tools.diagnosis import loss_curve
 
-ms = pytest.importorskip("mindspore")
+ms = pytest.importorskip("mindspore", reason="needs MindSpore")
+np = pytest.importorskip("numpy", reason="needs NumPy")
 
 from tools.trainer import progress  # noqa: E402 (imports MindSpore)
+
+pytestmark = pytest.mark.thorough
 
 
 class Run:

@@ -16,6 +16,8 @@ from tests.chaos.launches import Launch, Rank
 from tests.chaos.settings import Setting
 from tests.chaos.verdicts import Ended
 
+pytestmark = pytest.mark.thorough
+
 SECONDS = os.environ.get("CHAOS_SECONDS", "60")
 SEED = os.environ.get("CHAOS_SEED", str(random.randrange(1_000_000)))
 REPORT = """\
@@ -49,6 +51,14 @@ def test_launches_under_random_faults(root):
             assert again.returncode == 0, f"python -m tests.chaos --seed {SEED} --round {number}:\n{again.stdout}"
         warnings.warn(f"chaos: round {number} of seed {SEED} failed once of four times:\n{played.stdout}", stacklevel=1)
     assert re.search(r"(?m)^chaos: [1-9]\d* rounds, ", played.stdout)
+
+
+def test_a_launch_by_mpirun_is_left_out_where_there_is_none(tmp_path, monkeypatch):
+    drawn = next(found for n in range(1000) if (found := rounds.draw(7, n)).launch.script == "run_mpirun.sh")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = rounds.play(drawn, 1, world.World(tmp_path / "round", "bash", tmp_path), disk=False)
+    assert (result.problems, result.lacks) == ([], ["run_mpirun.sh: needs mpirun"])
+    assert os.listdir(tmp_path) == []
 
 
 def test_the_seed_and_the_round_say_what_is_drawn():

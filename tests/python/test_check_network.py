@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 PROGRAM = "hccl_tools/check_network.py"
 
 

@@ -7,9 +7,13 @@ import struct
 
 import pytest
 
-from tools import prepare_cifar10, prepare_text
 from tools.config import modes
 from tools.trainer import datasets
+
+pytest.importorskip("PIL", reason="needs Pillow")
+pytest.importorskip("numpy", reason="needs NumPy")
+
+from tools import prepare_cifar10, prepare_text
 from tools.trainer.datasets import cifar10, text_boxes
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
@@ -31,7 +35,7 @@ def refused(section, **how):
 
 def read(section, shard=0, shards=1, **loader):
     """The batches of a section, as NumPy arrays."""
-    pytest.importorskip("mindspore")
+    pytest.importorskip("mindspore", reason="needs MindSpore")
     data = datasets.build(section, {**LOADER, **loader}, modes.Part(shard=shard, shards=shards))
     return list(data.create_tuple_iterator(num_epochs=1, output_numpy=True))
 
@@ -125,7 +129,7 @@ def test_generated_images_are_in_the_original_format_and_of_ten_classes(cifar, t
 def test_files_of_ten_thousand_records_are_read_the_same_by_mindspore(tmp_path):
     import numpy as np
 
-    pytest.importorskip("mindspore")
+    pytest.importorskip("mindspore", reason="needs MindSpore")
     random = np.random.RandomState(1)
     records = random.randint(0, 256, (10000, 3073), np.uint8)
     records[:, 0] %= 10

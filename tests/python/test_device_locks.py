@@ -7,7 +7,8 @@ import signal
 import time
 
 import pytest
-from locking import OTHER, Job, as_user, base, free_pid, needs_root, start_as
+from locking import OTHER, Job, as_user, base, free_pid, start_as
+from needs import needs_root
 
 from hccl_tools.common.refusal import Refusal
 from tools.launch import device_locks

@@ -36,6 +36,7 @@ def files():
     return set(subprocess.run(listed, cwd=documents.ROOT, capture_output=True, text=True, check=True).stdout.split())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", ENGLISH)
 def test_what_a_page_tells_to_type_works_and_prints_what_it_shows(page, subtests, request):
     found = blocks(page)
@@ -248,6 +249,57 @@ def test_a_file_block_is_written_into_the_copy(copy):
     (block,) = page_of("<!-- file deep/x.yaml -->", "```yaml", "a: 1", "```")
     copy.write(block)
     assert (copy.folder / "deep/x.yaml").read_text() == "a: 1\n"
+
+
+NEEDS = ("<!-- run need=no-such-program -->", "```bash", "make-it >made.json", "```")
+READS = ("<!-- run exit=3 -->", "```bash", "test -e made.json || exit 1; exit 3", "```")
+
+
+def played(world, *lines):
+    """What becomes of each block: None, what is wrong, or why it was skipped."""
+    for block in page_of(*lines):
+        try:
+            problem = world.play(block)
+            yield problem and "wrong"
+        except pytest.skip.Exception as skipped:
+            yield str(skipped)
+
+
+LACKS = "needs no-such-program"
+AS_BEFORE = f"{LACKS}: the block at page.md:3 makes what this one reads"
+
+
+@pytest.mark.parametrize(
+    ("lines", "outcomes"),
+    [
+        ((*NEEDS, *READS), [LACKS, AS_BEFORE]),
+        ((*NEEDS, *READS, "<!-- prints -->", "```text", "it", "```"), [LACKS, AS_BEFORE, None]),
+        (("<!-- file made.json -->", "```json", "{}", "```", *NEEDS, *READS), [None, LACKS, None]),
+        ((*NEEDS, "<!-- run -->", "```bash", "ls made.json || :", "```"), [LACKS, None]),
+        ((*NEEDS, "<!-- run -->", "```bash", "false", "```"), [LACKS, "wrong"]),
+        ((*NEEDS, "<!-- run -->", "```bash", "test -e other.json", "```"), [LACKS, "wrong"]),
+        (
+            (*NEEDS, "<!-- run -->", "```bash", "touch made.json", "```", *READS[:2], "exit 4", "```"),
+            [LACKS, None, "wrong"],
+        ),
+        (READS, ["wrong"]),
+    ],
+)
+def test_a_block_that_goes_wrong_for_want_of_what_a_skipped_block_makes_is_skipped(copy, lines, outcomes):
+    assert list(played(copy, *lines)) == outcomes
+
+
+def test_what_a_skipped_block_makes_is_also_what_it_shows(copy):
+    makes = [line.replace(" >made.json", "") for line in NEEDS]
+    shows = ("<!-- prints -->", "```text", "/home/me/project/made.json", "```")
+    shown_by_reader = ("<!-- run exit=1 -->", *READS[1:], "<!-- prints -->", "```text", "all of it", "```")
+    assert list(played(copy, *makes, *shows, *shown_by_reader)) == [LACKS, None, None, AS_BEFORE]
+
+
+def test_what_lacks_a_file_of_a_skipped_block_makes_nothing_either(copy):
+    between = ("<!-- run -->", "```bash", "cp made.json copy.json", "```")
+    reader = ("<!-- run -->", "```bash", "cat copy.json", "```")
+    assert list(played(copy, *NEEDS, *between, *reader)) == [LACKS, AS_BEFORE, AS_BEFORE]
 
 
 def test_the_glossaries_explain_the_same_words():

@@ -5,7 +5,12 @@ import pathlib
 import pytest
 
 from tools import eval as evaluation
+
+pytest.importorskip("numpy", reason="needs NumPy")
+
 from tools import prepare_cifar10
+
+pytestmark = pytest.mark.thorough
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 CONFIG = PROJECT / "configs" / "cls" / "resnet" / "resnet50_cifar10_cpu.yaml"
@@ -43,6 +48,6 @@ def test_a_config_without_held_out_data_is_named(data, tmp_path, capsys):
 
 
 def test_a_file_that_is_no_checkpoint_is_named(data, tmp_path, capsys):
-    pytest.importorskip("mindspore")
+    pytest.importorskip("mindspore", reason="needs MindSpore")
     (tmp_path / "x.ckpt").write_bytes(b"not one")
     assert "x.ckpt" in said(capsys, "--ckpt", tmp_path / "x.ckpt", "-o", "model.num_classes=3")

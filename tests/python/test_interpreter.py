@@ -92,7 +92,7 @@ def test_a_command_checks_before_it_imports_what_may_not_be_there(command):
 @pytest.mark.parametrize("version", ["3.6", "3.7", "3.8"])
 def test_a_real_old_python_says_so_at_once(version, command):
     if version not in OLD:
-        pytest.skip(f"no Python {version} below PYENV_ROOT")
+        pytest.skip(f"needs Python-{version}: below PYENV_ROOT")
     ended = subprocess.run(
         [str(OLD[version]), "-B", command, "x"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )

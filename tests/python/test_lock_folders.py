@@ -7,7 +7,8 @@ import stat
 import tempfile
 
 import pytest
-from locking import OTHER, Job, as_user, base, needs_root
+from locking import OTHER, Job, as_user, base
+from needs import needs_root
 
 from hccl_tools.common.refusal import Refusal
 from tools.launch import device_locks, lock_folders

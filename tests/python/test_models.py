@@ -1,16 +1,18 @@
 """Networks, losses and metrics: their shapes, and their results, compared with NumPy."""
 
-import numpy as np
 import pytest
 
 from hccl_tools.check import schema_check
 from tools.config import combinations
 
-ms = pytest.importorskip("mindspore")
+ms = pytest.importorskip("mindspore", reason="needs MindSpore")
+np = pytest.importorskip("numpy", reason="needs NumPy")
 
 from tools.config import modes  # noqa: E402
 from tools.trainer import losses, metrics, models  # noqa: E402 (imports MindSpore)
 from tools.trainer.models import parallel  # noqa: E402
+
+pytestmark = pytest.mark.thorough
 
 SCHEMA = schema_check.load_schema("train_config")
 

@@ -1,13 +1,15 @@
 """The networks that show a parallel mode, alone on this machine's processors, against NumPy."""
 
-import numpy as np
 import pytest
 
-ms = pytest.importorskip("mindspore", reason="this Python has no MindSpore")
+ms = pytest.importorskip("mindspore", reason="needs MindSpore")
+np = pytest.importorskip("numpy", reason="needs NumPy")
 
 from mindspore import nn  # noqa: E402 - after the skip
 
 from tools.trainer.models import parallel  # noqa: E402
+
+pytestmark = pytest.mark.thorough
 
 NETS = {
     "whole": parallel.WholeNet,

@@ -12,6 +12,9 @@ import time
 from pathlib import Path
 
 import pytest
+from needs import need
+
+pytestmark = pytest.mark.thorough
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures"
@@ -187,8 +190,8 @@ def harmful(names, tmp_path):
 
 
 def installed(program):
-    if program == "run_mpirun.sh" and not shutil.which("mpirun"):
-        pytest.skip("no mpirun (Debian: apt install openmpi-bin)")
+    if program == "run_mpirun.sh":
+        need("mpirun")
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -232,14 +235,13 @@ LOCALES = ("de_DE", "en_US", "tr_TR")
 
 def test_no_locale_disturbs(environment, tmp_path):
     """German writes 0,1 for a tenth; the small letter of I is not i in Turkish; bash 4 has capitals in English a-z."""
-    if not shutil.which("localedef"):
-        pytest.skip("no localedef (Debian: apt install locales)")
+    need("localedef")
     for name in LOCALES:
         made = subprocess.run(
             ["localedef", "-i", name, "-f", "UTF-8", str(tmp_path / f"{name}.UTF-8")], capture_output=True
         )
         if made.returncode > 1:
-            pytest.skip(f"no source of the locale {name} (Debian: apt install locales): {made.stderr}")
+            pytest.skip(f"needs locales: the source of {name}: {made.stderr}")
     for name in LOCALES:
         locale = {"LOCPATH": str(tmp_path), "LC_ALL": f"{name}.UTF-8"}
         compare("ascend2p.sh", environment, locale, tmp_path)
@@ -247,8 +249,7 @@ def test_no_locale_disturbs(environment, tmp_path):
 
 @pytest.mark.parametrize("shell", ["sh", "dash", "bash --posix", "bash -e -u -f", "busybox sh"])
 def test_typed_with_another_shell(shell, environment, tmp_path):
-    if not shutil.which(shell.split()[0]):
-        pytest.skip(f"no {shell.split()[0]}")
+    need(shell.split()[0])
     command = [*shell.split(), *commands(tmp_path)["ascend2p.sh"][1:]]
     ended = subprocess.run(command, cwd=tmp_path, env={**environment, **harmful(["SHELLOPTS", "TMOUT"], tmp_path)})
     assert ended.returncode == 0

@@ -44,7 +44,7 @@ def test_every_picture_is_on_a_page(drawn):
 
 
 def test_the_site_has_no_dead_link(tmp_path):
-    pytest.importorskip("material", reason="mkdocs-material is not installed (pip install '.[docs]')")
+    pytest.importorskip("material", reason="needs mkdocs-material")
     site.gather(tmp_path / "pages")
     settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").replace("site/", f"{tmp_path}/")
     (tmp_path / "mkdocs.yml").write_text(settings, encoding="utf-8")

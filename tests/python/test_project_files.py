@@ -19,7 +19,7 @@ HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="ut
 
 def lint_commands():
     """The commands of `make lint`, each as a list of words."""
-    command = ["make", "--no-print-directory", "-n", "-o", ".venv/has-lint", "lint"]  # make test is a make, too
+    command = ["make", "--no-print-directory", "-n", "-o", ".venv/with-lint", "lint"]  # make test is a make, too
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert told.returncode == 0, told.stderr
     return [shlex.split(line) for line in told.stdout.splitlines()]
@@ -74,7 +74,7 @@ def test_editorconfig_agrees_with_the_formatters():
 
 @pytest.mark.parametrize("form", [*FORMS, WORKFLOW], ids=lambda path: path.name)
 def test_what_the_code_host_reads_has_the_form_that_it_expects(form):
-    pytest.importorskip("check_jsonschema", reason="this Python has no check-jsonschema")
+    pytest.importorskip("check_jsonschema", reason="needs check-jsonschema")
     kind = "workflows" if form == WORKFLOW else "issue-config" if form.name == "config.yml" else "issue-forms"
     ended = subprocess.run(
         [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.github-{kind}", str(form)],

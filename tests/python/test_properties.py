@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-pytest.importorskip("hypothesis", reason="the library hypothesis is not installed")
+pytest.importorskip("hypothesis", reason="needs hypothesis")
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -18,6 +18,8 @@ from hccl_tools.build import merging, super_pod
 from hccl_tools.check import rules, schema_check, verdict
 from hccl_tools.common.problem import errors
 from hccl_tools.table import rank_table
+
+pytestmark = pytest.mark.thorough
 
 settings.register_profile(
     "ours",

@@ -4,11 +4,13 @@ The tolerance everywhere is 1e-6 on weights of size 1: float32 sums in another o
 in the environment all of them run; without it one of each kind, since a job takes about ten seconds.
 """
 
-import numpy as np
 import pytest
 import ranks
 
 ranks.need_mindspore()
+np = pytest.importorskip("numpy", reason="needs NumPy")
+
+pytestmark = pytest.mark.thorough
 TOLERANCE = 1e-6
 
 

@@ -11,7 +11,7 @@ from tools.pages import commands
 
 ROOT = documents.ROOT
 PYTHON_FILES = sorted(path for folder in ("hccl_tools", "tools") for path in (ROOT / folder).rglob("*.py"))
-SHELL_FILES = [*sorted((ROOT / "scripts").rglob("*.sh")), ROOT / "tools" / "find_python.sh"]
+SHELL_FILES = [*sorted((ROOT / "scripts").rglob("*.sh")), ROOT / "tools" / "environment.sh"]
 # bash sets these for itself
 OF_BASH = {"BASH", "BASH_VERSION", "BASHPID", "EUID", "HOSTNAME", "OSTYPE", "PPID", "PWD", "RANDOM", "REPLY", "SECONDS"}
 
@@ -155,7 +155,7 @@ def codes_of_scripts():
 def test_every_code_that_a_script_ends_with_by_itself_is_on_the_page():
     found = set()
     for path in SHELL_FILES:
-        if path.name not in ("doctor.sh", "find_python.sh", "relay.sh"):  # the last one's are for the supervisor
+        if path.name not in ("doctor.sh", "environment.sh", "relay.sh"):  # the last one's are for the supervisor
             text = re.sub(r"(?m)^\s*#.*$", "", path.read_text(encoding="utf-8"))
             found |= set(re.findall(r"\b(?:exit|log::die|LAUNCH_STATUS=) ?(\d+)", text))
     for path in PYTHON_FILES:

@@ -15,6 +15,8 @@ import ranks
 from tools import convert_ckpt
 
 ranks.need_mindspore()
+
+pytestmark = pytest.mark.thorough
 EPOCHS, SAMPLES, BATCH = 20, 160, 8
 DEADLINE = 120  # seconds until a job that starts has saved something
 

@@ -44,7 +44,7 @@ def show(world, in_process, monkeypatch):
 @pytest.fixture
 def cells(show):
     """cells(table): the table that is shown, as lists of words, one list per row."""
-    pytest.importorskip("rich", reason="the library rich is not installed")
+    pytest.importorskip("rich", reason="needs rich")
 
     def of(table):
         status, out, err = show(table)
@@ -97,7 +97,7 @@ def test_what_a_table_says_is_no_markup(cells):
     "variables", [{"NO_COLOR": "100"}, {"COLUMNS": "100"}, {"FORCE_COLOR": "1", "NO_COLOR": "1"}], ids=str
 )
 def test_a_stdout_that_is_no_terminal_or_no_color_gets_no_colour(show, monkeypatch, variables):
-    pytest.importorskip("rich", reason="the library rich is not installed")
+    pytest.importorskip("rich", reason="needs rich")
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert "\x1b[3" not in show(cluster(2))[1]

@@ -72,7 +72,7 @@ def test_what_is_no_number_is_seen_in_the_sparkline():
 
 
 def test_the_picture_is_a_png_beside_the_logs(tmp_path, capsys):
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install matplotlib")
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
     write(tmp_path, rank_0=[(2.0, 10.0, 1.0)] * 5, rank_1=[(2.0, 10.0, 1.0)] * 5)
     assert plot_log.main([str(tmp_path)]) == 0
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")

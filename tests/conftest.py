@@ -1,0 +1,46 @@
+"""One session for all tests: pytest for the Python, bats for the scripts."""
+
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from suite import summary
+from suite.bats_files import BatsFile
+
+
+def pytest_collect_file(file_path, parent):
+    """A .bats file is a file of tests, too."""
+    if file_path.suffix == ".bats":
+        return BatsFile.from_parent(parent, path=file_path)
+    return None
+
+
+def pytest_collection_modifyitems(items):
+    """Long tests come first: the workers end together."""
+    items.sort(key=lambda item: item.get_closest_marker("thorough") is None)
+
+
+def pytest_xdist_auto_num_workers():
+    """Twice the processors: many tests wait for an event."""
+    return 2 * len(os.sched_getaffinity(0))
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """Files are not torn apart, but for those that are said to be."""
+    from suite.schedule import ByUnit
+
+    return ByUnit(config, log)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """What was skipped, and what would bring it."""
+    summary.skipped(terminalreporter)
+
+
+def pytest_unconfigure(config):
+    """The last line."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter and not hasattr(config, "workerinput"):
+        summary.last_line(reporter)

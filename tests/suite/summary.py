@@ -1,0 +1,84 @@
+"""The end of a run: what was skipped, what would bring it, and the numbers in one line."""
+
+import re
+import sys
+from collections import Counter
+
+# What a skip says that it needs: the packages that have it, of Debian and Ubuntu, and of openEuler.
+PACKAGES = {
+    "ip": ("iproute2", "iproute"),
+    "localedef": ("libc-bin", "glibc-common"),
+    "mpirun": ("openmpi-bin", "openmpi"),
+    "nsenter": ("util-linux", "util-linux"),
+    "script": ("bsdutils", "util-linux"),
+    "setsid": ("util-linux", "util-linux"),
+    "slurmctld": ("slurm-wlm", "slurm-slurmctld"),
+    "slurmd": ("slurm-wlm", "slurm-slurmd"),
+    "srun": ("slurm-wlm", "slurm"),
+    "ssh": ("openssh-client", "openssh-clients"),
+    "sshd": ("openssh-server", "openssh-server"),
+    "unshare": ("util-linux", "util-linux"),
+}
+# What comes with an extra of pyproject.toml.
+EXTRAS = {
+    "MindSpore": "train",
+    "NumPy": "train",
+    "Pillow": "train",
+    "check-jsonschema": "lint",
+    "matplotlib": "train",
+    "mkdocs-material": "docs",
+    "hypothesis": "test",
+    "mpirun": "mpi",
+    "rich": "test",
+    "scikit-learn": "train",
+}
+_NEEDS = re.compile(r"needs ([\w.-]+)(?:$|: )")
+
+
+def reasons(reports):
+    """How often each reason was given, the most frequent first; "needs NAME: text" counts as "needs NAME"."""
+    said = (re.sub(r"^Skipped: ", "", report.longrepr[2]) for report in reports)
+    return Counter(found[0].rstrip(": ") if (found := _NEEDS.match(reason)) else reason for reason in said)
+
+
+def commands(names):
+    """The lines that say how to get what is missing; names that nobody packs have none."""
+    lines = []
+    packed = sorted(set(names) & set(PACKAGES))
+    if packed:
+        debian, openeuler = (" ".join(sorted({PACKAGES[name][system] for name in packed})) for system in (0, 1))
+        lines += [f"Debian, Ubuntu:  sudo apt-get install {debian}", f"openEuler:       sudo dnf install {openeuler}"]
+    extras = ",".join(sorted({EXTRAS[name] for name in names if name in EXTRAS}))
+    if extras:
+        lines.append(f"without root:    {sys.executable} -m pip install '.[{extras}]'")
+    others = ", ".join(name for name in packed if name not in EXTRAS)
+    if others:
+        lines.append(f"without root:    {others}: run the tests in a container in which you are root")
+    return lines
+
+
+def of_kind(reporter, kind):
+    """The reports that say so; a block of a page is a subtest, for which pytest itself has no number."""
+    if kind == "skipped":
+        return [*reporter.stats.get("skipped", []), *(one for one in reporter.stats.get("", []) if one.skipped)]
+    return reporter.stats.get(kind, [])
+
+
+def skipped(reporter):
+    """Prints what was skipped, and the commands that bring it."""
+    found = reasons(of_kind(reporter, "skipped"))
+    if not found:
+        return
+    reporter.section("what was skipped")
+    for reason, number in found.most_common():
+        reporter.write_line(f"{number:4}  {reason}")
+    for line in commands({match[1] for reason in found if (match := _NEEDS.match(reason))}):
+        reporter.write_line(line)
+
+
+def last_line(reporter):
+    """Prints the numbers of all tests; a file that cannot be read counts as a failure."""
+    kinds = ("passed", "failed", "error", "skipped")
+    passed, failed, errors, left_out = (len(of_kind(reporter, kind)) for kind in kinds)
+    if passed + failed + errors + left_out:
+        reporter.write_line(f"{passed} passed, {failed + errors} failed, {left_out} skipped")
