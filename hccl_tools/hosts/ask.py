@@ -29,7 +29,7 @@ from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import one_line
-from hccl_tools.hosts import hostfile
+from hccl_tools.hosts import hostfile, mpirun
 from hccl_tools.machine import host, programs
 
 TYPE_CHECKING = False
@@ -92,12 +92,9 @@ def ask(path: str, program: str, forwarded: Sequence[str]) -> tuple[list[Answer]
     """
     hosts = hostfile.read(path)
     if not programs.on_path("mpirun"):
-        merging_them = ", and merge the tables with hccl_tools/merge_hccl.py"
-        raise ClusterError(
-            BAD,
-            "mpirun is not on PATH; install Open MPI (Debian: apt install openmpi-bin), or run this command on "
-            "every host" + (merging_them if program == "hccl_tools.py" else ""),
-        )
+        merging_them = ", and merge the tables with hccl_tools/merge_hccl.py" if program == "hccl_tools.py" else ""
+        words = f"{mpirun.how_to_get()}, or run this command on every host{merging_them}"
+        raise ClusterError(BAD, f"mpirun is not on PATH; {words}")
     nonce = os.urandom(8).hex()
     status, stdout, stderr = _mpirun(command(path, hosts, nonce, forwarded, program))
     place = {name: number for number, name in enumerate(hosts)}  # they answer in any order
@@ -108,10 +105,12 @@ def ask(path: str, program: str, forwarded: Sequence[str]) -> tuple[list[Answer]
 def command(path: str, hosts: Sequence[str], nonce: str, forwarded: Sequence[str], program: str) -> list[str]:
     """The mpirun command that asks every host once."""
     carried = [name for name in ("PATH", "PYTHONPATH") if name in os.environ]
+    prefix = mpirun.prefix()
     # -wdir is the project: it must exist on every host, which the current folder may not.
     return [
         *("mpirun", "--hostfile", os.path.abspath(path), "--map-by", "ppr:1:node", "--bind-to", "none"),
         *("--timeout", str(_SECONDS)),
+        *(("--prefix", prefix) if prefix else ()),
         *(word for name in carried for word in ("-x", name)),
         *("-wdir", project.ROOT, sys.executable, project.path("hccl_tools", program)),
         *("--answer", nonce, *forwarded),
@@ -178,8 +177,9 @@ def _environment() -> dict[str, str]:
     environment = dict(os.environ)
     if os.geteuid() == 0:  # Open MPI needs two confirmations from root
         environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    if not any(name.startswith(("OMPI_MCA_plm_", "PRTE_MCA_plm_")) for name in environment):
-        environment["OMPI_MCA_plm_rsh_args"] = environment["PRTE_MCA_plm_ssh_args"] = _SSH_OPTIONS
+    for prefix, name in (("OMPI_MCA_plm_", "rsh_args"), ("PRTE_MCA_plm_", "ssh_args")):  # of Open MPI 4 and 5
+        if not any(variable.startswith(prefix) for variable in environment):
+            environment[prefix + name] = _SSH_OPTIONS
     return environment
 
 

@@ -36,9 +36,15 @@ def said(ended: Ended) -> str:
 
 
 def on_path(name: str) -> bool:
-    """Whether the shell would find the program `name`; shutil.which takes 2 ms to import."""
+    """Whether the shell would find the program `name`."""
+    return find(name) is not None
+
+
+def find(name: str) -> str | None:
+    """The path of the program that the shell would run as `name`; shutil.which takes 2 ms to import."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    return any(os.path.isfile(path) and os.access(path, os.X_OK) for path in (os.path.join(f, name) for f in folders))
+    paths = (os.path.join(folder, name) for folder in folders)
+    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
 
 
 def path_word(path: str) -> str:

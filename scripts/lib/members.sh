@@ -7,6 +7,7 @@ MEMBERS_RANKS_LEFT=0             # ranks that have not ended
 declare -A MEMBERS_LOG=()        # name -> its log
 declare -A MEMBERS_MINDER=()     # name -> pid of its minder, if we started it
 declare -A MEMBERS_GROUP=()      # name -> process group, while one of its processes lives
+declare -A MEMBERS_HOST=()       # name -> what its host calls itself, if an agent has told it
 declare -A MEMBERS_BEGAN=()      # name -> uptime of its start, in hundredths of a second
 declare -A MEMBERS_ENDED=()      # name -> uptime of its end
 declare -A MEMBERS_STATUS=()     # name -> exit status, once it ended
@@ -18,7 +19,7 @@ declare -A MEMBERS_GONE_SINCE=() # name -> uptime since when no process of its g
 members::clear() {
   MEMBERS_NAMES=() MEMBERS_RANKS_LEFT=0
   MEMBERS_LOG=() MEMBERS_MINDER=() MEMBERS_GROUP=() MEMBERS_BEGAN=() MEMBERS_ENDED=() MEMBERS_STATUS=()
-  MEMBERS_LOST=() MEMBERS_LEAVING=() MEMBERS_GONE_SINCE=()
+  MEMBERS_LOST=() MEMBERS_LEAVING=() MEMBERS_GONE_SINCE=() MEMBERS_HOST=()
 }
 
 # members::add NAME LOG [MINDER]
@@ -29,11 +30,12 @@ members::add() {
   [[ $1 != [0-9]* ]] || MEMBERS_RANKS_LEFT=$((MEMBERS_RANKS_LEFT + 1))
 }
 
-# members::began NAME [GROUP]
+# members::began NAME [GROUP [HOST]]
 members::began() {
   clock::now
   MEMBERS_BEGAN[$1]=$REPLY
   [[ -z ${2-} ]] || MEMBERS_GROUP[$1]=$2
+  [[ -z ${3-} ]] || MEMBERS_HOST[$1]=$3
   [[ -z ${MEMBERS_STATUS[$1]-} ]] || MEMBERS_LEAVING[$1]=1 # its engine ended before it began
 }
 

@@ -120,7 +120,7 @@ agent::_event() {
   case $1 in
     start)
       AGENT_TRAINER=$2
-      agent::tell start "$AGENT_NAME" "$AGENT_TRAINER"
+      agent::tell start "$AGENT_NAME" "$AGENT_TRAINER" "$AGENT_HOST"
       [[ -z $AGENT_AWAY ]] || agent::tell line "$AGENT_NAME" "(this rank's log is on $AGENT_HOST: $AGENT_LOG)"
       ((AGENT_STOPS == 0)) || agent::_end_trainer # the order to stop came first
       ;;

@@ -39,14 +39,17 @@ report::_fate() {
 # report::_lost_host NAME: if the engine NAME ended because it lost a host: a sentence about it in REPLY, and the host's
 # ranks in REPORT_LOST_RANKS. Else both are empty.
 report::_lost_host() {
-  local i host ranks=''
+  local i host own named='' ranks=''
   REPLY='' REPORT_LOST_RANKS=''
   [[ $1 == "$CARRIED_ENGINE" ]] || return 0
   engine::lost_host "${MEMBERS_LOG[$1]}"
   host=$REPLY
   [[ -n $host ]] || return 0
-  for i in "${!PLAN_HOSTS[@]}"; do
-    [[ ${PLAN_HOSTS[i]#*@} != "$host" ]] || REPORT_LOST_RANKS+=" ${PLAN_RANKS[i]}"
+  for i in "${!PLAN_HOSTS[@]}"; do # Open MPI 4 has the name that the user wrote, 5 the host's own, without its domain
+    own=${MEMBERS_HOST[${PLAN_RANKS[i]}]-}
+    if [[ $host == "${PLAN_HOSTS[i]#*@}" || $host == "$own" || $host == "${own%%.*}" ]]; then
+      REPORT_LOST_RANKS+=" ${PLAN_RANKS[i]}" named=${PLAN_HOSTS[i]#*@}
+    fi
   done
   if [[ -n $REPORT_LOST_RANKS ]]; then
     # shellcheck disable=SC2086 # a list of numbers
@@ -54,7 +57,7 @@ report::_lost_host() {
     ranks=" ($REPLY)"
   fi
   members::seconds "$1"
-  REPLY="the host $host$ranks is lost after $REPLY s: $1 does not reach it any more; check that it is up, and its network"
+  REPLY="the host ${named:-$host}$ranks is lost after $REPLY s: $1 does not reach it any more; check that it is up, and its network"
 }
 
 # report::stacks: writes every rank's stack to rank_N.stack beside its log, and a summary to stderr.

@@ -142,10 +142,10 @@ supervise::pause() {
 supervise::_event() {
   case $1 in
     start)
-      members::began "$2" "$3"
+      members::began "$2" "${3%% *}" # an agent's host may follow
       [[ $STOPPING_STATE == running ]] || stopping::signal_groups TERM
       ;;
-    began) members::began "$2" ;;
+    began) members::began "$2" '' "$3" ;;
     was) members::ended "$2" "$3" ;;
     exit) supervise::_ended "$2" "$3" ;;
     wrote) limits::log_has_grown ;;

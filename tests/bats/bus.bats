@@ -110,7 +110,7 @@ heeds() {
     (agent "$said") 3>&- &
     set +m
     eventually grep -q ' start 0 ' "$said"
-    kill -TERM "$(awk '/ start 0 / { print $NF }' "$said")"
+    kill -TERM "$(awk '/ start 0 / { print $4 }' "$said")"
     eventually heeds "$!"
     wait "$!" || fail "the agent ended with $?: $(<"$said")"
     [[ "$(tail -n 1 "$said")" == '.tell exit 0 143' ]] || fail "in run $i: $(<"$said")"

@@ -99,11 +99,14 @@ killed_above() {
 }
 
 @test "an order to stop that comes before a rank's agent can take it is given again" {
-  # shellcheck disable=SC2016 # for the agent's bash, which reads this before anything else
-  printf '%s\n' '[[ ${OMPI_COMM_WORLD_RANK-} != 2 ]] || until [[ -e "$STUB_OUT/go" ]]; do read -r -t 0.02 <> <(:); done' >late
-  export STUB_DO='0: wait; 1: await 0, exit 7; 2: wait' BASH_ENV=$WORLD/late
+  mkdir bin
+  printf '%s\n' '#!/bin/sh' '[ "$OMPI_COMM_WORLD_RANK" != 2 ] || trap ": >\"$STUB_OUT/ordered\"" URG' \
+    'until [ "$OMPI_COMM_WORLD_RANK" != 2 ] || [ -e "$STUB_OUT/go" ]; do sleep 0.02; done' \
+    "exec $(command -v bash) \"\$@\"" >bin/bash
+  chmod +x bin/bash
+  export STUB_DO='0: wait; 1: await 0, exit 7; 2: wait' PATH=$WORLD/bin:$PATH
   launch_behind run_mpirun.sh -n 3 config.yaml
-  eventually grep -q 'Forwarding signal' logs/latest/mpirun.log
+  eventually test -e "$STUB_OUT/ordered"
   touch "$STUB_OUT/go"
   ended 7 $'*\n2 * 143 SIGTERM, stopped by us *'
 }
@@ -167,7 +170,7 @@ fake_mpirun() {
 @test "Open MPI 5 gets its own spelling" {
   fake_mpirun 'mpirun (Open MPI) 5.0.3'
   run_mpirun --dry_run >plan.sh
-  grep -q -- '--prtemca prte_abort_on_non_zero_status 1 --prtemca oob_tcp_keepalive_time 5' plan.sh
+  grep -q -- '--prtemca state_base_error_non_zero_exit 1 --prtemca oob_tcp_keepalive_time 5' plan.sh
   [[ "$(cat plan.sh)" != *orte_* ]]
 }
 

@@ -99,7 +99,6 @@ lab::up() {
   lab=$(mktemp -d "${TMPDIR:-/tmp}/lab.XXXXXX")
   ssh-keygen -q -t ed25519 -N '' -C lab -f "$lab/host_key"
   ssh-keygen -q -t ed25519 -N '' -C lab -f "$lab/user_key"
-  mkdir "$lab/tmp"
   # The pipe ends when the keeper gives up: no answer is a no.
   exec {ready}< <(setsid bash "$here" __keep "$lab" "$1" "$2" 2>"$lab/log" 3>&- </dev/null)
   read -r answer <&"$ready" || :
@@ -186,7 +185,7 @@ lab::__inside() {
 lab::files() {
   local -r host=$LAB/host$1
   local i
-  mkdir -p "$host/etc/ssh" "$host/etc/openmpi" "$host/bin" "$host/cards"
+  mkdir -p "$host/etc/ssh" "$host/bin" "$host/cards" "$host/tmp"
   cp "$LAB/user_key.pub" "$host/authorized_keys"
   printf 'node%d\n' "$1" >"$host/etc/hostname"
   printf '127.0.0.1 localhost\n' >"$host/etc/hosts"
@@ -201,11 +200,16 @@ lab::files() {
   printf '%s\n' 'Host *' "  IdentityFile $LAB/user_key" '  IdentitiesOnly yes' "  UserKnownHostsFile $host/known_hosts" \
     >"$host/etc/ssh/ssh_config"
   printf '%s\n' 'Port 22' "HostKey $LAB/host_key" "AuthorizedKeysFile $host/authorized_keys" 'PidFile /run/sshd.pid' \
-    'UsePAM no' 'StrictModes no' 'PasswordAuthentication no' 'KbdInteractiveAuthentication no' >"$host/sshd_config"
-  # What Open MPI leaves behind when it is killed goes with the lab.
-  printf 'orte_tmpdir_base = %s\n' "$LAB/tmp" >"$host/etc/openmpi/openmpi-mca-params.conf"
+    'UsePAM no' 'StrictModes no' 'PasswordAuthentication no' 'KbdInteractiveAuthentication no' \
+    "SetEnv $(lab::open_mpi_folders "$host")" >"$host/sshd_config"
   printf '%s\n' '#!/usr/bin/env bash' "HCCN_SIM=$host/cards exec $FIXTURES/bin/hccn_tool \"\$@\"" >"$host/bin/hccn_tool"
   chmod +x "$host/bin/hccn_tool"
+}
+
+# lab::open_mpi_folders FOLDER: variables by which Open MPI 4 and 5 leave what they leave when they are killed in the
+# host's FOLDER, which goes with the lab. Process ids of hosts are alike, and 5 fails where such a folder is there already.
+lab::open_mpi_folders() {
+  printf '%s' "OMPI_MCA_orte_tmpdir_base=$1/tmp PRTE_MCA_prte_tmpdir_base=$1/tmp"
 }
 
 # The first process of a host. It never ends by itself: the end is a failure, and its reason is told.
@@ -277,13 +281,15 @@ lab::run() {
   (($# >= 3)) || lab::die 'usage: lab.sh run HOST COMMAND...'
   lab::host "$2"
   # The folder is looked up inside: a host may have another one mounted there.
-  lab::enter "$REPLY" --mount --net --pid --ipc --uts -- bash "$here" __in "$PWD" "$1" "${@:3}"
+  lab::enter "$REPLY" --mount --net --pid --ipc --uts -- bash "$here" __in "$LAB/host$2" "$PWD" "$1" "${@:3}"
 }
 
 lab::__in() {
   export LAUNCH_LOCKS=/run/launch-locks # /tmp, where they are by default, is one for all hosts
-  cd -- "$1"
-  shift
+  # shellcheck disable=SC2046 # several words
+  export $(lab::open_mpi_folders "$1")
+  cd -- "$2"
+  shift 2
   "$@"
 }
 

@@ -6,7 +6,7 @@ from hccl_tools.machine.programs import Ended
 from tools.launch import host_check
 from tools.launch.placement import Placement
 
-HERE = {"mpi": "4.1.4", "python": "Python 3.11.7", "mindspore": "2.10.0"}
+HERE = {"mpi": "4.1.4", "prefix": None, "python": "Python 3.11.7", "mindspore": "2.10.0"}
 
 
 def answer(**differs):

@@ -28,12 +28,13 @@ _FIX_SSH = "set up a key for it: ssh-copy-id {}"
 
 def problems(request: Request, placement: Placement, others: list[str]) -> list[str]:
     """One line per problem of the hosts `others`, in their order; empty when all are ready."""
-    command = request.ssh or os.environ.get("OMPI_MCA_" + "plm_rsh_agent") or "ssh"
-    agent = [*shlex.split(command), *shlex.split(os.environ.get("OMPI_MCA_" + "plm_rsh_args", ""))]
-    version = placement.engine.get("version")
-    question = questions(request, version)
+    version, prefix = placement.engine.get("version"), placement.engine.get("prefix")
+    settings = "PRTE_MCA_plm_ssh_" if version and not version.startswith("4.") else "OMPI_MCA_plm_rsh_"
+    command = request.ssh or os.environ.get(settings + "agent") or "ssh"
+    agent = [*shlex.split(command), *shlex.split(os.environ.get(settings + "args", ""))]
+    question = questions(request, version, prefix)
     answers = programs.ask_all({name: [*agent, *_options(agent), name, question] for name in others}, SECONDS)
-    here = expected(version)
+    here = expected(version, prefix)
     # GPUs cannot be seen as files, and CPU has none.
     wanted = placement.devices_by_host() if request.device_target == "Ascend" else {}
     return [line for name in others for line in faults(name, answers[name], here, wanted.get(name, []))]
@@ -46,11 +47,12 @@ def _options(agent: list[str]) -> list[str]:
     return ["-n", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={SECONDS - 2}"]
 
 
-def questions(request: Request, version: str | None) -> str:
+def questions(request: Request, version: str | None, prefix: str | None) -> str:
     """One shell command whose answers come as lines "MARK name value"."""
+    mpirun = shlex.quote(os.path.join(prefix, "bin", "mpirun")) if prefix else "mpirun"
     python = shlex.quote(trainer_command.python())
     trainer = shlex.quote(os.path.abspath(request.train_script or __file__))
-    said = "$(command -v mpirun >/dev/null && mpirun --version 2>/dev/null | head -n 1)"
+    said = f"$(command -v {mpirun} >/dev/null && {mpirun} --version 2>/dev/null | head -n 1)"
     return "; ".join(
         [
             f"echo {_MARK} folder $(cd {shlex.quote(os.getcwd())} 2>/dev/null && echo yes)",
@@ -64,15 +66,15 @@ def questions(request: Request, version: str | None) -> str:
     )
 
 
-def expected(version: str | None) -> dict[str, str | None]:
-    """What this host answers: {name: value}."""
+def expected(version: str | None, prefix: str | None) -> dict[str, str | None]:
+    """What this host answers, {name: value}; "prefix": the folder of Open MPI, if it must be the same everywhere."""
     from importlib import metadata
 
     try:
         mindspore: str = metadata.version("mindspore")
     except metadata.PackageNotFoundError:
         mindspore = ""
-    return {"mpi": version, "python": "Python " + sys.version.split()[0], "mindspore": mindspore}
+    return {"mpi": version, "prefix": prefix, "python": "Python " + sys.version.split()[0], "mindspore": mindspore}
 
 
 def faults(name: str, answer: Ended, here: dict[str, str | None], wanted: list[int]) -> list[str]:
@@ -92,8 +94,10 @@ def faults(name: str, answer: Ended, here: dict[str, str | None], wanted: list[i
     elif told["trainer"] != "yes":
         lines.append("the trainer is not at the same path there; share it")
     if here["mpi"] and here["mpi"] not in told["mpi"].split():
-        other = one_line(told["mpi"]) if told["mpi"] else "none on the PATH that ssh's shell has"
-        lines.append(f"Open MPI {here['mpi']} is needed, as here; that host has: {other}")
+        where = f" in {one_line(here['prefix'])}" if here["prefix"] else ""
+        none = "none there" if where else "none on the PATH that ssh's shell has"
+        other = one_line(told["mpi"]) or none
+        lines.append(f"Open MPI {here['mpi']} is needed{where}, as here; that host has: {other}")
     if told["python"] != here["python"]:
         lines.append(
             f"{here['python']} is needed at {sys.executable}, as here; that host has: {one_line(told['python'])}"

@@ -8,7 +8,7 @@ import re
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import one_line
-from hccl_tools.hosts import hostfile
+from hccl_tools.hosts import hostfile, mpirun
 from hccl_tools.machine import programs
 from hccl_tools.table.address import family
 from tools.launch import network, placement
@@ -29,8 +29,8 @@ def place(request: Request) -> placement.Placement:
     ranks = request.n or room
     if ranks > room:
         raise Refusal(USAGE, f"-n {ranks}: the hosts have {room} slots in all; give them more, or start fewer ranks")
-    engine = {**facts(request), "ranks": str(ranks)}
     others = network.others(name for name, _ in slots)
+    engine = {**facts(request, bool(others)), "ranks": str(ranks)}
     if others:  # MindSpore's scheduler runs here, and takes no name
         engine["scheduler_host"] = network.own_address_towards(name.rpartition("@")[2] for name in others)
     if request.hostfile is not None:
@@ -40,10 +40,13 @@ def place(request: Request) -> placement.Placement:
     return placement.spread(request, slots, ranks, engine)
 
 
-def facts(request: Request) -> dict[str, str]:
-    """What lib/engines/mpirun.sh needs: the version, how hosts are reached, where logs are linked.  Raises Refusal."""
+def facts(request: Request, several: bool) -> dict[str, str]:
+    """What lib/engines/mpirun.sh needs: the version, how `several` hosts are reached, where logs are linked.
+
+    Raises Refusal.
+    """
     if not programs.on_path("mpirun"):
-        raise Refusal(REFUSED, "mpirun is not on PATH; install Open MPI 4 or 5 (Debian: apt install openmpi-bin)")
+        raise Refusal(REFUSED, f"mpirun is not on PATH; {mpirun.how_to_get()}")
     said = programs.ask(["mpirun", "--version"], 20)
     version = version_in(said.stdout)
     if version is None and said.status:
@@ -56,6 +59,9 @@ def facts(request: Request) -> dict[str, str]:
     if int(version.partition(".")[0]) not in (4, 5):
         raise Refusal(REFUSED, f"mpirun is of Open MPI {version}; 4 or 5 is needed, put it first on PATH")
     engine = {"version": version}
+    prefix = mpirun.prefix() if several else None
+    if prefix is not None:
+        engine["prefix"] = prefix
     if request.ssh is not None:
         engine["ssh"] = request.ssh
     if request.network is not None:

@@ -187,10 +187,11 @@ def all_servers(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]
 
 
 def use_options(request: Request) -> None:
-    """--ssh and --network hold for the questions to the hosts as well."""
-    for value, name in ((request.ssh, "plm_rsh_agent"), (request.network, "oob_tcp_if_include")):
-        if value:
-            os.environ["OMPI_MCA_" + name] = value
+    """--ssh and --network hold for the questions to the hosts as well, in Open MPI 4 (OMPI_MCA_) and 5."""
+    if request.ssh:
+        os.environ["OMPI_MCA_plm_rsh_agent"] = os.environ["PRTE_MCA_plm_ssh_agent"] = request.ssh
+    if request.network:
+        os.environ["OMPI_MCA_oob_tcp_if_include"] = os.environ["PRTE_MCA_oob_tcp_if_include"] = request.network
 
 
 def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list[str]:
@@ -238,12 +239,13 @@ def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> N
 def engine_of(request: Request, servers: list[Server]) -> dict[str, str]:
     """What lib/engines/mpirun.sh needs to start all ranks, server by server in the table's order.  Raises Refusal."""
     names = [server.name for server in servers]
+    others = network.others(names)
     return {
-        **open_mpi.facts(request),
+        **open_mpi.facts(request, bool(others)),
         "ranks": str(sum(len(server.ranks) for server in servers)),
         "hosts": ",".join(f"{server.name}:{len(server.ranks)}" for server in servers),
         "devices": words([device for _, device in servers[0].ranks]),
-        "scheduler_host": network.own_address_towards(network.others(names) or names[:1]),
+        "scheduler_host": network.own_address_towards(others or names[:1]),
     }
 
 

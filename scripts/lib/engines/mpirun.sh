@@ -12,16 +12,17 @@ COLUMNS LS_COLORS SSH_* XDG_* DBUS_* OMPI_* PMIX_* PRTE_* SLURM_* SLURMD_* BASH_
 # Why each option is there; Open MPI's documentation says what it does:
 #   --bind-to none     with one or two ranks per host, Open MPI would bind each rank to one core
 #   -wdir, -x          without them, ranks on other hosts start in the home folder, with the environment of ssh's shell
+#   --prefix           of a wheel: mpirun starts its programs on other hosts from this folder, which is on no PATH there
 #   keepalive          mpirun notices in about 11 s, not in eight minutes, that a host's network is cut off. A host that
 #                      is only busy is not given up, because its kernel answers
 #   routed_radix       connects mpirun to every host directly. By default it connects to 64 hosts, and these connect to
 #                      the others; then mpirun never learns that a host behind another one is lost
 engine::command() {
-  local name variable mca=-mca prefix=orte
+  local name variable mca=-mca mine=OMPI_MCA exit_is_failure=orte_abort_on_non_zero_status agent=plm_rsh_agent
   local -a where=()
   local -A hosts=()
-  if ((${PLAN_ENGINE[version]%%.*} >= 5)); then
-    mca=--prtemca prefix=prte
+  if ((${PLAN_ENGINE[version]%%.*} >= 5)); then # its run time, PRRTE, has names of its own
+    mca=--prtemca mine=PRTE_MCA exit_is_failure=state_base_error_non_zero_exit agent=plm_ssh_agent
   fi
   if [[ -n ${PLAN_ENGINE[hostfile]-} ]]; then
     where=(--hostfile "${PLAN_ENGINE[hostfile]}")
@@ -31,18 +32,18 @@ engine::command() {
   ENGINE_COMMAND=(mpirun)
   (($(id -u) != 0)) || ENGINE_COMMAND+=(--allow-run-as-root)
   ENGINE_COMMAND+=(-n "${PLAN_ENGINE[ranks]}" "${where[@]}" --map-by slot --bind-to none -wdir "$PWD"
-    "$mca" "${prefix}_abort_on_non_zero_status" 1)
+    "$mca" "$exit_is_failure" 1)
   for name in ${PLAN_HOSTS[@]+"${PLAN_HOSTS[@]}"}; do
     hosts[$name]=1
   done
+  [[ -z ${PLAN_ENGINE[prefix]-} ]] || ENGINE_COMMAND+=(--prefix "${PLAN_ENGINE[prefix]}")
   ((${#hosts[@]} < 2)) || ENGINE_COMMAND+=("$mca" routed_radix "${#hosts[@]}")
   for name in time=5 intvl=2 probes=3; do
-    variable=OMPI_MCA_oob_tcp_keepalive_${name%=*} # what the user has set counts
+    variable=${mine}_oob_tcp_keepalive_${name%=*} # what the user has set counts
     [[ -n ${!variable-} ]] || ENGINE_COMMAND+=("$mca" "oob_tcp_keepalive_${name%=*}" "${name#*=}")
   done
   if [[ -n ${PLAN_ENGINE[ssh]-} ]]; then
-    [[ $prefix == orte ]] && name=plm_rsh_agent || name=plm_ssh_agent
-    ENGINE_COMMAND+=("$mca" "$name" "${PLAN_ENGINE[ssh]}")
+    ENGINE_COMMAND+=("$mca" "$agent" "${PLAN_ENGINE[ssh]}")
   fi
   if [[ -n ${PLAN_ENGINE[network]-} ]]; then
     ENGINE_COMMAND+=("$mca" oob_tcp_if_include "${PLAN_ENGINE[network]}" -mca btl_tcp_if_include "${PLAN_ENGINE[network]}")
@@ -69,13 +70,16 @@ engine::cancelled() {
 }
 
 # engine::lost_host LOG: the host that mpirun lost, in REPLY, from a message of mpirun or of ssh. If mpirun first sees
-# that ssh has ended, it reports only that a daemon could not be started; then ssh's message names the host.
+# that ssh has ended, it reports only that a daemon could not be started; then ssh's message names the host, or Open
+# MPI 5, with the status of an ssh that has lost its connection (255) or was killed (0).
 engine::lost_host() {
-  local line
+  local line remote=''
   REPLY=''
   while IFS= read -r line; do
     case $line in
       *'Remote daemon:'*' on node '*) REPLY=${line##* on node } && return 0 ;;
+      *'Remote host: '*) remote=${line##* } ;;
+      *'Daemon exit status: 0' | *'Daemon exit status: 255') REPLY=${REPLY:-$remote} ;;
       'Connection to '*' closed by remote host.') REPLY=${line#Connection to } && REPLY=${REPLY%% *} ;;
       'Timeout, server '*' not responding.') REPLY=${line#Timeout, server } && REPLY=${REPLY%% *} ;;
     esac

@@ -41,7 +41,7 @@ engine::print() {
 # relay::_main BUS: the engine's member: runs the engine, reads its output, passes orders to it. It exports the job's
 # environment here, not in the launcher, whose own children do not belong to the job.
 relay::_main() {
-  local bus pipe engine='' ordered='' word name value told=exit failed=0
+  local bus pipe engine='' ordered='' word name value told=exit failed=0 heard=0
   rank_entry::agent_environment "$ENGINE_NAME"
   LAUNCH_SECRET="launch-$RANDOM$RANDOM$RANDOM" LAUNCH_GRACE=$STOPPING_GRACE
   export LAUNCH_JOB LAUNCH_SECRET LAUNCH_GRACE
@@ -77,11 +77,12 @@ relay::_line() {
   fi
   case $word in
     engine) engine=$name ;;
-    start) bus::say "$bus" began "$name" ;;
+    start) bus::say "$bus" began "$name" "${value##* }" ;; # the agent's host
     stack | wrote) bus::say "$bus" "$word" "$name" "$value" ;;
     line) { printf '%s\n' "$value" >>"$PLAN_LOG_DIR/rank_$name.log"; } || : ;;
     exit)
       bus::say "$bus" "$told" "$name" "$value"
+      heard=$((heard + 1))
       ((value == 0)) || failed=$value
       ;;
     cancelled)
@@ -92,13 +93,21 @@ relay::_line() {
         told=was
       fi
       ;;
-    ended) # with 0 although ranks failed: somebody else ended them
-      if ((name == 0)) && [[ $told != exit ]]; then
-        name=$failed
-      fi
+    ended)
+      ((name != 0)) || relay::_why_0
       exit "$name"
       ;;
   esac
+}
+
+# relay::_why_0: the engine has ended with 0. If it did so although somebody ended ranks, or although it has lost a host,
+# as Open MPI 5 does, then `name` gets a status that says so.
+relay::_why_0() {
+  [[ $told == exit ]] || name=$failed
+  if ((name == 0 && heard < ${#PLAN_RANKS[@]})); then
+    engine::lost_host "$PLAN_LOG_DIR/$ENGINE_NAME.log"
+    [[ -z $REPLY ]] || name=255
+  fi
 }
 
 relay::_order() {
