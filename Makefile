@@ -25,10 +25,10 @@ MEANT_IN_TESTS := SC2016,SC2030,SC2031
 .DEFAULT_GOAL := help
 # two targets must not install into one environment at once
 .NOTPARALLEL:
-.PHONY: help demo test test-fast test-bare chaos lint format data docs bench lab lock clean
+.PHONY: help demo test test-fast test-bare test-versions chaos lint format data docs bench lab lock clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(call has,train) data ## train LeNet-5 with four real MindSpore ranks on this machine's processors
 	PYTHON=$(BIN)/python bash scripts/ascend4p.sh --device_target CPU configs/mnist/lenet5_digits.yaml
@@ -41,6 +41,9 @@ test-fast: $(call has,test) ## the tests that take milliseconds, without MindSpo
 
 test-bare: $(call has,train test lint docs) data ## the tests as on a machine without mpirun, Slurm, sshd and ip; not those that train
 	bash tests/bare.sh python tests/default_signals.py python -m pytest -q -n auto $(addprefix --ignore=,$(TRAIN))
+
+test-versions: $(call has,test) ## the fast tests on every Python found, with the lowest and the highest packages; ONLY=oldest: one of them
+	bash tests/versions.sh $(ONLY)
 
 chaos: $(call has,test) ## launches under random faults, for 10 minutes; FOR=60 SEED=7 ROUND=12: for how long, and which
 	$(BIN)/python -m tests.chaos $(if $(FOR),--seconds $(FOR)) $(if $(SEED),--seed $(SEED)) $(if $(ROUND),--round $(ROUND))

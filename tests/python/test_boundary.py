@@ -27,8 +27,8 @@ def raising(error):
     ("error", "status", "said"),
     [
         (Refusal(78, "one", "two\nlines"), 78, "x.py: one\nx.py: two\\nlines\n"),
-        (ImportError("broken", name="rich"), 2, "x.py: this needs rich; "),
-        (ImportError("not installed"), 2, "x.py: this needs jsonschema; "),
+        (ImportError("broken", name="rich"), 2, "x.py: this needs rich 9.4.0 or later; "),
+        (ImportError("not installed"), 2, "x.py: this needs jsonschema 4.0.1 or later; "),
     ],
 )
 def test_what_a_command_raises_becomes_lines_and_an_exit_code(in_process, error, status, said):

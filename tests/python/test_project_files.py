@@ -11,6 +11,8 @@ import documents
 import pytest
 import yaml
 
+from hccl_tools.machine import interpreter
+
 ROOT = documents.ROOT
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 WORKFLOW = ROOT / ".github" / "workflows" / "tests.yml"
@@ -92,8 +94,33 @@ def test_ci_has_every_supported_python_and_names_tests_that_exist():
     assert [oldest, *pythons] == [f"3.{minor}" for minor in range(9, 13)]
     assert any(step.get("with", {}).get("python-version") == oldest for step in jobs["oldest-python"]["steps"])
     assert any(step.get("run", "").endswith("bash .ci/run") for step in jobs["all"]["steps"])
-    named = re.findall(r"tests/\S+\.(?:bats|py)", text)
-    assert len(named) > 10 and [name for name in named if not (ROOT / name).exists()] == []
+    named = re.findall(r"tests/\S+\.(?:bats|py|sh)", text)
+    assert named and [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_every_place_promises_the_same_lowest_versions():
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    oldest = re.search(r'requires-python = ">=(3\.\d+)"', project)[1]
+    assert oldest == ".".join(map(str, interpreter.OLDEST))
+    doctor = (ROOT / "scripts/lib/doctor.sh").read_text(encoding="utf-8")
+    assert re.search(r"(?m)^DOCTOR_NEEDS=(\S+)", doctor)[1] == oldest
+    classified = re.findall(r"Python :: (3\.\d+)", project)
+    assert classified[0] == oldest and classified == [f"3.{minor}" for minor in range(9, 9 + len(classified))]
+    assert f'target-version = "py{oldest.replace(".", "")}"' in project
+
+    promised = sorted(re.findall(r'"(\S+>=[\d.]+)"', re.search(r"(?m)^dependencies = (.*)$", project)[1]))
+    assert sorted(interpreter.requirement(name).strip("'") for name in interpreter.LOWEST) == promised
+    for page in ("README.md", "README_CN.md"):
+        text = documents.read(page)
+        assert sorted(re.findall(r"'(\S+>=[\d.]+)'", text)) == promised
+        assert re.search(r"Python (3\.\d+) (?:or later with|或更高版本)", text)[1] == oldest
+
+
+def test_only_constraints_txt_has_exact_versions():
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert "==" not in project
+    exact = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    assert exact and all(re.match(r"[\w.-]+==[^ ]+( ; |$)", line) for line in exact)
 
 
 def test_the_changelog_names_modules_that_exist():

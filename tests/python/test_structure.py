@@ -171,4 +171,5 @@ def test_the_launch_path_imports_nothing_heavy(tmp_path):
     times = [line for line in ended.stderr.splitlines() if line.startswith("import time:")]
     imported = {line.rpartition("|")[2].strip() for line in times}
     assert "tools.launch.plan" in imported
-    assert imported & HEAVY == set()
+    of_python = {"typing"} if sys.version_info < (3, 10) else set()  # importlib.util of Python 3.9 imports it
+    assert imported & HEAVY <= of_python
