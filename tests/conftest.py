@@ -28,7 +28,7 @@ def pytest_xdist_auto_num_workers():
 
 
 def pytest_xdist_make_scheduler(config, log):
-    """Files are not torn apart, but for those that are said to be."""
+    """Files are not torn apart, but for those that `units` cuts."""
     from suite.schedule import ByUnit
 
     return ByUnit(config, log)
