@@ -34,6 +34,9 @@ bare::environment() {
   for entry in "$1"/*; do
     [[ $entry == */bin ]] || ln -s "$entry" "$2/"
   done
+  rm -f -- "$2/bin/activate" # the link: it would lead to the programs of PREFIX
+  # shellcheck disable=SC2016 # PATH is the reader's
+  printf 'export VIRTUAL_ENV=%q PATH=%q:"$PATH"\n' "$2" "$2/bin" >"$2/bin/activate"
 }
 
 if (($# == 0)); then

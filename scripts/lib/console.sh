@@ -77,7 +77,7 @@ console::_follow() {
   # No stderr from here on: a message about a closed stdout would help nobody.
   exec {control}<"/dev/fd/$CONSOLE_CONTROL" {CONSOLE_CONTROL}>&- 2>/dev/null
   for i; do
-    exec {fd}<"$i"
+    exec {fd}<"$i" || exec {fd}</dev/null # a log that is not there: the others are shown
     fds+=("$fd") && rests+=('') && since+=('') && told+=('')
   done
   console::_prefixes

@@ -116,9 +116,9 @@ gone_without_trace() {
 
 @test "a lab whose owner is killed goes as well" {
   local owner
+  possible
   sleep 300 3>&- &
   owner=$!
-  possible
   LAB=$("$LAB_SH" up 2 "$owner")
   on 0 true
   kill -KILL "$owner"

@@ -10,6 +10,7 @@ _PLAIN = [  # what differs from run to run, and what stands for it; in this orde
     (r"\b\d\d:\d\d:\d\d([.,]\d+)?", "TIME"),
     (r"\b\d+(\.\d+)? ?(ms|s|min|seconds|minutes)\b", "N s"),
     (r"(?i)\b(pid|process|processes)([ =:]+)\d+", r"\1\2PID"),
+    (r"\b(process PID of )[\w.-]+", r"\1USER"),
     (r"(?i)(port)([ =:\"]+)\d{4,5}\b", r"\1\2PORT"),
     (r"(\d+\.\d+\.\d+\.\d+|node\d+|localhost):\d{4,5}\b", r"\1:PORT"),
     (r"\b(?=[0-9a-f]*\d)[0-9a-f]{12,64}\b", "DIGEST"),

@@ -60,6 +60,13 @@ def test_python_is_the_profiles_with_the_packages_of_the_environment(bare):
     assert package == os.path.realpath(pytest.__file__)
 
 
+def test_activated_it_is_the_profile_still(bare):
+    told = bare(
+        "bash", "-c", 'source "$VIRTUAL_ENV/bin/activate" && echo "${PATH%%:*}" "$VIRTUAL_ENV/bin"'
+    ).stdout.split()
+    assert told[0] == told[1] and told[0].startswith(f"{bare.temporary}/bare.")
+
+
 def test_what_demands_an_engine_or_a_lab_is_not_set(bare):
     told = bare("env", OPEN_MPI="5", LAB_REQUIRED="1", OTHER="1").stdout
     assert [name for name in ("OPEN_MPI", "LAB_REQUIRED", "OTHER") if f"\n{name}=" in told] == ["OTHER"]
