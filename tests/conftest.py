@@ -6,8 +6,23 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from suite import summary
+import pytest
+from suite import open_mpi, summary
 from suite.bats_files import BatsFile
+
+
+def pytest_configure(config):
+    """All tests, and the workers, get this Python's programs first on PATH, and the mpirun that OPEN_MPI chooses."""
+    if hasattr(config, "workerinput"):
+        return
+    os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
+    try:
+        mpirun = open_mpi.use()
+    except open_mpi.NoSuchVersion as error:
+        raise pytest.UsageError(str(error)) from error
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter:
+        reporter.write_line(f"tests of mpirun use: {mpirun}")
 
 
 def pytest_collect_file(file_path, parent):

@@ -172,6 +172,8 @@ fake_mpirun() {
   run_mpirun --dry_run >plan.sh
   grep -q -- '--prtemca state_base_error_non_zero_exit 1 --prtemca oob_tcp_keepalive_time 5' plan.sh
   [[ "$(cat plan.sh)" != *orte_* ]]
+  OMPI_MCA_oob_tcp_keepalive_time=9 PRTE_MCA_oob_tcp_keepalive_probes=9 run_mpirun --dry_run >plan.sh
+  grep -q -- ' --prtemca oob_tcp_keepalive_time 5 --prtemca oob_tcp_keepalive_intvl 2 -x' plan.sh # 5 does not read OMPI_MCA_
 }
 
 @test "another MPI's mpirun, an old one, or none is refused in words" {

@@ -1,6 +1,7 @@
 """What the answer of another host says about its being ready; whole launches are in tests/bats/engines_hosts.bats."""
 
 import pytest
+from launching import request
 
 from hccl_tools.machine.programs import Ended
 from tools.launch import host_check
@@ -15,6 +16,15 @@ def answer(**differs):
     said.update(differs)
     lines = "".join(f"launch-host-check {name} {value}\n" for name, value in said.items())
     return Ended(0, "Welcome!\n" + lines, "")
+
+
+def test_a_wheel_must_be_in_the_same_folder_there():
+    here = {**HERE, "prefix": "/env"}
+    assert host_check.faults("node1", answer(), here, []) == []
+    (line,) = host_check.faults("node1", answer(mpi=""), here, [])
+    assert line == "node1: Open MPI 4.1.4 is needed in /env, as here; that host has: none there"
+    question = host_check.questions(request(), "4.1.4", "/env")
+    assert "$(command -v /env/bin/mpirun >/dev/null && /env/bin/mpirun --version" in question
 
 
 def test_a_host_that_answers_as_this_one_is_ready():

@@ -69,6 +69,18 @@ def test_an_mpirun_that_fails_is_not_taken_for_another_mpi(monkeypatch, status, 
         open_mpi.facts(request(engine="mpirun"))
 
 
+def test_the_folder_of_a_wheel_is_told_to_mpirun_with_several_hosts_only(monkeypatch, tmp_path):
+    (tmp_path / "bin").mkdir()
+    for name in ("mpirun", "orterun_wrapper"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\necho 'mpirun (Open MPI) 4.1.8'\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    assert open_mpi.facts(request(engine="mpirun"), several=True) == {"version": "4.1.8", "prefix": str(tmp_path)}
+    assert open_mpi.facts(request(engine="mpirun")) == {"version": "4.1.8"}
+    (tmp_path / "bin" / "orterun_wrapper").unlink()
+    assert "prefix" not in open_mpi.facts(request(engine="mpirun"), several=True)
+
+
 def test_hosts_with_slots():
     assert open_mpi.host_list("node1:2,root@10.0.0.1:8") == [("node1", 2), ("root@10.0.0.1", 8)]
 

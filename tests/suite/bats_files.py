@@ -4,11 +4,8 @@ A file is run by one `bats`, which tells each test's result by a line of TAP (te
 ends.  Where a worker has only some of the tests, bats gets their names.
 """
 
-import os
 import re
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from suite import schedule
@@ -72,7 +69,6 @@ class BatsRun:
 
     def __init__(self, path, names):
         chosen = "|".join(re.sub(r"([][\\.^$*+?(){}|])", r"\\\1", name) for name in names)
-        programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         self.left = len(names)
         self.line = ""  # read, but not yet of any test
         self.process = subprocess.Popen(
@@ -82,7 +78,6 @@ class BatsRun:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            env={**os.environ, "PATH": programs},
         )
 
     def expect_next(self):

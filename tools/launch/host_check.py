@@ -29,9 +29,11 @@ _FIX_SSH = "set up a key for it: ssh-copy-id {}"
 def problems(request: Request, placement: Placement, others: list[str]) -> list[str]:
     """One line per problem of the hosts `others`, in their order; empty when all are ready."""
     version, prefix = placement.engine.get("version"), placement.engine.get("prefix")
-    settings = "PRTE_MCA_plm_ssh_" if version and not version.startswith("4.") else "OMPI_MCA_plm_rsh_"
-    command = request.ssh or os.environ.get(settings + "agent") or "ssh"
-    agent = [*shlex.split(command), *shlex.split(os.environ.get(settings + "args", ""))]
+    old = version is None or version.startswith("4.")
+    agent_name = "OMPI_MCA_plm_rsh_agent" if old else "PRTE_MCA_plm_ssh_agent"
+    args_name = "OMPI_MCA_plm_rsh_args" if old else "PRTE_MCA_plm_ssh_args"
+    command = request.ssh or os.environ.get(agent_name) or "ssh"
+    agent = [*shlex.split(command), *shlex.split(os.environ.get(args_name, ""))]
     question = questions(request, version, prefix)
     answers = programs.ask_all({name: [*agent, *_options(agent), name, question] for name in others}, SECONDS)
     here = expected(version, prefix)

@@ -40,7 +40,7 @@ def place(request: Request) -> placement.Placement:
     return placement.spread(request, slots, ranks, engine)
 
 
-def facts(request: Request, several: bool) -> dict[str, str]:
+def facts(request: Request, several: bool = False) -> dict[str, str]:
     """What lib/engines/mpirun.sh needs: the version, how `several` hosts are reached, where logs are linked.
 
     Raises Refusal.

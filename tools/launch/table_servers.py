@@ -188,10 +188,11 @@ def all_servers(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]
 
 def use_options(request: Request) -> None:
     """--ssh and --network hold for the questions to the hosts as well, in Open MPI 4 (OMPI_MCA_) and 5."""
-    if request.ssh:
-        os.environ["OMPI_MCA_plm_rsh_agent"] = os.environ["PRTE_MCA_plm_ssh_agent"] = request.ssh
-    if request.network:
-        os.environ["OMPI_MCA_oob_tcp_if_include"] = os.environ["PRTE_MCA_oob_tcp_if_include"] = request.network
+    ssh_names = ("OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent")
+    network_names = ("OMPI_MCA_oob_tcp_if_include", "PRTE_MCA_oob_tcp_if_include")
+    for value, names in ((request.ssh, ssh_names), (request.network, network_names)):
+        if value:
+            os.environ.update(dict.fromkeys(names, value))
 
 
 def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list[str]:

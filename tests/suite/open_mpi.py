@@ -1,7 +1,7 @@
 """Which Open MPI the tests use: that of version OPEN_MPI, 4 or 5; without OPEN_MPI the first mpirun on PATH.
 
 An mpirun of that version on PATH comes first, then the wheel in the environment: `make` puts 5 into .venv/bin
-and 4 into .venv/open-mpi-4.  `python -m tests.open_mpi` prints the mpirun that is used.
+and 4 into .venv/open-mpi-4.  `python tests/suite/open_mpi.py` prints the mpirun that is used.
 """
 
 from __future__ import annotations
