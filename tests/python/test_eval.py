@@ -10,7 +10,7 @@ pytest.importorskip("numpy", reason="needs NumPy")
 
 from tools import prepare_cifar10
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.trains]
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 CONFIG = PROJECT / "configs" / "cls" / "resnet" / "resnet50_cifar10_cpu.yaml"

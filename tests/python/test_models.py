@@ -12,7 +12,7 @@ from tools.config import modes  # noqa: E402
 from tools.trainer import losses, metrics, models  # noqa: E402 (imports MindSpore)
 from tools.trainer.models import parallel  # noqa: E402
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.trains]
 
 SCHEMA = schema_check.load_schema("train_config")
 

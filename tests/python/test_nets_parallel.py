@@ -9,7 +9,7 @@ from mindspore import nn  # noqa: E402 - after the skip
 
 from tools.trainer.models import parallel  # noqa: E402
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.trains]
 
 NETS = {
     "whole": parallel.WholeNet,

@@ -12,7 +12,7 @@ import ranks
 ranks.need_mindspore()
 np = pytest.importorskip("numpy", reason="needs NumPy")
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.trains]
 TOLERANCE = 1e-6
 
 

@@ -16,7 +16,7 @@ from tools import convert_ckpt
 
 ranks.need_mindspore()
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.trains]
 EPOCHS, SAMPLES, BATCH = 20, 160, 8
 DEADLINE = 120  # seconds until a job that starts has saved something
 
