@@ -10,7 +10,6 @@ import pytest
 from suite import open_mpi, summary
 from suite.bats_files import BatsFile
 
-
 _MPIRUN = pytest.StashKey[str]()  # a sentence about the mpirun of the tests
 
 
