@@ -10,6 +10,8 @@ import pytest
 from suite import open_mpi, summary
 from suite.bats_files import BatsFile
 
+_MPIRUN = pytest.StashKey[str]()  # a sentence about the mpirun of the tests
+
 
 def pytest_configure(config):
     """All tests, and the workers, get this Python's programs first on PATH, and the mpirun that OPEN_MPI chooses."""
@@ -17,12 +19,17 @@ def pytest_configure(config):
         return
     os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
     try:
-        mpirun = open_mpi.use()
+        config.stash[_MPIRUN] = open_mpi.use()
     except open_mpi.NoSuchVersion as error:
         raise pytest.UsageError(str(error)) from error
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    if reporter:
-        reporter.write_line(f"tests of mpirun use: {mpirun}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session):
+    """Says which Open MPI it is; pytest's own head is not shown with -q."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter and not hasattr(session.config, "workerinput"):
+        reporter.write_line(f"tests of mpirun use: {session.config.stash[_MPIRUN]}")
 
 
 def pytest_collect_file(file_path, parent):

@@ -23,6 +23,8 @@ setup_world() {
   PYTHONPATH=$FIXTURES/stub_mindspore
   LAUNCH_LOCKS=$BATS_TEST_TMPDIR/locks # tests do not wait for one another's made-up devices
   export PYTHON STUB_OUT TEST_MARK PYTHONPATH LAUNCH_LOCKS
+  # What a killed mpirun leaves goes with the test. In /tmp it would fail an mpirun 5 with the same process id.
+  export OMPI_MCA_orte_tmpdir_base=$BATS_TEST_TMPDIR PRTE_MCA_prte_tmpdir_base=$BATS_TEST_TMPDIR
   HCCN=(--hccn_conf hccn.conf) # scripts without rank tables have no such option; their tests empty it
   mkdir -p "$WORLD" "$STUB_OUT"
   cd "$WORLD" || return 1

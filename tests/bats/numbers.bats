@@ -83,7 +83,7 @@ in_first_second() {
     PLAN_LOG_DIR=$PWD/logs LAUNCH_LIB=$1/lib
     mkdir logs
     for part in bus engine engines/mpirun; do source "$1/lib/$part.sh"; done
-    LAUNCH_SECRET=secret told=exit failed=0 engine="" ordered=""
+    LAUNCH_SECRET=secret told=exit failed=0 heard=0 engine="" ordered=""
     exec {bus}<> <(:)
     for line in "exit 1 a[\$(touch ran)]" "exit 1" "exit x 3" "start ../../x 3" "line ../x evil" "ended a[\$(touch ran)]"; do
       relay::_line "label: secret $line"
