@@ -61,7 +61,7 @@ def test_without_rich_that_is_said_before_a_card_is_asked(network, tmp_path, mon
     ended = network.check()
     assert (ended.returncode, ended.stdout, network.cards.calls()) == (2, "", [])
     (line,) = ended.stderr.splitlines()
-    assert line.startswith("check_network.sh: this needs rich; ")
+    assert line.startswith("check_network.sh: this needs rich 9.4.0 or later; ")
     assert network.check("--format", "json").returncode == 0
 
 
