@@ -26,12 +26,51 @@ _FILE = re.compile(r"[\w./-]+\.(?:ckpt|conf|env|html|json|log|svg|txt|ya?ml)\b")
 _KEPT = ("PATH", "LANG", "LC_ALL", "TERM", "USER", "LOGNAME", "SHELL", "TZ")  # of whoever runs the tests
 
 
-@functools.cache
-def _shared_copy(folder):
-    """A copy of a data set of thousands of files, one for all pages of this run."""
-    base = tempfile.mkdtemp(prefix="docs.data.", dir="/tmp")
+def _kept():
+    return {name: os.environ[name] for name in _KEPT if name in os.environ}
+
+
+def _temporary(prefix):
+    """A folder that goes when this process ends."""
+    base = tempfile.mkdtemp(prefix=prefix, dir="/tmp")
     atexit.register(shutil.rmtree, base)
-    return shutil.copytree(folder, Path(base, folder.name), copy_function=shutil.copyfile)
+    return Path(base)
+
+
+@functools.cache
+def _project():
+    """The project as a user has it: its files, committed, its data, and an environment.  Made once, for all pages."""
+    folder = _temporary("docs.project.") / "project"
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    for name in names:
+        source, target = ROOT / name, folder / name
+        if name and source.is_file():  # not .venv, where that is a link
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)  # with its time: make must not begin to install
+    me = "-c user.name=me -c user.email=me@example.org"
+    git = f"git init -q && git add -A && git {me} commit -qm copy && git repack -adq"
+    subprocess.run(["bash", "-c", git], cwd=folder, env={**_kept(), "HOME": str(folder.parent)}, check=True)
+    _add_data(folder / "data")
+    venv = folder / ".venv"
+    venv.mkdir()
+    for name in ("bin", "lib", "lib64", "include", "pyvenv.cfg"):
+        if (ENVIRONMENT / name).exists():
+            (venv / name).symlink_to((ENVIRONMENT / name).resolve())
+    for stamp in ENVIRONMENT.glob("has-*"):
+        (venv / stamp.name).touch()
+    return folder
+
+
+def _add_data(folder):
+    """The data sets; one of thousands of files is a link to a copy that all pages share."""
+    folder.mkdir()
+    for data in (ROOT / "data").glob("*/"):
+        shared = sum(1 for _ in data.rglob("*")) >= 100
+        copy = _temporary("docs.data.") / data.name if shared else folder / data.name
+        shutil.copytree(data, copy, copy_function=shutil.copyfile)
+        if shared:
+            (folder / data.name).symlink_to(copy)
 
 
 class World:
@@ -48,35 +87,12 @@ class World:
         self.output = None  # of the run block before, if it was run
         self.unmade = {}  # a file that skipped blocks name: why they were skipped
         self.excuse = ""  # why the run block before was skipped, or may go wrong
-        self._copy()
+        self.home.mkdir(parents=True)
+        subprocess.run(["cp", "-a", str(_project()), str(self.folder)], check=True)
         self.train = (self.folder / "tools" / "train.py").read_bytes()
 
-    def _copy(self):
-        listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
-        names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
-        for name in names:
-            source, target = ROOT / name, self.folder / name
-            if name and source.is_file():  # not .venv, where that is a link
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(source, target)  # with its time: make must not begin to install
-        (self.folder / "data").mkdir()
-        for data in (ROOT / "data").glob("*/"):
-            if sum(1 for _ in data.rglob("*")) < 100:
-                shutil.copytree(data, self.folder / "data" / data.name, copy_function=shutil.copyfile)
-            else:
-                (self.folder / "data" / data.name).symlink_to(_shared_copy(data))
-        venv = self.folder / ".venv"
-        venv.mkdir()
-        for name in ("bin", "lib", "lib64", "include", "pyvenv.cfg"):
-            if (ENVIRONMENT / name).exists():
-                (venv / name).symlink_to((ENVIRONMENT / name).resolve())
-        for stamp in ENVIRONMENT.glob("has-*"):
-            (venv / stamp.name).touch()
-        git = "git init -q && git add -A && git -c user.name=me -c user.email=me@example.org commit -qm copy"
-        subprocess.run(["bash", "-c", git], cwd=self.folder, env=self._environment("here", ""), check=True)
-
     def _environment(self, world, do):
-        env = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        env = _kept()
         programs = [str(self.folder / ".venv" / "bin")]
         env.update(HOME=str(self.home), LAUNCH_LOCKS=str(self.home / "locks"))
         env["DOCUMENTS_WORLD"] = self.base  # a mark by which its processes are found
