@@ -41,7 +41,7 @@ def pytest_collect_file(file_path, parent):
 
 def pytest_collection_modifyitems(items):
     """Long tests come first: the workers end together."""
-    items.sort(key=lambda item: item.get_closest_marker("thorough") is None)
+    items.sort(key=lambda item: [item.get_closest_marker(mark) is None for mark in ("trains", "thorough")])
 
 
 def pytest_xdist_auto_num_workers():

@@ -221,6 +221,7 @@ LIST
   refused_lines 78 'no Ascend NPU on this machine: *'
 }
 
+# bats test_tags=trains
 @test "real MindSpore: two hosts of one rank each train as one cluster, by name and by hostfile" {
   need_mindspore
   lab_up 2

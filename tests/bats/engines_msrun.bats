@@ -106,6 +106,7 @@ msrun_on() {
     -- -o scheduler.num_epochs=1 "train.dataset.dataset_root=$WORLD/digits/train" "eval.dataset.dataset_root=$WORLD/digits/test"
 }
 
+# bats test_tags=trains
 @test "lab: real MindSpore, typed on each of two hosts: one cluster, which trains, and a report on each" {
   lab_up 2
   digits_in digits

@@ -179,6 +179,7 @@ reported() {
   [[ $stderr == "run_slurm.sh: the nodes have different numbers of tasks: "*"; ask for them with sbatch --ntasks-per-node"* ]] || fail "$stderr"
 }
 
+# bats test_tags=trains
 @test "real MindSpore: two nodes of one rank each train as one cluster" {
   need_mindspore
   run --separate-stderr timeout -k 5 300 salloc --quiet -N 2 --ntasks-per-node=1 bash "$SCRIPTS/run_slurm.sh" \

@@ -298,6 +298,7 @@ signal.pause()' "$port" >taken 3>&- &
   [[ "$status" -eq 1 && $output == *"10.77.0.2 device 1 (rank 3): the link is DOWN"*"[EI0009]"* ]]
 }
 
+# bats test_tags=trains
 @test "lab: real MindSpore: two hosts with two ranks each compute what four ranks of one host compute, bit for bit" {
   need mpirun
   local data=$WORLD/digits real=(--config "$PROJECT/configs/mnist/lenet5_digits.yaml")

@@ -46,7 +46,7 @@ def suite(tmp_path):
     """suite(option...): runs the files that are in `suite.folder`; returns exit code and lines."""
     shutil.copy(TESTS / "conftest.py", tmp_path)
     (tmp_path / "suite").symlink_to(TESTS / "suite")
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  thorough:\n  other:\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  thorough:\n  trains:\n  other:\n")
 
     def start(*options):
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
@@ -89,6 +89,15 @@ def test_tests_of_a_bats_file_are_chosen_like_others(suite, options, numbers):
     if options[0] == "-k":
         options = ["-k", "signs or nothing"]
     assert suite(*options)[1][-1] == numbers
+
+
+def test_results_are_those_of_the_tests_also_in_another_order(suite):
+    tests = ['@test "a" { true; }', '@test "b" { false; }', "# bats test_tags=thorough", '@test "c" { true; }', ""]
+    (suite.folder / "x.bats").write_text("\n".join(tests))
+    code, lines = suite("-vv")
+    assert code == 1 and lines[-1] == "2 passed, 1 failed, 0 skipped"
+    ends = [line.split()[:2] for line in lines if line.startswith("x.bats::")]
+    assert ends == [["x.bats::c", "PASSED"], ["x.bats::a", "PASSED"], ["x.bats::b", "FAILED"]]
 
 
 def test_a_bats_file_that_cannot_be_set_up_fails(suite):

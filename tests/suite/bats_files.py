@@ -48,12 +48,12 @@ class BatsTest(pytest.Item):
         """Waits for bats' word of this test; the first test of a unit starts bats."""
         if self.run is None:
             units = schedule.units([item.nodeid for item in self.session.items])
-            mine = [item for item in self.session.items if units[item.nodeid] == units[self.nodeid]]
-            run = BatsRun(self.path, [test.name for test in mine])
+            unit = [item for item in self.session.items if units[item.nodeid] == units[self.nodeid]]
+            run = BatsRun(self.path, sorted(unit, key=lambda test: test.line))
             self.session.config.add_cleanup(run.end)
-            for test in mine:
+            for test in unit:
                 test.run = run
-        self.run.expect_next()
+        self.run.result_of(self)
 
     def repr_failure(self, excinfo):
         """What bats said, without Python's frames."""
@@ -65,11 +65,12 @@ class BatsTest(pytest.Item):
 
 
 class BatsRun:
-    """One `bats` that runs tests of one file, in their order."""
+    """One `bats` that runs tests of one file, in the order of the file."""
 
-    def __init__(self, path, names):
-        chosen = "|".join(re.sub(r"([][\\.^$*+?(){}|])", r"\\\1", name) for name in names)
-        self.left = len(names)
+    def __init__(self, path, tests):
+        chosen = "|".join(re.sub(r"([][\\.^$*+?(){}|])", r"\\\1", test.name) for test in tests)
+        self.left = tests  # without a result
+        self.results = {}  # test: (passed, what bats said, why it was skipped)
         self.line = ""  # read, but not yet of any test
         self.process = subprocess.Popen(
             ["bats", "--tap", "--filter", f"^({chosen})$", str(path)],
@@ -80,20 +81,28 @@ class BatsRun:
             errors="replace",
         )
 
-    def expect_next(self):
-        """Returns when the next test has passed; raises `BatsFailure` when it has failed, and skips as it does."""
+    def result_of(self, test):
+        """Returns when the test has passed; raises `BatsFailure` when it has failed, and skips as it does."""
+        while test not in self.results:
+            first = self.left.pop(0)
+            self.results[first] = self._next_result()
+        passed, said, skipped = self.results[test]
+        if not passed:
+            raise BatsFailure(said)
+        if skipped is not None:
+            pytest.skip(skipped)
+
+    def _next_result(self):
         before = self._until_result()
         found = _RESULT.match(self.line)
         if not found:
-            raise BatsFailure(f"bats ended without a word of this test:\n{before}")
+            return False, f"bats ended without a word of this test:\n{before}", None
         self.line = ""
-        self.left -= 1
-        if found[1] or not self.left:
-            said = self._until_result()
-            if found[1] or said:
-                raise BatsFailure(re.sub("(?m)^# ?", "", said))
-        if found[2]:
-            pytest.skip(found[3] or "no reason is given")
+        said = ""
+        if found[1] or not self.left:  # else what comes is of the next test
+            said = re.sub("(?m)^# ?", "", self._until_result())
+        why_skipped = (found[3] or "no reason is given") if found[2] else None
+        return not (found[1] or said), said, why_skipped
 
     def _until_result(self):
         """What bats prints before its next result, or before its end; that result is in `line`."""
