@@ -1,6 +1,6 @@
 """Properties that hold for every table, not only for those that somebody thought of.
 
-PROPERTY_EXAMPLES is the number of examples a property is tried with (200).
+PROPERTY_EXAMPLES is the number of examples a property is tried with (100).
 """
 
 import json
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.thorough
 
 settings.register_profile(
     "ours",
-    max_examples=int(os.environ.get("PROPERTY_EXAMPLES", "200")),
+    max_examples=int(os.environ.get("PROPERTY_EXAMPLES", "100")),
     deadline=None,  # the machine may be busy
     database=None,  # nothing is left in the folder
     suppress_health_check=[HealthCheck.too_slow],
