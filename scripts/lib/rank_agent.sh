@@ -41,6 +41,7 @@ AGENT_MINDER=''    # pid of its minder
 AGENT_WATCHER=''   # pid of agent::_watch
 AGENT_STOPS=0      # 1: it was ordered to stop
 AGENT_CANCELLED='' # not empty: it has reported that the engine itself ends the job
+AGENT_CODE=0       # its exit code when it was stopped
 AGENT_STDOUT=''    # the agent's stdout, if the watcher must report to the launcher that the log grows
 AGENT_BUS=''       # pipes
 AGENT_LIFELINE=''
@@ -81,7 +82,7 @@ agent::main() {
   kill -KILL "$AGENT_WATCHER" 2>/dev/null
   [[ ! -e $AGENT_LOG.seen ]] || rm -f -- "$AGENT_LOG.seen"
   # The launcher knows the code. If the engine saw a failure, it would stop the other ranks in its own way.
-  [[ $AGENT_STOPS == 0 && -z ${LAUNCH_BUS-} ]] || exit 0
+  [[ $AGENT_STOPS == 0 && -z ${LAUNCH_BUS-} ]] || exit "$AGENT_CODE"
   exit "$status"
 }
 
@@ -225,10 +226,11 @@ agent::_stacks() {
 
 # The engine itself ends the job: after scancel, or because mpirun has lost a host. Under Slurm, srun and the daemon on
 # the node both send SIGTERM; only the first one counts. It counts even after an order to stop, because it limits the
-# grace time.
+# grace time. If somebody signalled this agent alone, mpirun ends the other ranks only when it sees a failure.
 agent::_cancelled() {
   [[ -z $AGENT_CANCELLED ]] || return 0
   AGENT_CANCELLED=1
+  ((AGENT_STOPS == 1)) || [[ ${LAUNCH_CONTROL-} == stdin ]] || AGENT_CODE=143
   agent::tell cancelled
   if ((${LAUNCH_PATIENCE:=$LAUNCH_GRACE} < LAUNCH_GRACE)); then
     LAUNCH_GRACE=$LAUNCH_PATIENCE

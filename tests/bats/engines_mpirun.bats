@@ -74,27 +74,46 @@ for_signal() {
   eventually nobody_left
 }
 
-# killed_above RANK N: three ranks run, and the Nth parent of RANK is killed: 1 its minder, 2 its agent, 3 mpirun.
-killed_above() {
+# signalled_above SIGNAL RANK N: three ranks run, and the Nth parent of RANK gets it: 1 its minder, 2 its agent, 3 mpirun.
+signalled_above() {
   launch_ranks '0: wait; 1: wait; 2: children' run_mpirun.sh -n 3 --grace 1 config.yaml
-  kill -KILL "$(above "$(recorded "rank_$1" 'r["pid"]')" "$2")"
+  kill -s "$1" "$(above "$(recorded "rank_$2" 'r["pid"]')" "$3")"
   ended
   nobody_left
 }
 
 @test "SIGKILL of mpirun ends the job, leaves nothing, and is said" {
-  killed_above 0 3
+  signalled_above KILL 0 3
   [[ $status -eq 137 ]] || fail "$status: $stderr"
   [[ $stderr == *"mpirun was ended by SIGKILL"*"end not reported"* ]] || fail "$stderr"
 }
 
 @test "SIGKILL of an agent ends its rank and the job" {
-  killed_above 2 2
+  signalled_above KILL 2 2
   [[ $status -ne 0 ]]
 }
 
+# ends_through_mpirun SIGNAL RANK N: mpirun ends the ranks, not the launcher. Its exit code depends on its version.
+ends_through_mpirun() {
+  signalled_above "$@"
+  [[ $status == @(1|143) && $stderr == *": mpirun "@(exited\ with\ code\ 1|was\ ended\ by\ SIGTERM)" after "* ]] || fail "$status: $stderr"
+}
+
+@test "SIGINT to mpirun ends all" { ends_through_mpirun INT 0 3; }
+@test "SIGTERM to mpirun ends all" { ends_through_mpirun TERM 0 3; }
+@test "SIGTERM to one agent ends all, not only its rank" { ends_through_mpirun TERM 2 2; }
+@test "SIGINT to one agent ends all, not only its rank" { ends_through_mpirun INT 2 2; }
+
+@test "a program id that fails changes nothing" {
+  mkdir bin
+  printf '%s\n' '#!/bin/sh' 'exit 1' >bin/id
+  chmod +x bin/id
+  PATH=$WORLD/bin:$PATH ends 0 '*' run_mpirun
+  run ! grep 'line [0-9]*: ' logs/latest/mpirun.log
+}
+
 @test "SIGKILL of an agent's minder ends its rank and the job" {
-  killed_above 2 1
+  signalled_above KILL 2 1
   [[ $status -eq 137 && $stderr == *$'\n2 '*' 137 SIGKILL, failed first '* ]] || fail "$status: $stderr"
 }
 

@@ -85,19 +85,19 @@ def roles(processes: list[Process], launcher: int, ranks: set[int]) -> dict[str,
 
 
 _SHELL = re.compile(r"/scripts/(?:ascend|run)\w+\.sh ")  # the launcher and its subshells
-_MINDS = re.compile(_SHELL.pattern + r"|rank_agent\.sh ")
+_AGENT = "rank_agent.sh "  # an agent and its subshells
 _PROGRAMS = {
     "tools/launch/main.py": "planner",
     "tools/diagnosis/finish.py": "finish",
     "tools/diagnosis/stacks.py": "stacks",
     "mindspore_scheduler.py": "scheduler",
     "guardian.sh": "guardian",
-    "rank_agent.sh": "agent",
     "chaos/rank.py": "child",
 }
 
 
 def _role(process: Process, launcher: int, ranks: set[int], by_pid: dict[int, Process], parents: set[int]) -> str:
+    """The commands of engine and agent end with the rank's, so both come before the rank."""
     if process.pid == launcher:
         return "launcher"
     if process.pid in ranks:
@@ -105,18 +105,22 @@ def _role(process: Process, launcher: int, ranks: set[int], by_pid: dict[int, Pr
     parent = by_pid.get(process.parent)
     if _SHELL.search(process.command):
         return _shell(process, launcher, by_pid, parents)
-    if process.group == process.pid and parent and "chaos/rank.py" in process.command and _MINDS.search(parent.command):
+    if _is_engine(process):
+        return "agent" if parent and _is_engine(parent) else "engine"  # an agent that is being started
+    if _AGENT in process.command:
+        return _agent(process, by_pid, parents)
+    if process.group == process.pid and parent and "chaos/rank.py" in process.command and _minds(parent):
         return "rank"  # it has not said so yet
-    role = next((role for name, role in _PROGRAMS.items() if name in process.command), "other")
-    if role in ("agent", "child") and _is_engine(process):
-        return "engine"
-    if role == "agent" and parent and "rank_agent.sh" in parent.command and not _is_engine(parent):
-        return "minder" if process.pid in parents else "watcher"
-    return role
+    return next((role for name, role in _PROGRAMS.items() if name in process.command), "other")
 
 
 def _is_engine(process: Process) -> bool:
-    return process.command.startswith("mpirun ")
+    return process.command.startswith(("mpirun ", "prterun "))  # mpirun of Open MPI 5 becomes prterun
+
+
+def _minds(process: Process) -> bool:
+    """Whether it is a shell of ours that may start a rank."""
+    return bool(_SHELL.search(process.command)) or (_AGENT in process.command and not _is_engine(process))
 
 
 def _shell(process: Process, launcher: int, by_pid: dict[int, Process], parents: set[int]) -> str:
@@ -126,9 +130,21 @@ def _shell(process: Process, launcher: int, by_pid: dict[int, Process], parents:
             return "minder"
         return "console" if process.group == process.pid else "other"
     parent = by_pid.get(process.parent)
-    if parent and parent.parent == launcher:
-        return "relay" if process.pid in parents else "starting"
+    if not parent:
+        return "other"
+    if parent.parent == launcher or _shell(parent, launcher, by_pid, parents) == "relay":
+        return "relay" if process.pid in parents else "starting"  # the relay's child, too, which waits for the engine
     return "other"
+
+
+def _agent(process: Process, by_pid: dict[int, Process], parents: set[int]) -> str:
+    """The role of a process with an agent's command line."""
+    parent = by_pid.get(process.parent)
+    if not parent or _AGENT not in parent.command or _is_engine(parent):
+        return "agent"
+    if process.pid in parents:
+        return "minder"
+    return "starting" if _agent(parent, by_pid, parents) == "minder" else "watcher"
 
 
 def _points_to(pid: int, descriptor: int) -> str:

@@ -10,7 +10,7 @@ import warnings
 
 import pytest
 
-from tests.chaos import rounds, verdicts, world
+from tests.chaos import processes, rounds, verdicts, world
 from tests.chaos.allowed import Allowed
 from tests.chaos.launches import Launch, Rank
 from tests.chaos.settings import Setting
@@ -81,6 +81,37 @@ def test_the_seed_and_the_round_say_what_is_drawn():
 )
 def test_the_codes_of_a_launch(ranks, restarts, disturbed, codes):
     assert Launch("ascend2p.sh", ranks, restarts=restarts).codes(disturbed) == codes
+
+
+SCRIPT = "bash -p -- /x/scripts/run_mpirun.sh config.yaml"
+AGENT = "bash -p -- /x/scripts/lib/rank_agent.sh python -u /x/tests/chaos/rank.py"
+ROLES = [  # role, pid, its parent, its command
+    ("launcher", 1001, 1000, SCRIPT),
+    ("guardian", 1002, 1001, "bash -p -- /x/scripts/lib/guardian.sh 1 13"),
+    ("relay", 1004, 1003, SCRIPT),
+    ("relay", 1005, 1004, SCRIPT),  # waits for the engine
+    ("engine", 1006, 1005, "{engine} -n 2 bash /x/scripts/lib/rank_agent.sh python -u /x/tests/chaos/rank.py"),
+    ("agent", 1007, 1006, AGENT),
+    ("agent", 1008, 1006, "{engine} -n 2 bash /x/scripts/lib/rank_agent.sh python -u /x/tests/chaos/rank.py"),
+    ("minder", 1009, 1007, AGENT),
+    ("watcher", 1010, 1007, AGENT),
+    ("rank", 1011, 1009, "python -u /x/tests/chaos/rank.py"),
+    ("child", 1012, 1011, "python -u /x/tests/chaos/rank.py"),
+    ("agent", 1017, 1006, AGENT),
+    ("minder", 1019, 1017, AGENT),
+    ("starting", 1021, 1019, AGENT),
+]
+
+
+@pytest.mark.parametrize("engine", ["mpirun", "prterun"])
+@pytest.mark.parametrize("known", [set(), {1011}])
+def test_the_roles_of_processes_under_mpirun(engine, known):
+    """Of all these only 1011 may get a signal that is meant for a rank."""
+    minder = processes.Process(1003, 1001, 1003, "S", SCRIPT, b"")
+    there = [processes.Process(pid, up, pid, "S", words.format(engine=engine), b"") for _, pid, up, words in ROLES]
+    roles = processes.roles([minder, *there], 1001, known)
+    found = {pid: role for role, pids in roles.items() for pid in pids}
+    assert {pid: found[pid] for pid in found if pid != 1003} == {pid: role for role, pid, *_ in ROLES}
 
 
 def judge(allowed=None, **changes):

@@ -30,7 +30,7 @@ engine::command() {
     where=(-H "${PLAN_ENGINE[hosts]}")
   fi
   ENGINE_COMMAND=(mpirun)
-  (($(id -u) != 0)) || ENGINE_COMMAND+=(--allow-run-as-root)
+  ((EUID != 0)) || ENGINE_COMMAND+=(--allow-run-as-root)
   ENGINE_COMMAND+=(-n "${PLAN_ENGINE[ranks]}" "${where[@]}" --map-by slot --bind-to none -wdir "$PWD"
     "$mca" "$exit_is_failure" 1)
   for name in ${PLAN_HOSTS[@]+"${PLAN_HOSTS[@]}"}; do
@@ -64,7 +64,7 @@ engine::order() {
 }
 
 # engine::cancelled: mpirun, not the launcher, told an agent to end, for example because it lost a host. From now on the
-# ranks' ends are not failures of their own, so REPLY is empty: the supervisor gets no event.
+# ranks' ends are not failures of their own, so REPLY is empty: the supervisor gets no event. mpirun ends by itself.
 engine::cancelled() {
   REPLY=''
 }
