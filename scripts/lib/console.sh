@@ -72,7 +72,7 @@ console::_follow() {
   set -f         # see output::split
   supervise::close_pipes
   trap - EXIT
-  trap '' TTOU XFSZ # after `stty tostop`, the terminal would stop us; past `ulimit -f`, a write shall fail
+  trap '' TTOU XFSZ # after `stty tostop`, the terminal would stop us; past `ulimit -f`, a write must fail
   [[ ! -t 2 || $TERM == dumb ]] || exec {terminal}>&2
   # No stderr from here on: a message about a closed stdout would help nobody.
   exec {control}<"/dev/fd/$CONSOLE_CONTROL" {CONSOLE_CONTROL}>&- 2>/dev/null

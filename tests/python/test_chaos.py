@@ -1,4 +1,4 @@
-"""Some rounds of `make chaos`, and the tests of what judges it.
+"""Some rounds of `make chaos`, and the tests of what judges it."""
 
 import os
 import random
