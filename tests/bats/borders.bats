@@ -71,6 +71,7 @@ PY
   done
 }
 
+# bats test_tags=thorough
 @test "a plan that was cut is refused, wherever it was cut" {
   local size cut
   good_plan >whole
@@ -116,6 +117,7 @@ has_words() {
   [[ "$(<differs)" == None ]] || fail "$(<differs)"
 }
 
+# bats test_tags=thorough
 @test "arguments and environment arrive in the rank byte for byte, and the same from the text of --dry_run" {
   odd_words
   ODD=$(

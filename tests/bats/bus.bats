@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Lines between processes: none is lost, none is torn, whenever they come; so an agent tells its trainer's true end.
 
+# bats file_tags=thorough
 load helper
 
 @test "no line is lost when it comes in the moment when the time is up" {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # What TAB offers: options and values of the scripts and Python commands, in every way to type them.
 
+# bats file_tags=thorough
 load helper
 
 setup() {

@@ -78,6 +78,7 @@ PY
   cmp <(sed -n 's/^\[1\] //p' both) expected
 }
 
+# bats test_tags=thorough
 @test "8 MB of a progress bar are one line of the console" {
   python -c 'print("".join(f"\r{n:9}" for n in range(800000)), end="")' >rank_0.log
   [[ $(follow 0) == '   799999' ]]
@@ -200,6 +201,7 @@ assert b"\033[K" not in seen.partition(b"stopping the other rank")[2], seen
   [[ $output == '[1] here' ]] || fail "$output"
 }
 
+# bats test_tags=thorough
 @test "the status is below an unfinished line, and goes without a trace" {
   printf 'line\n\r 10%%' >rank_0.log
   export -f follow

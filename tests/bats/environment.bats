@@ -82,6 +82,7 @@ d 你好"
   [[ "$(recorded rank_1 '"MS_ROLE" in r["env"] or "MINDSPORE_HCCL_CONFIG_PATH" in r["env"]')" = False ]]
 }
 
+# bats test_tags=thorough
 @test "a rank table of the caller's shell that the launch uses is not told as unused, however it is written" {
   python "$PROJECT/hccl_tools/hccl_tools.py" --device_num '0,1' --hccn_conf hccn.conf --output table.json 2>/dev/null
   ln -s table.json link.json

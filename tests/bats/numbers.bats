@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Numbers that the shell takes from outside: octal ones, words that it would run, and a clock that has just begun.
 
+# bats file_tags=thorough
 load helper
 
 setup() {

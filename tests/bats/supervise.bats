@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # A rank fails, or somebody stops the launcher: the right exit code, and nothing left running.
 
+# bats file_tags=thorough
 load helper
 
 setup() {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # What comes from a file, a program or another person never commands the terminal of the one who reads our messages.
 
+# bats file_tags=thorough
 load helper
 
 # It sets the terminal's title, clears the screen, does so with a C1 character, and turns the direction of text.

@@ -3,6 +3,7 @@
 #
 # OLD_BASH_BUILDS names a folder with real old builds, VERSION/bin/bash, for the last test.
 
+# bats file_tags=thorough
 load helper
 
 setup() {

@@ -7,6 +7,8 @@ import sys
 import pytest
 from documents import ROOT
 
+pytestmark = pytest.mark.thorough
+
 ABSENT = """
 mpirun mpirun.openmpi mpiexec orterun orted prte prterun prted prun pterm sshd ip munge munged slurmctld slurmd
 srun salloc sbatch sbcast scancel scontrol sinfo squeue sacct sacctmgr sattach sstat strigger

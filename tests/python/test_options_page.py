@@ -7,6 +7,8 @@ import pytest
 from tools.pages import commands, options_page, scripts_page
 from tools.pages.commands import Help, Option
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize(("language", "page"), [("en", "docs/options.md"), ("zh", "docs/zh/options.md")])
 def test_the_pages_are_what_help_prints(root, language, page):

@@ -11,6 +11,8 @@ import pytest
 
 from tools.pages import pictures, site
 
+pytestmark = pytest.mark.thorough
+
 ROOT = documents.ROOT
 
 

@@ -13,6 +13,8 @@ import pytest
 
 from tools.launch import mindspore_scheduler
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def listening():

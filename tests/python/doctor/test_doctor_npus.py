@@ -9,6 +9,8 @@ from hccl_tools.machine import host
 from tools.doctor import main as doctor
 from tools.doctor import npu_smi, npus
 
+pytestmark = pytest.mark.thorough
+
 __all__ = ["base"]
 
 # `npu-smi info`, by generation, as seen in public bug reports; ids changed.
