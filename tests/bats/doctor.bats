@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The doctor as a command: how it is called, its exit codes, and the page where there is no Python.
 
+# bats file_tags=thorough
 load helper
 
 setup() {

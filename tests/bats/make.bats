@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # What make does before a target: tools/environment.sh, with a simulated Python, whose pip does what a test says.
 
+# bats file_tags=thorough
 load helper
 
 setup() {
