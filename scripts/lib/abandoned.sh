@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # Replaces the launcher when its shell gives up: bash does so when it cannot start another process.
 #
-# Usage: bash abandoned.sh STATUS LAUNCHER GUARDIAN LIFELINE BUS     (lib/launch.sh only)
+# Usage: bash abandoned.sh STATUS LAUNCHER GUARDIAN LIFELINE BUS [MINDER...]     (lib/launch.sh only)
 #
 # A shell that has given up may wait forever in the first command of its EXIT trap (bash 5.2 waits for the last process
 # that it started). So the trap does nothing but exec this program. It closes the lifeline and waits until the guardian
 # has stopped all ranks and ended. If no ranks run, GUARDIAN, LIFELINE and BUS are empty.
+#
+# The guardian, and this program itself, need a process more. Where none can be started they would give up, too. So the
+# ranks' minders end first.
 case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
   "$$/"*) ;;
   *)
@@ -15,6 +18,7 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
     ;;
 esac
 set -u
+kill -KILL "${@:6}" 2>/dev/null || :
 # shellcheck source=scripts/lib/own_shell.sh
 source "${0%/*}/own_shell.sh"
 status=$1 launcher=$2 guardian=$3 lifeline=$4 bus=$5

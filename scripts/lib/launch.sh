@@ -218,7 +218,8 @@ launch::_exit_status() {
 # (bash could not start another process), or with an internal error while ranks run.
 launch::_given_up() {
   [[ $1 != 254 && -z $SUPERVISE_GUARDIAN ]] \
-    || exec "$BASH" "$LAUNCH_LIB/abandoned.sh" "$1" "$LOG_NAME" "$SUPERVISE_GUARDIAN" "$SUPERVISE_LIFELINE" "$SUPERVISE_BUS"
+    || exec "$BASH" "$LAUNCH_LIB/abandoned.sh" "$1" "$LOG_NAME" "$SUPERVISE_GUARDIAN" "$SUPERVISE_LIFELINE" "$SUPERVISE_BUS" \
+      ${MEMBERS_MINDER[@]+"${MEMBERS_MINDER[@]}"}
 }
 
 # Ends the launcher by the signal that stopped it, so that the shell which waits for it sees this.
