@@ -58,8 +58,8 @@ gone_without_trace() {
 @test "mpirun starts a process on every host" {
   need mpirun
   lab_up 3
-  run on 0 env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -H node0,node1,node2 hostname
-  [[ "$status" -eq 0 && "$(sort <<<"$output")" = $'node0\nnode1\nnode2' ]]
+  run --separate-stderr on 0 env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -H node0,node1,node2 hostname
+  [[ "$status" -eq 0 && "$(sort <<<"$output")" = $'node0\nnode1\nnode2' ]] || fail "$status: $output" "$stderr"
 }
 
 @test "a cable that is pulled takes the host away until it is put back" {
