@@ -18,7 +18,10 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
     ;;
 esac
 set -u
-kill -KILL "${@:6}" 2>/dev/null || :
+for minder in "${@:6}"; do # only a child of ours: the id of one that has ended may be somebody else's by now
+  { read -r _ _ _ parent _ <"/proc/$minder/stat"; } 2>/dev/null || continue
+  [[ $parent != "$$" ]] || kill -KILL "$minder"
+done
 # shellcheck source=scripts/lib/own_shell.sh
 source "${0%/*}/own_shell.sh"
 status=$1 launcher=$2 guardian=$3 lifeline=$4 bus=$5
