@@ -17,6 +17,12 @@ carried::_is() {
   [[ -z ${MEMBERS_MINDER[$1]-} ]]
 }
 
+# carried::only_starts NAME: whether it is an engine that passes no orders on: its ranks are on this host, and get them
+# from us.
+carried::only_starts() {
+  [[ $1 == "${CARRIED_ENGINE:-none}" && $CARRIED_WAY -eq 0 ]]
+}
+
 # carried::engine_ended: marks as lost all members whose end was not reported and whose processes we cannot see. The
 # first of them, or nothing, in REPLY.
 carried::engine_ended() {

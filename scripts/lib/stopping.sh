@@ -81,7 +81,7 @@ stopping::on_signal() {
   if [[ $1 == USR[12] ]]; then # meant for the trainers: for example a warning before pre-emption
     local name
     for name in "${!MEMBERS_GROUP[@]}"; do
-      [[ $name == scheduler ]] || kill -s "$1" "${MEMBERS_GROUP[$name]}" 2>/dev/null || :
+      [[ $name == scheduler ]] || carried::only_starts "$name" || kill -s "$1" "${MEMBERS_GROUP[$name]}" 2>/dev/null || :
     done
   elif [[ $STOPPING_STATE == running ]]; then
     STOPPING_SIGNAL=$1

@@ -183,9 +183,9 @@ reported() {
 @test "real MindSpore: two nodes of one rank each train as one cluster" {
   need_mindspore
   run --separate-stderr timeout -k 5 300 salloc --quiet -N 2 --ntasks-per-node=1 bash "$SCRIPTS/run_slurm.sh" \
-    --device_target CPU "$PROJECT/configs/mnist/lenet5_digits.yaml" -- -o scheduler.num_epochs=1
+    --device_target CPU --train_script "$FIXTURES/one_weight.py" "$PROJECT/configs/mnist/lenet5_digits.yaml"
   [[ $status -eq 0 && $output == *'loss is '* ]] || fail "$stderr" "$output"
-  trained_alike logs/latest/rank_0.log logs/latest/rank_1.log
+  fitted_alike 2 logs/latest/rank_0.log logs/latest/rank_1.log
   [[ $stderr == *$'\n1     0       n1 '* ]] || fail "$stderr"
   nobody_left
 }

@@ -231,7 +231,7 @@ engine_contract() {
   local found
   found=$(contract "rank_$rank")
   diff <(grep -E '^(RANK|DEVICE|MS_|LOG)' <<<"$found" | grep -v -e PORT -e TIMEOUT) <(printf '%s\n' "DEVICE_ID=$rank" \
-    DEVICE_NUM=8 LOG_DIR=RUN "MS_NODE_ID=$rank" MS_ROLE=MS_WORKER MS_SCHED_HOST=127.0.0.1 \
+    DEVICE_NUM=8 LOG_DIR=RUN "MS_NODE_ID=$rank" MS_RETRY_INTERVAL_{LOWER,UPPER}=1 MS_ROLE=MS_WORKER MS_SCHED_HOST=127.0.0.1 \
     "MS_WORKER_NUM=$((rank + 1))" "RANK_ID=$rank" "RANK_SIZE=$((rank + 1))") || fail "$found"
   [[ $found != *LAUNCH_T* ]] || fail "$found"
   [[ "$(tail -n 1 logs/latest/rank_1.log)" = 'no end' ]]
@@ -265,6 +265,14 @@ trained_alike() {
   local accuracy
   accuracy=$(grep '^accuracy on held-out data' "$1") || fail "$(<"$1")"
   [[ "$(grep '^accuracy on held-out data' "$2")" = "$accuracy" ]] || fail "$accuracy" "$(<"$2")"
+}
+
+# fitted_alike RANKS FILE...: these logs are of ranks of fixtures/one_weight.py, which were as many and fitted together.
+fitted_alike() {
+  local log
+  for log in "${@:2}"; do
+    grep -Eqx "the weight of $1 ranks is ([0-9.]+), the best is \1" "$log" || fail "$log" "$(<"$log")"
+  done
 }
 
 # python_of_all USER: a Python with PyYAML that this user can run, in PYTHON

@@ -18,7 +18,7 @@ from tests.chaos.verdicts import Ended
 
 pytestmark = pytest.mark.thorough
 
-SECONDS = os.environ.get("CHAOS_SECONDS", "30")
+SECONDS = os.environ.get("CHAOS_SECONDS", "15")
 SEED = os.environ.get("CHAOS_SEED", str(random.randrange(1_000_000)))
 REPORT = """\
 ascend2p.sh: rank 1 (device 1) exited with code 3 after 0.1 s; stopping the other rank

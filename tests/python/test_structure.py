@@ -1,6 +1,7 @@
 """The rooms keep their form: no circles, no borrowed private names, no long files, nothing heavy on the launch path."""
 
 import ast
+import functools
 import os
 import re
 import subprocess
@@ -43,7 +44,10 @@ def imports_of(path):
     return found - {name_of(path)}
 
 
-GRAPH = {name: imports_of(path) for name, path in MODULES.items()}
+@functools.cache
+def imports():
+    """{module: the project's modules that it imports}"""
+    return {name: imports_of(path) for name, path in MODULES.items()}
 
 
 def circle(graph):
@@ -72,7 +76,7 @@ def test_a_circle_is_found():
 
 
 def test_no_module_imports_itself_by_way_of_others():
-    assert circle(GRAPH) == []
+    assert circle(imports()) == []
 
 
 def room(name):
@@ -84,7 +88,7 @@ def room(name):
 @pytest.mark.parametrize(("package", "rooms"), [("hccl_tools", HCCL_ROOMS), ("tools", TOOLS_ROOMS)])
 def test_arrows_between_rooms_lead_downwards_only(package, rooms):
     wrong = []
-    for name, others in GRAPH.items():
+    for name, others in imports().items():
         for there in filter(None, map(room, others)):
             here = room(name)
             if here and here[0] == there[0] == package and rooms.index(there[1]) < rooms.index(here[1]):

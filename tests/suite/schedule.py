@@ -1,12 +1,14 @@
 """What runs where, when several workers share the tests: a worker takes a unit of tests at a time, long ones first."""
 
+import os
+import re
+
 from xdist.scheduler import LoadScopeScheduling
 
 _UNIT = 12  # tests of a .bats file
-_EACH_ALONE = (
-    "tests/python/test_documents.py::test_what_a_page_tells_to_type_works_and_prints_what_it_shows",
-    "tests/bats/trainers.bats::",
-    "tests/bats/run_cluster.bats::lab: real MindSpore",
+_PAGE = "tests/python/test_documents.py::test_what_a_page_tells_to_type_works_and_prints_what_it_shows"
+_TRAINING = re.compile(
+    r"tests/bats/(trainers|demo|engines_real)\.bats|\.bats::.*real MindSpore|python/test_(ranks|resume)\.py"
 )
 
 
@@ -19,7 +21,7 @@ def units(nodeids):
     found, in_file = {}, {}
     for nodeid in nodeids:
         path = nodeid.partition("::")[0]
-        if nodeid.startswith(_EACH_ALONE):
+        if nodeid.startswith(_PAGE) or (path.endswith(".bats") and _TRAINING.search(nodeid)):
             found[nodeid] = nodeid
         elif path.endswith(".bats"):
             in_file[path] = in_file.get(path, -1) + 1
@@ -30,7 +32,11 @@ def units(nodeids):
 
 
 class ByUnit(LoadScopeScheduling):
-    """xdist's scheduler, which gives a worker all tests of a unit."""
+    """xdist's scheduler, which gives a worker all tests of a unit.
+
+    Trainings with real ranks run side by side as many as there are processors, because more of them slow one another
+    down by far more than their number: the other workers take units that wait a lot.
+    """
 
     _units = None
 
@@ -38,3 +44,15 @@ class ByUnit(LoadScopeScheduling):
         if self._units is None:
             self._units = units(self.collection)
         return self._units[nodeid]
+
+    def _assign_work_unit(self, node):
+        if self._trainings() >= len(os.sched_getaffinity(0)):
+            others = (unit for unit in self.workqueue if not _TRAINING.search(unit))
+            if (other := next(others, None)) is not None:
+                self.workqueue.move_to_end(other, last=False)
+        super()._assign_work_unit(node)
+
+    def _trainings(self):
+        """How many units of trainings workers have before them, or run."""
+        assigned = (unit for units_of_worker in self.assigned_work.values() for unit in units_of_worker.items())
+        return sum(1 for name, tests in assigned if _TRAINING.search(name) and not all(tests.values()))

@@ -30,4 +30,8 @@ def exports(request: Request, placement: Placement, run_dir: str, table: str | N
         threads = max(1, len(os.sched_getaffinity(0)) // placement.most_on_a_host())
         # ONEDNN: see tools/train.py; here it is for other trainers too.
         defaults.update(OMP_NUM_THREADS=str(threads), GLOG_v="3", ONEDNN_MAX_CPU_ISA="AVX2")
+        if not alone:
+            # A rank that asked the scheduler too early asks again after so many seconds; MindSpore's 3 to 5 are for
+            # thousands of ranks.
+            defaults.update(MS_RETRY_INTERVAL_LOWER="1", MS_RETRY_INTERVAL_UPPER="1")
     return {**found, **{name: value for name, value in defaults.items() if name not in os.environ}}
