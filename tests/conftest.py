@@ -45,8 +45,8 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_xdist_auto_num_workers():
-    """Twice the processors: many tests wait for an event."""
-    return 2 * len(os.sched_getaffinity(0))
+    """Three times the processors: most tests wait for events."""
+    return 3 * len(os.sched_getaffinity(0))
 
 
 def pytest_xdist_make_scheduler(config, log):
