@@ -18,7 +18,7 @@ readonly CLI_NUMBER='^[0-9]{1,8}$'
 
 # Name, value ("-": none), meaning. Above the empty line: options that a script must name to have them. Below it:
 # options of every script that launches.
-readonly CLI_OPTIONS='config FILE the training config (default: the script'\''s own)
+readonly CLI_OPTIONS='config FILE the training config, whatever its name (default: the argument CONFIG, else the script'\''s own)
 n N number of ranks (default: one for each slot of the hosts; without hosts 8)
 no_sink - run operator by operator instead of sinking the graph (GRAPH_OP_RUN=1, HCCL_WHITELIST_DISABLE=1)
 output_filename DIR also link the ranks'\'' logs there in Open MPI'\''s layout, DIR/1/rank.N/stdout
@@ -38,7 +38,8 @@ devices RANGE the devices, such as "[4,8)" or "0,1,4,5" (default: the script'\''
 rank_table FILE the rank table (default: RANK_TABLE_FILE if it is set, else one in the current folder that fits, else a new one)
 hccn_conf FILE addresses of the devices where hccn_tool is not on PATH (default: /etc/hccn.conf)
 generation 910A|A2|A3|950|any the chip generation whose rules hold for devices and rank tables (default: that of this host'\''s NPUs if it has some, else any: only the rules of all generations)
-train_script FILE the trainer (default: tools/train.py of the current folder, else of this project)
+train_script FILE the Python file that trains; with a config it gets --config CONFIG, else only the words after -- (default: tools/train.py of the current folder, else of this project)
+pytest FILE run this file of tests, or one of its tests as FILE::TEST, in every rank with: python -m pytest -s
 log_dir DIR folder for the logs of all runs; each run makes its own folder in it (default: logs)
 console 0|all|none the output to show while the job runs: that of rank 0, that of all ranks with their numbers, or none (default: 0)
 quiet - show only what went wrong
@@ -74,7 +75,8 @@ cli::declare() {
   done
 }
 
-# cli::parse ARGUMENT_NAMES WORD...: fills OPTIONS, ARGUMENTS and TRAINER_ARGUMENTS; ends the script for --help.
+# cli::parse ARGUMENT_NAMES WORD...: fills OPTIONS, ARGUMENTS and TRAINER_ARGUMENTS, for a script that launches also
+# PROGRAM, and leaves in CLI_ARGUMENTS the names of the arguments that were given; ends the script for --help.
 cli::parse() {
   CLI_ARGUMENTS=$1
   shift
@@ -83,14 +85,17 @@ cli::parse() {
     case $1 in
       --)
         [[ -n $CLI_LAUNCHES ]] || cli::usage 'unknown option --'
-        TRAINER_ARGUMENTS=("${@:2}")
+        program::takes_after_dashes "${@:2}" || TRAINER_ARGUMENTS=("${@:2}")
         break
         ;;
       -h) OPTIONS+=(help=1) ;;
       --?*) cli::_option "$@" ;;
       -[0-9]*) ARGUMENTS+=("$1") ;; # a negative number; the plan checks it
-      -?*) cli::_letter "$@" ;;
-      *) ARGUMENTS+=("$1") ;;
+      *)
+        [[ -z $CLI_LAUNCHES ]] || ! program::takes "$@" || break
+        [[ $1 != -?* ]] || cli::_letter "$@"
+        [[ $1 == -?* ]] || ARGUMENTS+=("$1")
+        ;;
     esac
     shift "$CLI_TAKEN"
   done
@@ -221,6 +226,7 @@ cli::_unknown() {
 
 # cli::_check_count: refuses a missing or an extra argument, by name.
 cli::_check_count() {
+  [[ -z $CLI_LAUNCHES ]] || program::spare_arguments
   # shellcheck disable=SC2206 # a list of names
   local -a names=($CLI_ARGUMENTS)
   if ((${#ARGUMENTS[@]} < ${#names[@]})); then

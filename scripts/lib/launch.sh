@@ -14,7 +14,7 @@ source "$LAUNCH_LIB/system.sh"
 system::require # before an old bash reads files that it cannot parse
 system::open_streams
 
-for LAUNCH_PART in clock cli python bus processes members plan rank_entry limits carried stopping supervise output console engine report outcome; do
+for LAUNCH_PART in clock cli program python bus processes members plan rank_entry limits carried stopping supervise output console engine report outcome; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$LAUNCH_LIB/$LAUNCH_PART.sh"
 done
@@ -39,6 +39,7 @@ launch::main() {
   done
   shift
   trap 'launch::_given_up "$?"' EXIT
+  [[ ${script[arguments]} != CONFIG ]] || script[options]+=' config'
   cli::declare "${script[options]}" "${script[without]}"
   cli::parse "${script[arguments]}" "$@"
   launch::_check_options
@@ -51,7 +52,7 @@ launch::main() {
     [[ $word == @(console|grace|hang_timeout|max_restarts|timeout)=* ]] || words+=("$word")
   done
   # shellcheck disable=SC2206 # a list of names
-  names=(${script[arguments]})
+  names=($CLI_ARGUMENTS)
   for i in "${!ARGUMENTS[@]}"; do
     launch::_lower "${names[i]}" 2>/dev/null # bash complains when it goes back to a locale that this machine lacks
     words+=("$REPLY=${ARGUMENTS[i]}")
@@ -63,7 +64,8 @@ launch::main() {
     plan::lock_file
   fi
   words+=("lock_fd=$PLAN_LOCK_FD" "lock_file=$PLAN_LOCK_FILE")
-  plan::make "${words[@]}" -- ${TRAINER_ARGUMENTS[@]+"${TRAINER_ARGUMENTS[@]}"}
+  ((${#PROGRAM[@]} == 0)) || words+=(program=1)
+  plan::make "${words[@]}" -- ${TRAINER_ARGUMENTS[@]+"${TRAINER_ARGUMENTS[@]}"} ${PROGRAM[@]+"${PROGRAM[@]}"}
   # shellcheck source=scripts/lib/engines/local.sh
   source "$LAUNCH_LIB/engines/${script[engine]}.sh"
   if cli::given dry_run; then

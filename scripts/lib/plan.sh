@@ -3,7 +3,7 @@
 #
 # tools/launch/main.py writes pairs of NUL-terminated words, so that a path may contain any character:
 #   run_dir DIR, export NAME=VALUE, rank "RANK DEVICE", host NAME (of that rank), trainer WORD,
-#   scheduler WORD, setup WORD, engine "NAME VALUE", end NUMBER (of pairs before it)
+#   scheduler WORD, about TEXT, setup WORD, engine "NAME VALUE", end NUMBER (of pairs before it)
 # After that comes how Python ended: status NUMBER.
 
 PLAN_RUN_DIR=''
@@ -16,6 +16,7 @@ PLAN_TRAINER=()           # the command of every rank
 PLAN_SCHEDULER=()         # the command of MindSpore's scheduler; empty if none is needed
 declare -A PLAN_ENGINE=() # what the engine needs to know
 PLAN_SETUP=()             # --dry_run: the command that writes the rank table that a launch would build
+PLAN_ABOUT=''             # --dry_run: what every rank runs, in words
 PLAN_LOCK_FD='' PLAN_LOCK_FILE=''
 
 # plan::make WORD...: gets the plan from Python; ends the script if Python refuses the launch, or if the plan is not whole.
@@ -60,6 +61,7 @@ plan::_take() {
     engine) [[ $2 == +([a-z_])' '* ]] && PLAN_ENGINE[${2%% *}]=${2#* } ;;
     trainer) PLAN_TRAINER+=("$2") ;;
     scheduler) PLAN_SCHEDULER+=("$2") ;;
+    about) PLAN_ABOUT=$2 ;;
     setup) PLAN_SETUP+=("$2") ;;
     end) planned=$2 && return 0 ;;
     status) [[ $2 == +([0-9]) ]] && status=$2 && return 0 ;;
@@ -149,6 +151,7 @@ plan::print_environment() {
   local name
   log::harmless "$LOG_NAME"
   printf '# %s: %d ranks; this is what it would start\n' "$REPLY" "${#PLAN_RANKS[@]}"
+  printf '# every rank runs %s\n' "$PLAN_ABOUT"
   plan::print_line cd "$PWD"
   plan::print_line mkdir -p "$PLAN_RUN_DIR"
   plan::print_line ${PLAN_SETUP[@]+"${PLAN_SETUP[@]}"}

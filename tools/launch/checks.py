@@ -15,6 +15,7 @@ from tools.launch import trainer_command
 from tools.launch.placement import Placement
 from tools.launch.request import Request
 
+_JUDGED_AS_OURS = "read as a config of tools/train.py; name another trainer with --train_script FILE"
 LEAST_FILES = 256  # the launcher and its console keep a few files open, a MindSpore rank hundreds
 
 
@@ -80,7 +81,7 @@ def devices(request: Request, placement: Placement) -> None:
         raise Refusal(REFUSED, problem)
 
 
-# ---- data and config -------------------------------------------------------------------------------
+# ---- what ranks run -------------------------------------------------------------------------------
 
 
 def data_path(request: Request) -> None:
@@ -91,24 +92,48 @@ def data_path(request: Request) -> None:
         raise Refusal(REFUSED, f"DATA_PATH {one_line(path)}: {what}; name the folder that holds the data set")
 
 
-def config(request: Request, is_own: bool, arguments: list[str]) -> config_file.Config:
-    """The config with the overrides of the trainer's arguments; only our own trainer's keys are checked."""
+def is_program(request: Request) -> bool:
+    """Whether the ranks run something that has no config of ours: a program, tests, or --train_script alone."""
+    return request.program or request.pytest is not None or request.config is None
+
+
+def config(request: Request, path: str, is_own: bool, arguments: list[str]) -> config_file.Config | None:
+    """The config `path` with the overrides of the trainer's arguments.
+
+    Another trainer's config is not judged: None if there is no `system.distribute` to be read in it.
+    """
+    if not is_own:
+        return _foreign_config(request, path, arguments)
     try:
-        found: config_file.Config = config_file.load(request.config)
+        found: config_file.Config = config_file.load(path)
         data_path = request.data_path or os.environ.get("DATA_PATH")
         if data_path:
             found.take_data_from(data_path)
         found.override(trainer_command.settings(arguments))
-        lines = found.problems() if is_own else []
+        lines = found.problems()
     except config_file.ConfigError as error:
-        lines = list(error.lines)
+        raise Refusal(REFUSED, *error.lines) from error
     if lines:
-        raise Refusal(REFUSED, *lines)
+        hint = [] if request.train_script else [f"{one_line(path)}: {_JUDGED_AS_OURS}"]
+        raise Refusal(REFUSED, *lines, *hint)
     return found
 
 
-def runs_alone(config: config_file.Config, ranks: int) -> bool:
+def _foreign_config(request: Request, path: str, arguments: list[str]) -> config_file.Config | None:
+    try:
+        found: config_file.Config = config_file.load(path)
+        found.override(trainer_command.settings(arguments))
+    except config_file.ConfigError as error:
+        if os.path.isfile(path) and os.access(path, os.R_OK):
+            return None
+        raise Refusal(REFUSED, *error.lines) from error
+    return None if found.get("system.distribute") is None else found
+
+
+def runs_alone(config: config_file.Config | None, ranks: int) -> bool:
     """Whether the one rank of a one-rank launch joins no job; several ranks must be distributed."""
+    if config is None:
+        return False
     distribute = config.get("system.distribute")
     if ranks > 1 and distribute is not True:
         raise Refusal(REFUSED, config_file.not_distributed(config))

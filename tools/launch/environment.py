@@ -10,6 +10,12 @@ from tools.launch.placement import Placement
 from tools.launch.request import Request
 
 
+def needs_cluster(request: Request) -> bool:
+    """Whether the ranks find each other through MindSpore's scheduler, and not by a rank table or by mpirun."""
+    own_gpus = request.engine == "local" and request.device_target == "GPU"
+    return request.device_target == "CPU" or own_gpus or request.engine in ("msrun", "srun")
+
+
 def exports(request: Request, placement: Placement, run_dir: str, table: str | None, alone: bool) -> dict[str, str]:
     """{name: value}; `table`: the path of the rank table; `alone`: one rank that joins no job.  Raises Refusal."""
     found = {"RANK_SIZE": str(placement.world), "DEVICE_NUM": str(request.device_num), "LOG_DIR": run_dir}
@@ -20,7 +26,7 @@ def exports(request: Request, placement: Placement, run_dir: str, table: str | N
     defaults = {"PYTHONFAULTHANDLER": "1"}  # a rank that crashes, or is aborted, tells where it was
     if request.no_sink:
         found.update(GRAPH_OP_RUN="1", HCCL_WHITELIST_DISABLE="1")
-    if not alone and (request.device_target == "CPU" or request.engine in ("msrun", "srun")):
+    if not alone and needs_cluster(request):
         port = placement.engine.get("scheduler_port") or str(ports.free(request.job_pid))
         found["MS_WORKER_NUM"] = str(placement.world)
         found["MS_SCHED_HOST"] = placement.engine.get("scheduler_host", LOOPBACK)

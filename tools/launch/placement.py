@@ -32,6 +32,8 @@ class Placement(Record):
 
 def local(request: Request) -> Placement:
     """Ranks of this shell: as many devices as the script or RANK_SIZE is for, and a set that the chip can run."""
+    if not request.rank_size and not request.script_devices:
+        return any_number(request)
     own = f"[0,{request.rank_size})" if request.rank_size else request.script_devices
     count = len(device_range.parse(own))
     devices = named_devices(request, own)
@@ -42,10 +44,30 @@ def local(request: Request) -> Placement:
         other = f"use scripts/ascend{len(devices)}p.sh"
         remedy = other if len(devices) in HOST_RANKS else "1, 2, 4 and 8 devices have a script each"
         raise Refusal(USAGE, f"{names} ({comma(devices)}), {request.script} starts {count}; {remedy}")
+    return _here(request, devices)
+
+
+def any_number(request: Request) -> Placement:
+    """Ranks of this shell, as many as -n or --devices say, else one for each device that is here."""
+    if request.devices is None and request.n is None:
+        from hccl_tools.machine import host
+
+        present = host.devices() if request.device_target == "Ascend" else ()
+        if not present:
+            raise Refusal(USAGE, "-n is missing: how many ranks? Such as: -n 2")
+        return _here(request, tuple(present))
+    devices = named_devices(request, f"[0,{request.n})")
+    if request.n not in (None, len(devices)):
+        names = f'--devices "{request.devices}" names {len(devices)}'
+        raise Refusal(USAGE, f"{names}, -n is {request.n}; give the same number in both, or only one of them")
+    return _here(request, devices)
+
+
+def _here(request: Request, devices: tuple[int, ...]) -> Placement:
     problem = rules.group_problem_910a(devices) if request.chip == "910A" else None
     if problem:
         raise Refusal(USAGE, f'--devices "{request.devices or comma(devices)}": {problem[0]}; {problem[1]}')
-    return Placement(ranks=list(enumerate(devices)), world=count, engine={})
+    return Placement(ranks=list(enumerate(devices)), world=len(devices), engine={})
 
 
 def spread(request: Request, slots: list[tuple[str, int]], ranks: int, engine: dict[str, str]) -> Placement:

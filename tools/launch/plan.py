@@ -11,6 +11,7 @@ import sys
 import time
 
 from hccl_tools.common import project
+from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from tools.launch import checks, environment, placement, protocol, run_folder, trainer_command
@@ -71,22 +72,16 @@ def make(request: Request) -> Plan:
     """The Plan, checked in the order in which a user would correct mistakes.  Raises Refusal."""
     run_dir = run_folder.free_name(request)
     placed, table = place(request, run_dir)
-    trainer = trainer_command.trainer(request)
-    own = trainer_command.is_own(trainer)
-    arguments = trainer_command.arguments(request)
     checks.data_path(request)
-    config = checks.config(request, own, arguments)
-    alone = checks.runs_alone(config, placed.world)
-    if own:
-        checks.training(request, config, placed.world)
-    if own or request.device_target == "CPU":  # there MindSpore's scheduler needs it, whatever the trainer
+    job = program_job(request) if checks.is_program(request) else trainer_job(request, placed)
+    if job.needs_mindspore or (request.device_target == "CPU" and not job.alone):  # there, the scheduler needs it
         checks.mindspore()
     checks.devices(request, placed)
-    if request.engine == "local" and not alone and not table:
+    if request.engine == "local" and not job.alone and not table:
         from tools.launch import launch_table
 
         table = launch_table.choose(request, [device for _, device in placed.ranks], run_dir)
-    exports = environment.exports(request, placed, run_dir, table.path if table else None, alone)
+    exports = environment.exports(request, placed, run_dir, table.path if table else None, job.alone)
     return Plan(
         request=request,
         run_dir=run_dir,
@@ -94,11 +89,46 @@ def make(request: Request) -> Plan:
         hosts=placed.hosts,
         engine=placed.engine,
         table=table,
-        trainer=trainer_command.command(trainer, request, config, arguments),
+        about=job.about,
+        trainer=job.words,
         scheduler=scheduler(request, placed, exports),
         exports=exports,
         remarks=table.remarks if table else (),
     )
+
+
+class Job(Record):
+    """What every rank runs, whatever starts the ranks."""
+
+    words: list[str]  # the command
+    about: str  # what was decided, for --dry_run
+    alone: bool  # the one rank joins no job
+    needs_mindspore: bool
+
+
+def trainer_job(request: Request, placed: placement.Placement) -> Job:
+    """A trainer with a config.  Raises Refusal."""
+    named = str(request.config)
+    path = trainer_command.trainer(request)
+    own = trainer_command.is_own(path)
+    arguments = trainer_command.arguments(request)
+    config = checks.config(request, path=named, is_own=own, arguments=arguments)
+    if own and config:
+        checks.training(request, config, placed.world)
+    return Job(
+        words=trainer_command.command(path, request, config, named, arguments),
+        about=f"the trainer {one_line(path)} with the config {one_line(named)}",
+        alone=checks.runs_alone(config, placed.world),
+        needs_mindspore=own,
+    )
+
+
+def program_job(request: Request) -> Job:
+    """A program with its own words.  Raises Refusal."""
+    from tools.launch import program
+
+    found = program.find(request)
+    return Job(words=found.words, about=found.about, alone=request.alone, needs_mindspore=found.imports_mindspore())
 
 
 def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTable | None]:

@@ -24,6 +24,7 @@ class Plan(Record):
     hosts: list[str]  # the host of each rank; empty where all are on this one
     engine: dict[str, str]  # what scripts/lib/engines/ needs to know
     table: LaunchTable | None  # None: a launch without a rank table
+    about: str  # what that is, in words
     trainer: list[str]  # the command of every rank
     scheduler: list[str]  # the command of MindSpore's scheduler; empty where the launcher starts none
     exports: dict[str, str]  # the part of the environment that all ranks share
@@ -37,6 +38,7 @@ _KINDS = {
     "rank": ("[0-9]+ [0-9]+", "the rank table, or the number of ranks"),
     "host": (r"(?!-)\S+", "the hostfile, HOSTS, the rank table or Slurm"),
     "engine": ("[a-z_]+ .*", "the options"),
+    "about": (".+", "the program, or the trainer and its config"),
     "trainer": (".*", "PYTHON, --train_script, the config or the arguments after --"),
     "scheduler": (".*", "PYTHON, or the path of this project"),
     "setup": (".*", "the options for the rank table"),
@@ -53,8 +55,9 @@ def words(plan: Plan) -> bytes:
     pairs += [("engine", f"{name} {value}") for name, value in plan.engine.items()]
     pairs += [("trainer", word) for word in plan.trainer]
     pairs += [("scheduler", word) for word in plan.scheduler]
-    if plan.request.dry_run and plan.table:
-        pairs += [("setup", word) for word in plan.table.setup]
+    if plan.request.dry_run:
+        pairs.append(("about", plan.about))
+        pairs += [("setup", word) for word in (plan.table.setup if plan.table else ())]
     pairs.append(("end", str(len(pairs))))
     return b"".join(_pair(kind, value) for kind, value in pairs)
 

@@ -53,13 +53,14 @@ class Request(Record):
 
     # the script's, unless the user names another
     device_target: Script[str]  # "Ascend", "GPU" or "CPU"
-    config: Script[str]
+    config: Script[str | None] = None  # None: a program, --pytest, or --train_script alone
 
     data_path: Argument[str] = None
     rank_size: Argument[int] = None
     rank_start: Argument[int] = None
     rank_table_file: Argument[str] = None
     hosts: Argument[str] = None
+    program: Script[bool] = False  # trainer_arguments is a program with its words, instead of a trainer's
     trainer_arguments: TrainerWords = ()
 
     devices: Option[str] = None
@@ -67,6 +68,7 @@ class Request(Record):
     rank_table: Option[str] = None
     hccn_conf: Option[str] = None
     train_script: Option[str] = None
+    pytest: Option[str] = None
     log_dir: Option[str] = None
     quiet: Flag = False
     wait_for_devices: Flag = False
@@ -116,14 +118,28 @@ def _value(name: str, text: str, texts: dict[str, str]) -> Any:
 
 
 def _device_target(texts: dict[str, str]) -> str:
-    """Ascend, GPU or CPU, however it was written; our own shell starts no ranks on GPUs."""
-    known = ("Ascend", "CPU") if texts["engine"] == "local" else ("Ascend", "GPU", "CPU")
+    """Ascend, GPU or CPU, however it was written; scripts that name devices or take RANK_SIZE start none on GPUs."""
+    fixed = texts["engine"] == "local" and ("rank_size" in texts or texts.get("script_devices"))
+    known = ("Ascend", "CPU") if fixed else ("Ascend", "GPU", "CPU")
     typed = texts["device_target"]
+    if not typed:
+        return _found_target()
     for target in known:
         if typed.lower() == target.lower():
             return target
     other = "; for GPUs: scripts/run_gpu.sh" if typed.lower() == "gpu" else ""
     raise Refusal(USAGE, f"--device_target {one_line(typed)}: {texts['script']} takes {_listed(known, 'and')}{other}")
+
+
+def _found_target() -> str:
+    """What this machine has: NPUs, else GPUs, else only processors."""
+    if host.devices():
+        return "Ascend"
+    from hccl_tools.machine import programs
+
+    if not programs.on_path("nvidia-smi"):
+        return "CPU"
+    return "CPU" if programs.ask(["nvidia-smi", "-L"], 30).status else "GPU"
 
 
 def _chip(asked: str | None) -> str | None:

@@ -77,7 +77,7 @@ def make(path: str) -> None:
 
 def move_link(link: str, target: str) -> list[str]:
     """Makes `link` point to `target`.  Keeps what is not such a link, with a remark."""
-    ours = os.path.islink(link) and os.path.basename(os.readlink(link)).startswith(("rank_", "ascend", "run"))
+    ours = os.path.islink(link) and os.path.basename(os.readlink(link)).startswith(("rank_", "ascend", "run", "launch"))
     if os.path.lexists(link) and not ours:
         return [f"{one_line(link)} is not a link to a run; it is left as it is"]
     draft = f"{link}.{os.getpid()}.part"

@@ -67,9 +67,9 @@ def with_setting(arguments: list[str], setting: str) -> list[str]:
     return [*arguments[:end], setting, *arguments[end:]]
 
 
-def command(path: str, request: Request, config: Config, arguments: list[str]) -> list[str]:
-    """The command; it sets `system.device_target` when the config has another one."""
-    target = config.get("system.device_target", "Ascend" if is_own(path) else None)
+def command(path: str, request: Request, config: Config | None, named: str, arguments: list[str]) -> list[str]:
+    """The command with the config `named`; it sets `system.device_target` when the config has another one."""
+    target = config.get("system.device_target", "Ascend" if is_own(path) else None) if config else None
     if target not in (None, request.device_target):
         arguments = with_setting(arguments, f"system.device_target={request.device_target}")
-    return [python(), "-u", path_word(path), "--config", path_word(request.config), *arguments]
+    return [python(), "-u", path_word(path), "--config", path_word(named), *arguments]

@@ -1,0 +1,72 @@
+# shellcheck shell=bash
+# A program on the command line: where it begins, and which of the script's own arguments it makes needless.
+#
+# The words of a launch are: options, the script's arguments, then nothing, -- and words for the trainer, or a program. A
+# program takes all words after it, unchanged. What a word is follows from the word and from the file of that name:
+#
+#   *.yaml *.yml            a config
+#   *.py *.sh, -m MODULE    a program
+#   a file with the run bit, or a name on PATH, in the place of CONFIG or after the last argument: a program
+#   another file in the place of CONFIG: refused, with both spellings
+
+PROGRAM=() # the program and its words; empty: a trainer with a config, or --pytest
+
+# program::takes WORD...: if the first WORD begins a program, keeps all of them in PROGRAM.
+program::takes() {
+  # shellcheck disable=SC2206 # a list of names
+  local -a names=($CLI_ARGUMENTS)
+  local place
+  [[ $CLI_ARGUMENTS != CONFIG || ${#ARGUMENTS[@]} -eq 0 ]] || return # the config is there
+  place=${names[${#ARGUMENTS[@]}]-}
+  case $1 in
+    -m | *.py | *.sh) ;;
+    -* | *.yaml | *.yml) return 1 ;;
+    *)
+      [[ -z $place || $place == CONFIG ]] || return
+      if [[ ! -f $1 || ! -x $1 ]] && { [[ -f $1 || $1 == */* ]] || ! type -P -- "$1" >/dev/null; }; then
+        [[ $place != CONFIG || ! -f $1 ]] || program::_unclear "$1"
+        return 1
+      fi
+      ;;
+  esac
+  ! program::_is_named || cli::usage "${1##*/} is a program, and --$REPLY names another one; give one of them"
+  PROGRAM=("$@")
+}
+
+# program::takes_after_dashes [WORD...]: the same for the words after --, which are a program where no trainer is named.
+program::takes_after_dashes() {
+  (($#)) && [[ $CLI_ARGUMENTS == CONFIG && ${#ARGUMENTS[@]} -eq 0 ]] && ! program::_is_named && program::takes "$@"
+}
+
+# program::spare_arguments: takes out of CLI_ARGUMENTS what the user may leave out: CONFIG if an option or a program
+# replaces it, and DATA_PATH before a program.
+program::spare_arguments() {
+  local -r given=${#ARGUMENTS[@]}
+  # shellcheck disable=SC2206 # a list of names
+  local -a names=($CLI_ARGUMENTS)
+  if [[ $CLI_ARGUMENTS == CONFIG && $given -eq 0 ]] && { ((${#PROGRAM[@]})) || program::_is_named; }; then
+    CLI_ARGUMENTS=''
+  elif ((${#PROGRAM[@]} && given == ${#names[@]} - 1)) && [[ ${names[0]} == DATA_PATH ]]; then
+    CLI_ARGUMENTS=${CLI_ARGUMENTS#DATA_PATH}
+  elif [[ $CLI_ARGUMENTS == CONFIG ]] && cli::given config; then
+    cli::usage "--config and the argument CONFIG name two configs; give one of them"
+  fi
+}
+
+# program::_is_named: whether an option says what to start; its name in REPLY.
+program::_is_named() {
+  local name
+  for name in config train_script pytest; do
+    if cli::given "$name"; then
+      REPLY=$name
+      return 0
+    fi
+  done
+  return 1
+}
+
+# program::_unclear WORD: refuses a file that may be either.
+program::_unclear() {
+  log::one_line "$1"
+  cli::usage "$REPLY: a config or a program? A config: --config $REPLY; a program: python $REPLY, or give the file the run bit"
+}
