@@ -10,6 +10,7 @@ TRAINER_ARGUMENTS=() # the words after --
 CLI_TABLE=''         # this script's lines of CLI_OPTIONS
 CLI_LAUNCHES=''      # not empty: this script launches, and the words after -- go to the trainer
 CLI_ARGUMENTS=''     # names of the positional arguments, such as "CONFIG"
+CLI_PROGRAM=''        # the file whose functions say where a program begins, see cli::programs
 CLI_TAKEN=1          # number of words of the option that was read last
 CLI_EXIT='0 if all ranks ended with 0; the code of the rank that failed first (128+N for signal N);
 2 usage; 78 the launch was refused; 124 a time limit was reached; 128+N if signal N stopped the launcher.'
@@ -75,6 +76,14 @@ cli::declare() {
   done
 }
 
+# cli::programs FILE: a program may replace arguments. These functions say so:
+#   FILE::takes WORD...                whether these words are a program with its own words
+#   FILE::takes_after_dashes WORD...   the same for the words after --
+#   FILE::arguments                    the names of the arguments that must be given, in REPLY
+cli::programs() {
+  CLI_PROGRAM=$1
+}
+
 # cli::parse ARGUMENT_NAMES WORD...: fills OPTIONS, ARGUMENTS and TRAINER_ARGUMENTS, for a script that launches also
 # PROGRAM, and leaves in CLI_ARGUMENTS the names of the arguments that were given; ends the script for --help.
 cli::parse() {
@@ -85,14 +94,14 @@ cli::parse() {
     case $1 in
       --)
         [[ -n $CLI_LAUNCHES ]] || cli::usage 'unknown option --'
-        program::takes_after_dashes "${@:2}" || TRAINER_ARGUMENTS=("${@:2}")
+        "$CLI_PROGRAM"::takes_after_dashes "${@:2}" || TRAINER_ARGUMENTS=("${@:2}")
         break
         ;;
       -h) OPTIONS+=(help=1) ;;
       --?*) cli::_option "$@" ;;
       -[0-9]*) ARGUMENTS+=("$1") ;; # a negative number; the plan checks it
       *)
-        [[ -z $CLI_LAUNCHES ]] || ! program::takes "$@" || break
+        [[ -z $CLI_PROGRAM ]] || ! "$CLI_PROGRAM"::takes "$@" || break
         [[ $1 != -?* ]] || cli::_letter "$@"
         [[ $1 == -?* ]] || ARGUMENTS+=("$1")
         ;;
@@ -226,10 +235,14 @@ cli::_unknown() {
 
 # cli::_check_count: refuses a missing or an extra argument, by name.
 cli::_check_count() {
-  [[ -z $CLI_LAUNCHES ]] || program::spare_arguments
+  if [[ -n $CLI_PROGRAM ]]; then
+    "$CLI_PROGRAM"::arguments
+    CLI_ARGUMENTS=$REPLY
+  fi
   # shellcheck disable=SC2206 # a list of names
   local -a names=($CLI_ARGUMENTS)
   if ((${#ARGUMENTS[@]} < ${#names[@]})); then
+    [[ $CLI_ARGUMENTS != CONFIG ]] || names=('PROGRAM or CONFIG')
     cli::usage "${names[${#ARGUMENTS[@]}]} is missing"
   elif ((${#ARGUMENTS[@]} > ${#names[@]})); then
     log::one_line "${ARGUMENTS[${#names[@]}]}"

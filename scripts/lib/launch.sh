@@ -41,6 +41,7 @@ launch::main() {
   trap 'launch::_given_up "$?"' EXIT
   [[ ${script[arguments]} != CONFIG ]] || script[options]+=' config'
   cli::declare "${script[options]}" "${script[without]}"
+  cli::programs program
   cli::parse "${script[arguments]}" "$@"
   launch::_check_options
   [[ -z ${script[config]-} ]] || script[config]=$LAUNCH_ROOT/${script[config]}

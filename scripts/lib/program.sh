@@ -38,18 +38,19 @@ program::takes_after_dashes() {
   (($#)) && [[ $CLI_ARGUMENTS == CONFIG && ${#ARGUMENTS[@]} -eq 0 ]] && ! program::_is_named && program::takes "$@"
 }
 
-# program::spare_arguments: takes out of CLI_ARGUMENTS what the user may leave out: CONFIG if an option or a program
-# replaces it, and DATA_PATH before a program.
-program::spare_arguments() {
+# program::arguments: CLI_ARGUMENTS without what the user has left out and may: CONFIG if an option or a program replaces
+# it, and DATA_PATH before a program.
+program::arguments() {
   local -r given=${#ARGUMENTS[@]}
   # shellcheck disable=SC2206 # a list of names
   local -a names=($CLI_ARGUMENTS)
   if [[ $CLI_ARGUMENTS == CONFIG && $given -eq 0 ]] && { ((${#PROGRAM[@]})) || program::_is_named; }; then
-    CLI_ARGUMENTS=''
-  elif ((${#PROGRAM[@]} && given == ${#names[@]} - 1)) && [[ ${names[0]} == DATA_PATH ]]; then
-    CLI_ARGUMENTS=${CLI_ARGUMENTS#DATA_PATH}
+    REPLY=''
   elif [[ $CLI_ARGUMENTS == CONFIG ]] && cli::given config; then
     cli::usage "--config and the argument CONFIG name two configs; give one of them"
+  else
+    REPLY=$CLI_ARGUMENTS
+    ((${#PROGRAM[@]} == 0 || given != ${#names[@]} - 1)) || REPLY=${REPLY#DATA_PATH}
   fi
 }
 

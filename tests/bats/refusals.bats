@@ -13,9 +13,14 @@ refuses() {
   refused "$1" "$2" launch ascend4p.sh "${@:3}"
 }
 
+# refuses_own STATUS PATTERN ARGUMENT...: the same with the project's own trainer, the only one whose configs are judged
+refuses_own() {
+  refused "$1" "$2" bash "$SCRIPTS/ascend4p.sh" --device_target CPU "${@:3}"
+}
+
 # ---- the command line
 
-@test "no config" { refuses 2 'ascend4p.sh: CONFIG is missing; see: bash *--help'; }
+@test "no config" { refuses_own 2 'ascend4p.sh: PROGRAM or CONFIG is missing; see: bash *--help'; }
 @test "an argument too many" { refuses 2 '*one argument too many: 8*' config.yaml 8; }
 @test "an unknown option" { refuses 2 '*unknown option --devcies*' --devcies=4 config.yaml; }
 @test "an unknown short option" { refuses 2 '*unknown option -o; trainer arguments come after --*' config.yaml -o a=b; }
@@ -55,11 +60,11 @@ refuses() {
 @test "no such config" { refuses 78 '*nix.yaml: no such file; a relative path counts from *' nix.yaml; }
 @test "a folder as config" { mkdir d && refuses 78 '*d: is a folder*' d; }
 @test "a config that can be read only once" { mkfifo f && refuses 78 '*f: is not a regular file*' f; }
-@test "an empty config" { : >e.yaml && refuses 78 '*e.yaml: is empty; start from one of the files in configs/' e.yaml; }
-@test "a config of comments only" { echo '# x' >e.yaml && refuses 78 '*e.yaml: is empty*' e.yaml; }
-@test "a config that is no YAML" { printf 'system:\n  distribute: [True\n' >bad.yaml && refuses 78 '*bad.yaml:3: not YAML: *' bad.yaml; }
-@test "a config that is not UTF-8" { printf 'a: \377\n' >b.yaml && refuses 78 '*b.yaml: byte 4 is not UTF-8*' b.yaml; }
-@test "a config with a list at the top" { echo '- 1' >l.yaml && refuses 78 '*l.yaml: has no sections*' l.yaml; }
+@test "an empty config" { : >e.yaml && refuses_own 78 '*e.yaml: is empty; start from one of the files in configs/' e.yaml; }
+@test "a config of comments only" { echo '# x' >e.yaml && refuses_own 78 '*e.yaml: is empty*' e.yaml; }
+@test "a config that is no YAML" { printf 'system:\n  distribute: [True\n' >bad.yaml && refuses_own 78 '*bad.yaml:3: not YAML: *' bad.yaml; }
+@test "a config that is not UTF-8" { printf 'a: \377\n' >b.yaml && refuses_own 78 '*b.yaml: byte 4 is not UTF-8*' b.yaml; }
+@test "a config with a list at the top" { echo '- 1' >l.yaml && refuses_own 78 '*l.yaml: has no sections*' l.yaml; }
 
 # refuses_config TEXT PATTERN: a config of this text
 refuses_config() {
@@ -67,13 +72,23 @@ refuses_config() {
   refuses 78 "$2" c.yaml
 }
 
-@test "a key twice" { refuses_config 'system:\n  distribute: True\n  distribute: False\n' '*c.yaml:3: distribute is on line 2 too*'; }
+@test "a key twice" { printf 'system:\n  distribute: True\n  distribute: False\n' >c.yaml && refuses_own 78 '*c.yaml:3: distribute is on line 2 too*' c.yaml; }
 @test "distribute: False names the line to change" {
   refuses_config 'model:\n  name: x\nsystem:\n  mode: 0\n  distribute: False\n' \
     '*c.yaml:5: /system/distribute: system.distribute is not True*write `distribute: True` under `system:`*'
 }
-@test "distribute missing names the section" { refuses_config 'model:\n  name: x\nsystem:\n  mode: 0\n' '*c.yaml:3: /system/distribute*'; }
-@test "an override that is no key=value" { refuses 78 '*-o epochs: write key=value*' config.yaml -- -o epochs; }
+@test "distribute missing names the section" {
+  sed '/distribute: True/d' "$PROJECT/configs/mnist/lenet5_digits.yaml" >c.yaml
+  refuses_own 78 '*c.yaml:3: /system/distribute*' c.yaml
+}
+@test "another trainer's config is not judged: no YAML of ours, several documents, tags, an unknown form of -o" {
+  printf '%s\n' '---' 'a: !tag {b: 1}' '---' 'b: 2' >several.yaml
+  launch ascend2p.sh several.yaml -- -o epochs
+  printf 'not: [yaml' >text.yaml
+  launch ascend2p.sh text.yaml
+  refuses 78 '*nix.yaml: no such file*' nix.yaml
+}
+@test "an override that is no key=value" { refuses_own 78 '*-o epochs: write key=value*' config.yaml -- -o epochs; }
 @test "distribute can be set on the command line" {
   echo 'system: {distribute: False}' >alone.yaml
   launch ascend2p.sh alone.yaml -- -o system.distribute=True

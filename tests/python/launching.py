@@ -8,6 +8,7 @@ WORDS = {
     "engine": "local",
     "device_target": "Ascend",
     "device_num": "8",
+    "script_devices": "[0,8)",
     "config": "config.yaml",
 }
 

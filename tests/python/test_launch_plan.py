@@ -40,7 +40,7 @@ def test_the_target_joins_the_last_override(tmp_path, arguments, result):
     path = tmp_path / "c.yaml"
     path.write_text("system: {device_target: Ascend}\n")
     asked = request(*arguments, device_target="CPU", config=str(path))
-    command = trainer_command.command("other.py", asked, config_file.load(str(path)), arguments)
+    command = trainer_command.command("other.py", asked, config_file.load(str(path)), str(path), arguments)
     assert command[1:] == ["-u", "other.py", "--config", str(path), *result]
 
 
@@ -102,7 +102,7 @@ def test_a_folder_that_another_host_makes_in_between_is_passed_over(tmp_path, mo
     plans = []
 
     def make(asked):
-        empty = {"hosts": [], "engine": {}, "table": None, "trainer": [], "scheduler": [], "exports": {}}
+        empty = {"hosts": [], "engine": {}, "table": None, "about": "x", "trainer": [], "scheduler": [], "exports": {}}
         plans.append(Plan(request=asked, run_dir=run_folder.free_name(asked), ranks=[(0, 0)], **empty))
         if len(plans) == 1:
             os.makedirs(plans[0].run_dir)  # the other host's
@@ -124,7 +124,7 @@ def test_a_folder_that_cannot_be_made_is_not_tried_again(tmp_path):
 # ---- the words of the plan -----------------------------------------------------------------------------
 
 GOOD = {
-    **{"run_dir": "/runs/1", "ranks": [(0, 4)], "hosts": ["me@n1"], "engine": {"version": "4.1"}, "table": None},
+    **{"run_dir": "/runs/1", "ranks": [(0, 4)], "hosts": ["me@n1"], "engine": {"version": "4.1"}, "table": None, "about": "x"},
     **{"trainer": ["python", "-x\n\udcff"], "scheduler": ["python"], "exports": {"A": "b\x1bc"}},
 }
 

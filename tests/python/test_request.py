@@ -100,7 +100,7 @@ def test_no_words_make_planning_raise_anything_else(given_words, arguments):
     try:
         asked = request(*arguments, **{"device_target": "CPU", **given_words, "config": config})
         placement.local(asked)
-        checks.config(asked, True, trainer_command.arguments(asked))
+        checks.config(asked, config, True, trainer_command.arguments(asked))
     except Refusal as refusal:
         for line in refusal.lines:
             assert "\n" not in line
