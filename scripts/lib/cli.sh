@@ -1,57 +1,20 @@
 # shellcheck shell=bash
-# The command line: every option of every script, the parser, and --help.
+# The command line: the parser of option_table.sh's table, and --help.
 #
-# Options are declared in the table below, and nowhere else. The parser reads it, --help prints it, and docs/options.md
-# is generated from --help. Everything in this file works with bash 3.2, because doctor.sh runs there, too.
+# Everything in this file works with bash 3.2, because doctor.sh runs there, too.
 
 OPTIONS=()           # NAME=VALUE, with underscores, as the user gave them; a flag is 1; the last one counts
 ARGUMENTS=()         # positional
 TRAINER_ARGUMENTS=() # the words after --
-CLI_TABLE=''         # this script's lines of CLI_OPTIONS
+CLI_TABLE=''         # this script's lines of OPTION_TABLE
 CLI_LAUNCHES=''      # not empty: this script launches, and the words after -- go to the trainer
 CLI_ARGUMENTS=''     # names of the positional arguments, such as "CONFIG"
-CLI_PROGRAM=''        # the file whose functions say where a program begins, see cli::programs
+CLI_PROGRAM=''       # the file whose functions say where a program begins, see cli::programs
 CLI_TAKEN=1          # number of words of the option that was read last
 CLI_EXIT='0 if all ranks ended with 0; the code of the rank that failed first (128+N for signal N);
 2 usage; 78 the launch was refused; 124 a time limit was reached; 128+N if signal N stopped the launcher.'
 
 readonly CLI_NUMBER='^[0-9]{1,8}$'
-
-# Name, value ("-": none), meaning. Above the empty line: options that a script must name to have them. Below it:
-# options of every script that launches.
-readonly CLI_OPTIONS='config FILE the training config, whatever its name (default: the argument CONFIG, else the script'\''s own)
-n N number of ranks (default: one for each slot of the hosts; without hosts 8)
-no_sink - run operator by operator instead of sinking the graph (GRAPH_OP_RUN=1, HCCL_WHITELIST_DISABLE=1)
-output_filename DIR also link the ranks'\'' logs there in Open MPI'\''s layout, DIR/1/rank.N/stdout
-ssh COMMAND the command that reaches other hosts, such as "ssh -F FILE" (default: OMPI_MCA_plm_rsh_agent, else ssh)
-hostfile FILE the hosts, in Open MPI'\''s syntax, one a line with slots=N; this command starts the ranks of all of them
-network NAME the network between hosts that have several: an interface such as eth0, or a range such as 10.0.0.0/24
-worker_num N ranks of the whole job (default: 8)
-local_worker_num N ranks of this host (default: all of them)
-master_addr HOST the host of --node_rank 0, where MindSpore'\''s scheduler runs (default: 127.0.0.1)
-master_port PORT the scheduler'\''s port (default: a free one; with several hosts 8118)
-node_rank N the number of this host among the hosts, from 0
-ntasks_per_node N ranks of each node (default: as in the allocation)
-format text|json a page for people, or the same for a program (default: text)
-
-device_target Ascend|GPU|CPU the hardware that the ranks run on (default: the script'\''s; GPU: run_gpu.sh, run_mpirun*.sh, run_msrun.sh, run_slurm.sh); CPU: real MindSpore ranks on this machine, to try a launch without NPUs
-devices RANGE the devices, such as "[4,8)" or "0,1,4,5" (default: the script'\''s own)
-rank_table FILE the rank table (default: RANK_TABLE_FILE if it is set, else one in the current folder that fits, else a new one)
-hccn_conf FILE addresses of the devices where hccn_tool is not on PATH (default: /etc/hccn.conf)
-generation 910A|A2|A3|950|any the chip generation whose rules hold for devices and rank tables (default: that of this host'\''s NPUs if it has some, else any: only the rules of all generations)
-train_script FILE the Python file that trains; with a config it gets --config CONFIG, else only the words after -- (default: tools/train.py of the current folder, else of this project)
-pytest FILE run this file of tests, or one of its tests as FILE::TEST, in every rank with: python -m pytest -s
-log_dir DIR folder for the logs of all runs; each run makes its own folder in it (default: logs)
-console 0|all|none the output to show while the job runs: that of rank 0, that of all ranks with their numbers, or none (default: 0)
-quiet - show only what went wrong
-timeout SECONDS end the job after this time, with exit code 124 (default: no limit)
-hang_timeout SECONDS end the job, with exit code 124, when no rank has written to its log for this long; save the stacks of all ranks first (default: no limit)
-max_restarts N when a rank fails, start all of them again, at most N times, with RESUME=1 in their environment (default: 0)
-wait_for_devices - if other jobs hold the devices, wait until they are free
-grace SECONDS time between SIGTERM and SIGKILL when ranks are stopped (default: 10)
-no_check - skip the checks that need the NPUs, but still check the rank table
-dry_run - print the plan in a form that can be pasted into a shell; start and write nothing
-help - print this page'
 
 # cli::exit_codes TEXT: sets the text of --help for a script that does not launch.
 cli::exit_codes() {
@@ -61,7 +24,7 @@ cli::exit_codes() {
 # cli::declare NAMES [WITHOUT]: sets this script's options: those in NAMES. If WITHOUT is given, the script launches and
 # also has all options below the empty line, except those in WITHOUT. Names are separated by blanks.
 cli::declare() {
-  local line name shared='' rest=$CLI_OPTIONS
+  local line name shared='' rest=$OPTION_TABLE
   CLI_TABLE='' CLI_LAUNCHES=${2+yes}
   while [[ -n $rest ]]; do # a here-string needs a temporary file, for which there may be no room
     line=${rest%%$'\n'*}
@@ -174,12 +137,16 @@ cli::help() {
 
 # cli::_option WORD...: takes one option and its value from the front; the number of words in CLI_TAKEN.
 cli::_option() {
-  local name=${1%%=*} takes typed value
+  local name=${1%%=*} takes typed value means=''
   name=${name#--}
   name=${name//-/_}
   cli::_typed "$name"
   typed=$REPLY
   cli::_find "$name"
+  if [[ -z $REPLY && -n $CLI_PROGRAM ]]; then
+    synonyms::find "$name"
+    means=${REPLY#* }
+  fi
   takes=${REPLY%% *}
   if [[ -z $takes ]]; then
     cli::_unknown "$name" "${1%%=*}"
@@ -188,12 +155,44 @@ cli::_option() {
     value=1
   elif [[ $1 == *=* ]]; then
     value=${1#*=}
+  elif [[ $takes == '?' && ${2-} != [TtFf]@(rue|alse) ]]; then
+    value=True
   elif (($# > 1)) && [[ $2 != --* ]]; then
     value=$2
     CLI_TAKEN=2
   fi
   [[ -n ${value-} ]] || cli::usage "$typed needs a value: $typed $takes"
-  OPTIONS+=("$name=$value")
+  if [[ -z $means ]]; then
+    OPTIONS+=("$name=$value")
+  else
+    cli::_synonym "$typed" "$value" "${means%% *}" "${means#* }"
+  fi
+}
+
+# cli::_synonym TYPED VALUE KIND MEANING: an option of another launcher, see synonyms.sh.
+cli::_synonym() {
+  local own typed
+  local -r hosts='several hosts: scripts/run_msrun.sh on each of them, or scripts/run_cluster.sh --hostfile FILE once'
+  log::one_line "$2"
+  typed="$1 $REPLY"
+  case $3 in
+    =)
+      for own in $4; do
+        cli::_find "$own"
+        [[ -z $REPLY ]] || break
+      done
+      [[ -n $REPLY ]] || cli::usage "$typed: $LOG_NAME has no such option; any number of ranks: scripts/launch.sh -n"
+      cli::value "$own" "$2"
+      [[ $REPLY == "$2" ]] || cli::usage "$typed: another option says $REPLY; $hosts"
+      OPTIONS+=("$own=$2")
+      ;;
+    1) [[ $2 == "$4" ]] || cli::usage "$typed: this host alone is ${typed%% *} $4; $hosts" ;;
+    @)
+      [[ $2 =~ $CLI_NUMBER ]] || cli::usage "$typed is not a whole number of at most 8 digits"
+      export "$4=${!4-$2}"
+      ;;
+    *) log::note "note: ${typed%% *} is not needed: $4" ;;
+  esac
 }
 
 # cli::_letter WORD...: an option of one letter, such as -n 4, is the option of that name.

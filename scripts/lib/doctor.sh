@@ -7,7 +7,7 @@ DOCTOR_LIB=${LAUNCH_SCRIPT%/*}/lib
 DOCTOR_ROOT=${DOCTOR_LIB%/scripts/lib}
 DOCTOR_NEEDS=3.9 # the Python that launching needs
 
-for DOCTOR_PART in own_shell log system cli python; do
+for DOCTOR_PART in own_shell log system option_table cli python; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$DOCTOR_LIB/$DOCTOR_PART.sh"
 done

@@ -14,7 +14,7 @@ source "$LAUNCH_LIB/system.sh"
 system::require # before an old bash reads files that it cannot parse
 system::open_streams
 
-for LAUNCH_PART in clock cli program python bus processes members plan rank_entry limits carried stopping supervise output console engine report outcome; do
+for LAUNCH_PART in clock option_table cli synonyms program python bus processes members plan rank_entry limits carried stopping supervise output console engine report outcome; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$LAUNCH_LIB/$LAUNCH_PART.sh"
 done
@@ -22,7 +22,7 @@ done
 # launch::main KEY=VALUE... -- WORD...: launches what the user typed (WORDs). The script sets these KEYs:
 #   engine        a file of lib/engines
 #   arguments     names of the positional arguments; the plan gets each under its name in lower case
-#   options       names of options that not every script has (see CLI_OPTIONS)
+#   options       names of options that not every script has (see option_table.sh)
 #   without       names of options that make no sense for this script
 #   device_target Ascend
 #   devices       the default range of devices
@@ -151,9 +151,21 @@ launch::_run() {
   if ((LAUNCH_STATUS)); then
     log::say "exit $LAUNCH_STATUS$REPLY"
   else
+    launch::_silence
     log::note "exit 0$REPLY"
   fi
   launch::_end "$LAUNCH_STATUS"
+}
+
+# launch::_silence: says that no rank of a program printed anything: Python also "succeeds" with a file of functions that
+# nobody calls.
+launch::_silence() {
+  local rank
+  ((${#PROGRAM[@]})) || return 0
+  for rank in "${PLAN_RANKS[@]}"; do # ends at the first rank that has printed something
+    [[ -e $PLAN_LOG_DIR/rank_$rank.log && ! -s $PLAN_LOG_DIR/rank_$rank.log ]] || return 0
+  done
+  log::note 'note: all ranks ended with 0 and printed nothing; does the program call what it defines? A file of tests: --pytest FILE'
 }
 
 # What is about to run, and where its logs are.

@@ -16,7 +16,7 @@ PLAN_TRAINER=()           # the command of every rank
 PLAN_SCHEDULER=()         # the command of MindSpore's scheduler; empty if none is needed
 declare -A PLAN_ENGINE=() # what the engine needs to know
 PLAN_SETUP=()             # --dry_run: the command that writes the rank table that a launch would build
-PLAN_ABOUT=''             # --dry_run: what every rank runs, in words
+PLAN_ABOUT=''             # --dry_run: what every rank runs, for people
 PLAN_LOCK_FD='' PLAN_LOCK_FILE=''
 
 # plan::make WORD...: gets the plan from Python; ends the script if Python refuses the launch, or if the plan is not whole.

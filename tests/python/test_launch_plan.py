@@ -124,7 +124,14 @@ def test_a_folder_that_cannot_be_made_is_not_tried_again(tmp_path):
 # ---- the words of the plan -----------------------------------------------------------------------------
 
 GOOD = {
-    **{"run_dir": "/runs/1", "ranks": [(0, 4)], "hosts": ["me@n1"], "engine": {"version": "4.1"}, "table": None, "about": "x"},
+    **{
+        "run_dir": "/runs/1",
+        "ranks": [(0, 4)],
+        "hosts": ["me@n1"],
+        "engine": {"version": "4.1"},
+        "table": None,
+        "about": "x",
+    },
     **{"trainer": ["python", "-x\n\udcff"], "scheduler": ["python"], "exports": {"A": "b\x1bc"}},
 }
 

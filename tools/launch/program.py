@@ -70,16 +70,13 @@ def _module(words: list[str]) -> Program:
     name = words[0]
     source = _source_of(name)
     if source is None:
-        where = one_line(os.getcwd())
-        remedy = "correct the name, go to the folder that has the package, or set PYTHONPATH"
-        raise Refusal(
-            REFUSED, f"-m {one_line(name)}: {trainer_command.python()} finds no such module in {where}; {remedy}"
-        )
+        remedy = "correct the name, go to the folder that has it, or name that folder in PYTHONPATH"
+        raise Refusal(REFUSED, f"-m {one_line(name)}: {trainer_command.python()} finds no such module; {remedy}")
     return Program(words=[*_python(), "-m", *words], source=source or None, about=f"the module {one_line(name)}")
 
 
 def _source_of(name: str) -> str | None:
-    """The file that ``python -m NAME`` runs; empty if it is no file of Python; None if there is none."""
+    """The file that ``python -m NAME`` runs; empty if it is not a file of Python; None if there is none."""
     import sys
     from importlib.machinery import PathFinder
 

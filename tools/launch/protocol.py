@@ -24,7 +24,7 @@ class Plan(Record):
     hosts: list[str]  # the host of each rank; empty where all are on this one
     engine: dict[str, str]  # what scripts/lib/engines/ needs to know
     table: LaunchTable | None  # None: a launch without a rank table
-    about: str  # what that is, in words
+    about: str  # what that is, for people
     trainer: list[str]  # the command of every rank
     scheduler: list[str]  # the command of MindSpore's scheduler; empty where the launcher starts none
     exports: dict[str, str]  # the part of the environment that all ranks share
