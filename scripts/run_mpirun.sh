@@ -2,6 +2,7 @@
 # Trains with ranks of this machine that Open MPI starts, one on each of devices 0 to N-1.
 #
 # Usage: bash scripts/run_mpirun.sh [options] CONFIG [-- trainer arguments]
+#        bash scripts/run_mpirun.sh [options] PROGRAM [its words]
 #
 # Example:
 #   bash scripts/run_mpirun.sh -n 8 configs/mnist/lenet5_mnist.yaml

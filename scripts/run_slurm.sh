@@ -3,6 +3,7 @@
 #
 # Usage: sbatch -N NODES --ntasks-per-node=N scripts/run_slurm.sh [options] CONFIG [-- trainer arguments]
 #        salloc -N NODES --ntasks-per-node=N bash scripts/run_slurm.sh [options] CONFIG
+#        salloc -N NODES --ntasks-per-node=N bash scripts/run_slurm.sh [options] PROGRAM [its words]
 #
 # The project, the environment and the data must be at the same paths on all nodes. After scancel, and at the job's
 # time limit, the ranks get the grace time, but at most Slurm's KillWait (30 s by default) less 4 s. For more, let
