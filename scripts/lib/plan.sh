@@ -88,7 +88,9 @@ plan::lock_file() {
 # plan::_lock_folder: this user's folder for locks, in REPLY; makes it if it is missing. Other users can make any name in
 # /run/lock and /tmp, so there are ten names for it.
 plan::_lock_folder() {
-  local base=${LAUNCH_LOCKS-} make=1 suffix
+  local base=${LAUNCH_LOCKS-} make=1 suffix user
+  system::user_id
+  user=$REPLY
   if [[ -n $base ]]; then
     [[ $base != ?*/ ]] || base=${base%/} # with the slash, -L would follow a link
     [[ -e $base || -L $base ]] || mkdir -m 1777 -- "$base" 2>/dev/null || :
@@ -100,7 +102,7 @@ plan::_lock_folder() {
   fi
   [[ -k $base || -O $base ]] || make='' # others could rename the folder
   for suffix in '' -{1..9}; do
-    REPLY=$base/mindspore-launch-$EUID$suffix
+    REPLY=$base/mindspore-launch-$user$suffix
     [[ -z $make || -e $REPLY || -L $REPLY ]] || mkdir -m 755 -- "$REPLY" 2>/dev/null || :
     [[ ! -O $REPLY || -L $REPLY ]] || return 0
   done

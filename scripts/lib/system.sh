@@ -25,6 +25,15 @@ system::require() {
   [[ -z $REPLY ]] || log::die 78 "this is bash $REPLY"
 }
 
+# system::user_id: the number of the user whose rights this process has, in REPLY. The kernel knows it: bash takes EUID from
+# the environment, and a program `id` may be another one.
+system::user_id() {
+  local key
+  while read -r key _ REPLY _; do
+    [[ $key != Uid: ]] || break
+  done <"/proc/$$/status"
+}
+
 # system::open_streams: /dev/null for stdin, stdout and stderr where the caller has closed them. Bash would give their
 # numbers to its pipes, and with few open files allowed it would then close these pipes.
 system::open_streams() {

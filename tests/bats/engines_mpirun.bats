@@ -131,13 +131,20 @@ ends_through_mpirun() {
 }
 
 @test "an order to stop that is lost, by the relay and then by the ranks' agents, is given again" {
-  # shellcheck disable=SC2016 # for every bash, which reads this before anything else
-  printf '%s\n' 'lost=0' 'trap() {
-    [[ ${1-} != *stop ]] || set -- "((lost++ == 0)) || $1" "$2"
-    builtin trap "$@"
-  }' >loses
-  export STUB_DO='0: wait; 1: await 0 2, exit 7; 2: wait' BASH_ENV=$WORLD/loses
+  mkdir project
+  cp -r "$SCRIPTS" project/
+  ln -s "$PROJECT"/{configs,hccl_tools,schemas,tools} project/
+  cat >>project/scripts/lib/own_shell.sh <<'END' # which the relay and the agents read, too
+lost=0
+trap() {
+  [[ ${1-} != *stop ]] || set -- '((lost++ == 0)) && echo lost >>"$STUB_OUT/orders" || '"$1" "$2"
+  builtin trap "$@"
+}
+END
+  SCRIPTS=$WORLD/project/scripts
+  export STUB_DO='0: wait; 1: await 0 2, exit 7; 2: wait'
   ends 7 $'*\n0 * 143 SIGTERM, stopped by us *\n2 * 143 SIGTERM, stopped by us *' run_mpirun
+  [[ $(grep -c lost "$STUB_OUT/orders") -eq 4 ]] || fail "$(<"$STUB_OUT/orders")" # the relay's, and each agent's
 }
 
 @test "the user's own settings for what mpirun writes do not come between the ranks and the launcher" {

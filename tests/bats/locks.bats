@@ -50,6 +50,12 @@ opened() {
     readlink "/proc/self/fd/$PLAN_LOCK_FD"' - "$SCRIPTS" "$@"
 }
 
+@test "the folder is this user's, whatever EUID the environment has" {
+  stubbed ascend2p.sh --device_target Ascend --no_check config.yaml
+  env EUID=54321 "${STUBBED[@]}"
+  [[ -d $MINE && ! -e $LAUNCH_LOCKS/mindspore-launch-54321 ]] || fail "$(ls "$LAUNCH_LOCKS")"
+}
+
 @test "a link with the name of our file leads nowhere: no file is emptied, opened to all, or made" {
   local -r victim=$BATS_TEST_TMPDIR/victim none=$BATS_TEST_TMPDIR/none
   printf 'precious\n' >"$victim"

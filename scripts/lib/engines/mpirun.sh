@@ -30,7 +30,8 @@ engine::command() {
     where=(-H "${PLAN_ENGINE[hosts]}")
   fi
   ENGINE_COMMAND=(mpirun)
-  ! mpirun::_is_root || ENGINE_COMMAND+=(--allow-run-as-root)
+  system::user_id
+  [[ $REPLY != 0 ]] || ENGINE_COMMAND+=(--allow-run-as-root)
   ENGINE_COMMAND+=(-n "${PLAN_ENGINE[ranks]}" "${where[@]}" --map-by slot --bind-to none -wdir "$PWD"
     "$mca" "$exit_is_failure" 1)
   for name in ${PLAN_HOSTS[@]+"${PLAN_HOSTS[@]}"}; do
@@ -52,15 +53,6 @@ engine::command() {
     [[ $name == @(${ENGINE_OWN_VARIABLES//[[:space:]]/|}) ]] || ENGINE_COMMAND+=(-x "$name")
   done < <(compgen -e)
   ENGINE_COMMAND+=(bash "$LAUNCH_LIB/rank_agent.sh")
-}
-
-# mpirun::_is_root: asks the kernel. Bash takes EUID from the environment, and a program `id` may be another one.
-mpirun::_is_root() {
-  local key euid
-  while read -r key _ euid _; do
-    [[ $key != Uid: ]] || break
-  done <"/proc/$$/status"
-  [[ $euid == 0 ]]
 }
 
 # mpirun forwards these signals to every rank's process group, in which the agent is the only process. SIGURG is safe:

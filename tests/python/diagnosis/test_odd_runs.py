@@ -31,6 +31,7 @@ def places(value):
             yield from places(value[key])
 
 
+@pytest.mark.thorough
 @settings(max_examples=200, deadline=None, suppress_health_check=_FIXTURE)
 @given(st.data())
 def test_no_launch_json_makes_the_diagnosis_raise(launched, tmp_path_factory, data):
