@@ -10,8 +10,12 @@ setup() {
 
 # stop PID: stops it, and waits until it stands still
 stop() {
-  kill -STOP "$1"
-  eventually stands_still "$1"
+  eventually stopped "$1"
+}
+
+# stopped PID: each look stops it again, because our own programs wake what they find stopped, and may come before a look
+stopped() {
+  kill -STOP "$1" && stands_still "$1"
 }
 
 # of_launcher PATTERN: the child of the launcher whose command line fits
