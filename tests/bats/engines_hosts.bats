@@ -63,6 +63,31 @@ refused_lines() {
   [[ "$(launch_json 'r["ranks"][3]["host"], r["ranks"][3]["device"]')" = "('node1', 1)" ]]
 }
 
+@test "hosts of different sizes: each rank knows its host, and how many ranks are on it" {
+  lab_up 3
+  ends 0 '*' launch_on_hosts run_mpirun_1.sh node1:1,node0:2,node2:3 -n 5
+  [[ "$(places RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE SERVER_ID DEVICE_NUM DEVICE_ID MASTER_ADDR)" = "\
+0 0 5 1 0 1 0 10.77.0.1
+1 0 5 2 1 2 0 10.77.0.1
+2 1 5 2 1 2 1 10.77.0.1
+3 0 5 2 2 2 0 10.77.0.1
+4 1 5 2 2 2 1 10.77.0.1" ]] || fail "$(places RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE SERVER_ID DEVICE_NUM DEVICE_ID MASTER_ADDR)"
+}
+
+@test "a DEVICE_NUM of the user reaches the ranks of all hosts" {
+  lab_up 2
+  DEVICE_NUM=4 ends 0 '*' launch_on_hosts run_mpirun_1.sh node0:1,node1:1
+  [[ "$(places DEVICE_NUM LOCAL_WORLD_SIZE)" = $'4 1\n4 1' ]]
+}
+
+@test "where no scheduler runs, MASTER_ADDR is the host of rank 0, whichever host the command was typed on" {
+  lab_up 2
+  for hosts in node0:1,node1:1 node1:1,node0:1; do
+    ends 0 '*' launch_on_hosts run_mpirun_1.sh --device_target GPU --no_check --dry_run "$hosts"
+    [[ $output == *" MASTER_ADDR=10.77.0.$((${hosts:4:1} + 1)) MASTER_PORT="* ]] || fail "$output"
+  done
+}
+
 @test "a hostfile, with comments, blank lines and blanks around =" {
   lab_up 2
   printf '# the hosts\n\nnode0 slots = 1 # here\n10.77.0.2   slots=2\n\n' >hosts

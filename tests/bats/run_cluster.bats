@@ -73,7 +73,12 @@ nobody_trains() {
   [[ "$(ls "$STUB_OUT")" = $'rank_2.json\nrank_3.json' ]]
   cluster data hccl.json 4 0
   [[ "$(ls "$STUB_OUT")" = $'rank_0.json\nrank_1.json\nrank_2.json\nrank_3.json\nscheduler.json' ]]
-  [[ "$(recorded rank_3 '[r["env"][n] for n in ("RANK_ID", "DEVICE_ID", "RANK_SIZE", "DEVICE_NUM", "MS_WORKER_NUM", "MS_SCHED_HOST")]')" = "['3', '1', '4', '8', '4', '127.0.0.2']" ]]
+  [[ "$(recorded rank_3 '[r["env"][n] for n in ("RANK_ID", "DEVICE_ID", "RANK_SIZE", "MS_WORKER_NUM", "MS_SCHED_HOST")]')" = "['3', '1', '4', '4', '127.0.0.2']" ]]
+  [[ "$(places RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE SERVER_ID DEVICE_NUM MASTER_ADDR)" = "\
+0 0 4 2 0 2 127.0.0.2
+1 1 4 2 0 2 127.0.0.2
+2 0 4 2 1 2 127.0.0.2
+3 1 4 2 1 2 127.0.0.2" ]]
   [[ "$(recorded rank_3 'r["env"]["RANK_TABLE_FILE"] + r["env"]["DATA_PATH"]')" = "$WORLD/hccl.json$WORLD/data" ]]
   [[ "$(recorded rank_3 'r["env"]["MS_SCHED_PORT"]')" = "$(recorded rank_0 'r["env"]["MS_SCHED_PORT"]')" ]]
 }
@@ -213,6 +218,7 @@ signal.pause()' "$port" >taken 3>&- &
   cluster_on 0 --hostfile hosts data
   [[ "$(ls "$STUB_OUT")" = $'rank_0.json\nrank_1.json\nrank_2.json\nrank_3.json\nscheduler.json' ]]
   [[ "$(recorded rank_3 '[r["env"][n] for n in ("RANK_ID", "DEVICE_ID", "RANK_SIZE", "MS_SCHED_HOST")]')" = "['3', '1', '4', '10.77.0.1']" ]]
+  [[ "$(places LOCAL_RANK LOCAL_WORLD_SIZE SERVER_ID DEVICE_NUM)" = $'0 2 0 2\n1 2 0 2\n0 2 1 2\n1 2 1 2' ]]
   [[ "$(launch_json '[(s["rank"], s["device"], s["host"]) for s in r["ranks"]]')" = "[(0, 0, '10.77.0.1'), (1, 1, '10.77.0.1'), (2, 0, '10.77.0.2'), (3, 1, '10.77.0.2')]" ]]
   [[ "$(launch_json 'r["outcome"]["members"]["3"]["status"]')" = 0 ]]
 }

@@ -13,7 +13,7 @@ import time
 from hccl_tools.common import project
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
-from tools.launch import checks, environment, placement, protocol, run_folder, trainer_command
+from tools.launch import checks, device_num, environment, placement, protocol, run_folder, trainer_command
 from tools.launch.protocol import Plan
 from tools.launch.request import Request
 
@@ -87,17 +87,18 @@ def make(request: Request) -> Plan:
 
         table = launch_table.choose(request, [device for _, device in placed.ranks], run_dir)
     exports = environment.exports(request, placed, run_dir, table.path if table else None, alone)
+    command = trainer_command.command(trainer, request, config, arguments)
     return Plan(
         request=request,
         run_dir=run_dir,
         ranks=table.ranks if table else placed.ranks,
         hosts=placed.hosts,
-        engine=placed.engine,
+        engine={**placed.engine, "sizes": placement.sizes_words(placed.sizes())},
         table=table,
-        trainer=trainer_command.command(trainer, request, config, arguments),
+        trainer=command,
         scheduler=scheduler(request, placed, exports),
         exports=exports,
-        remarks=table.remarks if table else (),
+        remarks=(*(table.remarks if table else ()), *device_num.remarks(request, placed.world, command)),
     )
 
 

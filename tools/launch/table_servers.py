@@ -83,7 +83,8 @@ def one_server(request: Request) -> tuple[Placement, LaunchTable]:
             check_port(engine["scheduler_host"], int(engine["scheduler_port"]))
         if len(servers) > 1:
             engine["scheduler_is_shared"] = "yes"
-    return Placement(ranks=own.ranks, world=world, engine=engine), table
+    job = [len(server.ranks) for server in servers]
+    return Placement(ranks=own.ranks, world=world, engine=engine, job=job), table
 
 
 def own_server(servers: list[Server], start: int | None, path: str) -> Server:
