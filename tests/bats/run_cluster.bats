@@ -83,6 +83,22 @@ nobody_trains() {
   [[ "$(recorded rank_3 'r["env"]["MS_SCHED_PORT"]')" = "$(recorded rank_0 'r["env"]["MS_SCHED_PORT"]')" ]]
 }
 
+@test "servers with different numbers of ranks: each rank knows its server, and how many ranks are on it" {
+  python - >hccl.json <<'PY'
+import json
+
+servers = [
+    {"server_id": f"127.0.0.{n}", "device": [
+        {"device_id": str(d), "device_ip": f"10.78.{n}.{d + 1}", "rank_id": str(first + d)} for d in range(count)]}
+    for n, first, count in ((2, 0, 1), (3, 1, 3), (4, 4, 2))
+]
+print(json.dumps({"version": "1.0", "server_count": "3", "server_list": servers, "status": "completed"}))
+PY
+  cluster data hccl.json 6 1
+  cluster data hccl.json 6 4
+  [[ "$(places RANK LOCAL_RANK LOCAL_WORLD_SIZE SERVER_ID DEVICE_NUM)" = $'1 0 3 1 3\n2 1 3 1 3\n3 2 3 1 3\n4 0 2 2 2\n5 1 2 2 2' ]]
+}
+
 @test "the table's digest is printed and kept, and another table has another one and another port" {
   local port
   table 127.0.0.2 127.0.0.3
@@ -221,6 +237,15 @@ signal.pause()' "$port" >taken 3>&- &
   [[ "$(places LOCAL_RANK LOCAL_WORLD_SIZE SERVER_ID DEVICE_NUM)" = $'0 2 0 2\n1 2 0 2\n0 2 1 2\n1 2 1 2' ]]
   [[ "$(launch_json '[(s["rank"], s["device"], s["host"]) for s in r["ranks"]]')" = "[(0, 0, '10.77.0.1'), (1, 1, '10.77.0.1'), (2, 0, '10.77.0.2'), (3, 1, '10.77.0.2')]" ]]
   [[ "$(launch_json 'r["outcome"]["members"]["3"]["status"]')" = 0 ]]
+}
+
+@test "lab: ranks are on the servers that the table has for them, whichever server the command is typed on" {
+  lab_of_two 2
+  printf 'import os, socket\nprint(os.environ["RANK_ID"], socket.gethostname(), os.environ["LOCAL_RANK"])\n' >place.py
+  for host in 0 1; do
+    cluster_on "$host" --train_script place.py --hostfile hosts data
+    [[ "$(cat logs/latest/rank_?.log)" = $'0 node0 0\n1 node0 1\n2 node1 0\n3 node1 1' ]] || fail "$(cat logs/latest/rank_?.log)"
+  done
 }
 
 @test "lab: the plan of all hosts is printed and nothing is started or written" {

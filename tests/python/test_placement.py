@@ -7,7 +7,7 @@ from launching import request
 
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import programs
-from tools.launch import msrun, open_mpi, placement, plan, slurm
+from tools.launch import msrun, open_mpi, placement, plan, slurm, table_servers
 from tools.launch.placement import Placement
 
 
@@ -170,3 +170,25 @@ def test_the_sizes_of_all_hosts_are_known_where_only_some_ranks_are_started():
     assert Placement(**here, hosts=["a", "b"]).sizes() == [1, 1]
     place = msrun.place(request(engine="msrun", worker_num="2", local_worker_num="2"))
     assert place.sizes() == [2]
+
+
+def servers(*sizes):
+    return [SimpleNamespace(name=f"10.0.0.{n}", ranks=[(0, 0)] * size) for n, size in enumerate(sizes)]
+
+
+@pytest.mark.parametrize(
+    ("version", "others", "order"),
+    [
+        ("4.1.4", ["10.0.0.1"], {"hosts": "10.0.0.0:1,10.0.0.1:2"}),
+        ("4.1.4", ["10.0.0.0", "10.0.0.1"], {"hosts": "10.0.0.0:1,10.0.0.1:2"}),
+        ("4.1.4", ["10.0.0.0"], {"hosts": "10.0.0.0,10.0.0.1,10.0.0.1", "map": "seq"}),
+        ("5.0.11", ["10.0.0.0"], {"hosts": "10.0.0.0:1,10.0.0.1:2"}),
+    ],
+)
+def test_mpirun_numbers_ranks_in_the_order_of_the_table(version, others, order):
+    assert table_servers.host_order(servers(1, 2), others, version) == order
+
+
+def test_more_names_than_a_command_line_holds_are_refused():
+    with pytest.raises(Refusal, match="the rank table with 10.0.0.0; type the command there"):
+        table_servers.host_order(servers(1, 1 << 15), ["10.0.0.0"], "4.1.4")

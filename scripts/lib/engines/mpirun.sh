@@ -31,7 +31,7 @@ engine::command() {
   fi
   ENGINE_COMMAND=(mpirun)
   ! mpirun::_is_root || ENGINE_COMMAND+=(--allow-run-as-root)
-  ENGINE_COMMAND+=(-n "${PLAN_ENGINE[ranks]}" "${where[@]}" --map-by slot --bind-to none -wdir "$PWD"
+  ENGINE_COMMAND+=(-n "${PLAN_ENGINE[ranks]}" "${where[@]}" --map-by "${PLAN_ENGINE[map]-slot}" --bind-to none -wdir "$PWD"
     "$mca" "$exit_is_failure" 1)
   for name in ${PLAN_HOSTS[@]+"${PLAN_HOSTS[@]}"}; do
     hosts[$name]=1
