@@ -21,4 +21,4 @@ LAUNCH_SCRIPT=$(readlink -f -- "$0")
 # shellcheck source=scripts/lib/launch.sh
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
-launch::main engine=local arguments=CONFIG device_target=Ascend device_num=8 devices='[0,8)' -- "$@"
+launch::main engine=local arguments=CONFIG device_target=Ascend devices='[0,8)' -- "$@"

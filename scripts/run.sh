@@ -23,5 +23,5 @@ LAUNCH_SCRIPT=$(readlink -f -- "$0")
 # shellcheck source=scripts/lib/launch.sh
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
-launch::main engine=local arguments='DATA_PATH RANK_SIZE' options=config device_target=Ascend device_num=8 \
+launch::main engine=local arguments='DATA_PATH RANK_SIZE' options=config device_target=Ascend \
   config=configs/cls/resnet/resnet50_cifar10.yaml -- "$@"

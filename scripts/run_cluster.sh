@@ -37,4 +37,4 @@ for word; do
       ;;
   esac
 done
-launch::main "${way[@]}" config=configs/cls/resnet/resnet50_cifar10.yaml device_target=Ascend device_num=8 -- "$@"
+launch::main "${way[@]}" config=configs/cls/resnet/resnet50_cifar10.yaml device_target=Ascend -- "$@"

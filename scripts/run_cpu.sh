@@ -23,4 +23,4 @@ LAUNCH_SCRIPT=$(readlink -f -- "$0")
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
 launch::main engine=local arguments=CONFIG without='device_target devices rank_table hccn_conf generation' device_target=CPU \
-  device_num=1 devices='[0,1)' alone=1 -- "$@"
+  devices='[0,1)' alone=1 -- "$@"

@@ -23,4 +23,4 @@ LAUNCH_SCRIPT=$(readlink -f -- "$0")
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
 launch::main engine=mpirun arguments=DATA_PATH options='config n output_filename' without='rank_table hccn_conf generation' \
-  config=configs/cls/resnet/resnet50_cifar10.yaml device_target=GPU device_num=8 -- "$@"
+  config=configs/cls/resnet/resnet50_cifar10.yaml device_target=GPU -- "$@"

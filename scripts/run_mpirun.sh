@@ -21,4 +21,4 @@ LAUNCH_SCRIPT=$(readlink -f -- "$0")
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
 launch::main engine=mpirun arguments=CONFIG options='n no_sink output_filename' without='rank_table hccn_conf generation' \
-  device_target=Ascend device_num=8 -- "$@"
+  device_target=Ascend -- "$@"

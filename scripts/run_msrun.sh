@@ -24,4 +24,4 @@ LAUNCH_SCRIPT=$(readlink -f -- "$0")
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
 launch::main engine=msrun arguments=CONFIG options='worker_num local_worker_num master_addr master_port node_rank' \
-  without='rank_table hccn_conf generation' device_target=Ascend device_num=8 -- "$@"
+  without='rank_table hccn_conf generation' device_target=Ascend -- "$@"

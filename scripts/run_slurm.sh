@@ -31,4 +31,4 @@ source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 LOG_NAME=run_slurm.sh
 
 launch::main engine=srun arguments=CONFIG options=ntasks_per_node without='rank_table hccn_conf generation' \
-  device_target=Ascend device_num=8 -- "$@"
+  device_target=Ascend -- "$@"

@@ -26,7 +26,7 @@ done
 #   without       names of options that make no sense for this script
 #   device_target Ascend
 #   devices       the default range of devices
-#   device_num    the number of devices of a host
+#   device_num    DEVICE_NUM, where the script's tutorial has another number than that of the host's ranks
 #   config        the default config, relative to the project; only for scripts with the option config
 # Other keys are for tools/launch/plan.py and are passed on to it.
 launch::main() {

@@ -172,7 +172,7 @@ plan::print_scheduler() {
 # plan::print_ranks: prints every rank of this host, with its own variables.
 plan::print_ranks() {
   local i
-  LAUNCH_DEVICES=${PLAN_DEVICES[*]}
+  LAUNCH_DEVICES=${PLAN_DEVICES[*]} LAUNCH_SIZES=${PLAN_ENGINE[sizes]}
   for i in "${!PLAN_RANKS[@]}"; do
     LAUNCH_RANK=${PLAN_RANKS[i]} LAUNCH_LOCAL_RANK=$i
     plan::_print_member rank "${PLAN_TRAINER[@]}"
@@ -200,9 +200,13 @@ plan::print_line() {
 
 # plan::_print_member rank|scheduler COMMAND...: prints one line that starts it in the background.
 plan::_print_member() (
+  own=(RANK_ID DEVICE_ID MS_ROLE MS_NODE_ID)
+  for variable in $RANK_ENTRY_DEFAULTS; do
+    [[ -n ${!variable+set} ]] || own+=("$variable")
+  done
   rank_entry::"$1"
   if [[ $1 == rank ]]; then
-    name=rank_$RANK_ID words=(env) own=(RANK_ID DEVICE_ID MS_ROLE MS_NODE_ID)
+    name=rank_$RANK_ID words=(env)
     printf '# rank %s on device %s\n' "$RANK_ID" "$DEVICE_ID"
   else
     name=scheduler words=(env -u RANK_TABLE_FILE) own=(MS_ROLE)

@@ -4,6 +4,7 @@
 # A rank gets the job-wide variables from the launcher's plan, and from its engine
 #   LAUNCH_DEVICES     devices of this host's ranks, in order of their local rank: "4 5 6 7"
 #   LAUNCH_JOB         the job's name; it stays in the environment and marks every process of the job
+#   LAUNCH_SIZES       ranks of the job's hosts, in order: "8x2 4x1" is two hosts with 8 ranks, then one with 4
 #   LAUNCH_RANK, LAUNCH_LOCAL_RANK   its numbers; under mpirun, srun and msrun rank_entry::place finds them
 #   LAUNCH_UMASK       the umask of its files
 #   LAUNCH_LOGS        the folder of this attempt's logs
@@ -17,12 +18,15 @@
 #   LAUNCH_FOLDER, LAUNCH_HOST   where the command was typed
 #   LAUNCH_HANG        --hang_timeout, 0: none. Agents need it where the launcher cannot see the log
 #   LAUNCH_LINKS       a folder that gets links to the ranks' logs, in Open MPI's layout
-# It sets the other variables of the contract in docs/architecture.md and becomes the trainer.
+# It sets the other variables of docs/environment.md and becomes the trainer.
 
 # Every variable of the contract. Those that the plan does not set are removed: the caller's shell may have them from an
 # earlier job. MINDSPORE_HCCL_CONFIG_PATH would override RANK_TABLE_FILE, and MS_SERVER_NUM would change the cluster.
-readonly RANK_ENTRY_CONTRACT='RANK_ID RANK_SIZE DEVICE_ID DEVICE_NUM RANK_TABLE_FILE MS_WORKER_NUM
+readonly RANK_ENTRY_CONTRACT='RANK_ID RANK_SIZE DEVICE_ID RANK_TABLE_FILE MS_WORKER_NUM
 MS_SCHED_HOST MS_SCHED_PORT MS_ROLE MS_NODE_ID LOG_DIR MINDSPORE_HCCL_CONFIG_PATH MS_SERVER_NUM'
+# Other names of the same facts, which public trainers read. MindSpore itself reads only LOCAL_RANK, and only before init.
+# So a value of the user counts. The plan adds those that all ranks share: WORLD_SIZE, MASTER_ADDR, MASTER_PORT.
+readonly RANK_ENTRY_DEFAULTS='RANK LOCAL_RANK LOCAL_WORLD_SIZE SERVER_ID DEVICE_NUM'
 
 # rank_entry::job_environment NAME=VALUE...: exports the job-wide variables in the launcher, and prints which variables
 # of the caller's shell they override.
@@ -42,17 +46,31 @@ rank_entry::job_environment() {
     unset "$name"
   done
   [[ -z $overridden ]] || log::say "note: $overridden from your shell is not used; the launch sets its own"
+  rank_entry::_warn_of_one_number "${planned[RANK_SIZE]}"
   for assignment; do
     export "${assignment?}"
   done
 }
 
+# rank_entry::_warn_of_one_number RANKS: if the user has set what differs from rank to rank, all of them get that.
+rank_entry::_warn_of_one_number() {
+  local name same=''
+  (($1 > 1)) || return 0
+  for name in RANK LOCAL_RANK; do
+    if [[ -n ${!name+set} ]]; then
+      log::one_line "${!name}"
+      same+="${same:+, }$name=$REPLY"
+    fi
+  done
+  [[ -z $same ]] || log::say "note: $same from your shell is what all $1 ranks get; unset it, and each rank gets its own number"
+}
+
 # rank_entry::agent_environment ENGINE: exports what the engine's agents (rank_agent.sh) need to know.
-readonly RANK_ENTRY_FOR_AGENTS='LAUNCH_ENGINE LAUNCH_DEVICES LAUNCH_FOLDER LAUNCH_HOST LAUNCH_EXPORTS LAUNCH_LOGS LAUNCH_LINKS LAUNCH_UMASK LAUNCH_HANG'
+readonly RANK_ENTRY_FOR_AGENTS='LAUNCH_ENGINE LAUNCH_DEVICES LAUNCH_SIZES LAUNCH_FOLDER LAUNCH_HOST LAUNCH_EXPORTS LAUNCH_LOGS LAUNCH_LINKS LAUNCH_UMASK LAUNCH_HANG'
 rank_entry::agent_environment() {
   local assignment
   rank_entry::_forget # what the user's shell may have of these names
-  LAUNCH_ENGINE=$1 LAUNCH_DEVICES=${PLAN_ENGINE[devices]} LAUNCH_FOLDER=$PWD LAUNCH_EXPORTS=''
+  LAUNCH_ENGINE=$1 LAUNCH_DEVICES=${PLAN_ENGINE[devices]} LAUNCH_SIZES=${PLAN_ENGINE[sizes]} LAUNCH_FOLDER=$PWD LAUNCH_EXPORTS=''
   LAUNCH_LINKS=${PLAN_ENGINE[logs]-}
   LAUNCH_LOGS=$PLAN_LOG_DIR LAUNCH_UMASK=$(umask) LAUNCH_HANG=$LIMITS_HANG
   read -r LAUNCH_HOST </proc/sys/kernel/hostname
@@ -93,13 +111,28 @@ rank_entry::rank() {
   if [[ -n ${MS_WORKER_NUM-} ]]; then # MindSpore's dynamic cluster; a numeric MS_NODE_ID fixes the rank
     export MS_ROLE=MS_WORKER MS_NODE_ID=$RANK_ID
   fi
+  rank_entry::_defaults
   export LAUNCH_JOB
   rank_entry::_forget
 }
 
+# Sets the variables that the user has not set. The rank's host, and the number of ranks on it, follow from LAUNCH_SIZES.
+rank_entry::_defaults() {
+  local group each hosts rank=$RANK_ID host=0
+  for group in $LAUNCH_SIZES; do # hosts of one size are one group, so there are few
+    each=${group%x*} hosts=${group#*x}
+    ((rank >= each * hosts)) || break
+    rank=$((rank - each * hosts)) host=$((host + hosts))
+  done
+  host=$((host + rank / each))
+  : "${RANK=$RANK_ID}" "${LOCAL_RANK=$LAUNCH_LOCAL_RANK}" "${LOCAL_WORLD_SIZE=$each}" "${SERVER_ID=$host}" "${DEVICE_NUM=$each}"
+  # shellcheck disable=SC2086,SC2163 # a list of names
+  export $RANK_ENTRY_DEFAULTS
+}
+
 # Removes the variables between launcher and agent, which are not for the trainer.
 rank_entry::_forget() {
-  unset LAUNCH_DEVICES LAUNCH_RANK LAUNCH_LOCAL_RANK LAUNCH_ENGINE LAUNCH_EXPORTS LAUNCH_SECRET LAUNCH_BUS \
+  unset LAUNCH_DEVICES LAUNCH_SIZES LAUNCH_RANK LAUNCH_LOCAL_RANK LAUNCH_ENGINE LAUNCH_EXPORTS LAUNCH_SECRET LAUNCH_BUS \
     LAUNCH_LIFELINE LAUNCH_CONTROL LAUNCH_GRACE LAUNCH_PATIENCE LAUNCH_HOST LAUNCH_FOLDER LAUNCH_LINKS LAUNCH_HANG
 }
 

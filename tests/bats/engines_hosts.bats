@@ -63,6 +63,55 @@ refused_lines() {
   [[ "$(launch_json 'r["ranks"][3]["host"], r["ranks"][3]["device"]')" = "('node1', 1)" ]]
 }
 
+# begins_here: whether this Open MPI begins with the host where the command is typed; 5 keeps the order.
+begins_here() {
+  [[ $(mpirun --version) == *') 4.'* ]]
+}
+
+@test "hosts of different sizes: each rank knows its host, and how many ranks are on it" {
+  lab_up 3
+  printf 'node1 slots=1\nnode0 slots=2\nnode2 slots=3\n' >hosts
+  printf 'import os, socket\nprint(socket.gethostname(), *(os.environ[n] for n in (%s)))\n' \
+    '"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "SERVER_ID", "DEVICE_NUM"' >place.py
+  for where in 'run_mpirun_1.sh node1:1,node0:2,node2:3' 'run_mpirun_2.sh hosts'; do
+    # shellcheck disable=SC2086 # several words
+    ends 0 '*' launch_on_hosts $where -n 5 --train_script place.py
+    if begins_here; then
+      [[ "$(cat logs/latest/rank_?.log)" = "\
+node0 0 0 5 2 0 2
+node0 1 1 5 2 0 2
+node1 2 0 5 1 1 1
+node2 3 0 5 2 2 2
+node2 4 1 5 2 2 2" ]] || fail "$(cat logs/latest/rank_?.log)"
+    else
+      [[ "$(cat logs/latest/rank_?.log)" = "\
+node1 0 0 5 1 0 1
+node0 1 0 5 2 1 2
+node0 2 1 5 2 1 2
+node2 3 0 5 2 2 2
+node2 4 1 5 2 2 2" ]] || fail "$(cat logs/latest/rank_?.log)"
+    fi
+    [[ "$(launch_json '" ".join(s["host"] for s in r["ranks"])')" = "$(cut -d ' ' -f 1 logs/latest/rank_?.log | xargs)" ]]
+  done
+}
+
+@test "a DEVICE_NUM of the user reaches the ranks of all hosts" {
+  lab_up 2
+  DEVICE_NUM=4 ends 0 '*' launch_on_hosts run_mpirun_1.sh node0:1,node1:1
+  [[ "$(places DEVICE_NUM LOCAL_WORLD_SIZE)" = $'4 1\n4 1' ]]
+}
+
+@test "where no scheduler runs, MASTER_ADDR is the host of rank 0" {
+  local hosts first
+  lab_up 2
+  for hosts in node0:1,node1:1 node1:1,node0:1 node1:2; do
+    first=${hosts:4:1}
+    [[ $hosts != *node0* ]] || ! begins_here || first=0
+    ends 0 '*' launch_on_hosts run_mpirun_1.sh --device_target GPU --no_check --dry_run "$hosts"
+    [[ $output == *" MASTER_ADDR=10.77.0.$((first + 1)) MASTER_PORT="* ]] || fail "$output"
+  done
+}
+
 @test "a hostfile, with comments, blank lines and blanks around =" {
   lab_up 2
   printf '# the hosts\n\nnode0 slots = 1 # here\n10.77.0.2   slots=2\n\n' >hosts

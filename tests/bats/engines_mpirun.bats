@@ -176,7 +176,8 @@ END
   grep -q -- '^mpirun .*--map-by slot --bind-to none -wdir' plan.sh
   bash plan.sh
   ranks_up 0 1 2
-  [[ "$(recorded rank_1 'r["env"]["RANK_ID"], r["env"]["DEVICE_ID"], r["env"]["RANK_SIZE"]')" = "('1', '1', '3')" ]]
+  [[ "$(places RANK_ID DEVICE_ID RANK_SIZE RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE SERVER_ID DEVICE_NUM)" = \
+    $'0 0 3 0 0 3 3 0 3\n1 1 3 1 1 3 3 0 3\n2 2 3 2 2 3 3 0 3' ]] || fail "$(<plan.sh)"
 }
 
 @test "--allow-run-as-root is for root only" {

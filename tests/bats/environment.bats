@@ -7,24 +7,33 @@ setup() {
   setup_world
 }
 
-# expect_npu RANK RANKS DEVICE TABLE
-expect_npu() {
-  printf '%s\n' "DEVICE_ID=$3" DEVICE_NUM=8 LOG_DIR=RUN PYTHONFAULTHANDLER=1 "RANK_ID=$1" "RANK_SIZE=$2" "RANK_TABLE_FILE=RUN/$4"
+# device_num RANKS: 8 with ascend4p.sh, as in its tutorial
+device_num() {
+  printf '%d\n' "$(($1 == 4 ? 8 : $1))"
 }
 
-# expect_cpu RANK RANKS DEVICE TABLE PORT
+# expect_npu RANK RANKS DEVICE TABLE PORT
+expect_npu() {
+  printf '%s\n' "DEVICE_ID=$3" "DEVICE_NUM=$(device_num "$2")" "LOCAL_RANK=$1" "LOCAL_WORLD_SIZE=$2" LOG_DIR=RUN \
+    MASTER_ADDR=127.0.0.1 "MASTER_PORT=$5" PYTHONFAULTHANDLER=1 "RANK=$1" "RANK_ID=$1" "RANK_SIZE=$2" "RANK_TABLE_FILE=RUN/$4" \
+    SERVER_ID=0 "WORLD_SIZE=$2"
+}
+
+# expect_cpu RANK RANKS DEVICE TABLE PORT THREADS
 expect_cpu() {
-  printf '%s\n' "DEVICE_ID=$3" DEVICE_NUM=8 GLOG_v=3 LOG_DIR=RUN "MS_NODE_ID=$1" MS_RETRY_INTERVAL_{LOWER,UPPER}=1 MS_ROLE=MS_WORKER \
+  printf '%s\n' "DEVICE_ID=$3" "DEVICE_NUM=$(device_num "$2")" GLOG_v=3 "LOCAL_RANK=$1" "LOCAL_WORLD_SIZE=$2" LOG_DIR=RUN \
+    MASTER_ADDR=127.0.0.1 "MASTER_PORT=$5" "MS_NODE_ID=$1" MS_RETRY_INTERVAL_{LOWER,UPPER}=1 MS_ROLE=MS_WORKER \
     MS_SCHED_HOST=127.0.0.1 "MS_SCHED_PORT=$5" "MS_WORKER_NUM=$2" "OMP_NUM_THREADS=$6" ONEDNN_MAX_CPU_ISA=AVX2 \
-    PYTHONFAULTHANDLER=1 "RANK_ID=$1" "RANK_SIZE=$2" "RANK_TABLE_FILE=RUN/$4"
+    PYTHONFAULTHANDLER=1 "RANK=$1" "RANK_ID=$1" "RANK_SIZE=$2" "RANK_TABLE_FILE=RUN/$4" SERVER_ID=0 "WORLD_SIZE=$2"
 }
 
 # npu RANKS FIRST_DEVICE TABLE: runs ascendNp.sh and compares every rank
 npu() {
-  local rank
+  local rank port
   launch_npu "ascend$1p.sh" config.yaml
+  port=$(recorded rank_0 'r["env"]["MASTER_PORT"]')
   for ((rank = 0; rank < $1; rank++)); do
-    diff <(contract "rank_$rank") <(expect_npu "$rank" "$1" $(($2 + rank)) "$3")
+    diff <(contract "rank_$rank") <(expect_npu "$rank" "$1" $(($2 + rank)) "$3" "$port")
   done
   [[ "$(ls "$STUB_OUT")" = "$(seq -f 'rank_%g.json' 0 $(($1 - 1)))" ]]
 }
@@ -63,8 +72,70 @@ cpu() {
 @test "one rank that is not distributed runs alone: no cluster, no rank table" {
   printf 'system:\n  distribute: False\n' >config.yaml
   launch ascend1p.sh config.yaml
-  [[ "$(contract rank_0 | cut -d= -f1 | tr '\n' ' ')" = "DEVICE_ID DEVICE_NUM GLOG_v LOG_DIR OMP_NUM_THREADS ONEDNN_MAX_CPU_ISA PYTHONFAULTHANDLER RANK_ID RANK_SIZE " ]]
+  [[ "$(contract rank_0 | cut -d= -f1 | tr '\n' ' ')" = "DEVICE_ID DEVICE_NUM GLOG_v LOCAL_RANK LOCAL_WORLD_SIZE LOG_DIR OMP_NUM_THREADS ONEDNN_MAX_CPU_ISA PYTHONFAULTHANDLER RANK RANK_ID RANK_SIZE SERVER_ID WORLD_SIZE " ]]
 }
+
+# ---- what public trainers read ----------------------------------------------------------------------
+
+@test "DEVICE_NUM and the names of other launchers: a value of the user counts" {
+  # shellcheck disable=SC2030 # each test has a shell of its own
+  export DEVICE_NUM=16 RANK=5 LOCAL_RANK=6 WORLD_SIZE=7 LOCAL_WORLD_SIZE=8 MASTER_ADDR=10.0.0.9 MASTER_PORT=6000 SERVER_ID=9
+  local -ra names=(DEVICE_NUM RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT SERVER_ID RANK_ID RANK_SIZE)
+  ends 0 '*ascend2p.sh: note: RANK=5, LOCAL_RANK=6 from your shell is what all 2 ranks get; unset it*' launch ascend2p.sh config.yaml
+  [[ "$(places "${names[@]}")" = $'16 5 6 7 8 10.0.0.9 6000 9 0 2\n16 5 6 7 8 10.0.0.9 6000 9 1 2' ]] || fail "$(places "${names[@]}")"
+  [[ $stderr != *'is not used'* ]] || fail "$stderr"
+}
+
+@test "one rank with a RANK of the user's shell: no note, because no other rank has the same" {
+  RANK=0 LOCAL_RANK=0 ends 0 '*' launch ascend1p.sh config.yaml
+  [[ $stderr != *note:* ]] || fail "$stderr"
+}
+
+@test "ascend4p.sh says that the trainer names DEVICE_NUM, which is the tutorial's 8 there" {
+  printf 'import os\nprint(os.environ["DEVICE_NUM"])\n' >train.py
+  printf 'print("LOCAL_DEVICE_NUM", "DEVICE_NUMBER")\n' >other.py
+  local -ra quartet=(bash "$SCRIPTS/ascend4p.sh" --no_check "${HCCN[@]}")
+  ends 0 '*ascend4p.sh: note: train.py names DEVICE_NUM, which is 8 as in the tutorial of ascend4p.sh; if it counts ranks by it: export DEVICE_NUM=4*ascend4p.sh: 4 ranks on*' \
+    "${quartet[@]}" --train_script train.py config.yaml
+  [[ "$(<logs/latest/rank_3.log)" = 8 ]]
+  DEVICE_NUM=4 ends 0 '*' "${quartet[@]}" --train_script train.py config.yaml
+  [[ "$(<logs/latest/rank_3.log)" = 4 && $stderr != *note:* ]] || fail "$stderr"
+  ends 0 '*' "${quartet[@]}" --train_script other.py config.yaml
+  [[ $stderr != *note:* ]] || fail "$stderr"
+  ends 0 '*' bash "$SCRIPTS/ascend8p.sh" --no_check "${HCCN[@]}" --train_script train.py config.yaml
+  [[ $stderr != *note:* ]] || fail "$stderr"
+}
+
+# lasting: the environment of two ranks, without what differs from run to run.
+lasting() {
+  local rank
+  for rank in rank_0 rank_1; do
+    recorded "$rank" '"\n".join(f"{n}={v}" for n, v in sorted(r["env"].items()) if "PORT" not in n and "/logs/" not in v)'
+  done | grep -v -E '^(LAUNCH_JOB|SHLVL|_|OLDPWD)='
+}
+
+# printed_as_launched COMMAND...: the text of its --dry_run gives ranks the same environment as its launch
+printed_as_launched() {
+  "$@" >/dev/null 2>&1
+  lasting >launched
+  rm "$STUB_OUT"/*
+  "$@" --dry_run >plan.sh 2>/dev/null
+  timeout 60 bash plan.sh 2>/dev/null
+  diff launched <(lasting)
+}
+
+@test "the text of --dry_run gives ranks the same environment as a launch" {
+  printed_as_launched launch_npu ascend2p.sh config.yaml
+  grep -x LOCAL_WORLD_SIZE=2 launched
+  printed_as_launched launch_npu ascend4p.sh config.yaml
+  grep -x DEVICE_NUM=8 launched
+  # shellcheck disable=SC2031 # each test has a shell of its own
+  export RANK=3 DEVICE_NUM=5
+  printed_as_launched launch_npu ascend4p.sh config.yaml
+  [[ "$(grep -c -x -e RANK=3 -e DEVICE_NUM=5 launched)" = 4 ]]
+}
+
+# -----------------------------------------------------------------------------------------------------
 
 @test "what the user exported goes through untouched" {
   export OMP_NUM_THREADS=7 GLOG_v=1 MY_TOKEN="a 'b' \$(c)
@@ -88,7 +159,7 @@ d 你好"
   ln -s table.json link.json
   cp table.json copy.json
   for table in table.json ./table.json link.json "$PWD/../${PWD##*/}/table.json"; do
-    RANK_TABLE_FILE=$table DEVICE_NUM=8 ends 0 '*' launch ascend2p.sh config.yaml
+    RANK_TABLE_FILE=$table RANK_SIZE=2 ends 0 '*' launch ascend2p.sh config.yaml
     [[ $stderr != *'is not used'* && $stderr == *'rank table: '* ]] || fail "$stderr"
   done
   RANK_TABLE_FILE=table.json ends 0 '*note: RANK_TABLE_FILE=table.json from your shell is not used; the launch sets its own*' \

@@ -12,7 +12,7 @@ FIXTURES=$PROJECT/tests/fixtures
 setup_world() {
   local name
   for name in RANK_ID RANK_SIZE DEVICE_ID DEVICE_NUM RANK_TABLE_FILE MS_WORKER_NUM MS_SCHED_HOST MS_SCHED_PORT \
-    MS_ROLE MS_NODE_ID LOG_DIR OMP_NUM_THREADS GLOG_v ASCEND_RT_VISIBLE_DEVICES NO_COLOR POSIXLY_CORRECT \
+    MS_ROLE MS_NODE_ID LOG_DIR RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT SERVER_ID OMP_NUM_THREADS GLOG_v ASCEND_RT_VISIBLE_DEVICES NO_COLOR POSIXLY_CORRECT \
     PYTHONFAULTHANDLER PYTHONUNBUFFERED RESUME; do
     unset "$name"
   done
@@ -229,16 +229,30 @@ PY
 # engine_contract RANK: the environment of the contract that the last rank of an engine's local job has, its log
 # and its line in the report; another rank has printed 3 lines.
 engine_contract() {
-  local -r rank=$1
+  local -r rank=$1 ranks=$(($1 + 1))
   local found
   found=$(contract "rank_$rank")
-  diff <(grep -E '^(RANK|DEVICE|MS_|LOG)' <<<"$found" | grep -v -e PORT -e TIMEOUT) <(printf '%s\n' "DEVICE_ID=$rank" \
-    DEVICE_NUM=8 LOG_DIR=RUN "MS_NODE_ID=$rank" MS_RETRY_INTERVAL_{LOWER,UPPER}=1 MS_ROLE=MS_WORKER MS_SCHED_HOST=127.0.0.1 \
-    "MS_WORKER_NUM=$((rank + 1))" "RANK_ID=$rank" "RANK_SIZE=$((rank + 1))") || fail "$found"
+  diff <(grep -E '^(RANK|DEVICE|MS_|LO|WORLD|MASTER|SERVER)' <<<"$found" | grep -v -e PORT -e TIMEOUT) <(printf '%s\n' \
+    "DEVICE_ID=$rank" "DEVICE_NUM=$ranks" "LOCAL_RANK=$rank" "LOCAL_WORLD_SIZE=$ranks" LOG_DIR=RUN MASTER_ADDR=127.0.0.1 \
+    "MS_NODE_ID=$rank" MS_RETRY_INTERVAL_{LOWER,UPPER}=1 MS_ROLE=MS_WORKER MS_SCHED_HOST=127.0.0.1 "MS_WORKER_NUM=$ranks" \
+    "RANK=$rank" "RANK_ID=$rank" "RANK_SIZE=$ranks" SERVER_ID=0 "WORLD_SIZE=$ranks") || fail "$found"
+  [[ "$(sed -n 's/^MASTER_PORT=//p' <<<"$found")" = "$(sed -n 's/^MS_SCHED_PORT=//p' <<<"$found")" ]] || fail "$found"
   [[ $found != *LAUNCH_T* ]] || fail "$found"
   [[ "$(tail -n 1 logs/latest/rank_1.log)" = 'no end' ]]
   [[ $stderr == *$'\n'"$rank     $rank       0 "*"rank_$rank.log"* ]] || fail "$stderr"
   nobody_left
+}
+
+# places VARIABLE...: their values in every rank, one rank a line, in the order of the ranks.
+places() {
+  python - "$STUB_OUT" "$@" <<'PY'
+import json, pathlib, sys
+
+records = sorted(pathlib.Path(sys.argv[1]).glob("rank_*.json"), key=lambda path: int(path.stem[5:]))
+for path in records:
+    env = json.loads(path.read_text())["env"]
+    print(*(env.get(name, "-") for name in sys.argv[2:]))
+PY
 }
 
 # launch_json EXPRESSION: a part of the latest launch.json; the document is `r` in Python.

@@ -73,9 +73,30 @@ nobody_trains() {
   [[ "$(ls "$STUB_OUT")" = $'rank_2.json\nrank_3.json' ]]
   cluster data hccl.json 4 0
   [[ "$(ls "$STUB_OUT")" = $'rank_0.json\nrank_1.json\nrank_2.json\nrank_3.json\nscheduler.json' ]]
-  [[ "$(recorded rank_3 '[r["env"][n] for n in ("RANK_ID", "DEVICE_ID", "RANK_SIZE", "DEVICE_NUM", "MS_WORKER_NUM", "MS_SCHED_HOST")]')" = "['3', '1', '4', '8', '4', '127.0.0.2']" ]]
+  [[ "$(recorded rank_3 '[r["env"][n] for n in ("RANK_ID", "DEVICE_ID", "RANK_SIZE", "MS_WORKER_NUM", "MS_SCHED_HOST")]')" = "['3', '1', '4', '4', '127.0.0.2']" ]]
+  [[ "$(places RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE SERVER_ID DEVICE_NUM MASTER_ADDR)" = "\
+0 0 4 2 0 2 127.0.0.2
+1 1 4 2 0 2 127.0.0.2
+2 0 4 2 1 2 127.0.0.2
+3 1 4 2 1 2 127.0.0.2" ]]
   [[ "$(recorded rank_3 'r["env"]["RANK_TABLE_FILE"] + r["env"]["DATA_PATH"]')" = "$WORLD/hccl.json$WORLD/data" ]]
   [[ "$(recorded rank_3 'r["env"]["MS_SCHED_PORT"]')" = "$(recorded rank_0 'r["env"]["MS_SCHED_PORT"]')" ]]
+}
+
+@test "servers with different numbers of ranks: each rank knows its server, and how many ranks are on it" {
+  python - >hccl.json <<'PY'
+import json
+
+servers = [
+    {"server_id": f"127.0.0.{n}", "device": [
+        {"device_id": str(d), "device_ip": f"10.78.{n}.{d + 1}", "rank_id": str(first + d)} for d in range(count)]}
+    for n, first, count in ((2, 0, 1), (3, 1, 3), (4, 4, 2))
+]
+print(json.dumps({"version": "1.0", "server_count": "3", "server_list": servers, "status": "completed"}))
+PY
+  cluster data hccl.json 6 1
+  cluster data hccl.json 6 4
+  [[ "$(places RANK LOCAL_RANK LOCAL_WORLD_SIZE SERVER_ID DEVICE_NUM)" = $'1 0 3 1 3\n2 1 3 1 3\n3 2 3 1 3\n4 0 2 2 2\n5 1 2 2 2' ]]
 }
 
 @test "the table's digest is printed and kept, and another table has another one and another port" {
@@ -213,8 +234,18 @@ signal.pause()' "$port" >taken 3>&- &
   cluster_on 0 --hostfile hosts data
   [[ "$(ls "$STUB_OUT")" = $'rank_0.json\nrank_1.json\nrank_2.json\nrank_3.json\nscheduler.json' ]]
   [[ "$(recorded rank_3 '[r["env"][n] for n in ("RANK_ID", "DEVICE_ID", "RANK_SIZE", "MS_SCHED_HOST")]')" = "['3', '1', '4', '10.77.0.1']" ]]
+  [[ "$(places LOCAL_RANK LOCAL_WORLD_SIZE SERVER_ID DEVICE_NUM)" = $'0 2 0 2\n1 2 0 2\n0 2 1 2\n1 2 1 2' ]]
   [[ "$(launch_json '[(s["rank"], s["device"], s["host"]) for s in r["ranks"]]')" = "[(0, 0, '10.77.0.1'), (1, 1, '10.77.0.1'), (2, 0, '10.77.0.2'), (3, 1, '10.77.0.2')]" ]]
   [[ "$(launch_json 'r["outcome"]["members"]["3"]["status"]')" = 0 ]]
+}
+
+@test "lab: ranks are on the servers that the table has for them, whichever server the command is typed on" {
+  lab_of_two 2
+  printf 'import os, socket\nprint(os.environ["RANK_ID"], socket.gethostname(), os.environ["LOCAL_RANK"])\n' >place.py
+  for host in 0 1; do
+    cluster_on "$host" --train_script place.py --hostfile hosts data
+    [[ "$(cat logs/latest/rank_?.log)" = $'0 node0 0\n1 node0 1\n2 node1 0\n3 node1 1' ]] || fail "$(cat logs/latest/rank_?.log)"
+  done
 }
 
 @test "lab: the plan of all hosts is printed and nothing is started or written" {

@@ -7,7 +7,6 @@ WORDS = {
     "job_pid": "24",
     "engine": "local",
     "device_target": "Ascend",
-    "device_num": "8",
     "script_devices": "[0,8)",
     "config": "config.yaml",
 }

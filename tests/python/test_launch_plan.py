@@ -68,7 +68,7 @@ def test_a_schedulers_port_in_use_is_passed_over_and_if_no_port_is_free_the_laun
     monkeypatch.setattr(ports, "fault", lambda port: "in use" if port == first else None)
     assert ports.free(1) == first + 1
     monkeypatch.setattr(ports, "fault", lambda port: "in use")
-    with pytest.raises(Refusal, match="no free port for MindSpore's scheduler"):
+    with pytest.raises(Refusal, match="no free port on this host"):
         ports.free(1)
 
 

@@ -7,7 +7,8 @@ from launching import request
 
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import programs
-from tools.launch import msrun, open_mpi, placement, plan, slurm
+from tools.launch import msrun, open_mpi, placement, plan, slurm, table_servers
+from tools.launch.placement import Placement
 
 
 @pytest.mark.parametrize(
@@ -151,3 +152,43 @@ def test_a_job_id_that_is_not_a_number_is_refused(monkeypatch, text):
     monkeypatch.setenv("SLURM_JOB_ID", text)
     with pytest.raises(Refusal, match="SLURM_JOB_ID .* is not the number of a job"):
         slurm.job_id()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "text"),
+    [([2], "2x1"), ([8, 8, 4], "8x2 4x1"), ([1, 2, 2, 1], "1x1 2x2 1x1"), ([8] * 8192, "8x8192")],
+)
+def test_hosts_of_one_size_are_one_group(sizes, text):
+    assert placement.sizes_words(sizes) == text
+
+
+def test_the_sizes_of_all_hosts_are_known_where_only_some_ranks_are_started():
+    here = {"ranks": [(2, 0), (3, 1)], "world": 5, "engine": {}}
+    assert Placement(**here, job=[2, 2, 1]).sizes() == [2, 2, 1]
+    assert Placement(**here, job=[2, 2, 1]).most_on_a_host() == 2
+    assert Placement(**here).sizes() == [2]
+    assert Placement(**here, hosts=["a", "b"]).sizes() == [1, 1]
+    place = msrun.place(request(engine="msrun", worker_num="2", local_worker_num="2"))
+    assert place.sizes() == [2]
+
+
+def servers(*sizes):
+    return [SimpleNamespace(name=f"10.0.0.{n}", ranks=[(0, 0)] * size) for n, size in enumerate(sizes)]
+
+
+@pytest.mark.parametrize(
+    ("version", "others", "order"),
+    [
+        ("4.1.4", ["10.0.0.1"], {"hosts": "10.0.0.0:1,10.0.0.1:2"}),
+        ("4.1.4", ["10.0.0.0", "10.0.0.1"], {"hosts": "10.0.0.0:1,10.0.0.1:2"}),
+        ("4.1.4", ["10.0.0.0"], {"hosts": "10.0.0.0,10.0.0.1,10.0.0.1", "map": "seq"}),
+        ("5.0.11", ["10.0.0.0"], {"hosts": "10.0.0.0:1,10.0.0.1:2"}),
+    ],
+)
+def test_mpirun_numbers_ranks_in_the_order_of_the_table(version, others, order):
+    assert table_servers.host_order(servers(1, 2), others, version) == order
+
+
+def test_more_names_than_a_command_line_holds_are_refused():
+    with pytest.raises(Refusal, match="the rank table with 10.0.0.0; type the command there"):
+        table_servers.host_order(servers(1, 1 << 15), ["10.0.0.0"], "4.1.4")

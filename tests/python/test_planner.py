@@ -19,7 +19,7 @@ def planned(tmp_path, monkeypatch, root):
 
     def run(root, stdout, pid):
         given = {"device_target": "CPU", "script_devices": "[0,1)", "alone": "1", "train_script": "train.py"}
-        words = launching.words(script="run_cpu.sh", device_num="1", job_pid=str(pid), **given)
+        words = launching.words(script="run_cpu.sh", job_pid=str(pid), **given)
         command = [sys.executable, str(root / "tools/launch/main.py"), *words]
         ended = subprocess.run(command, cwd=tmp_path, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60)
         return ended.returncode, ended.stderr

@@ -166,7 +166,7 @@ def test_the_launch_path_imports_nothing_heavy(tmp_path):
     (tmp_path / "hccn.conf").write_text("address_0=10.1.1.10\naddress_1=10.1.1.11\n")
     words = ["script=ascend2p.sh", "script_devices=[0,2)", f"job_pid={os.getpid()}", "engine=local"]
     words += ["lock_fd=", "dry_run=1"]
-    words += ["device_target=CPU", "device_num=8", "generation=910A", "config=config.yaml", "hccn_conf=hccn.conf"]
+    words += ["device_target=CPU", "generation=910A", "config=config.yaml", "hccn_conf=hccn.conf"]
     words += [f"train_script={ROOT / 'tests/fixtures/stub_trainer.py'}", "--"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests/fixtures/stub_mindspore")}
     command = [sys.executable, "-X", "importtime", str(ROOT / "tools/launch/main.py"), *words]

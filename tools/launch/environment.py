@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common.words import one_line
 from hccl_tools.machine.host import LOOPBACK
-from tools.launch import ports
+from tools.launch import network, ports
 from tools.launch.placement import Placement
 from tools.launch.request import Request
 
@@ -18,19 +19,27 @@ def needs_cluster(request: Request) -> bool:
 
 def exports(request: Request, placement: Placement, run_dir: str, table: str | None, alone: bool) -> dict[str, str]:
     """{name: value}; `table`: the path of the rank table; `alone`: one rank that joins no job.  Raises Refusal."""
-    found = {"RANK_SIZE": str(placement.world), "DEVICE_NUM": str(request.device_num), "LOG_DIR": run_dir}
+    world = str(placement.world)
+    found = {"RANK_SIZE": world, "LOG_DIR": run_dir}
     if table:
         found["RANK_TABLE_FILE"] = table
     if request.data_path is not None:
         found["DATA_PATH"] = os.path.abspath(request.data_path)
-    defaults = {"PYTHONFAULTHANDLER": "1"}  # a rank that crashes, or is aborted, tells where it was
+    defaults = {
+        "PYTHONFAULTHANDLER": "1",
+        "WORLD_SIZE": world,
+    }  # a rank that crashes, or is aborted, tells where it was
+    if request.device_num is not None:
+        defaults["DEVICE_NUM"] = str(request.device_num)
     if request.no_sink:
         found.update(GRAPH_OP_RUN="1", HCCL_WHITELIST_DISABLE="1")
     if not alone and needs_cluster(request):
         port = placement.engine.get("scheduler_port") or str(ports.free(request.job_pid))
-        found["MS_WORKER_NUM"] = str(placement.world)
+        found["MS_WORKER_NUM"] = world
         found["MS_SCHED_HOST"] = placement.engine.get("scheduler_host", LOOPBACK)
         found["MS_SCHED_PORT"] = port
+    if not alone:
+        defaults.update(meeting_point(request, placement, found))
     if request.device_target == "CPU":
         # More threads than cores make ranks on one machine slower, and MindSpore 2.10 crash at exit.
         threads = max(1, len(os.sched_getaffinity(0)) // placement.most_on_a_host())
@@ -41,3 +50,20 @@ def exports(request: Request, placement: Placement, run_dir: str, table: str | N
             # thousands of ranks.
             defaults.update(MS_RETRY_INTERVAL_LOWER="1", MS_RETRY_INTERVAL_UPPER="1")
     return {**found, **{name: value for name, value in defaults.items() if name not in os.environ}}
+
+
+def meeting_point(request: Request, placement: Placement, found: dict[str, str]) -> dict[str, str]:
+    """MASTER_ADDR and MASTER_PORT: the scheduler's, else a port of rank 0's host where nobody listens yet.
+
+    Users of MindSpore give msrun's scheduler these names; trainers copy them into MS_SCHED_HOST and MS_SCHED_PORT.  A
+    trainer that finds no MS_ROLE starts a scheduler, or a store, there by itself, in rank 0.  Raises Refusal.
+    """
+    if "MS_SCHED_HOST" in found:
+        return {"MASTER_ADDR": found["MS_SCHED_HOST"], "MASTER_PORT": found["MS_SCHED_PORT"]}
+    address = placement.engine.get("scheduler_host", LOOPBACK)
+    for name in network.others(placement.hosts[:1]):
+        address = network.ipv4(name.rpartition("@")[2], f"{one_line(name)}, which has rank 0,")
+    return {
+        "MASTER_ADDR": address,
+        "MASTER_PORT": placement.engine.get("scheduler_port") or str(ports.near(request.job_pid)),
+    }

@@ -30,7 +30,7 @@ def place(request: Request) -> placement.Placement:
     if is_here:
         engine["scheduler"] = "here"
     ranks = [(node * here + index, device) for index, device in enumerate(devices)]
-    return placement.Placement(ranks=ranks, world=world, engine=engine)
+    return placement.Placement(ranks=ranks, world=world, engine=engine, job=[here] * hosts)
 
 
 def count_hosts(world: int, here: int) -> int:

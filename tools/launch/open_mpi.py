@@ -31,6 +31,9 @@ def place(request: Request) -> placement.Placement:
         raise Refusal(USAGE, f"-n {ranks}: the hosts have {room} slots in all; give them more, or start fewer ranks")
     others = network.others(name for name, _ in slots)
     engine = {**facts(request, bool(others)), "ranks": str(ranks)}
+    if engine["version"].startswith("4."):  # it begins with this host; 5 keeps the order
+        far = set(others)
+        slots.sort(key=lambda slot: slot[0] in far)
     if others:  # MindSpore's scheduler runs here, and takes no name
         engine["scheduler_host"] = network.own_address_towards(name.rpartition("@")[2] for name in others)
     if request.hostfile is not None:

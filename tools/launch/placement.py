@@ -5,6 +5,8 @@ Open MPI, Slurm, msrun and tables of several servers have files of their own, ea
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from hccl_tools.check import rules
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
@@ -17,10 +19,17 @@ class Placement(Record):
     world: int  # ranks of the whole job, some of which other commands may start
     hosts: list[str] = []  # the host of each rank; empty where all are on this one
     engine: dict[str, str]  # what scripts/lib/engines/ needs to know, by name
+    job: list[int] = []  # the number of ranks of each host; empty where the job has no others than `ranks`
+
+    def sizes(self) -> list[int]:
+        """The number of ranks of each host of the job, in the order of the ranks."""
+        if self.hosts:
+            return [len(list(group)) for _, group in groupby(self.hosts)]
+        return self.job or [len(self.ranks)]
 
     def most_on_a_host(self) -> int:
-        """The number of ranks on the host that has the most of them."""
-        return max(map(self.hosts.count, set(self.hosts))) if self.hosts else len(self.ranks)
+        """The number of ranks on the host that has the most of them, of those that this command starts."""
+        return max(self.sizes()) if self.hosts else len(self.ranks)
 
     def devices_by_host(self) -> dict[str, list[int]]:
         """{host: its ranks' devices, sorted}, where there are several hosts."""
@@ -92,6 +101,11 @@ def named_devices(request: Request, default: str) -> tuple[int, ...]:
         return device_range.parse(default if request.devices is None else request.devices)
     except device_range.RangeError as error:
         raise Refusal(USAGE, f"--devices {error}") from error
+
+
+def sizes_words(sizes: list[int]) -> str:
+    """The numbers of ranks as scripts/lib/rank_entry.sh reads them: "8x2 4x1" is two hosts with 8, then one with 4."""
+    return " ".join(f"{size}x{len(list(group))}" for size, group in groupby(sizes))
 
 
 def words(devices: tuple[int, ...] | list[int]) -> str:

@@ -14,7 +14,7 @@ from hccl_tools.common import project
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
-from tools.launch import checks, environment, placement, protocol, run_folder, trainer_command
+from tools.launch import checks, device_num, environment, placement, protocol, run_folder, trainer_command
 from tools.launch.protocol import Plan
 from tools.launch.request import Request
 
@@ -87,13 +87,13 @@ def make(request: Request) -> Plan:
         run_dir=run_dir,
         ranks=table.ranks if table else placed.ranks,
         hosts=placed.hosts,
-        engine=placed.engine,
+        engine={**placed.engine, "sizes": placement.sizes_words(placed.sizes())},
         table=table,
         about=job.about,
         trainer=job.words,
         scheduler=scheduler(request, placed, exports),
         exports=exports,
-        remarks=table.remarks if table else (),
+        remarks=(*(table.remarks if table else ()), *device_num.remarks(request, placed.world, job.words)),
     )
 
 

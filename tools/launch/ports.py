@@ -36,11 +36,16 @@ def free(seed: int) -> int:
         if fault(port):
             raise Refusal(REFUSED, f"MS_SCHED_PORT={port} is in use; unset it to have a free one chosen")
         return port
+    return near(seed)
+
+
+def near(seed: int) -> int:
+    """A port near that of `seed` that is free on this host.  Raises Refusal."""
     for offset in range(1000):
         port = derived(seed * 7 + offset)
         if not fault(port):
             return port
-    raise Refusal(REFUSED, f"no free port for MindSpore's scheduler from {derived(seed * 7)} on")
+    raise Refusal(REFUSED, f"no free port on this host from {derived(seed * 7)} on")
 
 
 def fault(port: int, address: str = LOOPBACK) -> str | None:

@@ -47,7 +47,7 @@ class Request(Record):
     engine: Script[str]  # the file of scripts/lib/engines that starts the ranks
     placement: Script[str | None] = None  # where the ranks are, if the engine does not tell: see plan.place
     script_devices: Script[str] = ""  # the devices that a script without RANK_SIZE is for
-    device_num: Script[int]  # devices that a host of this kind has
+    device_num: Script[int | None] = None  # DEVICE_NUM of the script's tutorial; None: the ranks of a host
     alone: Script[bool] = False  # one rank, which does not join a job
     chip: Host[str] = None  # the generation whose rules hold for devices and rank tables; None: those of all
 

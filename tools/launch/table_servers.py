@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from tools.launch.request import Request
 
 
+_LONGEST_WORD = (1 << 17) - 1  # bytes of one word of a command line, which is Linux's limit
+
+
 class Server:
     """One server of a table: name is its server_id, ranks are (rank, device) in rank order."""
 
@@ -83,7 +86,8 @@ def one_server(request: Request) -> tuple[Placement, LaunchTable]:
             check_port(engine["scheduler_host"], int(engine["scheduler_port"]))
         if len(servers) > 1:
             engine["scheduler_is_shared"] = "yes"
-    return Placement(ranks=own.ranks, world=world, engine=engine), table
+    job = [len(server.ranks) for server in servers]
+    return Placement(ranks=own.ranks, world=world, engine=engine, job=job), table
 
 
 def own_server(servers: list[Server], start: int | None, path: str) -> Server:
@@ -241,13 +245,30 @@ def engine_of(request: Request, servers: list[Server]) -> dict[str, str]:
     """What lib/engines/mpirun.sh needs to start all ranks, server by server in the table's order.  Raises Refusal."""
     names = [server.name for server in servers]
     others = network.others(names)
+    facts = open_mpi.facts(request, bool(others))
     return {
-        **open_mpi.facts(request, bool(others)),
+        **facts,
         "ranks": str(sum(len(server.ranks) for server in servers)),
-        "hosts": ",".join(f"{server.name}:{len(server.ranks)}" for server in servers),
+        **host_order(servers, others, facts["version"]),
         "devices": words([device for _, device in servers[0].ranks]),
         "scheduler_host": network.own_address_towards(others or names[:1]),
     }
+
+
+def host_order(servers: list[Server], others: list[str], version: str) -> dict[str, str]:
+    """The hosts for mpirun, and how it numbers ranks over them: in the order of the servers.  Raises Refusal.
+
+    Open MPI 4 begins with this host, in whatever order it gets them, unless it gets a name for every rank.
+    """
+    first = servers[0].name
+    if not version.startswith("4.") or first not in others or len(others) == len(servers):
+        return {"hosts": ",".join(f"{server.name}:{len(server.ranks)}" for server in servers)}
+    hosts = ",".join(server.name for server in servers for _ in server.ranks)
+    if len(hosts) > _LONGEST_WORD:
+        raise Refusal(
+            REFUSED, f"Open MPI 4 begins with this host, the rank table with {one_line(first)}; type the command there"
+        )
+    return {"hosts": hosts, "map": "seq"}
 
 
 def distribute(request: Request, table: LaunchTable) -> None:

@@ -32,7 +32,7 @@ engine::command() {
   ENGINE_COMMAND=(mpirun)
   system::user_id
   [[ $REPLY != 0 ]] || ENGINE_COMMAND+=(--allow-run-as-root)
-  ENGINE_COMMAND+=(-n "${PLAN_ENGINE[ranks]}" "${where[@]}" --map-by slot --bind-to none -wdir "$PWD"
+  ENGINE_COMMAND+=(-n "${PLAN_ENGINE[ranks]}" "${where[@]}" --map-by "${PLAN_ENGINE[map]-slot}" --bind-to none -wdir "$PWD"
     "$mca" "$exit_is_failure" 1)
   for name in ${PLAN_HOSTS[@]+"${PLAN_HOSTS[@]}"}; do
     hosts[$name]=1
