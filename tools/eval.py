@@ -53,9 +53,7 @@ def measure(config: dict, checkpoint: str) -> None:
     from tools.trainer import build, losses, metrics, progress
     from tools.trainer.checkpoints import loading
 
-    system = config["system"]
-    ms.set_device(system["device_target"])
-    ms.set_context(mode=system["mode"])
+    job.set_device(config)
     network = build.build_network(config, rank=0, ranks=1)
     loading.load(checkpoint, network)
     loss = config["loss"]

@@ -22,7 +22,8 @@ interpreter.check("yaml")
 from hccl_tools.common.words import count
 from tools.config import config_file as configs
 from tools.config import modes
-from tools.trainer import checkpoints, command, datasets, job
+from tools.launch import mindspore_scheduler
+from tools.trainer import checkpoints, command, datasets, job, place
 
 
 def main(argv: "list[str] | None" = None) -> int:
@@ -37,10 +38,11 @@ def checked_config(path: str, assignments: "list[str]") -> dict:
     """The config as a dict with all defaults filled in, once it and its data are fit for use."""
     config = configs.read(path, assignments)
     filled = config.filled
-    ranks = modes.ranks_of(filled)
+    ranks = place.ranks_of(filled)
     problems = modes.problems(filled, ranks, filled["system"]["device_target"]) + checkpoints.problems(filled)
     if problems:
         raise configs.ConfigError(*config.lines(problems))
+    place.check(filled)
     datasets.check(filled, modes.data_part(filled, 0, ranks).shards)
     return filled
 
@@ -48,6 +50,8 @@ def checked_config(path: str, assignments: "list[str]") -> dict:
 def train(config: dict) -> None:
     """Builds everything that `config` (filled) names, trains, and measures on held-out data."""
     job.before_mindspore()
+    if os.environ.get("MS_ROLE") == "MS_SCHED":  # msrun starts the trainer once more, as its scheduler
+        sys.exit(mindspore_scheduler.main())
     from tools.trainer import agreement, build, progress, resume  # they import MindSpore
 
     rank, ranks = job.start(config)

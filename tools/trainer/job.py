@@ -11,7 +11,7 @@ import sys
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.machine import interpreter
 from tools.config import modes
-from tools.trainer import checkpoints
+from tools.trainer import checkpoints, place
 
 
 def before_mindspore() -> None:
@@ -26,13 +26,9 @@ def start(config: dict) -> tuple[int, int]:
     """Sets the device up and joins the job; returns (rank, number of ranks)."""
     import mindspore as ms
 
-    system = config["system"]
-    # processors have no device ids
-    device = () if system["device_target"] == "CPU" else (modes.number_of_environment("DEVICE_ID", 0),)
-    ms.set_device(system["device_target"], *device)
-    ms.set_context(mode=system["mode"])
-    ms.set_seed(system["seed"])
-    if not system["distribute"]:
+    set_device(config)
+    ms.set_seed(config["system"]["seed"])
+    if not config["system"]["distribute"]:
         return 0, 1
     from mindspore import communication
 
@@ -43,6 +39,18 @@ def start(config: dict) -> tuple[int, int]:
         raise Refusal(BAD, f"MindSpore made this rank {rank}, but the launcher started it as RANK_ID={expected}")
     set_mode(config, rank, ranks)
     return rank, ranks
+
+
+def set_device(config: dict) -> None:
+    """Sets this process's device, and how MindSpore executes."""
+    import mindspore as ms
+
+    target = config["system"]["device_target"]
+    if target == "CPU":  # processors have no device ids
+        ms.set_device(target)
+    else:
+        ms.set_device(target, place.device())
+    ms.set_context(mode=config["system"]["mode"])
 
 
 def set_mode(config: dict, rank: int, ranks: int) -> None:
@@ -80,7 +88,7 @@ def leave(code: int) -> None:
 
     The crash (SIGSEGV, in MindSpore's function at exit) came after all work was done and communication
     released, on a busy machine; it would end the job as failed.  That function also tells MindSpore's
-    scheduler that this rank leaves; tools/launch/mindspore_scheduler.py sees it without being told.
+    scheduler that this rank leaves; tools/launch/mindspore_scheduler.py sees it without being told, under msrun too.
     """
     sys.stdout.flush()
     sys.stderr.flush()
