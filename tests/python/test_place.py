@@ -55,14 +55,23 @@ def test_our_variables_come_first_then_mpiruns_then_sruns(environment, parts, de
     assert place.ranks_of(config(distribute=False)) == 1
 
 
-@pytest.mark.parametrize("target", ["Ascend", "GPU", "CPU"])
-def test_a_rank_sets_the_device_of_its_place(environment, monkeypatch, target):
-    environment(MPIRUN)
+@pytest.mark.parametrize(
+    ("target", "parts", "call"),
+    [
+        ("CPU", [MPIRUN, OURS], ("CPU",)),
+        ("GPU", [MPIRUN], ("GPU", 1)),
+        ("Ascend", [MPIRUN, OURS], ("Ascend", 7)),
+    ],
+)
+def test_a_rank_sets_the_device_of_its_place(environment, monkeypatch, target, parts, call):
     calls = []
     stub = types.SimpleNamespace(set_device=lambda *device: calls.append(device), set_context=lambda mode: None)
     monkeypatch.setitem(sys.modules, "mindspore", stub)
-    job.set_device(config(target))
-    assert calls == [("CPU",) if target == "CPU" else (target, 1)]
+    environment(*parts, {"ONEDNN_MAX_CPU_ISA": "AVX2"})
+    device = job.before_mindspore(config(target))
+    environment(MPIRUN, {"DEVICE_ID": MPIRUN["OMPI_COMM_WORLD_LOCAL_RANK"]})  # as MindSpore does on import
+    job.set_device(config(target), device)
+    assert calls == [call]
 
 
 @pytest.mark.parametrize("text", ["x", "", "0", "-1", "²", "9" * 5000])

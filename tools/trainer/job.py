@@ -14,19 +14,24 @@ from tools.config import modes
 from tools.trainer import checkpoints, place
 
 
-def before_mindspore() -> None:
-    """Ends the command where MindSpore is missing, and sets what it reads when it is imported."""
+def before_mindspore(config: dict) -> int | None:
+    """Ends the command where MindSpore is missing, and sets what it reads when it is imported.
+
+    Returns the number of this process's device, None on CPU, which has no numbers.  It must be read now: on import,
+    MindSpore replaces DEVICE_ID by the local rank that mpirun gave this process, though it may have another device.
+    """
     interpreter.check("mindspore")
     # On processors with AVX-512 the oneDNN in MindSpore 2.10 takes a reference implementation for convolutions
     # (seen with ONEDNN_VERBOSE=1: "ref:any"), 20 to 60 times slower than the one for AVX2.
     os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
+    return None if config["system"]["device_target"] == "CPU" else place.device()
 
 
-def start(config: dict) -> tuple[int, int]:
+def start(config: dict, device: int | None) -> tuple[int, int]:
     """Sets the device up and joins the job; returns (rank, number of ranks)."""
     import mindspore as ms
 
-    set_device(config)
+    set_device(config, device)
     ms.set_seed(config["system"]["seed"])
     if not config["system"]["distribute"]:
         return 0, 1
@@ -41,15 +46,11 @@ def start(config: dict) -> tuple[int, int]:
     return rank, ranks
 
 
-def set_device(config: dict) -> None:
-    """Sets this process's device, and how MindSpore executes."""
+def set_device(config: dict, device: int | None) -> None:
+    """Sets the device, see before_mindspore, and how MindSpore executes on it."""
     import mindspore as ms
 
-    target = config["system"]["device_target"]
-    if target == "CPU":  # processors have no device ids
-        ms.set_device(target)
-    else:
-        ms.set_device(target, place.device())
+    ms.set_device(config["system"]["device_target"], *(() if device is None else (device,)))
     ms.set_context(mode=config["system"]["mode"])
 
 
