@@ -25,4 +25,4 @@ LAUNCH_SCRIPT=$(readlink -f -- "$0")
 # shellcheck source=scripts/lib/launch.sh
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
-launch::main engine=local arguments=CONFIG options=n device_target='' device_num=8 -- "$@"
+launch::main engine=local arguments=CONFIG options=n device_target='' -- "$@"

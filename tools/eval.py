@@ -47,15 +47,13 @@ def checked_config(options: argparse.Namespace) -> dict:
 
 def measure(config: dict, checkpoint: str) -> None:
     """Prints a line for each metric of the network with the weights of the file `checkpoint`."""
-    job.before_mindspore()
+    device = job.before_mindspore(config)
     import mindspore as ms
 
     from tools.trainer import build, losses, metrics, progress
     from tools.trainer.checkpoints import loading
 
-    system = config["system"]
-    ms.set_device(system["device_target"])
-    ms.set_context(mode=system["mode"])
+    job.set_device(config, device)
     network = build.build_network(config, rank=0, ranks=1)
     loading.load(checkpoint, network)
     loss = config["loss"]

@@ -6,7 +6,8 @@
 
 A rank reads RANK_ID and RANK_SIZE from its environment (docs/architecture.md) and puts its
 checkpoints into a folder of its own.  With RESUME=1 in its environment it goes on from the newest
-checkpoint that all ranks have.  Exit: 0 trained, 2 the config, the data or a checkpoint cannot be used.
+checkpoint that all ranks have.  Exit: 0 trained, 2 the config, the data or a checkpoint cannot be used, or no
+launcher connects the ranks.
 """
 
 import os
@@ -22,7 +23,8 @@ interpreter.check("yaml")
 from hccl_tools.common.words import count
 from tools.config import config_file as configs
 from tools.config import modes
-from tools.trainer import checkpoints, command, datasets, job
+from tools.launch import mindspore_scheduler
+from tools.trainer import checkpoints, command, datasets, job, place
 
 
 def main(argv: "list[str] | None" = None) -> int:
@@ -37,20 +39,23 @@ def checked_config(path: str, assignments: "list[str]") -> dict:
     """The config as a dict with all defaults filled in, once it and its data are fit for use."""
     config = configs.read(path, assignments)
     filled = config.filled
-    ranks = modes.ranks_of(filled)
+    ranks = place.ranks_of(filled)
     problems = modes.problems(filled, ranks, filled["system"]["device_target"]) + checkpoints.problems(filled)
     if problems:
         raise configs.ConfigError(*config.lines(problems))
+    place.check(filled)
     datasets.check(filled, modes.data_part(filled, 0, ranks).shards)
     return filled
 
 
 def train(config: dict) -> None:
     """Builds everything that `config` (filled) names, trains, and measures on held-out data."""
-    job.before_mindspore()
+    device = job.before_mindspore(config)
+    if os.environ.get("MS_ROLE") == "MS_SCHED":  # msrun starts the trainer once more, as its scheduler
+        sys.exit(mindspore_scheduler.main())
     from tools.trainer import agreement, build, progress, resume  # they import MindSpore
 
-    rank, ranks = job.start(config)
+    rank, ranks = job.start(config, device)
     data = datasets.build(config["train"]["dataset"], config["train"]["loader"], modes.data_part(config, rank, ranks))
     steps, epochs = data.get_dataset_size(), config["scheduler"]["num_epochs"]
     run = build.build(config, rank, ranks, steps)

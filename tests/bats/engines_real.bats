@@ -31,3 +31,16 @@ trains() {
 }
 
 @test "run_msrun.sh trains" { trains run_msrun.sh --worker_num 2; }
+
+@test "msrun by itself trains with our trainer, and its scheduler knows when the ranks have left" {
+  local port
+  digits_in data
+  port=$(python -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  DATA_PATH=data run timeout 300 msrun --worker_num 2 --local_worker_num 2 --join True --master_port "$port" \
+    --log_dir msrun "$PROJECT/tools/train.py" --config "$PROJECT/configs/mnist/lenet5_digits.yaml" \
+    -o system.device_target=CPU scheduler.num_epochs=1
+  [[ $status -eq 0 ]] || fail "$status: $output"
+  trained_alike msrun/worker_0.log msrun/worker_1.log
+  grep -qx 'mindspore_scheduler.py: all ranks have left' msrun/scheduler.log || fail "$(<msrun/scheduler.log)"
+  nobody_left
+}

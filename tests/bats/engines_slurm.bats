@@ -191,3 +191,13 @@ reported() {
   [[ $stderr == *$'\n1     0       n1 '* ]] || fail "$stderr"
   nobody_left
 }
+
+@test "ranks that srun alone starts take the devices of their places, and our trainer names run_slurm.sh" {
+  local -r place='from tools.trainer import place; print(place.device(), place.ranks_of({"system": {"distribute": True}}))'
+  ends 0 '*' env -C "$PROJECT" salloc --quiet -N 2 --ntasks-per-node=2 srun "$PYTHON" -c "$place"
+  [[ "$(sort <<<"$output")" == $'0 4\n0 4\n1 4\n1 4' ]] || fail "$output"
+  ends 2 '*train.py: ranks that srun alone starts cannot form a cluster on CPU; use scripts/run_slurm.sh instead*' \
+    salloc --quiet -N 2 --ntasks-per-node=2 srun "$PYTHON" "$PROJECT/tools/train.py" \
+    --config "$PROJECT/configs/mnist/lenet5_digits.yaml" -o system.device_target=CPU
+  [[ $stderr != *Traceback* ]] || fail "$stderr"
+}

@@ -6,8 +6,6 @@ import pytest
 
 from hccl_tools.check import schema_check
 from tools.config import config_file as configs
-from tools.config import modes
-from tools.config.unusable import Unusable
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 SHIPPED = sorted((PROJECT / "configs").rglob("*/*.yaml"))  # diagnoses.yaml is beside them and not a config
@@ -141,10 +139,3 @@ def test_defaults_come_from_the_schema():
     assert filled["train"]["keep_checkpoint_max"] == 3
     assert filled["train"]["loader"]["num_workers"] == 1
     assert schema_check.accepts(filled, schema_check.load_schema("train_config"))
-
-
-@pytest.mark.parametrize("text", ["x", "", "0", "-1", "²", "9" * 5000])
-def test_a_number_of_ranks_that_is_none_is_refused(monkeypatch, text):
-    monkeypatch.setenv("RANK_SIZE", text)
-    with pytest.raises(Unusable, match="RANK_SIZE=.* is not a number from 1 on; the launcher sets it, so unset"):
-        modes.ranks_of(configs.load(str(DIGITS)).filled)

@@ -5,6 +5,7 @@ import glob
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -30,14 +31,14 @@ def connect(server):
 
 @pytest.fixture
 def started(root, tmp_path, listening):
-    """started(NAME=VALUE...): tools/launch/mindspore_scheduler.py for two ranks; it is killed if it is left."""
+    """started(WORD..., NAME=VALUE...): mindspore_scheduler.py, or another command, for two ranks; killed if left."""
     processes = []
 
-    def start(**variables):
+    def start(*words, **variables):
         stub = {"PYTHONPATH": str(root / "tests/fixtures/stub_mindspore"), "STUB_OUT": str(tmp_path)}
         cluster = {"MS_WORKER_NUM": "2", "MS_SCHED_PORT": str(listening.getsockname()[1])}
         environment = {**os.environ, **stub, **cluster, **variables}
-        command = [sys.executable, str(root / "tools/launch/mindspore_scheduler.py")]
+        command = [sys.executable, *(words or [str(root / "tools/launch/mindspore_scheduler.py")])]
         processes.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
         return processes[-1]
 
@@ -66,6 +67,21 @@ def test_it_ends_with_0_when_all_ranks_have_left_without_a_word(started, listeni
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(mindspore_scheduler.SECONDS + 1)  # one rank is there
     for end in ends[:2]:
+        end.close()
+    assert process.communicate(timeout=60)[0] == "mindspore_scheduler.py: all ranks have left\n"
+    assert process.returncode == 0
+
+
+def test_the_trainer_is_it_where_msrun_starts_the_trainer_as_its_scheduler(started, listening, root, tmp_path):
+    for part in ("train", "t10k"):
+        (tmp_path / f"{part}-images-idx3-ubyte").write_bytes(struct.pack(">4I", 0x803, 99, 28, 28) + bytes(99 * 784))
+        (tmp_path / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">2I", 0x801, 99) + bytes(99))
+    words = [str(root / "tools/train.py"), "-c", str(root / "configs/mnist/lenet5_digits.yaml")]
+    words += ["-o", "system.device_target=CPU", "train.loader.batch_size=9", "eval.loader.batch_size=9"]
+    process = started(*words, MS_ROLE="MS_SCHED", RANK_SIZE="2", DATA_PATH=str(tmp_path))
+    ends = [end for _ in range(2) for end in connect(listening)]
+    assert process.stdout.readline() == "mindspore_scheduler.py: all 2 ranks are connected\n"
+    for end in ends:
         end.close()
     assert process.communicate(timeout=60)[0] == "mindspore_scheduler.py: all ranks have left\n"
     assert process.returncode == 0

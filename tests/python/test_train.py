@@ -9,20 +9,30 @@ import pytest
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 DIGITS = PROJECT / "configs" / "mnist" / "lenet5_digits.yaml"
+ON_CPU = ["--config", str(DIGITS), "-o", "system.device_target=CPU"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "variables", "said"),
     [
-        (["--config", "nix.yaml"], "nix.yaml: no such file"),
-        (["--config", str(DIGITS), "-o", "train.dataset.dataset_root=nix"], "dataset_root nix: no such folder"),
-        (["--config", str(DIGITS), "-o", "system.mod=1"], 'did you mean "mode"?'),
+        (["--config", "nix.yaml"], {}, "nix.yaml: no such file"),
+        (
+            ["--config", str(DIGITS), "-o", "train.dataset.dataset_root=nix"],
+            {"MS_ROLE": "MS_WORKER"},
+            "dataset_root nix: no such folder",
+        ),
+        (["--config", str(DIGITS), "-o", "system.mod=1"], {}, 'did you mean "mode"?'),
+        (ON_CPU, {"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "1"}, "use scripts/run_mpirun.sh instead"),
+        (ON_CPU, {"SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "1"}, "use scripts/run_slurm.sh instead"),
+        (ON_CPU, {}, "no launcher has started this process"),
     ],
 )
-def test_a_trainer_that_cannot_train_says_so_in_a_line_before_it_loads_mindspore(tmp_path, arguments, said):
+def test_a_trainer_that_cannot_train_says_so_in_a_line_before_it_loads_mindspore(tmp_path, arguments, variables, said):
     (tmp_path / "mindspore.py").write_text("raise SystemExit('imported')")
     command = [sys.executable, str(PROJECT / "tools" / "train.py"), *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    of_launchers = ("MS_", "RANK_", "OMPI_", "SLURM_")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(of_launchers)}
+    environment = {**clean, "PYTHONPATH": str(tmp_path), **variables}
     ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 2
     assert said in ended.stderr

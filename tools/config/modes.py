@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
 
-from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.record import Record
-from hccl_tools.common.words import short
-from tools.config.unusable import Unusable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,20 +42,6 @@ class Part(Record):
 
 
 EVERYTHING = Part()
-
-
-def ranks_of(config: dict[str, Any]) -> int:
-    """How many ranks the job of this process has, by its environment; 1 when it is not distributed."""
-    return number_of_environment("RANK_SIZE", 1, least=1) if config["system"]["distribute"] else 1
-
-
-def number_of_environment(name: str, default: int, least: int = 0) -> int:
-    """The whole number in a variable of the environment.  Raises Unusable."""
-    text = os.environ.get(name, str(default))
-    number = whole_number(text, least)
-    if number is None:
-        raise Unusable(f"{name}={short(text)} is not a number from {least} on; the launcher sets it, so unset your own")
-    return number
 
 
 # ---- what a config may ask for -----------------------------------------------------------------------

@@ -11,28 +11,29 @@ import sys
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.machine import interpreter
 from tools.config import modes
-from tools.trainer import checkpoints
+from tools.trainer import checkpoints, place
 
 
-def before_mindspore() -> None:
-    """Ends the command where MindSpore is missing, and sets what it reads when it is imported."""
+def before_mindspore(config: dict) -> int | None:
+    """Ends the command where MindSpore is missing, and sets what it reads when it is imported.
+
+    Returns the number of this process's device, None on CPU, which has no numbers.  It must be read now: on import,
+    MindSpore replaces DEVICE_ID by the local rank that mpirun gave this process, though it may have another device.
+    """
     interpreter.check("mindspore")
     # On processors with AVX-512 the oneDNN in MindSpore 2.10 takes a reference implementation for convolutions
     # (seen with ONEDNN_VERBOSE=1: "ref:any"), 20 to 60 times slower than the one for AVX2.
     os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
+    return None if config["system"]["device_target"] == "CPU" else place.device()
 
 
-def start(config: dict) -> tuple[int, int]:
+def start(config: dict, device: int | None) -> tuple[int, int]:
     """Sets the device up and joins the job; returns (rank, number of ranks)."""
     import mindspore as ms
 
-    system = config["system"]
-    # processors have no device ids
-    device = () if system["device_target"] == "CPU" else (modes.number_of_environment("DEVICE_ID", 0),)
-    ms.set_device(system["device_target"], *device)
-    ms.set_context(mode=system["mode"])
-    ms.set_seed(system["seed"])
-    if not system["distribute"]:
+    set_device(config, device)
+    ms.set_seed(config["system"]["seed"])
+    if not config["system"]["distribute"]:
         return 0, 1
     from mindspore import communication
 
@@ -43,6 +44,14 @@ def start(config: dict) -> tuple[int, int]:
         raise Refusal(BAD, f"MindSpore made this rank {rank}, but the launcher started it as RANK_ID={expected}")
     set_mode(config, rank, ranks)
     return rank, ranks
+
+
+def set_device(config: dict, device: int | None) -> None:
+    """Sets the device, see before_mindspore, and how MindSpore executes on it."""
+    import mindspore as ms
+
+    ms.set_device(config["system"]["device_target"], *(() if device is None else (device,)))
+    ms.set_context(mode=config["system"]["mode"])
 
 
 def set_mode(config: dict, rank: int, ranks: int) -> None:
@@ -80,7 +89,7 @@ def leave(code: int) -> None:
 
     The crash (SIGSEGV, in MindSpore's function at exit) came after all work was done and communication
     released, on a busy machine; it would end the job as failed.  That function also tells MindSpore's
-    scheduler that this rank leaves; tools/launch/mindspore_scheduler.py sees it without being told.
+    scheduler that this rank leaves; tools/launch/mindspore_scheduler.py sees it without being told, under msrun too.
     """
     sys.stdout.flush()
     sys.stderr.flush()
