@@ -16,7 +16,7 @@ CLI_EXIT='0 if all ranks ended with 0; the code of the rank that failed first (1
 
 readonly CLI_NUMBER='^[0-9]{1,8}$'
 
-# Name, value ("-": none), meaning. Above the empty line: options that a script must name to have them. Below it:
+# Name, value ("-": none; "[True|False]": a flag that also takes one of these words), meaning. Above the empty line: options that a script must name to have them. Below it:
 # options of every script that launches.
 readonly CLI_OPTIONS='config FILE the training config (default: the script'\''s own)
 n N number of ranks (default: one for each slot of the hosts; without hosts 8)
@@ -47,6 +47,8 @@ hang_timeout SECONDS end the job, with exit code 124, when no rank has written t
 max_restarts N when a rank fails, start all of them again, at most N times, with RESUME=1 in their environment (default: 0)
 wait_for_devices - if other jobs hold the devices, wait until they are free
 grace SECONDS time between SIGTERM and SIGKILL when ranks are stopped (default: 10)
+bind_core [True|False] bind each rank to cores of its own, near its device; on CPU an even share of the cores
+bind_numa [True|False] bind each rank to all cores of the NUMA node of its device; ranks on one node share them
 no_check - skip the checks that need the NPUs, but still check the rank table
 dry_run - print the plan in a form that can be pasted into a shell; start and write nothing
 help - print this page'
@@ -172,6 +174,9 @@ cli::_option() {
   elif [[ $takes == - ]]; then
     [[ $1 != *=* ]] || cli::usage "$typed takes no value"
     value=1
+  elif [[ $takes == '['* ]]; then
+    cli::_said_of_flag "$@"
+    value=$REPLY
   elif [[ $1 == *=* ]]; then
     value=${1#*=}
   elif (($# > 1)) && [[ $2 != --* ]]; then
@@ -179,7 +184,28 @@ cli::_option() {
     CLI_TAKEN=2
   fi
   [[ -n ${value-} ]] || cli::usage "$typed needs a value: $typed $takes"
+  [[ $takes != '['* || $value == 1 ]] || value=''
   OPTIONS+=("$name=$value")
+}
+
+# cli::_said_of_flag WORD...: whether the flag at the front, which True or False may follow, is on, in REPLY: 1 or 0.
+cli::_said_of_flag() {
+  local word=True
+  if [[ $1 == *=* ]]; then
+    word=${1#*=}
+  elif (($# > 1)); then
+    case $2 in
+      [Tt]rue | [Ff]alse) word=$2 CLI_TAKEN=2 ;;
+    esac
+  fi
+  case $word in
+    [Tt]rue) REPLY=1 ;;
+    [Ff]alse) REPLY=0 ;;
+    *)
+      log::one_line "$word"
+      cli::usage "${1%%=*}=$REPLY: write ${1%%=*}, ${1%%=*}=True or ${1%%=*}=False"
+      ;;
+  esac
 }
 
 # cli::_letter WORD...: an option of one letter, such as -n 4, is the option of that name.

@@ -9,8 +9,14 @@ from tools.launch import ports
 from tools.launch.placement import Placement
 from tools.launch.request import Request
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.launch.binding import Binding
 
-def exports(request: Request, placement: Placement, run_dir: str, table: str | None, alone: bool) -> dict[str, str]:
+
+def exports(
+    request: Request, placement: Placement, run_dir: str, table: str | None, alone: bool, binding: Binding | None
+) -> dict[str, str]:
     """{name: value}; `table`: the path of the rank table; `alone`: one rank that joins no job.  Raises Refusal."""
     found = {"RANK_SIZE": str(placement.world), "DEVICE_NUM": str(request.device_num), "LOG_DIR": run_dir}
     if table:
@@ -27,9 +33,11 @@ def exports(request: Request, placement: Placement, run_dir: str, table: str | N
         found["MS_SCHED_PORT"] = port
     if request.device_target == "CPU":
         # More threads than cores make ranks on one machine slower, and MindSpore 2.10 crash at exit.
-        threads = max(1, len(os.sched_getaffinity(0)) // placement.most_on_a_host())
+        cores, ranks = len(os.sched_getaffinity(0)), placement.most_on_a_host()
+        if binding and binding.cores:
+            cores, ranks = len(binding.all()), len(binding.cores)
         # ONEDNN: see tools/train.py; here it is for other trainers too.
-        defaults.update(OMP_NUM_THREADS=str(threads), GLOG_v="3", ONEDNN_MAX_CPU_ISA="AVX2")
+        defaults.update(OMP_NUM_THREADS=str(max(1, cores // ranks)), GLOG_v="3", ONEDNN_MAX_CPU_ISA="AVX2")
         if not alone:
             # A rank that asked the scheduler too early asks again after so many seconds; MindSpore's 3 to 5 are for
             # thousands of ranks.
