@@ -7,8 +7,8 @@
 #   LAUNCH_RANK, LAUNCH_LOCAL_RANK   its numbers; under mpirun, srun and msrun rank_entry::place finds them
 #   LAUNCH_UMASK       the umask of its files
 #   LAUNCH_LOGS        the folder of this attempt's logs
-#   LAUNCH_BIND        the cores of this host's ranks, if they are to be bound: "core CPU 0=0,1 1=2,3", that is how, the
-#                      device target, and RANK=CORES for each rank on the launcher's host
+#   LAUNCH_BIND        if ranks have cores of their own: how, the device target, and the cores of each rank on the
+#                      launcher's host: "core CPU 0=0,1 1=2,3"
 # An agent (rank_agent.sh) also gets
 #   LAUNCH_SECRET      begins each line for the launcher on stdout; only this launch knows it. Not set: no launcher
 #                      reads the lines, and the agent becomes the trainer
@@ -127,7 +127,7 @@ rank_entry::become() {
   own_shell::leave "$@"
 }
 
-# rank_entry::cores: the cores of this rank, in REPLY: "0,1,4,5"; empty if they are not to be found, or it is not bound.
+# rank_entry::cores: the cores of this rank, in REPLY: "0,1,4,5"; empty if it has none of its own.
 rank_entry::cores() {
   local -a words devices
   local word ranks

@@ -77,7 +77,8 @@ def _others(request: Request, devices: set[int]) -> list[Holder]:
         holders = device_locks.asked(request.lock_file)
     except OSError:
         return []  # a remark says that the launch takes no locks
-    return [holder for holder in holders if holder.cores and not uses & set(holder.devices)]
+    found = [holder for holder in holders if holder.cores and not uses & set(holder.devices)]
+    return sorted(found, key=lambda holder: holder.cores)
 
 
 def _too_few(mode: str, target: str, ranks: int, allowed: set[int], others: list[Holder]) -> Refusal:
@@ -85,7 +86,7 @@ def _too_few(mode: str, target: str, ranks: int, allowed: set[int], others: list
     what = f"--bind_{mode}: too few cores{near} for the {count(ranks, 'rank')} of this host"
     holders = [holder for holder in others if allowed & set(holder.cores)]
     if holders:
-        remedy = f"wait until it has ended, or start without --bind_{mode}"
-        return Refusal(REFUSED, f"{what}: {device_locks.core_words(holders[0])}; {remedy}")
+        words = ", ".join(device_locks.core_words(holder) for holder in holders)
+        return Refusal(REFUSED, f"{what}: {words}; wait until a job has ended, or start without --bind_{mode}")
     words = f"this launch may use only {named('core', allowed)}"
     return Refusal(REFUSED, f"{what}: {words}; start fewer ranks, or start without --bind_{mode}")
