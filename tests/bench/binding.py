@@ -21,7 +21,7 @@ CONFIG = os.path.join(PROJECT, "configs", "mnist", "lenet5_digits.yaml")
 RUNS = 7
 WAYS = {"--bind_core": ["--bind_core"], "not bound": []}
 NOTE = (
-    "Milliseconds of a step of LeNet-5 on two ranks, which the trainer prints: medians of {} trainings that took turns. "
+    "Milliseconds of a step of LeNet-5 on two ranks, as the trainer prints them: medians of {} trainings in turns. "
     "A core is a processor of this machine, which has {}. Each rank has as many threads as cores."
 )
 

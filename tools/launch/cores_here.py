@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Prints the cores of a rank on a host that the plan did not see, such as ``0,1,4,5``; rank_entry.sh calls it there.
 
 Arguments: core or numa, the device target, the rank's number on this host, the number of ranks here, their devices.
