@@ -94,7 +94,7 @@ _mindspore_launch_value() {
 # _mindspore_launch_offer_value TAKES CURRENT
 _mindspore_launch_offer_value() {
   case $1 in
-    *'|'* | '{'*) mapfile -t COMPREPLY < <(compgen -W "${1//[\{\},|]/ }" -- "$2") ;;
+    *'|'* | '{'*) mapfile -t COMPREPLY < <(compgen -W "${1//[][\{\},|]/ }" -- "$2") ;;
     FILE | FILE\ *) ;; # left to bash
     DIR) mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
     *) compopt +o default +o bashdefault 2>/dev/null ;; # a number, an address: no file names

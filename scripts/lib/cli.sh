@@ -153,15 +153,17 @@ cli::_option() {
   elif [[ $takes == - ]]; then
     [[ $1 != *=* ]] || cli::usage "$typed takes no value"
     value=1
+  elif [[ $takes == '['* ]]; then
+    cli::_said_of_flag "$@"
+    value=$REPLY
   elif [[ $1 == *=* ]]; then
     value=${1#*=}
-  elif [[ $takes == '?' && ${2-} != [TtFf]@(rue|alse) ]]; then
-    value=True
   elif (($# > 1)) && [[ $2 != --* ]]; then
     value=$2
     CLI_TAKEN=2
   fi
   [[ -n ${value-} ]] || cli::usage "$typed needs a value: $typed $takes"
+  [[ $takes != '['* || $value == 1 ]] || value=''
   if [[ -z $means ]]; then
     OPTIONS+=("$name=$value")
   else
@@ -192,6 +194,26 @@ cli::_synonym() {
       export "$4=${!4-$2}"
       ;;
     *) log::note "note: ${typed%% *} is not needed: $4" ;;
+  esac
+}
+
+# cli::_said_of_flag WORD...: whether the flag at the front, which True or False may follow, is on, in REPLY: 1 or 0.
+cli::_said_of_flag() {
+  local word=True
+  if [[ $1 == *=* ]]; then
+    word=${1#*=}
+  elif (($# > 1)); then
+    case $2 in
+      [Tt]rue | [Ff]alse) word=$2 CLI_TAKEN=2 ;;
+    esac
+  fi
+  case $word in
+    [Tt]rue) REPLY=1 ;;
+    [Ff]alse) REPLY=0 ;;
+    *)
+      log::one_line "$word"
+      cli::usage "${1%%=*}=$REPLY: write ${1%%=*}, ${1%%=*}=True or ${1%%=*}=False"
+      ;;
   esac
 }
 

@@ -61,7 +61,7 @@ launch::main() {
   for word in "${words[@]}"; do # device_target is an argument of some scripts and an option of others
     [[ $word != device_target=* ]] || target=${word#*=}
   done
-  if [[ ${target,,} != cpu ]] && ! cli::given dry_run; then
+  if ! cli::given dry_run && { [[ ${target,,} != cpu ]] || cli::given bind_core; }; then
     plan::lock_file
   fi
   words+=("lock_fd=$PLAN_LOCK_FD" "lock_file=$PLAN_LOCK_FILE")

@@ -2,8 +2,8 @@
 # Every option of every script. They are declared in this table, and nowhere else: cli.sh reads it, --help prints it, and
 # docs/options.md is generated from --help.
 
-# Name, value ("-": none), meaning. Above the empty line: options that a script must name to have them. Below it:
-# options of every script that launches.
+# Name, value ("-": none; "[True|False]": a flag that one of these words may follow), meaning. Above the empty line:
+# options that a script must name to have them. Below it: options of every script that launches.
 readonly OPTION_TABLE='config FILE the training config, whatever its name (default: the argument CONFIG, else the script'\''s own)
 n N number of ranks, also --nproc (default: launch.sh: the NPUs of this machine; else one for each slot of the hosts, without hosts 8)
 no_sink - run operator by operator instead of sinking the graph (GRAPH_OP_RUN=1, HCCL_WHITELIST_DISABLE=1)
@@ -34,6 +34,8 @@ hang_timeout SECONDS end the job, with exit code 124, when no rank has written t
 max_restarts N when a rank fails, start all of them again, at most N times, with RESUME=1 in their environment (default: 0)
 wait_for_devices - if other jobs hold the devices, wait until they are free
 grace SECONDS time between SIGTERM and SIGKILL when ranks are stopped (default: 10)
+bind_core [True|False] bind each rank to cores of its own, near its device; on CPU an even share of the cores
+bind_numa [True|False] bind each rank to all cores of the NUMA node of its device; ranks on one node share them
 no_check - skip the checks that need the NPUs, but still check the rank table
 dry_run - print the plan in a form that can be pasted into a shell; start and write nothing
 help - print this page'

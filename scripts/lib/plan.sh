@@ -3,7 +3,8 @@
 #
 # tools/launch/main.py writes pairs of NUL-terminated words, so that a path may contain any character:
 #   run_dir DIR, export NAME=VALUE, rank "RANK DEVICE", host NAME (of that rank), trainer WORD,
-#   scheduler WORD, about TEXT, setup WORD, engine "NAME VALUE", end NUMBER (of pairs before it)
+#   scheduler WORD, about TEXT, setup WORD, engine "NAME VALUE", bind WORDS,
+#   end NUMBER (of pairs before it)
 # After that comes how Python ended: status NUMBER.
 
 PLAN_RUN_DIR=''
@@ -15,6 +16,7 @@ PLAN_HOSTS=()             # their hosts, if there are several
 PLAN_TRAINER=()           # the command of every rank
 PLAN_SCHEDULER=()         # the command of MindSpore's scheduler; empty if none is needed
 declare -A PLAN_ENGINE=() # what the engine needs to know
+PLAN_BIND=''              # the cores of the ranks, see rank_entry.sh; empty: they are not bound
 PLAN_SETUP=()             # --dry_run: the command that writes the rank table that a launch would build
 PLAN_ABOUT=''             # --dry_run: what every rank runs, for people
 PLAN_LOCK_FD='' PLAN_LOCK_FILE=''
@@ -62,6 +64,7 @@ plan::_take() {
     trainer) PLAN_TRAINER+=("$2") ;;
     scheduler) PLAN_SCHEDULER+=("$2") ;;
     about) PLAN_ABOUT=$2 ;;
+    bind) [[ $2 == @(core|numa)' '+([a-zA-Z])*(' '+([0-9])=+([0-9,])) ]] && PLAN_BIND=$2 ;;
     setup) PLAN_SETUP+=("$2") ;;
     end) planned=$2 && return 0 ;;
     status) [[ $2 == +([0-9]) ]] && status=$2 && return 0 ;;
@@ -172,7 +175,7 @@ plan::print_scheduler() {
 # plan::print_ranks: prints every rank of this host, with its own variables.
 plan::print_ranks() {
   local i
-  LAUNCH_DEVICES=${PLAN_DEVICES[*]} LAUNCH_SIZES=${PLAN_ENGINE[sizes]}
+  LAUNCH_DEVICES=${PLAN_DEVICES[*]} LAUNCH_SIZES=${PLAN_ENGINE[sizes]} LAUNCH_BIND=$PLAN_BIND
   for i in "${!PLAN_RANKS[@]}"; do
     LAUNCH_RANK=${PLAN_RANKS[i]} LAUNCH_LOCAL_RANK=$i
     plan::_print_member rank "${PLAN_TRAINER[@]}"
@@ -200,10 +203,14 @@ plan::print_line() {
 
 # plan::_print_member rank|scheduler COMMAND...: prints one line that starts it in the background.
 plan::_print_member() (
-  own=(RANK_ID DEVICE_ID MS_ROLE MS_NODE_ID)
+  bound=() own=(RANK_ID DEVICE_ID MS_ROLE MS_NODE_ID)
   for variable in $RANK_ENTRY_DEFAULTS; do
     [[ -n ${!variable+set} ]] || own+=("$variable")
   done
+  if [[ $1 == rank ]]; then
+    rank_entry::cores
+    [[ -z $REPLY ]] || bound=(taskset -c "$REPLY") own+=(MSRUN_CPU_LIST) MSRUN_CPU_LIST="[$REPLY]"
+  fi
   rank_entry::"$1"
   if [[ $1 == rank ]]; then
     name=rank_$RANK_ID words=(env)
@@ -216,7 +223,7 @@ plan::_print_member() (
   for variable in "${own[@]}"; do
     [[ -z ${!variable+set} ]] || words+=("$variable=${!variable}")
   done
-  plan::_print_words "${words[@]}" "$@"
+  plan::_print_words "${words[@]}" ${bound[@]+"${bound[@]}"} "$@"
   log::one_line "$PLAN_RUN_DIR/$name.log"
   printf ' >%s 2>&1 </dev/null &\n' "$REPLY"
 )

@@ -26,7 +26,7 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
 esac
 set -u
 readonly AGENT_LIB=${0%/*}
-for AGENT_PART in own_shell log clock bus output processes rank_entry; do
+for AGENT_PART in own_shell log clock python bus output processes rank_entry; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$AGENT_LIB/$AGENT_PART.sh"
 done

@@ -8,6 +8,8 @@
 #   LAUNCH_RANK, LAUNCH_LOCAL_RANK   its numbers; under mpirun, srun and msrun rank_entry::place finds them
 #   LAUNCH_UMASK       the umask of its files
 #   LAUNCH_LOGS        the folder of this attempt's logs
+#   LAUNCH_BIND        if ranks have cores of their own: how, the device target, and the cores of each rank on the
+#                      launcher's host: "core CPU 0=0,1 1=2,3"
 # An agent (rank_agent.sh) also gets
 #   LAUNCH_SECRET      begins each line for the launcher on stdout; only this launch knows it. Not set: no launcher
 #                      reads the lines, and the agent becomes the trainer
@@ -66,11 +68,12 @@ rank_entry::_warn_of_one_number() {
 }
 
 # rank_entry::agent_environment ENGINE: exports what the engine's agents (rank_agent.sh) need to know.
-readonly RANK_ENTRY_FOR_AGENTS='LAUNCH_ENGINE LAUNCH_DEVICES LAUNCH_SIZES LAUNCH_FOLDER LAUNCH_HOST LAUNCH_EXPORTS LAUNCH_LOGS LAUNCH_LINKS LAUNCH_UMASK LAUNCH_HANG'
+readonly RANK_ENTRY_FOR_AGENTS='LAUNCH_ENGINE LAUNCH_DEVICES LAUNCH_SIZES LAUNCH_BIND LAUNCH_FOLDER LAUNCH_HOST LAUNCH_EXPORTS LAUNCH_LOGS LAUNCH_LINKS LAUNCH_UMASK LAUNCH_HANG'
 rank_entry::agent_environment() {
   local assignment
   rank_entry::_forget # what the user's shell may have of these names
-  LAUNCH_ENGINE=$1 LAUNCH_DEVICES=${PLAN_ENGINE[devices]} LAUNCH_SIZES=${PLAN_ENGINE[sizes]} LAUNCH_FOLDER=$PWD LAUNCH_EXPORTS=''
+  LAUNCH_ENGINE=$1 LAUNCH_DEVICES=${PLAN_ENGINE[devices]} LAUNCH_SIZES=${PLAN_ENGINE[sizes]}
+  LAUNCH_BIND=$PLAN_BIND LAUNCH_FOLDER=$PWD LAUNCH_EXPORTS=''
   LAUNCH_LINKS=${PLAN_ENGINE[logs]-}
   LAUNCH_LOGS=$PLAN_LOG_DIR LAUNCH_UMASK=$(umask) LAUNCH_HANG=$LIMITS_HANG
   read -r LAUNCH_HOST </proc/sys/kernel/hostname
@@ -132,7 +135,7 @@ rank_entry::_defaults() {
 
 # Removes the variables between launcher and agent, which are not for the trainer.
 rank_entry::_forget() {
-  unset LAUNCH_DEVICES LAUNCH_SIZES LAUNCH_RANK LAUNCH_LOCAL_RANK LAUNCH_ENGINE LAUNCH_EXPORTS LAUNCH_SECRET LAUNCH_BUS \
+  unset LAUNCH_DEVICES LAUNCH_SIZES LAUNCH_BIND LAUNCH_RANK LAUNCH_LOCAL_RANK LAUNCH_ENGINE LAUNCH_EXPORTS LAUNCH_SECRET LAUNCH_BUS \
     LAUNCH_LIFELINE LAUNCH_CONTROL LAUNCH_GRACE LAUNCH_PATIENCE LAUNCH_HOST LAUNCH_FOLDER LAUNCH_LINKS LAUNCH_HANG
 }
 
@@ -146,6 +149,7 @@ rank_entry::scheduler() {
 
 # rank_entry::become rank|scheduler COMMAND...: this process becomes the trainer or the scheduler.
 rank_entry::become() {
+  [[ $1 != rank || -z ${LAUNCH_BIND-} ]] || rank_entry::_bind
   rank_entry::"$1"
   if [[ $1 == rank ]]; then
     rank_entry::_keep "rank_$RANK_ID.env"
@@ -155,6 +159,39 @@ rank_entry::become() {
   fi
   shift
   own_shell::leave "$@"
+}
+
+# rank_entry::cores: the cores of this rank, in REPLY: "0,1,4,5"; empty if it has none of its own.
+rank_entry::cores() {
+  local -a words devices
+  local word ranks
+  # shellcheck disable=SC2206 # lists of words
+  words=($LAUNCH_BIND) devices=($LAUNCH_DEVICES)
+  REPLY=''
+  for word in ${words[@]+"${words[@]}"}; do
+    [[ $word != "$LAUNCH_RANK="* ]] || REPLY=${word#*=}
+  done
+  if [[ -z $REPLY && -n $LAUNCH_BIND ]]; then # a rank of another host, which mpirun or srun started
+    ranks=${#devices[@]}
+    [[ $LAUNCH_ENGINE != mpirun ]] || ranks=$OMPI_COMM_WORLD_LOCAL_SIZE
+    python::find
+    REPLY=$("$PYTHON" "${0%/scripts/lib/*}/tools/launch/cores_here.py" "${words[0]}" "${words[1]}" \
+      "$LAUNCH_LOCAL_RANK" "$ranks" "${devices[@]}") || REPLY=''
+  fi
+}
+
+# Binds this process, which becomes the trainer. MSRUN_CPU_LIST tells the cores to MindSpore's set_cpu_affinity. The first
+# line of the rank's log names them. A rank that cannot be bound runs all the same.
+rank_entry::_bind() {
+  local -r pid=$BASHPID
+  local said='no cores are left for it on this host'
+  rank_entry::cores
+  if [[ -n $REPLY ]] && said=$(LC_ALL=C taskset -c -p "$REPLY" "$pid" 2>&1); then
+    export MSRUN_CPU_LIST="[$REPLY]"
+    printf 'note: this rank is bound to cores %s\n' "${said##*: }" || :
+  else
+    printf 'note: this rank is not bound to cores: %s\n' "${said##*: }" || :
+  fi
 }
 
 # rank_entry::_keep FILE: saves the environment as shell commands. Only the owner can read the file: it may contain

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Options of torchrun and msrun that our scripts do not have: which of ours means the same, or why none is needed.
 
-# Name, value ("-": none, "?": maybe True or False), then what it means here:
+# Name, value ("-": none; "[True|False]": maybe one of these), then what it means here:
 #   = OPTION...   the same as the first of our OPTIONs that the script has
 #   1 VALUE       this VALUE is that of a job on one host
 #   . TEXT        it is not needed, because of TEXT
@@ -15,7 +15,7 @@ node_rank N 1 0
 rank_table_file FILE = rank_table
 master_addr HOST . ranks of one host need no address
 master_port PORT . the launch takes a free port
-join ? . the launch always waits for its ranks
+join [True|False] . the launch always waits for its ranks
 standalone - . the launch needs no rendezvous server
 rdzv_backend NAME . MindSpore has a scheduler of its own
 rdzv_endpoint HOST . MindSpore has a scheduler of its own

@@ -1,4 +1,6 @@
-"""Prints the jobs of this launcher that hold devices, as JSON: [[job, process id, [device, ...]], ...].
+"""Prints the jobs of this launcher that hold devices or cores, as JSON.
+
+That is [[job, process id, [device, ...], [core, ...]], ...].
 
 A program of its own, so that doctor.sh can stop it: the file system with the locks may hang.
 """
@@ -13,6 +15,7 @@ from tools.launch import device_locks, lock_folders
 
 if __name__ == "__main__":
     try:
-        print(json.dumps([[holder.job, holder.pid, holder.devices] for holder in device_locks.held()]))
+        jobs = [[holder.job, holder.pid, holder.devices, holder.cores] for holder in device_locks.held()]
+        print(json.dumps(jobs))
     except OSError as error:
         sys.exit(f"{error.filename or lock_folders.bases()}: {error.strerror}")

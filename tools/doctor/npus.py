@@ -85,7 +85,7 @@ def _device(npus: Npus, device: int) -> Line:
 
 
 def _locks(ended: Ended) -> Line:
-    """The devices that this launcher's jobs hold; ended: the answer of locks.py."""
+    """The devices, and with --bind_core the cores, that this launcher's jobs hold; ended: the answer of locks.py."""
     name = "launcher's locks"
     if ended.status != 0:
         remedy = "two launches on the same devices may not see each other; LAUNCH_LOCKS can name another folder"
@@ -93,8 +93,12 @@ def _locks(ended: Ended) -> Line:
     held = json.loads(ended.stdout)
     if not held:
         return Line(name, OK, "no job of this launcher holds a device")
-    texts = [f"{named('device', ids)} by {os.path.basename(job)} (pid {pid})" for job, pid, ids in held]
+    texts = [f"{_held(ids, cores)} by {os.path.basename(job)} (pid {pid})" for job, pid, ids, cores in held]
     return Line(name, WARNING, "; ".join(texts), "wait with --wait_for_devices, or choose others with --devices")
+
+
+def _held(devices: list[int], cores: list[int]) -> str:
+    return " and ".join(named(noun, numbers) for noun, numbers in (("device", devices), ("core", cores)) if numbers)
 
 
 def _conf(npus: Npus, conf: str) -> Line:

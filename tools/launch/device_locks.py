@@ -1,5 +1,7 @@
 """Records which job of this host has which devices, so that a second launch on a device is refused.
 
+With --bind_core a job also has cores of its own, see binding.py.
+
 A job holds flock(2) on a file of its own, which names the job and its devices.  The launcher opens that file and its
 ranks inherit it, so the kernel frees the devices when the last process of the job has ended.  A file that nobody holds
 means nothing, however old or new it is.
@@ -31,7 +33,7 @@ IDLE, ASKS, HAS = "i", "a", "h"  # a job has no devices, asks for its devices, h
 STATE_AT = len('{"state": "')
 PATIENCE = 10  # seconds; a launch asks for some milliseconds only, unless somebody stops it
 LAST_TIME = 253402300799  # of the year 9999
-MOST_DEVICES, MOST_PROCESSES = 1 << 16, 1 << 22
+MOST_DEVICES, MOST_CORES, MOST_PROCESSES = 1 << 16, 1 << 16, 1 << 22
 
 
 class Holder(Record):
@@ -42,6 +44,7 @@ class Holder(Record):
     state: str
     job: str  # its run folder
     devices: list[int]  # sorted
+    cores: list[int]  # sorted; that no other job may have
     pid: int  # its launcher
     namespace: int  # in which the launcher has this number
     since: int
@@ -52,21 +55,31 @@ def held() -> list[Holder]:
     return sorted((holder for holder in _holders(None) if holder.state == HAS), key=lambda holder: holder.since)
 
 
-def take(descriptor: int | None, path: str, job: str, pid: int, devices: list[int]) -> list[Holder]:
-    """Takes `devices` for `job`, whose launcher is process `pid`.
+def asked(path: str = "") -> list[Holder]:
+    """The Holder of every job but that of the file at `path` that has devices or cores, or asks for them.
 
-    Returns the Holders that have some of them already; an empty list: the job has the devices now.
+    Raises OSError.
+    """
+    return [holder for holder in _holders(None) if holder.path != path]
+
+
+def take(
+    descriptor: int | None, path: str, job: str, pid: int, devices: list[int], cores: set[int] | None = None
+) -> list[Holder]:
+    """Takes `devices` and `cores` for `job`, whose launcher is process `pid`.
+
+    Returns the Holders that have some of them already; an empty list: the job has the devices and cores now.
     descriptor: of the job's file at `path`, which the launcher has made and keeps open; None: it could not.
     Raises OSError where there can be no locks, and Refusal if the file is not there any more.
     """
     if descriptor is None:
         raise lock_folders.why_none(path)
     _lock(descriptor, path)
-    _write(descriptor, job, pid, devices)
+    _write(descriptor, job, pid, devices, cores or set())
     latest = time.monotonic() + PATIENCE
     while True:
         _set_state(descriptor, ASKS)
-        others = _others(descriptor, set(devices))
+        others = _others(descriptor, set(devices), cores or set())
         if not others:
             _set_state(descriptor, HAS)
             return []
@@ -86,12 +99,20 @@ def has_ended(holder: Holder) -> bool:
 
 def words(holder: Holder, devices: list[int]) -> str:
     """The message that `holder` has some of `devices`."""
-    shared = named("device", set(holder.devices) & set(devices))
+    return _in_use(named("device", set(holder.devices) & set(devices)), holder)
+
+
+def core_words(holder: Holder) -> str:
+    """The message that `holder` has cores."""
+    return _in_use(named("core", holder.cores), holder)
+
+
+def _in_use(what: str, holder: Holder) -> str:
     since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(holder.since))
     who = f"process {holder.pid} of {one_line(lock_folders.user(holder.owner))}, since {since}"
     if holder.namespace == _namespace() and _is_gone(holder.pid):
         who += f"; it has ended, but a rank of it may still run: see fuser -v {one_line(holder.path)}"
-    return f"{shared} in use by {one_line(holder.job)} ({who})"
+    return f"{what} in use by {one_line(holder.job)} ({who})"
 
 
 def _lock(descriptor: int, path: str) -> None:
@@ -103,11 +124,11 @@ def _lock(descriptor: int, path: str) -> None:
     lock_folders.check_mine(descriptor, path)
 
 
-def _write(descriptor: int, job: str, pid: int, devices: list[int]) -> None:
+def _write(descriptor: int, job: str, pid: int, devices: list[int], cores: set[int]) -> None:
     """Writes what others may know of the job, which has no devices yet."""
     if os.fstat(descriptor).st_size:
         _set_state(descriptor, IDLE)  # while the rest changes
-    entry = {"state": IDLE, "job": job, "devices": sorted(set(devices)), "pid": pid}
+    entry = {"state": IDLE, "job": job, "devices": sorted(set(devices)), "cores": sorted(cores), "pid": pid}
     text = json.dumps({**entry, "namespace": _namespace(), "since": max(0, int(time.time()))}).encode()
     os.ftruncate(descriptor, len(text))
     os.pwrite(descriptor, text, 0)
@@ -118,10 +139,14 @@ def _set_state(descriptor: int, state: str) -> None:
     os.pwrite(descriptor, state.encode(), STATE_AT)
 
 
-def _others(descriptor: int, devices: set[int]) -> list[Holder]:
-    """The other jobs that have some of the devices or ask for them.  If we cannot see them, we ask for nothing."""
+def _others(descriptor: int, devices: set[int], cores: set[int]) -> list[Holder]:
+    """The other jobs that have some of the devices or cores, or ask for them.
+
+    If we cannot see them, we ask for nothing.
+    """
     try:
-        return [holder for holder in _holders(os.fstat(descriptor)) if devices & set(holder.devices)]
+        holders = _holders(os.fstat(descriptor))
+        return [holder for holder in holders if devices & set(holder.devices) or cores & set(holder.cores)]
     except OSError:
         _set_state(descriptor, IDLE)
         raise
@@ -151,6 +176,7 @@ def _read(file: LockFile) -> Holder | None:
             state=str(entry["state"]),
             job=job,
             devices=sorted(_number(device, MOST_DEVICES) for device in entry["devices"]),
+            cores=sorted(_number(core, MOST_CORES) for core in entry.get("cores", ())),
             pid=_number(entry["pid"], MOST_PROCESSES),
             namespace=_number(entry["namespace"], 1 << 64),
             since=_number(entry["since"], LAST_TIME),

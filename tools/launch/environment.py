@@ -10,6 +10,10 @@ from tools.launch import network, ports
 from tools.launch.placement import Placement
 from tools.launch.request import Request
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.launch.binding import Binding
+
 
 def needs_cluster(request: Request) -> bool:
     """Whether the ranks find each other through MindSpore's scheduler, and not by a rank table or by mpirun."""
@@ -17,7 +21,9 @@ def needs_cluster(request: Request) -> bool:
     return request.device_target == "CPU" or own_gpus or request.engine in ("msrun", "srun")
 
 
-def exports(request: Request, placement: Placement, run_dir: str, table: str | None, alone: bool) -> dict[str, str]:
+def exports(
+    request: Request, placement: Placement, run_dir: str, table: str | None, alone: bool, binding: Binding | None
+) -> dict[str, str]:
     """{name: value}; `table`: the path of the rank table; `alone`: one rank that joins no job.  Raises Refusal."""
     world = str(placement.world)
     found = {"RANK_SIZE": world, "LOG_DIR": run_dir}
@@ -42,9 +48,11 @@ def exports(request: Request, placement: Placement, run_dir: str, table: str | N
         defaults.update(meeting_point(request, placement, found))
     if request.device_target == "CPU":
         # More threads than cores make ranks on one machine slower, and MindSpore 2.10 crash at exit.
-        threads = max(1, len(os.sched_getaffinity(0)) // placement.most_on_a_host())
+        cores, ranks = len(os.sched_getaffinity(0)), placement.most_on_a_host()
+        if binding and binding.cores:
+            cores, ranks = len(binding.all()), len(binding.cores)
         # ONEDNN: see tools/train.py; here it is for other trainers too.
-        defaults.update(OMP_NUM_THREADS=str(threads), GLOG_v="3", ONEDNN_MAX_CPU_ISA="AVX2")
+        defaults.update(OMP_NUM_THREADS=str(max(1, cores // ranks)), GLOG_v="3", ONEDNN_MAX_CPU_ISA="AVX2")
         if not alone:
             # A rank that asked the scheduler too early asks again after so many seconds; MindSpore's 3 to 5 are for
             # thousands of ranks.

@@ -20,7 +20,12 @@ from tools.launch.request import Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from tools.launch.binding import Binding
     from tools.launch.launch_table import LaunchTable
+
+
+class CoresTaken(Exception):
+    """Another job was faster with cores that this plan has.  A new plan takes others, or refuses the launch."""
 
 
 def main(script: str, words: list[str]) -> int:
@@ -61,11 +66,11 @@ def begin(request: Request) -> tuple[Plan, bytes]:
         text = protocol.words(plan)  # first, because it may refuse
         if request.dry_run:
             return plan, text
-        remarks = take_devices(plan)
         try:
+            remarks = take_devices(plan)
             return plan.replace(remarks=(*plan.remarks, *remarks, *run_folder.fill(plan))), text
-        except run_folder.Taken:
-            pass  # the next plan is for another one
+        except (run_folder.Taken, CoresTaken):
+            pass  # the next plan is for another folder, or for other cores
 
 
 def make(request: Request) -> Plan:
@@ -81,11 +86,13 @@ def make(request: Request) -> Plan:
         from tools.launch import launch_table
 
         table = launch_table.choose(request, [device for _, device in placed.ranks], run_dir)
-    exports = environment.exports(request, placed, run_dir, table.path if table else None, job.alone)
+    ranks = table.ranks if table else placed.ranks
+    binding = bind(request, placed.replace(ranks=ranks))
+    exports = environment.exports(request, placed, run_dir, table.path if table else None, job.alone, binding)
     return Plan(
         request=request,
         run_dir=run_dir,
-        ranks=table.ranks if table else placed.ranks,
+        ranks=ranks,
         hosts=placed.hosts,
         engine={**placed.engine, "sizes": placement.sizes_words(placed.sizes())},
         table=table,
@@ -93,6 +100,7 @@ def make(request: Request) -> Plan:
         trainer=job.words,
         scheduler=scheduler(request, placed, exports),
         exports=exports,
+        binding=binding,
         remarks=(*(table.remarks if table else ()), *device_num.remarks(request, placed.world, job.words)),
     )
 
@@ -156,6 +164,15 @@ def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTa
     return placement.local(request), None
 
 
+def bind(request: Request, placed: placement.Placement) -> Binding | None:
+    """The cores of the ranks, if the user wants them bound.  Raises Refusal."""
+    if not request.bind_core and not request.bind_numa:
+        return None
+    from tools.launch import binding
+
+    return binding.plan(request, placed)
+
+
 def scheduler(request: Request, placed: placement.Placement, exports: dict[str, str]) -> list[str]:
     """The command of MindSpore's scheduler, where the launcher starts it: msrun does so itself, and it runs once."""
     elsewhere = request.engine == "local" and "scheduler_node" in placed.engine
@@ -165,16 +182,23 @@ def scheduler(request: Request, placed: placement.Placement, exports: dict[str, 
 
 
 def take_devices(plan: Plan) -> list[str]:
-    """Takes the devices for this job; CPU ranks use none.  Returns remarks.  Raises Refusal."""
+    """Takes the devices and cores for this job; CPU ranks use no devices.  Returns remarks.
+
+    Raises Refusal and CoresTaken.
+    """
     request = plan.request
-    if request.device_target == "CPU":
+    devices = [device for _, device in plan.ranks] if request.device_target != "CPU" else []
+    cores = plan.binding.own() if plan.binding else set()
+    if not devices and not cores:
         return []
     from tools.launch import device_locks
 
-    devices = [device for _, device in plan.ranks]
     mine = request.lock_fd, request.lock_file
     try:
-        while holders := device_locks.take(*mine, plan.run_dir, request.job_pid, devices):
+        while holders := device_locks.take(*mine, plan.run_dir, request.job_pid, devices, cores):
+            holders = [holder for holder in holders if set(devices) & set(holder.devices)]
+            if not holders:
+                raise CoresTaken
             lines = [device_locks.words(holder, devices) for holder in holders]
             if not request.wait_for_devices:
                 remedy = "wait for it with --wait_for_devices, or choose others with --devices"
@@ -187,5 +211,6 @@ def take_devices(plan: Plan) -> list[str]:
     except OSError as error:
         where = one_line(error.filename or request.lock_file)
         remedy = "LAUNCH_LOCKS can name another folder"
-        return [f"other jobs cannot see which devices this one uses: {where}: {error.strerror}; {remedy}"]
+        what = "devices" if devices else "cores"
+        return [f"other jobs cannot see which {what} this one uses: {where}: {error.strerror}; {remedy}"]
     return []

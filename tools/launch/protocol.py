@@ -11,6 +11,7 @@ from hccl_tools.common.words import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from tools.launch.binding import Binding
     from tools.launch.launch_table import LaunchTable
     from tools.launch.request import Request
 
@@ -28,6 +29,7 @@ class Plan(Record):
     trainer: list[str]  # the command of every rank
     scheduler: list[str]  # the command of MindSpore's scheduler; empty where the launcher starts none
     exports: dict[str, str]  # the part of the environment that all ranks share
+    binding: Binding | None = None  # the cores of the ranks, with --bind_core and --bind_numa
     remarks: tuple[str, ...] = ()  # lines for the user once it is sure to start
 
 
@@ -41,6 +43,7 @@ _KINDS = {
     "about": (".+", "the program, or the trainer and its config"),
     "trainer": (".*", "PYTHON, --train_script, the config or the arguments after --"),
     "scheduler": (".*", "PYTHON, or the path of this project"),
+    "bind": ("(core|numa) [A-Za-z]+( [0-9]+=[0-9]+(,[0-9]+)*)*", "--bind_core or --bind_numa"),
     "setup": (".*", "the options for the rank table"),
     "end": ("[0-9]+", "the number of pairs"),
 }
@@ -55,6 +58,8 @@ def words(plan: Plan) -> bytes:
     pairs += [("engine", f"{name} {value}") for name, value in plan.engine.items()]
     pairs += [("trainer", word) for word in plan.trainer]
     pairs += [("scheduler", word) for word in plan.scheduler]
+    if plan.binding:
+        pairs.append(("bind", plan.binding.word()))
     if plan.request.dry_run:
         pairs.append(("about", plan.about))
         pairs += [("setup", word) for word in (plan.table.setup if plan.table else ())]

@@ -7,7 +7,7 @@ import os
 
 from hccl_tools.common import documents, whole_file
 from hccl_tools.common.refusal import USAGE, Refusal
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import one_line, ranges
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +37,10 @@ def begin(plan: Plan) -> None:
     document["ranks"] = [{"rank": rank, "device": device, "log": f"rank_{rank}.log"} for rank, device in plan.ranks]
     for rank, host in zip(document["ranks"], plan.hosts):
         rank["host"] = host
+    cores = plan.binding.cores if plan.binding else {}
+    for rank in document["ranks"] if cores else ():
+        if rank["rank"] in cores:
+            rank["cores"] = ranges(cores[rank["rank"]])
     _save(plan.run_dir, document, None)
 
 

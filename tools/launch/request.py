@@ -75,6 +75,8 @@ class Request(Record):
     no_check: Flag = False
     no_sink: Flag = False
     dry_run: Flag = False
+    bind_core: Flag = False
+    bind_numa: Flag = False
 
     # of engines
     hostfile: Option[str] = None  # run_mpirun_2.sh: an argument
@@ -104,7 +106,7 @@ def _value(name: str, text: str, texts: dict[str, str]) -> Any:
     """The value of one field, of the type that its annotation names."""
     source, _, kind = Request.__annotations__[name].partition("[")
     if source == "Flag" or kind == "bool]":
-        return True
+        return text != ""  # the user can take back a flag: --bind_core=False
     if not kind.startswith("int"):
         return text
     least, most = BOUNDS.get(name, (1, MAX_RANKS))

@@ -3,7 +3,7 @@
 
 engine::start() {
   local i
-  LAUNCH_DEVICES=${PLAN_DEVICES[*]} LAUNCH_SIZES=${PLAN_ENGINE[sizes]}
+  LAUNCH_DEVICES=${PLAN_DEVICES[*]} LAUNCH_SIZES=${PLAN_ENGINE[sizes]} LAUNCH_BIND=$PLAN_BIND
   if ((${#PLAN_SCHEDULER[@]})); then
     [[ -z ${PLAN_ENGINE[scheduler_is_shared]-} ]] || supervise::share_scheduler
     supervise::start scheduler "$PLAN_LOG_DIR/scheduler.log" rank_entry::become scheduler "${PLAN_SCHEDULER[@]}"

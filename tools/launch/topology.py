@@ -1,0 +1,68 @@
+"""The processors of this host as Linux describes them in /sys: physical cores, NUMA nodes, and where devices are.
+
+`root` is /sys, or a pretended one in tests.  "Core" is what taskset and msrun call so: a processor that Linux numbers.
+With hyperthreading two of them are one physical core.
+"""
+
+from __future__ import annotations
+
+import os
+
+SYS = "/sys"
+MOST_CORES = 1 << 16
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def physical_cores(cores: Iterable[int], root: str = SYS) -> list[list[int]]:
+    """The `cores`, those of one physical core together, in the order of the NUMA nodes."""
+    left = set(cores)
+    found = []
+    for core in [core for node in (*nodes(root), sorted(left)) for core in node]:
+        if core in left:
+            siblings = _numbers(root, f"devices/system/cpu/cpu{core}/topology/thread_siblings_list")
+            found.append(sorted({core, *siblings} & left))
+            left.difference_update(found[-1])
+    return found
+
+
+def nodes(root: str = SYS) -> list[list[int]]:
+    """The cores of each NUMA node that has some."""
+    online = _numbers(root, "devices/system/node/online")
+    return [cores for node in online if (cores := _cores_of_node(node, root))]
+
+
+def cores_near(address: str, root: str = SYS) -> list[int]:
+    """The cores of the NUMA node of the PCI device at `address`; none if it has no node."""
+    node = _text(root, f"bus/pci/devices/{address}/numa_node")
+    return _cores_of_node(int(node), root) if node.isdecimal() else []
+
+
+def parse(text: str) -> list[int]:
+    """The numbers of a list such as ``0-3,8``, sorted; none if it is not such a list."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or dash and not last.isdecimal():
+            return []
+        found.update(range(int(first), min(int(last if dash else first), MOST_CORES) + 1))
+    return sorted(found)
+
+
+def _cores_of_node(node: int, root: str) -> list[int]:
+    return _numbers(root, f"devices/system/node/node{node}/cpulist")
+
+
+def _numbers(root: str, path: str) -> list[int]:
+    return parse(_text(root, path))
+
+
+def _text(root: str, path: str) -> str:
+    """What the file says; nothing where there is none, as in some containers."""
+    try:
+        with open(os.path.join(root, path), encoding="ascii", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
