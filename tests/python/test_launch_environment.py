@@ -18,7 +18,7 @@ def plain(monkeypatch):
 
 def exports(given, **of_place):
     place = Placement(**{"ranks": [(0, 0), (1, 1)], "world": 2, "engine": {}, **of_place})
-    return environment.exports(request(**given), place, "run", table=None, alone=False)
+    return environment.exports(request(**given), place, "run", table=None, alone=False, binding=None)
 
 
 @pytest.mark.usefixtures("plain")
