@@ -176,8 +176,7 @@ END
   grep -q -- '^mpirun .*--map-by slot --bind-to none -wdir' plan.sh
   bash plan.sh
   ranks_up 0 1 2
-  [[ "$(places RANK_ID DEVICE_ID RANK_SIZE RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE SERVER_ID DEVICE_NUM)" = \
-    $'0 0 3 0 0 3 3 0 3\n1 1 3 1 1 3 3 0 3\n2 2 3 2 2 3 3 0 3' ]] || fail "$(<plan.sh)"
+  [[ "$(places RANK_ID DEVICE_ID RANK_SIZE RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE SERVER_ID DEVICE_NUM)" = $'0 0 3 0 0 3 3 0 3\n1 1 3 1 1 3 3 0 3\n2 2 3 2 2 3 3 0 3' ]] || fail "$(<plan.sh)"
 }
 
 @test "--allow-run-as-root is for root only" {

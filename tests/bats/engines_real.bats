@@ -10,7 +10,7 @@ setup() {
   TEST_MARK=$BATS_TEST_TMPDIR
   LAUNCH_LOCKS=$BATS_TEST_TMPDIR/locks
   export PYTHON TEST_MARK LAUNCH_LOCKS
-  unset RANK_TABLE_FILE
+  unset RANK_TABLE_FILE DEVICE_NUM
   cd "$BATS_TEST_TMPDIR" || return 1
 }
 
@@ -43,4 +43,10 @@ trains() {
   trained_alike msrun/worker_0.log msrun/worker_1.log
   grep -qx 'mindspore_scheduler.py: all ranks have left' msrun/scheduler.log || fail "$(<msrun/scheduler.log)"
   nobody_left
+}
+
+@test "a trainer that divides by DEVICE_NUM trains as it would by the number of ranks" {
+  printf 'system:\n  distribute: True\n' >config.yaml
+  ends 0 '*' timeout 300 bash "$SCRIPTS/ascend2p.sh" --device_target CPU --train_script "$FIXTURES/divides_by_device_num.py" config.yaml
+  [[ "$(grep -h '^the weight' logs/latest/rank_[01].log)" = $'the weight is -1.00\nthe weight is -1.00' ]] || fail "$(cat logs/latest/*.log)"
 }

@@ -56,8 +56,7 @@ reported() {
     [[ "$(recorded "rank_$rank" 'r["env"]["RANK_ID"], r["env"]["DEVICE_ID"], r["env"]["RANK_SIZE"], r["env"]["MS_ROLE"], r["env"]["SLURMD_NODENAME"]')" = "('$rank', '$((rank % 2))', '4', 'MS_WORKER', 'n$((rank / 2))')" ]] || fail "rank $rank"
     [[ -e logs/latest/rank_$rank.log ]]
   done
-  [[ "$(places RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE SERVER_ID DEVICE_NUM)" = \
-    $'0 0 4 2 0 2\n1 1 4 2 0 2\n2 0 4 2 1 2\n3 1 4 2 1 2' ]]
+  [[ "$(places RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE SERVER_ID DEVICE_NUM)" = $'0 0 4 2 0 2\n1 1 4 2 0 2\n2 0 4 2 1 2\n3 1 4 2 1 2' ]]
   [[ "$(recorded rank_3 'r["env"]["MY_OWN"], r["cwd"], "LAUNCH_SECRET" in r["env"]')" = "('a b', \"$WORLD\", False)" ]]
   [[ "$(recorded scheduler 'r["SLURMD_NODENAME"]')" = n0 ]]
   nobody_left
