@@ -197,8 +197,9 @@ def test_a_list_of_cores(text, numbers):
 
 @pytest.fixture
 def four_cores(base, machine, monkeypatch):
-    """This launch may use the cores 0 to 3."""
+    """This launch may use the cores 0 to 3, of which /sys tells nothing."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+    monkeypatch.setattr(topology, "_text", lambda root, path: "")
 
 
 def planned(ranks=2, **given):
