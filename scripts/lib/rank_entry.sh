@@ -184,7 +184,7 @@ rank_entry::cores() {
 # line of the rank's log names them. A rank that cannot be bound runs all the same.
 rank_entry::_bind() {
   local -r pid=$BASHPID
-  local said='no cores are left for it on this host'
+  local said='none are found for it on this host'
   rank_entry::cores
   if [[ -n $REPLY ]] && said=$(LC_ALL=C taskset -c -p "$REPLY" "$pid" 2>&1); then
     export MSRUN_CPU_LIST="[$REPLY]"

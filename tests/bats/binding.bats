@@ -91,7 +91,7 @@ job() {
   [[ "$(recorded rank_0 'r["env"]["MSRUN_CPU_LIST"]') $(recorded rank_1 'r["env"]["MSRUN_CPU_LIST"]')" = "[$A] [$B]" ]]
   STUB_DO='' ends 0 '*' on 0 bash "$SCRIPTS/run_mpirun_1.sh" --device_target CPU --train_script "$FIXTURES/stub_trainer.py" \
     --config config.yaml --bind_core node1:3
-  [[ "$(<logs/latest/rank_2.log)" = 'note: this rank is not bound to cores: no cores are left for it on this host' ]]
+  [[ "$(<logs/latest/rank_2.log)" = 'note: this rank is not bound to cores: none are found for it on this host' ]]
 }
 
 @test "--bind_numa: ranks on one node share its cores, and no lock is taken" {

@@ -62,6 +62,15 @@ reported() {
   nobody_left
 }
 
+@test "--bind_core: each rank has its core, which it finds on its node" {
+  (($(nproc) > 1)) || skip "needs 2 processors"
+  STUB_DO='' ends 0 '*' allocated --bind_core
+  local cores
+  cores=$(for rank in 0 1 2 3; do recorded "rank_$rank" 'r["env"]["MSRUN_CPU_LIST"]'; done)
+  [[ "$(sort -u <<<"$cores" | wc -l) $(head -n 2 <<<"$cores")" = "2 $(tail -n 2 <<<"$cores")" ]] || fail "$cores"
+  [[ "$(<logs/latest/rank_3.log)" == "note: this rank is bound to cores "* ]]
+}
+
 @test "sbatch: the exit code of the job is the failed rank's, and its file has the report" {
   export STUB_DO='0: wait; 1: wait; 2: await 0 1 3, exit 7; 3: ignore TERM'
   run batch --wait

@@ -26,9 +26,9 @@ class Job:
         self.path = os.path.join(folder, f"{self.pid}.{os.getpid()}{next(numbers)}")
         self.descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
 
-    def take(self, *devices, name="job"):
+    def take(self, *devices, name="job", cores=()):
         """The names of the jobs in the way."""
-        holders = device_locks.take(self.descriptor, self.path, name, self.pid, list(devices))
+        holders = device_locks.take(self.descriptor, self.path, name, self.pid, list(devices), set(cores))
         return [holder.job for holder in holders]
 
     def end(self):

@@ -197,8 +197,9 @@ def test_a_list_of_cores(text, numbers):
 
 @pytest.fixture
 def four_cores(base, machine, monkeypatch):
-    """This launch may use the cores 0 to 3."""
+    """This launch may use the cores 0 to 3, of which /sys tells nothing."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+    monkeypatch.setattr(topology, "_text", lambda root, path: "")
 
 
 def planned(ranks=2, **given):
@@ -235,17 +236,11 @@ def test_without_taskset_the_launch_is_refused(four_cores, monkeypatch, tmp_path
         planned()
 
 
-def take(job, cores, *devices):
-    return device_locks.take(job.descriptor, job.path, "other", job.pid, list(devices), set(cores))
-
-
 def test_another_job_narrows_the_plan_until_it_ends(four_cores, base):
     other = Job(base)
-    assert take(other, [0, 2]) == []
+    assert other.take(cores=[0, 2]) == []
     assert planned().word() == "core CPU 0=1 1=3"
-    with pytest.raises(
-        Refusal, match=r"too few cores for the 3 ranks of this host: cores 0,2 in use by other \(process"
-    ):
+    with pytest.raises(Refusal, match=r"too few cores for the 3 ranks of this host: cores 0,2 in use by job \(process"):
         planned(ranks=3)
     other.end()
     assert planned().word() == "core CPU 0=0,1 1=2,3"
@@ -253,10 +248,10 @@ def test_another_job_narrows_the_plan_until_it_ends(four_cores, base):
 
 def test_two_jobs_never_have_the_same_core(four_cores, base):
     first, second, third = Job(base), Job(base), Job(base)
-    assert take(first, [0, 1]) == []
-    assert [holder.cores for holder in take(second, [1, 2])] == [[0, 1]]
-    assert take(third, [1, 2])  # the second one took nothing
-    assert take(second, [2, 3]) == []
+    assert first.take(cores=[0, 1], name="first") == []
+    assert second.take(cores=[1, 2]) == ["first"]
+    assert third.take(cores=[2]) == []  # the second one took nothing
+    assert second.take(cores=[3]) == []
 
 
 def test_a_lock_of_an_earlier_version_has_no_cores(base):
@@ -286,7 +281,8 @@ def test_omp_num_threads_is_the_smallest_share(four_cores, monkeypatch):
 def test_a_rank_of_another_host_finds_its_cores_there(four_cores, base, capsys, monkeypatch):
     assert cores_here.main("core", "CPU", 1, 2, 0, 1, 2, 3) == 0
     assert capsys.readouterr().out == "2,3\n"
-    assert take(Job(base), [0]) == []
+    other = Job(base)
+    assert other.take(cores=[0], name="other") == []
     cores_here.main("core", "CPU", 0, 3, 0, 1, 2)
     monkeypatch.setenv("LOG_DIR", "other")  # its own job has these cores, on the launcher's host
     cores_here.main("core", "CPU", 0, 2, 0, 1)

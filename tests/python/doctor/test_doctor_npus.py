@@ -139,12 +139,14 @@ def test_hccn_conf_that_the_cards_do_not_use_or_that_is_none(a3):
 
 def test_the_locks_of_the_launcher(machine, base):
     machine.line("launcher's locks", "ok")
-    jobs = [Job(base), Job(base)]
-    jobs[0].take(4, 5, name="/home/bob/logs/ascend4p-1")
+    jobs = [Job(base), Job(base), Job(base)]
+    jobs[0].take(4, 5, name="/home/bob/logs/ascend4p-1", cores=[8, 9])
+    jobs[2].take(name="/home/bob/logs/ascend1p-3", cores=range(4))
     jobs[1].take(0, name="/home/bob/logs/ascend1p-2\x1b[2J")
     line = machine.line("launcher's locks", "warning")
     pid = os.getpid()
-    texts = [f"devices 4,5 by ascend4p-1 (pid {pid})", rf"device 0 by ascend1p-2\x1b[2J (pid {pid})"]
+    texts = [f"devices 4,5 and cores 8,9 by ascend4p-1 (pid {pid})", f"cores 0-3 by ascend1p-3 (pid {pid})"]
+    texts += [rf"device 0 by ascend1p-2\x1b[2J (pid {pid})"]
     assert sorted(line.text.split("; ")) == sorted(texts)
     assert "--wait_for_devices" in line.remedy
 
