@@ -115,6 +115,8 @@ rank_entry::rank() {
     export MS_ROLE=MS_WORKER MS_NODE_ID=$RANK_ID
   fi
   rank_entry::_defaults
+  # On import, MindSpore 2.10 replaces DEVICE_ID by this variable: a rank on device 4 would take device 0.
+  [[ -z ${OMPI_COMM_WORLD_LOCAL_RANK-} || ${LAUNCH_ENGINE-} != mpirun ]] || export OMPI_COMM_WORLD_LOCAL_RANK=$DEVICE_ID
   export LAUNCH_JOB
   rank_entry::_forget
 }

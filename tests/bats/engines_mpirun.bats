@@ -46,6 +46,11 @@ ends_all() {
   nobody_left
 }
 
+@test "a rank keeps its device also when MindSpore, on import, takes Open MPI's number for it" {
+  STUB_DO='' ends 0 '*' launch run_mpirun.sh -n 2 --devices 4,5 config.yaml
+  [[ "$(recorded rank_1 '[r["env"][n] for n in ("DEVICE_ID", "OMPI_COMM_WORLD_LOCAL_RANK", "LOCAL_RANK")]')" = "['5', '5', '1']" ]]
+}
+
 @test "children of a rank, and those that called setsid, end with the job" { ends_all children; }
 @test "a rank that stopped itself is ended, too" { ends_all stop; }
 
