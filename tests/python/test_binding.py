@@ -28,8 +28,9 @@ def machine(tmp_path, monkeypatch):
     for name in ("ASCEND_RT_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"):
         monkeypatch.delenv(name, raising=False)
 
-    def make(nodes, threads=(), pci=()):
+    def make(nodes, threads=(), pci=(), online=""):
         files = {"devices/system/node/online": f"0-{len(nodes) - 1}"} if nodes else {}
+        files["devices/system/cpu/online"] = online
         for number, cores in enumerate(nodes):
             files[f"devices/system/node/node{number}/cpulist"] = cores
         for siblings in threads:
@@ -151,6 +152,15 @@ def test_devices_whose_node_we_may_not_use_share_what_we_may(machine, npus):
     root = machine(["0-7", "8-15"], pci=PLACES)
     npus(FOUR)
     assert cores(CORE, [0, 1], range(8), root, target="Ascend") == [[0, 1], [2, 3]]
+
+
+def test_cores_that_somebody_chose_for_this_launch_are_for_its_devices_only(machine, npus):
+    """Slurm gives a job two of four devices, and some cores."""
+    root = machine(["0-7", "8-15"], pci=PLACES, online="0-15")
+    npus(FOUR)
+    assert cores(CORE, [0, 1], [0, 1, 2, 3, 9], root, target="Ascend") == [[9], [0, 1, 2, 3]]
+    assert cores(CORE, [1, 3], [2, 3], root, target="Ascend") == [[2], [3]]
+    assert cores(CORE, [1, 3], range(16), root, target="Ascend") == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
 @pytest.mark.parametrize("answer", ["NA", "0000:C1:00", ""])

@@ -24,6 +24,8 @@ def of_this_host(
     places = {device: cores & allowed for device, cores in device_places.near(target, root).items()}
     own = device_places.physical(target, devices)
     known = set(own) <= set(places)
+    if known and not set(topology.online(root)) <= allowed:  # Slurm, say, has chosen cores for this job alone
+        places = {device: places[device] for device in own}
     if known and all(places.values()):
         part = places if mode == NUMA else _parts(places, root)
         return [sorted(set(part[device]) - taken) for device in own]

@@ -34,6 +34,11 @@ def nodes(root: str = SYS) -> list[list[int]]:
     return [cores for node in online if (cores := _cores_of_node(node, root))]
 
 
+def online(root: str = SYS) -> list[int]:
+    """All cores that work, whoever may use them."""
+    return _numbers(root, "devices/system/cpu/online")
+
+
 def cores_near(address: str, root: str = SYS) -> list[int]:
     """The cores of the NUMA node of the PCI device at `address`; none if it has no node."""
     node = _text(root, f"bus/pci/devices/{address}/numa_node")
