@@ -106,7 +106,7 @@ def without_chance(text):
     """The text without times, process ids, ports and names of run folders."""
     text = re.sub(r"-\d{8}T\d{6}Z-\d+(-\d+)?", "-RUN", text)
     text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", text)
-    text = re.sub(r'(?<=MS_SCHED_PORT": ")\d+', "PORT", text)
+    text = re.sub(r'((?:MS_SCHED|MASTER)_PORT": ")\d+', r'\1PORT', text)
     return re.sub(r"\b\d+\.\d( s\b|,|\n|$)", r"N\1", text)
 
 
