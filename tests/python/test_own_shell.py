@@ -354,5 +354,7 @@ def test_the_first_lines_of_all_programs_are_the_same():
         found.add(text[: text.index("esac\n")])
         assert "own_shell" in text or "lib/launch.sh" in text or "lib/doctor.sh" in text, path
     assert len(found) == 1, found
+    beginnings = {path.read_text().split("case ${LAUNCH_SHELL-}")[1].split("# shellcheck source=")[0] for path in SCRIPTS.glob("*.sh")}
+    assert len(beginnings) == 1, beginnings
     others = [path for path in LIBRARY.rglob("*.sh") if path not in programs and path.name != "own_shell.sh"]
     assert [path.name for path in others if path.read_text().startswith("#!")] == []

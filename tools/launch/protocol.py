@@ -28,6 +28,7 @@ class Plan(Record):
     trainer: list[str]  # the command of every rank
     scheduler: list[str]  # the command of MindSpore's scheduler; empty where the launcher starts none
     exports: dict[str, str]  # the part of the environment that all ranks share
+    restart: list[str] = []  # the command of every rank from the second attempt on; empty: the same
     remarks: tuple[str, ...] = ()  # lines for the user once it is sure to start
 
 
@@ -40,6 +41,7 @@ _KINDS = {
     "engine": ("[a-z_]+ .*", "the options"),
     "about": (".+", "the program, or the trainer and its config"),
     "trainer": (".*", "PYTHON, --train_script, the config or the arguments after --"),
+    "restart": (".*", "--restart_args"),
     "scheduler": (".*", "PYTHON, or the path of this project"),
     "setup": (".*", "the options for the rank table"),
     "end": ("[0-9]+", "the number of pairs"),
@@ -54,6 +56,7 @@ def words(plan: Plan) -> bytes:
     pairs += [("host", name) for name in plan.hosts]
     pairs += [("engine", f"{name} {value}") for name, value in plan.engine.items()]
     pairs += [("trainer", word) for word in plan.trainer]
+    pairs += [("restart", word) for word in plan.restart]
     pairs += [("scheduler", word) for word in plan.scheduler]
     if plan.request.dry_run:
         pairs.append(("about", plan.about))
