@@ -354,7 +354,8 @@ def test_the_first_lines_of_all_programs_are_the_same():
         found.add(text[: text.index("esac\n")])
         assert "own_shell" in text or "lib/launch.sh" in text or "lib/doctor.sh" in text, path
     assert len(found) == 1, found
-    beginnings = {path.read_text().split("case ${LAUNCH_SHELL-}")[1].split("# shellcheck source=")[0] for path in SCRIPTS.glob("*.sh")}
-    assert len(beginnings) == 1, beginnings
+    of_copies = re.compile(r"if \[\[ ! -r .*?\nfi\n# shellcheck source", re.DOTALL)
+    checks = {of_copies.search(path.read_text())[0] for path in SCRIPTS.glob("*.sh")}
+    assert len(checks) == 1, checks
     others = [path for path in LIBRARY.rglob("*.sh") if path not in programs and path.name != "own_shell.sh"]
     assert [path.name for path in others if path.read_text().startswith("#!")] == []
