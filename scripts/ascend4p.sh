@@ -18,6 +18,10 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
 esac
 set -euo pipefail
 LAUNCH_SCRIPT=$(readlink -f -- "$0")
+if [[ ! -r ${LAUNCH_SCRIPT%/*}/lib/launch.sh ]]; then
+  printf '%q: %q is missing: do not copy this script; call it by its path, or through a link\n' "${0##*/}" "${LAUNCH_SCRIPT%/*}/lib/launch.sh" >&2
+  exit 78
+fi
 # shellcheck source=scripts/lib/launch.sh
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 

@@ -26,6 +26,10 @@ if [[ ${LAUNCH_SCRIPT##*/} == slurm_script ]]; then # sbatch runs a copy of this
   LAUNCH_SCRIPT=$(scontrol show job "$SLURM_JOB_ID" | sed -n 's/^ *Command=//p')
   LAUNCH_SCRIPT=$(readlink -f -- "${LAUNCH_SCRIPT%%run_slurm.sh*}run_slurm.sh")
 fi
+if [[ ! -r ${LAUNCH_SCRIPT%/*}/lib/launch.sh ]]; then
+  printf '%q: %q is missing: do not copy this script; call it by its path, or through a link\n' "${0##*/}" "${LAUNCH_SCRIPT%/*}/lib/launch.sh" >&2
+  exit 78
+fi
 # shellcheck source=scripts/lib/launch.sh
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 LOG_NAME=run_slurm.sh

@@ -61,7 +61,7 @@ cli::parse() {
         break
         ;;
       -h) OPTIONS+=(help=1) ;;
-      --?*) cli::_option "$@" ;;
+      --?*) cli::option "$@" ;;
       -[0-9]*) ARGUMENTS+=("$1") ;; # a negative number; the plan checks it
       *)
         [[ -z $CLI_PROGRAM ]] || ! "$CLI_PROGRAM"::takes "$@" || break
@@ -135,8 +135,8 @@ cli::help() {
   printf '\nExit: %s\n' "$CLI_EXIT"
 }
 
-# cli::_option WORD...: takes one option and its value from the front; the number of words in CLI_TAKEN.
-cli::_option() {
+# cli::option WORD...: takes one option and its value from the front; the number of words in CLI_TAKEN.
+cli::option() {
   local name=${1%%=*} takes typed value means=''
   name=${name#--}
   name=${name//-/_}
@@ -158,7 +158,7 @@ cli::_option() {
     value=$REPLY
   elif [[ $1 == *=* ]]; then
     value=${1#*=}
-  elif (($# > 1)) && [[ $2 != --* ]]; then
+  elif (($# > 1)) && [[ $2 != --* || ($takes == WORDS && $2 != --) ]]; then
     value=$2
     CLI_TAKEN=2
   fi
@@ -193,7 +193,7 @@ cli::_synonym() {
       [[ $2 =~ $CLI_NUMBER ]] || cli::usage "$typed is not a whole number of at most 8 digits"
       export "$4=${!4-$2}"
       ;;
-    *) log::note "note: ${typed%% *} is not needed: $4" ;;
+    *) log::later "note: ${typed%% *} is not needed: $4" ;;
   esac
 }
 
@@ -223,7 +223,7 @@ cli::_letter() {
   if [[ $1 != -? || -z $REPLY ]]; then
     cli::usage "unknown option $1${CLI_LAUNCHES:+; trainer arguments come after --}"
   fi
-  cli::_option "-$1" "${@:2}"
+  cli::option "-$1" "${@:2}"
 }
 
 # cli::_find NAME: what the option takes and its meaning, in REPLY; nothing if there is no such option.

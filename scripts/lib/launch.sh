@@ -14,7 +14,7 @@ source "$LAUNCH_LIB/system.sh"
 system::require # before an old bash reads files that it cannot parse
 system::open_streams
 
-for LAUNCH_PART in clock option_table cli synonyms program python bus processes members plan rank_entry limits carried stopping supervise output console engine report outcome; do
+for LAUNCH_PART in clock option_table cli synonyms program quoted python bus processes members plan rank_entry limits carried stopping supervise output console engine report outcome; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$LAUNCH_LIB/$LAUNCH_PART.sh"
 done
@@ -27,6 +27,7 @@ done
 #   device_target Ascend
 #   devices       the default range of devices
 #   device_num    DEVICE_NUM, where the script's tutorial has another number than that of the host's ranks
+#   quoted        quoted: the program is one quoted argument, see lib/quoted.sh
 #   config        the default config, relative to the project; only for scripts with the option config
 # Other keys are for tools/launch/plan.py and are passed on to it.
 launch::main() {
@@ -41,7 +42,7 @@ launch::main() {
   trap 'launch::_given_up "$?"' EXIT
   [[ ${script[arguments]} != CONFIG ]] || script[options]+=' config'
   cli::declare "${script[options]}" "${script[without]}"
-  cli::programs program
+  cli::programs "${script[quoted]-program}"
   cli::parse "${script[arguments]}" "$@"
   launch::_check_options
   [[ -z ${script[config]-} ]] || script[config]=$LAUNCH_ROOT/${script[config]}
@@ -64,9 +65,10 @@ launch::main() {
   if ! cli::given dry_run && { [[ ${target,,} != cpu ]] || cli::given bind_core; }; then
     plan::lock_file
   fi
-  words+=("lock_fd=$PLAN_LOCK_FD" "lock_file=$PLAN_LOCK_FILE")
+  words+=("max_restarts=$LAUNCH_RESTARTS" "lock_fd=$PLAN_LOCK_FD" "lock_file=$PLAN_LOCK_FILE")
   ((${#PROGRAM[@]} == 0)) || words+=(program=1)
   plan::make "${words[@]}" -- ${TRAINER_ARGUMENTS[@]+"${TRAINER_ARGUMENTS[@]}"} ${PROGRAM[@]+"${PROGRAM[@]}"}
+  log::tell
   # shellcheck source=scripts/lib/engines/local.sh
   source "$LAUNCH_LIB/engines/${script[engine]}.sh"
   if cli::given dry_run; then
@@ -102,6 +104,7 @@ launch::_check_options() {
   limits::set "$timeout" "$REPLY"
   cli::number max_restarts 0
   LAUNCH_RESTARTS=$REPLY
+  ! cli::given restart_args || cli::given max_restarts || cli::usage '--restart_args is for restarts; add --max_restarts N'
   if cli::given quiet; then
     log::only_problems
     console::show none
@@ -136,7 +139,7 @@ launch::_run() {
     supervise::again
     supervise::pause "$pause" || break
     pause=$((pause < 32 ? pause * 2 : 60))
-    launch::_new_logs "$restart"
+    launch::_next_attempt "$restart"
     export RESUME=1
     launch::_attempt
   done
@@ -207,10 +210,10 @@ launch::_attempt() {
   launch::_exit_status
 }
 
-# launch::_new_logs N: gives restart N its own logs. If train.log links to this job's log, it follows.
-launch::_new_logs() {
+# launch::_next_attempt N: gives restart N its command, and its own logs. If train.log links to this job's log, it follows.
+launch::_next_attempt() {
   local -r old=$PLAN_LOG_DIR/rank_${PLAN_RANKS[0]}.log
-  plan::new_logs "$1"
+  plan::next_attempt "$1"
   if [[ -L train.log && train.log -ef $old ]]; then
     report::path "$PLAN_LOG_DIR"
     ln -sfn -- "$REPLY/${old##*/}" train.log || :

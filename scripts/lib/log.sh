@@ -3,6 +3,7 @@
 
 LOG_NAME=${0##*/}
 LOG_QUIET=''  # --quiet: only what went wrong
+LOG_LATER=()  # notes for log::tell
 LOG_BEFORE='' # what goes before a message
 
 readonly LOG_PLAIN=$'\t -~' # ASCII that only prints, as a range of bytes
@@ -23,6 +24,18 @@ log::shares_terminal() {
 # log::note TEXT...: the same, unless --quiet.
 log::note() {
   [[ -n $LOG_QUIET ]] || log::say "$@"
+}
+
+# log::later TEXT: a note about what the user typed, which log::tell prints once the launch is sure to start.
+log::later() {
+  LOG_LATER+=("$1")
+}
+
+log::tell() {
+  local text
+  for text in ${LOG_LATER[@]+"${LOG_LATER[@]}"}; do
+    log::note "$text"
+  done
 }
 
 # log::only_problems: silences log::note.

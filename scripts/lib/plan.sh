@@ -3,7 +3,7 @@
 #
 # tools/launch/main.py writes pairs of NUL-terminated words, so that a path may contain any character:
 #   run_dir DIR, export NAME=VALUE, rank "RANK DEVICE", host NAME (of that rank), trainer WORD,
-#   scheduler WORD, about TEXT, setup WORD, engine "NAME VALUE", bind WORDS,
+#   restart WORD, scheduler WORD, about TEXT, setup WORD, engine "NAME VALUE", bind WORDS,
 #   end NUMBER (of pairs before it)
 # After that comes how Python ended: status NUMBER.
 
@@ -14,6 +14,7 @@ PLAN_RANKS=()             # rank ids of this host, in order of their local rank
 PLAN_DEVICES=()           # their devices
 PLAN_HOSTS=()             # their hosts, if there are several
 PLAN_TRAINER=()           # the command of every rank
+PLAN_RESTART=()           # their command from the second attempt on; empty: the same
 PLAN_SCHEDULER=()         # the command of MindSpore's scheduler; empty if none is needed
 declare -A PLAN_ENGINE=() # what the engine needs to know
 PLAN_BIND=''              # the cores of the ranks, see rank_entry.sh; empty: they are not bound
@@ -62,6 +63,7 @@ plan::_take() {
     host) [[ -n $2 && $2 != -* && $2 != *[[:space:][:cntrl:]]* ]] && PLAN_HOSTS+=("$2") ;;
     engine) [[ $2 == +([a-z_])' '* ]] && PLAN_ENGINE[${2%% *}]=${2#* } ;;
     trainer) PLAN_TRAINER+=("$2") ;;
+    restart) PLAN_RESTART+=("$2") ;;
     scheduler) PLAN_SCHEDULER+=("$2") ;;
     about) PLAN_ABOUT=$2 ;;
     bind) [[ $2 == @(core|numa)' '+([a-zA-Z])*(' '+([0-9])=+([0-9,])) ]] && PLAN_BIND=$2 ;;
@@ -130,9 +132,10 @@ plan::make_logs() {
   return 1
 }
 
-# plan::new_logs N: from now on, the logs are those of restart N.
-plan::new_logs() {
+# plan::next_attempt N: from now on, the logs and the ranks' command are those of restart N.
+plan::next_attempt() {
   PLAN_LOG_DIR=$PLAN_RUN_DIR/restart_$1
+  ((${#PLAN_RESTART[@]} == 0)) || PLAN_TRAINER=("${PLAN_RESTART[@]}")
 }
 
 # plan::logs_problem: why the logs are not what the ranks wrote, in REPLY; empty if their folder is there and can be
@@ -157,6 +160,10 @@ plan::print_environment() {
   log::harmless "$LOG_NAME"
   printf '# %s: %d ranks; this is what it would start\n' "$REPLY" "${#PLAN_RANKS[@]}"
   printf '# every rank runs %s\n' "$PLAN_ABOUT"
+  if ((${#PLAN_RESTART[@]})); then
+    printf '# from the second attempt on it runs: '
+    plan::print_line "${PLAN_RESTART[@]}"
+  fi
   plan::print_line cd "$PWD"
   plan::print_line mkdir -p "$PLAN_RUN_DIR"
   plan::print_line ${PLAN_SETUP[@]+"${PLAN_SETUP[@]}"}

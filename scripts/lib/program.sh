@@ -30,6 +30,11 @@ program::takes() {
       ;;
   esac
   ! program::_is_named || cli::usage "${1##*/} is a program, and --$REPLY names another one; give one of them"
+  program::is "$@"
+}
+
+# program::is WORD...: keeps the words of the program.
+program::is() {
   PROGRAM=("$@")
 }
 

@@ -122,3 +122,14 @@ PY
   ended 0
   [[ "$(find logs -maxdepth 1 -type d -name 'ascend2p-*' | wc -l)" -eq 2 ]]
 }
+
+@test "a copied script says that it is to be called by path or link" {
+  mkdir -p copies/lib
+  cp "$SCRIPTS"/*.sh copies
+  for script in copies/*.sh; do
+    [[ $script != *completion* ]] || continue
+    refused 78 "${script##*/}: */copies/lib/launch.sh is missing: do not copy this script; call it by its path, or through a link" bash "$script" config.yaml
+  done
+  ln -s "$SCRIPTS/ascend2p.sh" link.sh
+  refused 2 'link.sh: PROGRAM or CONFIG is missing; *' bash link.sh
+}

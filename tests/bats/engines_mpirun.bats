@@ -271,9 +271,11 @@ LIST
 }
 
 @test "--max_restarts starts all ranks again, with logs of their own" {
-  STUB_DO='0: wait; 1: await 0, exit 7' ends 7 '*restart 1 of 1*' launch run_mpirun.sh -n 2 --max_restarts 1 config.yaml
+  STUB_DO='0: wait; 1: await 0, exit 7' ends 7 '*restart 1 of 1*' launch run_mpirun.sh -n 2 --max_restarts 1 \
+    --restart_args "-o 'a b'" config.yaml
   grep -q 'rank 1 gives up' logs/latest/rank_1.log
   grep -q 'rank 1 gives up' logs/latest/restart_1/rank_1.log
+  [[ "$(recorded rank_1 'r["argv"]')" = "['--config', 'config.yaml', '-o', 'a b']" ]]
   nobody_left
 }
 

@@ -178,3 +178,53 @@ first_job() {
   ends 0 '*' bash "$SCRIPTS/run_pipeline.sh" --train_script "$FIXTURES/stub_trainer.py" "${HCCN[@]}" --config config.yaml data CPU
   [[ ! -e $LAUNCH_LOCKS ]]
 }
+
+# ---- restarts of a trainer that is not ours ------------------------------------------------------------------------------
+
+readonly HEED='note: a restart sets RESUME=1, which the trainer must heed; --restart_args adds words to its command'
+
+@test "restarts of a trainer that is not ours: it must heed RESUME=1; said once, and not without restarts" {
+  export STUB_DO='0: first exit 3'
+  noted() { [[ $stderr == *"$HEED"* && $stderr != *"$HEED"*"$HEED"* ]] || fail "$stderr"; }
+  ends 0 '*' launch ascend2p.sh --max_restarts 1 config.yaml
+  noted
+  ends 0 '*' bash "$SCRIPTS/launch.sh" -n 2 --device_target CPU --max_restarts 1 "$FIXTURES/stub_trainer.py" 1
+  noted
+  unset STUB_DO
+  ends 0 '*' launch ascend2p.sh --dry_run config.yaml
+  [[ $stderr != *RESUME* ]] || fail "$stderr"
+  ends 0 '*' bash "$SCRIPTS/ascend2p.sh" --device_target CPU --dry_run --max_restarts 1 --train_script "$PROJECT/tools/train.py" \
+    "$PROJECT/configs/mnist/lenet5_digits.yaml"
+  [[ $stderr != *RESUME* ]] || fail "$stderr"
+}
+
+@test "--restart_args: words from the second attempt on, once, split as a shell does" {
+  export STUB_DO='0: exit 3'
+  ends 3 '*restart 2 of 2*' bash "$SCRIPTS/launch.sh" -n 2 --device_target CPU --max_restarts 2 \
+    --restart_args "--resume 'a b' c\\ d \"e'f\" '\$HOME' \\
+ ''" "$FIXTURES/stub_trainer.py" first
+  [[ "$(recorded rank_1 'r["argv"]')" = "['first', '--resume', 'a b', 'c d', \"e'f\", '\$HOME', '']" ]] || fail "$(recorded rank_1 'r["argv"]')"
+  [[ $stderr != *'must heed'* ]] || fail "$stderr"
+  [[ "$(launch_json 'r["trainer"][-1], r["restart"][-2:]')" = "('first', ['\$HOME', ''])" ]]
+  check-jsonschema --schemafile "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json
+  STUB_DO='0: first exit 3' ends 0 '*' launch ascend2p.sh --max_restarts 1 --restart_args -x config.yaml -- -o a=1
+  [[ "$(recorded rank_0 'r["argv"]')" = "['--config', 'config.yaml', '-o', 'a=1', '-x']" ]] || fail "$(recorded rank_0 'r["argv"]')"
+  STUB_DO='0: wait; 1: await 0, exit 4' ends 4 '*' launch ascend2p.sh --max_restarts 0 --restart_args -x config.yaml
+  [[ "$(recorded rank_1 'r["argv"]')" = "['--config', 'config.yaml']" ]] || fail "$(recorded rank_1 'r["argv"]')"
+}
+
+@test "--restart_args: a setting joins the last -o of a trainer with a config, and --dry_run shows it" {
+  ends 0 '*' launch ascend2p.sh --dry_run --max_restarts 1 --restart_args '-o model.resume=True x=1 -v' config.yaml -- -o a=1 -w
+  [[ $output == *$'\n# from the second attempt on it runs: '*' --config config.yaml -o a=1 model.resume=True x=1 -w -v'$'\n'* ]] || fail "$output"
+  [[ $output == *' --config config.yaml -o a=1 -w >'* ]] || fail "$output"
+}
+
+@test "--restart_args that are no words, or for no restart, or no settings of our trainer, are refused in one line" {
+  refused 2 "ascend2p.sh: --restart_args: a quote is not closed: -o 'x" launch ascend2p.sh --max_restarts 1 --restart_args "-o 'x" config.yaml
+  refused 2 'ascend2p.sh: --restart_args: nothing follows its last backslash: *' launch ascend2p.sh --max_restarts 1 --restart_args 'x\' config.yaml
+  refused 2 'ascend2p.sh: --restart_args has no word in it' launch ascend2p.sh --max_restarts 1 --restart_args ' ' config.yaml
+  refused 2 'ascend2p.sh: --restart_args is for restarts; add --max_restarts N;*' launch ascend2p.sh --restart_args x config.yaml
+  refused 2 'ascend2p.sh: --restart_args needs a value: *' launch ascend2p.sh --max_restarts 1 config.yaml --restart_args --
+  refused 78 '*scheduler.num_epochs*' bash "$SCRIPTS/ascend2p.sh" --device_target CPU --max_restarts 1 --restart_args '-o scheduler.num_epochs=x' \
+    --train_script "$PROJECT/tools/train.py" "$PROJECT/configs/mnist/lenet5_digits.yaml"
+}

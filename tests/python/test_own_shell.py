@@ -106,7 +106,7 @@ def without_chance(text):
     """The text without times, process ids, ports and names of run folders."""
     text = re.sub(r"-\d{8}T\d{6}Z-\d+(-\d+)?", "-RUN", text)
     text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", text)
-    text = re.sub(r'((?:MS_SCHED|MASTER)_PORT": ")\d+', r'\1PORT', text)
+    text = re.sub(r'((?:MS_SCHED|MASTER)_PORT": ")\d+', r"\1PORT", text)
     return re.sub(r"\b\d+\.\d( s\b|,|\n|$)", r"N\1", text)
 
 
@@ -354,5 +354,8 @@ def test_the_first_lines_of_all_programs_are_the_same():
         found.add(text[: text.index("esac\n")])
         assert "own_shell" in text or "lib/launch.sh" in text or "lib/doctor.sh" in text, path
     assert len(found) == 1, found
+    of_copies = re.compile(r"if \[\[ ! -r .*?\nfi\n# shellcheck source", re.DOTALL)
+    checks = {of_copies.search(path.read_text())[0] for path in SCRIPTS.glob("*.sh")}
+    assert len(checks) == 1, checks
     others = [path for path in LIBRARY.rglob("*.sh") if path not in programs and path.name != "own_shell.sh"]
     assert [path.name for path in others if path.read_text().startswith("#!")] == []

