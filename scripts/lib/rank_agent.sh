@@ -35,7 +35,6 @@ AGENT_NAME=''      # the rank, or scheduler
 AGENT_HOST=''      # this host
 AGENT_LOG=''       # its log
 AGENT_AWAY=''      # not empty: the run's folder is on another host, which cannot see this host's logs
-AGENT_PYTHON=''    # the trainer's interpreter
 AGENT_TRAINER=''   # pid of the trainer, and its process group
 AGENT_MINDER=''    # pid of its minder
 AGENT_WATCHER=''   # pid of agent::_watch
@@ -52,10 +51,10 @@ agent::main() {
   [[ $AGENT_HOST == "$LAUNCH_HOST" ]] || HOSTNAME=$AGENT_HOST # some engines pass on the launcher's HOSTNAME
   cd -- "$LAUNCH_FOLDER" 2>/dev/null || agent::refuse "the folder $LAUNCH_FOLDER, where the command was typed, is not there"
   rank_entry::place || agent::refuse "no rank: $LAUNCH_ENGINE numbers it '$LAUNCH_RANK', on its host '$LAUNCH_LOCAL_RANK'"
-  AGENT_NAME=$LAUNCH_RANK AGENT_PYTHON=$1
+  AGENT_NAME=$LAUNCH_RANK
   if [[ $AGENT_NAME == scheduler ]]; then
     kind=scheduler
-    set -- "$1" -u "${AGENT_LIB%/scripts/lib}/tools/launch/mindspore_scheduler.py"
+    set -- "$LAUNCH_PYTHON" -u "${AGENT_LIB%/scripts/lib}/tools/launch/mindspore_scheduler.py"
   fi
   agent::_open_log
   if [[ -z ${LAUNCH_SECRET-} ]]; then
@@ -220,7 +219,7 @@ agent::_kill_in_time() {
 agent::_stacks() {
   local said
   kill -0 "${AGENT_TRAINER:-none}" 2>/dev/null || return 0
-  said=$("$AGENT_PYTHON" "${AGENT_LIB%/scripts/lib}/tools/diagnosis/stacks.py" "$LAUNCH_LOGS" "$AGENT_NAME=$AGENT_TRAINER" 2>/dev/null </dev/null)
+  said=$("$LAUNCH_PYTHON" "${AGENT_LIB%/scripts/lib}/tools/diagnosis/stacks.py" "$LAUNCH_LOGS" "$AGENT_NAME=$AGENT_TRAINER" 2>/dev/null </dev/null)
   agent::tell stack "$AGENT_NAME" "${said#*: }"
 }
 

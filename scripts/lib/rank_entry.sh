@@ -19,6 +19,7 @@
 #   LAUNCH_PATIENCE    upper limit of LAUNCH_GRACE when the engine itself ends the job; not set: no limit
 #   LAUNCH_FOLDER, LAUNCH_HOST   where the command was typed
 #   LAUNCH_HANG        --hang_timeout, 0: none. Agents need it where the launcher cannot see the log
+#   LAUNCH_PYTHON      the launcher's Python: the program need not be one
 #   LAUNCH_LINKS       a folder that gets links to the ranks' logs, in Open MPI's layout
 # It sets the other variables of docs/environment.md and becomes the trainer.
 
@@ -68,13 +69,14 @@ rank_entry::_warn_of_one_number() {
 }
 
 # rank_entry::agent_environment ENGINE: exports what the engine's agents (rank_agent.sh) need to know.
-readonly RANK_ENTRY_FOR_AGENTS='LAUNCH_ENGINE LAUNCH_DEVICES LAUNCH_SIZES LAUNCH_BIND LAUNCH_FOLDER LAUNCH_HOST LAUNCH_EXPORTS LAUNCH_LOGS LAUNCH_LINKS LAUNCH_UMASK LAUNCH_HANG'
+readonly RANK_ENTRY_FOR_AGENTS='LAUNCH_ENGINE LAUNCH_DEVICES LAUNCH_SIZES LAUNCH_BIND LAUNCH_FOLDER LAUNCH_HOST LAUNCH_EXPORTS LAUNCH_LOGS LAUNCH_LINKS LAUNCH_UMASK LAUNCH_HANG LAUNCH_PYTHON'
 rank_entry::agent_environment() {
   local assignment
   rank_entry::_forget # what the user's shell may have of these names
   LAUNCH_ENGINE=$1 LAUNCH_DEVICES=${PLAN_ENGINE[devices]} LAUNCH_SIZES=${PLAN_ENGINE[sizes]}
   LAUNCH_BIND=$PLAN_BIND LAUNCH_FOLDER=$PWD LAUNCH_EXPORTS=''
   LAUNCH_LINKS=${PLAN_ENGINE[logs]-}
+  LAUNCH_PYTHON=$(type -P -- "$PYTHON")
   LAUNCH_LOGS=$PLAN_LOG_DIR LAUNCH_UMASK=$(umask) LAUNCH_HANG=$LIMITS_HANG
   read -r LAUNCH_HOST </proc/sys/kernel/hostname
   for assignment in "${PLAN_EXPORTS[@]}"; do
@@ -138,7 +140,8 @@ rank_entry::_defaults() {
 # Removes the variables between launcher and agent, which are not for the trainer.
 rank_entry::_forget() {
   unset LAUNCH_DEVICES LAUNCH_SIZES LAUNCH_BIND LAUNCH_RANK LAUNCH_LOCAL_RANK LAUNCH_ENGINE LAUNCH_EXPORTS LAUNCH_SECRET LAUNCH_BUS \
-    LAUNCH_LIFELINE LAUNCH_CONTROL LAUNCH_GRACE LAUNCH_PATIENCE LAUNCH_HOST LAUNCH_FOLDER LAUNCH_LINKS LAUNCH_HANG
+    LAUNCH_LIFELINE LAUNCH_CONTROL LAUNCH_GRACE LAUNCH_PATIENCE LAUNCH_HOST LAUNCH_FOLDER LAUNCH_LINKS LAUNCH_HANG \
+    LAUNCH_PYTHON
 }
 
 # rank_entry::scheduler: the environment of MindSpore's scheduler. If it saw the rank table, it would take the ranks'
