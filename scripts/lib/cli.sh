@@ -191,7 +191,7 @@ cli::_synonym() {
     1) [[ $2 == "$4" ]] || cli::usage "$typed: this host alone is ${typed%% *} $4; $hosts" ;;
     @)
       [[ $2 =~ $CLI_NUMBER ]] || cli::usage "$typed is not a whole number of at most 8 digits"
-      export "$4=${!4-$2}"
+      export "$4=$2"
       ;;
     *) log::later "note: ${typed%% *} is not needed: $4" ;;
   esac

@@ -104,7 +104,7 @@ class Request(Record):
         values["device_target"] = _device_target(texts)
         values["chip"] = _chip(texts.get("generation"))
         own = words[split + 1 :]
-        if "quoted" in texts:
+        if "quoted" in texts and own:
             own = shell_words.split(own[0], "the quoted command")
         return cls(**values, trainer_arguments=tuple(own))
 
