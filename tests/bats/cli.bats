@@ -128,7 +128,7 @@ PY
   cp "$SCRIPTS"/*.sh copies
   for script in copies/*.sh; do
     [[ $script != *completion* ]] || continue
-    refused 78 "${script##*/}: */copies/lib/launch.sh is missing: do not copy this script; call it by its path, or through a link" bash "$script" config.yaml
+    refused 78 "${script##*/}: */copies/lib/launch.sh*is missing: do not copy this script; call it by its path, or through a link" bash "$script" config.yaml
   done
   ln -s "$SCRIPTS/ascend2p.sh" link.sh
   refused 2 'link.sh: PROGRAM or CONFIG is missing; *' bash link.sh

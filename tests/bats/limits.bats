@@ -221,7 +221,7 @@ readonly HEED='note: a restart sets RESUME=1, which the trainer must heed; --res
 
 @test "--restart_args that are no words, or for no restart, or no settings of our trainer, are refused in one line" {
   refused 2 "ascend2p.sh: --restart_args: a quote is not closed: -o 'x" launch ascend2p.sh --max_restarts 1 --restart_args "-o 'x" config.yaml
-  refused 2 'ascend2p.sh: --restart_args: nothing follows its last backslash: *' launch ascend2p.sh --max_restarts 1 --restart_args 'x\' config.yaml
+  refused 2 'ascend2p.sh: --restart_args: nothing follows its last backslash: *' launch ascend2p.sh --max_restarts 1 --restart_args "x\\" config.yaml
   refused 2 'ascend2p.sh: --restart_args has no word in it' launch ascend2p.sh --max_restarts 1 --restart_args ' ' config.yaml
   refused 2 'ascend2p.sh: --restart_args is for restarts; add --max_restarts N;*' launch ascend2p.sh --restart_args x config.yaml
   refused 2 'ascend2p.sh: --restart_args needs a value: *' launch ascend2p.sh --max_restarts 1 config.yaml --restart_args --
