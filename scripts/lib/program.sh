@@ -44,7 +44,7 @@ program::takes_after_dashes() {
 }
 
 # program::arguments: CLI_ARGUMENTS without what the user has left out and may: CONFIG if an option or a program replaces
-# it, and DATA_PATH before a program.
+# it, and DATA_PATH before a program or with --pytest.
 program::arguments() {
   local -r given=${#ARGUMENTS[@]}
   # shellcheck disable=SC2206 # a list of names
@@ -53,9 +53,10 @@ program::arguments() {
     REPLY=''
   elif [[ $CLI_ARGUMENTS == CONFIG ]] && cli::given config; then
     cli::usage "--config and the argument CONFIG name two configs; give one of them"
+  elif ((given == ${#names[@]} - 1)) && { ((${#PROGRAM[@]})) || cli::given pytest; }; then
+    REPLY=${CLI_ARGUMENTS#DATA_PATH}
   else
     REPLY=$CLI_ARGUMENTS
-    ((${#PROGRAM[@]} == 0 || given != ${#names[@]} - 1)) || REPLY=${REPLY#DATA_PATH}
   fi
 }
 

@@ -102,6 +102,14 @@ PY
   all_forms 2 . on_cpu run_gpu.sh -n 2
 }
 
+@test "what needs no DATA_PATH starts without it" {
+  need mpirun
+  ends 0 '*' on_cpu run_gpu.sh -n 2 --pytest parallel_training.py::test_train
+  each_says 2 'one test'
+  ends 0 '*' on_cpu run_gpu.sh -n 2 environment.py
+  each_says 2 'device [01]'
+}
+
 @test "msrun: run_msrun.sh" {
   need_msrun
   all_forms 2 '' on_cpu run_msrun.sh --worker_num 2
