@@ -119,12 +119,8 @@ LIST
   [[ $stderr == *"note: --master_port is not needed: the launch takes a free port"* ]] || fail "$stderr"
   gets "['program.py']" cpu launch.sh --worker_num 2 --local_worker_num 2 --join True --cluster_time_out 77 --join program.py
   grep -q 'MS_TOPO_TIMEOUT=.77' logs/latest/rank_0.env
-<<<<<<< HEAD
   rm -r logs train.log
-  rm "$STUB_OUT"/* 2>/dev/null || true
-=======
-  rm -r logs train.log "$STUB_OUT"/*
->>>>>>> w-trainers
+  rm -f "${STUB_OUT:?}"/*
   while IFS='|' read -r script words message; do
     # shellcheck disable=SC2086 # several words
     refused 2 "$script: $message" cpu "$script" $words program.py

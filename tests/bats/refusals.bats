@@ -87,7 +87,7 @@ refuses_config() {
   launch ascend2p.sh several.yaml -- -o epochs
   printf 'not: [yaml' >text.yaml
   launch ascend2p.sh text.yaml
-  rm -r logs train.log "$STUB_OUT"/*
+  rm -r logs train.log "${STUB_OUT:?}"/*
   refuses 78 '*nix.yaml: no such file*' nix.yaml
 }
 @test "an override that is no key=value" { refuses_own 78 '*-o epochs: write key=value*' config.yaml -- -o epochs; }
