@@ -42,7 +42,8 @@ no_longer() {
 # opened FOLDER TARGET: what the launcher opens as its file, if there is a link to TARGET with its name in FOLDER already
 opened() {
   # shellcheck disable=SC2016 # for the inner shell
-  bash -c 'source "$1/lib/plan.sh"
+  bash -c 'source "$1/lib/system.sh"
+    source "$1/lib/plan.sh"
     RANDOM=1
     mkdir -p "$2" && ln -sfn "$3" "$2/$$.$RANDOM"
     RANDOM=1

@@ -100,8 +100,8 @@ END
   refuse 2 'RANK_SIZE 3: write 1, 2, 4 or 8' run.sh data 3
   refuse 2 'RANK_SIZE is missing' run.sh data
   refuse 78 'each of 8 ranks: less than one batch of 16' run.sh --device_target CPU --config "$small" data 8
-  refuse 78 '/model/nam: no such key: "nam"; did you mean "name"?' \
-    run.sh --device_target CPU --config "$small" data 2 -- -o model.nam=lenet5
+  ends 78 '*/model/nam: no such key: "nam"; did you mean "name"?*read as a config of tools/train.py*' \
+    bash "$SCRIPTS/run.sh" --device_target CPU --config "$small" data 2 -- -o model.nam=lenet5
   refuse 78 'semi_auto_parallel does not run on CPU' run_pipeline.sh data CPU
   refuse 78 'semi_auto_parallel does not run on CPU' run_dataset_slice.sh --device_target CPU data 8
   refuse 2 'unknown option --devices' run_cpu.sh --devices '[0,1)' "$small"

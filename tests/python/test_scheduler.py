@@ -19,8 +19,11 @@ pytestmark = pytest.mark.thorough
 
 @pytest.fixture
 def listening():
-    """A server's socket with room for connections; its port is the scheduler's."""
-    with socket.create_server(("127.0.0.1", 0), backlog=8) as server:
+    """A server's socket with room for connections; its port is the scheduler's.
+
+    Its address is its own: processes of other tests may still look for one at this port of 127.0.0.1.
+    """
+    with socket.create_server((f"127.77.{os.getpid() >> 8 & 255}.{os.getpid() & 255}", 0), backlog=8) as server:
         yield server
 
 

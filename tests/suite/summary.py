@@ -18,6 +18,7 @@ PACKAGES = {
     "srun": ("slurm-wlm", "slurm"),
     "ssh": ("openssh-client", "openssh-clients"),
     "sshd": ("openssh-server", "openssh-server"),
+    "taskset": ("util-linux", "util-linux"),
     "unshare": ("util-linux", "util-linux"),
 }
 # What comes with an extra of pyproject.toml.
