@@ -99,7 +99,7 @@ printed() {
 78|--pytest none.py::test_x|launch.sh: --pytest none.py: no such file in *
 2|--devices 0,1,2 program.py|launch.sh: --devices "0,1,2" names 3, -n is 2; *
 LIST
-  printf '#!/bin/sh\n' >ls
+  printf '#!/bin/sh\n' >"ls"
   chmod +x ls
   refused 2 'launch.sh: ls is a file in this folder and a program on PATH; type ./ls or */ls' cpu launch.sh -n 2 ls
   refused 2 'launch.sh: -n is missing: how many ranks? Such as: -n 2' cpu launch.sh program.py
