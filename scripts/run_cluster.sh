@@ -41,4 +41,4 @@ for word; do
       ;;
   esac
 done
-launch::main "${way[@]}" config=configs/cls/resnet/resnet50_cifar10.yaml device_target=Ascend -- "$@"
+launch::main "${way[@]}" default_config=configs/cls/resnet/resnet50_cifar10.yaml device_target=Ascend -- "$@"

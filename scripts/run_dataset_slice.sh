@@ -28,4 +28,4 @@ fi
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
 launch::main engine=local arguments='DATA_PATH RANK_SIZE' options=config device_target=Ascend \
-  config=configs/cls/resnet/resnet50_cifar10_slice.yaml -- "$@"
+  default_config=configs/cls/resnet/resnet50_cifar10_slice.yaml -- "$@"

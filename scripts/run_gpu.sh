@@ -27,4 +27,4 @@ fi
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
 launch::main engine=mpirun arguments=DATA_PATH options='config n output_filename' without='rank_table hccn_conf generation' \
-  config=configs/cls/resnet/resnet50_cifar10.yaml device_target=GPU -- "$@"
+  default_config=configs/cls/resnet/resnet50_cifar10.yaml device_target=GPU -- "$@"

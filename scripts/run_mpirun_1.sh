@@ -28,5 +28,5 @@ fi
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
 launch::main engine=mpirun arguments=HOSTS options='config n no_sink output_filename ssh network' \
-  without='rank_table hccn_conf generation' config=configs/cls/resnet/resnet50_cifar10.yaml \
+  without='rank_table hccn_conf generation' default_config=configs/cls/resnet/resnet50_cifar10.yaml \
   device_target=Ascend -- "$@"

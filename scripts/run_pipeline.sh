@@ -26,4 +26,4 @@ fi
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
 launch::main engine=local arguments='DATA_PATH DEVICE_TARGET' options=config without=device_target \
-  device_target=Ascend devices='[0,8)' config=configs/cls/resnet/resnet50_cifar10_pipeline.yaml -- "$@"
+  device_target=Ascend devices='[0,8)' default_config=configs/cls/resnet/resnet50_cifar10_pipeline.yaml -- "$@"

@@ -44,6 +44,15 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: [item.get_closest_marker(mark) is None for mark in ("trains", "thorough")])
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol():
+    """A test leaves the environment as it was: some code that it calls sets variables, which the next test may start with."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
 def pytest_xdist_auto_num_workers():
     """Three times the processors: most tests wait for events."""
     return 3 * len(os.sched_getaffinity(0))

@@ -28,7 +28,7 @@ done
 #   devices       the default range of devices
 #   device_num    DEVICE_NUM, where the script's tutorial has another number than that of the host's ranks
 #   quoted        quoted: the program is one quoted argument, see lib/quoted.sh
-#   config        the default config, relative to the project; only for scripts with the option config
+#   default_config  relative to the project; only for scripts with the option config
 # Other keys are for tools/launch/plan.py and are passed on to it.
 launch::main() {
   local -A script=([options]='' [without]='' [arguments]='')
@@ -45,7 +45,7 @@ launch::main() {
   cli::programs "${script[quoted]-program}"
   cli::parse "${script[arguments]}" "$@"
   launch::_check_options
-  [[ -z ${script[config]-} ]] || script[config]=$LAUNCH_ROOT/${script[config]}
+  [[ -z ${script[default_config]-} ]] || script[default_config]=$LAUNCH_ROOT/${script[default_config]}
   words=("script=$LOG_NAME" "script_devices=${script[devices]-}" "job_pid=$$")
   for key in "${!script[@]}"; do
     [[ $key == @(options|without|arguments|devices) ]] || words+=("$key=${script[$key]}")

@@ -6,7 +6,8 @@
 #
 #   *.yaml *.yml            a config
 #   *.py *.sh, -m MODULE    a program
-#   a file with the run bit, or a name on PATH, in the place of CONFIG or after the last argument: a program
+#   a file with the run bit, or a name on PATH: a program in the place of CONFIG, after the last argument, and, if it is
+#                              neither a folder nor a number, in the place of the last argument (DATA_PATH may be missing)
 #   another file in the place of CONFIG: refused, with both spellings
 
 PROGRAM=() # the program and its words; empty: a trainer with a config, or --pytest
@@ -22,7 +23,7 @@ program::takes() {
     -m | *.py | *.sh) ;;
     -* | *.yaml | *.yml) return 1 ;;
     *)
-      [[ -z $place || $place == CONFIG ]] || return
+      [[ -z $place || $place == CONFIG ]] || { ((${#ARGUMENTS[@]} == ${#names[@]} - 1)) && program::_replaces_data_path "$1"; } || return
       if [[ ! -f $1 || ! -x $1 ]] && { [[ -f $1 || $1 == */* ]] || ! type -P -- "$1" >/dev/null; }; then
         [[ $place != CONFIG || ! -f $1 ]] || program::_unclear "$1"
         return 1
@@ -70,6 +71,11 @@ program::_is_named() {
     fi
   done
   return 1
+}
+
+# program::_replaces_data_path WORD: whether WORD, where the last argument is expected, can only be a program.
+program::_replaces_data_path() {
+  [[ $CLI_ARGUMENTS == DATA_PATH* && ! -d $1 && ! $1 =~ $CLI_NUMBER ]]
 }
 
 # program::_unclear WORD: refuses a file that may be either.

@@ -45,6 +45,12 @@ gets() {
   grep -qx RANK_ID=2 logs/latest/rank_2.log
 }
 
+@test "another trainer does not get the default config of a script, which is ours" {
+  refused 78 '*has no file data_batch_1.bin; *CIFAR-10*' cpu run.sh --train_script "$PROJECT/tools/train.py" . 2
+  gets "['program.py', '--lr', '1']" cpu run.sh --train_script program.py . 2 -- --lr 1
+  gets "['program.py', '--config', 'config.yaml']" cpu run.sh --train_script program.py --config config.yaml . 2
+}
+
 @test "ranks that end at once without a word are told: a file of tests does nothing when Python runs it" {
   printf 'def test_one(): print("one")\n' >test_x.py
   ends 0 '*note: all ranks ended with 0 and printed nothing; *--pytest FILE*' cpu launch.sh -n 2 test_x.py

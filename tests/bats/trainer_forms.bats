@@ -73,6 +73,8 @@ need_msrun() {
 
 @test "the launcher itself: launch.sh" { all_forms 3 '' on_cpu launch.sh -n 3; }
 @test "the launcher itself: ascend2p.sh" { all_forms 2 '' on_cpu ascend2p.sh; }
+@test "the launcher itself: run.sh" { all_forms 2 '. 2' on_cpu run.sh; }
+@test "the launcher itself: run.sh, without DATA_PATH" { all_forms 2 2 on_cpu run.sh; }
 @test "one process: run_cpu.sh" { all_forms 1 '' bash "$SCRIPTS/run_cpu.sh"; }
 
 @test "the launcher itself: run_cluster.sh, typed with a rank table" {
@@ -102,12 +104,15 @@ PY
   all_forms 2 . on_cpu run_gpu.sh -n 2
 }
 
-@test "what needs no DATA_PATH starts without it" {
+@test "Open MPI: run_gpu.sh, without DATA_PATH" {
   need mpirun
-  ends 0 '*' on_cpu run_gpu.sh -n 2 --pytest parallel_training.py::test_train
-  each_says 2 'one test'
-  ends 0 '*' on_cpu run_gpu.sh -n 2 environment.py
-  each_says 2 'device [01]'
+  all_forms 2 '' on_cpu run_gpu.sh -n 2
+}
+
+@test "Open MPI: run_mpirun_2.sh, with a hostfile" {
+  need mpirun
+  echo 'localhost slots=2' >hosts
+  all_forms 2 hosts on_cpu run_mpirun_2.sh
 }
 
 @test "msrun: run_msrun.sh" {

@@ -20,7 +20,17 @@ os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 PAGE = os.path.join(PROJECT, "docs", "benchmarks.md")
 CHART = os.path.join(PROJECT, "docs", "benchmarks.svg")
-BENCHMARKS = ("launch", "output", "engines", "rank_tables", "check_network", "input_pipeline", "training", "binding")
+BENCHMARKS = (
+    "launch",
+    "real_job",
+    "output",
+    "engines",
+    "rank_tables",
+    "check_network",
+    "input_pipeline",
+    "training",
+    "binding",
+)
 VERSIONS = {
     "bash": ["bash", "-c", "echo $BASH_VERSION"],
     "Open MPI": ["mpirun", "--version"],

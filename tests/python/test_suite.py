@@ -100,6 +100,13 @@ def test_results_are_those_of_the_tests_also_in_another_order(suite):
     assert ends == [["x.bats::c", "PASSED"], ["x.bats::a", "PASSED"], ["x.bats::b", "FAILED"]]
 
 
+def test_variables_that_a_test_sets_are_gone_in_the_next_one(suite):
+    (suite.folder / "test_a.py").write_text("import os\n\ndef test_sets():\n    os.environ['LEFT_OVER'] = '1'\n")
+    (suite.folder / "x.bats").write_text('@test "has it not" { [[ -z ${LEFT_OVER+set} ]]; }\n')
+    code, lines = suite("test_a.py", "x.bats")
+    assert (code, lines[-1]) == (0, "2 passed, 0 failed, 0 skipped"), lines
+
+
 def test_a_bats_file_that_cannot_be_set_up_fails(suite):
     (suite.folder / "x.bats").write_text("setup_file() {\n  echo no bread\n  false\n}\n" + BATS)
     code, lines = suite()

@@ -94,7 +94,7 @@ def data_path(request: Request) -> None:
 
 def is_program(request: Request) -> bool:
     """Whether the ranks run something that has no config of ours: a program, tests, or --train_script alone."""
-    return request.program or request.pytest is not None or request.config is None
+    return request.program or request.pytest is not None or trainer_command.config_path(request) is None
 
 
 def config(request: Request, path: str, is_own: bool, arguments: list[str]) -> config_file.Config | None:

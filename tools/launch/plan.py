@@ -123,7 +123,7 @@ class Job(Record):
 
 def trainer_job(request: Request, placed: placement.Placement) -> Job:
     """A trainer with a config.  Raises Refusal."""
-    named = str(request.config)
+    named = str(trainer_command.config_path(request))
     path = trainer_command.trainer(request)
     own = trainer_command.is_own(path)
     arguments = trainer_command.arguments(request)

@@ -47,6 +47,7 @@ class Request(Record):
     lock_file: Script[str] = ""  # its path
     engine: Script[str]  # the file of scripts/lib/engines that starts the ranks
     placement: Script[str | None] = None  # where the ranks are, if the engine does not tell: see plan.place
+    default_config: Script[str | None] = None  # of scripts that can do without CONFIG
     script_devices: Script[str] = ""  # the devices that a script without RANK_SIZE is for
     device_num: Script[int | None] = None  # DEVICE_NUM of the script's tutorial; None: the ranks of a host
     max_restarts: Script[int] = 0  # how often the launcher may start the ranks again
@@ -56,7 +57,7 @@ class Request(Record):
 
     # the script's, unless the user names another
     device_target: Script[str]  # "Ascend", "GPU" or "CPU"
-    config: Script[str | None] = None  # None: a program, --pytest, or --train_script alone
+    config: Script[str | None] = None
 
     data_path: Argument[str] = None
     rank_size: Argument[int] = None

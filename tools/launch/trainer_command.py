@@ -40,6 +40,13 @@ def is_own(path: str) -> bool:
     return os.path.realpath(path) == OWN
 
 
+def config_path(request: Request) -> str | None:
+    """The config: the user's, else the script's for a trainer of this form; None: another one gets its own words only."""
+    if request.config is not None or request.train_script is not None and not is_own(request.train_script):
+        return request.config
+    return request.default_config
+
+
 def arguments(request: Request) -> list[str]:
     """The user's arguments for the trainer, which say that a lone rank is not distributed."""
     own = list(request.trainer_arguments)
