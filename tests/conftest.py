@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol():
-    """A test leaves the environment as it was: some code that it calls sets variables, which the next test may start with."""
+    """A test leaves the environment as it was: some code sets variables, with which the next test would start."""
     before = dict(os.environ)
     yield
     os.environ.clear()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One real MindSpore job of two ranks on CPU under our scripts, msrun and mpirun: a whole run, and one that loses a rank.
+"""One real MindSpore job of two ranks on CPU under our scripts, msrun and mpirun: a whole run, and the loss of a rank.
 
 The job is a net in the form of MindSpore's tutorials, whose file no launcher changes.  For the second figure its epochs
 have no end, and rank 1 is killed after a step.  mpirun starts no scheduler, without which MindSpore's ranks on CPU do

@@ -41,7 +41,7 @@ def is_own(path: str) -> bool:
 
 
 def config_path(request: Request) -> str | None:
-    """The config: the user's, else the script's for a trainer of this form; None: another one gets its own words only."""
+    """The user's config, else the script's, which is for our trainer; None: another one gets its own words only."""
     if request.config is not None or request.train_script is not None and not is_own(request.train_script):
         return request.config
     return request.default_config
