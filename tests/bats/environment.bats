@@ -102,6 +102,10 @@ cpu() {
   [[ "$(<logs/latest/rank_3.log)" = 4 && $stderr != *note:* ]] || fail "$stderr"
   ends 0 '*' "${quartet[@]}" --train_script other.py config.yaml
   [[ $stderr != *note:* ]] || fail "$stderr"
+  mkdir inner
+  mv train.py inner/reads.py
+  printf 'from inner import reads\n' >train.py
+  ends 0 "*note: inner/reads.py names DEVICE_NUM, which is 8 as *" "${quartet[@]}" --train_script train.py config.yaml
   ends 0 '*' bash "$SCRIPTS/ascend8p.sh" --no_check "${HCCN[@]}" --train_script train.py config.yaml
   [[ $stderr != *note:* ]] || fail "$stderr"
 }

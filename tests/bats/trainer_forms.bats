@@ -148,7 +148,7 @@ SH
 }
 
 # bats test_tags=trains
-@test "a net in the form of MindSpore's tutorials trains unchanged: each rank gets the weights that only others' data show" {
+@test "real MindSpore: a net in the form of the tutorials trains unchanged: each rank gets the weights that only others' data show" {
   need_mindspore
   ends 0 '*' timeout 300 bash "$SCRIPTS/launch.sh" --device_target CPU -n 2 tutorial_net.py
   for rank in 0 1; do
