@@ -49,15 +49,20 @@ rank_entry::job_environment() {
     unset "$name"
   done
   [[ -z $overridden ]] || log::say "note: $overridden from your shell is not used; the launch sets its own"
-  rank_entry::_warn_of_one_number "${planned[RANK_SIZE]}"
+  rank_entry::_warn_of_kept_numbers "${planned[RANK_SIZE]}"
   for assignment; do
     export "${assignment?}"
   done
 }
 
-# rank_entry::_warn_of_one_number RANKS: if the user has set what differs from rank to rank, all of them get that.
-rank_entry::_warn_of_one_number() {
+# rank_entry::_warn_of_kept_numbers RANKS: a number of the user counts, also another one than that of RANKS, or one that
+# differs from rank to rank.
+rank_entry::_warn_of_kept_numbers() {
   local name same=''
+  if [[ ${WORLD_SIZE-$1} != "$1" ]]; then
+    log::one_line "$WORLD_SIZE"
+    log::say "note: WORLD_SIZE=$REPLY from your shell is what the ranks get, but the job has $1; unset it, and they get the right number"
+  fi
   (($1 > 1)) || return 0
   for name in RANK LOCAL_RANK; do
     if [[ -n ${!name+set} ]]; then

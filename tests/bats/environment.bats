@@ -86,6 +86,13 @@ cpu() {
   [[ $stderr != *'is not used'* ]] || fail "$stderr"
 }
 
+@test "a WORLD_SIZE of the user's shell that is not the number of ranks: it counts, and a note says so" {
+  WORLD_SIZE=4 ends 0 '*note: WORLD_SIZE=4 from your shell is what the ranks get, but the job has 2; unset it*' launch ascend2p.sh config.yaml
+  [[ "$(recorded rank_1 'r["env"]["WORLD_SIZE"]')" = 4 ]]
+  WORLD_SIZE=2 ends 0 '*' launch ascend2p.sh config.yaml
+  [[ $stderr != *note:* ]] || fail "$stderr"
+}
+
 @test "one rank with a RANK of the user's shell: no note, because no other rank has the same" {
   RANK=0 LOCAL_RANK=0 ends 0 '*' launch ascend1p.sh config.yaml
   [[ $stderr != *note:* ]] || fail "$stderr"

@@ -103,7 +103,7 @@ def by_hand(network, loss, optimizer, data):
 def main():
     """Runs all turns."""
     config = configs.read(CONFIG, [f"system.distribute={DISTRIBUTED}", "system.log_interval=10000"]).filled
-    rank, ranks = job.start(config)
+    rank, ranks = job.start(config, None)
     *parts, data = written_directly(rank, ranks)
     ways = {
         "ours": ours(config, rank, ranks),

@@ -31,10 +31,8 @@ def exports(
         found["RANK_TABLE_FILE"] = table
     if request.data_path is not None:
         found["DATA_PATH"] = os.path.abspath(request.data_path)
-    defaults = {
-        "PYTHONFAULTHANDLER": "1",
-        "WORLD_SIZE": world,
-    }  # a rank that crashes, or is aborted, tells where it was
+    # PYTHONFAULTHANDLER: a rank that crashes, or is aborted, tells where it was.
+    defaults = {"PYTHONFAULTHANDLER": "1", "WORLD_SIZE": world}
     if request.device_num is not None:
         defaults["DEVICE_NUM"] = str(request.device_num)
     if request.no_sink:
