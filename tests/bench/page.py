@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs all benchmarks and writes what they measured to docs/benchmarks.md, with a chart beside it.
 
-make bench              all of them: some 15 minutes on a machine with nothing else to do
+make bench              all of them: some 25 minutes on a machine with nothing else to do
 make bench ONLY=launch  one of them, on the screen only
 """
 
@@ -42,7 +42,7 @@ INTRODUCTION = """# Benchmarks
 
 {measured}
 
-<!-- not run: takes a quarter of an hour -->
+<!-- not run: takes 25 minutes -->
 ```bash
 make bench
 ```

@@ -49,9 +49,8 @@ exec "$PYTHON" "$@"
 """
 NOTE = (
     "The same unchanged program, a net in the form of MindSpore's tutorials, with two ranks on the CPU: medians of {} "
-    "runs in turns. The first figure is from the command to its end, the second one from a SIGKILL of rank 1 to the "
-    "end of the command; the exit codes are those of the two. mpirun needs a script of the user's that starts "
-    "MindSpore's scheduler; the others start it themselves."
+    "runs in turns. First a whole run, then the time from a SIGKILL of rank 1 to the end of the command, each with its "
+    "exit code. Under mpirun, a script of the user's must start MindSpore's scheduler. The others start it themselves."
 )
 
 

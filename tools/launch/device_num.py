@@ -14,7 +14,7 @@ _NAME = re.compile(rb"\bDEVICE_NUM\b")
 
 def remarks(request: Request, ranks: int, command: list[str]) -> list[str]:
     """A line for the user where the program of `command` may take the script's number for that of its ranks."""
-    if request.device_num in (None, ranks) or "DEVICE_NUM" in os.environ:
+    if "DEVICE_NUM" in os.environ:
         return []
     for program in command[:3]:  # python -u FILE, or the program itself
         if program == trainer_command.python() or not os.path.isfile(program) or trainer_command.is_own(program):

@@ -14,7 +14,7 @@ from hccl_tools.common import project
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
-from tools.launch import checks, device_num, environment, placement, protocol, run_folder, trainer_command
+from tools.launch import checks, environment, placement, protocol, run_folder, trainer_command
 from tools.launch.protocol import Plan
 from tools.launch.request import Request
 
@@ -104,7 +104,7 @@ def make(request: Request) -> Plan:
         binding=binding,
         remarks=(
             *(table.remarks if table else ()),
-            *device_num.remarks(request, placed.world, job.words),
+            *device_num_remarks(request, placed.world, job),
             *restart_remarks(request, job),
         ),
     )
@@ -159,6 +159,15 @@ def program_job(request: Request) -> Job:
         is_own=found.source is not None and trainer_command.is_own(found.source),
         needs_mindspore=found.imports_mindspore(),
     )
+
+
+def device_num_remarks(request: Request, ranks: int, job: Job) -> list[str]:
+    """What to know where DEVICE_NUM is another number than that of the ranks."""
+    if request.device_num in (None, ranks):
+        return []
+    from tools.launch import device_num
+
+    return device_num.remarks(request, ranks, job.words)
 
 
 def restart_remarks(request: Request, job: Job) -> list[str]:
