@@ -7,8 +7,7 @@
 # that it started). So the trap does nothing but exec this program. It closes the lifeline and waits until the guardian
 # has stopped all ranks and ended. If no ranks run, GUARDIAN, LIFELINE and BUS are empty.
 #
-# The guardian, and this program itself, need a process more. Where none can be started they would give up, too. So the
-# ranks' minders end first.
+# The guardian needs a process more. Where none can be started it would give up, too. So the ranks' minders end first.
 case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
   "$$/"*) ;;
   *)
@@ -22,8 +21,7 @@ for minder in "${@:6}"; do # only a child of ours: the id of one that has ended 
   { read -r _ _ _ parent _ <"/proc/$minder/stat"; } 2>/dev/null || continue
   [[ $parent != "$$" ]] || kill -KILL "$minder"
 done
-# shellcheck source=scripts/lib/own_shell.sh
-source "${0%/*}/own_shell.sh"
+unset LAUNCH_SHELL # the launcher's environment is ours already; own_shell.sh would start a process
 status=$1 launcher=$2 guardian=$3 lifeline=$4 bus=$5
 reason="has an internal error (status $status): please report it, with the lines above and the output of scripts/doctor.sh"
 ((status != 254)) || reason="cannot start more processes (see ulimit -u, and the container's limit of pids)"

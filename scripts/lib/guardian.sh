@@ -18,9 +18,10 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
     ;;
 esac
 set -u
+# The launcher's environment is ours already. own_shell.sh would start a process, for which there may be no room: the
+# ranks start at the same time.
+unset LAUNCH_SHELL
 readonly lib=${0%/*} grace=$1 bus=$2
-# shellcheck source=scripts/lib/own_shell.sh
-source "$lib/own_shell.sh"
 # shellcheck source=scripts/lib/clock.sh
 source "$lib/clock.sh"
 # shellcheck source=scripts/lib/bus.sh

@@ -22,6 +22,20 @@ setup() {
   nobody_left
 }
 
+@test "the guardian can watch where no process can be started: the ranks, which start at the same time, may take the room" {
+  local bus life said
+  need_root "to become a user without other processes"
+  mkfifo bus life
+  exec {bus}<>bus {life}<>life
+  # shellcheck disable=SC2016 # for the inner shell
+  setpriv --reuid "$((200000000 + $$))" --clear-groups bash -c 'ulimit -u 1; exec bash "$@"' - \
+    "$SCRIPTS/lib/guardian.sh" 10 "$bus" <life 2>said 3>&- &
+  echo .stopping >&"$life"
+  read -r -t 20 -u "$bus" said || fail "$(<said)"
+  [[ $said == .wake ]]
+  kill -KILL "$!"
+}
+
 @test "the plan's process is killed, for memory say: that is said, exit 78" {
   printf '#!/bin/sh\nkill -KILL $$\n' >killed
   chmod +x killed

@@ -205,7 +205,14 @@ left_over() {
 }
 
 nobody_left() {
-  [[ -z "$(left_over)" ]]
+  local environ
+  local -r found=$(left_over)
+  [[ -z $found ]] || fail "left over:" "$(
+    for environ in $found; do
+      tr '\0' ' ' <"${environ%/*}/cmdline"
+      grep State "${environ%/*}/status"
+    done 2>&1
+  )"
 }
 
 # recorded NAME EXPRESSION: what a rank's or the scheduler's record holds; the record is `r` in Python.
