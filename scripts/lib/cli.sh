@@ -251,7 +251,9 @@ cli::_unknown() {
       hint=": $LOG_NAME needs no rank table, its ranks find each other without; with a rank table: scripts/ascend8p.sh and its like, on several hosts scripts/run_cluster.sh"
     fi
   fi
-  cli::usage "unknown option $2$hint"
+  REPLY=''
+  [[ -z $CLI_LAUNCHES ]] || program::as_value
+  cli::usage "unknown option $2$hint$REPLY"
 }
 
 # cli::_check_count: refuses a missing or an extra argument, by name.
@@ -264,7 +266,9 @@ cli::_check_count() {
   local -a names=($CLI_ARGUMENTS)
   if ((${#ARGUMENTS[@]} < ${#names[@]})); then
     [[ $CLI_ARGUMENTS != CONFIG ]] || names=('PROGRAM or CONFIG')
-    cli::usage "${names[${#ARGUMENTS[@]}]} is missing"
+    REPLY=''
+    [[ -z $CLI_LAUNCHES ]] || program::as_value
+    cli::usage "${names[${#ARGUMENTS[@]}]} is missing$REPLY"
   elif ((${#ARGUMENTS[@]} > ${#names[@]})); then
     log::one_line "${ARGUMENTS[${#names[@]}]}"
     cli::usage "one argument too many: $REPLY${CLI_LAUNCHES:+ (trainer arguments come after --)}"

@@ -61,6 +61,19 @@ program::arguments() {
   fi
 }
 
+# program::as_value: where an option has taken what looks like a program or a config, the words that say so, in REPLY.
+program::as_value() {
+  local word name
+  REPLY=''
+  for word in ${OPTIONS[@]+"${OPTIONS[@]}"}; do
+    name=${word%%=*}
+    if [[ $word == *.@(py|sh|yaml|yml) && $name != @(config|train_script|pytest|rank_table|hostfile|hccn_conf|restart_args) ]]; then
+      log::one_line "${word#*=}"
+      REPLY="; --$name took $REPLY as its value"
+    fi
+  done
+}
+
 # program::_is_named: whether an option says what to start; its name in REPLY.
 program::_is_named() {
   local name

@@ -92,6 +92,9 @@ printed() {
     [[ ${#stderr_lines[@]} -eq 1 ]] || fail "$stderr"
   done <<'LIST'
 78|none.py|launch.sh: none.py: no such file in *; correct the path
+2|--log_dir program.py|launch.sh: PROGRAM or CONFIG is missing; --log_dir took program.py as its value; *
+2|--log_dir program.py --lr 1|launch.sh: unknown option --lr; --log_dir took program.py as its value; *
+2|--pytest program.py --lr 1|launch.sh: unknown option --lr; see*
 78|folder|launch.sh: folder: is a folder; *
 78|folder.py/x.py|launch.sh: folder.py/x.py: no such file in *
 78|script.sh|launch.sh: script.sh has no run bit; type: chmod +x script.sh, or start it as: bash script.sh
