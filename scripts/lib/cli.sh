@@ -43,6 +43,7 @@ cli::declare() {
 #   FILE::takes WORD...                whether these words are a program with its own words
 #   FILE::takes_after_dashes WORD...   the same for the words after --
 #   FILE::arguments                    the names of the arguments that must be given, in REPLY
+#   FILE::as_value                     which option has taken a program as its value, as the end of a message, in REPLY
 cli::programs() {
   CLI_PROGRAM=$1
 }
@@ -252,7 +253,7 @@ cli::_unknown() {
     fi
   fi
   REPLY=''
-  [[ -z $CLI_LAUNCHES ]] || program::as_value
+  [[ -z $CLI_PROGRAM ]] || "$CLI_PROGRAM"::as_value
   cli::usage "unknown option $2$hint$REPLY"
 }
 
@@ -267,7 +268,7 @@ cli::_check_count() {
   if ((${#ARGUMENTS[@]} < ${#names[@]})); then
     [[ $CLI_ARGUMENTS != CONFIG ]] || names=('PROGRAM or CONFIG')
     REPLY=''
-    [[ -z $CLI_LAUNCHES ]] || program::as_value
+    [[ -z $CLI_PROGRAM ]] || "$CLI_PROGRAM"::as_value
     cli::usage "${names[${#ARGUMENTS[@]}]} is missing$REPLY"
   elif ((${#ARGUMENTS[@]} > ${#names[@]})); then
     log::one_line "${ARGUMENTS[${#names[@]}]}"

@@ -6,6 +6,10 @@ quoted::takes() {
   return 1 # a word never begins a program: all words of the command are in its quotes, and options may follow it
 }
 
+quoted::as_value() {
+  program::as_value
+}
+
 quoted::takes_after_dashes() {
   ARGUMENTS+=("$@")
 }
