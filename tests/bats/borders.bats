@@ -160,6 +160,7 @@ dashes() {
   [[ -d ./-logs/latest ]]
 }
 
+# bats test_tags=thorough
 @test "a rank table whose name begins with a dash is a file, as an option and in the environment" {
   dashes
   ends 0 '*' bash "$SCRIPTS/ascend2p.sh" "${DASHES[@]}" --hccn_conf=-h.conf config.yaml

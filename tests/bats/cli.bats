@@ -7,6 +7,7 @@ setup() {
   setup_world
 }
 
+# bats test_tags=thorough
 @test "--help of every script: its own usage, then every option there is" {
   for script in ascend1p ascend2p ascend4p ascend8p; do
     ends 0 '' bash "$SCRIPTS/$script.sh" --help
@@ -94,6 +95,7 @@ for path in sys.argv[1:]:
 PY
 }
 
+# bats test_tags=thorough
 @test "train.log leads to rank 0's log of the latest run" {
   export STUB_DO='0: print 3'
   launch ascend2p.sh config.yaml

@@ -93,11 +93,13 @@ cpu() {
   [[ $stderr != *note:* ]] || fail "$stderr"
 }
 
+# bats test_tags=thorough
 @test "one rank with a RANK of the user's shell: no note, because no other rank has the same" {
   RANK=0 LOCAL_RANK=0 ends 0 '*' launch ascend1p.sh config.yaml
   [[ $stderr != *note:* ]] || fail "$stderr"
 }
 
+# bats test_tags=thorough
 @test "ascend4p.sh says that the trainer names DEVICE_NUM, which is the tutorial's 8 there" {
   printf 'import os\nprint(os.environ["DEVICE_NUM"])\n' >train.py
   printf 'print("LOCAL_DEVICE_NUM", "DEVICE_NUMBER")\n' >other.py
@@ -135,6 +137,7 @@ printed_as_launched() {
   diff launched <(lasting)
 }
 
+# bats test_tags=thorough
 @test "the text of --dry_run gives ranks the same environment as a launch" {
   printed_as_launched launch_npu ascend2p.sh config.yaml
   grep -x LOCAL_WORLD_SIZE=2 launched

@@ -49,6 +49,7 @@ has() {
   [[ $stderr == 'msrun_launcher.sh: note: this host has all 2 ranks: MASTER_ADDR and NODE_RANK are not used' ]] || fail "$stderr"
 }
 
+# bats test_tags=thorough
 @test "what cannot be started is said in one line, and nothing is" {
   while IFS='|' read -r code words message; do
     words=${words//Q/\'} message=${message//Q/\'}

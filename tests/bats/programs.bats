@@ -28,6 +28,7 @@ gets() {
   [[ "$(python -c 'import json, sys; print(json.load(open(sys.argv[1]))[0])' logs/latest/rank_1.log)" = "$1" ]] || fail "$(<logs/latest/rank_1.log)"
 }
 
+# bats test_tags=thorough
 @test "a Python file gets its words as they stand: options of ours, --, blanks, newlines" {
   gets "['program.py', '--dry_run', '-n', '4', '--', '--help', '', 'a b', 'c\\nd']" \
     cpu ascend2p.sh program.py --dry_run -n 4 -- --help '' 'a b' $'c\nd'
@@ -35,6 +36,7 @@ gets() {
   gets "['--config', 'x']" cpu launch.sh -n 2 python -c 'import json, sys; print(json.dumps([sys.argv[1:]]))' --config x
 }
 
+# bats test_tags=thorough
 @test "a module, a shell script, a program on PATH, --train_script alone" {
   ends 0 '*' cpu launch.sh -n 2 -m package -x
   grep -q '/package/__main__.py", "-x"\], "1", "2"' logs/latest/rank_1.log
@@ -74,6 +76,7 @@ printed() {
   cpu "$1" --dry_run "${@:2}" | tee /dev/stderr
 }
 
+# bats test_tags=thorough
 @test "--pytest runs a file of tests, or one of them, in every rank" {
   printf 'import os\ndef test_one(): print("one on", os.environ["RANK_ID"])\ndef test_two(): assert 0\n' >test_x.py
   ends 0 '*' cpu ascend2p.sh --pytest test_x.py::test_one
@@ -81,6 +84,7 @@ printed() {
   ends 1 '*' cpu ascend2p.sh --pytest test_x.py -- -k two
 }
 
+# bats test_tags=thorough
 @test "what cannot be started is said in one line, and nothing is" {
   mkdir folder
   touch script.sh neither '[1,2]'
@@ -122,6 +126,7 @@ LIST
   [[ $stderr == *MindSpore* || $stderr == *yaml* ]] || fail "$stderr"
 }
 
+# bats test_tags=thorough
 @test "words of torchrun and msrun mean the same here, or are answered with ours" {
   gets "['program.py', '--nproc_per_node', '9']" cpu launch.sh --nproc_per_node=2 --nnodes 1 --node-rank 0 --master_addr 127.0.0.1 \
     --master_port 8118 --rdzv_backend c10d --standalone program.py --nproc_per_node 9

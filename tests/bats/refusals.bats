@@ -42,6 +42,7 @@ refuses_own() {
   refuses 2 '*devices 2-5 are not linked on a 910A host; use *' --generation 910A --devices "[2,6)" config.yaml
 }
 @test "a generation that is none" { refuses 2 '*--generation 910B: write 910A, A2, A3, 950 or any' --generation 910B config.yaml; }
+# bats test_tags=thorough
 @test "a table that hccl_tools.py builds is one that the launch takes: both apply the rules of a chip that is known or named" {
   [[ ! -e /sys/bus/pci/devices ]] || ! grep -qsx 0x19e5 /sys/bus/pci/devices/*/vendor || skip "this machine has NPUs"
   local chip

@@ -21,12 +21,6 @@ CONFIGS = PROJECT / "configs"
 slow = pytest.mark.skipif(os.environ.get("SLOW_TESTS") != "1", reason="takes long; SLOW_TESTS=1 runs it")
 
 
-def need_mindspore():
-    """Skips the module where training cannot run."""
-    pytest.importorskip("mindspore", reason="needs MindSpore")
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
-
-
 def digits(folder, samples):
     """The first `samples` digits in MNIST's format in `folder`; returns it."""
     import numpy as np

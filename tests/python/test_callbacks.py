@@ -3,16 +3,14 @@
 import types
 
 import pytest
+from needs import Later, needs_packages
 
 from hccl_tools.common.refusal import Refusal
 from tools.diagnosis import loss_curve
 
-ms = pytest.importorskip("mindspore", reason="needs MindSpore")
-np = pytest.importorskip("numpy", reason="needs NumPy")
+ms, np, progress = Later("mindspore"), Later("numpy"), Later("tools.trainer.progress")
 
-from tools.trainer import progress  # noqa: E402 (imports MindSpore)
-
-pytestmark = [pytest.mark.thorough, pytest.mark.trains]
+pytestmark = [needs_packages("mindspore", "numpy"), pytest.mark.thorough, pytest.mark.trains]
 
 
 class Run:

@@ -5,18 +5,17 @@ import os
 import types
 
 import pytest
+from needs import Later, needs_packages
 
-ms = pytest.importorskip("mindspore", reason="needs MindSpore")
-np = pytest.importorskip("numpy", reason="needs NumPy")
+from hccl_tools.common.refusal import Refusal
+from tools import convert_ckpt
+from tools.trainer import checkpoints
+from tools.trainer.checkpoints import CheckpointError, choosing, labels, loading, saving
 
-from mindspore import nn  # noqa: E402 - after the skip
+ms, nn, np = Later("mindspore"), Later("mindspore.nn"), Later("numpy")
+parallel, resume = Later("tools.trainer.models.parallel"), Later("tools.trainer.resume")
 
-from hccl_tools.common.refusal import Refusal  # noqa: E402
-from tools import convert_ckpt  # noqa: E402
-from tools.trainer import checkpoints, resume  # noqa: E402
-from tools.trainer.checkpoints import CheckpointError, choosing, labels, loading, saving  # noqa: E402
-from tools.trainer.models import parallel  # noqa: E402
-
+pytestmark = [needs_packages("mindspore", "numpy"), pytest.mark.thorough]
 RUN = 1_800_000_000
 
 

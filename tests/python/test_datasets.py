@@ -127,6 +127,7 @@ def test_generated_images_are_in_the_original_format_and_of_ten_classes(cifar, t
     assert np.abs(plain * 255 - records[:10, 1:].reshape(10, 3, 32, 32)).max() < 0.01
 
 
+@pytest.mark.thorough
 def test_files_of_ten_thousand_records_are_read_the_same_by_mindspore(tmp_path):
     import numpy as np
 

@@ -150,6 +150,7 @@ def contend(base, devices, times, problems):
         job.end()
 
 
+@pytest.mark.thorough
 def test_of_launches_at_once_never_two_have_a_device_and_each_gets_its_turn(base):
     fork = multiprocessing.get_context("fork")
     problems = fork.Queue()

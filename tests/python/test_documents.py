@@ -187,6 +187,7 @@ def test_a_loose_block_is_brought_up_to_date():
     assert documents_output.updated(block, "a\nb\n", {}) is None
 
 
+@pytest.mark.thorough
 def test_a_page_and_its_chinese_page_are_brought_up_to_date(tmp_path, monkeypatch, capsys):
     command = "- List:\n\n  <!-- run -->\n  ```bash\n  echo new; echo text\n  ```\n"
     page = f"{command}\n  <!-- prints -->\n  ```text\n  old\n  text\n  ```\n"

@@ -1,18 +1,16 @@
 """Networks, losses and metrics: their shapes, and their results, compared with NumPy."""
 
 import pytest
+from needs import Later, needs_packages
 
 from hccl_tools.check import schema_check
-from tools.config import combinations
+from tools.config import combinations, modes
 
-ms = pytest.importorskip("mindspore", reason="needs MindSpore")
-np = pytest.importorskip("numpy", reason="needs NumPy")
+ms, np = Later("mindspore"), Later("numpy")
+losses, metrics = Later("tools.trainer.losses"), Later("tools.trainer.metrics")
+models, parallel = Later("tools.trainer.models"), Later("tools.trainer.models.parallel")
 
-from tools.config import modes  # noqa: E402
-from tools.trainer import losses, metrics, models  # noqa: E402 (imports MindSpore)
-from tools.trainer.models import parallel  # noqa: E402
-
-pytestmark = [pytest.mark.thorough, pytest.mark.trains]
+pytestmark = [needs_packages("mindspore", "numpy"), pytest.mark.thorough, pytest.mark.trains]
 
 SCHEMA = schema_check.load_schema("train_config")
 

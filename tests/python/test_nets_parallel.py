@@ -1,19 +1,16 @@
 """The networks that show a parallel mode, alone on this machine's processors, against NumPy."""
 
 import pytest
+from needs import Later, needs_packages
 
-ms = pytest.importorskip("mindspore", reason="needs MindSpore")
-np = pytest.importorskip("numpy", reason="needs NumPy")
+ms, nn, np = Later("mindspore"), Later("mindspore.nn"), Later("numpy")
+parallel = Later("tools.trainer.models.parallel")
 
-from mindspore import nn  # noqa: E402 - after the skip
-
-from tools.trainer.models import parallel  # noqa: E402
-
-pytestmark = [pytest.mark.thorough, pytest.mark.trains]
+pytestmark = [needs_packages("mindspore", "numpy"), pytest.mark.thorough, pytest.mark.trains]
 
 NETS = {
-    "whole": parallel.WholeNet,
-    "hybrid": parallel.HybridParallelNet,
+    "whole": lambda: parallel.WholeNet(),
+    "hybrid": lambda: parallel.HybridParallelNet(),
     "semi_auto": lambda: parallel.SemiAutoParallelNet(ranks=4),
     "pipeline": lambda: parallel.PipelineNet(stages=2),
 }

@@ -8,11 +8,11 @@ import functools
 
 import pytest
 import ranks
+from needs import Later, needs_packages
 
-ranks.need_mindspore()
-np = pytest.importorskip("numpy", reason="needs NumPy")
+np = Later("numpy")
 
-pytestmark = [pytest.mark.thorough, pytest.mark.trains]
+pytestmark = [needs_packages("mindspore", "sklearn"), pytest.mark.thorough, pytest.mark.trains]
 TOLERANCE = 1e-6
 
 

@@ -100,6 +100,7 @@ def test_every_variable_of_the_contract_is_on_the_page():
     assert {*contract, *forgotten, *planned} - listed("docs/environment.md") == set()
 
 
+@pytest.mark.thorough
 def test_every_variable_of_the_page_is_in_the_code():
     tests = (path for ending in ("*.*sh", "*.bats", "*.py") for path in (ROOT / "tests").rglob(ending))
     files = [path for path in [*PYTHON_FILES, *SHELL_FILES, *tests] if path != Path(__file__)]

@@ -88,6 +88,7 @@ _TEXTS = st.one_of(
 _WORDS = st.sampled_from(["-o", "--opt", "--", "a=1", "scheduler.num_epochs=0x_", "system=&a [*a]", "-o=1", "=", "."])
 
 
+@pytest.mark.thorough
 @settings(max_examples=300, deadline=None)
 @given(
     st.dictionaries(st.sampled_from([name for name in Request._fields if name not in ("config", "engine")]), _TEXTS),

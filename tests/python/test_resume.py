@@ -11,12 +11,11 @@ import time
 
 import pytest
 import ranks
+from needs import needs_packages
 
 from tools import convert_ckpt
 
-ranks.need_mindspore()
-
-pytestmark = [pytest.mark.thorough, pytest.mark.trains]
+pytestmark = [needs_packages("mindspore", "sklearn"), pytest.mark.thorough, pytest.mark.trains]
 EPOCHS, SAMPLES, BATCH = 20, 160, 8
 DEADLINE = 120  # seconds until a job that starts has saved something
 

@@ -106,6 +106,7 @@ def test_no_text_makes_reading_raise_anything_else(text):
         assert line.isprintable() and len(line) < 400
 
 
+@pytest.mark.thorough
 @settings(max_examples=300, deadline=None)
 @given(_TEXTS, st.sampled_from(["system", "scheduler.num_epochs", "train.dataset", "parallel.dataset_strategy", "x.y"]))
 def test_no_override_makes_checking_a_config_raise_anything_else(text, key):

@@ -18,6 +18,7 @@ def write(folder, **ranks):
                 file.write(f"{place}, loss is {loss}\n{place}, step time is {step} ms, {data} ms of it for data\n")
 
 
+@pytest.mark.thorough
 def test_each_rank_gets_a_line_and_the_slow_one_a_word(tmp_path, capsys):
     good = [(2.0 - number / 10, 100.0, 1.0) for number in range(20)]
     write(tmp_path, rank_0=good, rank_1=good, rank_2=[(loss, 100.0, 60.0) for loss, _, _ in good], rank_10=good)

@@ -132,6 +132,7 @@ def test_a_public_address_of_a_card_is_hidden(a3, cards):
 # ---- nothing hangs ---------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_tools_that_hang_cost_one_limit_and_say_so(a3, monkeypatch):
     monkeypatch.setattr(doctor, "SECONDS", 1)
     monkeypatch.setattr(npu_smi, "SECONDS", 1)
