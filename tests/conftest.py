@@ -54,8 +54,8 @@ def pytest_runtest_protocol():
 
 
 def pytest_xdist_auto_num_workers():
-    """Three times the processors: most tests wait for events."""
-    return 3 * len(os.sched_getaffinity(0))
+    """Twice the processors: many tests wait for events."""
+    return 2 * len(os.sched_getaffinity(0))
 
 
 def pytest_xdist_make_scheduler(config, log):

@@ -139,6 +139,15 @@ reported() {
   eventually nobody_left
 }
 
+@test "--max_restarts starts the ranks of all nodes again, --restart_args with them" {
+  STUB_DO='0: first wait; 1: first wait; 3: first wait; 2: first await 0 1 3, first exit 7' ends 0 '*restart 1 of 1*' allocated --max_restarts 1 \
+    --restart_args "-o 'a b'"
+  for rank in 0 3; do
+    [[ "$(recorded "rank_$rank" 'r["argv"]')" = "['--config', 'config.yaml', '-o', 'a b']" ]] || fail "rank $rank"
+  done
+  nobody_left
+}
+
 @test "SIGUSR1 reaches the ranks once" {
   export STUB_DO='0: usr1; 1: usr1; 2: usr1; 3: usr1'
   allocated --grace 3 3>&- &

@@ -107,6 +107,14 @@ def test_variables_that_a_test_sets_are_gone_in_the_next_one(suite):
     assert (code, lines[-1]) == (0, "2 passed, 0 failed, 0 skipped"), lines
 
 
+def test_listing_the_tests_imports_no_mindspore():
+    """Each worker lists them all, and an import takes 2.5 s; `needs.Later` imports a module when a test uses it."""
+    listing = "pytest.main(['-q', '--collect-only', '-p', 'no:cacheprovider'])"
+    command = [sys.executable, "-c", f"import pytest, sys; {listing}; sys.exit('mindspore' in sys.modules)"]
+    done = subprocess.run(command, cwd=TESTS.parent, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+
+
 def test_a_bats_file_that_cannot_be_set_up_fails(suite):
     (suite.folder / "x.bats").write_text("setup_file() {\n  echo no bread\n  false\n}\n" + BATS)
     code, lines = suite()
