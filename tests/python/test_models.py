@@ -22,7 +22,7 @@ def cpu():
     ms.set_context(mode=ms.PYNATIVE_MODE)
 
 
-def tensor(values, dtype=np.float32):
+def tensor(values, dtype="float32"):
     return ms.Tensor(np.asarray(values, dtype))
 
 
