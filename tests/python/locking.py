@@ -6,6 +6,7 @@ import os
 import pickle
 import signal
 import tempfile
+import traceback
 
 import pytest
 
@@ -59,11 +60,22 @@ def start_as(number, do):
 
 
 def as_user(number, do):
-    """What do() returns in a process of that user."""
+    """What do() returns in a process of that user; what it raises there is the failure of the test."""
+
+    def tell():
+        try:
+            told = do(), None
+        except Exception:
+            told = None, traceback.format_exc()
+        pickle.dump(told, answer)
+        answer.flush()
+
     with tempfile.TemporaryFile() as answer:
-        os.waitpid(start_as(number, lambda: (pickle.dump(do(), answer), answer.flush())), 0)
+        os.waitpid(start_as(number, tell), 0)
         answer.seek(0)
-        return pickle.load(answer)
+        result, error = pickle.load(answer)
+    assert error is None, error
+    return result
 
 
 @pytest.fixture
