@@ -16,7 +16,11 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
   *)
     LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
     POSIXLY_CORRECT=${POSIXLY_CORRECT-}
-    \export LAUNCH_SHELL && \unset EXECIGNORE && \exec "${BASH:-bash}" -p -- "$0" "$@"
+    case ${BASH-} in # with BASH_ARGV0 or EXECIGNORE, bash takes the login shell for itself
+      */bash*) ;;
+      *) BASH=bash ;;
+    esac
+    \export LAUNCH_SHELL && \unset EXECIGNORE BASH_ARGV0 && \exec "$BASH" -p -- "$0" "$@"
     ;;
 esac
 set -euo pipefail

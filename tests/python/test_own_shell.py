@@ -3,6 +3,7 @@
 import difflib
 import json
 import os
+import pwd
 import re
 import shutil
 import signal
@@ -12,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from needs import need
+from needs import need, needs_root
 
 pytestmark = pytest.mark.thorough
 
@@ -29,6 +30,7 @@ ALONE = ("SHELLOPTS", "POSIXLY_CORRECT", "BASH_ENV", "TMOUT", "PYTHONVERBOSE", "
 # bash, too, and then bash takes the caller's login shell for itself.
 CHANGING = (
     "BASH",
+    "BASH_ARGV0",
     "BASH_VERSION",
     "RANDOM",
     "SRANDOM",
@@ -211,6 +213,20 @@ def test_no_exported_function_disturbs(program, environment, tmp_path):
     compare(program, environment, {f"BASH_FUNC_{name}%%": body for name in sorted(names)}, tmp_path)
 
 
+@needs_root
+@pytest.mark.parametrize("variable", [{}, {"BASH_ARGV0": "evil"}, {"EXECIGNORE": "*"}], ids=" ".join)
+def test_a_user_whose_login_shell_is_not_bash(variable):
+    """With these variables, bash says that it is the user's login shell."""
+    other = next(user for user in pwd.getpwall() if user.pw_uid and not user.pw_shell.endswith("bash"))
+    as_other = {"user": other.pw_uid, "group": other.pw_gid, "extra_groups": [], "stdin": subprocess.DEVNULL}
+    program = str(LIBRARY / "abandoned.sh")
+    if subprocess.run(["test", "-r", program], **as_other).returncode:
+        pytest.skip("needs a copy of this project that other users may read")
+    command = [shutil.which("bash"), program, "254", "ascend2p.sh", "", "", ""]
+    ended = subprocess.run(command, env={"PATH": os.defpath, **variable}, text=True, stderr=subprocess.PIPE, **as_other)
+    assert (ended.returncode, ended.stderr.count("cannot start more processes")) == (78, 1), ended.stderr
+
+
 def test_variables_with_names_of_ours_are_put_aside():
     """A rank would get the launcher's value if the caller exported a variable that has the name of one of ours."""
     texts = [path.read_text() for path in LIBRARY.glob("*.sh") if path.name not in ("launch.sh", "python.sh")]
@@ -351,7 +367,7 @@ def test_the_first_lines_of_all_programs_are_the_same():
     found = set()
     for path in programs:
         text = re.sub(r"\A(#.*\n)*", "", path.read_text())
-        found.add(text[: text.index("esac\n")])
+        found.add(text[: text.index("\nesac\n")])
         assert "own_shell" in text or "lib/launch.sh" in text or "lib/doctor.sh" in text, path
     assert len(found) == 1, found
     of_copies = re.compile(r"if \[\[ ! -r .*?\nfi\n# shellcheck source", re.DOTALL)
