@@ -19,10 +19,7 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
   *)
     LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
     POSIXLY_CORRECT=${POSIXLY_CORRECT-}
-    case ${BASH-} in # with BASH_ARGV0 or EXECIGNORE, bash takes the login shell for itself
-      */bash*) ;;
-      *) BASH=bash ;;
-    esac
+    case ${BASH-} in */bash*) ;; *) BASH=bash ;; esac # with BASH_ARGV0, bash says that it is the login shell
     \export LAUNCH_SHELL && \unset EXECIGNORE BASH_ARGV0 && \exec "$BASH" -p -- "$0" "$@"
     ;;
 esac
