@@ -7,6 +7,8 @@ LAUNCH_ROOT=${LAUNCH_LIB%/scripts/lib}
 
 # shellcheck source=scripts/lib/own_shell.sh
 source "$LAUNCH_LIB/own_shell.sh"
+# shellcheck source=scripts/lib/language.sh
+source "$LAUNCH_LIB/language.sh"
 # shellcheck source=scripts/lib/log.sh
 source "$LAUNCH_LIB/log.sh"
 # shellcheck source=scripts/lib/system.sh

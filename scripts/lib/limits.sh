@@ -52,7 +52,7 @@ limits::check() {
   clock::now
   if ((LIMITS_TIMEOUT && REPLY >= LIMITS_TIMEOUT_AT)); then
     LIMITS_REACHED=timeout
-    log::say "the job has run for $LIMITS_TIMEOUT s, its --timeout: stopping all ranks"
+    log::say $"the job has run for $LIMITS_TIMEOUT s, its --timeout: stopping all ranks"
   elif ((LIMITS_HANG && REPLY >= LIMITS_LOOK_AT)) && limits::_logs_stand_still "$REPLY"; then
     LIMITS_REACHED=hang
     log::say "no rank has written to its log for $LIMITS_HANG s, the --hang_timeout: saving the stacks of all ranks, then stopping them"

@@ -1,0 +1,36 @@
+# shellcheck shell=bash
+# Chooses the language of the messages: what stands in $"..." is Chinese in the files that are read after this one, if
+# the user reads Chinese. bash translates such a text when it reads it, from hccl_tools/locale.
+#
+# LAUNCH_LANG: zh or en, for all programs of the launch; from --lang, or from the caller's locale.
+
+# language::_of_locale: zh or en in REPLY, by the rules of GNU gettext, in which LANGUAGE counts unless the locale is C.
+language::_of_locale() {
+  local locale=${LC_ALL:-${LC_MESSAGES:-${LANG:-C}}} languages chinese english
+  REPLY=en
+  [[ $locale != C && $locale != POSIX ]] || return 0
+  languages=:${LANGUAGE:-$locale}
+  chinese=${languages%%:zh*} english=${languages%%:en*} # what is before the first of each
+  ((${#chinese} >= ${#english})) || REPLY=zh
+}
+
+# language::choose: before other files with messages are read. TEXTDOMAIN of the caller is put aside: bash would run
+# what is in those translations.
+language::choose() {
+  if [[ ${LAUNCH_LANG-} != zh && ${LAUNCH_LANG-} != en ]]; then
+    language::_of_locale
+    LAUNCH_LANG=$REPLY
+  fi
+  export LAUNCH_LANG
+  [[ $LAUNCH_LANG == zh ]] || return 0
+  # shellcheck disable=SC2034 # bash itself reads them
+  TEXTDOMAIN=launch TEXTDOMAINDIR=$LAUNCH_ROOT/hccl_tools/locale
+  # shellcheck source=scripts/lib/language_probe.sh
+  source "$LAUNCH_LIB/language_probe.sh"
+  [[ $REPLY != zh ]] || return 0
+  # This machine lacks the caller's locale, or it is C.  Nearly every machine has C.UTF-8, whose folder leads to zh.
+  [[ -z ${LC_ALL+set} ]] || own_shell::keep LC_ALL "$LC_ALL"
+  LC_ALL=C.UTF-8
+}
+
+language::choose

@@ -1,0 +1,94 @@
+"""Collects the messages of the code for translation, and compiles their Chinese catalogue.
+
+python -m tools.pages.messages
+
+Updates hccl_tools/locale/zh/LC_MESSAGES/launch.po: new messages come without a translation, those that the code no
+longer has go. Then writes launch.mo beside it, which bash and Python read.
+
+Exit: 0 all messages have a translation, 1 some have none; each is named on stderr.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import polib
+
+from hccl_tools.common import language
+from tools.pages.commands import ROOT
+
+CATALOGUE = os.path.join(language.LOCALE, "zh", "LC_MESSAGES", f"{language.DOMAIN}.po")
+_FOLDERS = ("hccl_tools", "tools", "scripts")
+# The argument of a function that is a message, or a noun in one.
+_PYTHON = {"tr": 0, "count": 1, "named": 0}
+_HEADER = {"Content-Type": "text/plain; charset=UTF-8", "Content-Transfer-Encoding": "8bit", "Language": "zh"}
+
+
+def files() -> Iterator[str]:
+    """The files that may have messages, from the project's folder."""
+    for top in _FOLDERS:
+        for folder, _, names in sorted(os.walk(os.path.join(ROOT, top))):
+            for name in sorted(names):
+                if name.endswith((".py", ".sh")):
+                    yield os.path.relpath(os.path.join(folder, name), ROOT)
+
+
+def collected() -> dict[str, list[str]]:
+    """{message: the files that have it}"""
+    found: dict[str, list[str]] = {}
+    for path in files():
+        for message in _of_python(path) if path.endswith(".py") else _of_bash(path):
+            places = found.setdefault(message, [])
+            if path not in places:
+                places.append(path)
+    return found
+
+
+def _of_python(path: str) -> Iterator[str]:
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
+        place = _PYTHON.get(name or "")
+        if place is not None and place < len(node.args):
+            argument = node.args[place]
+            if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                yield argument.value
+
+
+def _of_bash(path: str) -> Iterator[str]:
+    """What stands in $"...", with the variables and the backslashes that the shell will see."""
+    dumped = subprocess.run(
+        ["bash", "--dump-po-strings", os.path.join(ROOT, path)], capture_output=True, text=True, check=True
+    )
+    yield from (entry.msgid for entry in polib.pofile(dumped.stdout))
+
+
+def update() -> list[str]:
+    """Brings both files up to date; returns the messages that have no translation."""
+    old = {entry.msgid: entry.msgstr for entry in polib.pofile(CATALOGUE)} if os.path.exists(CATALOGUE) else {}
+    catalogue = polib.POFile(wrapwidth=120)
+    catalogue.metadata = _HEADER
+    for message, places in sorted(collected().items(), key=lambda item: (item[1], item[0])):
+        catalogue.append(polib.POEntry(msgid=message, msgstr=old.get(message, ""), occurrences=[(places[0], "")]))
+    catalogue.save(CATALOGUE)
+    catalogue.save_as_mofile(CATALOGUE.replace(".po", ".mo"))
+    return [entry.msgid for entry in catalogue if not entry.msgstr]
+
+
+def main() -> int:
+    """The command."""
+    missing = update()
+    for message in missing:
+        print(f"messages: no translation in {os.path.relpath(CATALOGUE, ROOT)}: {message}", file=sys.stderr)
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
