@@ -166,7 +166,7 @@ def test_an_epoch_of_some_samples_has_as_many_of_all_ranks_together(cifar, tmp_p
 
     some = {**cifar, "num_samples": 30, "image_size": 32}
     check(some, batch_size=15)
-    assert "dataset.num_samples is 30, 15 for each of 2 ranks: less than one batch of 16" in refused(some, batch_size=16)
+    assert "num_samples is 30, 15 for each of 2 ranks: less than one batch of 16" in refused(some, batch_size=16)
     assert "has 100 samples, 50 for each" in refused({**cifar, "num_samples": 1000}, batch_size=51)
     seen = [images for shard in (0, 1) for images, _ in read(some, shard, 2, batch_size=5, shuffle=True)]
     assert [len(images) for images in seen] == [5] * 6
