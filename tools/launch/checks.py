@@ -55,8 +55,8 @@ def mindspore() -> None:
         raise Refusal(REFUSED, f"{sys.executable} has no MindSpore, which the ranks need; {remedy}")
 
 
-def devices(request: Request, placement: Placement) -> None:
-    """Checks that the devices of the ranks on this host are there, and that other hosts are ready."""
+def devices(request: Request, placement: Placement, needs_mindspore: bool) -> None:
+    """Checks that the devices of the ranks are there, that MindSpore takes GPUs, and that other hosts are ready."""
     if request.no_check:
         return
     by_host = placement.devices_by_host()
@@ -77,6 +77,8 @@ def devices(request: Request, placement: Placement) -> None:
             problem = device_check.missing_npus(request.script, own)
         elif not by_host:
             problem = device_check.missing_gpus(request.script, own)
+            if not problem and needs_mindspore:
+                problem = device_check.no_gpus_for_mindspore(request.script)
     if problem:
         raise Refusal(REFUSED, problem)
 

@@ -81,7 +81,7 @@ def make(request: Request) -> Plan:
     job = program_job(request) if checks.is_program(request) else trainer_job(request, placed)
     if job.needs_mindspore or (request.device_target == "CPU" and not job.alone):  # there, the scheduler needs it
         checks.mindspore()
-    checks.devices(request, placed)
+    checks.devices(request, placed, job.needs_mindspore)
     if request.engine == "local" and not job.alone and not table:
         from tools.launch import launch_table
 
