@@ -61,7 +61,7 @@ def mindspore(tmp_path, monkeypatch):
 def test_a_library_that_is_missing_is_named(mindspore, cuda):
     mindspore("11.1", "11.6")
     cuda("11.6")
-    assert gpu_backend.why_not(SAID + LOADING).startswith(f"{CANNOT_LOAD}; put the folders of CUDA's")
+    assert gpu_backend.why_not(SAID + LOADING).startswith(f"{CANNOT_LOAD}; install what docs/gpu.md lists")
 
 
 def test_a_mindspore_without_gpus_is_named(mindspore, cuda):

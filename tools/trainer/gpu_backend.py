@@ -21,8 +21,8 @@ def why_not(said: str) -> str:
     loading = re.search(r"Load dynamic library: (libmindspore_gpu\S*) failed\. (.+)", said)
     if loading:
         return (
-            f"MindSpore cannot load {loading[1]}: {loading[2]}; put the folders of CUDA's and cuDNN's libraries into "
-            "LD_LIBRARY_PATH"
+            f"MindSpore cannot load {loading[1]}: {loading[2]}; install what docs/gpu.md lists, and put the "
+            "folders of CUDA's and cuDNN's libraries into LD_LIBRARY_PATH"
         )
     versions = _versions()
     if not versions:
