@@ -270,6 +270,8 @@ LIST
   refused 78 'run_gpu.sh: MindSpore cannot use GPUs: this MindSpore has no GPU back end; install one that has; to try the launch without GPUs: *' \
     bash "$SCRIPTS/run_gpu.sh" -n 2 --config "$config" .
   bash "$SCRIPTS/run_gpu.sh" -n 2 --no_check --dry_run --config "$config" . >plan
+  printf 'import mindspore\n' >net.py
+  refused 78 'run_gpu.sh: MindSpore cannot use GPUs: *' bash "$SCRIPTS/run_gpu.sh" -n 2 net.py
 }
 
 @test "an nvidia-smi or npu-smi that fails is quoted" {
