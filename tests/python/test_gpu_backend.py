@@ -61,26 +61,26 @@ def mindspore(tmp_path, monkeypatch):
 def test_a_library_that_is_missing_is_named(mindspore, cuda):
     mindspore("11.1", "11.6")
     cuda("11.6")
-    assert gpu_backend.why_not(SAID + LOADING).startswith(f"{CANNOT_LOAD}; install what docs/gpu.md lists")
+    assert gpu_backend.refusal(SAID + LOADING).startswith(f"{CANNOT_LOAD}; install what docs/gpu.md lists")
 
 
 def test_a_mindspore_without_gpus_is_named(mindspore, cuda):
     mindspore()
     cuda("11.6")
-    assert gpu_backend.why_not(SAID) == "this MindSpore has no GPU back end; install one that has"
+    assert gpu_backend.refusal(SAID) == "this MindSpore has no GPU back end; install one that has"
 
 
 def test_cuda_home_that_is_not_set_has_no_nvcc_or_another_version_is_named(mindspore, cuda):
     mindspore("11.6", "11.1")
-    assert gpu_backend.why_not(SAID).startswith("CUDA_HOME is not set")
+    assert gpu_backend.refusal(SAID).startswith("CUDA_HOME is not set")
     cuda(None)
-    assert "/cuda has no bin/nvcc" in gpu_backend.why_not(SAID)
+    assert "/cuda has no bin/nvcc" in gpu_backend.refusal(SAID)
 
 
 def test_a_version_of_cuda_without_a_back_end_is_named(mindspore, cuda):
     mindspore("11.6", "11.1")
     cuda("12.4")
-    assert "this MindSpore is for CUDA 11.1 and 11.6, and nvcc in CUDA_HOME" in gpu_backend.why_not(SAID)
+    assert "this MindSpore is for CUDA 11.1 and 11.6, and nvcc in CUDA_HOME" in gpu_backend.refusal(SAID)
 
 
 def test_the_launcher_asks_mindspore_and_says_why(mindspore, cuda):

@@ -6,9 +6,6 @@ from hccl_tools.common.words import named
 from hccl_tools.machine import host, programs
 from tools.launch import trainer_command
 
-# As for a trainer, the current folder is not where modules come from.
-_ASK_FOR_GPUS = "import sys; del sys.path[0]; import mindspore; mindspore.set_context(device_target='GPU')"
-
 
 def missing_npus(script: str, devices: list[int]) -> str | None:
     """One line when a device is not here, else None."""
@@ -46,10 +43,10 @@ def no_gpus_for_mindspore(script: str) -> str | None:
     """One line when MindSpore refuses GPUs, else None.  It is asked, for seconds: each version has rules of its own."""
     from tools.trainer import gpu_backend
 
-    answer = programs.ask([trainer_command.python(), "-c", _ASK_FOR_GPUS], 120)
+    answer = programs.ask([trainer_command.python(), "-c", gpu_backend.QUESTION], 120)
     if gpu_backend.REFUSED not in answer.stderr:
         return None
-    return f"MindSpore cannot use GPUs: {gpu_backend.why_not(answer.stderr)}; {_without_gpus(script)}"
+    return f"MindSpore cannot use GPUs: {gpu_backend.refusal(answer.stderr)}; {_without_gpus(script)}"
 
 
 def _without_gpus(script: str) -> str:

@@ -13,31 +13,35 @@ import re
 
 from hccl_tools.common.words import one_line
 
+# A program that fails with REFUSED.  As for a trainer, the current folder is not where modules come from.
+QUESTION = "import sys; del sys.path[0]; import mindspore; mindspore.set_context(device_target='GPU')"
 REFUSED = "Unsupported device target GPU"  # how MindSpore begins its message
 
 
-def why_not(said: str) -> str:
-    """The reason and the remedy.  said: MindSpore's own message, which has REFUSED."""
+def why_not(said: str) -> tuple[str, str]:
+    """(the reason, the remedy).  said: MindSpore's own message, which has REFUSED."""
     loading = re.search(r"Load dynamic library: (libmindspore_gpu\S*) failed\. (.+)", said)
     if loading:
-        return (
-            f"MindSpore cannot load {loading[1]}: {loading[2]}; install what docs/gpu.md lists, and put the "
-            "folders of CUDA's and cuDNN's libraries into LD_LIBRARY_PATH"
+        remedy = (
+            "install what docs/gpu.md lists, and put the folders of CUDA's and cuDNN's libraries into LD_LIBRARY_PATH"
         )
+        return f"MindSpore cannot load {loading[1]}: {loading[2]}", remedy
     versions = _versions()
     if not versions:
-        return "this MindSpore has no GPU back end; install one that has"
+        return "this MindSpore has no GPU back end", "install one that has"
     home = os.environ.get("CUDA_HOME")
     if not home:
-        return "CUDA_HOME is not set, and MindSpore looks nowhere else for CUDA; set it to CUDA's folder"
+        return "CUDA_HOME is not set, and MindSpore looks nowhere else for CUDA", "set it to CUDA's folder"
+    place = f"CUDA_HOME {one_line(home)}"
     if not os.path.isfile(os.path.join(home, "bin", "nvcc")):
-        return (
-            f"CUDA_HOME {one_line(home)} has no bin/nvcc, which tells MindSpore the version of CUDA; install nvcc there"
-        )
-    return (
-        f"this MindSpore is for CUDA {' and '.join(versions)}, and nvcc in CUDA_HOME {one_line(home)} is of another "
-        "version; install one of these"
-    )
+        return f"{place} has no bin/nvcc, which tells MindSpore the version of CUDA", "install nvcc there"
+    known = " and ".join(versions)
+    return f"this MindSpore is for CUDA {known}, and nvcc in {place} is of another version", "install one of these"
+
+
+def refusal(said: str) -> str:
+    """The reason and the remedy in one text."""
+    return "; ".join(why_not(said))
 
 
 def _versions() -> list[str]:

@@ -55,7 +55,7 @@ def set_device(config: dict, device: int | None) -> None:
     except RuntimeError as error:
         if gpu_backend.REFUSED not in str(error):
             raise
-        raise Refusal(BAD, f"{gpu_backend.REFUSED}: {gpu_backend.why_not(str(error))}") from error
+        raise Refusal(BAD, f"{gpu_backend.REFUSED}: {gpu_backend.refusal(str(error))}") from error
     ms.set_context(mode=config["system"]["mode"])
 
 
