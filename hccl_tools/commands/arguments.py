@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from hccl_tools.check import rules
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 
 TYPE_CHECKING = False
@@ -51,7 +52,9 @@ def add_answer(parser: argparse.ArgumentParser) -> None:
 
 def add_output(parser: argparse.ArgumentParser, default: str) -> None:
     """--output and --stdout; `default` is the file's name without them, as text for --help."""
-    parser.add_argument("--output", metavar="FILE", help=f"write to FILE instead of {default} in the current folder")
+    parser.add_argument(
+        "--output", metavar="FILE", help=tr("write to FILE instead of {default} in the current folder", default=default)
+    )
     parser.add_argument("--stdout", action="store_true", help="print the table and write no file")
 
 
@@ -60,7 +63,7 @@ def parse_with_output(parser: argparse.ArgumentParser, argv: Sequence[str] | Non
     options = parser.parse_args(argv)
     for name, value in vars(options).items():
         if value == "":
-            parser.error(f"--{name} is empty")
+            parser.error(tr("--{name} is empty", name=name))
     if options.stdout and options.output:
         parser.error("--stdout writes no file, so it does not go with --output")
     return options

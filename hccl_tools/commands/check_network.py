@@ -16,6 +16,7 @@ from types import FrameType
 
 from hccl_tools.commands import arguments, boundary
 from hccl_tools.common import project
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.hosts import cards_collect, cards_judge
 from hccl_tools.hosts.cards_judge import Facts
@@ -96,7 +97,12 @@ def run(options: argparse.Namespace) -> int:
         facts, silent = {own.server_id: cards_collect.of_server(servers, own, options.ping)}, []
         for other in servers:
             if other is not own:
-                say(f"server {other.server_id} is not this host and was not asked; --hostfile FILE asks all")
+                say(
+                    tr(
+                        "server {server_id} is not this host and was not asked; --hostfile FILE asks all",
+                        server_id=other.server_id,
+                    )
+                )
     for line in [*lines, *kept(facts)]:
         say(line)
     findings = cards_judge.judge(servers, facts)
@@ -114,4 +120,8 @@ def kept(facts: Facts) -> Iterator[str]:
     for server_id, devices in facts.items():
         new = ",".join(str(device) for device, card in sorted(devices.items()) if card.kept)
         if new:
-            yield (f"{server_id}: device {new} had no detect address before; hccn_tool cannot remove it, so it stays")
+            yield tr(
+                "{server_id}: device {device} had no detect address before; hccn_tool cannot remove it, so it stays",
+                server_id=server_id,
+                device=new,
+            )

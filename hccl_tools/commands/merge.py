@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from hccl_tools.build import merging, output
 from hccl_tools.commands import arguments, boundary
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
 from hccl_tools.common.words import count, one_line
 from hccl_tools.machine import host
@@ -63,7 +64,16 @@ def run(options: argparse.Namespace) -> int:
     if not options.stdout:
         refuse_input(path, options.files, table)
     first, last = servers[0]["server_id"], servers[-1]["server_id"]
-    say(f"servers: {len(servers)} from {first} to {last}, ranks: {ranks} ({origin})")
+    say(
+        tr(
+            "servers: {servers} from {first} to {last}, ranks: {ranks} ({origin})",
+            servers=len(servers),
+            first=first,
+            last=last,
+            ranks=ranks,
+            origin=origin,
+        )
+    )
     print(rank_table.dump(table) if options.stdout else output.save(table, path, say))
     return 0
 
@@ -90,4 +100,6 @@ def refuse_input(path: str, files: Sequence[str], table: JsonObject) -> None:
         return
     target = os.path.realpath(path)
     if any(os.path.realpath(name) == target for name in files):
-        raise Refusal(USAGE, f"{one_line(path)} is one of the tables to merge; name another file with --output")
+        raise Refusal(
+            USAGE, tr("{path} is one of the tables to merge; name another file with --output", path=one_line(path))
+        )

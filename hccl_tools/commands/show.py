@@ -19,6 +19,7 @@ from collections.abc import Sequence
 
 from hccl_tools.check import rules
 from hccl_tools.commands import arguments, boundary
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
 from hccl_tools.machine import interpreter
 from hccl_tools.show import overview
@@ -51,7 +52,9 @@ def run(options: argparse.Namespace, program: str) -> int:
         raise Refusal(BAD, *(problem.line(file) for problem in problems))
     view = overview.of(table, options.generation)
     if not view.servers:
-        raise Refusal(BAD, f"{file} has no servers; tables with a server_list (versions 1.0 and 1.2) can be shown")
+        raise Refusal(
+            BAD, tr("{file} has no servers; tables with a server_list (versions 1.0 and 1.2) can be shown", file=file)
+        )
     for line in view.warnings:
         boundary.say(program, f"{file}: {line}")
     boundary.escape_missing_letters()
@@ -63,7 +66,11 @@ def run(options: argparse.Namespace, program: str) -> int:
     try:
         from hccl_tools.show import terminal  # imports rich, which only this needs
     except ImportError as error:
-        text = f"the table needs {interpreter.needed('rich')}; {interpreter.remedy_for('rich')}, or use --format svg"
+        text = tr(
+            "the table needs {needed}; {remedy}, or use --format svg",
+            needed=interpreter.needed("rich"),
+            remedy=interpreter.remedy_for("rich"),
+        )
         raise Refusal(USAGE, text) from error
     terminal.show(view)
     return 0

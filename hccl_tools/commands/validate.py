@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from hccl_tools.check import verdict
 from hccl_tools.commands import arguments, boundary
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem, errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
@@ -100,7 +101,10 @@ def explain(code: str) -> int:
 
     text = explanations.text(code)
     if text is None:
-        raise Refusal(USAGE, f"no such code: {code}; the codes are {', '.join(explanations.entries())}")
+        raise Refusal(
+            USAGE,
+            tr("no such code: {code}; the codes are {codes}", code=code, codes=", ".join(explanations.entries())),
+        )
     sys.stdout.write(text)
     return 0
 

@@ -6,6 +6,8 @@ import errno
 import json
 import os
 
+from hccl_tools.common.language import tr
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -30,7 +32,7 @@ def read_json(path: str, errors: str = "strict") -> Any:
     with open(path, encoding="utf-8", errors=errors) as file:
         text = file.read(_MOST + 1)
     if len(text) > _MOST:
-        raise ValueError(f"it has more than {_MOST} characters")
+        raise ValueError(tr("it has more than {limit} characters", limit=_MOST))
     try:
         return json.loads(text)
     except RecursionError as error:

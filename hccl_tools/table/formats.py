@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import shown
 
@@ -42,7 +43,7 @@ def detect(table: object) -> tuple[str, Problem | None]:
         return "v1.0", None
     for key, what in _LOOK_ALIKES.items():
         if key in table:
-            text = f'this is {what} (it has "{key}"), which HCCL itself cannot read'
+            text = tr('this is {what} (it has "{key}"), which HCCL itself cannot read', what=what, key=key)
             return "", Problem("unsupported-format", "", text, "give it to the program that it is for")
     version = table.get("version")
     if isinstance(version, str):
@@ -58,8 +59,10 @@ def _of_version(table: JsonObject, version: str) -> tuple[str, Problem | None]:
     if version in _BY_VERSION:
         return _BY_VERSION[version], None
     meant = {"cross_cluster": "1.0"}.get(_shape(table), _shape(table)[1:])
-    text = f"version {shown(version)} is not one that HCCL reads (1.0, 1.1, 1.2, 2.0)"
-    return "", Problem("bad-version", "/version", text, f'write "{meant}", which the rest of the table looks like')
+    text = tr("version {version} is not one that HCCL reads (1.0, 1.1, 1.2, 2.0)", version=shown(version))
+    return "", Problem(
+        "bad-version", "/version", text, tr('write "{meant}", which the rest of the table looks like', meant=meant)
+    )
 
 
 def _shape(table: JsonObject) -> str:

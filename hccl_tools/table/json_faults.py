@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from json import JSONDecodeError
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import one_line, shown
 from hccl_tools.table import positions
@@ -19,7 +20,11 @@ def explain(data: bytes, error: Exception) -> Problem:
         return _problem("the file is empty", "build the table with hccl_tools/hccl_tools.py")
     if isinstance(error, UnicodeDecodeError):
         row = data.count(b"\n", 0, error.start) + 1
-        return _problem(f"byte {error.start + 1} is not UTF-8 (line {row})", "save the file as UTF-8", row)
+        return _problem(
+            tr("byte {number} is not UTF-8 (line {row})", number=error.start + 1, row=row),
+            "save the file as UTF-8",
+            row,
+        )
     if isinstance(error, RecursionError):
         return too_deep()
     text = data.decode("utf-8")
@@ -45,7 +50,7 @@ def _syntax(text: str, error: JSONDecodeError) -> Problem:
     bracket = re.match(r",?[ \t\n\r]*([]}])", rest)
     if bracket and (comma or rest.startswith(",")):
         offset = error.pos + bracket.start(1)
-        return _at(text, offset, f"a comma before '{bracket[1]}'", "delete that comma")
+        return _at(text, offset, tr("a comma before '{bracket}'", bracket=bracket[1]), "delete that comma")
     if rest.startswith("'"):
         return _at(text, error.pos, "a single quote", 'put texts in double quotes: "..."')
     if not rest.strip():
@@ -57,7 +62,11 @@ def _syntax(text: str, error: JSONDecodeError) -> Problem:
 def _number(text: str, error: Exception) -> Problem:
     for match in _NUMBER.finditer(text):
         if match[1]:
-            what = f"{match[1]} is not a number in JSON" if len(match[1]) < 20 else "a number of very many digits"
+            what = (
+                tr("{text} is not a number in JSON", text=match[1])
+                if len(match[1]) < 20
+                else "a number of very many digits"
+            )
             return _at(text, match.start(), what, "write the number that you mean")
     return _problem(str(error), "write JSON there")
 
@@ -68,14 +77,20 @@ def repeated(text: str) -> list[Problem]:
     for offset, key, before in positions.repeated_keys(text):
         row, column = positions.row_and_column(text, offset)
         first_row = positions.row_and_column(text, before)[0]
-        what = f"line {row}, column {column}: {shown(key)} is a key of the same object in line {first_row} already"
+        what = tr(
+            "line {row}, column {column}: {key} is a key of the same object in line {first_row} already",
+            row=row,
+            column=column,
+            key=shown(key),
+            first_row=first_row,
+        )
         found.append(Problem("duplicate-key", "", what, "keep one of them", row=row, column=column))
     return found
 
 
 def _at(text: str, offset: int, what: str, remedy: str) -> Problem:
     row, column = positions.row_and_column(text, offset)
-    return _problem(f"line {row}, column {column}: {what}", remedy, row, column)
+    return _problem(tr("line {row}, column {column}: {what}", row=row, column=column, what=what), remedy, row, column)
 
 
 def _problem(text: str, remedy: str, row: int | None = None, column: int | None = None) -> Problem:
