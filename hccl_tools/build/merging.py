@@ -154,14 +154,12 @@ def _interleaved(entries: Iterable[JsonObject], pods: Iterable[JsonObject]) -> I
             ended.add(current)
             current = pod
             if pod in ended:
-                yield (
-                    tr(
-                        "server {server} of super pod {pod}: by server_id it comes after servers of "
-                        "another pod, but HCCL needs a pod's servers together; choose other "
-                        "server_ids",
-                        server=shown(server["server_id"]),
-                        pod=shown(pod),
-                    )
+                yield tr(
+                    "server {server} of super pod {pod}: by server_id it comes after servers of "
+                    "another pod, but HCCL needs a pod's servers together; choose other "
+                    "server_ids",
+                    server=shown(server["server_id"]),
+                    pod=shown(pod),
                 )
 
 
@@ -172,24 +170,21 @@ def _differences(inputs: Sequence[Named]) -> Iterator[str]:
         for key in _unequal(_head(first.table), _head(item.table)):
             if key == "super_pod_list":
                 lacking = item if key not in item.table else first
-                yield (
-                    tr(
-                        "{name}: no super_pod_list, but others have one; build all tables in one "
-                        "way: with --generation A3 on hosts of a super pod, without it elsewhere",
-                        name=lacking.name,
-                    )
+                yield tr(
+                    "{name}: no super_pod_list, but others have one; build all tables in one "
+                    "way: with --generation A3 on hosts of a super pod, without it elsewhere",
+                    name=lacking.name,
                 )
+
             else:
                 values = [shown(table[key]) if key in table else "missing" for table in (item.table, first.table)]
-                yield (
-                    tr(
-                        "{name}: {key} is {value}, but {other} in {file}; merge only tables that agree on it",
-                        name=item.name,
-                        key=shown(key),
-                        value=values[0],
-                        other=values[1],
-                        file=first.name,
-                    )
+                yield tr(
+                    "{name}: {key} is {value}, but {other} in {file}; merge only tables that agree on it",
+                    name=item.name,
+                    key=shown(key),
+                    value=values[0],
+                    other=values[1],
+                    file=first.name,
                 )
 
 
@@ -219,14 +214,13 @@ def _repeated_servers(inputs: Sequence[Named]) -> Iterator[str]:
     shared = {server_id: numbers for server_id, numbers in holders.items() if len(numbers) > 1}
     whole = _earlier_results(inputs, shared.values())
     for number, others in sorted(whole.items()):
-        yield (
-            tr(
-                "{name}: already holds the servers of {names} (an earlier result of merging?); "
-                "leave it out, or leave those out",
-                name=inputs[number].name,
-                names=_listed(inputs, others),
-            )
+        yield tr(
+            "{name}: already holds the servers of {names} (an earlier result of merging?); "
+            "leave it out, or leave those out",
+            name=inputs[number].name,
+            names=_listed(inputs, others),
         )
+
     pairs: dict[tuple[int, int], list[str]] = defaultdict(list)
     for server_id, numbers in shared.items():
         parts = [number for number in numbers if number not in whole]
@@ -234,14 +228,12 @@ def _repeated_servers(inputs: Sequence[Named]) -> Iterator[str]:
             pairs[number, parts[0]].append(server_id)
     for (number, first), server_ids in sorted(pairs.items()):
         more = tr(" and {number} more", number=len(server_ids) - 1) if len(server_ids) > 1 else ""
-        yield (
-            tr(
-                "{name}: server_id {server_id}{more} is in {file} too; give each server once, under its own address",
-                name=inputs[number].name,
-                server_id=shown(min(server_ids)),
-                more=more,
-                file=inputs[first].name,
-            )
+        yield tr(
+            "{name}: server_id {server_id}{more} is in {file} too; give each server once, under its own address",
+            name=inputs[number].name,
+            server_id=shown(min(server_ids)),
+            more=more,
+            file=inputs[first].name,
         )
 
 
@@ -271,16 +263,14 @@ def _repeated_addresses(inputs: Iterable[Named]) -> Iterator[str]:
         for server_id, address in _addresses(item):
             before, owner = first.setdefault(packed(address) or address, (item, server_id))
             if before is not item:
-                yield (
-                    tr(
-                        "{name}: device_ip {address} of server {server_id} belongs to server {owner} "
-                        "in {file}; give each device its own (hccn_tool -ip -s)",
-                        name=item.name,
-                        address=shown(address),
-                        server_id=shown(server_id),
-                        owner=shown(owner),
-                        file=before.name,
-                    )
+                yield tr(
+                    "{name}: device_ip {address} of server {server_id} belongs to server {owner} "
+                    "in {file}; give each device its own (hccn_tool -ip -s)",
+                    name=item.name,
+                    address=shown(address),
+                    server_id=shown(server_id),
+                    owner=shown(owner),
+                    file=before.name,
                 )
 
 

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Chooses the language of the messages: what stands in $"..." is Chinese in the files that are read after this one, if
+# Chooses the language of the messages: what is in $"..." is Chinese in the files that are read after this one, if
 # the user reads Chinese. bash translates such a text when it reads it, from hccl_tools/locale.
 #
 # LAUNCH_LANG: zh or en, for all programs of the launch; from --lang, or from the caller's locale.

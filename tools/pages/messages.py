@@ -63,7 +63,7 @@ def _of_python(path: str) -> Iterator[str]:
 
 
 def _of_bash(path: str) -> Iterator[str]:
-    """What stands in $"...", with the variables and the backslashes that the shell will see."""
+    """What is in $"...", with the variables and the backslashes that the shell will see."""
     dumped = subprocess.run(
         ["bash", "--dump-po-strings", os.path.join(ROOT, path)], capture_output=True, text=True, check=True
     )
