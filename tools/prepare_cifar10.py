@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Generates a small data set in CIFAR-10's binary format that a network can learn.
+"""Generates a data set in CIFAR-10's binary format that a network can learn.
 
 Ten classes of 32 x 32 colour images: stripes, whose direction and colour tell the class; where they
 lie, how wide and how bright they are and the noise on them differ from image to image.  It replaces
 the original (https://www.cs.toronto.edu/~kriz/cifar.html, the binary version) where that cannot be
-fetched, and says nothing about how well a network reads photographs.
+fetched, and says nothing about how well a network reads photographs.  It has the original's size,
+because MindSpore's Cifar10Dataset reads 10,000 images of each file, and refuses a file that has fewer.
 
   python tools/prepare_cifar10.py data/cifar10
 
@@ -26,13 +27,18 @@ import numpy as np
 from tools.trainer import command
 from tools.trainer.datasets import cifar10, generator
 
+AT_ONCE = 1000  # images in memory as numbers, 12 KB each
 COLOURS = np.array([[230, 70, 60], [70, 200, 90], [80, 110, 240], [230, 210, 70], [200, 90, 220]], np.float32)
 
 
 def main(argv: "list[str] | None" = None) -> int:
     parser = generator.parser(__doc__)
     parser.add_argument(
-        "--images", metavar="N", type=command.positive, default=200, help="images in each of the six files (200)"
+        "--images",
+        metavar="N",
+        type=command.positive,
+        default=cifar10.ORIGINAL,
+        help="images in each of the six files (10000); fewer are for tools/train.py only",
     )
     return generator.run(parser, argv, lambda options: write(options.folder, options.images))
 
@@ -46,23 +52,28 @@ def write(folder: str, images: int) -> str:
 
 def write_file(path: str, images: int, seed: int = 42) -> None:
     """One file of `images` records, all classes as often as each other."""
-    random = np.random.RandomState(seed)
+    random = np.random.default_rng(seed)
     labels = random.permutation(np.arange(images) % cifar10.CLASSES).astype(np.uint8)
-    records = np.concatenate([labels[:, None], images_of(labels, random).reshape(images, -1)], axis=1)
+    records = np.empty((images, cifar10.RECORD), np.uint8)
+    records[:, 0] = labels
+    for some in range(0, images, AT_ONCE):
+        part = labels[some : some + AT_ONCE]
+        records[some : some + AT_ONCE, 1:] = images_of(part, random).reshape(len(part), -1)
     generator.write_file(path, records.tobytes())
 
 
-def images_of(labels: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+def images_of(labels: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """(n,) -> (n, 3, 32, 32) uint8: class c has direction c // 2 * 36 degrees, colour c % 5."""
     row, column = np.mgrid[0:32, 0:32].astype(np.float32)
-    angle = labels // 2 * np.pi / 5
-    period = random.uniform(6, 10, len(labels))
-    phase = random.uniform(0, 2 * np.pi, len(labels))
+    angle = (labels // 2 * np.pi / 5).astype(np.float32)
+    period = random.uniform(6, 10, len(labels)).astype(np.float32)
+    phase = random.uniform(0, 2 * np.pi, len(labels)).astype(np.float32)
     along = np.cos(angle)[:, None, None] * column + np.sin(angle)[:, None, None] * row
     wave = 0.5 + 0.5 * np.sin(2 * np.pi * along / period[:, None, None] + phase[:, None, None])
-    bright = random.uniform(0.6, 1.0, len(labels))[:, None, None, None]
+    bright = random.uniform(0.6, 1.0, len(labels)).astype(np.float32)[:, None, None, None]
     picture = wave[:, None] * COLOURS[labels % 5][:, :, None, None] * bright
-    return np.clip(picture + random.normal(0, 25, picture.shape), 0, 255).astype(np.uint8)
+    noise = 25 * random.standard_normal(picture.shape, np.float32)
+    return np.clip(picture + noise, 0, 255).astype(np.uint8)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ json() {
 @test "the page of this machine: every section, nothing on stderr, exit 0 or 1 as it says" {
   run --separate-stderr bash "$SCRIPTS/doctor.sh"
   [[ -z "$stderr" ]] || fail "$stderr"
-  for title in System Versions NPUs Limits Network Programs; do
+  for title in System Versions NPUs GPUs Limits Network Programs; do
     [[ " ${lines[*]} " == *" $title "* ]] || fail "no section $title: $output"
   done
   [[ $output == *"bash "*"$BASH_VERSION"* ]]

@@ -260,6 +260,20 @@ LIST
     --train_script "$FIXTURES/stub_trainer.py" --config config.yaml .
 }
 
+@test "run_gpu.sh with a MindSpore that takes no GPUs: refused before any rank starts" {
+  mkdir bin mindspore
+  printf '#!/bin/sh\necho "GPU 0: A"\necho "GPU 1: B"\n' >bin/nvidia-smi
+  chmod +x bin/nvidia-smi
+  printf 'def set_context(device_target):\n    raise RuntimeError("Unsupported device target GPU.")\n' >mindspore/__init__.py
+  config=$PROJECT/configs/mnist/lenet5_digits.yaml
+  export PYTHONPATH=$WORLD PATH=$WORLD/bin:$PATH
+  refused 78 'run_gpu.sh: MindSpore cannot use GPUs: this MindSpore has no GPU back end; install one that has; to try the launch without GPUs: *' \
+    bash "$SCRIPTS/run_gpu.sh" -n 2 --config "$config" .
+  bash "$SCRIPTS/run_gpu.sh" -n 2 --no_check --dry_run --config "$config" . >plan
+  printf 'import mindspore\n' >net.py
+  refused 78 'run_gpu.sh: MindSpore cannot use GPUs: *' bash "$SCRIPTS/run_gpu.sh" -n 2 net.py
+}
+
 @test "an nvidia-smi or npu-smi that fails is quoted" {
   mkdir bin
   printf '#!/bin/sh\necho "NVIDIA-SMI has failed" >&2\nexit 9\n' | tee bin/nvidia-smi >bin/npu-smi

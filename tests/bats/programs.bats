@@ -47,6 +47,22 @@ gets() {
   grep -qx RANK_ID=2 logs/latest/rank_2.log
 }
 
+# bats test_tags=thorough
+@test "GPUs: launch.sh starts ranks with a scheduler and without a rank table; MindSpore must take GPUs if somebody asks for them" {
+  mkdir bin
+  printf '#!/bin/sh\necho "GPU 0: A"\necho "GPU 1: B"\n' >bin/nvidia-smi
+  chmod +x bin/nvidia-smi
+  export PATH=$WORLD/bin:$PATH
+  gets "['program.py']" bash "$SCRIPTS/launch.sh" -n 2 program.py
+  [[ "$(launch_json 'r["device_target"], len(r["scheduler"]) > 0, "RANK_TABLE_FILE" in r["exports"]')" = "('GPU', True, False)" ]]
+  mkdir mindspore
+  printf 'def set_context(device_target):\n    raise RuntimeError("Unsupported device target GPU.")\n' >mindspore/__init__.py
+  printf 'import mindspore\n' >net.py
+  export PYTHONPATH=$WORLD
+  bash "$SCRIPTS/launch.sh" -n 2 --dry_run net.py >plan # it may use CPU
+  ends 78 'launch.sh: MindSpore cannot use GPUs: *' bash "$SCRIPTS/launch.sh" -n 2 --device_target GPU net.py
+}
+
 @test "another trainer does not get the default config of a script, which is ours" {
   refused 78 '*has no file data_batch_1.bin; *CIFAR-10*' cpu run.sh --train_script "$PROJECT/tools/train.py" . 2
   gets "['program.py', '--lr', '1']" cpu run.sh --train_script program.py . 2 -- --lr 1

@@ -64,10 +64,11 @@ def _project():
 
 
 def _add_data(folder):
-    """The data sets; one of thousands of files is a link to a copy that all pages share."""
+    """The data sets; one of thousands of files, or of large ones, is a link to a copy that all pages share."""
     folder.mkdir()
     for data in (ROOT / "data").glob("*/"):
-        shared = sum(1 for _ in data.rglob("*")) >= 100
+        files = list(data.rglob("*"))
+        shared = len(files) >= 100 or sum(path.stat().st_size for path in files) >= 10 << 20
         copy = _temporary("docs.data.") / data.name if shared else folder / data.name
         shutil.copytree(data, copy, copy_function=shutil.copyfile)
         if shared:

@@ -146,6 +146,34 @@ def test_files_of_ten_thousand_records_are_read_the_same_by_mindspore(tmp_path):
     assert (images == own).all()
 
 
+@pytest.mark.thorough
+def test_what_is_generated_is_read_by_mindspore_itself(tmp_path):
+    import numpy as np
+
+    cifar_10_dataset = pytest.importorskip("mindspore.dataset", reason="needs MindSpore").Cifar10Dataset
+    assert prepare_cifar10.main([str(tmp_path)]) == 0
+    for usage, images in (("train", 50000), ("test", 10000), ("all", 60000)):
+        data = cifar_10_dataset(str(tmp_path), usage=usage, shuffle=False, num_parallel_workers=1)
+        assert sum(1 for _ in data.create_tuple_iterator(num_epochs=1, output_numpy=True)) == images
+    image, label = next(data.create_tuple_iterator(num_epochs=1, output_numpy=True))
+    record = np.fromfile(tmp_path / "data_batch_1.bin", np.uint8, cifar10.RECORD)
+    assert label == record[0]
+    assert (image == record[1:].reshape(3, 32, 32).transpose(1, 2, 0)).all()
+
+
+def test_an_epoch_of_some_samples_has_as_many_of_all_ranks_together(cifar, tmp_path):
+    import numpy as np
+
+    some = {**cifar, "num_samples": 30, "image_size": 32}
+    check(some, batch_size=15)
+    assert "num_samples is 30, 15 for each of 2 ranks: less than one batch of 16" in refused(some, batch_size=16)
+    assert "has 100 samples, 50 for each" in refused({**cifar, "num_samples": 1000}, batch_size=51)
+    seen = [images for shard in (0, 1) for images, _ in read(some, shard, 2, batch_size=5, shuffle=True)]
+    assert [len(images) for images in seen] == [5] * 6
+    assert len(np.unique(np.concatenate(seen).reshape(30, -1), axis=0)) == 30
+    assert len(read({**idx(tmp_path), "num_samples": 10}, batch_size=5)) == 2
+
+
 def test_augmented_images_are_others_resized_ones_larger_and_workers_as_many_as_processors(cifar):
     plain = read({**cifar, "augment": False})[0][0]
     assert (plain != read({**cifar, "augment": True})[0][0]).any()

@@ -158,6 +158,10 @@ def test_a_good_table_of_each_format_has_no_problem(table):
     assert verdict.check(table()) == []
 
 
+def test_a_legacy_table_of_910a_may_have_one_device_on_each_of_two_servers_as_in_hccl_manual():
+    assert verdict.check(cloud(), "910A") == []
+
+
 @pytest.mark.parametrize("value", ["10.0.0.9", [], ["10.0.0.9"] * 16], ids=str)
 def test_a_backup_address_is_a_text_or_a_list_of_texts(value):
     assert verdict.check(edited(rank_list(), {LEVEL + "rank_addr_list/0/backup_addr": value})) == []

@@ -46,8 +46,8 @@ NETWORKS = {
 }
 
 DATASETS = {
-    "mnist": Dataset(may=("usage", "image_size")),
-    "cifar10": Dataset(may=("usage", "image_size", "augment")),
+    "mnist": Dataset(may=("usage", "image_size", "num_samples")),
+    "cifar10": Dataset(may=("usage", "image_size", "num_samples", "augment")),
     "RecDataset": Dataset(must=(*_LABELLED, "characters"), may=("image_width",)),
     "DetDataset": Dataset(must=_LABELLED, may=("image_size",)),
 }

@@ -18,11 +18,11 @@ if not __package__:  # run as a file: import the packages hccl_tools and tools f
 from hccl_tools.build import output
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import hccn, programs
-from tools.doctor import installed, limits, network, npu_smi, npus, page, system, versions
+from tools.doctor import gpus, installed, limits, network, npu_smi, npus, page, system, versions
 from tools.doctor.section import Facts, Options, Section
 
 SECONDS = 30  # limit of one program; the import of MindSpore takes 3 s, and more from a slow disk
-SECTIONS: tuple[Section, ...] = (system, versions, npus, limits, network, installed)
+SECTIONS: tuple[Section, ...] = (system, versions, npus, gpus, limits, network, installed)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

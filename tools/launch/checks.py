@@ -55,8 +55,11 @@ def mindspore() -> None:
         raise Refusal(REFUSED, f"{sys.executable} has no MindSpore, which the ranks need; {remedy}")
 
 
-def devices(request: Request, placement: Placement) -> None:
-    """Checks that the devices of the ranks on this host are there, and that other hosts are ready."""
+def devices(request: Request, placement: Placement, by_mindspore: bool) -> None:
+    """Checks that the devices of the ranks are there, and that other hosts are ready.
+
+    by_mindspore: MindSpore must be able to use GPUs, too.
+    """
     if request.no_check:
         return
     by_host = placement.devices_by_host()
@@ -77,6 +80,8 @@ def devices(request: Request, placement: Placement) -> None:
             problem = device_check.missing_npus(request.script, own)
         elif not by_host:
             problem = device_check.missing_gpus(request.script, own)
+            if not problem and by_mindspore:
+                problem = device_check.no_gpus_for_mindspore(request.script)
     if problem:
         raise Refusal(REFUSED, problem)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hccl_tools.common.words import named
 from hccl_tools.machine import host, programs
+from tools.launch import trainer_command
 
 
 def missing_npus(script: str, devices: list[int]) -> str | None:
@@ -24,7 +25,7 @@ def missing_npus(script: str, devices: list[int]) -> str | None:
 
 def missing_gpus(script: str, devices: list[int]) -> str | None:
     """One line when a GPU is not here, else None."""
-    without = f"to try the launch without GPUs: bash scripts/{script} --device_target CPU ..."
+    without = _without_gpus(script)
     if not programs.on_path("nvidia-smi"):
         return f"no GPU on this machine: nvidia-smi is not on PATH; {without}"
     answer = programs.ask(["nvidia-smi", "-L"], 30)
@@ -36,3 +37,17 @@ def missing_gpus(script: str, devices: list[int]) -> str | None:
     if max(devices) < present:
         return None
     return f"GPU {max(devices)} is not on this machine, which has {present}; start fewer ranks with -n"
+
+
+def no_gpus_for_mindspore(script: str) -> str | None:
+    """One line when MindSpore refuses GPUs, else None.  It is asked, for seconds: each version has rules of its own."""
+    from tools.trainer import gpu_backend
+
+    answer = programs.ask([trainer_command.python(), "-c", gpu_backend.QUESTION], 120)
+    if gpu_backend.REFUSED not in answer.stderr:
+        return None
+    return f"MindSpore cannot use GPUs: {gpu_backend.refusal(answer.stderr)}; {_without_gpus(script)}"
+
+
+def _without_gpus(script: str) -> str:
+    return f"to try the launch without GPUs: bash scripts/{script} --device_target CPU ..."

@@ -79,10 +79,12 @@ def make(request: Request) -> Plan:
     placed, table = place(request, run_dir)
     checks.data_path(request)
     job = program_job(request) if checks.is_program(request) else trainer_job(request, placed)
-    if job.needs_mindspore or (request.device_target == "CPU" and not job.alone):  # there, the scheduler needs it
+    own_gpus = request.engine == "local" and request.device_target == "GPU"
+    if job.needs_mindspore or ((request.device_target == "CPU" or own_gpus) and not job.alone):  # or the scheduler does
         checks.mindspore()
-    checks.devices(request, placed)
-    if request.engine == "local" and not job.alone and not table:
+    # A program may use CPU where nobody asked for GPUs.
+    checks.devices(request, placed, job.is_own or (job.needs_mindspore and not request.target_found))
+    if request.engine == "local" and not own_gpus and not job.alone and not table:
         from tools.launch import launch_table
 
         table = launch_table.choose(request, [device for _, device in placed.ranks], run_dir)

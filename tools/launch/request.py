@@ -57,6 +57,7 @@ class Request(Record):
 
     # the script's, unless the user names another
     device_target: Script[str]  # "Ascend", "GPU" or "CPU"
+    target_found: Script[bool] = False  # nobody named it: it is what this machine has
     config: Script[str | None] = None
 
     data_path: Argument[str] = None
@@ -103,6 +104,7 @@ class Request(Record):
         texts = {name: text for name, _, text in (word.partition("=") for word in words[:split])}
         values = {name: _value(name, text, texts) for name, text in texts.items() if (name, text) != ("lock_fd", "")}
         values["device_target"] = _device_target(texts)
+        values["target_found"] = not texts["device_target"]
         values["chip"] = _chip(texts.get("generation"))
         own = words[split + 1 :]
         if "quoted" in texts and own:

@@ -11,7 +11,7 @@ import sys
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.machine import interpreter
 from tools.config import modes
-from tools.trainer import checkpoints, place
+from tools.trainer import checkpoints, gpu_backend, place
 
 
 def before_mindspore(config: dict) -> int | None:
@@ -50,7 +50,12 @@ def set_device(config: dict, device: int | None) -> None:
     """Sets the device, see before_mindspore, and how MindSpore executes on it."""
     import mindspore as ms
 
-    ms.set_device(config["system"]["device_target"], *(() if device is None else (device,)))
+    try:
+        ms.set_device(config["system"]["device_target"], *(() if device is None else (device,)))
+    except RuntimeError as error:
+        if gpu_backend.REFUSED not in str(error):
+            raise
+        raise Refusal(BAD, f"{gpu_backend.REFUSED}: {gpu_backend.refusal(str(error))}") from error
     ms.set_context(mode=config["system"]["mode"])
 
 

@@ -88,7 +88,8 @@ def servers_unlike_on_910a(view: View) -> Findings:
 def few_devices_on_910a(view: View) -> Findings:
     """A table of several servers has one with fewer than 8 devices, on 910A.
 
-    Why: MindSpore's manual for 910A: a job on several hosts has 8*N devices.
+    Why: MindSpore's manual for 910A: a job on several hosts has 8*N devices. HCCL alone takes 1, 2, 4 or 8 of each
+    server, so this rule leaves out the legacy formats, which MindSpore's tool does not write.
     Remedy: use all 8 devices of every server, or devices of one server only.
     """
     for server in view.servers if len(view.servers) > 1 else ():

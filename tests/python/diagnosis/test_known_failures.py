@@ -33,6 +33,8 @@ def test_a_sample_is_taken_by_its_own_entry(code, sample, target):
     [
         ("GPU", "libge_runner.so: cannot open shared object file", []),
         ("GPU", "libcudnn.so.8: cannot open shared object file", ["no-gpu-software"]),
+        ("GPU", "libcuda.so.1: cannot open shared object file", ["no-gpu"]),
+        ("CPU", "no kernel image is available for execution on the device", []),
         ("CPU", "libother.so: cannot open shared object file", ["import-error"]),
         ("CPU", "RuntimeError: Unsupported device target Ascend.", ["asks-for-ascend"]),
         ("Ascend", "RuntimeError: Unsupported device target Ascend.", ["no-ascend-software"]),

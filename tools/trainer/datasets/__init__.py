@@ -65,10 +65,14 @@ def _check_section(section: dict, least: int, shards: int) -> None:
     """`least`: samples that each of the shards needs."""
     folder = locate(section["dataset_root"])
     samples = _module(section).count(section, folder)
-    if samples // shards < least:
+    limit = section.get("num_samples", samples)
+    where = one_line(folder)
+    said = f"{where} has {samples} samples" if samples <= limit else f"{where}: dataset.num_samples is {limit}"
+    each = min(samples, limit) // shards
+    if each < least:
         raise DataError(
-            f"{one_line(folder)} has {samples} samples, {samples // shards} for each of {shards} ranks: less than "
-            f"one batch of {least}; lower loader.batch_size or take fewer ranks"
+            f"{said}, {each} for each of {shards} ranks: less than one batch of {least}; lower loader.batch_size or "
+            "take fewer ranks"
         )
 
 

@@ -2,7 +2,7 @@
 
 The original (cifar-10-binary.tar.gz, https://www.cs.toronto.edu/~kriz/cifar.html) unpacks to the folder
 cifar-10-batches-bin: data_batch_1.bin to data_batch_5.bin to train on, test_batch.bin to measure.
-`make data` generates a small set of the same form in data/cifar10 (tools/prepare_cifar10.py).
+`make data` generates a set of the same form and size in data/cifar10 (tools/prepare_cifar10.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mindspore.dataset import Dataset
 
 RECORD = 1 + 3 * 32 * 32
-ORIGINAL = 10000  # records of each of the original's files
+ORIGINAL = 10000  # records of each of the original's files; MindSpore's Cifar10Dataset reads as many of each file
 CLASSES = 10
 FILES = {"train": [f"data_batch_{number}.bin" for number in range(1, 6)], "test": ["test_batch.bin"]}
 
@@ -89,7 +89,7 @@ def _instead(folder: str) -> str:
         return f"unpack {one_line(packed[0])} with: tar -xzf, and name the folder cifar-10-batches-bin"
     if "data_batch_1.bin" in names:
         return "the download is not whole: the original has data_batch_1.bin to data_batch_5.bin and test_batch.bin"
-    return "name the folder cifar-10-batches-bin of CIFAR-10's binary version; `make data` makes a small one"
+    return "name the folder cifar-10-batches-bin of CIFAR-10's binary version; `make data` makes such a set"
 
 
 def build(section: dict, loader: dict, folder: str, part: Part) -> Dataset:
@@ -115,10 +115,10 @@ def _source(section: dict, folder: str, loader: dict, part: Part) -> Dataset:
     """The dataset of columns image, uint8 (32, 32, 3), and label."""
     from mindspore.dataset import Cifar10Dataset, NumpySlicesDataset
 
-    order, names = pipeline.order(loader, part), _names(section, folder)
+    order, names = pipeline.order(loader, part, section.get("num_samples")), _names(section, folder)
     if all(os.path.getsize(os.path.join(folder, name)) == ORIGINAL * RECORD for name in names):
         return Cifar10Dataset(folder, usage=section.get("usage"), num_parallel_workers=loader["num_workers"], **order)
-    # MindSpore's own reader takes no files but those with 10,000 records; the generated ones are smaller.
+    # MindSpore's own reader takes no smaller files; prepare_cifar10.py --images makes such ones.
     import numpy as np
 
     records = np.concatenate([np.fromfile(os.path.join(folder, name), np.uint8) for name in names]).reshape(-1, RECORD)

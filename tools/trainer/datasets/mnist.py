@@ -35,7 +35,7 @@ def build(section: dict, loader: dict, folder: str, part: Part) -> Dataset:
     """Images float32 (batch, 1, size, size) in [0, 1], labels int32 (batch,); size: section's image_size."""
     from mindspore.dataset import MnistDataset, vision
 
-    usage, order = section.get("usage"), pipeline.order(loader, part)
+    usage, order = section.get("usage"), pipeline.order(loader, part, section.get("num_samples"))
     folder = _folder_with_files(folder, usage)
     data = MnistDataset(folder, usage=usage, num_parallel_workers=loader["num_workers"], **order)
     size = section.get("image_size", 32)

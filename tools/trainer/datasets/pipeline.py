@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from mindspore.dataset import Dataset
 
 
-def order(loader: dict, part: Part) -> dict[str, Any]:
-    """What every MindSpore data set takes: whether to shuffle, and which shard it reads."""
-    return {"shuffle": loader["shuffle"], "num_shards": part.shards, "shard_id": part.shard}
+def order(loader: dict, part: Part, samples: int | None = None) -> dict[str, Any]:
+    """What every MindSpore data set takes: whether to shuffle, which shard it reads, and how many of all `samples`."""
+    each = samples and samples // part.shards
+    return {"shuffle": loader["shuffle"], "num_shards": part.shards, "shard_id": part.shard, "num_samples": each}
 
 
 def batches(data: Dataset, loader: dict) -> Dataset:

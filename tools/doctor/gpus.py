@@ -1,0 +1,54 @@
+"""GPUs: which are here, and whether MindSpore takes them."""
+
+from __future__ import annotations
+
+import sys
+
+from hccl_tools.common.words import one_line
+from hccl_tools.machine import programs
+from tools.doctor import answer
+from tools.doctor.page import ABSENT, OK, UNKNOWN, WARNING, Line
+from tools.doctor.section import Facts, Options
+from tools.trainer import gpu_backend
+
+TITLE = "GPUs"
+
+_QUERY = ["nvidia-smi", "--format=csv,noheader"]
+
+
+def questions(_: Options) -> dict[str, list[str]]:
+    """Old drivers do not know compute_cap, so it is a question of its own.  Without nvidia-smi there is none."""
+    if not programs.on_path("nvidia-smi"):
+        return {}
+    return {
+        "gpus": [*_QUERY, "--query-gpu=name,driver_version"],
+        "compute_cap": [*_QUERY, "--query-gpu=compute_cap"],
+        "gpus_for_mindspore": [sys.executable, "-c", gpu_backend.QUESTION],
+    }
+
+
+def lines(facts: Facts) -> list[Line]:
+    """The GPUs, and what MindSpore says of them."""
+    if "gpus" not in facts.answers:
+        return [Line("GPUs", ABSENT, "nvidia-smi is not on PATH")]
+    asked = facts.answers["gpus"]
+    if asked.status:
+        text = f"nvidia-smi does not work: {answer.failure(asked)}"
+        return [Line("GPUs", WARNING, text, "install NVIDIA's driver again, or start the container with the GPUs")]
+    rows = asked.stdout.splitlines()
+    if not rows:
+        return [Line("GPUs", ABSENT, "nvidia-smi names none")]
+    capability = facts.answers["compute_cap"]
+    known = f", compute capability {', '.join(sorted(set(capability.stdout.split())))}" if not capability.status else ""
+    kinds = "; ".join(sorted({", driver".join(row.rsplit(",", 1)) for row in rows}))
+    text = one_line(f"{len(rows)}: {kinds}{known}")
+    return [Line("GPUs", OK, text), _for_mindspore(facts.answers["gpus_for_mindspore"])]
+
+
+def _for_mindspore(asked: programs.Ended) -> Line:
+    name = "MindSpore on GPUs"
+    if asked.status == 0:
+        return Line(name, OK, "MindSpore has a GPU back end for the CUDA that is here")
+    if gpu_backend.REFUSED in asked.stderr:
+        return Line(name, WARNING, *gpu_backend.why_not(asked.stderr))
+    return Line(name, UNKNOWN, f"MindSpore could not be asked: {answer.failure(asked)}")
