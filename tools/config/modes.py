@@ -52,7 +52,7 @@ def problems(config: dict[str, Any], ranks: int, target: str) -> list[Problem]:
     if not config["system"]["distribute"]:
         return _accumulation(config)
     mode = config["parallel"]["mode"]
-    found = _refused_by_cpu(config, target)
+    found = _refused_by_cpu(config, target) or _only_for_graphs(config)
     if not found and mode not in BY_MINDSPORE:
         found = _only_for_mindspore(config, mode)
     found += _network(config, mode, ranks) + _pipeline(config, ranks)
@@ -71,6 +71,14 @@ def _refused_by_cpu(config: dict[str, Any], target: str) -> list[Problem]:
         "it needs Ascend or GPU"
     )
     return [Problem("cpu-refuses", "/parallel/mode", text, remedy)]
+
+
+def _only_for_graphs(config: dict[str, Any]) -> list[Problem]:
+    mode = config["parallel"]["mode"]
+    if config["system"]["mode"] == 0 or mode not in BY_MINDSPORE:
+        return []
+    text = f"MindSpore cuts a graph, and PyNative mode has none: with {mode} every rank would train the whole by itself"
+    return [Problem("graph-only", "/system/mode", text, "write 0, or set parallel.mode to data_parallel")]
 
 
 def _only_for_mindspore(config: dict[str, Any], mode: str) -> list[Problem]:
