@@ -7,4 +7,4 @@
 set -euo pipefail
 here=$(dirname -- "$(readlink -f -- "$0")")
 export DATA_PATH=${DATA_PATH:-./MNIST_Data/train/}
-exec bash "$here/../../scripts/run_mpirun_1.sh" "$@" "$here/net.py"
+exec bash "${here%/*/*}/scripts/run_mpirun_1.sh" "$@" "$here/net.py"

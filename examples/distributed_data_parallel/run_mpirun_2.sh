@@ -8,4 +8,4 @@
 set -euo pipefail
 here=$(dirname -- "$(readlink -f -- "$0")")
 export DATA_PATH=${DATA_PATH:-./MNIST_Data/train/}
-exec bash "$here/../../scripts/run_mpirun_2.sh" "$@" "$here/net.py"
+exec bash "${here%/*/*}/scripts/run_mpirun_2.sh" "$@" "$here/net.py"

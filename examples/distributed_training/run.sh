@@ -4,4 +4,4 @@
 # Usage: bash run.sh [options] DATA_PATH RANK_SIZE
 set -euo pipefail
 here=$(dirname -- "$(readlink -f -- "$0")")
-exec bash "$here/../../scripts/run.sh" --pytest "$here/resnet50_distributed_training.py" "$@"
+exec bash "${here%/*/*}/scripts/run.sh" --pytest "$here/resnet50_distributed_training.py" "$@"

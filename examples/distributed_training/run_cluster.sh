@@ -4,4 +4,4 @@
 # Usage: bash run_cluster.sh [options] DATA_PATH RANK_TABLE_FILE RANK_SIZE RANK_START
 set -euo pipefail
 here=$(dirname -- "$(readlink -f -- "$0")")
-exec bash "$here/../../scripts/run_cluster.sh" --pytest "$here/resnet50_distributed_training.py" "$@"
+exec bash "${here%/*/*}/scripts/run_cluster.sh" --pytest "$here/resnet50_distributed_training.py" "$@"

@@ -4,4 +4,4 @@
 # Usage: bash run_dataset_slice.sh [options] DATA_PATH RANK_SIZE
 set -euo pipefail
 here=$(dirname -- "$(readlink -f -- "$0")")
-exec bash "$here/../../scripts/run_dataset_slice.sh" --pytest "$here/resnet50_distributed_training_dataset_slice.py" "$@"
+exec bash "${here%/*/*}/scripts/run_dataset_slice.sh" --pytest "$here/resnet50_distributed_training_dataset_slice.py" "$@"

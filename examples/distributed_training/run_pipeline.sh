@@ -4,4 +4,4 @@
 # Usage: bash run_pipeline.sh [options] DATA_PATH DEVICE_TARGET
 set -euo pipefail
 here=$(dirname -- "$(readlink -f -- "$0")")
-exec bash "$here/../../scripts/run_pipeline.sh" --pytest "$here/resnet50_distributed_training_pipeline.py" "$@"
+exec bash "${here%/*/*}/scripts/run_pipeline.sh" --pytest "$here/resnet50_distributed_training_pipeline.py" "$@"

@@ -4,4 +4,4 @@
 # Usage: bash run_gpu.sh [options] DATA_PATH
 set -euo pipefail
 here=$(dirname -- "$(readlink -f -- "$0")")
-exec bash "$here/../../scripts/run_gpu.sh" --pytest "$here/resnet50_distributed_training_gpu.py" "$@"
+exec bash "${here%/*/*}/scripts/run_gpu.sh" --pytest "$here/resnet50_distributed_training_gpu.py" "$@"
