@@ -115,7 +115,7 @@ def main(mode):
     ms.set_context(mode=ms.GRAPH_MODE)
     init()
     said, loaded = MODES[mode](get_rank(), get_group_size())
-    print(f"{mode}: the answers of the loaded net differ by {np.abs(answers(loaded) - said).max():.6f}")
+    print(f"{mode}: the answers of the loaded net differ by {np.abs(answers(loaded) - said).max():.4f}")
     release()
 
 
