@@ -74,7 +74,7 @@ def auto_parallel(rank, ranks):
 
 def semi_auto_parallel(rank, ranks):
     """Every rank saves its part, because a large net does not fit into one device; a strategy file tells the cuts."""
-    strategies = [os.path.join(FOLDER, f"strategy_{other}.ckpt") for other in range(ranks)]
+    strategies = [os.path.join(FOLDER, f"strategy_{other}.json") for other in range(ranks)]
     ms.set_auto_parallel_context(
         parallel_mode="semi_auto_parallel",
         dataset_strategy="full_batch",

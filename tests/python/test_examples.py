@@ -21,6 +21,7 @@ from hccl_tools.check import verdict
 from hccl_tools.machine import hccn
 from hccl_tools.table import rank_table
 from tools.diagnosis import known_failures
+from tools.trainer.checkpoints import saving
 
 EXAMPLES = ranks.PROJECT / "examples"
 TRAINING, GPU, PARALLEL = (EXAMPLES / f"distributed_{name}" for name in ("training", "training_gpu", "data_parallel"))
@@ -323,6 +324,52 @@ def explained(message):
     """The codes of the known failures that a message of MindSpore has."""
     entries, _ = known_failures.load({})
     return [entry.code for entry in entries if any(pattern.search(message) for pattern in entry.patterns)]
+
+
+@pytest.fixture
+def saved(example, undivided, tmp_path, monkeypatch, digits):
+    """saved(mode): rank 0 of two runs the mode of checkpoints.py; in the place of the training all weights change.
+
+    Both ranks then save what they would have, with integrated_save whole nets, else their parts.  Returns the answers
+    of the net before and after, and the parallel settings.
+    """
+
+    def run(mode):
+        module, hybrid = example("checkpoints"), example("hybrid_parallel")
+        asked = {}
+        monkeypatch.setattr(module.ms, "set_auto_parallel_context", lambda **settings: asked.update(settings))
+        monkeypatch.setattr(module, "FOLDER", str(tmp_path))
+        monkeypatch.setattr(module, "DATA", str(digits))
+        monkeypatch.setattr(module, "wait_for_all", lambda: None)
+
+        def learn(net, data, epochs, callbacks):
+            whole = {weight.name: weight.asnumpy() + 0.01 for weight in net.trainable_params()}
+            for weight in net.trainable_params():
+                weight.set_data(ms.Tensor(whole[weight.name]))
+            axes = {} if callbacks[0]._config.integrated_save else hybrid.CUT
+            for rank in (0, 1):
+                own = {n: np.split(w, 2, axes[n])[rank] if n in axes else w for n, w in whole.items()}
+                (tmp_path / f"rank_{rank}").mkdir(exist_ok=True)
+                parts = [{"name": name, "data": ms.Tensor(weight)} for name, weight in own.items()]
+                ms.save_checkpoint(parts, str(tmp_path / f"rank_{rank}" / "net-1_10.ckpt"))
+            saving.write_strategy(str(tmp_path), {n: (w.shape, axes.get(n)) for n, w in whole.items()}, 2)
+            (tmp_path / saving.STRATEGY).rename(tmp_path / "strategy_0.json")
+
+        monkeypatch.setattr(module, "train", learn)
+        before, loaded = module.MODES[mode](0, 2)
+        return before, module.answers(loaded), asked
+
+    return run
+
+
+@mindspore
+@pytest.mark.parametrize("mode", ["auto_parallel", "semi_auto_parallel"])
+def test_what_mindspore_would_cut_and_save_is_loaded_whole(saved, tmp_path, mode):
+    before, after, settings = saved(mode)
+    np.testing.assert_allclose(after, before, atol=1e-5)
+    strategy = {"strategy_ckpt_config": {"save_file": str(tmp_path / "strategy_0.json")}}
+    expected = {"parallel_mode": mode, "dataset_strategy": "full_batch", "gradients_mean": True}
+    assert settings == {**expected, **(strategy if mode == "semi_auto_parallel" else {})}
 
 
 @mindspore
