@@ -64,6 +64,7 @@ def undivided(tmp_path, monkeypatch):
     ms.reset_auto_parallel_context()
     yield
     ms.reset_auto_parallel_context()
+    ms.set_context(mode=ms.GRAPH_MODE)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +85,7 @@ def cifar(tmp_path_factory):
 
 def launch(folder, *command, **variables):
     """What a script prints, as (exit code, stdout, stderr); it is typed in `folder`."""
-    clean = {name: value for name, value in os.environ.items() if not re.match("RANK|MS_|DEVICE|DATA_PATH", name)}
+    clean = {name: value for name, value in os.environ.items() if not re.match("RANK|MS_|DEVICE|DATA_PATH|LOG_DIR", name)}
     ended = subprocess.run(
         ["bash", *map(str, command)],
         cwd=folder,
