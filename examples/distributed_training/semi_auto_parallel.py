@@ -59,13 +59,15 @@ class Net(nn.Cell):
         super().__init__()
         weights = first_weights()
         by_columns, by_rows = (((1, 1), (1, ranks)), ((1, ranks), (ranks, 1))) if ranks > 1 else (None, None)
-        self.flatten, self.relu = nn.Flatten(), nn.ReLU()
+        self.flatten, self.relu, self.relu_of_parts = nn.Flatten(), ops.ReLU(), ops.ReLU()
+        if ranks > 1:
+            self.relu_of_parts.shard(((1, ranks),))  # else MindSpore would bring the parts together, and cut them again
         self.layer1 = Layer(weights["layer1.weight"], by_columns)
         self.layer2 = Layer(weights["layer2.weight"], by_rows)
         self.layer3 = Layer(weights["layer3.weight"])
 
     def construct(self, x):
-        x = self.relu(self.layer1(self.flatten(x)))
+        x = self.relu_of_parts(self.layer1(self.flatten(x)))
         return self.layer3(self.relu(self.layer2(x)))
 
 
