@@ -37,6 +37,6 @@ wait_for_devices - if other jobs hold the devices, wait until they are free
 grace SECONDS time between SIGTERM and SIGKILL when ranks are stopped (default: 10)
 bind_core [True|False] bind each rank to cores of its own, near its device; on CPU an even share of the cores
 bind_numa [True|False] bind each rank to all cores of the NUMA node of its device; ranks on one node share them
-no_check - skip the checks that need the NPUs, but still check the rank table
+no_check - skip the checks that need the NPUs, and that of a program'\''s parallel mode, but still check the rank table
 dry_run - print the plan in a form that can be pasted into a shell; start and write nothing
 help - print this page'

@@ -85,7 +85,9 @@ def cifar(tmp_path_factory):
 
 def launch(folder, *command, **variables):
     """What a script prints, as (exit code, stdout, stderr); it is typed in `folder`."""
-    clean = {name: value for name, value in os.environ.items() if not re.match("RANK|MS_|DEVICE|DATA_PATH|LOG_DIR", name)}
+    clean = {
+        name: value for name, value in os.environ.items() if not re.match("RANK|MS_|DEVICE|DATA_PATH|LOG_DIR", name)
+    }
     ended = subprocess.run(
         ["bash", *map(str, command)],
         cwd=folder,
@@ -176,6 +178,24 @@ def test_the_scripts_of_the_tutorials_start_the_file_beside_them(tmp_path, scrip
     assert f"{script.parent}/{program}" in out
     if script.parent == PARALLEL:
         assert "DATA_PATH" in out
+
+
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        (("run.sh", "--device_target", "CPU", ".", 2), r"resnet50_distributed_training.py:\d+: auto_parallel"),
+        (("run_pipeline.sh", ".", "CPU"), r"resnet50_distributed_training_pipeline.py:\d+: semi_auto_parallel"),
+        (
+            ("run_dataset_slice.sh", "--device_target", "CPU", ".", 2),
+            r"resnet50_distributed_training_dataset_slice.py:\d+: auto_parallel",
+        ),
+    ],
+)
+def test_what_mindspore_does_not_cut_on_cpu_is_refused_in_one_line(tmp_path, command, place):
+    code, out, err = launch(tmp_path, TRAINING / command[0], *command[1:], PYTHONPATH=str(STUB))
+    assert code == 78 and out == "" and err.count("\n") == 1 and os.listdir(tmp_path) == []
+    assert re.search(rf"/{place} does not run on CPU: MindSpore's CPU back end refuses it", err)
+    assert err.endswith("--no_check starts the program all the same\n")
 
 
 # ---- what MindSpore computes -----------------------------------------------------------------------------
@@ -458,11 +478,3 @@ def test_the_net_of_the_mpirun_tutorial_learns_with_two_ranks(tmp_path, digits):
     code, out, err = launch(tmp_path, script, "--device_target", "CPU", "-n", 2, DATA_PATH=f"{digits}/")
     assert code == 0, err + out
     assert losses(out)[-1] < losses(out)[0] / 2
-
-
-@mindspore
-def test_what_the_tutorial_cuts_automatically_is_refused_on_cpu_with_cause_and_remedy(tmp_path, cifar):
-    code, out, err = launch(tmp_path, TRAINING / "run.sh", "--device_target", "CPU", cifar, 2)
-    assert code == 1, err + out
-    assert "run.sh: rank table: " in err and "rank_table_2pcs.json, found beside the program" in err
-    assert "run.sh: invalid-backend (rank" in err and "remedy: on CPU use parallel_mode data_parallel" in err

@@ -82,6 +82,7 @@ def make(request: Request) -> Plan:
     if job.needs_mindspore or (request.device_target == "CPU" and not job.alone):  # there, the scheduler needs it
         checks.mindspore()
     checks.devices(request, placed)
+    checks.parallel_mode(request, job.source)
     if request.engine == "local" and not job.alone and not table:
         from tools.launch import launch_table
 
