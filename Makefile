@@ -12,7 +12,7 @@ DIAGNOSES := configs/diagnoses.yaml
 CONFIGS := $(filter-out $(DIAGNOSES),$(shell find configs -name '*.yaml'))
 SCHEMAS := $(wildcard schemas/*.schema.json)
 PYTEST := $(BIN)/python tests/default_signals.py $(BIN)/python -m pytest
-SHELL_FILES := .ci/run $(shell find scripts tools tests -name '*.sh' -o -name '*.bash' -o -name '*.bats' -o -path '*/bin/*' -type f)
+SHELL_FILES := .ci/run $(shell find scripts tools tests examples -name '*.sh' -o -name '*.bash' -o -name '*.bats' -o -path '*/bin/*' -type f)
 
 # the files of tests that need mpirun, and the wheel with which they run for OPEN_MPI=4 where PATH has no Open MPI 4
 MPI_TESTS = $(shell grep -rlE 'need.*mpirun' tests --include='*.bats' --include='test_*.py') \

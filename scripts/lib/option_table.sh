@@ -21,7 +21,7 @@ format text|json a page for people, or the same for a program (default: text)
 
 device_target Ascend|GPU|CPU the hardware that the ranks run on (default: the script'\''s; GPU: run_gpu.sh, run_mpirun*.sh, run_msrun.sh, run_slurm.sh); CPU: real MindSpore ranks on this machine, to try a launch without NPUs
 devices RANGE the devices, such as "[4,8)" or "0,1,4,5" (default: the script'\''s own)
-rank_table FILE the rank table (default: RANK_TABLE_FILE if it is set, else one in the current folder that fits, else a new one)
+rank_table FILE the rank table (default: RANK_TABLE_FILE if it is set, else one in the current folder or beside the program that fits, else a new one)
 hccn_conf FILE addresses of the devices where hccn_tool is not on PATH (default: /etc/hccn.conf)
 generation 910A|A2|A3|950|any the chip generation whose rules hold for devices and rank tables (default: that of this host'\''s NPUs if it has some, else any: only the rules of all generations)
 train_script FILE the Python file that trains; with a config it gets --config CONFIG, else only the words after -- (default: tools/train.py of the current folder, else of this project)
@@ -37,6 +37,6 @@ wait_for_devices - if other jobs hold the devices, wait until they are free
 grace SECONDS time between SIGTERM and SIGKILL when ranks are stopped (default: 10)
 bind_core [True|False] bind each rank to cores of its own, near its device; on CPU an even share of the cores
 bind_numa [True|False] bind each rank to all cores of the NUMA node of its device; ranks on one node share them
-no_check - skip the checks that need the NPUs, but still check the rank table
+no_check - skip the checks that need the NPUs, and that of a program'\''s parallel mode, but still check the rank table
 dry_run - print the plan in a form that can be pasted into a shell; start and write nothing
 help - print this page'

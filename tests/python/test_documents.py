@@ -8,7 +8,7 @@ import documents_output
 import pytest
 from documents_world import World
 
-ENGLISH = [page for page in documents.pages() if not page.startswith("docs/zh/") and page != "README_CN.md"]
+ENGLISH = [page for page in documents.pages() if not documents.is_chinese(page)]
 CHINESE = [page for page in documents.pages() if page not in ENGLISH]
 ENGLISH_ONLY = {"CONTRIBUTING.md", "docs/architecture.md", "docs/benchmarks.md", "docs/extending.md"}
 

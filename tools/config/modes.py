@@ -52,7 +52,7 @@ def problems(config: dict[str, Any], ranks: int, target: str) -> list[Problem]:
     if not config["system"]["distribute"]:
         return _accumulation(config)
     mode = config["parallel"]["mode"]
-    found = _refused_by_cpu(config, target)
+    found = _refused_by_cpu(config, target) or _only_for_graphs(config)
     if not found and mode not in BY_MINDSPORE:
         found = _only_for_mindspore(config, mode)
     found += _network(config, mode, ranks) + _pipeline(config, ranks)
@@ -66,11 +66,27 @@ def _refused_by_cpu(config: dict[str, Any], target: str) -> list[Problem]:
     remedy = "use data_parallel, or hybrid_parallel with model.name hybrid_parallel_net (layers cut by hand)"
     if section["pipeline_stages"] > 1:
         remedy = "use mode hybrid_parallel with model.name hand_pipeline_net, two stages with Send and Receive"
-    text = (
-        f'{section["mode"]} does not run on CPU: MindSpore\'s CPU back end refuses it ("Invalid backend: CPU"); '
-        "it needs Ascend or GPU"
-    )
-    return [Problem("cpu-refuses", "/parallel/mode", text, remedy)]
+    return [Problem("cpu-refuses", "/parallel/mode", not_on_cpu(section["mode"]), remedy)]
+
+
+def not_on_cpu(mode: str) -> str:
+    """Why a mode in which MindSpore cuts the network does not run there."""
+    why = 'MindSpore\'s CPU back end refuses it ("Invalid backend: CPU")'
+    return f"{mode} does not run on CPU: {why}; it needs Ascend or GPU"
+
+
+def _only_for_graphs(config: dict[str, Any]) -> list[Problem]:
+    mode = config["parallel"]["mode"]
+    if config["system"]["mode"] == 0 or mode not in BY_MINDSPORE:
+        return []
+    return [
+        Problem("graph-only", "/system/mode", not_in_pynative(mode), "write 0, or set parallel.mode to data_parallel")
+    ]
+
+
+def not_in_pynative(mode: str) -> str:
+    """What such a mode does in PyNative mode, as seen on CPU with MindSpore 2.10."""
+    return f"MindSpore cuts a graph, and PyNative mode has none: with {mode} every rank would train the whole by itself"
 
 
 def _only_for_mindspore(config: dict[str, Any], mode: str) -> list[Problem]:

@@ -84,10 +84,11 @@ def make(request: Request) -> Plan:
         checks.mindspore()
     # A program may use CPU where nobody asked for GPUs.
     checks.devices(request, placed, job.is_own or (job.needs_mindspore and not request.target_found))
+    checks.parallel_mode(request, job.source)
     if request.engine == "local" and not own_gpus and not job.alone and not table:
         from tools.launch import launch_table
 
-        table = launch_table.choose(request, [device for _, device in placed.ranks], run_dir)
+        table = launch_table.choose(request, [device for _, device in placed.ranks], run_dir, job.source)
     ranks = table.ranks if table else placed.ranks
     binding = bind(request, placed.replace(ranks=ranks))
     exports = environment.exports(request, placed, run_dir, table.path if table else None, job.alone, binding)
@@ -118,6 +119,7 @@ class Job(Record):
     words: list[str]  # the command
     restart: list[str]  # the command from the second attempt on; empty: the same
     about: str  # what was decided, for --dry_run
+    source: str | None  # the file of the program, or of a trainer that is not this project's
     alone: bool  # the one rank joins no job
     is_own: bool  # this project's trainer
     needs_mindspore: bool
@@ -141,6 +143,7 @@ def trainer_job(request: Request, placed: placement.Placement) -> Job:
         words=trainer_command.command(path, request, config, named, arguments),
         restart=restart,
         about=f"the trainer {one_line(path)} with the config {one_line(named)}",
+        source=None if own else path,
         alone=checks.runs_alone(config, placed.world),
         is_own=own,
         needs_mindspore=own,
@@ -157,6 +160,7 @@ def program_job(request: Request) -> Job:
         words=found.words,
         restart=[*found.words, *words] if words else [],
         about=found.about,
+        source=found.source,
         alone=request.alone,
         is_own=found.source is not None and trainer_command.is_own(found.source),
         needs_mindspore=found.imports_mindspore(),

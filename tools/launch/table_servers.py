@@ -22,7 +22,7 @@ from hccl_tools.hosts import ask, hostfile
 from hccl_tools.machine import host
 from hccl_tools.machine.programs import path_word
 from hccl_tools.table import rank_table
-from tools.launch import launch_table, network, open_mpi, ports, trainer_command
+from tools.launch import network, open_mpi, ports, table_fit, trainer_command
 from tools.launch.launch_table import LaunchTable
 from tools.launch.placement import Placement, words
 
@@ -141,7 +141,7 @@ def read_table(path: str, generation: str | None) -> tuple[bytes, list[Server]]:
     table, problems = verdict.check_bytes(data, generation)
     # MindSpore numbers servers in dictionary order, whatever the table says: here that is an error.
     wrong = [problem for problem in problems if problem.severity == ERROR or problem.code == "server-order"]
-    lines = [problem._replace(severity=ERROR).line(path) for problem in wrong] + launch_table.path_faults(path)
+    lines = [problem._replace(severity=ERROR).line(path) for problem in wrong] + table_fit.path_faults(path)
     if lines:
         raise Refusal(REFUSED, *lines)
     servers = servers_of(table)
@@ -181,7 +181,7 @@ def all_servers(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]
         raise Refusal(REFUSED, *error.lines) from error
     check_hosts(slots, servers)
     written = os.path.join(run_dir, name)
-    faults = launch_table.path_faults(written)
+    faults = table_fit.path_faults(written)
     if faults:
         raise Refusal(REFUSED, *faults)
     ranks = [pair for server in servers for pair in server.ranks]
