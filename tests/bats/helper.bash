@@ -186,9 +186,9 @@ fail() {
   return 1
 }
 
-# eventually COMMAND...: polls until it is true; 20 s at most.
+# eventually COMMAND...: polls until it is true; 60 s at most, for a machine that does much else.
 eventually() {
-  local -r end=$((SECONDS + 20))
+  local -r end=$((SECONDS + 60))
   until "$@"; do
     ((SECONDS < end)) || fail "never came true: $*" || return 1
     sleep 0.02
