@@ -28,6 +28,6 @@ fi
 # shellcheck source=scripts/lib/launch.sh
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
-launch::main engine=mpirun arguments=HOSTFILE options='config n no_sink output_filename ssh network' \
-  without='rank_table hccn_conf generation' default_config=configs/cls/resnet/resnet50_cifar10.yaml \
+launch::main engine=mpirun others=mpirun_words arguments=HOSTFILE options='config n no_sink output_filename ssh network' \
+  without='rank_table hccn_conf generation' default_config=configs/mnist/lenet5_mnist.yaml \
   device_target=Ascend -- "$@"

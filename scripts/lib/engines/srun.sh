@@ -8,15 +8,17 @@ ENGINE_NAME=srun
 
 # Why each option is there; Slurm's documentation says what it does:
 #   --ntasks-per-node, --distribution   without them Slurm may put 3 ranks of 4 on one node
-#   --kill-on-bad-exit     a second safety net: an agent that dies ends the job
+#   --kill-on-bad-exit     a second safety net: an agent that dies ends the job, unless ranks go on when one fails
 #   --wait=0               else a site's WaitTime would end the other ranks some time after the first one succeeded
 #   --input, --output, --error   connect the agents to us; they override SLURM_STDOUTMODE and its like
 #   --cpu-bind=none        the trainer's threads may run on every core of the job
 #   --mpi=none             the ranks find each other through MindSpore's scheduler
 engine::command() {
   local -r nodes=${PLAN_ENGINE[node_count]} each=${PLAN_ENGINE[per_node]}
+  local kill=1
+  ! stopping::keeps_going || kill=0
   ENGINE_COMMAND=(srun --nodes="$nodes" --ntasks="$((nodes * each))" --ntasks-per-node="$each"
-    --nodelist="${PLAN_ENGINE[nodes]}" --distribution=block --kill-on-bad-exit=1 --wait=0 --cpu-bind=none --mpi=none
+    --nodelist="${PLAN_ENGINE[nodes]}" --distribution=block --kill-on-bad-exit="$kill" --wait=0 --cpu-bind=none --mpi=none
     --input=all --output=all --error=all --export=ALL --chdir="$PWD" --overlap bash "$LAUNCH_LIB/rank_agent.sh")
   # sbatch's own numbers of tasks, and its distribution, would contradict ours.
   unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE SLURM_DISTRIBUTION

@@ -1,0 +1,265 @@
+# shellcheck shell=bash
+# Options of mpirun, as people type them: with one dash or two, for Open MPI 4 or 5. What each means to a launch.
+
+# Name, number of values, then what it means here:
+#   = OPTION   the same as our OPTION
+#   .          the launch does so anyway, or needs it for nothing
+#   , TEXT     it is not needed, because of TEXT, which the user may want to know
+#   > -        passed to mpirun
+#   : WAY      it depends on the value, see mpirun_words::_depends
+#   ! TEXT     refused, because of TEXT
+readonly MPIRUN_WORDS='np 1 = n
+c 1 = n
+N 1 : each
+npernode 1 : each
+H 1 : hosts
+host 1 : hosts
+hostfile 1 : hosts
+machinefile 1 : hosts
+default_hostfile 1 : hosts
+x 1 : variable
+mca 2 : parameter
+gmca 2 : parameter
+omca 2 : parameter
+prtemca 2 : parameter
+gprtemca 2 : parameter
+pmixmca 2 : parameter
+gpmixmca 2 : parameter
+bind_to 1 : once
+prefix 1 : once
+map_by 1 : order
+rank_by 1 : order
+wdir 1 : folder
+wd 1 : folder
+stdin 1 : input
+output_filename 1 = output_filename
+timeout 1 = timeout
+q 0 = quiet
+allow_run_as_root 0 .
+merge_stderr_to_stdout 0 .
+oversubscribe 0 .
+nooversubscribe 0 .
+byslot 0 .
+bind_to_none 0 .
+disable_recovery 0 .
+tag_output 0 , each rank has a log of its own; --console all shows the numbers of the ranks
+timestamp_output 0 , each rank has a log of its own; --console all shows the numbers of the ranks
+report_bindings 0 >
+display_map 0 >
+display_allocation 0 >
+display_devel_map 0 >
+display_topo 0 >
+display 1 >
+v 0 >
+verbose 0 >
+d 0 >
+debug_devel 0 >
+debug_daemons 0 >
+leave_session_attached 0 >
+cpus_per_proc 1 >
+cpus_per_rank 1 >
+cpu_set 1 >
+cpu_list 1 >
+use_hwthread_cpus 0 >
+noprefix 0 >
+am 1 >
+tune 1 >
+output 1 ! every rank writes a log of its own; write --output_filename DIR, or --console all
+set_cwd_to_session_dir 0 ! ranks run in the folder where you type the command; change to another one by cd
+preload_binary 0 ! the program must be at the same path on all hosts
+preload_files 1 ! the files must be at the same paths on all hosts
+s 0 ! the program must be at the same path on all hosts
+rankfile 1 ! ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
+rf 1 ! ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
+bynode 0 ! ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
+forward_signals 1 ! the launcher needs the signals that mpirun forwards by itself
+enable_recovery 0 ! write --keep_going: the other ranks go on when one fails; or --max_restarts N
+continuous 0 ! write --keep_going: the other ranks go on when one fails; or --max_restarts N
+xterm 1 ! ranks have no terminal; their output is in rank_N.log
+debug 0 ! ranks have no terminal; start one of them in a debugger with what --dry_run prints
+tv 0 ! ranks have no terminal; start one of them in a debugger with what --dry_run prints
+app 1 ! all ranks run one program
+dvm 1 ! the launch starts an mpirun of its own
+hnp 1 ! the launch starts an mpirun of its own'
+
+# The same for parameters, those of -mca; all others are passed to mpirun.
+readonly MPIRUN_WORDS_OF_MCA='orte_abort_on_non_zero_status : failure
+state_base_error_non_zero_exit : failure
+orte_allow_run_as_root .
+plm_rsh_agent = ssh
+plm_ssh_agent = ssh
+orte_rsh_agent = ssh
+orte_output_filename = output_filename
+plm_rsh_args ! write the whole command: --ssh "ssh -p 2222"
+plm_ssh_args ! write the whole command: --ssh "ssh -p 2222"
+orte_default_hostfile ! write --hostfile FILE
+routed ! mpirun would not learn of a lost host; the launch connects it to each of them
+routed_radix ! mpirun would not learn of a lost host; the launch connects it to each of them
+rml_base_radix ! mpirun would not learn of a lost host; the launch connects it to each of them
+ess_base_forward_signals ! the launcher needs the signals that mpirun forwards by itself
+orte_forward_signals ! the launcher needs the signals that mpirun forwards by itself
+prte_forward_signals ! the launcher needs the signals that mpirun forwards by itself
+orte_enable_recovery ! write --keep_going: the other ranks go on when one fails; or --max_restarts N
+orte_max_restarts ! write --max_restarts N
+orte_xterm ! ranks have no terminal; their output is in rank_N.log'
+
+MPIRUN_WORDS_PASSED=()            # words for mpirun
+MPIRUN_WORDS_ONE_HOST=()          # what was typed and is for one host only
+declare -A MPIRUN_WORDS_GIVEN=()  # option or parameter that may be passed once -> its value
+declare -A MPIRUN_WORDS_EXPORT=() # variable that mpirun passes to all hosts, whatever its name -> 1
+
+# mpirun_words::takes WORD...: takes one of them and its values from the front, the number of words in REPLY; fails if the
+# first word is none.
+mpirun_words::takes() {
+  local -r typed=${1%%=*}
+  local name=${typed#-} count kind
+  local -a values=()
+  name=${name#-}
+  name=${name//-/_}
+  mpirun_words::_find "$MPIRUN_WORDS" "$name" || return 1
+  count=${REPLY%% *} kind=${REPLY#* }
+  if [[ $1 == *=* && $count == 1 ]]; then
+    values=("${1#*=}")
+    set -- "$typed"
+  else
+    [[ $1 != *=* ]] || cli::usage "$typed: write its values as words after it"
+    values=("${@:2:count}")
+    set -- "${@:1:count + 1}"
+  fi
+  mpirun_words::_check_values "$typed" "$count" ${values[@]+"${values[@]}"}
+  mpirun_words::_means "$typed" "$kind" "$name" ${values[@]+"${values[@]}"}
+  REPLY=$#
+}
+
+# mpirun_words::check: refuses what contradicts the other words. Call it when all words are read.
+mpirun_words::check() {
+  local word
+  for word in ${MPIRUN_WORDS_GIVEN[bind_to]+bind_core bind_numa}; do
+    [[ ${MPIRUN_WORDS_GIVEN[bind_to]} == none ]] || ! cli::given "$word" || cli::usage "--$word and --bind-to say different things; give one of them"
+  done
+  [[ $CLI_ARGUMENTS == HOST* ]] || cli::given hosts || cli::given hostfile || return 0
+  for word in ${MPIRUN_WORDS_ONE_HOST[@]+"${MPIRUN_WORDS_ONE_HOST[@]}"}; do
+    cli::usage "$word: ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8"
+  done
+}
+
+# mpirun_words::given NAME: whether the user gives this option or parameter to mpirun.
+mpirun_words::given() {
+  [[ -n ${MPIRUN_WORDS_GIVEN[$1]+set} ]]
+}
+
+# mpirun_words::binds: whether the user's words say how ranks are bound; Open MPI 5 binds for :PE=N, and takes no --bind-to none then.
+mpirun_words::binds() {
+  mpirun_words::given bind_to || [[ ${MPIRUN_WORDS_GIVEN[map_by]-} == *:[pP][eE]=* ]]
+}
+
+# mpirun_words::_find TABLE NAME: the rest of its line in REPLY; fails if it has none.
+mpirun_words::_find() {
+  local -r table=$'\n'$1$'\n' start=$'\n'"$2 "
+  [[ $table == *"$start"* ]] || return 1
+  REPLY=${table#*"$start"}
+  REPLY=${REPLY%%$'\n'*}
+}
+
+# mpirun_words::_check_values TYPED COUNT VALUE...: refuses missing values, and what mpirun would take for an option.
+mpirun_words::_check_values() {
+  local -r typed=$1 count=$2
+  local value
+  shift 2
+  (($# == count)) || cli::usage "$typed needs $count value$([[ $count == 1 ]] || printf s)"
+  for value; do
+    log::one_line "$value"
+    [[ -n $value && ($value != -* || $value == -[0-9]*) ]] || cli::usage "$typed: $REPLY is no value"
+    [[ $value != *[[:cntrl:]]* || $typed == @(-|--)x ]] || cli::usage "$typed: $REPLY has a control character"
+  done
+}
+
+# mpirun_words::_means TYPED KIND NAME [VALUE...]: does what the line of a table says, KIND.
+mpirun_words::_means() {
+  local -r typed=$1 text=${2#* } name=$3
+  case ${2%% *} in
+    =) cli::option "--$text${4+=$4}" ;;
+    .) ;;
+    ,) log::later "note: $typed is not needed: $text" ;;
+    \>) mpirun_words::_pass "$name" "${@:4}" ;;
+    :) mpirun_words::_depends "$typed" "$text" "$name" "${@:4}" ;;
+    !) cli::usage "$typed: $text" ;;
+  esac
+}
+
+# mpirun_words::_pass NAME [VALUE...]: passes an option to mpirun, in the spelling that 4 and 5 have in common.
+mpirun_words::_pass() {
+  local -r name=${1//_/-}
+  local dashes=--
+  [[ $name != ? ]] || dashes=-
+  MPIRUN_WORDS_PASSED+=("$dashes$name" "${@:2}")
+}
+
+# mpirun_words::_pass_once TYPED KEY NAME VALUE...: passes what mpirun takes only once.
+mpirun_words::_pass_once() {
+  ! mpirun_words::given "$2" || cli::usage "$1 is there twice; give it once"
+  MPIRUN_WORDS_GIVEN[$2]=$4
+  mpirun_words::_pass "${@:3}"
+}
+
+# mpirun_words::_depends TYPED WAY NAME VALUE...: an option whose meaning depends on its value.
+mpirun_words::_depends() {
+  local -r typed=$1 way=$2 value=$4
+  log::one_line "$value"
+  case $way in
+    each)
+      MPIRUN_WORDS_ONE_HOST+=("$typed $REPLY")
+      cli::option "--n=$value"
+      ;;
+    hosts)
+      ! cli::given hosts && ! cli::given hostfile || cli::usage "$typed $REPLY: the hosts are named twice; name them once"
+      OPTIONS+=("host$([[ $typed == *file ]] && printf file || printf s)=$value")
+      ;;
+    variable) mpirun_words::_variable "$value" ;;
+    parameter) mpirun_words::_parameter "$@" ;;
+    once) mpirun_words::_pass_once "$typed" "${@:3:1}" "${@:3}" ;;
+    order)
+      [[ $value == slot?(:*) ]] || MPIRUN_WORDS_ONE_HOST+=("$typed $REPLY")
+      mpirun_words::_pass_once "$typed" "${@:3:1}" "${@:3}"
+      ;;
+    folder) [[ $value -ef . ]] || cli::usage "$typed $REPLY: ranks run in the folder where you type the command; type cd $REPLY before it" ;;
+    input) [[ $value == none ]] || cli::usage "$typed $REPLY: ranks have no standard input" ;;
+    failure)
+      case $value in
+        0 | false | no) OPTIONS+=(keep_going=1) ;;
+        1 | true | yes) ;;
+        *) cli::usage "$typed $REPLY: write 1, or 0 for --keep_going" ;;
+      esac
+      ;;
+  esac
+}
+
+# mpirun_words::_parameter TYPED WAY NAME PARAMETER VALUE: -mca and its like.
+mpirun_words::_parameter() {
+  local -r typed="$1 $4"
+  [[ $4 != *[!a-zA-Z0-9_]* ]] || cli::usage "$typed: $4 is not the name of a parameter"
+  if mpirun_words::_find "$MPIRUN_WORDS_OF_MCA" "$4"; then
+    mpirun_words::_means "$typed" "$REPLY" "$3" "$5"
+  else
+    mpirun_words::_pass_once "$typed" "$4" "$3" "$4" "$5"
+  fi
+}
+
+# mpirun_words::_variable WORD: -x NAME or NAME=VALUE. All that the user's shell exports reaches the ranks without it, but for
+# what belongs to a host or a login. A value is for the ranks alone, whatever bash or our programs would make of it.
+mpirun_words::_variable() {
+  local -r name=${1%%=*}
+  log::one_line "$name"
+  [[ -n $name && $name != [0-9]* && $name != *[!a-zA-Z0-9_]* ]] || cli::usage "-x $REPLY: write -x NAME or -x NAME=VALUE"
+  if [[ $1 != *=* ]]; then
+    [[ -n ${MPIRUN_WORDS_EXPORT[LAUNCH_KEPT_$name]-} || $(declare -p "LAUNCH_KEPT_$name" "$name" 2>/dev/null) == 'declare -x'* ]] \
+      || log::later "note: -x $name: your shell exports no such variable"
+    MPIRUN_WORDS_EXPORT[$name]=1
+  elif [[ $name == LAUNCH_* || " "${RANK_ENTRY_CONTRACT//$'\n'/ }" " == *" $name "* ]]; then
+    cli::usage "-x $name=...: the launch itself sets $name"
+  else
+    own_shell::give "$name" "${1#*=}"
+    MPIRUN_WORDS_EXPORT[LAUNCH_KEPT_$name]=1
+    [[ $name != @(DATA_PATH|PYTHONPATH) ]] || export "$name=${1#*=}" # the plan looks there, too
+  fi
+}
