@@ -4,6 +4,8 @@
 # Usage: bash scripts/run_mpirun.sh [options] CONFIG [-- trainer arguments]
 #        bash scripts/run_mpirun.sh [options] PROGRAM [its words]
 #
+# Options of mpirun are options here, too, such as -mca, -x and -H: see docs/mpirun.md.
+#
 # Example:
 #   bash scripts/run_mpirun.sh -n 8 configs/mnist/lenet5_mnist.yaml
 #   bash scripts/run_mpirun.sh -n 2 --device_target CPU configs/mnist/lenet5_digits.yaml

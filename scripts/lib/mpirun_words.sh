@@ -7,7 +7,7 @@
 #   , TEXT     it is not needed, because of TEXT, which the user may want to know
 #   > -        passed to mpirun
 #   : WAY      it depends on the value, see mpirun_words::_depends
-#   ! TEXT     refused, because of TEXT
+#   no TEXT    refused, because of TEXT
 readonly MPIRUN_WORDS='np 1 = n
 c 1 = n
 N 1 : each
@@ -64,23 +64,23 @@ use_hwthread_cpus 0 >
 noprefix 0 >
 am 1 >
 tune 1 >
-output 1 ! every rank writes a log of its own; write --output_filename DIR, or --console all
-set_cwd_to_session_dir 0 ! ranks run in the folder where you type the command; change to another one by cd
-preload_binary 0 ! the program must be at the same path on all hosts
-preload_files 1 ! the files must be at the same paths on all hosts
-s 0 ! the program must be at the same path on all hosts
-rankfile 1 ! ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
-rf 1 ! ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
-bynode 0 ! ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
-forward_signals 1 ! the launcher needs the signals that mpirun forwards by itself
-enable_recovery 0 ! write --keep_going: the other ranks go on when one fails; or --max_restarts N
-continuous 0 ! write --keep_going: the other ranks go on when one fails; or --max_restarts N
-xterm 1 ! ranks have no terminal; their output is in rank_N.log
-debug 0 ! ranks have no terminal; start one of them in a debugger with what --dry_run prints
-tv 0 ! ranks have no terminal; start one of them in a debugger with what --dry_run prints
-app 1 ! all ranks run one program
-dvm 1 ! the launch starts an mpirun of its own
-hnp 1 ! the launch starts an mpirun of its own'
+output 1 no every rank writes a log of its own; write --output_filename DIR, or --console all
+set_cwd_to_session_dir 0 no ranks run in the folder where you type the command; change to another one by cd
+preload_binary 0 no the program must be at the same path on all hosts
+preload_files 1 no the files must be at the same paths on all hosts
+s 0 no the program must be at the same path on all hosts
+rankfile 1 no ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
+rf 1 no ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
+bynode 0 no ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
+forward_signals 1 no the launcher needs the signals that mpirun forwards by itself
+enable_recovery 0 no write --keep_going: the other ranks go on when one fails; or --max_restarts N
+continuous 0 no write --keep_going: the other ranks go on when one fails; or --max_restarts N
+xterm 1 no ranks have no terminal; their output is in rank_N.log
+debug 0 no ranks have no terminal; start one of them in a debugger with what --dry_run prints
+tv 0 no ranks have no terminal; start one of them in a debugger with what --dry_run prints
+app 1 no all ranks run one program
+dvm 1 no the launch starts an mpirun of its own
+hnp 1 no the launch starts an mpirun of its own'
 
 # The same for parameters, those of -mca; all others are passed to mpirun.
 readonly MPIRUN_WORDS_OF_MCA='orte_abort_on_non_zero_status : failure
@@ -90,18 +90,18 @@ plm_rsh_agent = ssh
 plm_ssh_agent = ssh
 orte_rsh_agent = ssh
 orte_output_filename = output_filename
-plm_rsh_args ! write the whole command: --ssh "ssh -p 2222"
-plm_ssh_args ! write the whole command: --ssh "ssh -p 2222"
-orte_default_hostfile ! write --hostfile FILE
-routed ! mpirun would not learn of a lost host; the launch connects it to each of them
-routed_radix ! mpirun would not learn of a lost host; the launch connects it to each of them
-rml_base_radix ! mpirun would not learn of a lost host; the launch connects it to each of them
-ess_base_forward_signals ! the launcher needs the signals that mpirun forwards by itself
-orte_forward_signals ! the launcher needs the signals that mpirun forwards by itself
-prte_forward_signals ! the launcher needs the signals that mpirun forwards by itself
-orte_enable_recovery ! write --keep_going: the other ranks go on when one fails; or --max_restarts N
-orte_max_restarts ! write --max_restarts N
-orte_xterm ! ranks have no terminal; their output is in rank_N.log'
+plm_rsh_args no write the whole command: --ssh "ssh -p 2222"
+plm_ssh_args no write the whole command: --ssh "ssh -p 2222"
+orte_default_hostfile no write --hostfile FILE
+routed no mpirun would not learn of a lost host; the launch connects it to each of them
+routed_radix no mpirun would not learn of a lost host; the launch connects it to each of them
+rml_base_radix no mpirun would not learn of a lost host; the launch connects it to each of them
+ess_base_forward_signals no the launcher needs the signals that mpirun forwards by itself
+orte_forward_signals no the launcher needs the signals that mpirun forwards by itself
+prte_forward_signals no the launcher needs the signals that mpirun forwards by itself
+orte_enable_recovery no write --keep_going: the other ranks go on when one fails; or --max_restarts N
+orte_max_restarts no write --max_restarts N
+orte_xterm no ranks have no terminal; their output is in rank_N.log'
 
 MPIRUN_WORDS_PASSED=()            # words for mpirun
 MPIRUN_WORDS_ONE_HOST=()          # what was typed and is for one host only
@@ -124,7 +124,7 @@ mpirun_words::takes() {
   else
     [[ $1 != *=* ]] || cli::usage "$typed: write its values as words after it"
     values=("${@:2:count}")
-    set -- "${@:1:count + 1}"
+    set -- "${@:1:count+1}"
   fi
   mpirun_words::_check_values "$typed" "$count" ${values[@]+"${values[@]}"}
   mpirun_words::_means "$typed" "$kind" "$name" ${values[@]+"${values[@]}"}
@@ -169,7 +169,7 @@ mpirun_words::_check_values() {
   (($# == count)) || cli::usage "$typed needs $count value$([[ $count == 1 ]] || printf s)"
   for value; do
     log::one_line "$value"
-    [[ -n $value && ($value != -* || $value == -[0-9]*) ]] || cli::usage "$typed: $REPLY is no value"
+    [[ -n $value && ($value != -* || $value == @(-[0-9]*|* *)) ]] || cli::usage "$typed: $REPLY is no value"
     [[ $value != *[[:cntrl:]]* || $typed == @(-|--)x ]] || cli::usage "$typed: $REPLY has a control character"
   done
 }
@@ -183,7 +183,7 @@ mpirun_words::_means() {
     ,) log::later "note: $typed is not needed: $text" ;;
     \>) mpirun_words::_pass "$name" "${@:4}" ;;
     :) mpirun_words::_depends "$typed" "$text" "$name" "${@:4}" ;;
-    !) cli::usage "$typed: $text" ;;
+    no) cli::usage "$typed: $text" ;;
   esac
 }
 
@@ -206,29 +206,36 @@ mpirun_words::_pass_once() {
 mpirun_words::_depends() {
   local -r typed=$1 way=$2 value=$4
   log::one_line "$value"
+  local -r shown=$REPLY
   case $way in
     each)
-      MPIRUN_WORDS_ONE_HOST+=("$typed $REPLY")
+      MPIRUN_WORDS_ONE_HOST+=("$typed $shown")
       cli::option "--n=$value"
       ;;
     hosts)
-      ! cli::given hosts && ! cli::given hostfile || cli::usage "$typed $REPLY: the hosts are named twice; name them once"
-      OPTIONS+=("host$([[ $typed == *file ]] && printf file || printf s)=$value")
+      if cli::given hosts || cli::given hostfile; then
+        cli::usage "$typed $shown: the hosts are named twice; name them once"
+      fi
+      if [[ $typed == *file ]]; then
+        OPTIONS+=("hostfile=$value")
+      else
+        OPTIONS+=("hosts=$value")
+      fi
       ;;
     variable) mpirun_words::_variable "$value" ;;
     parameter) mpirun_words::_parameter "$@" ;;
     once) mpirun_words::_pass_once "$typed" "${@:3:1}" "${@:3}" ;;
     order)
-      [[ $value == slot?(:*) ]] || MPIRUN_WORDS_ONE_HOST+=("$typed $REPLY")
+      [[ $value == slot?(:*) ]] || MPIRUN_WORDS_ONE_HOST+=("$typed $shown")
       mpirun_words::_pass_once "$typed" "${@:3:1}" "${@:3}"
       ;;
-    folder) [[ $value -ef . ]] || cli::usage "$typed $REPLY: ranks run in the folder where you type the command; type cd $REPLY before it" ;;
-    input) [[ $value == none ]] || cli::usage "$typed $REPLY: ranks have no standard input" ;;
+    folder) [[ $value -ef . ]] || cli::usage "$typed $shown: ranks run in the folder where you type the command; type cd $shown before it" ;;
+    input) [[ $value == none ]] || cli::usage "$typed $shown: ranks have no standard input" ;;
     failure)
       case $value in
         0 | false | no) OPTIONS+=(keep_going=1) ;;
         1 | true | yes) ;;
-        *) cli::usage "$typed $REPLY: write 1, or 0 for --keep_going" ;;
+        *) cli::usage "$typed $shown: write 1, or 0 for --keep_going" ;;
       esac
       ;;
   esac
@@ -254,8 +261,8 @@ mpirun_words::_variable() {
   if [[ $1 != *=* ]]; then
     [[ -n ${MPIRUN_WORDS_EXPORT[LAUNCH_KEPT_$name]-} || $(declare -p "LAUNCH_KEPT_$name" "$name" 2>/dev/null) == 'declare -x'* ]] \
       || log::later "note: -x $name: your shell exports no such variable"
-    MPIRUN_WORDS_EXPORT[$name]=1
-  elif [[ $name == LAUNCH_* || " "${RANK_ENTRY_CONTRACT//$'\n'/ }" " == *" $name "* ]]; then
+    MPIRUN_WORDS_EXPORT[$name]=1 MPIRUN_WORDS_EXPORT[LAUNCH_KEPT_$name]=1
+  elif [[ $name == LAUNCH_* || " ${RANK_ENTRY_CONTRACT//$'\n'/ } " == *" $name "* ]]; then
     cli::usage "-x $name=...: the launch itself sets $name"
   else
     own_shell::give "$name" "${1#*=}"
