@@ -122,7 +122,7 @@ mpirun_words::takes() {
     values=("${1#*=}")
     set -- "$typed"
   else
-    [[ $1 != *=* ]] || cli::usage "$typed: write its values as words after it"
+    [[ $1 != *=* ]] || cli::usage "$typed: write its values after it, without ="
     values=("${@:2:count}")
     set -- "${@:1:count+1}"
   fi
@@ -169,7 +169,7 @@ mpirun_words::_check_values() {
   (($# == count)) || cli::usage "$typed needs $count value$([[ $count == 1 ]] || printf s)"
   for value; do
     log::one_line "$value"
-    [[ -n $value && ($value != -* || $value == @(-[0-9]*|* *)) ]] || cli::usage "$typed: $REPLY is no value"
+    [[ -n $value && ($value != -* || $value == @(-[0-9]*|* *)) ]] || cli::usage "$typed: $REPLY is not a value"
     [[ $value != *[[:cntrl:]]* || $typed == @(-|--)x ]] || cli::usage "$typed: $REPLY has a control character"
   done
 }

@@ -18,7 +18,7 @@ stopping::keep_going() {
   STOPPING_NOTHING=yes
 }
 
-# stopping::keeps_going: whether that was said.
+# stopping::keeps_going: whether a rank that fails stops nothing.
 stopping::keeps_going() {
   [[ -n $STOPPING_NOTHING ]]
 }

@@ -131,15 +131,15 @@ run_mpirun.sh -mca plm_rsh_args "-p 22"|-mca plm_rsh_args: write the whole comma
 run_mpirun.sh -mca orte_abort_on_non_zero_status maybe|-mca orte_abort_on_non_zero_status maybe: write 1, or 0 for --keep_going
 run_mpirun.sh -mca pml ob1 -mca pml ucx|-mca pml is there twice; give it once
 run_mpirun.sh -mca "p;ml" ob1|-mca p;ml: p;ml is not the name of a parameter
-run_mpirun.sh -mca pml --bind-to|-mca: --bind-to is no value
-run_mpirun.sh -mca pml ''|-mca: '' is no value
+run_mpirun.sh -mca pml --bind-to|-mca: --bind-to is not a value
+run_mpirun.sh -mca pml ''|-mca: '' is not a value
 run_mpirun.sh -mca pml $'a\nb'|-mca: $'a\\nb' has a control character
 run_mpirun.sh -mca pml=ob1|-mca pml=ob1: pml=ob1 is not the name of a parameter
-run_mpirun.sh -mca=pml ob1|-mca: write its values as words after it
+run_mpirun.sh -mca=pml ob1|-mca: write its values after it, without =
 run_mpirun.sh -x 1A=2|-x 1A: write -x NAME or -x NAME=VALUE
 run_mpirun.sh -x A-B=2|-x A-B: write -x NAME or -x NAME=VALUE
 run_mpirun.sh -x "a b"|-x a\\ b: write -x NAME or -x NAME=VALUE
-run_mpirun.sh -x -n|-x: -n is no value
+run_mpirun.sh -x -n|-x: -n is not a value
 run_mpirun.sh -x RANK_ID=3|-x RANK_ID=...: the launch itself sets RANK_ID
 run_mpirun.sh -x LAUNCH_JOB=3|-x LAUNCH_JOB=...: the launch itself sets LAUNCH_JOB
 run_mpirun.sh -wdir /|-wdir /: ranks run in the folder where you type the command; type cd / before it
