@@ -123,3 +123,21 @@ goes_on() {
     launch ascend2p.sh --keep_going --max_restarts 1 config.yaml
   launch ascend2p.sh --keep_going --max_restarts 0 config.yaml
 }
+
+@test "Open MPI: what --dry_run prints lets ranks go on, too" {
+  need mpirun
+  HCCN=()
+  launch run_mpirun.sh -n 2 --dry_run --keep_going config.yaml >plan.sh
+  STUB_DO='0: await 1, tick 5; 1: exit 7' run bash plan.sh
+  [[ "$(<logs/*/rank_0.log)" == *'tick 4' ]] || fail "$output"
+}
+
+@test "Open MPI: SIGKILL of an agent, whose rank nobody sees any more, still ends the job" {
+  need mpirun
+  HCCN=()
+  launch_ranks '0: wait; 1: wait; 2: children' run_mpirun.sh -n 3 --grace 1 --keep_going config.yaml
+  kill -KILL "$(above "$(recorded rank_2 'r["pid"]')" 2)"
+  ended
+  [[ $status -ne 0 && $stderr == *": mpirun "*" after "* ]] || fail "$status: $stderr"
+  nobody_left
+}

@@ -8,7 +8,7 @@ ENGINE_NAME=srun
 
 # Why each option is there; Slurm's documentation says what it does:
 #   --ntasks-per-node, --distribution   without them Slurm may put 3 ranks of 4 on one node
-#   --kill-on-bad-exit     a second safety net: an agent that dies ends the job, unless ranks go on when one fails
+#   --kill-on-bad-exit     a second safety net: an agent that dies ends the job
 #   --wait=0               else a site's WaitTime would end the other ranks some time after the first one succeeded
 #   --input, --output, --error   connect the agents to us; they override SLURM_STDOUTMODE and its like
 #   --cpu-bind=none        the trainer's threads may run on every core of the job
@@ -16,7 +16,7 @@ ENGINE_NAME=srun
 engine::command() {
   local -r nodes=${PLAN_ENGINE[node_count]} each=${PLAN_ENGINE[per_node]}
   local kill=1
-  ! stopping::keeps_going || kill=0
+  ! relay::bears_failures || kill=0
   ENGINE_COMMAND=(srun --nodes="$nodes" --ntasks="$((nodes * each))" --ntasks-per-node="$each"
     --nodelist="${PLAN_ENGINE[nodes]}" --distribution=block --kill-on-bad-exit="$kill" --wait=0 --cpu-bind=none --mpi=none
     --input=all --output=all --error=all --export=ALL --chdir="$PWD" --overlap bash "$LAUNCH_LIB/rank_agent.sh")
