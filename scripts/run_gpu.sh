@@ -4,7 +4,8 @@
 # Usage: bash scripts/run_gpu.sh [options] DATA_PATH [-- trainer arguments]
 #        bash scripts/run_gpu.sh [options] [DATA_PATH] PROGRAM [its words]
 #
-# DATA_PATH is the folder of the data set; the ranks get it in their environment.
+# DATA_PATH is the folder of the data set; the ranks get it in their environment. Options of mpirun are options
+# here, too, such as -mca, -x and --hostfile: see docs/mpirun.md.
 #
 # Example:
 #   bash scripts/run_gpu.sh /data/cifar-10-batches-bin

@@ -14,7 +14,7 @@ source "$LAUNCH_LIB/system.sh"
 system::require # before an old bash reads files that it cannot parse
 system::open_streams
 
-for LAUNCH_PART in clock option_table cli synonyms mpirun_words program quoted python bus processes members plan rank_entry limits carried unreported stopping supervise output console engine report outcome; do
+for LAUNCH_PART in clock option_table cli synonyms mpirun_table mpirun_words program quoted python bus processes members plan rank_entry limits carried unreported stopping supervise output console engine report outcome; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$LAUNCH_LIB/$LAUNCH_PART.sh"
 done

@@ -59,6 +59,9 @@ has_not() {
     -display-map --bind-to=core -map-by socket config.yaml
   has '-n 2' '--mca pml ob1 --mca btl \\^openib --mca oob_tcp_keepalive_time 77 --pmixmca a -1 --report-bindings --display-map --bind-to core --map-by socket bash *'
   has_not '* oob_tcp_keepalive_time 5' '--bind-to none' '--map-by slot'
+  line run_mpirun.sh -n 2 -mca hwloc_base_binding_policy socket -mca rmaps_base_mapping_policy core config.yaml
+  has '--bind-to socket --map-by core'
+  has_not '--map-by slot' '--bind-to none'
   line run_mpirun.sh -n 2 -map-by slot:PE=1 config.yaml # Open MPI 5 binds then, and takes no --bind-to none
   has '--map-by slot:PE=1'
   has_not '--bind-to *'
@@ -152,6 +155,9 @@ run_mpirun.sh -H a:1 --hostfile f|--hostfile f: the hosts are named twice; name 
 run_mpirun_1.sh -H a:1|HOSTS config.yaml: an option names hosts, too; name them once
 run_mpirun.sh -H a:1,b:1 -npernode 1|-npernode 1: ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
 run_mpirun.sh -H a:1,b:1 --map-by node|--map-by node: ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
+run_mpirun.sh -H a:1,b:1 -mca rmaps_base_mapping_policy node|-mca rmaps_base_mapping_policy node: ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
+run_mpirun.sh -mca mca_base_env_list "A=1;B=2"|-mca mca_base_env_list: write -x NAME=VALUE, once for each variable
+run_mpirun.sh -mca hwloc_base_binding_policy core -bind-to core|-bind-to is there twice; give it once
 run_mpirun.sh -np x|-n x is not a number from 1 to 65536
 run_gpu.sh --rankfile f|--rankfile: ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
 LIST
