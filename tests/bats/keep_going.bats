@@ -45,7 +45,7 @@ goes_on() {
   need mpirun
   HCCN=()
   # longer than an agent, whose rank has failed, would wait for an order
-  STUB_DO='0: await 1, tick 65; 1: exit 7' ends 7 $'*\n0 * 0  *\n*1 of 2 ranks failed: rank 1; --keep_going let the others go on*' \
+  STUB_DO='0: await 1, tick 65; 1: exit 7' ends 7 $'*\n0     0       0  *\n*1 of 2 ranks failed: rank 1; --keep_going let the others go on*' \
     launch run_mpirun.sh -n 2 --grace 0 -mca orte_abort_on_non_zero_status 0 config.yaml
   STUB_DO='0: wait; 1: await 0, exit 7' ends 7 '*; stopping the other rank*' \
     launch run_mpirun.sh -n 2 -mca orte_abort_on_non_zero_status 1 config.yaml
