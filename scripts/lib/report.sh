@@ -9,7 +9,7 @@ REPORT_LOST_RANKS=''    # of the host that the engine has lost
 report::failure() {
   local what='' others=''
   case $2$MEMBERS_RANKS_LEFT in
-    stop0) ;;
+    stop0 | go0) ;;
     stop1) others='; stopping the other rank' ;;
     stop*) others="; stopping the other $MEMBERS_RANKS_LEFT ranks" ;;
     go1) others='; the other rank goes on' ;;
@@ -113,6 +113,7 @@ report::print() {
 # report::_failed: which ranks failed by themselves, where the others went on.
 report::_failed() {
   local name failed=''
+  ((${#PLAN_RANKS[@]} > 1)) || return 0
   for name in "${PLAN_RANKS[@]}"; do
     failed+=${MEMBERS_FAILED[$name]+ $name}
   done
@@ -120,7 +121,7 @@ report::_failed() {
   # shellcheck disable=SC2086 # a list of numbers
   set -- $failed
   log::named rank "$@"
-  log::say "$# of ${#PLAN_RANKS[@]} ranks failed: $REPLY; --keep_going let the others go on"
+  log::say "$# of ${#PLAN_RANKS[@]} ranks failed: $REPLY (--keep_going)"
 }
 
 # report::where: what is left of the run in its folder, as the end of a sentence, in REPLY.

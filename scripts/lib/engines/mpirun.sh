@@ -21,7 +21,7 @@ engine::command() {
   local name variable mca=-mca mine=OMPI_MCA exit_is_failure=orte_abort_on_non_zero_status abort=1 agent=plm_rsh_agent
   local -a where=()
   local -A hosts=()
-  ! relay::bears_failures || abort=0
+  ! engine::bears_failures || abort=0
   if ((${PLAN_ENGINE[version]%%.*} >= 5)); then # its run time, PRRTE, has names of its own
     mca=--prtemca mine=PRTE_MCA exit_is_failure=state_base_error_non_zero_exit agent=plm_ssh_agent
   fi

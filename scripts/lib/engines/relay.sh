@@ -38,12 +38,6 @@ engine::print() {
   plan::print_engine "${ENGINE_COMMAND[@]}"
 }
 
-# relay::bears_failures: whether the engine itself must let ranks go on when one fails: in what --dry_run prints. Agents hide
-# a rank's failure from it, so that it still ends the job when an agent dies.
-relay::bears_failures() {
-  [[ -z ${LAUNCH_SECRET-} ]] && stopping::keeps_going
-}
-
 # relay::_main BUS: the engine's member: runs the engine, reads its output, passes orders to it. It exports the job's
 # environment here, not in the launcher, whose own children do not belong to the job.
 relay::_main() {

@@ -16,7 +16,7 @@ ENGINE_NAME=srun
 engine::command() {
   local -r nodes=${PLAN_ENGINE[node_count]} each=${PLAN_ENGINE[per_node]}
   local kill=1
-  ! relay::bears_failures || kill=0
+  ! engine::bears_failures || kill=0
   ENGINE_COMMAND=(srun --nodes="$nodes" --ntasks="$((nodes * each))" --ntasks-per-node="$each"
     --nodelist="${PLAN_ENGINE[nodes]}" --distribution=block --kill-on-bad-exit="$kill" --wait=0 --cpu-bind=none --mpi=none
     --input=all --output=all --error=all --export=ALL --chdir="$PWD" --overlap bash "$LAUNCH_LIB/rank_agent.sh")
