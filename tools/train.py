@@ -44,7 +44,9 @@ def checked_config(path: str, assignments: "list[str]") -> dict:
     if problems:
         raise configs.ConfigError(*config.lines(problems))
     place.check(filled)
-    datasets.check(filled, modes.data_part(filled, 0, ranks).shards)
+    note = datasets.check(filled, modes.data_part(filled, 0, ranks).shards, config.held_out_by_data_path())
+    if note:
+        print(note, flush=True)
     return filled
 
 

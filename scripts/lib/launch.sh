@@ -14,7 +14,7 @@ source "$LAUNCH_LIB/system.sh"
 system::require # before an old bash reads files that it cannot parse
 system::open_streams
 
-for LAUNCH_PART in clock option_table cli synonyms program quoted python bus processes members plan rank_entry limits carried stopping supervise output console engine report outcome; do
+for LAUNCH_PART in clock option_table cli synonyms mpirun_table mpirun_words program quoted python bus processes members plan rank_entry limits carried unreported stopping supervise output console engine report outcome; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$LAUNCH_LIB/$LAUNCH_PART.sh"
 done
@@ -27,6 +27,7 @@ done
 #   device_target Ascend
 #   devices       the default range of devices
 #   device_num    DEVICE_NUM, where the script's tutorial has another number than that of the host's ranks
+#   others        a file with the options of another launcher, see lib/mpirun_words.sh
 #   quoted        quoted: the program is one quoted argument, see lib/quoted.sh
 #   default_config  relative to the project; only for scripts with the option config
 # Other keys are for tools/launch/plan.py and are passed on to it.
@@ -42,16 +43,17 @@ launch::main() {
   trap 'launch::_given_up "$?"' EXIT
   [[ ${script[arguments]} != CONFIG ]] || script[options]+=' config'
   cli::declare "${script[options]}" "${script[without]}"
-  cli::programs "${script[quoted]-program}"
+  cli::programs "${script[quoted]-program}" "${script[others]-} synonyms"
   cli::parse "${script[arguments]}" "$@"
+  mpirun_words::check
   launch::_check_options
   [[ -z ${script[default_config]-} ]] || script[default_config]=$LAUNCH_ROOT/${script[default_config]}
   words=("script=$LOG_NAME" "script_devices=${script[devices]-}" "job_pid=$$")
   for key in "${!script[@]}"; do
-    [[ $key == @(options|without|arguments|devices) ]] || words+=("$key=${script[$key]}")
+    [[ $key == @(options|without|arguments|devices|others) ]] || words+=("$key=${script[$key]}")
   done
   for word in ${OPTIONS[@]+"${OPTIONS[@]}"}; do # after the script's words, because the last one counts
-    [[ $word == @(console|grace|hang_timeout|max_restarts|timeout)=* ]] || words+=("$word")
+    [[ $word == @(console|grace|hang_timeout|keep_going|max_restarts|timeout)=* ]] || words+=("$word")
   done
   # shellcheck disable=SC2206 # a list of names
   names=($CLI_ARGUMENTS)
@@ -104,6 +106,10 @@ launch::_check_options() {
   limits::set "$timeout" "$REPLY"
   cli::number max_restarts 0
   LAUNCH_RESTARTS=$REPLY
+  if cli::given keep_going; then
+    ((LAUNCH_RESTARTS == 0)) || cli::usage '--keep_going lets ranks go on when one fails, --max_restarts starts all of them again; give one of them'
+    stopping::keep_going
+  fi
   ! cli::given restart_args || cli::given max_restarts || cli::usage '--restart_args is for restarts; add --max_restarts N'
   if cli::given quiet; then
     log::only_problems
@@ -125,7 +131,7 @@ launch::_run() {
   rank_entry::job_environment ${PLAN_EXPORTS[@]+"${PLAN_EXPORTS[@]}"}
   launch::_announce
   supervise::on member launch::_become
-  supervise::on failed report::first_failure
+  supervise::on failed report::failure
   supervise::on ended launch::_member_ended
   supervise::on hang report::stacks
   supervise::open "$LAUNCH_JOB"

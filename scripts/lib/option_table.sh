@@ -32,6 +32,7 @@ quiet - show only what went wrong
 timeout SECONDS end the job after this time, with exit code 124 (default: no limit)
 hang_timeout SECONDS end the job, with exit code 124, when no rank has written to its log for this long; save the stacks of all ranks first (default: no limit)
 max_restarts N when a rank fails, start all of them again, at most N times, with RESUME=1 in their environment (default: 0)
+keep_going - when a rank fails, let the others go on; the exit code is that of the rank that failed first
 restart_args WORDS more words for the trainer from the second attempt on, in one text that is split as a shell splits words, such as "-o model.resume=True"
 wait_for_devices - if other jobs hold the devices, wait until they are free
 grace SECONDS time between SIGTERM and SIGKILL when ranks are stopped (default: 10)

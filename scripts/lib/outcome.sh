@@ -76,6 +76,7 @@ outcome::add() {
   OUTCOME_LINES+=${stopped_by:+"stopped_by $stopped_by"$'\n'}
   for name in ${MEMBERS_NAMES[@]+"${MEMBERS_NAMES[@]}"}; do
     members::seconds "$name"
+    [[ -z ${MEMBERS_FAILED[$name]-} || $name == "$SUPERVISE_FIRST" ]] || OUTCOME_LINES+="also_failed $name"$'\n'
     OUTCOME_LINES+="member $name ${MEMBERS_STATUS[$name]--} $REPLY"$'\n'
   done
 }

@@ -34,8 +34,8 @@ OWN_SHELL_ASIDE+='|BASH_ENV|ENV|GREP_OPTIONS|PYTHONINSPECT|PYTHONSAFEPATH|PYTHON
 OWN_SHELL_ASIDE+='|PYTHONWARNDEFAULTENCODING|PYTHONCOERCECLOCALE|PYTHONDEBUG|PYTHONDEVMODE|PYTHONDUMPREFS'
 OWN_SHELL_ASIDE+='|PYTHONMALLOCSTATS|PYTHONPROFILEIMPORTTIME|PYTHONVERBOSE'
 # variables of ours, because a rank would get our value; our local variables are all in small letters
-OWN_SHELL_ASIDE+='|REPLY|BASH_REMATCH|ARGUMENTS|OPTIONS|TRAINER_ARGUMENTS|OPTION_TABLE|SYNONYMS|PROGRAM|LOG_@(BEFORE|LATER|NAME|PLAIN|QUIET)|PYTHON_PROBLEM'
-OWN_SHELL_ASIDE+='|@(AGENT|CARRIED|CLI|CLOCK|CONSOLE|DOCTOR|ENGINE|LIMITS|MEMBERS|OUTCOME|OUTPUT|OWN_SHELL|PLAN|PROCESSES)_*'
+OWN_SHELL_ASIDE+='|REPLY|BASH_REMATCH|ARGUMENTS|OPTIONS|TRAINER_ARGUMENTS|OPTION_TABLE|SYNONYMS|MPIRUN_TABLE?(_OF_MCA)|PROGRAM|LOG_@(BEFORE|LATER|NAME|PLAIN|QUIET)|PYTHON_PROBLEM'
+OWN_SHELL_ASIDE+='|@(AGENT|CARRIED|CLI|CLOCK|CONSOLE|DOCTOR|ENGINE|LIMITS|MEMBERS|MPIRUN_WORDS|OUTCOME|OUTPUT|OWN_SHELL|PLAN|PROCESSES)_*'
 OWN_SHELL_ASIDE+='|@(RANK_ENTRY|REPORT|STOPPING|SUPERVISE|SYSTEM)_*|[a-z_]*([a-z0-9_])'
 
 # own_shell::_aside: the names of all variables to put aside. In other locales, a-z of bash 4 has capital letters, too.
@@ -80,6 +80,11 @@ own_shell::_take_options() {
 own_shell::_keep() {
   set -- "LAUNCH_KEPT_$1" "$2"
   [[ -n ${!1+set} ]] || export "$1=$2"
+}
+
+# own_shell::give NAME VALUE: a variable for the ranks alone, as if it had been put aside. Fails if NAME is none.
+own_shell::give() {
+  export "LAUNCH_KEPT_$1=$2"
 }
 
 # own_shell::print_exports: prints the environment that own_shell::leave gives to a command, as shell commands; fails on a

@@ -17,13 +17,14 @@ program::takes() {
   # shellcheck disable=SC2206 # a list of names
   local -a names=($CLI_ARGUMENTS)
   local place
+  ! program::_has_hosts || names=()
   [[ $CLI_ARGUMENTS != CONFIG || ${#ARGUMENTS[@]} -eq 0 ]] || return # the config is there
   place=${names[${#ARGUMENTS[@]}]-}
   case $1 in
     -m | *.py | *.sh) ;;
     -* | *.yaml | *.yml) return 1 ;;
     *)
-      [[ -z $place || $place == CONFIG ]] || { ((${#ARGUMENTS[@]} == ${#names[@]} - 1)) && program::_replaces_data_path "$1"; } || return
+      [[ -z $place || $place == CONFIG ]] || { ((${#ARGUMENTS[@]} == ${#names[@]} - 1)) && program::_replaces_argument "$1"; } || return
       if [[ ! -f $1 || ! -x $1 ]] && { [[ -f $1 || $1 == */* ]] || ! type -P -- "$1" >/dev/null; }; then
         [[ $place != CONFIG || ! -f $1 ]] || program::_unclear "$1"
         return 1
@@ -45,12 +46,18 @@ program::takes_after_dashes() {
 }
 
 # program::arguments: CLI_ARGUMENTS without what the user has left out and may: CONFIG if an option or a program replaces
-# it, and DATA_PATH before a program or with --pytest.
+# it, DATA_PATH before a program or with --pytest, HOSTS for this host, and HOSTS or HOSTFILE if an option names hosts.
 program::arguments() {
   local -r given=${#ARGUMENTS[@]}
   # shellcheck disable=SC2206 # a list of names
   local -a names=($CLI_ARGUMENTS)
   if [[ $CLI_ARGUMENTS == CONFIG && $given -eq 0 ]] && { ((${#PROGRAM[@]})) || program::_is_named; }; then
+    REPLY=''
+  elif program::_has_hosts; then
+    ((given == 0)) || cli::usage "$CLI_ARGUMENTS ${ARGUMENTS[0]}: an option names hosts, too; name them once"
+    REPLY=''
+  elif [[ $CLI_ARGUMENTS == HOSTS && $given -eq 0 ]]; then
+    log::later 'note: no HOSTS are named: all ranks run on this host'
     REPLY=''
   elif [[ $CLI_ARGUMENTS == CONFIG ]] && cli::given config; then
     cli::usage "--config and the argument CONFIG name two configs; give one of them"
@@ -86,9 +93,14 @@ program::_is_named() {
   return 1
 }
 
-# program::_replaces_data_path WORD: whether WORD, where the last argument is expected, can only be a program.
-program::_replaces_data_path() {
-  [[ $CLI_ARGUMENTS == DATA_PATH* && ! -d $1 && ! $1 =~ $CLI_NUMBER ]]
+# program::_has_hosts: whether the script takes hosts as its argument, and an option of mpirun names them.
+program::_has_hosts() {
+  [[ $CLI_ARGUMENTS == HOST* ]] && { cli::given hosts || cli::given hostfile; }
+}
+
+# program::_replaces_argument WORD: whether WORD, where the last argument is expected, can only be a program.
+program::_replaces_argument() {
+  [[ $CLI_ARGUMENTS == DATA_PATH* && ! -d $1 && ! $1 =~ $CLI_NUMBER || $CLI_ARGUMENTS == HOSTS && $1 != *:* ]]
 }
 
 # program::_unclear WORD: refuses a file that may be either.

@@ -24,7 +24,7 @@ declare -A SUPERVISE_HOOKS=([member]='' [failed]=: [ended]=: [hang]=:)
 
 # supervise::on EVENT FUNCTION: registers what the launcher does at an event:
 #   member   in a member's new process, with its command: runs it
-#   failed   with NAME: it was the first to fail; the others still run
+#   failed   with NAME and stop or go: it was the first to fail, or with --keep_going one of them; the others still run
 #   ended    a member has ended, and the members that must stop because of it have their signal
 #   hang     no rank has written for too long; all of them still run
 supervise::on() {
@@ -180,7 +180,8 @@ supervise::_judge() {
     clock::now
     SUPERVISE_SIGNALLED=$1 SUPERVISE_SIGNALLED_UNTIL=$((REPLY + 30))
   elif (($2 != 0)); then
-    supervise::_fail "${SUPERVISE_SIGNALLED:-$1}"
+    [[ -z $SUPERVISE_SIGNALLED ]] || supervise::_fail "$SUPERVISE_SIGNALLED"
+    [[ $STOPPING_STATE != running ]] || supervise::_fail "$1"
   elif [[ -z $SUPERVISE_SIGNALLED ]] && supervise::_work_is_done; then
     stopping::begin # the members that are left have nothing to do
   fi
@@ -199,11 +200,21 @@ supervise::_judge_signalled() {
   fi
 }
 
-# supervise::_fail NAME: handles the first failure.
+# supervise::_fail NAME: handles the first failure, with --keep_going each of them.
 supervise::_fail() {
-  SUPERVISE_FIRST=$1 SUPERVISE_SIGNALLED=''
-  "${SUPERVISE_HOOKS[failed]}" "$1"
-  stopping::begin
+  local then=stop
+  SUPERVISE_SIGNALLED=''
+  ! supervise::_goes_on_without "$1" || then=go
+  SUPERVISE_FIRST=${SUPERVISE_FIRST:-$1}
+  members::failed "$1"
+  "${SUPERVISE_HOOKS[failed]}" "$1" "$then"
+  [[ $then == go ]] || stopping::begin
+}
+
+# supervise::_goes_on_without NAME: whether NAME has failed and the job goes on. The scheduler may fail because a rank has.
+supervise::_goes_on_without() {
+  stopping::keeps_going && ! supervise::_work_is_done \
+    && [[ $1 == [0-9]* || ($1 == scheduler && -n $SUPERVISE_FIRST) ]]
 }
 
 # Whether all ranks have ended. Then nobody needs the engine any more, nor MindSpore's scheduler. But if ranks of other
@@ -246,28 +257,15 @@ supervise::ask_stacks() {
   done
 }
 
-# Finds members whose end nobody reports. If a minder was killed, its member is killed, too, and counts as killed. A
-# minder that cannot start its member because of a process limit ends with 254: nothing was launched, so 78. A minder,
-# or the relay to an engine, does not report either if somebody stopped it: SIGCONT wakes it. When the launcher dies, the
-# kernel wakes its children itself.
+# Ends members whose end nobody reports, and wakes the relay to an engine, which would not report either if somebody has
+# stopped it. When the launcher dies, the kernel wakes its children itself.
 supervise::_find_unreported() {
-  local name minder
+  local name
   kill -CONT "${MEMBERS_GROUP[${CARRIED_ENGINE:-none}]-}" 2>/dev/null || :
   for name in "${MEMBERS_NAMES[@]}"; do
     [[ -z ${MEMBERS_STATUS[$name]-} ]] || continue
-    minder=${MEMBERS_MINDER[$name]-}
-    if [[ -z $minder ]]; then
-      if carried::is_gone "$name"; then
-        supervise::_ended "$name" 137
-      fi
-    elif ! kill -CONT "$minder" 2>/dev/null && bus::empty "$SUPERVISE_BUS"; then
-      if [[ -z ${MEMBERS_GROUP[$name]-} ]]; then
-        supervise::_ended "$name" 78
-      else
-        kill -KILL -- "-${MEMBERS_GROUP[$name]}" 2>/dev/null || :
-        supervise::_ended "$name" 137
-      fi
-    fi
+    unreported::status "$name"
+    [[ -z $REPLY ]] || supervise::_ended "$name" "$REPLY"
   done
 }
 

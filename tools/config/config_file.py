@@ -81,6 +81,10 @@ class Config:
                 section["dataset_root"] = folder
                 self._overridden[f"/{part}/dataset/dataset_root"] = "DATA_PATH"
 
+    def held_out_by_data_path(self) -> bool:
+        """Whether DATA_PATH names the folder of the held-out data."""
+        return self._overridden.get("/eval/dataset/dataset_root") == "DATA_PATH"
+
     def place(self, pointer: str) -> str:
         """Where the value at a JSON pointer comes from: ``FILE:LINE``, or the -o (or DATA_PATH) that set it."""
         for place, origin in self._overridden.items():

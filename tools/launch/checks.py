@@ -166,7 +166,7 @@ def training(request: Request, config: config_file.Config, ranks: int) -> None:
 
     _refuse(config, checkpoints.problems(filled))
     try:
-        datasets.check(filled, modes.data_part(filled, 0, ranks).shards)
+        datasets.check(filled, modes.data_part(filled, 0, ranks).shards, config.held_out_by_data_path())
     except DataError as error:
         raise Refusal(REFUSED, *error.lines) from error
 
