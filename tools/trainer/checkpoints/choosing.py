@@ -9,9 +9,9 @@ from collections.abc import Callable
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.words import one_line, short
 from tools.trainer.checkpoints import CheckpointError, labels, rank_folder
-from tools.trainer.checkpoints.labels import Label
+from tools.trainer.checkpoints.labels import Label, Point
 
-Points = list[tuple[int, int]]
+Points = list[Point]
 
 # How many checkpoints of each rank the ranks tell each other of: more than a rank could be ahead.
 GATHERED = 8

@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+Point = tuple[int, int, int]
+
 NEWEST = "newest_run.json"
 
 # The largest number of each kind; others: 2**31 - 1. The ranks tell each other runs and epochs in 32 bits (agreement).
@@ -26,8 +28,9 @@ class Label(Record):
     """What a checkpoint is of.
 
     model, mode: as in the config; run: seconds since 1970 when the run was first started, the same on
-    all ranks and kept when it is resumed; epoch, steps: epochs done, and steps in each; rank, ranks:
-    whose it is, in a job of how many; bytes, crc32: size and checksum of the .ckpt file.
+    all ranks and kept when it is resumed; epoch, steps: the epoch in which it was saved, and the steps of
+    it that were done; epoch_steps: how many it has, 0 for as many; rank, ranks: whose it is, in a job of
+    how many; bytes, crc32: size and checksum of the .ckpt file.
     """
 
     model: str
@@ -35,15 +38,25 @@ class Label(Record):
     run: int
     epoch: int = 0
     steps: int = 0
+    epoch_steps: int = 0
     rank: int
     ranks: int
     bytes: int = 0
     crc32: int = 0
 
     @property
-    def point(self) -> tuple[int, int]:
-        """What orders checkpoints: the newest run first, in it the latest epoch."""
-        return (self.run, self.epoch)
+    def point(self) -> Point:
+        """What orders checkpoints: the newest run first, in it the latest epoch, in it the latest step."""
+        return (self.run, self.epoch, self.steps)
+
+    def done(self, steps: int) -> tuple[int, int]:
+        """(whole epochs, steps of the next one) that are done, for a job with `steps` steps an epoch.
+
+        A job with other ranks or batches has another number of steps: the same share of the epoch is done.
+        """
+        if self.steps >= self.epoch_steps:
+            return self.epoch, 0
+        return self.epoch - 1, self.steps * steps // self.epoch_steps
 
 
 def path_of(checkpoint: str) -> str:
@@ -90,6 +103,8 @@ def read(folder: str) -> dict[str, Label]:
 def _label(data: object) -> Label | None:
     """The label that a JSON value is; None where a field is missing, or is not what a label has there."""
     names = Label.__annotations__
+    if isinstance(data, dict):
+        data = {"epoch_steps": 0, **data}  # labels of version 1 lack it: they are of whole epochs
     if not isinstance(data, dict) or not all(_fits(data.get(name), name, kind) for name, kind in names.items()):
         return None
     return Label(**{name: data[name] for name in names})
