@@ -10,7 +10,7 @@ from needs import Later, needs_packages
 from hccl_tools.common.refusal import Refusal
 from tools import convert_ckpt
 from tools.trainer import checkpoints
-from tools.trainer.checkpoints import CheckpointError, choosing, labels, loading, saving
+from tools.trainer.checkpoints import CheckpointError, choosing, labels, loading, saving, strategies
 
 ms, nn, np = Later("mindspore"), Later("mindspore.nn"), Later("numpy")
 parallel, resume = Later("tools.trainer.models.parallel"), Later("tools.trainer.resume")
@@ -26,7 +26,8 @@ def on_cpu():
 
 def saved(root, rank=0, ranks=1, epoch=1, run=RUN, net=None, model="lenet5", mode="data_parallel"):
     """A checkpoint of a small net in the folder of a rank; returns its path."""
-    label = labels.Label(model=model, mode=mode, run=run, epoch=epoch, steps=5, rank=rank, ranks=ranks)
+    whole = int(mode == "data_parallel")
+    label = labels.Label(model=model, mode=mode, run=run, epoch=epoch, steps=5, rank=rank, ranks=ranks, whole=whole)
     net = net or nn.Dense(2, 3)
     return saving.save(net, checkpoints.rank_folder(str(root), rank), model, label)
 
@@ -95,7 +96,7 @@ def test_all_ranks_go_on_from_the_newest_that_all_have(tmp_path):
     for rank, epochs in ((0, (1, 2, 3)), (1, (1, 2)), (2, (2, 3))):
         for epoch in epochs:
             saved(tmp_path, rank, 3, epoch)
-    points = [[(RUN, 3), (RUN, 2), (RUN, 1)], [(RUN, 2), (RUN, 1)], [(RUN, 3), (RUN, 2)]]
+    points = [[(RUN, epoch, 5) for epoch in epochs] for epochs in ((3, 2, 1), (2, 1), (3, 2))]
     for rank in range(3):
         found = choosing.choose(str(tmp_path), rank, 3, "lenet5", lambda own: points)
         assert found[1].epoch == 2 and found[1].rank == rank
@@ -161,7 +162,7 @@ def test_training_starts_from_pretrained_weights_unless_it_goes_on(tmp_path, mon
     monkeypatch.delenv("RESUME", raising=False)
     net, other = nn.Dense(2, 3), nn.Dense(2, 3)
     section = {"pretrained": saved(tmp_path / "old", net=net), "ckpt_save_dir": str(tmp_path / "new")}
-    earlier = resume.Continuation({"model": {"name": "lenet5"}, "train": section}, 0, 1)
+    earlier = resume.Continuation({"model": {"name": "lenet5"}, "train": section}, 0, 1, 5)
     earlier.load(other, None, None)
     assert earlier.epochs == 0
     np.testing.assert_array_equal(net.weight.asnumpy(), other.weight.asnumpy())
@@ -172,7 +173,7 @@ def test_a_checkpoint_that_cannot_be_written_ends_the_training_with_a_reason(tmp
     label = labels.Label(model="lenet5", mode="data_parallel", run=RUN, rank=0, ranks=1)
     section = {"keep_checkpoint_max": 3, "integrated_save": True}
     callback = resume.SaveCheckpoints(nn.Dense(2, 3), str(tmp_path / "file" / "x"), "lenet5", label, section)
-    run = types.SimpleNamespace(cur_epoch_num=1, batch_num=5)
+    run = types.SimpleNamespace(cur_epoch_num=1, batch_num=5, cur_step_num=5)
     with pytest.raises(Refusal, match="no checkpoint could be saved in .*/file/x: Not a directory") as refused:
         callback.on_train_epoch_end(types.SimpleNamespace(original_args=lambda: run))
     assert refused.value.status == 1
@@ -183,32 +184,35 @@ def test_a_file_in_the_place_of_a_ranks_folder_ends_the_training_with_a_reason(t
     section = {"ckpt_save_dir": str(tmp_path)}
     config = {"model": {"name": "lenet5"}, "train": section, "parallel": {"mode": "data_parallel"}}
     with pytest.raises(Refusal, match="no checkpoint could be saved in .*/rank_0: File exists"):
-        resume.Continuation(config, 0, 1).saving(nn.Dense(2, 3))
+        resume.Continuation(config, 0, 1, 5).saving(nn.Dense(2, 3))
 
 
 # ---- for another number of ranks -----------------------------------------------------------------------
 
 
+WIDTH = 24  # a multiple of 1, 2, 3, 4 and 6 ranks
+
+
 def cut_by_hand(root, ranks, seed=3):
     """Checkpoints of the hybrid net on `ranks` ranks."""
     for rank in range(ranks):
-        net = parallel.HybridParallelNet(hidden_size=16, seed=seed, rank=rank, ranks=ranks)
+        net = parallel.HybridParallelNet(hidden_size=WIDTH, seed=seed, rank=rank, ranks=ranks)
         saved(root, rank, ranks, net=net, model="hybrid_parallel_net", mode="hybrid_parallel")
-    saving.write_strategy(str(root), net.cuts, ranks)
+    strategies.write(str(root / strategies.NAME), net.cuts, ranks)
 
 
 def values(path):
     return {name: parameter.asnumpy() for name, parameter in ms.load_checkpoint(str(path)).items()}
 
 
-@pytest.mark.parametrize(("before", "after"), [(2, 1), (4, 1), (2, 4), (4, 2), (1, 2), (2, 2)])
+@pytest.mark.parametrize(("before", "after"), [(2, 1), (4, 1), (2, 4), (4, 2), (1, 2), (2, 2), (2, 3), (4, 6), (6, 3)])
 def test_slices_are_merged_and_cut_anew(tmp_path, before, after, capsys):
     cut_by_hand(tmp_path / "old", before)
     assert convert_ckpt.main([str(tmp_path / "old"), str(tmp_path / "new"), "--ranks", str(after)]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'new'}\n"
     for rank in range(after):
         path, label = choosing.in_all_ranks(str(tmp_path / "new"))[rank]
-        wanted = parallel.HybridParallelNet(hidden_size=16, seed=3, rank=rank, ranks=after).parameters_dict()
+        wanted = parallel.HybridParallelNet(hidden_size=WIDTH, seed=3, rank=rank, ranks=after).parameters_dict()
         found = values(path)
         assert label.ranks == after and label.rank == rank and set(found) == set(wanted)
         for name, parameter in wanted.items():
@@ -263,8 +267,9 @@ def test_mindspores_own_strategy_files_are_taken(tmp_path):
 def test_what_cannot_be_converted_is_said_and_leaves_nothing(tmp_path, capsys):
     cut_by_hand(tmp_path / "old", 2)
     new = str(tmp_path / "new")
-    assert convert_ckpt.main([str(tmp_path / "old"), new, "--ranks", "3"]) == 1
-    assert "powers of 2" in capsys.readouterr().err
+    assert convert_ckpt.main([str(tmp_path / "old"), new, "--ranks", "5"]) == 1
+    said = capsys.readouterr().err
+    assert "fc1.weight of " in said and "24 rows or columns" in said and said.count("\n") == 1
     for damaged in ("", "[]", "[" * 9999, '{"parallel_layout_item": {"w": 1}}'):
         (tmp_path / "old" / "strategy.json").write_text(damaged)
         assert convert_ckpt.main([str(tmp_path / "old"), new, "--ranks", "1"]) == 1

@@ -190,6 +190,14 @@ def _uneven(number: int, whole: str, parts: int, noun: str, place: str, code: st
     return [Problem(code, place, text, f"write a divisor of {number}")]
 
 
+def saves_whole(config: dict[str, Any]) -> bool:
+    """Whether each rank's checkpoint has the whole network; MindSpore merges what it has cut, but not stages."""
+    section = config["parallel"]
+    if section["mode"] in BY_MINDSPORE:
+        return section["pipeline_stages"] == 1 and bool(config["train"]["integrated_save"])
+    return config["model"]["name"] not in BY_HAND
+
+
 # ---- which part of the data --------------------------------------------------------------------------
 
 

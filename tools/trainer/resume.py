@@ -8,6 +8,7 @@ import mindspore as ms
 from mindspore import dataset as datasets
 
 from hccl_tools.common.words import one_line
+from tools.config import modes
 from tools.trainer import agreement, checkpoints
 from tools.trainer.checkpoints import choosing, labels, loading, saving
 
@@ -134,6 +135,7 @@ class Continuation:
             prefix = saving.free_prefix(self.folder, self.config["train"].get("ckpt_prefix", model))
         with saving.into(self.folder):
             labels.begin(self.folder, run)
+        whole = int(modes.saves_whole(self.config))
         mode = self.config["parallel"]["mode"]
-        label = labels.Label(model=model, mode=mode, run=run, rank=self.rank, ranks=self.ranks)
+        label = labels.Label(model=model, mode=mode, run=run, rank=self.rank, ranks=self.ranks, whole=whole)
         return SaveCheckpoints(network, self.folder, prefix, label, self.config["train"], self.steps_done)

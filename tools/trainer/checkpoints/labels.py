@@ -30,7 +30,8 @@ class Label(Record):
     model, mode: as in the config; run: seconds since 1970 when the run was first started, the same on
     all ranks and kept when it is resumed; epoch, steps: the epoch in which it was saved, and the steps of
     it that were done; epoch_steps: how many it has, 0 for as many; rank, ranks: whose it is, in a job of
-    how many; bytes, crc32: size and checksum of the .ckpt file.
+    how many; whole: 1 where the file has the whole network, not a rank's part of it; bytes, crc32: size
+    and checksum of the .ckpt file.
     """
 
     model: str
@@ -41,6 +42,7 @@ class Label(Record):
     epoch_steps: int = 0
     rank: int
     ranks: int
+    whole: int = 0
     bytes: int = 0
     crc32: int = 0
 
@@ -104,7 +106,8 @@ def _label(data: object) -> Label | None:
     """The label that a JSON value is; None where a field is missing, or is not what a label has there."""
     names = Label.__annotations__
     if isinstance(data, dict):
-        data = {"epoch_steps": 0, **data}  # labels of version 1 lack it: they are of whole epochs
+        # Earlier labels lack these: they are of whole epochs.
+        data = {"epoch_steps": 0, "whole": int(data.get("mode") == "data_parallel"), **data}
     if not isinstance(data, dict) or not all(_fits(data.get(name), name, kind) for name, kind in names.items()):
         return None
     return Label(**{name: data[name] for name in names})
