@@ -80,6 +80,8 @@ def _only_for_mindspore(config: dict[str, Any], mode: str) -> list[Problem]:
         "micro_batches": section["micro_batches"] > 1,
         "search_mode": "search_mode" in section,
         "dataset_strategy": section["dataset_strategy"] != "data_parallel",
+        "strategy_ckpt_save_file": "strategy_ckpt_save_file" in section,
+        "strategy_ckpt_load_file": "strategy_ckpt_load_file" in section,
     }
     remedy = "remove it, or set mode to semi_auto_parallel or auto_parallel"
     return [

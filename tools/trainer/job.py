@@ -12,6 +12,7 @@ from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.machine import interpreter
 from tools.config import modes
 from tools.trainer import checkpoints, place
+from tools.trainer.checkpoints import strategies
 
 
 def before_mindspore(config: dict) -> int | None:
@@ -55,7 +56,7 @@ def set_device(config: dict, device: int | None) -> None:
 
 
 def set_mode(config: dict, rank: int, ranks: int) -> None:
-    """Sets the job's parallel mode; where MindSpore cuts the network itself it writes a strategy file."""
+    """Sets the job's parallel mode; where MindSpore cuts the network itself it reads and writes strategy files."""
     import mindspore as ms
 
     section = config["parallel"]
@@ -69,11 +70,22 @@ def set_mode(config: dict, rank: int, ranks: int) -> None:
         strategy = section["dataset_strategy"]
         settings["dataset_strategy"] = strategy if isinstance(strategy, str) else tuple(map(tuple, strategy))
         settings["pipeline_stages"] = section["pipeline_stages"]
-        file = os.path.join(checkpoints.folder_of(config), "strategy", f"rank_{rank}.ckpt")
-        settings["strategy_ckpt_config"] = {"save_file": file}
+        settings["strategy_ckpt_config"] = _strategy_files(config, rank, ranks)
         if section["mode"] == "auto_parallel":
             settings["search_mode"] = section.get("search_mode", "recursive_programming")
     ms.set_auto_parallel_context(**settings)
+
+
+def _strategy_files(config: dict, rank: int, ranks: int) -> dict[str, str | bool]:
+    """MindSpore's strategy_ckpt_config: the files, and that the optimizer's moments are in them as well."""
+    section = config["parallel"]
+    default = os.path.join(checkpoints.folder_of(config), strategies.FOLDER, "rank_{rank}.ckpt")
+    file = section.get("strategy_ckpt_save_file", default).replace("{rank}", str(rank))
+    found: dict[str, str | bool] = {"save_file": os.path.abspath(file), "only_trainable_params": False}
+    if "strategy_ckpt_load_file" in section:
+        found["load_file"] = section["strategy_ckpt_load_file"]
+        strategies.check_ranks(section["strategy_ckpt_load_file"], ranks)
+    return found
 
 
 def finish(config: dict) -> None:

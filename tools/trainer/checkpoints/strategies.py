@@ -101,13 +101,17 @@ def read(path: str) -> dict[str, Layout]:
 
 def _layout(layout: Any) -> Layout:
     matrix = list(layout.dev_matrix[0].dim)
-    axes = [list(axis.dim) for axis in layout.tensor_map]
-    if len(axes) == 1:  # one device axis for each axis of the parameter; else several
-        axes = [[axis] for axis in axes[0]]
-    parts = [math.prod(matrix[-1 - device_axis] for device_axis in axis if device_axis >= 0) for axis in axes]
-    if parts and layout.opt_weight_shard_size > 0:
-        parts[0] *= int(layout.opt_weight_shard_size)
-    return Layout(devices=math.prod(matrix), parts=tuple(parts))
+    axes: list[Any] = [list(axis.dim) for axis in layout.tensor_map]
+    cut = parts(matrix, axes[0] if len(axes) == 1 else axes)
+    if cut and layout.opt_weight_shard_size > 0:
+        cut = (cut[0] * int(layout.opt_weight_shard_size), *cut[1:])
+    return Layout(devices=math.prod(matrix), parts=cut)
+
+
+def parts(matrix: list[int], tensor_map: list[Any]) -> tuple[int, ...]:
+    """Into how many parts each axis of a parameter is cut; in `tensor_map` an axis may have several of the devices'."""
+    axes = [axis if isinstance(axis, (list, tuple)) else [axis] for axis in tensor_map]
+    return tuple(math.prod(matrix[-1 - device_axis] for device_axis in axis if device_axis >= 0) for axis in axes)
 
 
 def _damaged(shown: str) -> str:
@@ -120,23 +124,39 @@ def ranks(path: str) -> int:
     return max(1, len(_stages(layouts))) * next(iter(layouts.values())).devices
 
 
+def check_ranks(path: str, wanted: int) -> None:
+    """Raises CheckpointError unless the strategy file `path` is for `wanted` ranks."""
+    found = ranks(path)
+    if found != wanted:
+        raise CheckpointError(
+            f"strategy file {one_line(path)} is for {found} ranks, and there are {wanted}; write one for {wanted} with "
+            "tools/strategy.py"
+        )
+
+
 def check(shapes: Shapes, source: str, before: str | None, after: str | None) -> None:
     """Raises CheckpointError unless the parameters of `source` can be cut anew.
 
     shapes: {parameter name: shape of rank 0's slice}; before, after: the strategy files, None where nothing is cut.
     MindSpore would take the slices of parameters that it does not find in a strategy file for whole ones.
     """
-    wholes = dict(shapes)
-    if before:
-        for name, layout in _of(before, shapes, source):
-            wholes[name] = tuple(size * parts for size, parts in zip(shapes[name], layout.parts))
+    wholes = whole_shapes(before, shapes, source) if before else shapes
     for name, layout in _of(after, shapes, source) if after else ():
-        for size, parts in zip(wholes[name], layout.parts):
-            if size % parts:
+        for size, number in zip(wholes[name], layout.parts):
+            if size % number:
                 raise CheckpointError(
                     f"{one_line(name)} of {one_line(source)} has {size} rows or columns, which cannot be cut into "
-                    f"{parts} equal parts; take a number of ranks that divides {size}"
+                    f"{number} equal parts; take a number of ranks that divides {size}"
                 )
+
+
+def whole_shapes(path: str, shapes: Shapes, source: str) -> Shapes:
+    """The shapes of the whole parameters of which `shapes` are the slices, as the strategy file `path` says."""
+    layouts = dict(_of(path, shapes, source))
+    return {
+        name: tuple(size * number for size, number in zip(shape, layouts[name].parts)) if name in layouts else shape
+        for name, shape in shapes.items()
+    }
 
 
 def _of(path: str, shapes: Shapes, source: str) -> Iterator[tuple[str, Layout]]:
