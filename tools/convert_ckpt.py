@@ -9,7 +9,9 @@ Takes the newest checkpoint of SOURCE that is whole on all ranks. Training goes 
 -o train.resume_from=TARGET; for inference, TARGET/rank_0 of --ranks 1 has the whole network. Layers
 that tools/train.py cut by hand are merged and cut as ckpt/strategy.json says. What MindSpore cut itself
 (semi-auto, auto) needs its strategy files: --src_strategy of the job that saved, none when it was not
-cut; --dst_strategy of the job to come, none for one rank.
+cut; --dst_strategy of the job to come. Without that one every rank gets the whole network, which MindSpore
+cuts when it compiles it: --ranks says how many ranks there are, default 1. tools/strategy.py writes a
+strategy file before the job.
 
 Prints the folder that it made. Exit: 0 made, 1 SOURCE cannot be converted, 2 usage.
 """
@@ -47,10 +49,9 @@ def parse(argv: "list[str] | None") -> Namespace:
     parser.add_argument("--src_strategy", "--src-strategy", metavar="FILE", help="strategy file of the job that saved")
     parser.add_argument("--dst_strategy", "--dst-strategy", metavar="FILE", help="strategy file of the job to come")
     options = parser.parse_args(argv)
-    by_strategy = options.src_strategy or options.dst_strategy
-    if by_strategy and options.ranks is not None:
-        parser.error("--ranks does not go with strategy files: they say how many ranks there are")
-    if not by_strategy and options.ranks is None:
+    if options.dst_strategy and options.ranks is not None:
+        parser.error("--ranks does not go with --dst_strategy, which says how many ranks there are")
+    if not options.src_strategy and not options.dst_strategy and options.ranks is None:
         parser.error("--ranks N is missing: how many ranks the job to come has")
     if os.path.lexists(options.target):
         parser.error(f"TARGET {one_line(options.target)} exists already; name a new folder")
@@ -79,6 +80,8 @@ def convert(options: Namespace, work: str) -> None:
     target = os.path.join(work, "target")
     if options.src_strategy or options.dst_strategy:
         made = converting.by_strategies(options.source, work, options.src_strategy, options.dst_strategy)
+        if not options.dst_strategy:
+            made = dict.fromkeys(range(options.ranks or 1), made[0])
     else:
         made = converting.for_ranks(options.source, options.ranks, work)
     labelled = converting.newest(options.source)
@@ -88,8 +91,8 @@ def convert(options: Namespace, work: str) -> None:
         os.makedirs(os.path.dirname(path))
         shutil.copyfile(file, path)
         if labelled:
-            whole = int(len(made) == 1 or labelled[1].whole)
-            label = labelled[1].replace(rank=rank, ranks=len(made), whole=whole)
+            whole = len(set(made.values())) == 1 or (labelled[1].whole and not options.dst_strategy)
+            label = labelled[1].replace(rank=rank, ranks=len(made), whole=int(whole))
             labels.write(path, labels.sized(path, label))
     strategy = os.path.join(work, strategies.NAME)
     if os.path.exists(strategy):

@@ -35,7 +35,7 @@ def checked_config(options: argparse.Namespace) -> dict:
     """The config as a dict with all defaults filled in, for one process; its held-out data and checkpoint are there."""
     filled = configs.read(options.config, [*options.opt, "system.distribute=False"]).filled
     inference.check_held_out(options.config, filled)
-    inference.check_there(options.ckpt)
+    inference.check_source(options.ckpt)
     return filled
 
 

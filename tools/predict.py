@@ -46,13 +46,12 @@ def checked_config(options: argparse.Namespace) -> dict:
     """The config as a dict with all defaults filled in, for one process or for the ranks of a launch."""
     config = configs.read(options.config, options.opt)
     ranks = place.ranks_of(config.filled)
-    # Every rank calls the network with the same samples.
-    config.override(["system.distribute=False"] if ranks == 1 else [])
+    if ranks == 1:
+        config.override(["system.distribute=False"])
     filled = config.filled
     inference.check_held_out(options.config, filled)
-    inference.check_there(options.ckpt)
-    if not os.path.isdir(os.path.dirname(options.out) or "."):
-        raise checkpoints.CheckpointError(f"--out {one_line(options.out)}: its folder does not exist; make it first")
+    inference.check_source(options.ckpt)
+    inference.check_folder(options.out)
     if ranks > 1:
         check_cut(options, config, ranks)
         place.check(filled)
@@ -115,7 +114,7 @@ def write(outputs: "np.ndarray", out: str) -> None:
     except OSError as error:
         if os.path.exists(draft):
             os.unlink(draft)
-        raise checkpoints.CheckpointError(f"--out {one_line(out)} cannot be written: {error.strerror}") from error
+        raise checkpoints.CheckpointError(inference.unwritable(out, error)) from error
     print(f"{count(len(outputs), 'prediction')} in {one_line(out)}", flush=True)
 
 

@@ -32,10 +32,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def check_there(path: str) -> None:
+def check_source(path: str) -> None:
     """Refuses a --ckpt that does not exist."""
     if not os.path.exists(path):
         raise checkpoints.CheckpointError(f"--ckpt {one_line(path)}: no such file or folder")
+
+
+def check_folder(out: str) -> None:
+    """Refuses a file to write whose folder does not exist."""
+    folder = os.path.dirname(out) or "."
+    if not os.path.isdir(folder):
+        raise checkpoints.CheckpointError(f"{one_line(out)} cannot be written: no folder {one_line(folder)}; make it first")
+
+
+def unwritable(out: str, error: OSError) -> str:
+    """The line about a file `out` that could not be written."""
+    return f"{one_line(out)} cannot be written: {error.strerror}; make room, or name another file"
 
 
 def check_held_out(path: str, filled: dict) -> None:
@@ -48,7 +60,7 @@ def check_held_out(path: str, filled: dict) -> None:
 def load_whole(path: str, network: nn.Cell) -> None:
     """Loads the undivided `network` from a file, or from the checkpoints of a job on any number of ranks."""
     with converting.whole(path) as file:
-        loading.load(file, network)
+        loading.load(file, network, source=path)
 
 
 def load_slices(source: str, config: dict, model: ms.Model, network: nn.Cell, ranks: int, images: ms.Tensor) -> None:

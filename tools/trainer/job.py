@@ -9,8 +9,10 @@ import os
 import sys
 
 from hccl_tools.common.refusal import BAD, Refusal
+from hccl_tools.common.words import one_line
 from hccl_tools.machine import interpreter
 from tools.config import modes
+from tools.config.unusable import Unusable
 from tools.trainer import checkpoints, place
 from tools.trainer.checkpoints import strategies
 
@@ -51,7 +53,13 @@ def set_device(config: dict, device: int | None) -> None:
     """Sets the device, see before_mindspore, and how MindSpore executes on it."""
     import mindspore as ms
 
-    ms.set_device(config["system"]["device_target"], *(() if device is None else (device,)))
+    target = config["system"]["device_target"]
+    try:
+        ms.set_device(target, *(() if device is None else (device,)))
+    except (RuntimeError, ValueError) as error:
+        reason = one_line(str(error).strip().partition("\n")[0].partition(". ")[0])
+        remedy = "-o system.device_target=CPU takes the CPU"
+        raise Unusable(f"MindSpore cannot use {target} here: {reason}; {remedy}") from error
     ms.set_context(mode=config["system"]["mode"])
 
 
@@ -84,7 +92,7 @@ def _strategy_files(config: dict, rank: int, ranks: int) -> dict[str, str | bool
     found: dict[str, str | bool] = {"save_file": os.path.abspath(file), "only_trainable_params": False}
     if "strategy_ckpt_load_file" in section:
         found["load_file"] = section["strategy_ckpt_load_file"]
-        strategies.check_ranks(section["strategy_ckpt_load_file"], ranks)
+        strategies.check_ranks(section["strategy_ckpt_load_file"], ranks // section["pipeline_stages"])
     return found
 
 

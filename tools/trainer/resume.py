@@ -10,7 +10,7 @@ from mindspore import dataset as datasets
 from hccl_tools.common.words import one_line
 from tools.config import modes
 from tools.trainer import agreement, checkpoints
-from tools.trainer.checkpoints import choosing, labels, loading, saving
+from tools.trainer.checkpoints import choosing, labels, loading, saving, strategies
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ class Continuation:
         """Brings the network, the optimizer and the order of the data to where the run starts."""
         pretrained = self.config["train"].get("pretrained")
         if self.found:
+            self._check_whole(*self.found)
             loading.load(self.found[0], network, optimizer)
             # Without this the data would begin with the first epoch's order again; the quick way of going
             # on would draw other random augmentations than an undisturbed run.
@@ -123,6 +124,18 @@ class Continuation:
             data.set_init_step(self.steps_done)
         elif pretrained:
             loading.load(pretrained, network)
+
+    def _check_whole(self, path: str, label: labels.Label) -> None:
+        """Refuses slices where MindSpore itself will cut the network: it does so later, from whole weights."""
+        section = self.config["parallel"]
+        if section["mode"] in modes.BY_MINDSPORE and section["pipeline_stages"] == 1 and not label.whole:
+            root = os.path.dirname(os.path.dirname(path))
+            strategy = os.path.join(root, strategies.FOLDER, "rank_0.ckpt")
+            raise checkpoints.CheckpointError(
+                f"{one_line(path)} has a slice of the network, and training in mode {section['mode']} starts from the "
+                f"whole; merge it with python tools/convert_ckpt.py {one_line(root)} NEW_FOLDER --src_strategy "
+                f"{one_line(strategy)} --ranks {self.ranks} and continue with -o train.resume_from=NEW_FOLDER"
+            )
 
     def saving(self, network: nn.Cell) -> SaveCheckpoints:
         """The callback that saves; a run that starts from the beginning is marked as the newest."""

@@ -49,15 +49,15 @@ def for_ranks(source: str, ranks: int, work: str) -> Made:
         if os.path.isfile(strategy):
             shutil.copy(strategy, os.path.join(work, strategies.NAME))
         return {rank: own for rank, (own, _) in files.items()}
-    if label.whole:
-        return dict.fromkeys(range(ranks), path)
     if label.model == modes.TENSOR_PARALLEL:
         return _cut_by_hand(files, strategy, ranks, work)
+    if label.whole:
+        return dict.fromkeys(range(ranks), path)
     if label.model == modes.STAGES_BY_HAND:
         return {0: _join_stages(files, ranks, work)}
     raise CheckpointError(
         f"{one_line(path)} was saved in mode {label.mode}: give MindSpore's strategy files to tools/convert_ckpt.py, "
-        f"--src_strategy and --dst_strategy; training writes them into {one_line(os.path.join(source, strategies.FOLDER))}"
+        f"--src_strategy and --ranks; training writes them into {one_line(os.path.join(source, strategies.FOLDER))}"
     )
 
 

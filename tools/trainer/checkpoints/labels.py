@@ -155,7 +155,7 @@ def write_json(path: str, document: dict[str, object]) -> None:
 def publish(draft: str, path: str) -> None:
     """Renames a file that is on the disk; afterwards its new name is on the disk, too."""
     os.replace(draft, path)
-    handle = os.open(os.path.dirname(path), os.O_RDONLY)
+    handle = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

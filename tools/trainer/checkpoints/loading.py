@@ -32,14 +32,17 @@ def read(path: str) -> dict[str, Parameter]:
         raise CheckpointError(f"{shown} cannot be read, it is damaged, cut off, or no checkpoint: {reason}") from error
 
 
-def load(path: str, *cells: nn.Cell) -> None:
-    """Loads the file `path` into the cells (a network, an optimizer); all of each cell's parameters must fit."""
+def load(path: str, *cells: nn.Cell, source: str | None = None) -> None:
+    """Loads the file `path` into the cells (a network, an optimizer); all of each cell's parameters must fit.
+
+    source: what messages name instead, the folder from which the file was merged.
+    """
     import mindspore as ms
 
     values = read(path)
     shapes = {name: tuple(parameter.shape) for name, parameter in values.items()}
     for cell in cells:
-        check_fit(path, shapes, {parameter.name: tuple(parameter.shape) for parameter in cell.get_parameters()})
+        check_fit(source or path, shapes, {parameter.name: tuple(parameter.shape) for parameter in cell.get_parameters()})
     for cell in cells:
         ms.load_param_into_net(cell, values)
 

@@ -125,7 +125,7 @@ def ranks(path: str) -> int:
 
 
 def check_ranks(path: str, wanted: int) -> None:
-    """Raises CheckpointError unless the strategy file `path` is for `wanted` ranks."""
+    """Raises CheckpointError unless the strategy file `path` is for `wanted` ranks (of one pipeline stage)."""
     found = ranks(path)
     if found != wanted:
         raise CheckpointError(
