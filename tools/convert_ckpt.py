@@ -91,8 +91,9 @@ def convert(options: Namespace, work: str) -> None:
         os.makedirs(os.path.dirname(path))
         shutil.copyfile(file, path)
         if labelled:
-            whole = len(set(made.values())) == 1 or (labelled[1].whole and not options.dst_strategy)
-            label = labelled[1].replace(rank=rank, ranks=len(made), whole=int(whole))
+            copied = labelled[1].ranks == len(made) and not (options.src_strategy or options.dst_strategy)
+            whole = labelled[1].whole if copied else int(len(set(made.values())) == 1)
+            label = labelled[1].replace(rank=rank, ranks=len(made), whole=whole)
             labels.write(path, labels.sized(path, label))
     strategy = os.path.join(work, strategies.NAME)
     if os.path.exists(strategy):

@@ -33,8 +33,17 @@ def whole(path: str) -> Iterator[str]:
             f"{one_line(path)} has checkpoints of one rank; name one of these files, or the folder in which rank_0, "
             "rank_1 ... are"
         )
-    with tempfile.TemporaryDirectory(prefix=".merged.") as work:
-        yield for_ranks(path, 1, work)[0]
+    with contextlib.ExitStack() as stack:
+        try:
+            work = stack.enter_context(tempfile.TemporaryDirectory(prefix=".merged."))
+            file = for_ranks(path, 1, work)[0]
+        except OSError as error:
+            folder = one_line(error.filename or tempfile.gettempdir())
+            raise CheckpointError(
+                f"{one_line(path)} cannot be merged: {folder}: {error.strerror}; make room there, or name another folder "
+                "in TMPDIR"
+            ) from error
+        yield file
 
 
 def for_ranks(source: str, ranks: int, work: str) -> Made:

@@ -11,6 +11,7 @@ import zlib
 from hccl_tools.common import documents
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line
+from tools.trainer.checkpoints import CheckpointError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +91,12 @@ def write(checkpoint: str, label: Label) -> None:
 
 
 def read(folder: str) -> dict[str, Label]:
-    """{path of a .ckpt: Label} of all labelled checkpoints directly in `folder`, whole or not."""
+    """{path of a .ckpt: Label} of all labelled checkpoints directly in `folder`, whole or not.
+
+    Raises CheckpointError where the folder is there and may not be read: it would look like one without any.
+    """
+    if os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK):
+        raise CheckpointError(f"{one_line(folder)} cannot be read; give this user the permission (chmod u+rx)")
     found = {}
     for path in glob.glob(os.path.join(glob.escape(folder), "*.json")):
         try:
