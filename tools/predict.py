@@ -67,8 +67,8 @@ def check_cut(options: argparse.Namespace, config: configs.Config, ranks: int) -
     cut = filled["parallel"]["mode"] in modes.BY_MINDSPORE or filled["model"]["name"] == modes.TENSOR_PARALLEL
     if not cut or filled["parallel"]["pipeline_stages"] > 1:
         raise configs.ConfigError(
-            f"{one_line(options.config)}: {filled['model']['name']} in mode {filled['parallel']['mode']} is not cut into "
-            "slices over the ranks; start predict.py without a launch script"
+            f"{one_line(options.config)}: {filled['model']['name']} in mode {filled['parallel']['mode']} is not cut "
+            "into slices over the ranks; start predict.py without a launch script"
         )
     if not os.path.isdir(options.ckpt):
         raise checkpoints.CheckpointError(

@@ -2,7 +2,7 @@
 """Writes how a network will be cut over the ranks of a job, without training: a strategy file.
 
   python tools/strategy.py configs/parallel/semi_auto_digits.yaml --ranks 8 for_8.json
-  python tools/convert_ckpt.py logs/latest/ckpt new --src_strategy logs/latest/ckpt/strategy/rank_0.ckpt --dst_strategy for_8.json
+  python tools/convert_ckpt.py ckpt new --src_strategy ckpt/strategy/rank_0.ckpt --dst_strategy for_8.json
 
 Where the network itself says how it is cut (hybrid_parallel_net, semi_auto_parallel_net), that is written, on any
 machine. In other cases MindSpore compiles the training step for rank 0 of N and writes the file; that needs
@@ -41,7 +41,9 @@ def main(argv: "list[str] | None" = None) -> int:
     command.add_opt(parser, "set values of the config")
     options = parser.parse_args(argv)
     if not options.out.endswith((".json", ".ckpt")):
-        parser.error(f"FILE {one_line(options.out)}: its name must end with .json or .ckpt, by which MindSpore knows it")
+        parser.error(
+            f"FILE {one_line(options.out)}: its name must end with .json or .ckpt, by which MindSpore knows it"
+        )
     return command.run("strategy.py", lambda: write(options))
 
 
@@ -56,8 +58,8 @@ def checked_config(options: argparse.Namespace) -> dict:
         raise configs.ConfigError(*config.lines(problems))
     if not known and filled["parallel"]["mode"] not in modes.BY_MINDSPORE:
         raise configs.ConfigError(
-            f"{one_line(options.config)}: {filled['model']['name']} in mode {filled['parallel']['mode']} has no strategy: "
-            "no parameter of it is cut into slices; leave out --dst_strategy"
+            f"{one_line(options.config)}: {filled['model']['name']} in mode {filled['parallel']['mode']} has no "
+            "strategy: no parameter of it is cut into slices; leave out --dst_strategy"
         )
     if known and not options.out.endswith(".json"):
         raise configs.ConfigError(f"FILE {one_line(options.out)}: this network's strategy is written as .json only")

@@ -113,7 +113,7 @@ def start(folder, ranks, config, words, options=()):
 
 @contextlib.contextmanager
 def no_file_longer_than(size):
-    """Stands in for a full disk: this process can write no file of more than `size` bytes."""
+    """Like a full disk: this process can write no file of more than `size` bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:

@@ -92,7 +92,9 @@ def slices(root, ranks, label=None):
     return whole
 
 
-OURS = labels.Label(model="semi_auto_parallel_net", mode="semi_auto_parallel", run=RUN, epoch=1, steps=5, rank=0, ranks=1)
+OURS = labels.Label(
+    model="semi_auto_parallel_net", mode="semi_auto_parallel", run=RUN, epoch=1, steps=5, rank=0, ranks=1
+)
 
 
 def weights(root, ranks):
@@ -132,7 +134,9 @@ def test_slices_of_mindspores_are_merged_before_training_goes_on(tmp_path, monke
     section = {"ckpt_save_dir": str(tmp_path / "ckpt"), "dataset_sink_mode": False}
     semi = {"mode": "semi_auto_parallel", "pipeline_stages": 1}
     config = {"model": {"name": "semi_auto_parallel_net"}, "train": section, "parallel": semi}
-    with pytest.raises(CheckpointError, match=r"convert_ckpt.py .*/ckpt NEW_FOLDER --src_strategy .*rank_0.ckpt --ranks 1"):
+    with pytest.raises(
+        CheckpointError, match=r"convert_ckpt.py .*/ckpt NEW_FOLDER --src_strategy .*rank_0.ckpt --ranks 1"
+    ):
         resume.Continuation(config, 0, 1, 5).load(nn.Dense(1, 1), None, None)
 
 
@@ -198,7 +202,10 @@ def test_what_cannot_be_converted_is_said_and_leaves_nothing(tmp_path, capsys):
     for damaged in ("", "[]", "[" * 9999, '{"parallel_layout_item": {"w": 1}}'):
         (tmp_path / "old" / "strategy.json").write_text(damaged)
         assert convert_ckpt.main([str(tmp_path / "old"), new, "--ranks", "1"]) == 1
-        assert "strategy.json is damaged, or no strategy file; copy it again from the run that saved" in capsys.readouterr().err
+        assert (
+            "strategy.json is damaged, or no strategy file; copy it again from the run that saved"
+            in capsys.readouterr().err
+        )
     os.unlink(tmp_path / "old" / "strategy.json")
     assert convert_ckpt.main([str(tmp_path / "old"), new, "--ranks", "1"]) == 1
     assert "strategy.json is missing" in capsys.readouterr().err

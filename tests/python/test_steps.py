@@ -76,7 +76,9 @@ def test_a_run_goes_on_in_the_middle_of_an_epoch_as_if_nothing_had_happened(
     assert f"continues after {said}, from {root}/rank_0/lenet5-{name}.ckpt" in lines
     epoch, step = map(int, name.split("_"))
     first = next(line for line in lines if line.startswith("epoch: "))
-    assert first.startswith(f"epoch: {epoch} step: {step + 1}, " if step < EPOCH_STEPS else f"epoch: {epoch + 1} step: 1")
+    assert first.startswith(
+        f"epoch: {epoch} step: {step + 1}, " if step < EPOCH_STEPS else f"epoch: {epoch + 1} step: 1"
+    )
     own, other = values(root / "rank_0" / "lenet5-3_5.ckpt"), values(undisturbed / "lenet5-3_5.ckpt")
     assert ranks.furthest(own, other) == 0 and own["global_step"] == 3 * EPOCH_STEPS
     later = [found for found in checkpoints_in(undisturbed) if found >= f"lenet5-{name}"]
@@ -132,7 +134,9 @@ class Saver:
 )
 def test_when_checkpoints_are_saved(monkeypatch, every, per_call, done, saved):
     found = []
-    monkeypatch.setattr(saving, "save", lambda net, folder, prefix, label, whole: found.append((label.epoch, label.steps)))
+    monkeypatch.setattr(
+        saving, "save", lambda net, folder, prefix, label, whole: found.append((label.epoch, label.steps))
+    )
     Saver(every, done).epochs(range(1 + done // EPOCH_STEPS, 4), per_call)
     assert found == saved
 
@@ -155,5 +159,3 @@ def test_a_label_without_the_new_fields_is_of_a_whole_epoch(tmp_path):
 def test_a_prefix_that_is_no_file_name_is_refused(trainer, tmp_path, capsys):
     assert trainer(tmp_path, "train.ckpt_prefix=../x") == 2
     assert "/train/ckpt_prefix: " in capsys.readouterr().err
-
-

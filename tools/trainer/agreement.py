@@ -25,7 +25,9 @@ def gather_points(points: Points) -> list[Points]:
     numbers = [(run - _YEAR_2020, epoch, steps) for run, epoch, steps in points[:GATHERED]]
     numbers += [(-1, -1, -1)] * (GATHERED - len(numbers))
     everyone = _all_gather(numbers)
-    return [[(int(run) + _YEAR_2020, int(epoch), int(steps)) for run, epoch, steps in part if run >= 0] for part in everyone]
+    return [
+        [(int(run) + _YEAR_2020, int(epoch), int(steps)) for run, epoch, steps in part if run >= 0] for part in everyone
+    ]
 
 
 def common_time(ranks: int) -> int:

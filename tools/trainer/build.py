@@ -34,7 +34,9 @@ def build(config: dict, rank: int, ranks: int, steps: int) -> Run:
         folder = checkpoints.folder_of(config)
         with saving.into(folder):
             os.makedirs(folder, exist_ok=True)
-            strategies.write(os.path.join(folder, strategies.NAME), cuts(network, optimizer), ranks)  # each rank the same
+            strategies.write(
+                os.path.join(folder, strategies.NAME), cuts(network, optimizer), ranks
+            )  # each rank the same
     measures = metrics.build(config["loss"]["name"])
     pipeline = config["parallel"]["pipeline_stages"] > 1
     parts = config["parallel"]["micro_batches"] if pipeline else config["train"]["gradient_accumulation_steps"]

@@ -42,7 +42,9 @@ def check_folder(out: str) -> None:
     """Refuses a file to write whose folder does not exist."""
     folder = os.path.dirname(out) or "."
     if not os.path.isdir(folder):
-        raise checkpoints.CheckpointError(f"{one_line(out)} cannot be written: no folder {one_line(folder)}; make it first")
+        raise checkpoints.CheckpointError(
+            f"{one_line(out)} cannot be written: no folder {one_line(folder)}; make it first"
+        )
 
 
 def unwritable(out: str, error: OSError) -> str:
@@ -84,7 +86,7 @@ def load_slices(source: str, config: dict, model: ms.Model, network: nn.Cell, ra
 def _load_cut(
     source: str, strategy: str, files: dict[int, tuple[str, Label]], network: nn.Cell, wanted: dict[str, list]
 ) -> None:
-    """Calls mindspore.load_distributed_checkpoint, which passes over in silence what does not fit: it is checked here.
+    """Calls mindspore.load_distributed_checkpoint, which silently passes over what does not fit: it is checked here.
 
     strategy: how the checkpoints are cut; wanted: {parameter: its layout here}, as infer_predict_layout gives it.
     """

@@ -83,7 +83,7 @@ class Continuation:
         self.folder = checkpoints.rank_folder(self.root, rank)
         self.found = self._choose()
         self.epochs, self.steps = self.found[1].done(epoch_steps) if self.found else (0, 0)
-        if self.steps and config["train"]["dataset_sink_mode"]:
+        if self.found and self.steps and config["train"]["dataset_sink_mode"]:
             raise checkpoints.CheckpointError(
                 f"{one_line(self.found[0])} was saved after step {self.steps} of {epoch_steps} of an epoch, and with "
                 "dataset sink mode training can only go on from the end of an epoch; continue with "

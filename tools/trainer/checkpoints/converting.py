@@ -40,8 +40,8 @@ def whole(path: str) -> Iterator[str]:
         except OSError as error:
             folder = one_line(error.filename or tempfile.gettempdir())
             raise CheckpointError(
-                f"{one_line(path)} cannot be merged: {folder}: {error.strerror}; make room there, or name another folder "
-                "in TMPDIR"
+                f"{one_line(path)} cannot be merged: {folder}: {error.strerror}; make room there, or name another "
+                "folder in TMPDIR"
             ) from error
         yield file
 
@@ -96,8 +96,8 @@ def _linked(source: str, ranks: int, work: str) -> str:
     files = choosing.in_all_ranks(source)
     if len(files) != ranks:
         raise CheckpointError(
-            f"{one_line(source)} has the checkpoints of {len(files)} ranks, and the strategy file of the job that saved "
-            f"is for {ranks}; name the right one with --src_strategy"
+            f"{one_line(source)} has the checkpoints of {len(files)} ranks, and the strategy file of the job that "
+            f"saved is for {ranks}; name the right one with --src_strategy"
         )
     folder = os.path.join(work, "source")
     for rank, (path, _) in files.items():
@@ -129,7 +129,9 @@ def _first_file(folder: str) -> str:
 def _cut_by_hand(files: Files, strategy: str, ranks: int, work: str) -> Made:
     new = os.path.join(work, strategies.NAME)
     strategies.write_for(ranks, strategy, new)
-    return by_strategies(os.path.dirname(strategy), work, strategy if len(files) > 1 else None, new if ranks > 1 else None)
+    return by_strategies(
+        os.path.dirname(strategy), work, strategy if len(files) > 1 else None, new if ranks > 1 else None
+    )
 
 
 def _join_stages(files: Files, ranks: int, work: str) -> str:

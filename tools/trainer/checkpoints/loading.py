@@ -42,7 +42,9 @@ def load(path: str, *cells: nn.Cell, source: str | None = None) -> None:
     values = read(path)
     shapes = {name: tuple(parameter.shape) for name, parameter in values.items()}
     for cell in cells:
-        check_fit(source or path, shapes, {parameter.name: tuple(parameter.shape) for parameter in cell.get_parameters()})
+        check_fit(
+            source or path, shapes, {parameter.name: tuple(parameter.shape) for parameter in cell.get_parameters()}
+        )
     for cell in cells:
         ms.load_param_into_net(cell, values)
 

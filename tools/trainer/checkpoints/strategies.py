@@ -92,7 +92,7 @@ def read(path: str) -> dict[str, Layout]:
         found = {name: _layout(layout) for name, layout in ms.build_searched_strategy(path).items()}
     except OSError as error:
         raise CheckpointError(f"{shown} cannot be read: {error.strerror}") from error
-    except Exception as error:  # of what is no strategy, MindSpore and protobuf raise exceptions of any kind
+    except Exception as error:  # of what is not a strategy, MindSpore and protobuf raise exceptions of any kind
         raise CheckpointError(_damaged(shown)) from error
     if not found or not all(layout.devices > 0 for layout in found.values()):
         raise CheckpointError(_damaged(shown))
@@ -170,8 +170,8 @@ def _of(path: str, shapes: Shapes, source: str) -> Iterator[tuple[str, Layout]]:
             continue
         if name not in shapes or len(shapes[name]) != len(layout.parts):
             raise CheckpointError(
-                f"strategy file {one_line(path)} is of another network: {one_line(source)} has no such {one_line(name)}; "
-                "name the strategy file of the run that saved"
+                f"strategy file {one_line(path)} is of another network: {one_line(source)} has no such "
+                f"{one_line(name)}; name the strategy file of the run that saved"
             )
         yield name, layout
 
