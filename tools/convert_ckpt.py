@@ -95,9 +95,16 @@ def convert(options: Namespace, work: str) -> None:
             whole = labelled[1].whole if copied else int(len(set(made.values())) == 1)
             label = labelled[1].replace(rank=rank, ranks=len(made), whole=whole)
             labels.write(path, labels.sized(path, label))
-    strategy = os.path.join(work, strategies.NAME)
-    if os.path.exists(strategy):
-        shutil.copy(strategy, os.path.join(target, strategies.NAME))
+    put_strategy(options.dst_strategy or os.path.join(work, strategies.NAME), target)
+
+
+def put_strategy(file: str, target: str) -> None:
+    """Copies the strategy file of the job to come, if there is one, to where the other commands look for it."""
+    if not os.path.exists(file):
+        return
+    path = os.path.join(target, strategies.NAME) if file.endswith(".json") else strategies.beside(target)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    shutil.copyfile(file, path)
 
 
 if __name__ == "__main__":

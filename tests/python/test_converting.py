@@ -9,7 +9,7 @@ from checkpoint_files import RUN, WIDTH, cut_by_hand, saved, values
 from needs import Later, needs_packages
 
 from tools import convert_ckpt
-from tools.trainer.checkpoints import CheckpointError, choosing, labels
+from tools.trainer.checkpoints import CheckpointError, choosing, labels, strategies
 
 ms, nn, np = Later("mindspore"), Later("mindspore.nn"), Later("numpy")
 parallel, resume = Later("tools.trainer.models.parallel"), Later("tools.trainer.resume")
@@ -111,6 +111,7 @@ def test_mindspores_own_strategy_files_are_taken(tmp_path, label, after):
     words += ["--dst_strategy", strategy(tmp_path / "new.json", after)] if after > 1 else []
     assert convert_ckpt.main([str(tmp_path / "old"), str(tmp_path / "new"), *words]) == 0
     np.testing.assert_array_equal(np.concatenate(weights(tmp_path / "new", after)), whole)
+    assert strategies.beside(str(tmp_path / "new")).endswith("strategy.json") == (after > 1)
     if label:
         assert [found.ranks for _, found in choosing.in_all_ranks(str(tmp_path / "new")).values()] == [after] * after
 

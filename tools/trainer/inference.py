@@ -75,23 +75,21 @@ def load_slices(source: str, config: dict, model: ms.Model, network: nn.Cell, ra
     if config["model"]["name"] == modes.TENSOR_PARALLEL:
         layouts = strategies.layouts(network.cuts, ranks)
         wanted = {name: [*layout, [], 0, 0, None] for name, layout in layouts.items()}
-        _load_cut(source, os.path.join(source, strategies.NAME), files, network, wanted)
+        _load_cut(source, files, network, wanted)
     elif labels[0].whole:  # MindSpore cuts the weights when it compiles the network
         loading.load(files[0][0], network)
     else:
-        strategy = os.path.join(source, strategies.FOLDER, "rank_0.ckpt")
-        _load_cut(source, strategy, files, network, model.infer_predict_layout(images))
+        _load_cut(source, files, network, model.infer_predict_layout(images))
 
 
-def _load_cut(
-    source: str, strategy: str, files: dict[int, tuple[str, Label]], network: nn.Cell, wanted: dict[str, list]
-) -> None:
+def _load_cut(source: str, files: dict[int, tuple[str, Label]], network: nn.Cell, wanted: dict[str, list]) -> None:
     """Calls mindspore.load_distributed_checkpoint, which silently passes over what does not fit: it is checked here.
 
-    strategy: how the checkpoints are cut; wanted: {parameter: its layout here}, as infer_predict_layout gives it.
+    wanted: {parameter: its layout here}, as infer_predict_layout gives it.
     """
     import mindspore as ms
 
+    strategy = strategies.beside(source)
     strategies.check_ranks(strategy, len(files))
     first = loading.read(files[0][0])
     shapes = {name: tuple(parameter.shape) for name, parameter in first.items()}

@@ -130,7 +130,7 @@ class Continuation:
         section = self.config["parallel"]
         if section["mode"] in modes.BY_MINDSPORE and section["pipeline_stages"] == 1 and not label.whole:
             root = os.path.dirname(os.path.dirname(path))
-            strategy = os.path.join(root, strategies.FOLDER, "rank_0.ckpt")
+            strategy = strategies.beside(root)
             raise checkpoints.CheckpointError(
                 f"{one_line(path)} has a slice of the network, and training in mode {section['mode']} starts from the "
                 f"whole; merge it with python tools/convert_ckpt.py {one_line(root)} NEW_FOLDER --src_strategy "

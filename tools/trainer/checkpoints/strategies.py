@@ -23,8 +23,14 @@ if TYPE_CHECKING:
     Shapes = dict[str, tuple[int, ...]]
     Cuts = dict[str, tuple[tuple[int, ...], "int | None"]]
 
-NAME = "strategy.json"  # in the folder of checkpoints of layers cut by hand
-FOLDER = "strategy"  # there, with a file of each rank, where MindSpore cuts
+NAME = "strategy.json"  # in the folder of checkpoints, one for all ranks
+FOLDER = "strategy"  # there, where MindSpore cuts and writes its binary format, with a file of each rank
+
+
+def beside(source: str) -> str:
+    """The strategy file of the checkpoints in the folder `source`, there or not."""
+    by_hand = os.path.join(source, NAME)
+    return by_hand if os.path.isfile(by_hand) else os.path.join(source, FOLDER, "rank_0.ckpt")
 
 
 def layouts(cuts: Cuts, ranks: int) -> dict[str, tuple[list[int], list[int]]]:
