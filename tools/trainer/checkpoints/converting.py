@@ -65,8 +65,9 @@ def for_ranks(source: str, ranks: int, work: str) -> Made:
     if label.model == modes.STAGES_BY_HAND:
         return {0: _join_stages(files, ranks, work)}
     raise CheckpointError(
-        f"{one_line(path)} was saved in mode {label.mode}: give MindSpore's strategy files to tools/convert_ckpt.py, "
-        f"--src_strategy and --ranks; training writes them into {one_line(os.path.join(source, strategies.FOLDER))}"
+        f"{one_line(path)} has a slice of the network, which MindSpore cut in mode {label.mode}; merge it with python "
+        f"tools/convert_ckpt.py {one_line(source)} NEW_FOLDER --src_strategy {one_line(strategies.beside(source))} "
+        f"--ranks {ranks}"
     )
 
 
