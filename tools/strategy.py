@@ -84,7 +84,7 @@ def write(options: argparse.Namespace) -> None:
         from tools.trainer.checkpoints import strategies
 
         network = build.build_network(config, 0, options.ranks)
-        optimizer = build.build_optimizer(config, network.trainable_params(), steps=1)
+        optimizer = build.build_optimizer(config, network.trainable_params(), 1)
         try:
             strategies.write(options.out, build.cuts(network, optimizer), options.ranks)
         except OSError as error:
