@@ -36,7 +36,12 @@ def main(argv: "list[str] | None" = None) -> int:
     parser = command.parser(__doc__)
     inference.add_arguments(parser)
     parser.add_argument(
-        "--batch_size", "--batch-size", metavar="N", type=command.positive, default=1, help="samples that it takes at once (default: 1)"
+        "--batch_size",
+        "--batch-size",
+        metavar="N",
+        type=command.positive,
+        default=1,
+        help="samples that it takes at once (default: 1)",
     )
     parser.add_argument("out", metavar="FILE", help=f"the file to write; its name ends with {SUFFIX}")
     command.add_opt(parser, "set values of the config")

@@ -10,9 +10,10 @@ from checkpoint_files import RUN, values
 from needs import Later, needs_packages
 
 from tools import train
-from tools.trainer.checkpoints import labels, saving
+from tools.trainer.checkpoints import choosing, labels, saving
 
-ms, nn, resume = Later("mindspore"), Later("mindspore.nn"), Later("tools.trainer.resume")
+nn, np = Later("mindspore.nn"), Later("numpy")
+agreement, resume = Later("tools.trainer.agreement"), Later("tools.trainer.resume")
 
 pytestmark = [needs_packages("mindspore", "sklearn"), pytest.mark.thorough, pytest.mark.trains]
 EPOCH_STEPS = 5
@@ -139,6 +140,24 @@ def test_when_checkpoints_are_saved(monkeypatch, every, per_call, done, saved):
     )
     Saver(every, done).epochs(range(1 + done // EPOCH_STEPS, 4), per_call)
     assert found == saved
+
+
+def test_of_one_epoch_the_later_step_is_newer(tmp_path):
+    label = labels.Label(model="lenet5", mode="m", run=RUN, epoch=1, epoch_steps=22, rank=0, ranks=1)
+    net, folder = nn.Dense(1, 1), tmp_path / "rank_0"
+    for step in (10, 3, 20, 7):
+        saving.save(net, str(folder), "x", label.replace(steps=step))
+    assert choosing.choose(str(tmp_path), 0, 1, "lenet5")[1].steps == 20
+    # another rank was killed before it saved the 20th
+    assert choosing.choose(str(tmp_path), 0, 1, "lenet5", lambda own: [own, own[1:]])[1].steps == 10
+    saving.remove_old(str(folder), RUN, 2)
+    assert checkpoints_in(folder) == ["x-1_10.ckpt", "x-1_20.ckpt"]
+
+
+def test_ranks_tell_each_other_epochs_and_steps(monkeypatch):
+    points = [(RUN, 3, 10), (RUN, 2, 22)]
+    monkeypatch.setattr("tools.trainer.agreement._all_gather", lambda numbers: np.array([numbers, numbers], np.int32))
+    assert agreement.gather_points(points) == [points, points]
 
 
 def test_a_full_disk_ends_the_training_with_a_line_and_leaves_nothing_torn(trainer, tmp_path, capsys):
