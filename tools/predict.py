@@ -48,6 +48,8 @@ def checked_config(options: argparse.Namespace) -> dict:
     ranks = place.ranks_of(config.filled)
     if ranks == 1:
         config.override(["system.distribute=False"])
+    elif config.filled["parallel"]["mode"] in modes.BY_MINDSPORE:  # it predicts from whole batches only
+        config.override(["parallel.dataset_strategy=full_batch"])
     filled = config.filled
     inference.check_held_out(options.config, filled)
     inference.check_source(options.ckpt)

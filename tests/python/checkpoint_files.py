@@ -20,11 +20,11 @@ def saved(root, rank=0, ranks=1, epoch=1, run=RUN, net=None, model="lenet5", mod
     return saving.save(net, checkpoints.rank_folder(str(root), rank), model, label)
 
 
-def cut_by_hand(root, ranks, seed=3):
+def cut_by_hand(root, ranks, seed=3, **of):
     """Checkpoints of the hybrid net on `ranks` ranks."""
     for rank in range(ranks):
         net = parallel.HybridParallelNet(hidden_size=WIDTH, seed=seed, rank=rank, ranks=ranks)
-        saved(root, rank, ranks, net=net, model="hybrid_parallel_net", mode="hybrid_parallel")
+        saved(root, rank, ranks, net=net, **{"model": "hybrid_parallel_net", "mode": "hybrid_parallel", **of})
     strategies.write(str(root / strategies.NAME), net.cuts, ranks)
 
 

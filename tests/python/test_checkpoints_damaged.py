@@ -1,6 +1,7 @@
 """A folder of checkpoints in which anything is damaged: what cannot be read counts as missing, or a message tells."""
 
 import contextlib
+import glob
 import json
 import os
 import pathlib
@@ -103,6 +104,20 @@ def as_a_user_without_rights(monkeypatch):
             folder.chmod(0o700)
 
     return context
+
+
+def test_ranks_come_in_their_order_whatever_that_of_the_folder_is(tmp_path, monkeypatch):
+    first = saved(tmp_path, epoch=1)
+    label = labels.read(os.path.dirname(first))[first]
+    for rank in range(11):
+        path = os.path.join(rank_folder(str(tmp_path), rank), os.path.basename(first))
+        if rank:
+            os.mkdir(os.path.dirname(path))
+            shutil.copy(first, path)
+        labels.write(path, label.replace(rank=rank, ranks=11))
+    found = glob.glob
+    monkeypatch.setattr(glob, "glob", lambda pattern: sorted(found(pattern), reverse=True))
+    assert list(choosing.in_all_ranks(str(tmp_path))) == list(range(11))
 
 
 def test_folders_that_are_no_ranks_are_passed_over(tmp_path):

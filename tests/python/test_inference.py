@@ -2,14 +2,17 @@
 
 import os
 import pathlib
+import types
 
 import pytest
 import ranks
 from checkpoint_files import cut_by_hand, saved
 from needs import Later, needs_packages
 
+from tools import convert_ckpt, export, predict
 from tools import eval as evaluation
-from tools import export, predict
+from tools.trainer import inference
+from tools.trainer.checkpoints import CheckpointError, strategies
 
 ms, nn, np = Later("mindspore"), Later("mindspore.nn"), Later("numpy")
 parallel, lenet = Later("tools.trainer.models.parallel"), Later("tools.trainer.models.lenet")
@@ -119,6 +122,63 @@ def test_several_ranks_need_a_network_that_is_cut(world, capsys, monkeypatch):
     )
     semi = CONFIGS / "parallel" / "semi_auto_digits.yaml"
     assert "[cpu-refuses]" in refused(predict.main, words(world, semi, world / "four", *out), capsys)
+
+
+@pytest.mark.parametrize("whole", [0, 1])
+def test_slices_that_mindspore_cuts_are_found_by_the_layouts_that_it_infers(tmp_path, monkeypatch, whole):
+    """On CPU MindSpore infers no layouts: its part is played. This is rank 1 of 2; the checkpoints are of 4, or whole."""
+    cut_by_hand(tmp_path, 4, model="semi_auto_parallel_net", mode="semi_auto_parallel")
+    if whole:
+        words = [
+            str(tmp_path),
+            str(tmp_path / "new"),
+            "--src_strategy",
+            str(tmp_path / "strategy.json"),
+            "--ranks",
+            "8",
+        ]
+        assert convert_ckpt.main(words) == 0
+    net = parallel.HybridParallelNet(hidden_size=24, seed=99, rank=1, ranks=2)
+    layouts = strategies.layouts(net.cuts, 2)
+    inferred = {
+        name: [*layout, list(net.parameters_dict()[name].shape), 0, True, ""] for name, layout in layouts.items()
+    }
+    monkeypatch.setattr("mindspore.parallel._utils._get_global_rank", lambda: 1)
+    monkeypatch.setattr("mindspore.parallel.checkpoint_transform.get_rank", lambda: 1)
+    asked = []
+    model = types.SimpleNamespace(infer_predict_layout=lambda images: asked.append(images) or inferred)
+    config = {"model": {"name": "semi_auto_parallel_net"}}
+    own = parallel.WholeNet(hidden_size=24, seed=99) if whole else net  # whole weights, before it compiles
+    inference.load_slices(str(tmp_path / "new" if whole else tmp_path), config, model, own, 2, "images")
+    wanted = parallel.WholeNet(hidden_size=24, seed=3)
+    wanted = wanted if whole else parallel.HybridParallelNet(hidden_size=24, seed=3, rank=1, ranks=2)
+    for name, parameter in wanted.parameters_dict().items():
+        np.testing.assert_array_equal(own.parameters_dict()[name].asnumpy(), parameter.asnumpy(), err_msg=name)
+    assert asked == ([] if whole else ["images"])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda root: (root / "strategy.json").unlink(), "strategy/rank_0.ckpt: no such file; name one that the"),
+        (lambda root: (root / "strategy.json").write_text("{}"), "strategy.json is damaged, or no strategy file"),
+        (lambda root: strategies.write_for(8, *[str(root / "strategy.json")] * 2), "is for 8 ranks, and there are 4"),
+        (lambda root: (root / "rank_2").rename(root / "rank_x"), "that is whole on all ranks"),
+    ],
+)
+def test_slices_that_cannot_be_loaded_are_refused(tmp_path, spoil, said):
+    cut_by_hand(tmp_path, 4)
+    spoil(tmp_path)
+    net = parallel.HybridParallelNet(hidden_size=24, rank=0, ranks=2)
+    with pytest.raises(CheckpointError, match=said):
+        inference.load_slices(str(tmp_path), {"model": {"name": "hybrid_parallel_net"}}, None, net, 2, None)
+
+
+def test_slices_of_another_width_are_refused(tmp_path):
+    cut_by_hand(tmp_path, 4)
+    net = parallel.HybridParallelNet(hidden_size=48, rank=0, ranks=2)
+    with pytest.raises(CheckpointError, match=r"fc1.weight has the shape \(1024, 24\), here it is \(1024, 48\)"):
+        inference.load_slices(str(tmp_path), {"model": {"name": "hybrid_parallel_net"}}, None, net, 2, None)
 
 
 def test_a_folder_that_is_not_there_is_said_before_anything_runs(world, tmp_path, capsys):
