@@ -126,7 +126,7 @@ def test_several_ranks_need_a_network_that_is_cut(world, capsys, monkeypatch):
 
 @pytest.mark.parametrize("whole", [0, 1])
 def test_slices_that_mindspore_cuts_are_found_by_the_layouts_that_it_infers(tmp_path, monkeypatch, whole):
-    """On CPU MindSpore infers no layouts: its part is played. This is rank 1 of 2; the checkpoints are of 4, or whole."""
+    """On CPU MindSpore infers no layouts: its part is played. This is rank 1 of 2; the slices are of 4, or whole."""
     cut_by_hand(tmp_path, 4, model="semi_auto_parallel_net", mode="semi_auto_parallel")
     if whole:
         words = [
