@@ -154,6 +154,18 @@ def test_of_one_epoch_the_later_step_is_newer(tmp_path):
     assert checkpoints_in(folder) == ["x-1_10.ckpt", "x-1_20.ckpt"]
 
 
+@pytest.mark.parametrize(("count", "kept"), [(1, ["x-2_5.ckpt"]), (2, ["x-1_5.ckpt", "x-2_5.ckpt"])])
+def test_a_rank_keeps_the_checkpoint_that_another_may_still_need(tmp_path, count, kept):
+    """With keep_checkpoint_max=1 a job of several ranks would have none that all have, had one of them ended here."""
+    label = labels.Label(model="lenet5", mode="m", run=RUN, rank=0, ranks=count)
+    section = {"integrated_save": True, "keep_checkpoint_max": 1}
+    callback = resume.SaveCheckpoints(nn.Dense(1, 1), str(tmp_path), "x", label, section)
+    for epoch in (0, 1, 2):
+        run = types.SimpleNamespace(cur_epoch_num=epoch, cur_step_num=5 * epoch + 5, batch_num=5)
+        callback.on_train_epoch_end(types.SimpleNamespace(original_args=lambda run=run: run))
+    assert checkpoints_in(tmp_path) == kept
+
+
 def test_ranks_tell_each_other_epochs_and_steps(monkeypatch):
     points = [(RUN, 3, 10), (RUN, 2, 22)]
     monkeypatch.setattr("tools.trainer.agreement._all_gather", lambda numbers: np.array([numbers, numbers], np.int32))

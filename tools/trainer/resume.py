@@ -64,7 +64,9 @@ class SaveCheckpoints(ms.Callback):
         label = self.label.replace(epoch=run.cur_epoch_num, steps=steps, epoch_steps=run.batch_num)
         with saving.into(self.folder):
             saving.save(self.network, self.folder, self.prefix, label, self.section["integrated_save"])
-            saving.remove_old(self.folder, self.label.run, self.section["keep_checkpoint_max"])
+            # Another rank may end before it has saved this one: then all go on from the one before.
+            least = 2 if self.label.ranks > 1 else 1
+            saving.remove_old(self.folder, self.label.run, max(least, self.section["keep_checkpoint_max"]))
 
 
 class Continuation:
