@@ -22,7 +22,7 @@ EPOCH_STEPS = 5
 @pytest.fixture(scope="module")
 def trainer(tmp_path_factory):
     """trainer(folder, *assignments): trains LeNet-5 alone, 5 steps an epoch, in this process; returns the exit code."""
-    root = tmp_path_factory.mktemp("steps")
+    root = tmp_path_factory.mktemp("checkpoint_steps")
     config, data = ranks.config_without_eval("mnist/lenet5_digits.yaml", root), ranks.digits(root / "data", 40)
 
     def run(folder, *more):
