@@ -61,7 +61,7 @@ def train(config: dict) -> None:
     data = datasets.build(config["train"]["dataset"], config["train"]["loader"], modes.data_part(config, rank, ranks))
     steps, epochs = data.get_dataset_size(), config["scheduler"]["num_epochs"]
     run = build.build(config, rank, ranks, steps)
-    earlier = resume.Continuation(config, rank, ranks)
+    earlier = resume.Continuation(config, rank, ranks, steps)
     earlier.load(run.network, run.optimizer, data)
     if config["parallel"]["parameter_broadcast"] and ranks > 1:
         agreement.broadcast(run.network, config)

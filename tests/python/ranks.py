@@ -4,10 +4,12 @@ A job takes 8 to 20 s, most of it for starting up.  Each runs in a folder of its
 scikit-learn's digits, and gives the weights that every rank saved last.
 """
 
+import contextlib
 import functools
 import glob
 import os
 import pathlib
+import resource
 import struct
 import subprocess
 import sys
@@ -71,7 +73,8 @@ def command(ranks, config, words, trainer=None, options=()):
         return [sys.executable, str(PROJECT / "tools" / "train.py"), "--config", str(config), "-o", *words]
     script = PROJECT / "scripts" / f"ascend{ranks}p.sh"
     trainer = ["--train_script", str(trainer)] if trainer else []
-    return ["bash", str(script), "--device_target", "CPU", *trainer, *options, str(config), "--", "-o", *words]
+    words = words if "-o" in words else ["-o", *words]
+    return ["bash", str(script), "--device_target", "CPU", *trainer, *options, str(config), "--", *words]
 
 
 def train(folder, ranks, config, words, resume=False, code=0, trainer=None):
@@ -106,6 +109,17 @@ def start(folder, ranks, config, words, options=()):
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+
+
+@contextlib.contextmanager
+def no_file_longer_than(size):
+    """Like a full disk: this process can write no file of more than `size` bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def weights(checkpoints, rank=0):

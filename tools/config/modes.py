@@ -96,6 +96,8 @@ def _only_for_mindspore(config: dict[str, Any], mode: str) -> list[Problem]:
         "micro_batches": section["micro_batches"] > 1,
         "search_mode": "search_mode" in section,
         "dataset_strategy": section["dataset_strategy"] != "data_parallel",
+        "strategy_ckpt_save_file": "strategy_ckpt_save_file" in section,
+        "strategy_ckpt_load_file": "strategy_ckpt_load_file" in section,
     }
     remedy = "remove it, or set mode to semi_auto_parallel or auto_parallel"
     return [
@@ -204,6 +206,14 @@ def _uneven(number: int, whole: str, parts: int, noun: str, place: str, code: st
         return []
     text = f"{whole} cannot be cut into {parts} {noun} of one size"
     return [Problem(code, place, text, f"write a divisor of {number}")]
+
+
+def saves_whole(config: dict[str, Any]) -> bool:
+    """Whether each rank's checkpoint has the whole network; MindSpore merges what it has cut, but not stages."""
+    section = config["parallel"]
+    if section["mode"] in BY_MINDSPORE:
+        return section["pipeline_stages"] == 1 and bool(config["train"]["integrated_save"])
+    return config["model"]["name"] not in BY_HAND
 
 
 # ---- which part of the data --------------------------------------------------------------------------

@@ -22,10 +22,12 @@ _YEAR_2020 = 1577836800  # seconds since 1970; what is counted from here fits in
 
 def gather_points(points: Points) -> list[Points]:
     """The lists of points (see checkpoints.labels.Label) of all ranks."""
-    numbers = [(run - _YEAR_2020, epoch) for run, epoch in points[:GATHERED]]
-    numbers += [(-1, -1)] * (GATHERED - len(numbers))
+    numbers = [(run - _YEAR_2020, epoch, steps) for run, epoch, steps in points[:GATHERED]]
+    numbers += [(-1, -1, -1)] * (GATHERED - len(numbers))
     everyone = _all_gather(numbers)
-    return [[(int(run) + _YEAR_2020, int(epoch)) for run, epoch in part if run >= 0] for part in everyone]
+    return [
+        [(int(run) + _YEAR_2020, int(epoch), int(steps)) for run, epoch, steps in part if run >= 0] for part in everyone
+    ]
 
 
 def common_time(ranks: int) -> int:

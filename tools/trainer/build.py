@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import mindspore as ms
 from mindspore import nn
 
 from hccl_tools.common.record import Record
 from tools.config import modes
 from tools.trainer import checkpoints, losses, metrics, models
-from tools.trainer.checkpoints import saving
+from tools.trainer.checkpoints import saving, strategies
 from tools.trainer.models import parallel
 
 
@@ -31,7 +33,10 @@ def build(config: dict, rank: int, ranks: int, steps: int) -> Run:
     if config["model"]["name"] == modes.TENSOR_PARALLEL:
         folder = checkpoints.folder_of(config)
         with saving.into(folder):
-            saving.write_strategy(folder, _cuts(network, optimizer), ranks)
+            os.makedirs(folder, exist_ok=True)
+            strategies.write(
+                os.path.join(folder, strategies.NAME), cuts(network, optimizer), ranks
+            )  # each rank the same
     measures = metrics.build(config["loss"]["name"])
     pipeline = config["parallel"]["pipeline_stages"] > 1
     parts = config["parallel"]["micro_batches"] if pipeline else config["train"]["gradient_accumulation_steps"]
@@ -57,14 +62,14 @@ def build_network(config: dict, rank: int, ranks: int) -> nn.Cell:
     return parallel.build(config, rank, ranks)
 
 
-def _cuts(network: parallel.HybridParallelNet, optimizer: nn.Optimizer) -> dict:
+def cuts(network: parallel.HybridParallelNet | parallel.SemiAutoParallelNet, optimizer: nn.Optimizer) -> dict:
     """How the network's parameters are cut, and the same for the optimizer's moments of them."""
-    cuts = dict(network.cuts)
+    found = dict(network.cuts)
     for parameter in optimizer.get_parameters():
         of = parameter.name.partition(".")[2]  # moments.fc1.weight -> fc1.weight
-        if of in network.cuts and parameter.name not in cuts:
-            cuts[parameter.name] = network.cuts[of]
-    return cuts
+        if of in network.cuts and parameter.name not in found:
+            found[parameter.name] = network.cuts[of]
+    return found
 
 
 def build_optimizer(config: dict, parameters: list[ms.Parameter], steps: int) -> nn.Optimizer:

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.words import one_line, short
 from tools.trainer.checkpoints import CheckpointError, labels, rank_folder
-from tools.trainer.checkpoints.labels import Label
+from tools.trainer.checkpoints.labels import Label, Point
 
-Points = list[tuple[int, int]]
+Points = list[Point]
 
 # How many checkpoints of each rank the ranks tell each other of: more than a rank could be ahead.
 GATHERED = 8
@@ -56,9 +56,9 @@ def _of_another_job(path: str, label: Label, folder: str, ranks: int, model: str
 
 
 def in_all_ranks(folder: str) -> dict[int, tuple[str, Label]]:
-    """{rank: (path, Label)}: the newest checkpoint that is whole on all ranks of its job, all under `folder`.
+    """{rank: (path, Label)}, from rank 0 on: the newest checkpoint that is whole on all ranks of its job.
 
-    For a folder that holds every rank's.  Raises CheckpointError when there is none.
+    For a folder that has every rank's.  Raises CheckpointError when there is none.
     """
     own = {}
     for path in glob.glob(os.path.join(glob.escape(folder), "rank_*")):
@@ -67,7 +67,7 @@ def in_all_ranks(folder: str) -> dict[int, tuple[str, Label]]:
             own[rank] = newest_first(path)
     points = {label.point for found in own.values() for _, label in found}
     for point in sorted(points, reverse=True):
-        files = {rank: item for rank, found in own.items() for item in found if item[1].point == point}
+        files = {rank: item for rank, found in sorted(own.items()) for item in found if item[1].point == point}
         if set(files) == set(range(len(files))) and len(files) == next(iter(files.values()))[1].ranks:
             return files
     raise CheckpointError(
