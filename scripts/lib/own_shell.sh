@@ -13,6 +13,9 @@
 # 2. reads this file, which puts variables aside: X becomes LAUNCH_KEPT_X, which all our programs inherit. When a rank
 #    becomes its trainer, it gets them back (own_shell::leave).
 #
+# BASH_ARGV0 does not reach the ranks. With it, bash 5.1 and later name the user's login shell in BASH, which may not be
+# bash; and bash 5 itself does not pass on the caller's value.
+#
 # Out of reach: with SHELLOPTS=noexec and SHELLOPTS=onecmd, bash runs no line of any script. This file works with bash
 # 3.2.
 
