@@ -44,14 +44,15 @@ def measure(config: dict, checkpoint: str) -> None:
     device = job.before_mindspore(config)
     import mindspore as ms
 
-    from tools.trainer import build, losses, metrics, progress
+    from tools.trainer import build, losses, measuring, metrics
 
     job.set_device(config, device)
     network = build.build_network(config, rank=0, ranks=1)
     inference.load_whole(checkpoint, network)
     loss = config["loss"]
-    model = ms.Model(network, losses.build(loss), metrics=metrics.build(loss["name"]))
-    progress.report(model, datasets.build(config["eval"]["dataset"], config["eval"]["loader"]))
+    measures = metrics.build(loss["name"])
+    model = ms.Model(network, losses.build(loss), metrics=measures)
+    measuring.HeldOut(model, datasets.held_out(config), measures).report()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 # options that a script must name to have them. Below it: options of every script that launches.
 readonly OPTION_TABLE='config FILE the training config, whatever its name (default: the argument CONFIG, else the script'\''s own)
 n N number of ranks, also --nproc (default: launch.sh: the NPUs of this machine; else one for each slot of the hosts, without hosts 8)
-no_sink - run operator by operator instead of sinking the graph (GRAPH_OP_RUN=1, HCCL_WHITELIST_DISABLE=1)
+no_sink - run operator by operator instead of sinking the graph (jit_level O0, GRAPH_OP_RUN=1, HCCL_WHITELIST_DISABLE=1)
 output_filename DIR also link the ranks'\'' logs there in Open MPI'\''s layout, DIR/1/rank.N/stdout
 ssh COMMAND the command that reaches other hosts, such as "ssh -F FILE" (default: OMPI_MCA_plm_rsh_agent, else ssh)
 hostfile FILE the hosts, in Open MPI'\''s syntax, one a line with slots=N; this command starts the ranks of all of them

@@ -23,8 +23,8 @@ CONFIGS = PROJECT / "configs"
 slow = pytest.mark.skipif(os.environ.get("SLOW_TESTS") != "1", reason="takes long; SLOW_TESTS=1 runs it")
 
 
-def digits(folder, samples):
-    """The first `samples` digits in MNIST's format in `folder`; returns it."""
+def digits(folder, samples, prefix="train"):
+    """The first `samples` digits in MNIST's format in `folder`, to train on or (prefix t10k) held out; returns it."""
     import numpy as np
     from sklearn.datasets import load_digits
 
@@ -32,8 +32,8 @@ def digits(folder, samples):
     pixels = (images[:samples].reshape(-1, 8, 8) * 255 / 16).astype(np.uint8).repeat(4, 1).repeat(4, 2)[:, 2:-2, 2:-2]
     folder.mkdir(parents=True, exist_ok=True)
     header = struct.pack(">4I", 0x803, len(pixels), *pixels.shape[1:])
-    (folder / "train-images-idx3-ubyte").write_bytes(header + pixels.tobytes())
-    (folder / "train-labels-idx1-ubyte").write_bytes(
+    (folder / f"{prefix}-images-idx3-ubyte").write_bytes(header + pixels.tobytes())
+    (folder / f"{prefix}-labels-idx1-ubyte").write_bytes(
         struct.pack(">2I", 0x801, len(pixels)) + labels[:samples].astype(np.uint8).tobytes()
     )
     return folder

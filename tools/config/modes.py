@@ -34,11 +34,16 @@ class Patches(Record):
 
 
 class Part(Record):
-    """A rank's part of the data: shard number `shard` of `shards`, and `patches` of each image."""
+    """A rank's part of the data: shard number `shard` of `shards`, and `patches` of each image.
+
+    samples: of the samples in their order (first, how many), instead of a shard, whose samples are dealt out and
+    filled up to the same number for all ranks.
+    """
 
     shard: int = 0
     shards: int = 1
     patches: Patches = Patches()
+    samples: tuple[int, int] | None = None
 
 
 EVERYTHING = Part()
@@ -236,3 +241,8 @@ def data_part(config: dict[str, Any], rank: int, ranks: int) -> Part:
     shards, _, rows, columns = section["dataset_strategy"][0]
     shard, patch = divmod(place, rows * columns)
     return Part(shard=shard, shards=shards, patches=Patches(rows=rows, columns=columns, patch=patch))
+
+
+def held_out_ranks(config: dict[str, Any], ranks: int) -> int:
+    """Among how many ranks held-out data is shared: all, where each has the whole network; else one reads all of it."""
+    return ranks if config["parallel"]["mode"] == "data_parallel" else 1

@@ -109,6 +109,7 @@ def make(request: Request) -> Plan:
             *(table.remarks if table else ()),
             *device_num_remarks(request, placed.world, job),
             *restart_remarks(request, job),
+            *no_sink_remarks(request, job),
         ),
     )
 
@@ -134,6 +135,10 @@ def trainer_job(request: Request, placed: placement.Placement) -> Job:
     config = checks.config(request, path=named, is_own=own, arguments=arguments)
     if own and config:
         checks.training(request, config, placed.world)
+        if request.no_sink:
+            from tools.launch import no_sink
+
+            arguments = no_sink.arguments(config, arguments)
     restart = []
     if words := trainer_command.restart_words(request):
         arguments_then = trainer_command.with_words(arguments, words)
@@ -181,6 +186,15 @@ def restart_remarks(request: Request, job: Job) -> list[str]:
     if job.is_own or job.restart or not request.max_restarts:
         return []
     return ["note: a restart sets RESUME=1, which the trainer must heed; --restart_args adds words to its command"]
+
+
+def no_sink_remarks(request: Request, job: Job) -> list[str]:
+    """What --no_sink does, since MindSpore no longer reads the variables of the tutorials."""
+    if not request.no_sink:
+        return []
+    from tools.launch import no_sink
+
+    return no_sink.remarks(job.is_own, job.words)
 
 
 def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTable | None]:

@@ -36,6 +36,12 @@ def common_time(ranks: int) -> int:
     return now if ranks == 1 else int(_all_gather([now - _YEAR_2020]).max()) + _YEAR_2020
 
 
+def sums(numbers: list[int]) -> list[int]:
+    """The sums of all ranks' numbers, each at least 0."""
+    halves = _all_gather([divmod(number, 1 << 31) for number in numbers])  # what the ranks exchange has 32 bits
+    return [(int(high) << 31) + int(low) for high, low in halves.sum(0, np.int64)]
+
+
 def broadcast(network: nn.Cell, config: dict) -> None:
     """Gives every rank rank 0's values of all parameters that are not slices of its own.
 

@@ -35,6 +35,8 @@ def start(config: dict, device: int | None) -> tuple[int, int]:
     import mindspore as ms
 
     set_device(config, device)
+    if "jit_level" in config["system"]:
+        print(f"MindSpore compiles with jit_level {ms.get_context('jit_config')['jit_level']}", flush=True)
     ms.set_seed(config["system"]["seed"])
     if not config["system"]["distribute"]:
         return 0, 1
@@ -59,6 +61,8 @@ def set_device(config: dict, device: int | None) -> None:
     except (RuntimeError, ValueError) as error:
         raise Unusable(_why_not(target, str(error))) from error
     ms.set_context(mode=config["system"]["mode"])
+    if "jit_level" in config["system"]:
+        ms.set_context(jit_config={"jit_level": config["system"]["jit_level"]})
 
 
 def _why_not(target: str, said: str) -> str:

@@ -114,12 +114,12 @@ class Continuation:
         epochs, steps = label.done(self.epoch_steps)
         return f"step {steps} of epoch {epochs + 1}" if steps else f"epoch {epochs}"
 
-    def load(self, network: nn.Cell, optimizer: nn.Cell, data: datasets.Dataset) -> None:
-        """Brings the network, the optimizer and the order of the data to where the run starts."""
+    def load(self, network: nn.Cell, state: nn.Cell, data: datasets.Dataset) -> None:
+        """Brings the network, its state (tools.trainer.build.Run) and the order of the data to where the run starts."""
         pretrained = self.config["train"].get("pretrained")
         if self.found:
             self._check_whole(*self.found)
-            loading.load(self.found[0], network, optimizer)
+            loading.load(self.found[0], network, state)
             # Without this the data would begin with the first epoch's order again; the quick way of going
             # on would draw other random augmentations than an undisturbed run.
             datasets.config.set_fast_recovery(False)
