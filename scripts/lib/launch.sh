@@ -149,13 +149,13 @@ launch::_run() {
     export RESUME=1
     launch::_attempt
   done
-  supervise::close "$LAUNCH_JOB"
   plan::unlock
   launch::_exit_status
   outcome::add "$LAUNCH_STATUS"
   outcome::hand_over
   report::print
   outcome::report
+  supervise::close "$LAUNCH_JOB" # until now the guardian also watches over the process of the outcome
   report::where
   if ((LAUNCH_STATUS)); then
     log::say "exit $LAUNCH_STATUS$REPLY"
