@@ -272,7 +272,7 @@ LIST
 
 # bats test_tags=trains
 @test "real MindSpore: two hosts of one rank each train as one cluster, by name and by hostfile" {
-  need_mindspore
+  train_for_real
   lab_up 2
   local -r words=(--device_target CPU --train_script "$FIXTURES/one_weight.py" --config "$PROJECT/configs/mnist/lenet5_digits.yaml")
   run --separate-stderr on 0 timeout -k 5 300 bash "$SCRIPTS/run_mpirun_1.sh" "${words[@]}" node0:1,node1:1

@@ -60,6 +60,7 @@ trains() {
 }
 
 @test "a trainer that divides by DEVICE_NUM trains as it would by the number of ranks" {
+  train_for_real
   printf 'system:\n  distribute: True\n' >config.yaml
   ends 0 '*' timeout 300 bash "$SCRIPTS/ascend2p.sh" --device_target CPU --train_script "$FIXTURES/divides_by_device_num.py" config.yaml
   [[ "$(grep -h '^the weight' logs/latest/rank_[01].log)" = $'the weight is -1.00\nthe weight is -1.00' ]] || fail "$(cat logs/latest/*.log)"

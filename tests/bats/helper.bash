@@ -278,6 +278,12 @@ need_mindspore() {
     || skip 'needs MindSpore'
 }
 
+# train_for_real: the same, for ranks that are other people's programs: see fixtures/ends_at_once.
+train_for_real() {
+  need_mindspore
+  export PYTHONPATH=$FIXTURES/ends_at_once
+}
+
 # digits_in FOLDER: the demo's digits there; `make data` has them already.
 digits_in() {
   if [[ -d $PROJECT/data/digits ]]; then

@@ -30,6 +30,7 @@ SERVERS = ("192.0.2.1", "192.0.2.2")
 OTHERS = {2: "rank_table_8pcs.json (devices 0-7)", 8: "rank_table_2pcs.json (devices 0,1)"}
 CONF = ("--hccn_conf", ranks.PROJECT / "configs" / "demo_hccn.conf")
 STUB = ranks.PROJECT / "tests" / "fixtures" / "stub_mindspore"
+AT_ONCE = {"PYTHONPATH": str(ranks.PROJECT / "tests" / "fixtures" / "ends_at_once")}
 
 ms, np = Later("mindspore"), Later("numpy")
 nn = Later("mindspore.nn")
@@ -433,7 +434,7 @@ def trained(undivided, example, digits):
 def two_ranks(folder, data, program, *words):
     """Output of a launch of two ranks on this machine's processors, started with the script of the tutorials."""
     script = ranks.PROJECT / "scripts" / "run.sh"
-    code, out, err = launch(folder, script, "--device_target", "CPU", data, 2, TRAINING / program, *words)
+    code, out, err = launch(folder, script, "--device_target", "CPU", data, 2, TRAINING / program, *words, **AT_ONCE)
     assert code == 0, err + out
     return out
 
@@ -444,7 +445,7 @@ def test_one_process_learns_on_the_processors(tmp_path):
         ranks.digits(tmp_path / "MNIST_Data" / name, 640)
         for path in (tmp_path / "MNIST_Data" / name).iterdir():
             path.rename(path.with_name(path.name.replace("train", file)))
-    code, out, err = launch(tmp_path, "-c", f"python3 {PARALLEL / 'train-cpu.py'}")
+    code, out, err = launch(tmp_path, "-c", f"python3 {PARALLEL / 'train-cpu.py'}", **AT_ONCE)
     assert code == 0, err
     assert float(re.search(r"accuracy: ([\d.]+)", out)[1]) > 0.4
 
@@ -475,6 +476,6 @@ def test_a_net_cut_by_hand_over_two_ranks_learns_as_the_whole_one(tmp_path, trai
 @needs("mpirun")
 def test_the_net_of_the_mpirun_tutorial_learns_with_two_ranks(tmp_path, digits):
     script = PARALLEL / "run.sh"
-    code, out, err = launch(tmp_path, script, "--device_target", "CPU", "-n", 2, DATA_PATH=f"{digits}/")
+    code, out, err = launch(tmp_path, script, "--device_target", "CPU", "-n", 2, DATA_PATH=f"{digits}/", **AT_ONCE)
     assert code == 0, err + out
     assert losses(out)[-1] < losses(out)[0] / 2
