@@ -1,6 +1,7 @@
 """One session for all tests: pytest for the Python, bats for the scripts."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from suite import open_mpi, summary
 from suite.bats_files import BatsFile
 
 _MPIRUN = pytest.StashKey[str]()  # a sentence about the mpirun of the tests
+_LEFT = pytest.StashKey[set]()  # folders that killed mpiruns had left before the tests
 
 
 def pytest_configure(config):
@@ -22,6 +24,7 @@ def pytest_configure(config):
         config.stash[_MPIRUN] = open_mpi.use()
     except open_mpi.NoSuchVersion as error:
         raise pytest.UsageError(str(error)) from error
+    config.stash[_LEFT] = open_mpi.left_behind()
 
 
 @pytest.hookimpl(trylast=True)
@@ -71,7 +74,9 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_unconfigure(config):
-    """The last line."""
+    """Removes what mpiruns left that the tests have killed; prints the last line."""
+    for path in open_mpi.left_behind() - config.stash.get(_LEFT, open_mpi.left_behind()):
+        shutil.rmtree(path, ignore_errors=True)
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter and not hasattr(config, "workerinput"):
         summary.last_line(reporter)
