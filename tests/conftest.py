@@ -1,6 +1,9 @@
 """One session for all tests: pytest for the Python, bats for the scripts."""
 
+import functools
+import inspect
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -35,6 +38,12 @@ def pytest_sessionstart(session):
         reporter.write_line(f"tests of mpirun use: {session.config.stash[_MPIRUN]}")
 
 
+@functools.cache
+def asks_for_mpirun(function):
+    """Whether the source of a test in Python does."""
+    return function is not None and re.search(r"\bneeds?\(.*\"mpirun\"", inspect.getsource(function)) is not None
+
+
 def pytest_collect_file(file_path, parent):
     """A .bats file is a file of tests, too."""
     if file_path.suffix == ".bats":
@@ -42,8 +51,13 @@ def pytest_collect_file(file_path, parent):
     return None
 
 
-def pytest_collection_modifyitems(items):
-    """Long tests come first: the workers end together."""
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
+def pytest_collection_modifyitems(config, items):
+    """Marks who asks for mpirun, if somebody chooses by that.  Long tests come first: the workers end together."""
+    if "mpirun" in config.option.markexpr:
+        for item in items:
+            if "run_mpirun" in item.nodeid or asks_for_mpirun(getattr(item, "function", None)):
+                item.add_marker("mpirun")
     items.sort(key=lambda item: [item.get_closest_marker(mark) is None for mark in ("trains", "thorough")])
 
 
