@@ -66,7 +66,7 @@ attempts::may_begin() {
 # attempts::done: all ranks of this host have ended with 0; attempts::is_judged says whether those of all hosts have, or
 # one has failed.
 attempts::done() {
-  attempts::_say done "$ATTEMPTS_NUMBER"
+  attempts::_say "done" "$ATTEMPTS_NUMBER"
 }
 
 attempts::is_judged() {

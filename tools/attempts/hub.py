@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MOST_GUESTS = 64  # beyond the hosts that are missing
 HELLO_WITHIN = 10  # seconds
+ANOTHER_JOB = "another job is there; or the rank tables, the numbers of ranks or the versions of this project differ"
 LAST_WORDS = 2  # seconds in which the last messages must go out
 
 
@@ -55,7 +56,8 @@ class Hub:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         wanted = len(self.facts["hosts"]) + 2 * MOST_GUESTS
         if soft != resource.RLIM_INFINITY and soft < wanted:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+            most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
         place = self.facts["address"], self.facts["port"]
         try:
             self.door = socket.create_server(place, backlog=1024)
@@ -126,9 +128,8 @@ class Hub:
         job, number, *theirs = wire.take(found, kinds)[1]
         ours = self.facts["alike"]
         if not hmac.compare_digest(job.encode(), self.facts["job"].encode()):
-            reason = "another job is there, or the rank tables, the numbers of ranks or the versions of this project differ"
-            guest.send(["refused", reason])
-            raise Lost(reason)
+            guest.send(["refused", ANOTHER_JOB])
+            raise Lost(ANOTHER_JOB)
         fault = self.fault(number, len(theirs) == 2 * len(ours))
         for label, digest, words in ours if not fault else ():
             if theirs.pop(0) != digest:
