@@ -334,3 +334,35 @@ PY
   [[ $stderr != *'restart 2'* ]] || fail "$stderr"
   fitted_alike 2 logs0/latest/restart_1/rank_0.log logs1/latest/restart_1/rank_1.log
 }
+
+# msrun_on HOST WORD...: the same job by msrun, in the background; the trainers are stubs
+msrun_on() {
+  local -r host=$1
+  shift
+  : >"stderr$host"
+  set -m
+  timeout -k 5 300 "$LAB_SH" run "$host" bash "$SCRIPTS/run_msrun.sh" --device_target CPU --worker_num 4 --local_worker_num 2 \
+    --master_addr 10.77.0.1 --node_rank "$host" --log_dir "logs$host" --train_script "$FIXTURES/stub_trainer.py" "$@" \
+    config.yaml >"stdout$host" 2>"stderr$host" 3>&- &
+  set +m
+  PIDS[host]=$!
+}
+
+@test "lab: run_msrun.sh: a rank fails on one host, both start again; another --max_restarts, and no restart left" {
+  need_mindspore
+  lab_up 2
+  PYTHONPATH=$FIXTURES/quick_msrun # the real msrun; its trainers are stubs
+  export PYTHONPATH STUB_DO='0: first wait; 1: first wait; 2: first wait; 3: first await 0 1 2, first exit 7'
+  msrun_on 0 --max_restarts 1
+  msrun_on 1 --max_restarts 2
+  host_ended 1 78 '*--node_rank=0: --max_restarts: --node_rank=0 has 1, --node_rank=1 has 2; it must be the same on every host*'
+  msrun_on 1 --max_restarts 1
+  host_ended 1 0 '*: rank 3 (device 1) exited with code 7 *restart 1 of 1 in 1 s*: exit 0;*'
+  host_ended 0 0 '*: --node_rank=1: rank 3 (device 1) exited with code 7 after * s; stopping the ranks of this host*restart 1 of 1 *: exit 0;*'
+  rm "$STUB_OUT"/*
+  STUB_DO='0: wait; 1: wait; 2: wait; 3: await 0 1 2, exit 7'
+  msrun_on 0 --max_restarts 1
+  msrun_on 1 --max_restarts 1
+  host_ended 0 7 '*restart 1 of 1 *: exit 7;*'
+  host_ended 1 7 '*restart 1 of 1 *: exit 7;*'
+}

@@ -26,14 +26,14 @@ class Attempts:
 
     def __init__(self, hosts: list[str], restarts: int, wait: float, tell: Tell) -> None:
         self.hosts, self.restarts, self.wait, self.tell = hosts, restarts, wait, tell
-        self.number = 0  # of the attempt that runs, or that hosts are to be ready for
+        self.number = 0  # of the attempt that runs, or that hosts get ready for
         self.begun = self.ended = self.told = False
         self.come: set[int] = set()  # hosts that are ready for the attempt; once it has begun, those that are done
         self.since = time.monotonic()  # when the first of them was to come
 
     def ready(self, host: int, number: int) -> None:
         """All that an earlier attempt started on `host` has ended, and it can begin this one."""
-        if number == self.number and not self.begun and self._all_have_come(host):
+        if number == self.number and not self.begun and not self.ended and self._all_have_come(host):
             self._next(begun=True)
             self.tell(["begin", number])
 

@@ -23,7 +23,7 @@ MOST_UNSENT = 1 << 16
 _KEEPALIVE = {"SO_KEEPALIVE": 1, "TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 2, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 11000}
 
 
-# What is said, after the word.  NUMBER is that of an attempt, STATUS an exit code.
+# The messages: what follows the word.  NUMBER is that of an attempt, STATUS an exit code.
 FROM_HOSTS: dict[str, tuple[type, ...]] = {
     "ready": (int,),  # NUMBER: everything of the attempt before it has ended here
     "failed": (int, int, str),  # NUMBER STATUS TEXT
@@ -78,7 +78,7 @@ class Connection:
         self.flush()
 
     def flush(self) -> None:
-        """Sends what there is room for."""
+        """Sends as much as there is room for."""
         try:
             del self.unsent[: self.plug.send(self.unsent)]
         except BlockingIOError:
