@@ -24,7 +24,6 @@ attempts::open() {
   attempts::_become "$orders" "$@" &
   set +m
   ATTEMPTS_PROCESS=$!
-  bus::say "$2" helper "$ATTEMPTS_PROCESS"
   exec {ATTEMPTS_ORDERS}>"/dev/fd/$orders" {orders}>&-
   attempts::_say "${PLAN_ENGINE[attempts]}"
 }

@@ -31,7 +31,7 @@ source "$lib/bus.sh"
 source "$lib/processes.sh"
 readonly day=86400
 declare -A groups=()
-job='' helpers=() patience=$day status=0
+job='' helper='' patience=$day status=0
 
 trap '' INT TERM HUP QUIT # nothing but the lifeline ends the guardian
 
@@ -47,7 +47,7 @@ while ((status != 1)); do
     job) job=$value ;; # not an argument, because `pkill -f` with the script's name would match the guardian, too
     start) groups[$value]=1 ;;
     gone) unset "groups[$value]" ;;
-    helper) helpers+=("$value") ;;
+    helper) helper=$value ;;
     stopping) patience=1 ;;
     running) patience=$day ;;
   esac
@@ -60,7 +60,7 @@ signal_all() {
   done
 }
 
-((${#helpers[@]} == 0)) || kill -CONT "${helpers[@]}" 2>/dev/null
+[[ -z $helper ]] || kill -CONT "$helper" 2>/dev/null
 signal_all TERM
 for ((tick = 0; tick < grace * 20; tick++)); do
   processes::marked "$job"

@@ -124,6 +124,7 @@ agreeing() {
 }
 
 @test "Ctrl-C on one host ends the job on all, without a restart; also while hosts wait for each other" {
+  need_whole_signals
   running "$WAIT" --max_restarts 3
   kill -INT "${PIDS[1]}"
   host_ended 1 130 '*SIGINT: stopping all ranks*'

@@ -12,6 +12,8 @@ import documents
 import pytest
 
 from tools.attempts import verdict, wire
+from tools.launch import launchers
+from tools.launch.request import Request
 
 MAIN = documents.ROOT / "tools" / "attempts" / "main.py"
 JOB = "0123456789abcdef"
@@ -341,3 +343,41 @@ def test_it_ends_with_its_launcher(beside, port):
     assert ours.process.wait(PATIENCE) == 0
     other = beside(1, ["first", "second"], port, launcher=1)  # it has ended before: another process is our parent
     assert other.process.wait(PATIENCE) == 0
+
+
+# ---- what the plan says about the hosts --------------------------------------------------------------
+
+
+def a_request(**values):
+    return Request(script="x.sh", job_pid=1, engine="local", device_target="CPU", max_restarts=3, **values)
+
+
+def a_meeting(number=1, port=23456):
+    return launchers.Meeting(hosts=["a b", "c"], number=number, address="127.0.0.1", scheduler_port=port, job="j")
+
+
+def test_the_places_of_python_the_project_and_checkpoints_may_differ_between_hosts(monkeypatch, tmp_path):
+    config = tmp_path / "config.yaml"
+    config.write_text("a: 1\n")
+    words = ["-u", "{}/tools/train.py", "--config", "config.yaml", "-o", "train.resume_from={}/ckpt", "a=b"]
+    found = []
+    for root, python in (("/one", "/one/python"), ("/another", "python3")):
+        monkeypatch.setattr(launchers.project, "path", lambda _, root=root: f"{root}/")
+        monkeypatch.setenv("PYTHON", python)
+        command = [python, *(word.format(root) for word in words)]
+        found.append(launchers.alike(a_request(), [command, []], str(config)))
+    assert found[0] == found[1]
+    assert [words for _, _, words in found[0]][:2] == [
+        "3",
+        "python -u tools/train.py --config config.yaml -o train.resume_from= a=b",
+    ]
+    assert found[0] != launchers.alike(a_request(), [["python3", "x.py"], []], str(config))
+
+
+def test_the_port_is_beside_that_of_the_scheduler_and_the_time_that_of_the_ranks(monkeypatch):
+    monkeypatch.delenv("MS_TOPO_TIMEOUT", raising=False)
+    found = json.loads(launchers.facts(a_request(), a_meeting(), [["x"], []], None)["attempts"])
+    assert (found["port"], found["wait"], found["hosts"]) == (23457, 600, ["a_b", "c"])
+    monkeypatch.setenv("MS_TOPO_TIMEOUT", "30")
+    found = json.loads(launchers.facts(a_request(), a_meeting(port=65535), [["x"], []], None)["attempts"])
+    assert (found["port"], found["wait"]) == (65534, 30)

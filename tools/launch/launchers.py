@@ -18,6 +18,7 @@ from tools.launch import ports, trainer_command
 from tools.launch.request import Request
 
 VERSION = 1  # of what the launchers say to each other
+_OWN_PLACE = "train.resume_from="
 WAIT = 600  # seconds in which all hosts must be ready for an attempt, where MS_TOPO_TIMEOUT does not say
 
 
@@ -69,9 +70,11 @@ def alike(request: Request, commands: list[list[str]], config: str | None) -> li
 
 
 def _portable(word: str) -> str:
-    """A word of a command without what may differ between hosts: where Python and this project are."""
+    """A word of a command without what may differ between hosts: the places of Python, this project and checkpoints."""
     if word == trainer_command.python():
         return "python"
+    if word.startswith(_OWN_PLACE):
+        return _OWN_PLACE
     root = project.path("")
     return word[len(root) :] if word.startswith(root) else word
 
