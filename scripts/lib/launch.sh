@@ -14,7 +14,7 @@ source "$LAUNCH_LIB/system.sh"
 system::require # before an old bash reads files that it cannot parse
 system::open_streams
 
-for LAUNCH_PART in clock option_table cli synonyms mpirun_table mpirun_words program quoted python bus processes members plan rank_entry limits carried unreported stopping supervise output console engine report outcome; do
+for LAUNCH_PART in clock option_table cli synonyms mpirun_table mpirun_words program quoted python bus processes members plan rank_entry limits carried stopping attempts unreported supervise output console engine report outcome together; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$LAUNCH_LIB/$LAUNCH_PART.sh"
 done
@@ -134,23 +134,29 @@ launch::_run() {
   supervise::on failed report::failure
   supervise::on ended launch::_member_ended
   supervise::on hang report::stacks
+  supervise::on stops together::tell
   supervise::open "$LAUNCH_JOB"
   limits::start
-  launch::_attempt
-  while [[ -n $SUPERVISE_FIRST && -z $STOPPING_SIGNAL ]] && ((restart < LAUNCH_RESTARTS)); do
+  attempts::open "$SUPERVISE_BUS" "$SUPERVISE_LIFELINE"
+  ! together::is_ready || launch::_attempt
+  while ((restart < LAUNCH_RESTARTS)) && together::has_failed; do
     restart+=1
     plan::make_logs "$restart" || break
     outcome::add "$LAUNCH_STATUS"
     log::say "restart $restart of $LAUNCH_RESTARTS in $pause s"
     supervise::again
-    supervise::pause "$pause" || break
+    attempts::again "$restart"
+    clock::now
+    { supervise::wait_until clock::reached "$((REPLY + pause * 100))" && together::is_ready; } || break
     pause=$((pause < 32 ? pause * 2 : 60))
     launch::_next_attempt "$restart"
     export RESUME=1
     launch::_attempt
   done
+  together::tell
+  attempts::close
   plan::unlock
-  launch::_exit_status
+  outcome::exit_status
   outcome::add "$LAUNCH_STATUS"
   outcome::hand_over
   report::print
@@ -213,7 +219,8 @@ launch::_attempt() {
   supervise::run
   processes::sweep "$LAUNCH_JOB"
   console::finish
-  launch::_exit_status
+  together::await
+  outcome::exit_status
 }
 
 # launch::_next_attempt N: gives restart N its command, and its own logs. If train.log links to this job's log, it follows.
@@ -223,18 +230,6 @@ launch::_next_attempt() {
   if [[ -L train.log && train.log -ef $old ]]; then
     report::path "$PLAN_LOG_DIR"
     ln -sfn -- "$REPLY/${old##*/}" train.log || :
-  fi
-}
-
-# launch::_exit_status: the script's exit code if the job ended now, in LAUNCH_STATUS.
-launch::_exit_status() {
-  LAUNCH_STATUS=0
-  if [[ -n $SUPERVISE_FIRST ]]; then
-    LAUNCH_STATUS=${MEMBERS_STATUS[$SUPERVISE_FIRST]}
-  elif [[ -n $LIMITS_REACHED ]]; then
-    LAUNCH_STATUS=124 # as timeout(1) does
-  elif [[ -n $STOPPING_SIGNAL ]]; then
-    LAUNCH_STATUS=$((128 + $(kill -l "$STOPPING_SIGNAL")))
   fi
 }
 

@@ -7,7 +7,7 @@ REPORT_LOST_RANKS=''    # of the host that the engine has lost
 
 # report::failure NAME stop|go: prints it when it happens, before the others are stopped, or go on.
 report::failure() {
-  local what='' others=''
+  local others=''
   case $2$MEMBERS_RANKS_LEFT in
     stop0 | go0) ;;
     stop1) others='; stopping the other rank' ;;
@@ -15,15 +15,18 @@ report::failure() {
     go1) others='; the other rank goes on' ;;
     go*) others="; the other $MEMBERS_RANKS_LEFT ranks go on" ;;
   esac
+  report::what "$1"
+  log::say "$REPLY$others"
+}
+
+# report::what NAME: which member has failed, and how, in REPLY.
+report::what() {
   report::_lost_host "$1"
-  what=$REPLY
-  if [[ -z $what ]]; then
-    report::_who "$1"
-    what=$REPLY
-    report::_fate "$1"
-    what+=" $REPLY"
-  fi
-  log::say "$what$others"
+  [[ -z $REPLY ]] || return 0
+  report::_who "$1"
+  local -r who=$REPLY
+  report::_fate "$1"
+  REPLY="$who $REPLY"
 }
 
 # report::_fate NAME: how and when it ended, in REPLY.

@@ -110,7 +110,7 @@ goes_on() {
   set +m
   says 'rank 0 (device 0) exited with code 3 after [0-9.]* s$'
   for file in $(left_over); do
-    ! grep -q mindspore_scheduler "${file%environ}cmdline" || kill -TERM "$(cut -d/ -f3 <<<"$file")" || : # one ends with another
+    ! grep -qs mindspore_scheduler "${file%environ}cmdline" || kill -TERM "$(cut -d/ -f3 <<<"$file")" || true # its child ends with it
   done
   eventually gone "$LAUNCHER"
   wait "$LAUNCHER" || [[ $? -eq 3 ]]

@@ -339,7 +339,7 @@ one_stop() {
 
 @test "a rank whose end is on the bus already is not taken for one whose minder was killed" {
   run -0 bash -uc '
-    for part in bus members carried unreported supervise; do source "$1/lib/$part.sh"; done
+    for part in bus members carried attempts unreported supervise; do source "$1/lib/$part.sh"; done
     exec {SUPERVISE_BUS}<> <(:)
     : &
     wait "$!"

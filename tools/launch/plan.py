@@ -97,7 +97,11 @@ def make(request: Request) -> Plan:
         run_dir=run_dir,
         ranks=ranks,
         hosts=placed.hosts,
-        engine={**placed.engine, "sizes": placement.sizes_words(placed.sizes())},
+        engine={
+            **placed.engine,
+            "sizes": placement.sizes_words(placed.sizes()),
+            **attempts(request, placed, job),
+        },
         table=table,
         about=job.about,
         trainer=job.words,
@@ -220,6 +224,16 @@ def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTa
 
         return msrun.place(request), None
     return placement.local(request), None
+
+
+def attempts(request: Request, placed: placement.Placement, job: Job) -> dict[str, str]:
+    """With restarts: what the launchers of several hosts must know to agree on them.  Raises Refusal."""
+    if not request.max_restarts or not placed.meeting:
+        return {}
+    from tools.launch import launchers
+
+    config = None if checks.is_program(request) else trainer_command.config_path(request)
+    return launchers.facts(request, placed.meeting, [job.words, job.restart], config)
 
 
 def bind(request: Request, placed: placement.Placement) -> Binding | None:

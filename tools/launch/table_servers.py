@@ -1,6 +1,6 @@
 """The ranks of a launch over the servers of a rank table; the command is typed on each of them, or once for all.
 
-Commands that are typed on each server do not talk to each other.  All that they share comes from the table:
+All that commands share which are typed on each server comes from the table:
 the ranks of each server, the host of MindSpore's scheduler (the server of rank 0, at the address that is its
 server_id) and the scheduler's port (from the table's digest).
 """
@@ -24,6 +24,7 @@ from hccl_tools.machine.programs import path_word
 from hccl_tools.table import rank_table
 from tools.launch import network, open_mpi, ports, table_fit, trainer_command
 from tools.launch.launch_table import LaunchTable
+from tools.launch.launchers import Meeting
 from tools.launch.placement import Placement, words
 
 TYPE_CHECKING = False
@@ -87,7 +88,16 @@ def one_server(request: Request) -> tuple[Placement, LaunchTable]:
         if len(servers) > 1:
             engine["scheduler_is_shared"] = "yes"
     job = [len(server.ranks) for server in servers]
-    return Placement(ranks=own.ranks, world=world, engine=engine, job=job), table
+    meeting = None
+    if len(servers) > 1:
+        meeting = Meeting(
+            hosts=[server.name for server in servers],
+            number=servers.index(own),
+            address=engine["scheduler_host"],
+            scheduler_port=int(engine["scheduler_port"]),
+            job=table.digest or "",
+        )
+    return Placement(ranks=own.ranks, world=world, engine=engine, job=job, meeting=meeting), table
 
 
 def own_server(servers: list[Server], start: int | None, path: str) -> Server:
