@@ -50,7 +50,6 @@ def of_trainer(request: Request, placed: placement.Placement, run_dir: str) -> J
         arguments = latest_link.without_it(request, config, arguments)
         if resumed := _resumed(request, config, named, placed, run_dir):
             arguments = trainer_command.with_setting(arguments, resumed.setting())
-            about += f"; it goes on {resumed.where()}"
         folder = config.filled["train"].get("ckpt_save_dir") or os.path.join(run_dir, "ckpt")
         saves = {"folder": os.path.abspath(folder), "model": config.filled["model"]}
         if request.no_sink:

@@ -51,11 +51,10 @@ def _through_latest(request: Request, path: str) -> str | None:
 def yaml_word(path: str) -> str:
     """The path as a value of YAML."""
     try:
-        if yaml_text.read(path)[0] == path:
-            return path
+        plain = yaml_text.read(path)[0] == path
     except yaml_text.NotYaml:
-        return json.dumps(path, ensure_ascii=False)
-    return json.dumps(path, ensure_ascii=False)
+        plain = False
+    return path if plain else json.dumps(path, ensure_ascii=False)
 
 
 def shown(path: str) -> str:

@@ -84,6 +84,10 @@ def make(request: Request) -> Plan:
         checks.mindspore()
     # A program may use CPU where nobody asked for GPUs.
     checks.devices(request, placed, job.is_own or (job.needs_mindspore and not request.target_found))
+    if job.resumed and placed.hosts:
+        from tools.launch import resumed_hosts
+
+        job = job.replace(resumed=resumed_hosts.check(request, placed, job.resumed))
     checks.parallel_mode(request, job.source)
     if request.engine == "local" and not own_gpus and not job.alone and not table:
         from tools.launch import launch_table

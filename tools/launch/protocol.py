@@ -70,7 +70,7 @@ def words(plan: Plan) -> bytes:
     if plan.binding:
         pairs.append(("bind", plan.binding.word()))
     if plan.request.dry_run:
-        pairs.append(("about", plan.about))
+        pairs.append(("about", f"{plan.about}; it goes on {plan.resumed.where()}" if plan.resumed else plan.about))
         pairs += [("setup", word) for word in (plan.table.setup if plan.table else ())]
         pairs += [("convert", word) for word in (plan.resumed.convert if plan.resumed else ())]
     pairs.append(("end", str(len(pairs))))
