@@ -92,8 +92,8 @@ program::instead_of() {
   REPLY=$hint$REPLY
 }
 
-# program::is_run WORD: whether the word after --resume is the folder of a run, or of its checkpoints. A word that is
-# no argument either is refused: nobody should train anew, or from another run, because of a mistyped name.
+# program::is_run WORD: whether the word after --resume is the folder of a run, or of its checkpoints. Refuses a word
+# that is not an argument either: nobody should train anew, or from another run, because of a mistyped name.
 program::is_run() {
   [[ ! -e $1/launch.json && ! -d $1/rank_0 ]] || return 0
   case $1 in

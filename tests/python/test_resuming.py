@@ -1,4 +1,4 @@
-"""--resume and RESUME=1 in the plan of a launch: made-up runs, no training.  See also tests/bats/resume.bats."""
+"""--resume and RESUME=1 in the plan of a launch: invented runs, no training.  See also tests/bats/resume.bats."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def world(tmp_path, monkeypatch):
 
 
 def saved(root, rank=0, ranks=2, epoch=1, model="lenet5", whole=1, steps=5):
-    """A made-up checkpoint of 5 steps an epoch; returns its path."""
+    """An invented checkpoint of 5 steps an epoch; returns its path."""
     folder = checkpoints.rank_folder(str(root), rank)
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, f"{model}-{epoch}_{steps}.ckpt")
@@ -42,7 +42,7 @@ def saved(root, rank=0, ranks=2, epoch=1, model="lenet5", whole=1, steps=5):
 
 
 def a_run(tmp_path, time="20260101T000000Z", config="config.yaml", epochs=(1, 2), ranks=2, pid=1, **document):
-    """The folder of a made-up run, with checkpoints of these epochs."""
+    """The folder of an invented run, with checkpoints of these epochs."""
     run = tmp_path / "logs" / f"ascend2p-{time}-{pid}"
     run.mkdir(parents=True)
     words = ["python", "-u", trainer_command.OWN, "--config", config]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tools.config.config_file import Config
-    from tools.launch.resuming import Resumption
+    from tools.launch.resumption import Resumption
 
 
 class Job(Record):

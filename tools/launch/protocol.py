@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tools.launch.binding import Binding
     from tools.launch.launch_table import LaunchTable
     from tools.launch.request import Request
-    from tools.launch.resuming import Resumption
+    from tools.launch.resumption import Resumption
 
 
 class Plan(Record):

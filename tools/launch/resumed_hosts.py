@@ -13,7 +13,7 @@ from hccl_tools.common.words import one_line
 from tools.launch import host_check, network
 from tools.launch.placement import Placement
 from tools.launch.request import Request
-from tools.launch.resuming import Resumption
+from tools.launch.resumption import Resumption
 from tools.trainer import checkpoints
 
 _MARK = "launch-resume-check"

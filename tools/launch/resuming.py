@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 
 from hccl_tools.common import project
-from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import one_line
-from hccl_tools.machine import programs
 from tools.config.unusable import Unusable
 from tools.launch import latest_link, network, runs, trainer_command
 from tools.launch.placement import Placement
 from tools.launch.request import Request
+from tools.launch.resumption import Resumption
 from tools.trainer import checkpoints
 from tools.trainer.checkpoints import choosing, labels
 
@@ -25,52 +24,8 @@ if TYPE_CHECKING:
 
     from tools.config.config_file import Config
 
-SETTING = latest_link.RESUME_FROM
 ANEW = "or train from the beginning without --resume"
 _CONVERTED = "resumed"  # in the folder of a run: checkpoints that were made for its number of ranks
-_SECONDS = 600  # that the copies of checkpoints may take
-
-
-class Resumption(Record):
-    """What a launch goes on from."""
-
-    run: str | None  # the folder of the run that saved; None: only its checkpoints are known
-    source: str  # the folder with rank_0, rank_1 ...
-    folder: str  # the same, or one of the new run, with the checkpoints for its number of ranks
-    convert: list[str] = []  # the command that makes `folder`
-    candidates: list[
-        tuple[str, labels.Label]
-    ]  # (path, Label) of a rank, newest first; all ranks of this host have them
-    remarks: tuple[str, ...] = ()
-
-    @property
-    def label(self) -> labels.Label:
-        """What is resumed, as far as this host knows."""
-        return self.candidates[0][1]
-
-    def where(self) -> str:
-        """From where it goes on, for people."""
-        label = self.label
-        point = f"epoch {label.epoch}"
-        if label.steps < label.epoch_steps:
-            point = f"step {label.steps} of epoch {label.epoch}"
-        return f"after {point}, from {one_line(latest_link.shown(self.source))}"
-
-    def record(self) -> dict[str, Any]:
-        """The same for launch.json."""
-        label = self.label
-        of = {} if self.run is None else {"run": self.run}
-        return {**of, "folder": self.source, "epoch": label.epoch, "steps": label.steps, "ranks": label.ranks}
-
-    def setting(self) -> str:
-        """The word after -o that says so to the trainer."""
-        return f"{SETTING}={latest_link.yaml_word(self.folder)}"
-
-    def make(self) -> None:
-        """Makes the checkpoints for the new number of ranks.  Raises Refusal."""
-        done = programs.ask(self.convert, _SECONDS) if self.convert else None
-        if done and done.status:
-            raise Refusal(REFUSED, f"--resume: {one_line(done.stderr.strip()) or f'exit {done.status}'}")
 
 
 # ---- which checkpoints -----------------------------------------------------------------------------
@@ -81,9 +36,11 @@ def find(request: Request, config: Config, named: str, placed: Placement, run_di
     filled = config.filled
     if request.resume is None:
         return _of_variable(filled, named, placed) if os.environ.get("RESUME") == "1" else None
-    if SETTING.partition(".")[2] in filled["train"]:
-        place = config.place("/" + SETTING.replace(".", "/"))
-        raise Refusal(USAGE, f"--resume and {SETTING} ({place}) both say from where to go on; give one of them")
+    if latest_link.RESUME_FROM.partition(".")[2] in filled["train"]:
+        place = config.place("/" + latest_link.RESUME_FROM.replace(".", "/"))
+        raise Refusal(
+            USAGE, f"--resume and {latest_link.RESUME_FROM} ({place}) both say from where to go on; give one of them"
+        )
     run: str | None
     if request.resume == "newest":
         run, source = runs.newest(request.log_dir or "logs", named), None
