@@ -46,7 +46,7 @@ refuses() {
 resumes() {
   ends 0 "*ascend2p.sh: goes on after epoch 1, from runs/$1/ckpt*" own ascend2p.sh --log_dir runs --dry_run "${@:2}"
   [[ $output == *"; it goes on after epoch 1, from runs/$1/ckpt"* ]] || fail "$output"
-  [[ $output == *" train.resume_from="*"/runs/$1/ckpt"* ]] || fail "$output"
+  [[ $output == *"train.resume_from="*"/runs/$1/ckpt"* ]] || fail "$output"
 }
 
 @test "the newest run, a named run, and the link latest" {
@@ -64,7 +64,7 @@ resumes() {
   a_run ascend2p-20260101T000000Z-1
   ends 0 '*are of 2 ranks; they are copied for 4*' own ascend4p.sh --log_dir runs --dry_run --resume config.yaml
   [[ $output == *'/tools/convert_ckpt.py '*/ckpt*/resumed*' --ranks 4'$'\n'* ]] || fail "$output"
-  [[ $output == *" train.resume_from="*"/resumed"* ]] || fail "$output"
+  [[ $output == *"train.resume_from="*"/resumed"* ]] || fail "$output"
 }
 
 @test "a word that is neither a run nor an argument is refused with both spellings" {
