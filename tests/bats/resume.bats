@@ -103,6 +103,16 @@ resumes() {
     launch ascend2p.sh --log_dir runs --dry_run config.yaml -- --ckpt runs/latest/ckpt
 }
 
+@test "our trainer typed as a program goes on in the same way" {
+  local -r train=$PROJECT/tools/train.py
+  mkdir runs
+  RESUME=1 refuses 78 '*RESUME=1: a new run has no checkpoint of its own*' "$train" --config config.yaml
+  refuses 78 '*--resume: no run of config.yaml in runs*' --resume "$train" -c config.yaml
+  rmdir runs
+  a_run ascend2p-20260101T000000Z-1
+  resumes ascend2p-20260101T000000Z-1 --resume "$train" --config=config.yaml -o scheduler.num_epochs=3
+}
+
 @test "TAB after --resume: files for a run or a config, and options" {
   cd "$PROJECT"
   source scripts/completion.bash

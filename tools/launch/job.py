@@ -33,7 +33,7 @@ class Job(Record):
 
 def find(request: Request, placed: placement.Placement, run_dir: str) -> Job:
     """What the ranks run.  Raises Refusal."""
-    return of_program(request) if checks.is_program(request) else of_trainer(request, placed, run_dir)
+    return of_program(request, placed, run_dir) if checks.is_program(request) else of_trainer(request, placed, run_dir)
 
 
 def of_trainer(request: Request, placed: placement.Placement, run_dir: str) -> Job:
@@ -76,29 +76,42 @@ def of_trainer(request: Request, placed: placement.Placement, run_dir: str) -> J
     )
 
 
-def of_program(request: Request) -> Job:
+def of_program(request: Request, placed: placement.Placement, run_dir: str) -> Job:
     """A program with its own words.  Raises Refusal."""
     from tools.launch import program
 
     found = program.find(request)
-    _refuse_to_resume(request, found.about)
+    own = found.source is not None and trainer_command.is_own(found.source)
+    command, resumed = found.words, None
+    named = trainer_command.named_config(command) if own else None
+    if named is None:
+        _refuse_to_resume(request, found.about)
+    elif _wants_to_resume(request):
+        config = checks.config(request, path=named, is_own=True, arguments=command)
+        resumed = _resumed(request, config, named, placed, run_dir) if config else None
+        command = trainer_command.with_setting(command, resumed.setting()) if resumed else command
     words = trainer_command.restart_words(request)
     return Job(
-        words=found.words,
-        restart=[*found.words, *words] if words else [],
+        words=command,
+        restart=[*command, *words] if words else [],
         about=found.about,
         source=found.source,
         alone=request.alone,
-        is_own=found.source is not None and trainer_command.is_own(found.source),
+        is_own=own,
         needs_mindspore=found.imports_mindspore(),
+        resumed=resumed,
     )
+
+
+def _wants_to_resume(request: Request) -> bool:
+    return request.resume is not None or os.environ.get("RESUME") == "1"
 
 
 def _resumed(
     request: Request, config: Config, named: str, placed: placement.Placement, run_dir: str
 ) -> Resumption | None:
     """What a launch of our trainer goes on from, if the user wants that.  Raises Refusal."""
-    if request.resume is None and os.environ.get("RESUME") != "1":
+    if not _wants_to_resume(request):
         return None
     from tools.launch import resuming
 

@@ -113,7 +113,8 @@ def _folder(run: str, document: dict[str, Any]) -> str:
 def _config_of(document: dict[str, Any]) -> str | None:
     """The config of a run of our trainer, without links; None of another trainer."""
     words, folder = document.get("trainer"), document.get("folder")
-    if not isinstance(words, list) or not isinstance(folder, str) or "--config" not in words[3:4] or len(words) < 5:
+    if not isinstance(words, list) or not isinstance(folder, str) or len(words) < 5:
         return None
     own = os.path.realpath(os.path.join(folder, str(words[2]))) == trainer_command.OWN
-    return os.path.realpath(os.path.join(folder, str(words[4]))) if own else None
+    config = trainer_command.named_config([str(word) for word in words[3:]]) if own else None
+    return None if config is None else os.path.realpath(os.path.join(folder, config))
