@@ -21,9 +21,7 @@ if not __package__:  # run as a file: import the packages hccl_tools and tools f
 
 from hccl_tools.machine import interpreter
 
-interpreter.check("yaml", "numpy")
-
-import numpy as np
+interpreter.check("yaml")
 
 from hccl_tools.common.words import one_line
 from tools.config import config_file as configs
@@ -68,6 +66,7 @@ def export(options: argparse.Namespace) -> None:
     config = checked_config(options)
     device = job.before_mindspore(config)
     import mindspore as ms
+    import numpy as np
 
     from tools.trainer import build
 

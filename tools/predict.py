@@ -22,15 +22,17 @@ if not __package__:  # run as a file: import the packages hccl_tools and tools f
 
 from hccl_tools.machine import interpreter
 
-interpreter.check("yaml", "numpy")
-
-import numpy as np
+interpreter.check("yaml")
 
 from hccl_tools.common.words import count, one_line
 from tools.config import config_file as configs
 from tools.config import modes
 from tools.launch import mindspore_scheduler
 from tools.trainer import checkpoints, command, datasets, inference, job, place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def main(argv: "list[str] | None" = None) -> int:
@@ -102,22 +104,24 @@ def predict(config: dict, source: str, out: str) -> None:
         inference.load_slices(source, config, model, network, ranks, first)
     outputs = [model.predict(batch).asnumpy() for batch in itertools.chain([first], batches)]
     if rank == 0:
-        write(np.concatenate(outputs).astype(np.float32), out)
+        write(outputs, out)
     job.finish(config)
 
 
-def write(outputs: "np.ndarray", out: str) -> None:
+def write(outputs: "list[np.ndarray]", out: str) -> None:
     """Writes the file whole or not at all."""
+    import numpy as np
+
     draft = f"{out}.{os.getpid()}.part"
     try:
         with open(draft, "xb") as file:
-            np.save(file, outputs)
+            np.save(file, np.concatenate(outputs).astype(np.float32))
         os.replace(draft, out)
     except OSError as error:
         if os.path.exists(draft):
             os.unlink(draft)
         raise checkpoints.CheckpointError(inference.unwritable(out, error)) from error
-    print(f"{count(len(outputs), 'prediction')} in {one_line(out)}", flush=True)
+    print(f"{count(sum(map(len, outputs)), 'prediction')} in {one_line(out)}", flush=True)
 
 
 if __name__ == "__main__":

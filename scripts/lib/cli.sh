@@ -45,6 +45,8 @@ cli::declare() {
 #   FILE::takes_after_dashes WORD...   the same for the words after --
 #   FILE::arguments                    the names of the arguments that must be given, in REPLY
 #   FILE::as_value                     which option has taken a program as its value, as the end of a message, in REPLY
+#   FILE::instead_of NAME              what to do without the option NAME, which is unknown, in the same way
+#   FILE::is_run WORD                  whether the word after --resume is its value; refuses one that may be or not
 # OTHERS are files with the options of other launchers:
 #   OTHER::takes WORD...               takes one with its values from the front, the number of words in REPLY; fails if it is none
 cli::programs() {
@@ -167,7 +169,12 @@ cli::value_of() {
   if [[ $takes == - ]]; then
     [[ $1 != *=* ]] || cli::usage "$typed takes no value"
     value=1
-  elif [[ $takes == '['* ]]; then
+  elif [[ $takes == '[RUN]' && $1 != *=* ]]; then
+    value=newest
+    if (($# > 1)) && "$CLI_PROGRAM"::is_run "$2"; then
+      value=$2 CLI_TAKEN=2
+    fi
+  elif [[ $takes == '[True'* ]]; then
     cli::_said_of_flag "$@"
     value=$REPLY
   elif [[ $1 == *=* ]]; then
@@ -177,7 +184,7 @@ cli::value_of() {
     CLI_TAKEN=2
   fi
   [[ -n $value ]] || cli::usage "$typed needs a value: $typed $takes"
-  [[ $takes != '['* || $value == 1 ]] || value=''
+  [[ $takes != '[True'* || $value == 1 ]] || value=''
   REPLY=$value
 }
 
@@ -244,19 +251,11 @@ cli::_typed() {
   [[ $1 != ? ]] || REPLY=-$1
 }
 
-# cli::_unknown NAME WORD: refuses the option; for the rank table's options, the message names the alternative.
+# cli::_unknown NAME WORD: refuses the option.
 cli::_unknown() {
-  local hint=''
-  if [[ -n $CLI_LAUNCHES && ($1 == rank_table || $1 == hccn_conf) ]]; then
-    if [[ $CLI_ARGUMENTS == *RANK_TABLE_FILE* ]]; then
-      hint=': the rank table is the argument RANK_TABLE_FILE, or with --hostfile the option --rank_table'
-    else
-      hint=": $LOG_NAME needs no rank table, its ranks find each other without; with a rank table: scripts/ascend8p.sh and its like, on several hosts scripts/run_cluster.sh"
-    fi
-  fi
   REPLY=''
-  [[ -z $CLI_PROGRAM ]] || "$CLI_PROGRAM"::as_value
-  cli::usage "unknown option $2$hint$REPLY"
+  [[ -z $CLI_PROGRAM ]] || "$CLI_PROGRAM"::instead_of "$1"
+  cli::usage "unknown option $2$REPLY"
 }
 
 # cli::_check_count: refuses a missing or an extra argument, by name.

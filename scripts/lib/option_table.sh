@@ -2,7 +2,7 @@
 # Every option of every script. They are declared in this table, and nowhere else: cli.sh reads it, --help prints it, and
 # docs/options.md is generated from --help.
 
-# Name, value ("-": none; "[True|False]": a flag that one of these words may follow), meaning. Above the empty line:
+# Name, value ("-": none; "[True|False]": a flag that one of these words may follow; "[RUN]": see program::is_run), meaning. Above the empty line:
 # options that a script must name to have them. Below it: options of every script that launches.
 readonly OPTION_TABLE='config FILE the training config, whatever its name (default: the argument CONFIG, else the script'\''s own)
 n N number of ranks, also --nproc (default: launch.sh: the NPUs of this machine; else one for each slot of the hosts, without hosts 8)
@@ -34,6 +34,7 @@ hang_timeout SECONDS end the job, with exit code 124, when no rank has written t
 max_restarts N when a rank fails, start all of them again, at most N times, with RESUME=1 in their environment (default: 0)
 keep_going - when a rank fails, let the others go on; the exit code is that of the rank that failed first
 restart_args WORDS more words for the trainer from the second attempt on, in one text that is split as a shell splits words, such as "-o model.resume=True"
+resume [RUN] go on from the newest run of this config that has checkpoints, or from RUN: the folder of a run or of its checkpoints, such as logs/latest; the next word is RUN if it is such a folder; without doubt: --resume=RUN or --resume=newest
 wait_for_devices - if other jobs hold the devices, wait until they are free
 grace SECONDS time between SIGTERM and SIGKILL when ranks are stopped (default: 10)
 bind_core [True|False] bind each rank to cores of its own, near its device; on CPU an even share of the cores

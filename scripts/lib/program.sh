@@ -81,6 +81,34 @@ program::as_value() {
   done
 }
 
+# program::instead_of NAME: for the rank table's options, the message names the alternative.
+program::instead_of() {
+  local hint=''
+  if [[ $1 == rank_table || $1 == hccn_conf ]]; then
+    hint=": $LOG_NAME needs no rank table, its ranks find each other without; with a rank table: scripts/ascend8p.sh and its like, on several hosts scripts/run_cluster.sh"
+    [[ $CLI_ARGUMENTS != *RANK_TABLE_FILE* ]] || hint=': the rank table is the argument RANK_TABLE_FILE, or with --hostfile the option --rank_table'
+  fi
+  program::as_value
+  REPLY=$hint$REPLY
+}
+
+# program::is_run WORD: whether the word after --resume is the folder of a run, or of its checkpoints. Refuses a word
+# that is not an argument either: nobody should train anew, or from another run, because of a mistyped name.
+program::is_run() {
+  [[ ! -e $1/launch.json && ! -d $1/rank_0 ]] || return 0
+  case $1 in
+    -* | *.py | *.sh | *.yaml | *.yml) return 1 ;;
+  esac
+  [[ ! -f $1 ]] || return 1
+  if [[ $CLI_ARGUMENTS != CONFIG ]]; then # DATA_PATH, HOSTS or a number
+    [[ $1 == */* && ! -d $1 ]] || return 1
+  elif [[ $1 != */* && ! -d $1 && ${#ARGUMENTS[@]} -eq 0 ]] && type -P -- "$1" >/dev/null; then
+    return 1
+  fi
+  log::one_line "$1"
+  cli::usage "--resume $REPLY: no run has this folder (launch.json is not in it); another run: --resume=FOLDER; the newest run, and $REPLY as an argument: --resume=newest $REPLY"
+}
+
 # program::_is_named: whether an option says what to start; its name in REPLY.
 program::_is_named() {
   local name

@@ -9,14 +9,10 @@ import ranks
 from checkpoint_files import cut_by_hand, saved
 from needs import Later, needs_packages
 
-from tools import convert_ckpt
+from tools import convert_ckpt, export, predict
 from tools import eval as evaluation
 from tools.trainer import inference
 from tools.trainer.checkpoints import CheckpointError, strategies
-
-pytest.importorskip("numpy", reason="needs NumPy")
-
-from tools import export, predict
 
 ms, nn, np = Later("mindspore"), Later("mindspore.nn"), Later("numpy")
 parallel, lenet = Later("tools.trainer.models.parallel"), Later("tools.trainer.models.lenet")

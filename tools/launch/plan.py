@@ -11,10 +11,10 @@ import sys
 import time
 
 from hccl_tools.common import project
-from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from tools.launch import checks, environment, placement, protocol, run_folder, trainer_command
+from tools.launch import job as jobs
 from tools.launch.protocol import Plan
 from tools.launch.request import Request
 
@@ -78,12 +78,16 @@ def make(request: Request) -> Plan:
     run_dir = run_folder.free_name(request)
     placed, table = place(request, run_dir)
     checks.data_path(request)
-    job = program_job(request) if checks.is_program(request) else trainer_job(request, placed)
+    job = jobs.find(request, placed, run_dir)
     own_gpus = request.engine == "local" and request.device_target == "GPU"
     if job.needs_mindspore or ((request.device_target == "CPU" or own_gpus) and not job.alone):  # or the scheduler does
         checks.mindspore()
     # A program may use CPU where nobody asked for GPUs.
     checks.devices(request, placed, job.is_own or (job.needs_mindspore and not request.target_found))
+    if job.resumed and placed.hosts:
+        from tools.launch import resumed_hosts
+
+        job = job.replace(resumed=resumed_hosts.check(request, placed, job.resumed))
     checks.parallel_mode(request, job.source)
     if request.engine == "local" and not own_gpus and not job.alone and not table:
         from tools.launch import launch_table
@@ -106,99 +110,16 @@ def make(request: Request) -> Plan:
         about=job.about,
         trainer=job.words,
         restart=job.restart,
+        checkpoints=job.checkpoints,
+        resumed=job.resumed,
         scheduler=scheduler(request, placed, exports),
         exports=exports,
         binding=binding,
         remarks=(
             *(table.remarks if table else ()),
-            *device_num_remarks(request, placed.world, job),
-            *restart_remarks(request, job),
-            *no_sink_remarks(request, job),
+            *jobs.remarks(request, placed.world, job),
         ),
     )
-
-
-class Job(Record):
-    """What every rank runs, whatever starts the ranks."""
-
-    words: list[str]  # the command
-    restart: list[str]  # the command from the second attempt on; empty: the same
-    about: str  # what was decided, for --dry_run
-    source: str | None  # the file of the program, or of a trainer that is not this project's
-    alone: bool  # the one rank joins no job
-    is_own: bool  # this project's trainer
-    needs_mindspore: bool
-
-
-def trainer_job(request: Request, placed: placement.Placement) -> Job:
-    """A trainer with a config.  Raises Refusal."""
-    named = str(trainer_command.config_path(request))
-    path = trainer_command.trainer(request)
-    own = trainer_command.is_own(path)
-    arguments = trainer_command.arguments(request)
-    config = checks.config(request, path=named, is_own=own, arguments=arguments)
-    if own and config:
-        checks.training(request, config, placed.world)
-        if request.no_sink:
-            from tools.launch import no_sink
-
-            arguments = no_sink.arguments(config, arguments)
-    restart = []
-    if words := trainer_command.restart_words(request):
-        arguments_then = trainer_command.with_words(arguments, words)
-        config_then = checks.config(request, path=named, is_own=own, arguments=arguments_then)
-        restart = trainer_command.command(path, request, config_then, named, arguments_then)
-    return Job(
-        words=trainer_command.command(path, request, config, named, arguments),
-        restart=restart,
-        about=f"the trainer {one_line(path)} with the config {one_line(named)}",
-        source=None if own else path,
-        alone=checks.runs_alone(config, placed.world),
-        is_own=own,
-        needs_mindspore=own,
-    )
-
-
-def program_job(request: Request) -> Job:
-    """A program with its own words.  Raises Refusal."""
-    from tools.launch import program
-
-    found = program.find(request)
-    words = trainer_command.restart_words(request)
-    return Job(
-        words=found.words,
-        restart=[*found.words, *words] if words else [],
-        about=found.about,
-        source=found.source,
-        alone=request.alone,
-        is_own=found.source is not None and trainer_command.is_own(found.source),
-        needs_mindspore=found.imports_mindspore(),
-    )
-
-
-def device_num_remarks(request: Request, ranks: int, job: Job) -> list[str]:
-    """What to know where DEVICE_NUM is another number than that of the ranks."""
-    if request.device_num in (None, ranks):
-        return []
-    from tools.launch import device_num
-
-    return device_num.remarks(request, ranks, job.words)
-
-
-def restart_remarks(request: Request, job: Job) -> list[str]:
-    """What to know before restarts of a trainer that is not ours."""
-    if job.is_own or job.restart or not request.max_restarts:
-        return []
-    return ["note: a restart sets RESUME=1, which the trainer must heed; --restart_args adds words to its command"]
-
-
-def no_sink_remarks(request: Request, job: Job) -> list[str]:
-    """What --no_sink does, since MindSpore no longer reads the variables of the tutorials."""
-    if not request.no_sink:
-        return []
-    from tools.launch import no_sink
-
-    return no_sink.remarks(job.is_own, job.words)
 
 
 def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTable | None]:

@@ -73,7 +73,8 @@ class Continuation:
     """From where a run starts: the epochs and steps that are done, and the callback that saves the next.
 
     With RESUME=1 in the environment it goes on from this run's own checkpoints, with
-    train.resume_from from another folder's; what it finds in neither it starts from the beginning.
+    train.resume_from from another folder's.  What it finds in neither it refuses; after a restart by the launcher it
+    starts from the beginning, for the first attempt may have ended before it saved.
     """
 
     def __init__(self, config: dict, rank: int, ranks: int, epoch_steps: int) -> None:
@@ -108,6 +109,12 @@ class Continuation:
                 print(f"continues after {self._shown(found[1])}, from {one_line(found[0])}", flush=True)
                 return found
             print(f"no checkpoint that is whole on all ranks in {one_line(root)}", flush=True)
+        by_user = "LAUNCH_JOB" not in os.environ  # a launcher has checked RESUME=1 of its user
+        if roots and ("resume_from" in self.config["train"] or by_user):
+            raise checkpoints.CheckpointError(
+                f"no checkpoint that is whole on all ranks is in {' or in '.join(map(one_line, roots))}; name another "
+                "folder in train.resume_from, or train from the beginning without it and without RESUME=1"
+            )
         return None
 
     def _shown(self, label: labels.Label) -> str:
