@@ -21,7 +21,7 @@ from hccl_tools.check import verdict
 from hccl_tools.machine import hccn
 from hccl_tools.table import rank_table
 from tools.diagnosis import known_failures
-from tools.trainer.checkpoints import saving
+from tools.trainer.checkpoints import strategies
 
 EXAMPLES = ranks.PROJECT / "examples"
 TRAINING, GPU, PARALLEL = (EXAMPLES / f"distributed_{name}" for name in ("training", "training_gpu", "data_parallel"))
@@ -382,8 +382,8 @@ def saved(example, undivided, tmp_path, monkeypatch, digits):
                 (tmp_path / f"rank_{rank}").mkdir(exist_ok=True)
                 parts = [{"name": name, "data": ms.Tensor(weight)} for name, weight in own.items()]
                 ms.save_checkpoint(parts, str(tmp_path / f"rank_{rank}" / "net-1_10.ckpt"))
-            saving.write_strategy(str(tmp_path), {n: (w.shape, axes.get(n)) for n, w in whole.items()}, 2)
-            (tmp_path / saving.STRATEGY).rename(tmp_path / "strategy_0.json")
+            strategies.write(str(tmp_path / strategies.NAME), {n: (w.shape, axes.get(n)) for n, w in whole.items()}, 2)
+            (tmp_path / strategies.NAME).rename(tmp_path / "strategy_0.json")
 
         monkeypatch.setattr(module, "train", learn)
         before, loaded = module.MODES[mode](0, 2)
