@@ -120,7 +120,8 @@ def main(mode):
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] and sys.argv[1] in MODES:
-        main(sys.argv[1])
-    else:
+    if not sys.argv[1:] or sys.argv[1] not in MODES:
         sys.exit(f"name one of the modes: {' '.join(MODES)}")
+    if "auto" in sys.argv[1] and ms.get_context("device_target") == "CPU":
+        sys.exit(f"{sys.argv[1]}: MindSpore's CPU back end cuts no net; it needs Ascend or GPU")
+    main(sys.argv[1])

@@ -61,7 +61,7 @@ program::arguments() {
     REPLY=''
   elif [[ $CLI_ARGUMENTS == CONFIG ]] && cli::given config; then
     cli::usage "--config and the argument CONFIG name two configs; give one of them"
-  elif ((given == ${#names[@]} - 1)) && { ((${#PROGRAM[@]})) || cli::given pytest; }; then
+  elif ((given == ${#names[@]} - 1)) && { ((${#PROGRAM[@]})) || cli::given pytest; } && ! program::_has_data_path; then
     REPLY=${CLI_ARGUMENTS#DATA_PATH}
   else
     REPLY=$CLI_ARGUMENTS
@@ -119,6 +119,11 @@ program::_is_named() {
     fi
   done
   return 1
+}
+
+# program::_has_data_path: whether the first argument is a folder and not a number: then another argument is missing.
+program::_has_data_path() {
+  [[ -d ${ARGUMENTS[0]-} && ${ARGUMENTS[0]} == *[!0-9]* ]]
 }
 
 # program::_has_hosts: whether the script takes hosts as its argument, and an option of mpirun names them.

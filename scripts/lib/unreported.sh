@@ -6,14 +6,15 @@
 # limit ends with 254: nothing was launched, so 78. SIGCONT wakes a minder that somebody has stopped.
 unreported::status() {
   local -r minder=${MEMBERS_MINDER[$1]-} group=${MEMBERS_GROUP[$1]-}
-  REPLY=''
+  local status=''
   if [[ -z $minder ]]; then
-    ! carried::is_gone "$1" || REPLY=137
+    ! carried::is_gone "$1" || status=137
   elif ! kill -CONT "$minder" 2>/dev/null && bus::empty "$SUPERVISE_BUS"; then
-    REPLY=78
+    status=78
     if [[ -n $group ]]; then
       kill -KILL -- "-$group" 2>/dev/null || :
-      REPLY=137
+      status=137
     fi
   fi
+  REPLY=$status # not before: the clock answers in REPLY, too
 }

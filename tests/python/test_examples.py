@@ -199,6 +199,15 @@ def test_what_mindspore_does_not_cut_on_cpu_is_refused_in_one_line(tmp_path, com
     assert err.endswith("--no_check starts the program all the same\n")
 
 
+@pytest.mark.parametrize(
+    ("script", "words", "missing"),
+    [("run.sh", ["."], "RANK_SIZE"), ("run_cluster.sh", [".", "rank_table.json", 16], "RANK_START")],
+)
+def test_a_forgotten_argument_is_named_and_not_the_data_in_its_place(tmp_path, script, words, missing):
+    code, out, err = launch(tmp_path, TRAINING / script, *words, PYTHONPATH=str(STUB))
+    assert code == 2 and out == "" and f"{script}: {missing} is missing; see: " in err
+
+
 # ---- what MindSpore computes -----------------------------------------------------------------------------
 
 
@@ -374,9 +383,8 @@ def saved(example, undivided, tmp_path, monkeypatch, digits):
                 (tmp_path / f"rank_{rank}").mkdir(exist_ok=True)
                 parts = [{"name": name, "data": ms.Tensor(weight)} for name, weight in own.items()]
                 ms.save_checkpoint(parts, str(tmp_path / f"rank_{rank}" / "net-1_10.ckpt"))
-            strategies.write(
-                str(tmp_path / "strategy_0.json"), {n: (w.shape, axes.get(n)) for n, w in whole.items()}, 2
-            )
+            cuts = {name: (weight.shape, axes.get(name)) for name, weight in whole.items()}
+            strategies.write(str(tmp_path / "strategy_0.json"), cuts, 2)
 
         monkeypatch.setattr(module, "train", learn)
         before, loaded = module.MODES[mode](0, 2)
@@ -471,6 +479,13 @@ def test_a_net_cut_by_hand_over_two_ranks_learns_as_the_whole_one(tmp_path, trai
     assert "hybrid_parallel: the answers of the loaded net differ by 0.0000" in out
     files = (tmp_path / "logs/latest/ckpt/rank_1").glob("*.ckpt")
     assert ms.load_checkpoint(str(next(files)))["layer1.weight"].shape == (784, 64)
+
+
+@mindspore
+@pytest.mark.parametrize("mode", ["auto_parallel", "semi_auto_parallel"])
+def test_the_example_of_four_modes_says_which_two_do_not_run_on_the_processors(tmp_path, mode):
+    code, _, err = launch(tmp_path, "-c", f"python3 {TRAINING / 'checkpoints.py'} {mode}")
+    assert code == 1 and err.endswith(f"{mode}: MindSpore's CPU back end cuts no net; it needs Ascend or GPU\n")
 
 
 @mindspore
