@@ -147,7 +147,7 @@ def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTa
     return placement.local(request), None
 
 
-def attempts(request: Request, placed: placement.Placement, job: Job) -> dict[str, str]:
+def attempts(request: Request, placed: placement.Placement, job: jobs.Job) -> dict[str, str]:
     """With restarts: what the launchers of several hosts must know to agree on them.  Raises Refusal."""
     if not request.max_restarts or not placed.meeting:
         return {}
