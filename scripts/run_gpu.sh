@@ -4,7 +4,8 @@
 # Usage: bash scripts/run_gpu.sh [options] DATA_PATH [-- trainer arguments]
 #        bash scripts/run_gpu.sh [options] [DATA_PATH] PROGRAM [its words]
 #
-# DATA_PATH is the folder of the data set; the ranks get it in their environment.
+# DATA_PATH is the folder of the data set; the ranks get it in their environment. Options of mpirun are options
+# here, too, such as -mca, -x and --hostfile: see docs/mpirun.md.
 #
 # Example:
 #   bash scripts/run_gpu.sh /data/cifar-10-batches-bin
@@ -27,5 +28,5 @@ fi
 # shellcheck source=scripts/lib/launch.sh
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
-launch::main engine=mpirun arguments=DATA_PATH options='config n output_filename' without='rank_table hccn_conf generation' \
+launch::main engine=mpirun others=mpirun_words arguments=DATA_PATH options='config n output_filename ssh network' without='rank_table hccn_conf generation' \
   default_config=configs/cls/resnet/resnet50_cifar10.yaml device_target=GPU -- "$@"

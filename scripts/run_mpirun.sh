@@ -4,6 +4,8 @@
 # Usage: bash scripts/run_mpirun.sh [options] CONFIG [-- trainer arguments]
 #        bash scripts/run_mpirun.sh [options] PROGRAM [its words]
 #
+# Options of mpirun are options here, too, such as -mca, -x and -H: see docs/mpirun.md.
+#
 # Example:
 #   bash scripts/run_mpirun.sh -n 8 configs/mnist/lenet5_mnist.yaml
 #   bash scripts/run_mpirun.sh -n 2 --device_target CPU configs/mnist/lenet5_digits.yaml
@@ -25,5 +27,5 @@ fi
 # shellcheck source=scripts/lib/launch.sh
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
-launch::main engine=mpirun arguments=CONFIG options='n no_sink output_filename' without='rank_table hccn_conf generation' \
+launch::main engine=mpirun others=mpirun_words arguments=CONFIG options='n no_sink output_filename ssh network' without='rank_table hccn_conf generation' \
   device_target=Ascend -- "$@"

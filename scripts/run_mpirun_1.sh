@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # Trains on several hosts that are named in the command; Open MPI starts the ranks over ssh.
 #
-# Usage: bash scripts/run_mpirun_1.sh [options] HOST:SLOTS,HOST:SLOTS [-- trainer arguments]
-#        bash scripts/run_mpirun_1.sh [options] HOST:SLOTS,HOST:SLOTS PROGRAM [its words]
+# Usage: bash scripts/run_mpirun_1.sh [options] [HOST:SLOTS,HOST:SLOTS] [-- trainer arguments]
+#        bash scripts/run_mpirun_1.sh [options] [HOST:SLOTS,HOST:SLOTS] PROGRAM [its words]
 #
 # A host gets as many ranks as it has slots, one on each of its devices 0 to SLOTS-1. The project, the
-# environment and the data must be at the same paths on all hosts.
+# environment and the data must be at the same paths on all hosts. Without hosts all ranks run on this one.
+# The script trains LeNet-5 on MNIST; DATA_PATH in the environment names the folder of the data.
+# Options of mpirun are options here, too, such as -mca, -x and -H: see docs/mpirun.md.
 #
 # Example:
-#   bash scripts/run_mpirun_1.sh --config configs/mnist/lenet5_mnist.yaml 10.0.0.1:8,10.0.0.2:8
+#   DATA_PATH=./MNIST_Data/train/ bash scripts/run_mpirun_1.sh 10.0.0.1:8,10.0.0.2:8
 #   bash scripts/run_mpirun_1.sh --device_target CPU --config configs/mnist/lenet5_digits.yaml node1:2,node2:2
 case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
   "$$/"*) ;;
@@ -28,6 +30,6 @@ fi
 # shellcheck source=scripts/lib/launch.sh
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
-launch::main engine=mpirun arguments=HOSTS options='config n no_sink output_filename ssh network' \
-  without='rank_table hccn_conf generation' default_config=configs/cls/resnet/resnet50_cifar10.yaml \
+launch::main engine=mpirun others=mpirun_words arguments=HOSTS options='config n no_sink output_filename ssh network' \
+  without='rank_table hccn_conf generation' default_config=configs/mnist/lenet5_mnist.yaml \
   device_target=Ascend -- "$@"

@@ -6,10 +6,11 @@
 #
 # HOSTFILE has Open MPI's syntax, one host a line, such as: 10.0.0.1 slots=8. A host gets as many ranks as
 # it has slots, one on each of its devices 0 to SLOTS-1. The project, the environment and the data must be
-# at the same paths on all hosts.
+# at the same paths on all hosts. The script trains LeNet-5 on MNIST; DATA_PATH in the environment names
+# the folder of the data. Options of mpirun are options here, too, such as -mca and -x: see docs/mpirun.md.
 #
 # Example:
-#   bash scripts/run_mpirun_2.sh --config configs/mnist/lenet5_mnist.yaml hostfile
+#   DATA_PATH=./MNIST_Data/train/ bash scripts/run_mpirun_2.sh ./hostfile
 #   bash scripts/run_mpirun_2.sh --device_target CPU --config configs/mnist/lenet5_digits.yaml hostfile
 case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
   "$$/"*) ;;
@@ -29,6 +30,6 @@ fi
 # shellcheck source=scripts/lib/launch.sh
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
-launch::main engine=mpirun arguments=HOSTFILE options='config n no_sink output_filename ssh network' \
-  without='rank_table hccn_conf generation' default_config=configs/cls/resnet/resnet50_cifar10.yaml \
+launch::main engine=mpirun others=mpirun_words arguments=HOSTFILE options='config n no_sink output_filename ssh network' \
+  without='rank_table hccn_conf generation' default_config=configs/mnist/lenet5_mnist.yaml \
   device_target=Ascend -- "$@"

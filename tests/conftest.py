@@ -1,6 +1,10 @@
 """One session for all tests: pytest for the Python, bats for the scripts."""
 
+import functools
+import inspect
 import os
+import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -11,6 +15,7 @@ from suite import open_mpi, summary
 from suite.bats_files import BatsFile
 
 _MPIRUN = pytest.StashKey[str]()  # a sentence about the mpirun of the tests
+_LEFT = pytest.StashKey[set]()  # folders that killed mpiruns had left before the tests
 
 
 def pytest_configure(config):
@@ -22,6 +27,7 @@ def pytest_configure(config):
         config.stash[_MPIRUN] = open_mpi.use()
     except open_mpi.NoSuchVersion as error:
         raise pytest.UsageError(str(error)) from error
+    config.stash[_LEFT] = open_mpi.left_behind()
 
 
 @pytest.hookimpl(trylast=True)
@@ -32,6 +38,12 @@ def pytest_sessionstart(session):
         reporter.write_line(f"tests of mpirun use: {session.config.stash[_MPIRUN]}")
 
 
+@functools.cache
+def asks_for_mpirun(function):
+    """Whether the source of a test in Python does."""
+    return function is not None and re.search(r"\bneeds?\(.*\"mpirun\"", inspect.getsource(function)) is not None
+
+
 def pytest_collect_file(file_path, parent):
     """A .bats file is a file of tests, too."""
     if file_path.suffix == ".bats":
@@ -39,8 +51,13 @@ def pytest_collect_file(file_path, parent):
     return None
 
 
-def pytest_collection_modifyitems(items):
-    """Long tests come first: the workers end together."""
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
+def pytest_collection_modifyitems(config, items):
+    """Marks who asks for mpirun, if somebody chooses by that.  Long tests come first: the workers end together."""
+    if "mpirun" in config.option.markexpr:
+        for item in items:
+            if "run_mpirun" in item.nodeid or asks_for_mpirun(getattr(item, "function", None)):
+                item.add_marker("mpirun")
     items.sort(key=lambda item: [item.get_closest_marker(mark) is None for mark in ("trains", "thorough")])
 
 
@@ -71,7 +88,9 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_unconfigure(config):
-    """The last line."""
+    """Removes what mpiruns left that the tests have killed; prints the last line."""
+    for path in open_mpi.left_behind() - config.stash.get(_LEFT, open_mpi.left_behind()):
+        shutil.rmtree(path, ignore_errors=True)
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter and not hasattr(config, "workerinput"):
         summary.last_line(reporter)

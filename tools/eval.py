@@ -2,7 +2,7 @@
 """Measures a checkpoint on the held-out data of a config, on one device.
 
   python tools/eval.py --config configs/mnist/lenet5_digits.yaml --ckpt logs/latest/ckpt/rank_0/lenet5-8_11.ckpt
-  python tools/eval.py -c CONFIG --ckpt FILE -o system.device_target=CPU eval.dataset.dataset_root=DIR
+  python tools/eval.py -c CONFIG --ckpt logs/latest/ckpt -o system.device_target=CPU eval.dataset.dataset_root=DIR
 
 Prints one line per metric, such as "accuracy on held-out data: 97.21%".  Exit: 0 measured, 2 the config, the data or
 the checkpoint cannot be used.
@@ -19,15 +19,13 @@ from hccl_tools.machine import interpreter
 
 interpreter.check("yaml")
 
-from hccl_tools.common.words import one_line
 from tools.config import config_file as configs
-from tools.trainer import checkpoints, command, datasets, job
+from tools.trainer import command, datasets, inference, job
 
 
 def main(argv: "list[str] | None" = None) -> int:
     parser = command.parser(__doc__)
-    parser.add_argument("--config", "-c", metavar="FILE", required=True, help="the config that it was trained with")
-    parser.add_argument("--ckpt", metavar="FILE", required=True, help="the checkpoint")
+    inference.add_arguments(parser)
     command.add_opt(parser, "set values of the config")
     options = parser.parse_args(argv)
     return command.run("eval.py", lambda: measure(checked_config(options), options.ckpt))
@@ -36,29 +34,25 @@ def main(argv: "list[str] | None" = None) -> int:
 def checked_config(options: argparse.Namespace) -> dict:
     """The config as a dict with all defaults filled in, for one process; its held-out data and checkpoint are there."""
     filled = configs.read(options.config, [*options.opt, "system.distribute=False"]).filled
-    if "eval" not in filled:
-        shown = one_line(options.config)
-        raise configs.ConfigError(f"{shown}: has no section eval:, which names the held-out data; add one")
-    datasets.check_held_out(filled)
-    if not os.path.isfile(options.ckpt):
-        raise checkpoints.CheckpointError(f"--ckpt {one_line(options.ckpt)}: no such file")
+    inference.check_held_out(options.config, filled)
+    inference.check_source(options.ckpt)
     return filled
 
 
 def measure(config: dict, checkpoint: str) -> None:
-    """Prints a line for each metric of the network with the weights of the file `checkpoint`."""
+    """Prints a line for each metric of the network with the weights of the file, or folder, `checkpoint`."""
     device = job.before_mindspore(config)
     import mindspore as ms
 
-    from tools.trainer import build, losses, metrics, progress
-    from tools.trainer.checkpoints import loading
+    from tools.trainer import build, losses, measuring, metrics
 
     job.set_device(config, device)
     network = build.build_network(config, rank=0, ranks=1)
-    loading.load(checkpoint, network)
+    inference.load_whole(checkpoint, network)
     loss = config["loss"]
-    model = ms.Model(network, losses.build(loss), metrics=metrics.build(loss["name"]))
-    progress.report(model, datasets.build(config["eval"]["dataset"], config["eval"]["loader"]))
+    measures = metrics.build(loss["name"])
+    model = ms.Model(network, losses.build(loss), metrics=measures)
+    measuring.HeldOut(model, datasets.held_out(config), measures).report()
 
 
 if __name__ == "__main__":

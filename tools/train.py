@@ -44,7 +44,9 @@ def checked_config(path: str, assignments: "list[str]") -> dict:
     if problems:
         raise configs.ConfigError(*config.lines(problems))
     place.check(filled)
-    datasets.check(filled, modes.data_part(filled, 0, ranks).shards)
+    note = datasets.check(filled, modes.data_part(filled, 0, ranks).shards, config.held_out_by_data_path())
+    if note:
+        print(note, flush=True)
     return filled
 
 
@@ -53,29 +55,32 @@ def train(config: dict) -> None:
     device = job.before_mindspore(config)
     if os.environ.get("MS_ROLE") == "MS_SCHED":  # msrun starts the trainer once more, as its scheduler
         sys.exit(mindspore_scheduler.main())
-    from tools.trainer import agreement, build, progress, resume  # they import MindSpore
+    from tools.trainer import agreement, build, measuring, progress, resume  # they import MindSpore
 
     rank, ranks = job.start(config, device)
-    data = datasets.build(config["train"]["dataset"], config["train"]["loader"], modes.data_part(config, rank, ranks))
+    part = modes.data_part(config, rank, ranks)
+    data = datasets.build(config["train"]["dataset"], config["train"]["loader"], part)
     steps, epochs = data.get_dataset_size(), config["scheduler"]["num_epochs"]
     run = build.build(config, rank, ranks, steps)
-    earlier = resume.Continuation(config, rank, ranks)
-    earlier.load(run.network, run.optimizer, data)
+    earlier = resume.Continuation(config, rank, ranks, steps)
+    earlier.load(run.network, run.state, data)
     if config["parallel"]["parameter_broadcast"] and ranks > 1:
         agreement.broadcast(run.network, config)
     print(f"rank {rank} of {ranks}: {steps} steps an epoch, {count(epochs, 'epoch')}", flush=True)
     sink = config["train"]["dataset_sink_mode"]
-    held_out = datasets.build(config["eval"]["dataset"], config["eval"]["loader"]) if "eval" in config else None
-    callbacks = [progress.Progress(config["system"]["log_interval"], config["train"]["stop_at_nan"], rank)]
+    batch = config["train"]["loader"]["batch_size"] * part.shards
+    interval, at_nan = config["system"]["log_interval"], config["train"]["stop_at_nan"]
+    callbacks = [progress.Progress(interval, at_nan, rank, epochs, batch)]
+    held_out = measuring.of(config, run, rank, ranks)
     if held_out and config["system"]["val_while_train"]:
-        callbacks.append(progress.Evaluate(run.measure, held_out))
+        callbacks.append(measuring.Evaluate(held_out, config.get("early_stop")))
     callbacks.append(earlier.saving(run.model.train_network))
     if earlier.epochs < epochs:
         run.model.train(epochs, data, callbacks=callbacks, dataset_sink_mode=sink, initial_epoch=earlier.epochs)
     else:
         print(f"all {epochs} epochs are done already; scheduler.num_epochs says how many there are", flush=True)
     if held_out:
-        progress.report(run.measure, held_out)
+        held_out.report()
     job.finish(config)
 
 

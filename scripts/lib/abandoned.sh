@@ -26,7 +26,7 @@ unset LAUNCH_SHELL # the launcher's environment is ours already; own_shell.sh wo
 status=$1 launcher=$2 guardian=$3 lifeline=$4 bus=$5
 reason="has an internal error (status $status): please report it, with the lines above and the output of scripts/doctor.sh"
 ((status != 254)) || reason="cannot start more processes (see ulimit -u, and the container's limit of pids)"
-printf '%s: the launcher %s%s\n' "${launcher//[![:graph:]]/?}" "$reason" "${guardian:+; stopping all ranks}" >&2
+printf '%s: the launcher %s%s\n' "${launcher//[![:graph:]]/?}" "$reason" "${guardian:+; stopping all that still runs}" >&2
 [[ -n $guardian ]] || exit 78
 exec {lifeline}>&-
 while kill -CONT "$guardian" 2>/dev/null; do # not 0: it may have been stopped

@@ -10,6 +10,7 @@ CLI_TABLE=''         # this script's lines of OPTION_TABLE
 CLI_LAUNCHES=''      # not empty: this script launches, and the words after -- go to the trainer
 CLI_ARGUMENTS=''     # names of the positional arguments, such as "CONFIG"
 CLI_PROGRAM=''       # the file whose functions say where a program begins, see cli::programs
+CLI_OTHERS=''        # the files with options of other launchers, see cli::programs
 CLI_TAKEN=1          # number of words of the option that was read last
 CLI_EXIT='0 if all ranks ended with 0; the code of the rank that failed first (128+N for signal N);
 2 usage; 78 the launch was refused; 124 a time limit was reached; 128+N if signal N stopped the launcher.'
@@ -39,13 +40,17 @@ cli::declare() {
   done
 }
 
-# cli::programs FILE: a program may replace arguments. These functions say so:
+# cli::programs FILE [OTHERS]: a program may replace arguments. These functions say so:
 #   FILE::takes WORD...                whether these words are a program with its own words
 #   FILE::takes_after_dashes WORD...   the same for the words after --
 #   FILE::arguments                    the names of the arguments that must be given, in REPLY
 #   FILE::as_value                     which option has taken a program as its value, as the end of a message, in REPLY
+#   FILE::instead_of NAME              what to do without the option NAME, which is unknown, in the same way
+#   FILE::is_run WORD                  whether the word after --resume is its value; refuses one that may be or not
+# OTHERS are files with the options of other launchers:
+#   OTHER::takes WORD...               takes one with its values from the front, the number of words in REPLY; fails if it is none
 cli::programs() {
-  CLI_PROGRAM=$1
+  CLI_PROGRAM=$1 CLI_OTHERS=${2-}
 }
 
 # cli::parse ARGUMENT_NAMES WORD...: fills OPTIONS, ARGUMENTS and TRAINER_ARGUMENTS, for a script that launches also
@@ -138,23 +143,38 @@ cli::help() {
 
 # cli::option WORD...: takes one option and its value from the front; the number of words in CLI_TAKEN.
 cli::option() {
-  local name=${1%%=*} takes typed value means=''
+  local name=${1%%=*} takes
   name=${name#--}
   name=${name//-/_}
-  cli::_typed "$name"
-  typed=$REPLY
   cli::_find "$name"
-  if [[ -z $REPLY && -n $CLI_PROGRAM ]]; then
-    synonyms::find "$name"
-    means=${REPLY#* }
-  fi
   takes=${REPLY%% *}
-  if [[ -z $takes ]]; then
+  if [[ -n $takes ]]; then
+    cli::value_of "$takes" "$@"
+    OPTIONS+=("$name=$REPLY")
+  elif ! cli::_is_of_others "$@"; then
     cli::_unknown "$name" "${1%%=*}"
-  elif [[ $takes == - ]]; then
+  fi
+}
+
+# cli::value_of TAKES WORD...: the value of the option at the front, in REPLY; the number of words in CLI_TAKEN. TAKES
+# is that of option_table.sh.
+cli::value_of() {
+  local -r takes=$1
+  local typed=${2%%=*} value=''
+  shift
+  typed=${typed#--}
+  cli::_typed "${typed//-/_}"
+  typed=$REPLY
+  CLI_TAKEN=1
+  if [[ $takes == - ]]; then
     [[ $1 != *=* ]] || cli::usage "$typed takes no value"
     value=1
-  elif [[ $takes == '['* ]]; then
+  elif [[ $takes == '[RUN]' && $1 != *=* ]]; then
+    value=newest
+    if (($# > 1)) && "$CLI_PROGRAM"::is_run "$2"; then
+      value=$2 CLI_TAKEN=2
+    fi
+  elif [[ $takes == '[True'* ]]; then
     cli::_said_of_flag "$@"
     value=$REPLY
   elif [[ $1 == *=* ]]; then
@@ -163,39 +183,27 @@ cli::option() {
     value=$2
     CLI_TAKEN=2
   fi
-  [[ -n ${value-} ]] || cli::usage "$typed needs a value: $typed $takes"
-  [[ $takes != '['* || $value == 1 ]] || value=''
-  if [[ -z $means ]]; then
-    OPTIONS+=("$name=$value")
-  else
-    cli::_synonym "$typed" "$value" "${means%% *}" "${means#* }"
-  fi
+  [[ -n $value ]] || cli::usage "$typed needs a value: $typed $takes"
+  [[ $takes != '[True'* || $value == 1 ]] || value=''
+  REPLY=$value
 }
 
-# cli::_synonym TYPED VALUE KIND MEANING: an option of another launcher, see synonyms.sh.
-cli::_synonym() {
-  local own typed
-  local -r hosts='several hosts: scripts/run_msrun.sh on each of them, or scripts/run_cluster.sh --hostfile FILE once'
-  log::one_line "$2"
-  typed="$1 $REPLY"
-  case $3 in
-    =)
-      for own in $4; do
-        cli::_find "$own"
-        [[ -z $REPLY ]] || break
-      done
-      [[ -n $REPLY ]] || cli::usage "$typed: $LOG_NAME has no such option; any number of ranks: scripts/launch.sh -n"
-      cli::value "$own" "$2"
-      [[ $REPLY == "$2" ]] || cli::usage "$typed: another option says $REPLY; $hosts"
-      OPTIONS+=("$own=$2")
-      ;;
-    1) [[ $2 == "$4" ]] || cli::usage "$typed: this host alone is ${typed%% *} $4; $hosts" ;;
-    @)
-      [[ $2 =~ $CLI_NUMBER ]] || cli::usage "$typed is not a whole number of at most 8 digits"
-      export "$4=$2"
-      ;;
-    *) log::later "note: ${typed%% *} is not needed: $4" ;;
-  esac
+# cli::_is_of_others WORD...: whether another launcher has this option; then it is taken, the number of words in CLI_TAKEN.
+cli::_is_of_others() {
+  local file
+  for file in $CLI_OTHERS; do
+    if "$file"::takes "$@"; then
+      CLI_TAKEN=$REPLY
+      return 0
+    fi
+  done
+  return 1
+}
+
+# cli::knows OPTION: whether the script has it.
+cli::knows() {
+  cli::_find "$1"
+  [[ -n $REPLY ]]
 }
 
 # cli::_said_of_flag WORD...: whether the flag at the front, which True or False may follow, is on, in REPLY: 1 or 0.
@@ -221,10 +229,11 @@ cli::_said_of_flag() {
 # cli::_letter WORD...: an option of one letter, such as -n 4, is the option of that name.
 cli::_letter() {
   cli::_find "${1#-}"
-  if [[ $1 != -? || -z $REPLY ]]; then
+  if [[ $1 == -? && -n $REPLY ]]; then
+    cli::option "-$1" "${@:2}"
+  elif ! cli::_is_of_others "$@"; then
     cli::usage "unknown option $1${CLI_LAUNCHES:+; trainer arguments come after --}"
   fi
-  cli::option "-$1" "${@:2}"
 }
 
 # cli::_find NAME: what the option takes and its meaning, in REPLY; nothing if there is no such option.
@@ -242,19 +251,11 @@ cli::_typed() {
   [[ $1 != ? ]] || REPLY=-$1
 }
 
-# cli::_unknown NAME WORD: refuses the option; for the rank table's options, the message names the alternative.
+# cli::_unknown NAME WORD: refuses the option.
 cli::_unknown() {
-  local hint=''
-  if [[ -n $CLI_LAUNCHES && ($1 == rank_table || $1 == hccn_conf) ]]; then
-    if [[ $CLI_ARGUMENTS == *RANK_TABLE_FILE* ]]; then
-      hint=': the rank table is the argument RANK_TABLE_FILE, or with --hostfile the option --rank_table'
-    else
-      hint=": $LOG_NAME needs no rank table, its ranks find each other without; with a rank table: scripts/ascend8p.sh and its like, on several hosts scripts/run_cluster.sh"
-    fi
-  fi
   REPLY=''
-  [[ -z $CLI_PROGRAM ]] || "$CLI_PROGRAM"::as_value
-  cli::usage "unknown option $2$hint$REPLY"
+  [[ -z $CLI_PROGRAM ]] || "$CLI_PROGRAM"::instead_of "$1"
+  cli::usage "unknown option $2$REPLY"
 }
 
 # cli::_check_count: refuses a missing or an extra argument, by name.

@@ -8,3 +8,9 @@
 
 engine::scheduler() { :; }
 engine::lost_host() { REPLY=''; }
+
+# engine::bears_failures: whether the engine itself must let ranks go on when one fails: in what --dry_run prints. Agents hide
+# a rank's failure from it, so that it still ends the job when an agent dies.
+engine::bears_failures() {
+  [[ -z ${LAUNCH_SECRET-} ]] && stopping::keeps_going
+}

@@ -5,7 +5,8 @@
 #
 # Only lib/supervise.sh starts it. It reads "job NAME", "start PGID", "gone PGID", "helper PID" (a process that ends with the
 # launcher unless somebody has stopped it), "stopping" and "running" from the launcher (see bus.sh). The end of the input
-# means that the launcher is dead, because after a normal end the launcher kills the guardian.
+# means that the launcher is dead, because after a normal end the launcher kills the guardian. If the launcher's whole
+# group was stopped before it was killed, a stopped process of it may hold the input open. So the guardian also looks.
 #
 # While the job is stopping, the guardian writes "wake" to the BUS once a second. In bash 4.4 to 5.1 a `read -t` of the
 # launcher may wait forever if a child of it ends in the moment of the timeout. The guardian has no such children.
@@ -29,9 +30,9 @@ source "$lib/clock.sh"
 source "$lib/bus.sh"
 # shellcheck source=scripts/lib/processes.sh
 source "$lib/processes.sh"
-readonly day=86400
+readonly look=10
 declare -A groups=()
-job='' helper='' patience=$day status=0
+job='' helper='' patience=$look status=0
 
 trap '' INT TERM HUP QUIT # nothing but the lifeline ends the guardian
 
@@ -39,7 +40,8 @@ while ((status != 1)); do
   status=0
   bus::next 0 "$patience" || status=$?
   if ((status > 128)); then
-    bus::say "$bus" wake
+    processes::is_child "$$" "$PPID" || break
+    ((patience == look)) || bus::say "$bus" wake
     continue
   fi
   value=${REPLY#* }
@@ -49,7 +51,7 @@ while ((status != 1)); do
     gone) unset "groups[$value]" ;;
     helper) helper=$value ;;
     stopping) patience=1 ;;
-    running) patience=$day ;;
+    running) patience=$look ;;
   esac
 done
 
@@ -61,6 +63,7 @@ signal_all() {
 }
 
 [[ -z $helper ]] || kill -CONT "$helper" 2>/dev/null
+kill -CONT -- "-$PPID" 2>/dev/null # the group that it led, if any; in a session of its own the kernel does not wake it
 signal_all TERM
 for ((tick = 0; tick < grace * 20; tick++)); do
   processes::marked "$job"

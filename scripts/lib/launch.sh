@@ -16,7 +16,7 @@ source "$LAUNCH_LIB/system.sh"
 system::require # before an old bash reads files that it cannot parse
 system::open_streams
 
-for LAUNCH_PART in clock option_table cli synonyms program quoted python bus processes members plan rank_entry limits carried stopping supervise output console engine report outcome; do
+for LAUNCH_PART in clock option_table cli synonyms mpirun_table mpirun_words program quoted python bus processes members plan rank_entry limits carried stopping attempts unreported supervise output console engine report outcome together; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$LAUNCH_LIB/$LAUNCH_PART.sh"
 done
@@ -29,6 +29,7 @@ done
 #   device_target Ascend
 #   devices       the default range of devices
 #   device_num    DEVICE_NUM, where the script's tutorial has another number than that of the host's ranks
+#   others        a file with the options of another launcher, see lib/mpirun_words.sh
 #   quoted        quoted: the program is one quoted argument, see lib/quoted.sh
 #   default_config  relative to the project; only for scripts with the option config
 # Other keys are for tools/launch/plan.py and are passed on to it.
@@ -44,16 +45,17 @@ launch::main() {
   trap 'launch::_given_up "$?"' EXIT
   [[ ${script[arguments]} != CONFIG ]] || script[options]+=' config'
   cli::declare "${script[options]}" "${script[without]}"
-  cli::programs "${script[quoted]-program}"
+  cli::programs "${script[quoted]-program}" "${script[others]-} synonyms"
   cli::parse "${script[arguments]}" "$@"
+  mpirun_words::check
   launch::_check_options
   [[ -z ${script[default_config]-} ]] || script[default_config]=$LAUNCH_ROOT/${script[default_config]}
   words=("script=$LOG_NAME" "script_devices=${script[devices]-}" "job_pid=$$")
   for key in "${!script[@]}"; do
-    [[ $key == @(options|without|arguments|devices) ]] || words+=("$key=${script[$key]}")
+    [[ $key == @(options|without|arguments|devices|others) ]] || words+=("$key=${script[$key]}")
   done
   for word in ${OPTIONS[@]+"${OPTIONS[@]}"}; do # after the script's words, because the last one counts
-    [[ $word == @(console|grace|hang_timeout|max_restarts|timeout)=* ]] || words+=("$word")
+    [[ $word == @(console|grace|hang_timeout|keep_going|max_restarts|timeout)=* ]] || words+=("$word")
   done
   # shellcheck disable=SC2206 # a list of names
   names=($CLI_ARGUMENTS)
@@ -106,6 +108,10 @@ launch::_check_options() {
   limits::set "$timeout" "$REPLY"
   cli::number max_restarts 0
   LAUNCH_RESTARTS=$REPLY
+  if cli::given keep_going; then
+    ((LAUNCH_RESTARTS == 0)) || cli::usage '--keep_going lets ranks go on when one fails, --max_restarts starts all of them again; give one of them'
+    stopping::keep_going
+  fi
   ! cli::given restart_args || cli::given max_restarts || cli::usage '--restart_args is for restarts; add --max_restarts N'
   if cli::given quiet; then
     log::only_problems
@@ -127,31 +133,37 @@ launch::_run() {
   rank_entry::job_environment ${PLAN_EXPORTS[@]+"${PLAN_EXPORTS[@]}"}
   launch::_announce
   supervise::on member launch::_become
-  supervise::on failed report::first_failure
+  supervise::on failed report::failure
   supervise::on ended launch::_member_ended
   supervise::on hang report::stacks
+  supervise::on stops together::tell
   supervise::open "$LAUNCH_JOB"
   limits::start
-  launch::_attempt
-  while [[ -n $SUPERVISE_FIRST && -z $STOPPING_SIGNAL ]] && ((restart < LAUNCH_RESTARTS)); do
+  attempts::open "$SUPERVISE_BUS" "$SUPERVISE_LIFELINE"
+  ! together::is_ready || launch::_attempt
+  while ((restart < LAUNCH_RESTARTS)) && together::has_failed; do
     restart+=1
     plan::make_logs "$restart" || break
     outcome::add "$LAUNCH_STATUS"
     log::say "restart $restart of $LAUNCH_RESTARTS in $pause s"
     supervise::again
-    supervise::pause "$pause" || break
+    attempts::again "$restart"
+    clock::now
+    { supervise::wait_until clock::reached "$((REPLY + pause * 100))" && together::is_ready; } || break
     pause=$((pause < 32 ? pause * 2 : 60))
     launch::_next_attempt "$restart"
     export RESUME=1
     launch::_attempt
   done
-  supervise::close "$LAUNCH_JOB"
+  together::tell
+  attempts::close
   plan::unlock
-  launch::_exit_status
+  outcome::exit_status
   outcome::add "$LAUNCH_STATUS"
   outcome::hand_over
   report::print
   outcome::report
+  supervise::close "$LAUNCH_JOB" # until now the guardian also watches over the process of the outcome
   report::where
   if ((LAUNCH_STATUS)); then
     log::say "exit $LAUNCH_STATUS$REPLY"
@@ -209,7 +221,8 @@ launch::_attempt() {
   supervise::run
   processes::sweep "$LAUNCH_JOB"
   console::finish
-  launch::_exit_status
+  together::await
+  outcome::exit_status
 }
 
 # launch::_next_attempt N: gives restart N its command, and its own logs. If train.log links to this job's log, it follows.
@@ -219,18 +232,6 @@ launch::_next_attempt() {
   if [[ -L train.log && train.log -ef $old ]]; then
     report::path "$PLAN_LOG_DIR"
     ln -sfn -- "$REPLY/${old##*/}" train.log || :
-  fi
-}
-
-# launch::_exit_status: the script's exit code if the job ended now, in LAUNCH_STATUS.
-launch::_exit_status() {
-  LAUNCH_STATUS=0
-  if [[ -n $SUPERVISE_FIRST ]]; then
-    LAUNCH_STATUS=${MEMBERS_STATUS[$SUPERVISE_FIRST]}
-  elif [[ -n $LIMITS_REACHED ]]; then
-    LAUNCH_STATUS=124 # as timeout(1) does
-  elif [[ -n $STOPPING_SIGNAL ]]; then
-    LAUNCH_STATUS=$((128 + $(kill -l "$STOPPING_SIGNAL")))
   fi
 }
 

@@ -11,6 +11,7 @@ declare -A MEMBERS_HOST=()       # name -> what its host calls itself, if an age
 declare -A MEMBERS_BEGAN=()      # name -> uptime of its start, in hundredths of a second
 declare -A MEMBERS_ENDED=()      # name -> uptime of its end
 declare -A MEMBERS_STATUS=()     # name -> exit status, once it ended
+declare -A MEMBERS_FAILED=()     # name -> 1: it failed before the job was stopped
 declare -A MEMBERS_LOST=()       # name -> 1: its engine ended without a report about it
 declare -A MEMBERS_LEAVING=()    # name -> 1: it ended, but processes of its group may live
 declare -A MEMBERS_GONE_SINCE=() # name -> uptime since when no process of its group lives, if nobody reported its end
@@ -19,7 +20,7 @@ declare -A MEMBERS_GONE_SINCE=() # name -> uptime since when no process of its g
 members::clear() {
   MEMBERS_NAMES=() MEMBERS_RANKS_LEFT=0
   MEMBERS_LOG=() MEMBERS_MINDER=() MEMBERS_GROUP=() MEMBERS_BEGAN=() MEMBERS_ENDED=() MEMBERS_STATUS=()
-  MEMBERS_LOST=() MEMBERS_LEAVING=() MEMBERS_GONE_SINCE=() MEMBERS_HOST=()
+  MEMBERS_FAILED=() MEMBERS_LOST=() MEMBERS_LEAVING=() MEMBERS_GONE_SINCE=() MEMBERS_HOST=()
 }
 
 # members::add NAME LOG [MINDER]
@@ -47,6 +48,11 @@ members::ended() {
   unset "MEMBERS_GONE_SINCE[$1]"
   [[ -z ${MEMBERS_GROUP[$1]-} ]] || MEMBERS_LEAVING[$1]=1
   [[ $1 != [0-9]* ]] || MEMBERS_RANKS_LEFT=$((MEMBERS_RANKS_LEFT - 1))
+}
+
+# members::failed NAME: it has ended by a failure of its own.
+members::failed() {
+  MEMBERS_FAILED[$1]=1
 }
 
 # members::lost NAME: it counts as failed with code 255.

@@ -66,16 +66,31 @@ outcome::_tell() {
   trap - PIPE
 }
 
+# outcome::exit_status: the script's exit code if the job ended now, in LAUNCH_STATUS.
+outcome::exit_status() {
+  if [[ -n $SUPERVISE_FIRST ]]; then
+    LAUNCH_STATUS=${MEMBERS_STATUS[$SUPERVISE_FIRST]}
+  elif [[ -n $LIMITS_REACHED ]]; then
+    LAUNCH_STATUS=124 # as timeout(1) does
+  elif [[ -n $STOPPING_SIGNAL ]]; then
+    LAUNCH_STATUS=$((128 + $(kill -l "$STOPPING_SIGNAL")))
+  else
+    LAUNCH_STATUS=$ATTEMPTS_STATUS
+  fi
+}
+
 # outcome::add STATUS: adds the lines about an attempt that has ended.
 outcome::add() {
   local name ended stopped_by=$LIMITS_REACHED
   stopped_by=${stopped_by:-${STOPPING_SIGNAL:+SIG$STOPPING_SIGNAL}}
+  stopped_by=${stopped_by:-$ATTEMPTS_HOST}
   TZ=UTC0 printf -v ended '%(%Y-%m-%dT%H:%M:%SZ)T' -1
   OUTCOME_LINES+="attempt $1 $ended .${PLAN_LOG_DIR#"$PLAN_RUN_DIR"}"$'\n'
   OUTCOME_LINES+=${SUPERVISE_FIRST:+"first_failure $SUPERVISE_FIRST"$'\n'}
   OUTCOME_LINES+=${stopped_by:+"stopped_by $stopped_by"$'\n'}
   for name in ${MEMBERS_NAMES[@]+"${MEMBERS_NAMES[@]}"}; do
     members::seconds "$name"
+    [[ -z ${MEMBERS_FAILED[$name]-} || $name == "$SUPERVISE_FIRST" ]] || OUTCOME_LINES+="also_failed $name"$'\n'
     OUTCOME_LINES+="member $name ${MEMBERS_STATUS[$name]--} $REPLY"$'\n'
   done
 }

@@ -13,6 +13,9 @@
 # 2. reads this file, which puts variables aside: X becomes LAUNCH_KEPT_X, which all our programs inherit. When a rank
 #    becomes its trainer, it gets them back (own_shell::leave).
 #
+# BASH_ARGV0 does not reach the ranks. With it, bash 5.1 and later name the user's login shell in BASH, which may not be
+# bash; and bash 5 itself does not pass on the caller's value.
+#
 # Out of reach: with SHELLOPTS=noexec and SHELLOPTS=onecmd, bash runs no line of any script. This file works with bash
 # 3.2.
 
@@ -34,9 +37,9 @@ OWN_SHELL_ASIDE+='|BASH_ENV|ENV|TEXTDOMAIN|TEXTDOMAINDIR|GREP_OPTIONS|PYTHONINSP
 OWN_SHELL_ASIDE+='|PYTHONWARNDEFAULTENCODING|PYTHONCOERCECLOCALE|PYTHONDEBUG|PYTHONDEVMODE|PYTHONDUMPREFS'
 OWN_SHELL_ASIDE+='|PYTHONMALLOCSTATS|PYTHONPROFILEIMPORTTIME|PYTHONVERBOSE'
 # variables of ours, because a rank would get our value; our local variables are all in small letters
-OWN_SHELL_ASIDE+='|REPLY|BASH_REMATCH|ARGUMENTS|OPTIONS|TRAINER_ARGUMENTS|OPTION_TABLE|SYNONYMS|PROGRAM|LOG_@(BEFORE|LATER|NAME|PLAIN|QUIET)|PYTHON_PROBLEM'
-OWN_SHELL_ASIDE+='|@(AGENT|CARRIED|CLI|CLOCK|CONSOLE|DOCTOR|ENGINE|LIMITS|MEMBERS|OUTCOME|OUTPUT|OWN_SHELL|PLAN|PROCESSES)_*'
-OWN_SHELL_ASIDE+='|@(RANK_ENTRY|REPORT|STOPPING|SUPERVISE|SYSTEM)_*|[a-z_]*([a-z0-9_])'
+OWN_SHELL_ASIDE+='|REPLY|BASH_REMATCH|ARGUMENTS|OPTIONS|TRAINER_ARGUMENTS|OPTION_TABLE|SYNONYMS|MPIRUN_TABLE?(_OF_MCA)|PROGRAM|LOG_@(BEFORE|LATER|NAME|PLAIN|QUIET)|PYTHON_PROBLEM'
+OWN_SHELL_ASIDE+='|@(AGENT|CARRIED|CLI|CLOCK|CONSOLE|DOCTOR|ENGINE|LIMITS|MEMBERS|MPIRUN_WORDS|OUTCOME|OUTPUT|OWN_SHELL|PLAN|PROCESSES)_*'
+OWN_SHELL_ASIDE+='|@(ATTEMPTS|RANK_ENTRY|REPORT|STOPPING|SUPERVISE|SYSTEM)_*|[a-z_]*([a-z0-9_])'
 
 # own_shell::_aside: the names of all variables to put aside. In other locales, a-z of bash 4 has capital letters, too.
 own_shell::_aside() {
@@ -80,6 +83,11 @@ own_shell::_take_options() {
 own_shell::keep() {
   set -- "LAUNCH_KEPT_$1" "$2"
   [[ -n ${!1+set} ]] || export "$1=$2"
+}
+
+# own_shell::give NAME VALUE: a variable for the ranks alone, as if it had been put aside. Fails if NAME is none.
+own_shell::give() {
+  export "LAUNCH_KEPT_$1=$2"
 }
 
 # own_shell::print_exports: prints the environment that own_shell::leave gives to a command, as shell commands; fails on a

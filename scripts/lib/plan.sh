@@ -3,7 +3,7 @@
 #
 # tools/launch/main.py writes pairs of NUL-terminated words, so that a path may contain any character:
 #   run_dir DIR, export NAME=VALUE, rank "RANK DEVICE", host NAME (of that rank), trainer WORD,
-#   restart WORD, scheduler WORD, about TEXT, setup WORD, engine "NAME VALUE", bind WORDS,
+#   restart WORD, scheduler WORD, about TEXT, setup WORD, convert WORD, engine "NAME VALUE", bind WORDS,
 #   end NUMBER (of pairs before it)
 # After that comes how Python ended: status NUMBER.
 
@@ -19,6 +19,7 @@ PLAN_SCHEDULER=()         # the command of MindSpore's scheduler; empty if none 
 declare -A PLAN_ENGINE=() # what the engine needs to know
 PLAN_BIND=''              # the cores of the ranks, see rank_entry.sh; empty: they are not bound
 PLAN_SETUP=()             # --dry_run: the command that writes the rank table that a launch would build
+PLAN_CONVERT=()           # --dry_run: the command that makes checkpoints for this number of ranks
 PLAN_ABOUT=''             # --dry_run: what every rank runs, for people
 PLAN_LOCK_FD='' PLAN_LOCK_FILE=''
 
@@ -68,6 +69,7 @@ plan::_take() {
     about) PLAN_ABOUT=$2 ;;
     bind) [[ $2 == @(core|numa)' '+([a-zA-Z])*(' '+([0-9])=+([0-9,])) ]] && PLAN_BIND=$2 ;;
     setup) PLAN_SETUP+=("$2") ;;
+    convert) PLAN_CONVERT+=("$2") ;;
     end) planned=$2 && return 0 ;;
     status) [[ $2 == +([0-9]) ]] && status=$2 && return 0 ;;
     *) return 1 ;;
@@ -167,6 +169,7 @@ plan::print_environment() {
   plan::print_line cd "$PWD"
   plan::print_line mkdir -p "$PLAN_RUN_DIR"
   plan::print_line ${PLAN_SETUP[@]+"${PLAN_SETUP[@]}"}
+  plan::print_line ${PLAN_CONVERT[@]+"${PLAN_CONVERT[@]}"}
   rank_entry::job_environment ${PLAN_EXPORTS[@]+"${PLAN_EXPORTS[@]}"}
   for name in $RANK_ENTRY_CONTRACT; do
     [[ -n ${!name+set} ]] || printf 'unset %s\n' "$name"

@@ -10,6 +10,14 @@ quoted::as_value() {
   program::as_value
 }
 
+quoted::instead_of() {
+  program::instead_of "$1"
+}
+
+quoted::is_run() {
+  program::is_run "$1"
+}
+
 quoted::takes_after_dashes() {
   ARGUMENTS+=("$@")
 }

@@ -18,6 +18,7 @@
 #   LAUNCH_GRACE       seconds between SIGTERM and SIGKILL
 #   LAUNCH_PATIENCE    upper limit of LAUNCH_GRACE when the engine itself ends the job; not set: no limit
 #   LAUNCH_FOLDER, LAUNCH_HOST   where the command was typed
+#   LAUNCH_KEEPS_GOING  not empty: --keep_going, an agent whose trainer has failed waits for no order
 #   LAUNCH_HANG        --hang_timeout, 0: none. Agents need it where the launcher cannot see the log
 #   LAUNCH_PYTHON      the launcher's Python: the program need not be one
 #   LAUNCH_LINKS       a folder that gets links to the ranks' logs, in Open MPI's layout
@@ -146,7 +147,7 @@ rank_entry::_defaults() {
 rank_entry::_forget() {
   unset LAUNCH_DEVICES LAUNCH_SIZES LAUNCH_BIND LAUNCH_RANK LAUNCH_LOCAL_RANK LAUNCH_ENGINE LAUNCH_EXPORTS LAUNCH_SECRET LAUNCH_BUS \
     LAUNCH_LIFELINE LAUNCH_CONTROL LAUNCH_GRACE LAUNCH_PATIENCE LAUNCH_HOST LAUNCH_FOLDER LAUNCH_LINKS LAUNCH_HANG \
-    LAUNCH_PYTHON
+    LAUNCH_PYTHON LAUNCH_KEEPS_GOING
 }
 
 # rank_entry::scheduler: the environment of MindSpore's scheduler. If it saw the rank table, it would take the ranks'

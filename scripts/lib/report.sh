@@ -5,23 +5,28 @@ readonly REPORT_SIGNALS=('' HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV US
 readonly REPORT_ROWS=16 # with more ranks, ranks that ended the same way share a row
 REPORT_LOST_RANKS=''    # of the host that the engine has lost
 
-# report::first_failure NAME: prints it when it happens, before the others are stopped.
-report::first_failure() {
-  local what='' others=''
-  if ((MEMBERS_RANKS_LEFT == 1)); then
-    others='; stopping the other rank'
-  elif ((MEMBERS_RANKS_LEFT > 1)); then
-    others="; stopping the other $MEMBERS_RANKS_LEFT ranks"
-  fi
+# report::failure NAME stop|go: prints it when it happens, before the others are stopped, or go on.
+report::failure() {
+  local others=''
+  case $2$MEMBERS_RANKS_LEFT in
+    stop0 | go0) ;;
+    stop1) others='; stopping the other rank' ;;
+    stop*) others="; stopping the other $MEMBERS_RANKS_LEFT ranks" ;;
+    go1) others='; the other rank goes on' ;;
+    go*) others="; the other $MEMBERS_RANKS_LEFT ranks go on" ;;
+  esac
+  report::what "$1"
+  log::say "$REPLY$others"
+}
+
+# report::what NAME: which member has failed, and how, in REPLY.
+report::what() {
   report::_lost_host "$1"
-  what=$REPLY
-  if [[ -z $what ]]; then
-    report::_who "$1"
-    what=$REPLY
-    report::_fate "$1"
-    what+=" $REPLY"
-  fi
-  log::say "$what$others"
+  [[ -z $REPLY ]] || return 0
+  report::_who "$1"
+  local -r who=$REPLY
+  report::_fate "$1"
+  REPLY="$who $REPLY"
 }
 
 # report::_fate NAME: how and when it ended, in REPLY.
@@ -100,11 +105,26 @@ report::print() {
   ((${#MEMBERS_NAMES[@]})) || return 0
   [[ -n $LOG_QUIET && -z $SUPERVISE_FIRST ]] || report::_table
   if [[ -n $SUPERVISE_FIRST ]]; then
+    ! stopping::keeps_going || report::_failed
     report::_log "$SUPERVISE_FIRST"
     report::_tail "$REPLY"
   fi
   plan::logs_problem
   [[ -z $REPLY ]] || log::say "$REPLY"
+}
+
+# report::_failed: which ranks failed by themselves, where the others went on.
+report::_failed() {
+  local name failed=''
+  ((${#PLAN_RANKS[@]} > 1)) || return 0
+  for name in "${PLAN_RANKS[@]}"; do
+    failed+=${MEMBERS_FAILED[$name]+ $name}
+  done
+  [[ -n $failed ]] || return 0
+  # shellcheck disable=SC2086 # a list of numbers
+  set -- $failed
+  log::named rank "$@"
+  log::say "$# of ${#PLAN_RANKS[@]} ranks failed: $REPLY (--keep_going)"
 }
 
 # report::where: what is left of the run in its folder, as the end of a sentence, in REPLY.
@@ -159,9 +179,18 @@ report::_who() {
   local i
   REPLY="MindSpore's scheduler"
   [[ $1 == scheduler ]] || REPLY=$1
+  [[ $1 == [0-9]* ]] || return 0
+  i=$(($1 - PLAN_RANKS[0]))                                        # ranks of most hosts have consecutive numbers
+  [[ ${PLAN_RANKS[i]-} == "$1" ]] || report::_place "$1" || return # with --keep_going thousands may fail
+  REPLY="rank $1 (device ${PLAN_DEVICES[i]}${PLAN_HOSTS[i]:+ of ${PLAN_HOSTS[i]}})"
+}
+
+# report::_place RANK: where a rank is in the plan, in `i` of the caller; fails if it is not there.
+report::_place() {
   for i in "${!PLAN_RANKS[@]}"; do
-    [[ ${PLAN_RANKS[i]} != "$1" ]] || REPLY="rank $1 (device ${PLAN_DEVICES[i]}${PLAN_HOSTS[i]:+ of ${PLAN_HOSTS[i]}})"
+    [[ ${PLAN_RANKS[i]} != "$1" ]] || return 0
   done
+  return 1
 }
 
 # report::_how STATUS: an exit status as text, in REPLY. Bash reports signal N as 128+N; a program may also exit with
@@ -193,6 +222,8 @@ report::_exit() {
   [[ -z $signal ]] || REPLY+=" SIG$signal"
   if [[ $1 == "$SUPERVISE_FIRST" ]]; then
     REPLY+=', failed first'
+  elif [[ -n ${MEMBERS_FAILED[$1]-} ]]; then
+    REPLY+=', failed'
   elif [[ -n $signal && $STOPPING_STATE != running ]]; then
     REPLY+=', stopped by us'
   fi

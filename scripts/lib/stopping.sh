@@ -7,9 +7,20 @@ STOPPING_GRACE=10      # seconds between SIGTERM and SIGKILL
 STOPPING_DEADLINE=0    # when the state ends: uptime, in hundredths of a second
 STOPPING_SIGNAL=''     # the signal that stopped the launcher
 STOPPING_CANCELLED=''  # not empty: the engine itself ends the ranks
+STOPPING_NOTHING=''    # not empty: --keep_going, a rank that fails stops nothing
 
 stopping::set_grace() {
   STOPPING_GRACE=$1
+}
+
+# stopping::keep_going: from now on a rank that fails does not stop the others.
+stopping::keep_going() {
+  STOPPING_NOTHING=yes
+}
+
+# stopping::keeps_going: whether a rank that fails stops nothing.
+stopping::keeps_going() {
+  [[ -n $STOPPING_NOTHING ]]
 }
 
 # stopping::again: resets the state for the next attempt.

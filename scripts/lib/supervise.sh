@@ -9,7 +9,7 @@
 #   bus       (see bus.sh) "start NAME PID", "exit NAME STATUS", "signal NAME". From an engine's ranks (carried.sh):
 #             "began NAME", a rank that we cannot signal; "was NAME STATUS", a rank that the engine ended; "wrote NAME",
 #             a log that we cannot see has grown; "stack NAME PLACE"; "cancelled SECONDS REASON", the engine ends the
-#             ranks and kills them after SECONDS; "wake", from the guardian
+#             ranks and kills them after SECONDS; "wake", from the guardian; "hosts WORD REST", see attempts.sh
 #   lifeline  see guardian.sh
 
 SUPERVISE_BUS='' SUPERVISE_LIFELINE='' # file descriptors
@@ -20,13 +20,14 @@ SUPERVISE_SIGNALLED=''                 # a member that a signal ended, until we 
 SUPERVISE_SIGNALLED_UNTIL=0
 SUPERVISE_WAKES='' # not empty: the guardian wakes us once a second, see guardian.sh
 SUPERVISE_EVENT=() # the bus's last line: event, name, the rest
-declare -A SUPERVISE_HOOKS=([member]='' [failed]=: [ended]=: [hang]=:)
+declare -A SUPERVISE_HOOKS=([member]='' [failed]=: [ended]=: [hang]=: [stops]=:)
 
 # supervise::on EVENT FUNCTION: registers what the launcher does at an event:
 #   member   in a member's new process, with its command: runs it
-#   failed   with NAME: it was the first to fail; the others still run
+#   failed   with NAME and stop or go: it was the first to fail, or with --keep_going one of them; the others still run
 #   ended    a member has ended, and the members that must stop because of it have their signal
 #   hang     no rank has written for too long; all of them still run
+#   stops    the members stop, whatever the reason; comes often until they have ended
 supervise::on() {
   SUPERVISE_HOOKS[$1]=$2
 }
@@ -107,6 +108,7 @@ supervise::run() {
 # supervise::_longest_sleep: how many seconds may pass before the next check, in REPLY.
 supervise::_longest_sleep() {
   if [[ $STOPPING_STATE != running || -n $SUPERVISE_SIGNALLED ]]; then
+    [[ $STOPPING_STATE == running ]] || "${SUPERVISE_HOOKS[stops]}"
     REPLY=0.05
     [[ -n $SUPERVISE_WAKES ]] || bus::say "$SUPERVISE_LIFELINE" stopping
     SUPERVISE_WAKES=yes
@@ -126,12 +128,12 @@ supervise::_next() {
   SUPERVISE_EVENT=("$event" "$name" "${line# }")
 }
 
-# supervise::pause SECONDS: waits; fails at once when a signal orders us to stop, or the job's --timeout is reached.
-supervise::pause() {
-  clock::now
-  local -r end=$((REPLY + $1 * 100))
-  until clock::reached "$end"; do
-    if supervise::_next 1 && [[ ${SUPERVISE_EVENT[0]} == signal && ${SUPERVISE_EVENT[1]} != USR[12] ]]; then
+# supervise::wait_until COMMAND...: waits until it is true; fails when a signal, a limit or another host ends the job.
+supervise::wait_until() {
+  until "$@"; do
+    if ! supervise::_next 1; then
+      attempts::check
+    elif [[ ${SUPERVISE_EVENT[0]} == @(hosts|signal) ]]; then
       supervise::_event "${SUPERVISE_EVENT[@]}"
     fi
     supervise::_limits
@@ -152,6 +154,7 @@ supervise::_event() {
     cancelled) stopping::cancelled "$2" "$3" ;;
     stack) carried::stack "$2" "$3" ;;
     signal) stopping::on_signal "$2" ;;
+    hosts) attempts::heard "$2" "$3" ;;
   esac
 }
 
@@ -168,9 +171,7 @@ supervise::_ended() {
       name=$REPLY status=${MEMBERS_STATUS[$REPLY]}
     fi
   fi
-  if [[ $STOPPING_STATE == running ]]; then
-    supervise::_judge "$name" "$status"
-  fi
+  [[ $STOPPING_STATE != running ]] || supervise::_judge "$name" "$status"
   "${SUPERVISE_HOOKS[ended]}"
 }
 
@@ -180,7 +181,8 @@ supervise::_judge() {
     clock::now
     SUPERVISE_SIGNALLED=$1 SUPERVISE_SIGNALLED_UNTIL=$((REPLY + 30))
   elif (($2 != 0)); then
-    supervise::_fail "${SUPERVISE_SIGNALLED:-$1}"
+    [[ -z $SUPERVISE_SIGNALLED ]] || supervise::_fail "$SUPERVISE_SIGNALLED"
+    [[ $STOPPING_STATE != running ]] || supervise::_fail "$1"
   elif [[ -z $SUPERVISE_SIGNALLED ]] && supervise::_work_is_done; then
     stopping::begin # the members that are left have nothing to do
   fi
@@ -199,11 +201,21 @@ supervise::_judge_signalled() {
   fi
 }
 
-# supervise::_fail NAME: handles the first failure.
+# supervise::_fail NAME: handles the first failure, with --keep_going each of them.
 supervise::_fail() {
-  SUPERVISE_FIRST=$1 SUPERVISE_SIGNALLED=''
-  "${SUPERVISE_HOOKS[failed]}" "$1"
-  stopping::begin
+  local then=stop
+  SUPERVISE_SIGNALLED=''
+  ! supervise::_goes_on_without "$1" || then=go
+  SUPERVISE_FIRST=${SUPERVISE_FIRST:-$1}
+  members::failed "$1"
+  "${SUPERVISE_HOOKS[failed]}" "$1" "$then"
+  [[ $then == go ]] || stopping::begin
+}
+
+# supervise::_goes_on_without NAME: whether NAME has failed and the job goes on. The scheduler may fail because a rank has.
+supervise::_goes_on_without() {
+  stopping::keeps_going && ! supervise::_work_is_done \
+    && [[ $1 == [0-9]* || ($1 == scheduler && -n $SUPERVISE_FIRST) ]]
 }
 
 # Whether all ranks have ended. Then nobody needs the engine any more, nor MindSpore's scheduler. But if ranks of other
@@ -246,28 +258,16 @@ supervise::ask_stacks() {
   done
 }
 
-# Finds members whose end nobody reports. If a minder was killed, its member is killed, too, and counts as killed. A
-# minder that cannot start its member because of a process limit ends with 254: nothing was launched, so 78. A minder,
-# or the relay to an engine, does not report either if somebody stopped it: SIGCONT wakes it. When the launcher dies, the
-# kernel wakes its children itself.
+# Ends members whose end nobody reports, and wakes the relay to an engine, which would not report either if somebody has
+# stopped it. When the launcher dies, the kernel wakes its children itself.
 supervise::_find_unreported() {
-  local name minder
+  local name
+  attempts::check
   kill -CONT "${MEMBERS_GROUP[${CARRIED_ENGINE:-none}]-}" 2>/dev/null || :
   for name in "${MEMBERS_NAMES[@]}"; do
     [[ -z ${MEMBERS_STATUS[$name]-} ]] || continue
-    minder=${MEMBERS_MINDER[$name]-}
-    if [[ -z $minder ]]; then
-      if carried::is_gone "$name"; then
-        supervise::_ended "$name" 137
-      fi
-    elif ! kill -CONT "$minder" 2>/dev/null && bus::empty "$SUPERVISE_BUS"; then
-      if [[ -z ${MEMBERS_GROUP[$name]-} ]]; then
-        supervise::_ended "$name" 78
-      else
-        kill -KILL -- "-${MEMBERS_GROUP[$name]}" 2>/dev/null || :
-        supervise::_ended "$name" 137
-      fi
-    fi
+    unreported::status "$name"
+    [[ -z $REPLY ]] || supervise::_ended "$name" "$REPLY"
   done
 }
 

@@ -23,11 +23,44 @@ rdzv_id NAME . MindSpore has a scheduler of its own
 rdzv_conf WORDS . MindSpore has a scheduler of its own
 cluster_time_out SECONDS @ MS_TOPO_TIMEOUT'
 
-# synonyms::find NAME: value and meaning of the option, in REPLY; empty if it is none of them.
-synonyms::find() {
-  local -r table=$'\n'$SYNONYMS$'\n' start=$'\n'"$1 "
-  REPLY=''
-  [[ $table == *"$start"* ]] || return 0
-  REPLY=${table#*"$start"}
-  REPLY=${REPLY%%$'\n'*}
+# synonyms::takes WORD...: takes one of them and its value from the front, the number of words in REPLY; fails if the
+# first word is none.
+synonyms::takes() {
+  local typed=${1%%=*} line kind meaning
+  local -r table=$'\n'$SYNONYMS$'\n'
+  typed=${typed#--}
+  typed=${typed//-/_}
+  [[ $1 == --* && $table == *$'\n'"$typed "* ]] || return 1
+  line=${table#*$'\n'"$typed "}
+  line=${line%%$'\n'*}
+  meaning=${line#* } kind=${meaning%% *}
+  cli::value_of "${line%% *}" "$@"
+  local -r taken=$CLI_TAKEN
+  synonyms::_apply "--$typed" "$REPLY" "$kind" "${meaning#* }"
+  REPLY=$taken
+}
+
+# synonyms::_apply TYPED VALUE KIND MEANING: does what the option means.
+synonyms::_apply() {
+  local own typed
+  local -r hosts='several hosts: scripts/run_msrun.sh on each of them, or scripts/run_cluster.sh --hostfile FILE once'
+  log::one_line "$2"
+  typed="$1 $REPLY"
+  case $3 in
+    =)
+      for own in $4; do
+        ! cli::knows "$own" || break
+      done
+      cli::knows "$own" || cli::usage "$typed: $LOG_NAME has no such option; any number of ranks: scripts/launch.sh -n"
+      cli::value "$own" "$2"
+      [[ $REPLY == "$2" ]] || cli::usage "$typed: another option says $REPLY; $hosts"
+      cli::option "--$own=$2"
+      ;;
+    1) [[ $2 == "$4" ]] || cli::usage "$typed: this host alone is ${typed%% *} $4; $hosts" ;;
+    @)
+      [[ $2 =~ $CLI_NUMBER ]] || cli::usage "$typed is not a whole number of at most 8 digits"
+      export "$4=$2"
+      ;;
+    *) log::later "note: ${typed%% *} is not needed: $4" ;;
+  esac
 }

@@ -272,7 +272,7 @@ LIST
 
 # bats test_tags=trains
 @test "real MindSpore: two hosts of one rank each train as one cluster, by name and by hostfile" {
-  need_mindspore
+  train_for_real
   lab_up 2
   local -r words=(--device_target CPU --train_script "$FIXTURES/one_weight.py" --config "$PROJECT/configs/mnist/lenet5_digits.yaml")
   run --separate-stderr on 0 timeout -k 5 300 bash "$SCRIPTS/run_mpirun_1.sh" "${words[@]}" node0:1,node1:1
@@ -285,4 +285,14 @@ LIST
   begins_here && second=node1 || second=node0
   [[ $stderr == *$'\n1     0       '"$second "* ]] || fail "$stderr"
   eventually no_rank_left
+}
+
+@test "mpirun's words: -x reaches the ranks of all hosts; --keep_going also those of the host where none has failed" {
+  lab_up 2
+  export BASH_ENV=/nowhere TMPDIR=$BATS_TEST_TMPDIR
+  STUB_DO='0: await 1 2, tick 5; 1: tick 1; 2: await 0, exit 7; 3: await 2, tick 5' ends 7 \
+    '*rank 2 (device 0 of node1) exited with code 7 *: 1 of 4 ranks failed: rank 2 (--keep_going)*' launch_on_hosts run_mpirun_1.sh \
+    -mca orte_abort_on_non_zero_status 0 -x MINE='a b' -x LD_LIBRARY_PATH=/my/lib -x BASH_ENV -x BASH_COMPAT=4.2 -x TMPDIR -H node0:2,node1:2
+  [[ "$(places MINE LD_LIBRARY_PATH BASH_COMPAT TMPDIR | sort -u)" = "a b /my/lib 4.2 $BATS_TEST_TMPDIR" ]] || fail "$(places MINE LD_LIBRARY_PATH BASH_COMPAT TMPDIR)"
+  [[ "$(recorded rank_3 'r["env"]["BASH_ENV"]')" == /nowhere && $(tail -n 1 logs/latest/rank_3.log) == 'tick 4' ]]
 }

@@ -36,7 +36,7 @@ run_mpirun() {
 }
 
 @test "a rank has the whole grace time, whatever mpirun's own is, and not more" {
-  STUB_DO='0: wait; 1: await 0 2, kill SEGV; 2: ignore TERM' ends 139 '*137 SIGKILL, stopped by us   2.*' run_mpirun
+  STUB_DO='0: wait; 1: await 0 2, kill SEGV; 2: ignore TERM' ends 139 '*137 SIGKILL, stopped by us   [2-9].*' run_mpirun
   nobody_left
 }
 
@@ -170,9 +170,15 @@ END
   ends 78 '*log_output: there are logs of an earlier run in it; name another folder' run_mpirun --output_filename log_output
 }
 
-@test "--no_sink: the two variables that it stands for" {
-  run_mpirun --no_sink
+@test "--no_sink: the two variables that it stands for, and what takes effect" {
+  ends 0 '*your program needs set_context(jit_config={"jit_level": "O0"})*' run_mpirun --no_sink
   [[ "$(recorded rank_0 'r["env"]["GRAPH_OP_RUN"], r["env"]["HCCL_WHITELIST_DISABLE"]')" = "('1', '1')" ]]
+}
+
+@test "--no_sink gives our own trainer jit_level O0" {
+  bash "$SCRIPTS/run_mpirun.sh" -n 2 --no_sink --dry_run --device_target CPU "$PROJECT/configs/mnist/lenet5_digits.yaml" >plan.sh 2>said
+  grep -q -- ' -o system.jit_level=O0' plan.sh || fail "$(<plan.sh)"
+  grep -q 'note: --no_sink means system.jit_level=O0' said || fail "$(<said)"
 }
 
 @test "--dry_run prints mpirun's line, which can be pasted and starts the same ranks" {

@@ -109,7 +109,7 @@ msrun_on() {
 
 # bats test_tags=trains
 @test "lab: real MindSpore, typed on each of two hosts: one cluster, which trains, and a report on each" {
-  unset PYTHONPATH
+  train_for_real
   lab_up 2
   msrun_on 1 >stdout1 2>stderr1 3>&- &
   ends 0 '*' msrun_on 0

@@ -30,6 +30,20 @@ trains() {
   trains run_mpirun.sh -n 2
 }
 
+@test "MNIST by mpirun, as its tutorial types it: DATA_PATH is the folder of the two files to train on" {
+  need mpirun
+  digits_in digits
+  mkdir MNIST_Data
+  ln -s ../digits/train MNIST_Data/train
+  echo localhost slots=2 >hostfile
+  export DATA_PATH=./MNIST_Data/train/
+  for words in 'run_mpirun_1.sh -n 2 --device_target CPU' 'run_mpirun_2.sh --device_target CPU ./hostfile'; do
+    # shellcheck disable=SC2086 # several words
+    ends 0 '*' timeout 300 bash "$SCRIPTS/"$words -- -o scheduler.num_epochs=1
+    [[ $output == *"DATA_PATH $PWD/MNIST_Data/train has no held-out data, so the accuracy is not measured"*'epoch: 1 step: 22, loss is '* ]] || fail "$output"
+  done
+}
+
 @test "run_msrun.sh trains" { trains run_msrun.sh --worker_num 2; }
 
 @test "msrun by itself trains with our trainer, and its scheduler knows when the ranks have left" {
@@ -46,6 +60,7 @@ trains() {
 }
 
 @test "a trainer that divides by DEVICE_NUM trains as it would by the number of ranks" {
+  train_for_real
   printf 'system:\n  distribute: True\n' >config.yaml
   ends 0 '*' timeout 300 bash "$SCRIPTS/ascend2p.sh" --device_target CPU --train_script "$FIXTURES/divides_by_device_num.py" config.yaml
   [[ "$(grep -h '^the weight' logs/latest/rank_[01].log)" = $'the weight is -1.00\nthe weight is -1.00' ]] || fail "$(cat logs/latest/*.log)"

@@ -200,7 +200,7 @@ reported() {
 
 # bats test_tags=trains
 @test "real MindSpore: two nodes of one rank each train as one cluster" {
-  need_mindspore
+  train_for_real
   run --separate-stderr timeout -k 5 300 salloc --quiet -N 2 --ntasks-per-node=1 bash "$SCRIPTS/run_slurm.sh" \
     --device_target CPU --train_script "$FIXTURES/one_weight.py" "$PROJECT/configs/mnist/lenet5_digits.yaml"
   [[ $status -eq 0 && $output == *'loss is '* ]] || fail "$stderr" "$output"

@@ -203,7 +203,7 @@ readonly HEED='note: a restart sets RESUME=1, which the trainer must heed; --res
   ends 3 '*restart 2 of 2*' bash "$SCRIPTS/launch.sh" -n 2 --device_target CPU --max_restarts 2 \
     --restart_args "--resume 'a b' c\\ d \"e'f\" '\$HOME' \\
  ''" "$FIXTURES/stub_trainer.py" first
-  [[ "$(recorded rank_1 'r["argv"]')" = "['first', '--resume', 'a b', 'c d', \"e'f\", '\$HOME', '']" ]] || fail "$(recorded rank_1 'r["argv"]')"
+  [[ "$(recorded rank_0 'r["argv"]')" = "['first', '--resume', 'a b', 'c d', \"e'f\", '\$HOME', '']" ]] || fail "$(recorded rank_0 'r["argv"]')"
   [[ $stderr != *'must heed'* ]] || fail "$stderr"
   [[ "$(launch_json 'r["trainer"][-1], r["restart"][-2:]')" = "('first', ['\$HOME', ''])" ]]
   check-jsonschema --schemafile "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json

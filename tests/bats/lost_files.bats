@@ -92,8 +92,8 @@ record_is() {
 
 # healthy WHAT COMMAND...: after the COMMAND no hang is seen in the logs of a job that works, and WHAT is said once
 healthy() {
-  launch_ranks '0: tick 60, exit 4; 1: wait' ascend2p.sh --hang_timeout 2 config.yaml
-  eventually grep -q 'tick 3' logs/latest/rank_0.log
+  launch_ranks '0: tick 80, exit 4; 1: wait' ascend2p.sh --hang_timeout 2 config.yaml
+  eventually grep -q 'tick 20' logs/latest/rank_0.log # the launcher has looked at the logs, which it does every second
   "${@:2}"
   ended 4
   [[ $stderr == *"$1; so --hang_timeout cannot see whether the ranks work, and does not end the job"*'failed first'* ]] || fail "$stderr"

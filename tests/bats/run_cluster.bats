@@ -338,7 +338,7 @@ typed_on() {
 # bats test_tags=trains
 @test "lab: real MindSpore: two hosts with two ranks each compute what four ranks of one host compute, bit for bit" {
   need mpirun
-  need_mindspore
+  train_for_real
   lab_up 2
   hosts 2
   digits_in digits

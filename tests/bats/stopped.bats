@@ -168,3 +168,27 @@ engine_goes_on() {
   kill -KILL "$LAUNCHER"
   eventually nobody_left
 }
+
+@test "a process that holds the guardian's pipe open, in a session of its own, then SIGKILL of the launcher" {
+  need setsid
+  mkdir project
+  cp -r "$SCRIPTS" project/
+  ln -s "$PROJECT"/{configs,hccl_tools,schemas,tools} project/
+  cat >>project/scripts/lib/outcome.sh <<'END'
+outcome::begin() {
+  (echo "$BASHPID" >"$STUB_OUT/holder" && kill -STOP "$BASHPID") &
+}
+END
+  export STUB_DO='0: wait; 1: wait'
+  stubbed ascend2p.sh --device_target CPU --grace 1 config.yaml
+  STUBBED[1]=project/scripts/ascend2p.sh
+  setsid "${STUBBED[@]}" >/dev/null 2>&1 3>&- &
+  LAUNCHER=$!
+  eventually [ -s "$STUB_OUT/holder" ]
+  eventually recorded rank_1 'r["pid"]'
+  local -r holder=$(<"$STUB_OUT/holder")
+  eventually stands_still "$holder"
+  kill -KILL "$LAUNCHER"
+  eventually nobody_left
+  eventually gone "$holder"
+}

@@ -339,7 +339,7 @@ one_stop() {
 
 @test "a rank whose end is on the bus already is not taken for one whose minder was killed" {
   run -0 bash -uc '
-    for part in bus members carried supervise; do source "$1/lib/$part.sh"; done
+    for part in bus members carried attempts unreported supervise; do source "$1/lib/$part.sh"; done
     exec {SUPERVISE_BUS}<> <(:)
     : &
     wait "$!"
@@ -348,4 +348,20 @@ one_stop() {
     supervise::_find_unreported
     printf "%s" "${MEMBERS_STATUS[0]-not judged}"' - "$SCRIPTS"
   [[ $output == 'not judged' ]] || fail "$output"
+}
+
+@test "a rank of an engine whose report may still come is not taken for one that has ended" {
+  run -0 bash -uc '
+    for part in bus clock members processes carried unreported supervise; do source "$1/lib/$part.sh"; done
+    exec {SUPERVISE_BUS}<> <(:)
+    : &
+    wait "$!"
+    members::add 0 log
+    members::began 0 "$!"
+    supervise::_find_unreported
+    printf "%s, " "${MEMBERS_STATUS[0]-not judged}"
+    MEMBERS_GONE_SINCE[0]=1 # long ago
+    unreported::status 0
+    printf "%s" "$REPLY"' - "$SCRIPTS"
+  [[ $output == 'not judged, 137' ]] || fail "$output"
 }

@@ -126,7 +126,7 @@ _ALLOWED = {
     "all": Allowed({1, 78, 137}, {"plan", "notice"}),
     "planner": Allowed({78}, {"plan", "notice"}),
     "minder": Allowed({78, 137}, {"SIGKILL", "fork", "notice"}),
-    "starting": Allowed({78, 137}, {"SIGKILL", "fork", "notice"}),
+    "starting": Allowed({78, 137}, {"SIGKILL", "fork", "notice", "plan"}),
     **{role: Allowed({1, 78, 137, 143, 255}, {"SIGKILL", "SIGTERM", "lost"}) for role in CARRIERS},
 }
 

@@ -58,12 +58,18 @@ class Block:
 def pages():
     """The documents that the tests read, as paths from the project's folder."""
     names = [name for name in ("README.md", "README_CN.md", "CONTRIBUTING.md") if (ROOT / name).exists()]
-    return names + sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
+    in_folders = sorted(path for folder in ("docs", "examples") for path in (ROOT / folder).rglob("*.md"))
+    return names + [str(path.relative_to(ROOT)) for path in in_folders]
+
+
+def is_chinese(page):
+    """Whether a page is in Chinese, by its name."""
+    return page.startswith("docs/zh/") or page.endswith("README_CN.md")
 
 
 def in_chinese(page):
     """The Chinese page that belongs to an English one."""
-    return "README_CN.md" if page == "README.md" else page.replace("docs/", "docs/zh/")
+    return page.replace("README.md", "README_CN.md") if "README" in page else page.replace("docs/", "docs/zh/")
 
 
 def read(page):
@@ -260,7 +266,7 @@ def main(arguments):
     parser = argparse.ArgumentParser(description="Brings the outputs that pages show up to date.")
     parser.add_argument("--update", nargs="+", required=True, metavar="PAGE", help="English pages, such as README.md")
     named = [os.path.relpath(page, ROOT) for page in parser.parse_args(arguments).update]
-    unknown = [page for page in named if page not in pages() or page.startswith("docs/zh/") or page == "README_CN.md"]
+    unknown = [page for page in named if page not in pages() or is_chinese(page)]
     if unknown:
         parser.error(f"no English page: {', '.join(unknown)}")
     return 0 if all([update(page) for page in named]) else 1

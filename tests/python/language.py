@@ -25,8 +25,7 @@ _END = re.compile(r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<=[.!?])[)\"”]*\s+(?=[\"“(]*
 
 def pages():
     """The English pages."""
-    chinese = [page for page in documents.pages() if page.startswith("docs/zh/")]
-    return [page for page in [*documents.pages(), "CHANGELOG.md"] if page not in [*chinese, "README_CN.md"]]
+    return [page for page in [*documents.pages(), "CHANGELOG.md"] if not documents.is_chinese(page)]
 
 
 def problems(page, text, kinds=("prose", "table", "output")):

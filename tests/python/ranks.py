@@ -4,10 +4,12 @@ A job takes 8 to 20 s, most of it for starting up.  Each runs in a folder of its
 scikit-learn's digits, and gives the weights that every rank saved last.
 """
 
+import contextlib
 import functools
 import glob
 import os
 import pathlib
+import resource
 import struct
 import subprocess
 import sys
@@ -21,8 +23,8 @@ CONFIGS = PROJECT / "configs"
 slow = pytest.mark.skipif(os.environ.get("SLOW_TESTS") != "1", reason="takes long; SLOW_TESTS=1 runs it")
 
 
-def digits(folder, samples):
-    """The first `samples` digits in MNIST's format in `folder`; returns it."""
+def digits(folder, samples, prefix="train"):
+    """The first `samples` digits in MNIST's format in `folder`, to train on or (prefix t10k) held out; returns it."""
     import numpy as np
     from sklearn.datasets import load_digits
 
@@ -30,8 +32,8 @@ def digits(folder, samples):
     pixels = (images[:samples].reshape(-1, 8, 8) * 255 / 16).astype(np.uint8).repeat(4, 1).repeat(4, 2)[:, 2:-2, 2:-2]
     folder.mkdir(parents=True, exist_ok=True)
     header = struct.pack(">4I", 0x803, len(pixels), *pixels.shape[1:])
-    (folder / "train-images-idx3-ubyte").write_bytes(header + pixels.tobytes())
-    (folder / "train-labels-idx1-ubyte").write_bytes(
+    (folder / f"{prefix}-images-idx3-ubyte").write_bytes(header + pixels.tobytes())
+    (folder / f"{prefix}-labels-idx1-ubyte").write_bytes(
         struct.pack(">2I", 0x801, len(pixels)) + labels[:samples].astype(np.uint8).tobytes()
     )
     return folder
@@ -71,7 +73,8 @@ def command(ranks, config, words, trainer=None, options=()):
         return [sys.executable, str(PROJECT / "tools" / "train.py"), "--config", str(config), "-o", *words]
     script = PROJECT / "scripts" / f"ascend{ranks}p.sh"
     trainer = ["--train_script", str(trainer)] if trainer else []
-    return ["bash", str(script), "--device_target", "CPU", *trainer, *options, str(config), "--", "-o", *words]
+    words = words if "-o" in words else ["-o", *words]
+    return ["bash", str(script), "--device_target", "CPU", *trainer, *options, str(config), "--", *words]
 
 
 def train(folder, ranks, config, words, resume=False, code=0, trainer=None):
@@ -106,6 +109,17 @@ def start(folder, ranks, config, words, options=()):
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+
+
+@contextlib.contextmanager
+def no_file_longer_than(size):
+    """Like a full disk: this process can write no file of more than `size` bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def weights(checkpoints, rank=0):

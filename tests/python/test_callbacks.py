@@ -81,3 +81,27 @@ def test_who_asks_for_it_goes_on(capsys):
 
 def test_of_what_a_step_returns_the_loss_comes_first():
     assert progress.loss_value((ms.Tensor([1.0, 3.0]), ms.Tensor(False))) == 2.0
+
+
+def test_lines_say_samples_per_second_of_all_ranks_and_when_training_ends(capsys):
+    run = Run(interval=2, epochs=3, batch=50)
+    run.epoch([4.0, 3.0, 2.0, 1.0])
+    run.now += 20  # measurement and a checkpoint
+    run.epoch([1.5, 1.0, 0.5, 0.5])
+    printed = [line.partition("of it for data, ")[2] for line in capsys.readouterr().out.splitlines()[1::2]]
+    # a step of 1.25 s; from the first line on: 2.5 s for 2 steps, then 25 s for 4, and 27.5 s for 6
+    left = ["0:00:12", "0:00:10", "0:00:38", "0:00:18"]
+    assert printed == [f"40.0 samples/s, ends in {time}" for time in left]
+
+
+def test_a_step_that_changed_no_weight_is_named_even_between_two_lines(capsys):
+    run = Run(interval=3)
+    tensors = [(ms.Tensor(1.0, ms.float32), ms.Tensor(good), ms.Tensor(512.0, ms.float32)) for good in (True, False)]
+    assert [progress.skipped(outputs) for outputs in tensors] == [None, 512]
+    assert progress.skipped(tensors[0][0]) is None
+    run.state.batch_num, run.state.cur_epoch_num, run.state.net_outputs = 3, 1, tensors[1]
+    run.progress.on_train_epoch_begin(run.state)
+    run.state.cur_step_num = 1
+    run.progress.on_train_step_end(run.state)
+    said = "epoch: 1 step: 1, gradients are not finite: no weight changed; the loss scale is now 512\n"
+    assert capsys.readouterr().out == said

@@ -1,7 +1,6 @@
 """Some rounds of `make chaos`, and the tests of what judges it."""
 
 import os
-import random
 import re
 import shutil
 import subprocess
@@ -19,7 +18,7 @@ from tests.chaos.verdicts import Ended
 pytestmark = pytest.mark.thorough
 
 SECONDS = os.environ.get("CHAOS_SECONDS", "15")
-SEED = os.environ.get("CHAOS_SEED", str(random.randrange(1_000_000)))
+SEED = os.environ.get("CHAOS_SEED", "2026")  # the same rounds in every run; `make chaos` draws others
 REPORT = """\
 ascend2p.sh: rank 1 (device 1) exited with code 3 after 0.1 s; stopping the other rank
 rank  device  exit                         time      log

@@ -1,34 +1,25 @@
 """Checkpoints on the disk: whole or passed over, chosen by all ranks alike, refused with a reason."""
 
-import json
 import os
 import types
 
 import pytest
+from checkpoint_files import RUN, saved
 from needs import Later, needs_packages
 
 from hccl_tools.common.refusal import Refusal
-from tools import convert_ckpt
 from tools.trainer import checkpoints
 from tools.trainer.checkpoints import CheckpointError, choosing, labels, loading, saving
 
 ms, nn, np = Later("mindspore"), Later("mindspore.nn"), Later("numpy")
-parallel, resume = Later("tools.trainer.models.parallel"), Later("tools.trainer.resume")
+resume = Later("tools.trainer.resume")
 
 pytestmark = [needs_packages("mindspore", "numpy"), pytest.mark.thorough]
-RUN = 1_800_000_000
 
 
 @pytest.fixture(autouse=True)
 def on_cpu():
     ms.set_device("CPU")
-
-
-def saved(root, rank=0, ranks=1, epoch=1, run=RUN, net=None, model="lenet5", mode="data_parallel"):
-    """A checkpoint of a small net in the folder of a rank; returns its path."""
-    label = labels.Label(model=model, mode=mode, run=run, epoch=epoch, steps=5, rank=rank, ranks=ranks)
-    net = net or nn.Dense(2, 3)
-    return saving.save(net, checkpoints.rank_folder(str(root), rank), model, label)
 
 
 def chosen(root, rank=0, ranks=1, model="lenet5", others=()):
@@ -95,7 +86,7 @@ def test_all_ranks_go_on_from_the_newest_that_all_have(tmp_path):
     for rank, epochs in ((0, (1, 2, 3)), (1, (1, 2)), (2, (2, 3))):
         for epoch in epochs:
             saved(tmp_path, rank, 3, epoch)
-    points = [[(RUN, 3), (RUN, 2), (RUN, 1)], [(RUN, 2), (RUN, 1)], [(RUN, 3), (RUN, 2)]]
+    points = [[(RUN, epoch, 5) for epoch in epochs] for epochs in ((3, 2, 1), (2, 1), (3, 2))]
     for rank in range(3):
         found = choosing.choose(str(tmp_path), rank, 3, "lenet5", lambda own: points)
         assert found[1].epoch == 2 and found[1].rank == rank
@@ -161,7 +152,7 @@ def test_training_starts_from_pretrained_weights_unless_it_goes_on(tmp_path, mon
     monkeypatch.delenv("RESUME", raising=False)
     net, other = nn.Dense(2, 3), nn.Dense(2, 3)
     section = {"pretrained": saved(tmp_path / "old", net=net), "ckpt_save_dir": str(tmp_path / "new")}
-    earlier = resume.Continuation({"model": {"name": "lenet5"}, "train": section}, 0, 1)
+    earlier = resume.Continuation({"model": {"name": "lenet5"}, "train": section}, 0, 1, 5)
     earlier.load(other, None, None)
     assert earlier.epochs == 0
     np.testing.assert_array_equal(net.weight.asnumpy(), other.weight.asnumpy())
@@ -172,7 +163,7 @@ def test_a_checkpoint_that_cannot_be_written_ends_the_training_with_a_reason(tmp
     label = labels.Label(model="lenet5", mode="data_parallel", run=RUN, rank=0, ranks=1)
     section = {"keep_checkpoint_max": 3, "integrated_save": True}
     callback = resume.SaveCheckpoints(nn.Dense(2, 3), str(tmp_path / "file" / "x"), "lenet5", label, section)
-    run = types.SimpleNamespace(cur_epoch_num=1, batch_num=5)
+    run = types.SimpleNamespace(cur_epoch_num=1, batch_num=5, cur_step_num=5)
     with pytest.raises(Refusal, match="no checkpoint could be saved in .*/file/x: Not a directory") as refused:
         callback.on_train_epoch_end(types.SimpleNamespace(original_args=lambda: run))
     assert refused.value.status == 1
@@ -183,100 +174,4 @@ def test_a_file_in_the_place_of_a_ranks_folder_ends_the_training_with_a_reason(t
     section = {"ckpt_save_dir": str(tmp_path)}
     config = {"model": {"name": "lenet5"}, "train": section, "parallel": {"mode": "data_parallel"}}
     with pytest.raises(Refusal, match="no checkpoint could be saved in .*/rank_0: File exists"):
-        resume.Continuation(config, 0, 1).saving(nn.Dense(2, 3))
-
-
-# ---- for another number of ranks -----------------------------------------------------------------------
-
-
-def cut_by_hand(root, ranks, seed=3):
-    """Checkpoints of the hybrid net on `ranks` ranks."""
-    for rank in range(ranks):
-        net = parallel.HybridParallelNet(hidden_size=16, seed=seed, rank=rank, ranks=ranks)
-        saved(root, rank, ranks, net=net, model="hybrid_parallel_net", mode="hybrid_parallel")
-    saving.write_strategy(str(root), net.cuts, ranks)
-
-
-def values(path):
-    return {name: parameter.asnumpy() for name, parameter in ms.load_checkpoint(str(path)).items()}
-
-
-@pytest.mark.parametrize(("before", "after"), [(2, 1), (4, 1), (2, 4), (4, 2), (1, 2), (2, 2)])
-def test_slices_are_merged_and_cut_anew(tmp_path, before, after, capsys):
-    cut_by_hand(tmp_path / "old", before)
-    assert convert_ckpt.main([str(tmp_path / "old"), str(tmp_path / "new"), "--ranks", str(after)]) == 0
-    assert capsys.readouterr().out == f"{tmp_path / 'new'}\n"
-    for rank in range(after):
-        path, label = choosing.in_all_ranks(str(tmp_path / "new"))[rank]
-        wanted = parallel.HybridParallelNet(hidden_size=16, seed=3, rank=rank, ranks=after).parameters_dict()
-        found = values(path)
-        assert label.ranks == after and label.rank == rank and set(found) == set(wanted)
-        for name, parameter in wanted.items():
-            np.testing.assert_array_equal(found[name], parameter.asnumpy(), err_msg=name)
-    layouts = json.loads((tmp_path / "new" / "strategy.json").read_text())["parallel_layout_item"]
-    assert layouts["fc1.weight"]["dev_matrix"] == [after]
-
-
-def test_data_parallel_checkpoints_are_the_same_on_any_number_of_ranks(tmp_path):
-    net = nn.Dense(2, 3)
-    for rank in range(2):
-        saved(tmp_path / "old", rank, 2, net=net)
-    assert convert_ckpt.main([str(tmp_path / "old"), str(tmp_path / "new"), "--ranks", "3"]) == 0
-    for path, label in choosing.in_all_ranks(str(tmp_path / "new")).values():
-        assert label.ranks == 3
-        np.testing.assert_array_equal(values(path)["weight"], net.weight.asnumpy())
-
-
-def test_stages_are_joined(tmp_path):
-    net = parallel.WholeNet(hidden_size=16)
-    for rank, stage in enumerate((parallel.FirstStage(net), parallel.LastStage(net, nn.CrossEntropyLoss()))):
-        saved(tmp_path / "old", rank, 2, net=stage, model="hand_pipeline_net", mode="hybrid_parallel")
-    assert convert_ckpt.main([str(tmp_path / "old"), str(tmp_path / "new"), "--ranks", "1"]) == 0
-    (path,) = (path for path, _ in choosing.in_all_ranks(str(tmp_path / "new")).values())
-    assert set(values(path)) == {parameter.name for parameter in net.get_parameters()}
-
-
-def test_mindspores_own_strategy_files_are_taken(tmp_path):
-    """As after semi-auto training without integrated_save: from 2 devices' slices to 4, and to one."""
-    whole = np.arange(32, dtype=np.float32).reshape(8, 4)
-
-    def strategy(name, devices):
-        layout = {"dev_matrix": [devices], "tensor_map": [0, -1], "param_split_shape": [], "field": 0}
-        layout |= {"opt_weight_shard_step": 0, "opt_weight_shard_size": 0}
-        operator = {"stage": 0, "parallel_strategy": [{"dim": [devices, 1]}]}
-        document = {"parallel_strategy_item": {"MatMul": operator}, "parallel_layout_item": {"w": layout}}
-        (tmp_path / name).write_text(json.dumps({"current_stage": 0, **document}))
-        return str(tmp_path / name)
-
-    for rank, part in enumerate(np.split(whole, 2)):
-        (tmp_path / "old" / f"rank_{rank}").mkdir(parents=True)
-        path = str(tmp_path / "old" / f"rank_{rank}" / "net-1_5.ckpt")
-        ms.save_checkpoint([{"name": "w", "data": ms.Tensor(part)}], path)
-    from_two, to_four = ["--src_strategy", strategy("two.json", 2)], ["--dst_strategy", strategy("four.json", 4)]
-    assert convert_ckpt.main([str(tmp_path / "old"), str(tmp_path / "four"), *from_two, *to_four]) == 0
-    assert convert_ckpt.main([str(tmp_path / "old"), str(tmp_path / "one"), *from_two]) == 0
-    parts = [values(next((tmp_path / "four" / f"rank_{rank}").glob("*.ckpt")))["w"] for rank in range(4)]
-    np.testing.assert_array_equal(np.concatenate(parts), whole)
-    np.testing.assert_array_equal(values(next((tmp_path / "one" / "rank_0").glob("*.ckpt")))["w"], whole)
-
-
-def test_what_cannot_be_converted_is_said_and_leaves_nothing(tmp_path, capsys):
-    cut_by_hand(tmp_path / "old", 2)
-    new = str(tmp_path / "new")
-    assert convert_ckpt.main([str(tmp_path / "old"), new, "--ranks", "3"]) == 1
-    assert "powers of 2" in capsys.readouterr().err
-    for damaged in ("", "[]", "[" * 9999, '{"parallel_layout_item": {"w": 1}}'):
-        (tmp_path / "old" / "strategy.json").write_text(damaged)
-        assert convert_ckpt.main([str(tmp_path / "old"), new, "--ranks", "1"]) == 1
-        assert "strategy.json is damaged; copy it again from the run that saved" in capsys.readouterr().err
-    os.unlink(tmp_path / "old" / "strategy.json")
-    assert convert_ckpt.main([str(tmp_path / "old"), new, "--ranks", "1"]) == 1
-    assert "strategy.json is missing" in capsys.readouterr().err
-    for path in (tmp_path / "old" / "rank_1").glob("*"):
-        path.unlink()
-    assert convert_ckpt.main([str(tmp_path / "old"), new, "--ranks", "4"]) == 1
-    assert "whole on all ranks" in capsys.readouterr().err
-    assert sorted(os.listdir(tmp_path)) == ["old"]
-    for words in (["--ranks", "0"], [], ["--ranks", "2", "--src_strategy", "x"], ["--src_strategy", "missing"]):
-        with pytest.raises(SystemExit, match="2"):
-            convert_ckpt.main([str(tmp_path / "old"), new, *words])
+        resume.Continuation(config, 0, 1, 5).saving(nn.Dense(2, 3))

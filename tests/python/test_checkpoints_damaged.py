@@ -1,5 +1,7 @@
 """A folder of checkpoints in which anything is damaged: what cannot be read counts as missing, or a message tells."""
 
+import contextlib
+import glob
 import json
 import os
 import pathlib
@@ -77,6 +79,45 @@ def test_without_a_readable_mark_the_newest_checkpoint_counts_and_the_log_says_s
     assert chosen(tmp_path) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith("rank_0/newest_run.json is damaged; of all checkpoints beside it the newest counts")
+
+
+def test_a_folder_that_may_not_be_read_is_not_one_without_checkpoints(tmp_path, as_a_user_without_rights):
+    saved(tmp_path, epoch=1)
+    with as_a_user_without_rights(tmp_path / "rank_0"):
+        for choose in (lambda: chosen(tmp_path), lambda: choosing.in_all_ranks(str(tmp_path))):
+            with pytest.raises(CheckpointError, match="rank_0 cannot be read; give this user the permission"):
+                choose()
+
+
+@pytest.fixture
+def as_a_user_without_rights(monkeypatch):
+    """A context in which a folder has no permissions; root may still read it, so access() answers for another user."""
+
+    @contextlib.contextmanager
+    def context(folder):
+        folder.chmod(0)
+        try:
+            if os.geteuid() == 0:
+                monkeypatch.setattr(os, "access", lambda path, mode: not str(path).startswith(str(folder)))
+            yield
+        finally:
+            folder.chmod(0o700)
+
+    return context
+
+
+def test_ranks_come_in_their_order_whatever_that_of_the_folder_is(tmp_path, monkeypatch):
+    first = saved(tmp_path, epoch=1)
+    label = labels.read(os.path.dirname(first))[first]
+    for rank in range(11):
+        path = os.path.join(rank_folder(str(tmp_path), rank), os.path.basename(first))
+        if rank:
+            os.mkdir(os.path.dirname(path))
+            shutil.copy(first, path)
+        labels.write(path, label.replace(rank=rank, ranks=11))
+    found = glob.glob
+    monkeypatch.setattr(glob, "glob", lambda pattern: sorted(found(pattern), reverse=True))
+    assert list(choosing.in_all_ranks(str(tmp_path))) == list(range(11))
 
 
 def test_folders_that_are_no_ranks_are_passed_over(tmp_path):

@@ -96,6 +96,36 @@ def test_mnist_is_found_in_all_the_ways_in_which_tutorials_lay_it_out(tmp_path, 
     assert len(read({**section, "usage": "test"})) == 1
 
 
+def with_held_out(folder, by_data_path=True):
+    """datasets.check of a config whose data, to train on and held out, are in `folder`; (its line, the config)."""
+    section = {"type": "mnist", "dataset_root": str(folder)}
+    config = {"train": {"dataset": {**section, "usage": "train"}, "loader": LOADER}}
+    config["eval"] = {"dataset": {**section, "usage": "test"}, "loader": LOADER}
+    return datasets.check(config, 1, by_data_path), config
+
+
+def test_a_data_path_of_the_tutorials_may_have_the_data_to_train_on_alone(tmp_path):
+    folder = tmp_path / "MNIST_Data" / "train"
+    idx(folder)
+    (folder / "train-images-idx3-ubyte.gz").touch()
+    for named in (folder, folder.parent):
+        line, config = with_held_out(named)
+        assert line == f"DATA_PATH {named} has no held-out data, so the accuracy is not measured"
+        assert "eval" not in config
+    with pytest.raises(datasets.DataError, match="has no file t10k-images-idx3-ubyte"):
+        with_held_out(folder, by_data_path=False)
+    (folder / "t10k-labels-idx1-ubyte").touch()
+    with pytest.raises(datasets.DataError, match="has no file t10k-images-idx3-ubyte"):
+        with_held_out(folder)
+    (folder / "t10k-labels-idx1-ubyte").rename(folder / "t10k-images-idx3-ubyte.gz")
+    with pytest.raises(datasets.DataError, match="unpack it with gunzip"):
+        with_held_out(folder)
+    idx(folder.parent / "test", prefix="t10k")
+    line, config = with_held_out(folder)
+    assert line is None
+    assert "eval" in config
+
+
 def test_shards_are_disjoint_and_together_everything(tmp_path):
     section = {**idx(tmp_path), "image_size": 28}
     first, second = (read(section, shard, 2, shuffle=True)[0] for shard in (0, 1))

@@ -8,7 +8,7 @@ import documents_output
 import pytest
 from documents_world import World
 
-ENGLISH = [page for page in documents.pages() if not page.startswith("docs/zh/") and page != "README_CN.md"]
+ENGLISH = [page for page in documents.pages() if not documents.is_chinese(page)]
 CHINESE = [page for page in documents.pages() if page not in ENGLISH]
 ENGLISH_ONLY = {"CONTRIBUTING.md", "docs/architecture.md", "docs/benchmarks.md", "docs/extending.md"}
 
@@ -36,8 +36,14 @@ def files():
     return set(subprocess.run(listed, cwd=documents.ROOT, capture_output=True, text=True, check=True).stdout.split())
 
 
+def marked(page):
+    """The page, with the mark mpirun where a block needs it, or the hosts on which it starts ranks."""
+    uses = re.search(r"^<!-- run.* (need=mpirun|on=lab)\b", documents.read(page), re.M)
+    return pytest.param(page, marks=[pytest.mark.mpirun] if uses else [])
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize("page", ENGLISH)
+@pytest.mark.parametrize("page", [marked(page) for page in ENGLISH])
 def test_what_a_page_tells_to_type_works_and_prints_what_it_shows(page, subtests, request):
     found = blocks(page)
     if not any(block.verb == "run" for block in found):

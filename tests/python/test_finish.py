@@ -48,6 +48,13 @@ def test_the_outcome_is_added_with_those_of_earlier_attempts(run_dir, capsys):
     assert os.listdir(run_dir) == ["launch.json"]
 
 
+def test_ranks_that_failed_after_the_first_are_in_the_outcome(run_dir, capsys):
+    assert told(run_dir, capsys, *FIRST, "also_failed 2", "also_failed 5", "end -") == ["saved"]
+    document = record.read(run_dir)
+    assert schema_check.problems(document, schema_check.load_schema("launch")) == []
+    assert document["outcome"]["also_failed"] == ["2", "5"]
+
+
 @pytest.mark.parametrize("lines", [[], FIRST, ["failed", *FIRST]])
 def test_a_launcher_that_is_killed_before_it_has_told_all_changes_nothing(run_dir, capsys, lines):
     assert told(run_dir, capsys, *lines) == []

@@ -108,7 +108,7 @@ def test_the_trainer_says_it_in_one_line_which_is_a_known_failure(monkeypatch):
     assert [entry.code for entry, _ in known_failures.by_lines(known_failures.load({})[0], [line], "GPU")] == [
         "no-gpu-software"
     ]
-    with pytest.raises(RuntimeError, match="Ascend"):
+    with pytest.raises(Refusal, match="cannot use Ascend here"):
         job.set_device({"system": {"device_target": "Ascend"}}, 0)
 
 

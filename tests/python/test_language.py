@@ -6,8 +6,8 @@ import language_code
 import pytest
 
 CODE = [
-    *language_code.files(".py", "hccl_tools", "tools", "tests"),
-    *language_code.files(".sh", "scripts", "tools"),
+    *language_code.files(".py", "hccl_tools", "tools", "tests", "examples"),
+    *language_code.files(".sh", "scripts", "tools", "examples"),
 ]
 EXAMPLES = "tests/python/test_language.py"  # this file has the forbidden words, as examples
 

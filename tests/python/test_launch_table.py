@@ -6,7 +6,7 @@ import pytest
 
 from hccl_tools.machine import host
 from hccl_tools.table import rank_table
-from tools.launch import launch_table
+from tools.launch import table_fit
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def faults(world, table, monkeypatch):
     """faults("t.json", "910A"): why the launcher does not take the table for devices 0 and 1 of server 10.0.0.1."""
     monkeypatch.setattr(host, "owns", lambda name: name == "10.0.0.1")
     (world / "t.json").write_text(rank_table.dump(table(2)))
-    return lambda path, generation="910A": launch_table.examine(path, [0, 1], generation)[1]
+    return lambda path, generation="910A": table_fit.examine(path, [0, 1], generation).faults
 
 
 def test_a_table_for_this_host_and_these_devices_is_taken(faults):

@@ -64,7 +64,7 @@ def test_dictionary_order_is_that_of_text_not_of_numbers():
     assert ids(merged) == ["10.19.1.142", "10.19.1.79"]
 
 
-@pytest.mark.parametrize("order", itertools.permutations(range(3)))
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_the_order_of_the_inputs_changes_no_byte(order):
     tables = [{**table, "b": 1, "a": 2} for table in (A, B, C)]
     whole = rank_table.dump(merging.merge(named(*tables)))
@@ -227,7 +227,7 @@ def test_super_pods_are_sorted_and_super_device_ids_kept():
     assert merged["server_list"][1]["device"][0]["super_device_id"] == "2000"
 
 
-@pytest.mark.parametrize("order", itertools.permutations(range(3)))
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_super_pods_do_not_depend_on_the_order_of_the_inputs_or_on_steps(order):
     tables = [pod_table("10.0.0.1", 1, "b"), pod_table("10.0.0.2", 2, "b"), pod_table("10.0.0.3", 3, "a")]
     one, two, three = (tables[i] for i in order)

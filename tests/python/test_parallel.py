@@ -44,6 +44,16 @@ def test_a_launch_on_cpu_is_refused_before_any_rank_starts(tmp_path, path):
     assert f"{path}_digits.yaml:" in done.stderr  # the line of the file
 
 
+@pytest.mark.parametrize("path", ["semi_auto", "auto", "pipeline", "slices"])
+def test_in_pynative_mode_mindspore_cuts_nothing_which_one_line_says(path):
+    config = filled(f"parallel/{path}_digits.yaml", "system.mode=1")
+    (text,) = texts(config, 4, "Ascend")
+    assert text.startswith("/system/mode: MindSpore cuts a graph") and "write 0, or set parallel.mode" in text
+    (text,) = texts(config, 4, "CPU")
+    assert text.startswith("/parallel/mode: ") and "does not run on CPU" in text
+    assert texts(filled("parallel/hybrid_digits.yaml", "system.mode=1"), 4, "Ascend") == []
+
+
 @pytest.mark.parametrize(("path", "count"), [("hybrid", 2), ("hybrid", 4), ("hybrid", 8), ("hand_pipeline", 2)])
 def test_what_is_cut_by_hand_runs_everywhere(path, count):
     config = filled(f"parallel/{path}_digits.yaml")

@@ -61,6 +61,51 @@ def test_two_ranks_of_batch_b_equal_one_of_batch_2b_after_five_steps(tmp_path, f
     assert np.abs(one["fc3.bias"]).max() > 1000 * TOLERANCE  # it began with 0, so it has learnt
 
 
+def test_a_whole_recipe_on_two_ranks_is_that_on_one_and_all_end_early_together(tmp_path, five_steps):
+    """AdamW, warm-up and cosine, clipping, a dynamic loss scale; 23 held-out images in batches of 4 for two ranks."""
+    more = {
+        "optimizer": "{opt: adamw, weight_decay: 0.01, eps: 0.001}",
+        "scheduler": "{scheduler: warmup_cosine_decay, lr: 0.02, num_epochs: 5, warmup_epochs: 1}",
+        "loss_scaler": "{type: dynamic, loss_scale: 1024, scale_window: 4}",
+        "train__clip_grad": True,
+        "system__val_while_train": True,
+        "early_stop": "{patience: 1, min_delta: 1}",
+        "eval__dataset__dataset_root": ranks.digits(tmp_path / "held_out", 23, "t10k"),
+        "eval__loader__batch_size": 4,
+    }
+    config = ranks.CONFIGS / "mnist" / "lenet5_digits.yaml"
+    measured, found = [], {}
+    for count in (1, 2):
+        job = {**more, "train__loader__batch_size": 16 // count}
+        words = ranks.settings(five_steps(16), tmp_path / f"of_{count}", **job)
+        output = ranks.train(tmp_path, count, config, words)
+        assert "epoch: 2, early_stop ends the training: no improvement on the " in output
+        measured.append([line for line in output.splitlines() if "held-out" in line])
+        found[count] = [ranks.weights(tmp_path / f"of_{count}", rank) for rank in range(count)]
+    assert measured[0] == measured[1] and len(measured[0]) == 3
+    logs = [(tmp_path / "logs" / "latest" / f"rank_{rank}.log").read_text() for rank in (0, 1)]
+    assert all([line for line in log.splitlines() if "held-out" in line] == measured[0] for log in logs)
+    assert "samples/s, ends in 0:" in logs[0]
+    assert found[2][0]["loss_scale.value"] == 4096  # ten good steps
+    assert ranks.furthest(*found[2]) == 0
+    assert ranks.furthest(found[1][0], found[2][0]) < TOLERANCE
+
+
+def test_ranks_with_different_overflows_skip_the_same_steps(tmp_path, five_steps):
+    config = ranks.config_without_eval("mnist/lenet5_digits.yaml", tmp_path)
+    scaler = "{type: dynamic, loss_scale: 8388608}"
+    more = {"train__loader__batch_size": 8, "system__amp_level": "O2", "loss_scaler": scaler}
+    words = ranks.settings(five_steps(16), tmp_path / "ckpt", scheduler__num_epochs=3, **more)
+    ranks.train(tmp_path, 2, config, words)
+    logs = [(tmp_path / "logs" / "latest" / f"rank_{rank}.log").read_text() for rank in (0, 1)]
+    skipped = [[line for line in log.splitlines() if "gradients are not finite" in line] for log in logs]
+    assert skipped[0] == skipped[1] and 0 < len(skipped[0]) < 15, logs
+    one, other = (ranks.weights(tmp_path / "ckpt", rank) for rank in (0, 1))
+    assert ranks.furthest(one, other) == 0
+    assert one["loss_scale.value"] == 8388608 / 2 ** len(skipped[0])
+    assert one["global_step"] == 15 - len(skipped[0])
+
+
 @ranks.slow
 def test_added_gradients_are_those_of_twice_the_learning_rate(tmp_path, five_steps):
     config = ranks.config_without_eval("mnist/lenet5_digits.yaml", tmp_path)

@@ -46,7 +46,7 @@ def suite(tmp_path):
     """suite(option...): runs the files that are in `suite.folder`; returns exit code and lines."""
     shutil.copy(TESTS / "conftest.py", tmp_path)
     (tmp_path / "suite").symlink_to(TESTS / "suite")
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  thorough:\n  trains:\n  other:\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  mpirun:\n  thorough:\n  trains:\n  other:\n")
 
     def start(*options):
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
@@ -89,6 +89,21 @@ def test_tests_of_a_bats_file_are_chosen_like_others(suite, options, numbers):
     if options[0] == "-k":
         options = ["-k", "signs or nothing"]
     assert suite(*options)[1][-1] == numbers
+
+
+def test_those_that_ask_for_mpirun_are_chosen_by_the_mark(suite):
+    (suite.folder / "x.bats").write_text(
+        "hosts() {\n  need ip mpirun\n}\n\n"
+        '@test "asks" {\n  need mpirun\n}\n\n'
+        '@test "asks by a function" { hosts; }\n@test "speaks of mpirun" { true; }\n'
+    )
+    (suite.folder / "y.bats").write_text('setup() {\n  need mpirun\n}\n@test "asks by its setup" { true; }\n')
+    (suite.folder / "test_x.py").write_text(
+        'def need(name): pass\n\ndef test_asks():\n    need("mpirun")\n\ndef test_mpirun():\n    pass\n'
+    )
+    listed = suite("--collect-only", "-m", "mpirun")[1]
+    chosen = [line for line in listed if "::" in line]
+    assert chosen == ["test_x.py::test_asks", "x.bats::asks", "x.bats::asks by a function", "y.bats::asks by its setup"]
 
 
 def test_results_are_those_of_the_tests_also_in_another_order(suite):

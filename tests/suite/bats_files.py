@@ -12,6 +12,7 @@ from suite import schedule
 
 _TEST = re.compile(r"""@test (["'])(.*?)\1 \{""")
 _TAGS = re.compile(r"# bats (file|test)_tags=(.*)$")
+_MPIRUN = re.compile(r"^ *need [a-z ]*\bmpirun\b", re.M)
 _RESULT = re.compile(r"(not )?ok \d+ .*?( # skip ?(.*))?$")
 
 
@@ -23,10 +24,11 @@ class BatsFile(pytest.File):
     """A file of tests for bats."""
 
     def collect(self):
-        """Its tests, with bats' tags as marks."""
+        """Its tests, with bats' tags as marks, and the mark mpirun for those that ask for it, or whose functions do."""
         tags, of_file = [], []
-        lines = self.path.read_text(encoding="utf-8").splitlines()
-        for number, line in enumerate(lines):
+        text = self.path.read_text(encoding="utf-8")
+        asking = _asking(text)
+        for number, line in enumerate(text.splitlines()):
             if found := _TAGS.match(line):
                 (of_file if found[1] == "file" else tags).extend(found[2].split(","))
             elif found := _TEST.match(line):
@@ -34,8 +36,22 @@ class BatsFile(pytest.File):
                 test.line = number
                 for tag in [*of_file, *tags]:
                     test.add_marker(tag.strip())
+                if number in asking:
+                    test.add_marker("mpirun")
                 tags = []
                 yield test
+
+
+def _asking(text):
+    """The numbers of the lines, from 0, where tests begin that need mpirun."""
+    parts = [  # (number of its first line, first line, body) of each function and test
+        (text.count("\n", 0, found.start()), found[1], found[2])
+        for found in re.finditer(r"^(\w+\(\)|@test .*) \{(.*(?:\n(?!\}|\S+\(\) \{|@test ).*)*)", text, re.M)
+    ]
+    functions = [name[:-2] for _, name, body in parts if name.endswith("()") and _MPIRUN.search(body)]
+    asks = re.compile("|".join([_MPIRUN.pattern, *(rf"\b{name}\b" for name in functions)]), re.M)
+    tests = [(number, body) for number, name, body in parts if name.startswith("@test")]
+    return {number for number, body in tests if "setup" in functions or asks.search(body)}
 
 
 class BatsTest(pytest.Item):

@@ -35,6 +35,13 @@ def use() -> str:
     return f"Open MPI {_version(path)}, {os.path.realpath(path)}"
 
 
+def left_behind() -> set[str]:
+    """The folders of Open MPI 5's mpiruns that were killed.  An mpirun that gets the same process id cannot start."""
+    with os.scandir(tempfile.gettempdir()) as entries:
+        found = {entry.path: re.fullmatch(r"ompi\.([0-9]+)", entry.name) for entry in entries}
+    return {path for path, match in found.items() if match and not os.path.exists(f"/proc/{match[1]}")}
+
+
 def _find(wanted: str) -> str | None:
     """The mpirun of version `wanted`; the first one if that is empty."""
     folders = [*os.environ.get("PATH", os.defpath).split(os.pathsep), os.path.join(sys.prefix, "bin")]

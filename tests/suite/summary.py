@@ -30,6 +30,7 @@ EXTRAS = {
     "matplotlib": "train",
     "mkdocs-material": "docs",
     "hypothesis": "test",
+    "lmdb": "lmdb",
     "mpirun": "mpi",
     "rich": "test",
     "scikit-learn": "train",

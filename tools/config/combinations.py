@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 
 _CLASSES = ("CrossEntropyLoss", "SoftmaxCrossEntropyExpand")
 _LABELLED = ("data_dir", "label_file")
+_OF_TEXTS = ("image_width", "max_text_len")
 
 
 class Network(Record):
     """What goes with a network: its type of data, its losses, and the keys of its section."""
 
-    data: str
+    data: tuple[str, ...]
     losses: tuple[str, ...]
     keys: tuple[str, ...]
 
@@ -33,7 +34,7 @@ class Dataset(Record):
 
 
 def _classifier(data: str, *keys: str) -> Network:
-    return Network(data=data, losses=_CLASSES, keys=("num_classes", *keys))
+    return Network(data=(data,), losses=_CLASSES, keys=("num_classes", *keys))
 
 
 NETWORKS = {
@@ -41,14 +42,15 @@ NETWORKS = {
     "dense": _classifier("mnist", "image_size"),
     "resnet50": _classifier("cifar10"),
     **{name: _classifier("mnist", "hidden_size") for name in modes.NETS},
-    "crnn": Network(data="RecDataset", losses=("CTCLoss",), keys=("num_classes", "hidden_size")),
-    "dbnet": Network(data="DetDataset", losses=("DBLoss",), keys=("channels", "k")),
+    "crnn": Network(data=("RecDataset", "LMDBDataset"), losses=("CTCLoss",), keys=("num_classes", "hidden_size")),
+    "dbnet": Network(data=("DetDataset",), losses=("DBLoss",), keys=("channels", "k")),
 }
 
 DATASETS = {
     "mnist": Dataset(may=("usage", "image_size", "num_samples")),
     "cifar10": Dataset(may=("usage", "image_size", "num_samples", "augment")),
-    "RecDataset": Dataset(must=(*_LABELLED, "characters"), may=("image_width",)),
+    "RecDataset": Dataset(must=(*_LABELLED, "characters"), may=_OF_TEXTS),
+    "LMDBDataset": Dataset(must=("data_dir", "characters"), may=_OF_TEXTS),
     "DetDataset": Dataset(must=_LABELLED, may=("image_size",)),
 }
 
@@ -74,9 +76,9 @@ def problems(data: dict[str, Any]) -> list[Problem]:
 def _dataset(pointer: str, section: dict[str, Any], network: str) -> list[Problem]:
     """The problems of one section `dataset`."""
     kind, wanted = section["type"], NETWORKS[network].data
-    if kind != wanted:
+    if kind not in wanted:
         text = f"{network} cannot read data of type {kind}"
-        return [Problem("data-of-another-network", f"{pointer}/type", text, f"write {wanted}")]
+        return [Problem("data-of-another-network", f"{pointer}/type", text, f"write {' or '.join(wanted)}")]
     keys = DATASETS[kind]
     known = ("type", "dataset_root", *keys.must, *keys.may)
     return _strange_keys(pointer, section, known, f"data of type {kind}") + [

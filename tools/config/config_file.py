@@ -10,7 +10,7 @@ from hccl_tools.check import schema_check
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import one_line, short
-from tools.config import combinations, yaml_text
+from tools.config import combinations, common_keys, recipe, yaml_text
 from tools.config.unusable import Unusable
 
 TYPE_CHECKING = False
@@ -40,7 +40,8 @@ class Config:
     def filled(self) -> dict[str, Any]:
         """The data with the schema's defaults where the config has no value; for a config without problems."""
         schema = schema_check.load_schema("train_config")
-        filled: dict[str, Any] = _filled({"parallel": {}, **self.data}, schema, schema["$defs"])
+        whole = common_keys.spread({"parallel": {}, **self.data})
+        filled: dict[str, Any] = _filled(whole, schema, schema["$defs"])
         return filled
 
     def get(self, dotted: str, default: object = None) -> Any:
@@ -81,6 +82,10 @@ class Config:
                 section["dataset_root"] = folder
                 self._overridden[f"/{part}/dataset/dataset_root"] = "DATA_PATH"
 
+    def held_out_by_data_path(self) -> bool:
+        """Whether DATA_PATH names the folder of the held-out data."""
+        return self._overridden.get("/eval/dataset/dataset_root") == "DATA_PATH"
+
     def place(self, pointer: str) -> str:
         """Where the value at a JSON pointer comes from: ``FILE:LINE``, or the -o (or DATA_PATH) that set it."""
         for place, origin in self._overridden.items():
@@ -95,7 +100,9 @@ class Config:
     def problems(self) -> list[str]:
         """The lines of what the schema finds, in the order of the file; else of what does not fit together."""
         schema = schema_check.load_schema("train_config")
-        return self.lines(schema_check.problems(self.data, schema) or combinations.problems(self.data))
+        whole = common_keys.spread(self.data)
+        problems = schema_check.problems(whole, schema) or common_keys.problems(whole)
+        return self.lines(problems or combinations.problems(whole) + recipe.problems(whole))
 
 
 def load(path: str) -> Config:

@@ -34,11 +34,16 @@ class Patches(Record):
 
 
 class Part(Record):
-    """A rank's part of the data: shard number `shard` of `shards`, and `patches` of each image."""
+    """A rank's part of the data: shard number `shard` of `shards`, and `patches` of each image.
+
+    samples: of the samples in their order (first, how many), instead of a shard, whose samples are dealt out and
+    filled up to the same number for all ranks.
+    """
 
     shard: int = 0
     shards: int = 1
     patches: Patches = Patches()
+    samples: tuple[int, int] | None = None
 
 
 EVERYTHING = Part()
@@ -52,7 +57,7 @@ def problems(config: dict[str, Any], ranks: int, target: str) -> list[Problem]:
     if not config["system"]["distribute"]:
         return _accumulation(config)
     mode = config["parallel"]["mode"]
-    found = _refused_by_cpu(config, target)
+    found = _refused_by_cpu(config, target) or _only_for_graphs(config)
     if not found and mode not in BY_MINDSPORE:
         found = _only_for_mindspore(config, mode)
     found += _network(config, mode, ranks) + _pipeline(config, ranks)
@@ -66,11 +71,27 @@ def _refused_by_cpu(config: dict[str, Any], target: str) -> list[Problem]:
     remedy = "use data_parallel, or hybrid_parallel with model.name hybrid_parallel_net (layers cut by hand)"
     if section["pipeline_stages"] > 1:
         remedy = "use mode hybrid_parallel with model.name hand_pipeline_net, two stages with Send and Receive"
-    text = (
-        f'{section["mode"]} does not run on CPU: MindSpore\'s CPU back end refuses it ("Invalid backend: CPU"); '
-        "it needs Ascend or GPU"
-    )
-    return [Problem("cpu-refuses", "/parallel/mode", text, remedy)]
+    return [Problem("cpu-refuses", "/parallel/mode", not_on_cpu(section["mode"]), remedy)]
+
+
+def not_on_cpu(mode: str) -> str:
+    """Why a mode in which MindSpore cuts the network does not run there."""
+    why = 'MindSpore\'s CPU back end refuses it ("Invalid backend: CPU")'
+    return f"{mode} does not run on CPU: {why}; it needs Ascend or GPU"
+
+
+def _only_for_graphs(config: dict[str, Any]) -> list[Problem]:
+    mode = config["parallel"]["mode"]
+    if config["system"]["mode"] == 0 or mode not in BY_MINDSPORE:
+        return []
+    return [
+        Problem("graph-only", "/system/mode", not_in_pynative(mode), "write 0, or set parallel.mode to data_parallel")
+    ]
+
+
+def not_in_pynative(mode: str) -> str:
+    """What such a mode does in PyNative mode, as seen on CPU with MindSpore 2.10."""
+    return f"MindSpore cuts a graph, and PyNative mode has none: with {mode} every rank would train the whole by itself"
 
 
 def _only_for_mindspore(config: dict[str, Any], mode: str) -> list[Problem]:
@@ -80,6 +101,8 @@ def _only_for_mindspore(config: dict[str, Any], mode: str) -> list[Problem]:
         "micro_batches": section["micro_batches"] > 1,
         "search_mode": "search_mode" in section,
         "dataset_strategy": section["dataset_strategy"] != "data_parallel",
+        "strategy_ckpt_save_file": "strategy_ckpt_save_file" in section,
+        "strategy_ckpt_load_file": "strategy_ckpt_load_file" in section,
     }
     remedy = "remove it, or set mode to semi_auto_parallel or auto_parallel"
     return [
@@ -190,6 +213,14 @@ def _uneven(number: int, whole: str, parts: int, noun: str, place: str, code: st
     return [Problem(code, place, text, f"write a divisor of {number}")]
 
 
+def saves_whole(config: dict[str, Any]) -> bool:
+    """Whether each rank's checkpoint has the whole network; MindSpore merges what it has cut, but not stages."""
+    section = config["parallel"]
+    if section["mode"] in BY_MINDSPORE:
+        return section["pipeline_stages"] == 1 and bool(config["train"]["integrated_save"])
+    return config["model"]["name"] not in BY_HAND
+
+
 # ---- which part of the data --------------------------------------------------------------------------
 
 
@@ -210,3 +241,8 @@ def data_part(config: dict[str, Any], rank: int, ranks: int) -> Part:
     shards, _, rows, columns = section["dataset_strategy"][0]
     shard, patch = divmod(place, rows * columns)
     return Part(shard=shard, shards=shards, patches=Patches(rows=rows, columns=columns, patch=patch))
+
+
+def held_out_ranks(config: dict[str, Any], ranks: int) -> int:
+    """Among how many ranks held-out data is shared: all, where each has the whole network; else one reads all of it."""
+    return ranks if config["parallel"]["mode"] == "data_parallel" else 1

@@ -8,6 +8,7 @@ other members end.  Lines on stdin:
   attempt EXIT ENDED LOGS     begins the outcome of an attempt
   first_failure NAME          and what may follow in it
   stopped_by WORD
+  also_failed NAME            with --keep_going, one line for each
   member NAME STATUS SECONDS  -: none
   end OOM_KILLS               there are no more lines; -: there is nothing to explain
 
@@ -47,6 +48,8 @@ def main(run_dir: str, lines: Iterable[str]) -> None:
             attempts.append(outcome(*values))
         elif word == "member":
             attempts[-1]["members"][values[0]] = {"status": number(values[1]), "seconds": number(values[2])}
+        elif word == "also_failed":
+            attempts[-1].setdefault(word, []).append(values[0])
         elif word != "end":
             attempts[-1][word] = values[0]
         else:

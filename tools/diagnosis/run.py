@@ -63,7 +63,11 @@ def read_members(launch: dict[str, Any], folder: str) -> list[Member]:
     ended = ended if isinstance(ended, dict) else {}
     status = {name: entry.get("status") for name, entry in ended.items() if isinstance(entry, dict)}
     status = {name: code for name, code in status.items() if isinstance(code, int)}
-    others = [name for name, code in status.items() if name != first and code and code not in _STOPPED_BY_US]
+    also = outcome.get("also_failed")
+    others = [name for name in status if name in also] if isinstance(also, list) else []
+    if not outcome.get("stopped_by"):  # with --keep_going a limit may end ranks after a failure, by other signals, too
+        others += [name for name, code in status.items() if code and code not in _STOPPED_BY_US]
+    others = [name for name in dict.fromkeys(others) if name != first]
     folder, trainer = os.path.join(folder, _logs(outcome)), _trainer(launch)
     return [_member(name, status.get(name), folder, trainer) for name in [first, *others[: _MOST_LOGS - 1]]]
 

@@ -145,6 +145,14 @@ def runs_alone(config: config_file.Config | None, ranks: int) -> bool:
     return ranks == 1 and distribute is not True
 
 
+def parallel_mode(request: Request, program: str | None) -> None:
+    """Checks that MindSpore does what the program's file asks for, as far as that is written there."""
+    if program and not request.no_check:
+        from tools.launch import parallel_calls
+
+        parallel_calls.check(program, request.device_target)
+
+
 def training(request: Request, config: config_file.Config, ranks: int) -> None:
     """Checks that the parallel mode works on this target with this many ranks, and that checkpoints and data exist."""
     from tools.config import modes  # other trainers need none of these
@@ -158,7 +166,7 @@ def training(request: Request, config: config_file.Config, ranks: int) -> None:
 
     _refuse(config, checkpoints.problems(filled))
     try:
-        datasets.check(filled, modes.data_part(filled, 0, ranks).shards)
+        datasets.check(filled, modes.data_part(filled, 0, ranks).shards, config.held_out_by_data_path())
     except DataError as error:
         raise Refusal(REFUSED, *error.lines) from error
 

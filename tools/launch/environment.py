@@ -36,7 +36,7 @@ def exports(
     if request.device_num is not None:
         defaults["DEVICE_NUM"] = str(request.device_num)
     if request.no_sink:
-        found.update(GRAPH_OP_RUN="1", HCCL_WHITELIST_DISABLE="1")
+        found.update(GRAPH_OP_RUN="1", HCCL_WHITELIST_DISABLE="1")  # see also no_sink.py
     if not alone and needs_cluster(request):
         port = placement.engine.get("scheduler_port") or str(ports.free(request.job_pid))
         found["MS_WORKER_NUM"] = world

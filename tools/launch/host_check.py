@@ -29,17 +29,24 @@ _FIX_SSH = "set up a key for it: ssh-copy-id {}"
 def problems(request: Request, placement: Placement, others: list[str]) -> list[str]:
     """One line per problem of the hosts `others`, in their order; empty when all are ready."""
     version, prefix = placement.engine.get("version"), placement.engine.get("prefix")
+    question = questions(request, version, prefix)
+    answers = ask(request, placement, dict.fromkeys(others, question))
+    here = expected(version, prefix)
+    # GPUs cannot be seen as files, and CPU has none.
+    wanted = placement.devices_by_host() if request.device_target == "Ascend" else {}
+    return [line for name in others for line in faults(name, answers[name], here, wanted.get(name, []))]
+
+
+def ask(request: Request, placement: Placement, by_host: dict[str, str]) -> dict[str, Ended]:
+    """{host: how its shell command ended}, for {host: the command}; over ssh as mpirun itself gets there."""
+    version = placement.engine.get("version")
     old = version is None or version.startswith("4.")
     agent_name = "OMPI_MCA_plm_rsh_agent" if old else "PRTE_MCA_plm_ssh_agent"
     args_name = "OMPI_MCA_plm_rsh_args" if old else "PRTE_MCA_plm_ssh_args"
     command = request.ssh or os.environ.get(agent_name) or "ssh"
     agent = [*shlex.split(command), *shlex.split(os.environ.get(args_name, ""))]
-    question = questions(request, version, prefix)
-    answers = programs.ask_all({name: [*agent, *_options(agent), name, question] for name in others}, SECONDS)
-    here = expected(version, prefix)
-    # GPUs cannot be seen as files, and CPU has none.
-    wanted = placement.devices_by_host() if request.device_target == "Ascend" else {}
-    return [line for name in others for line in faults(name, answers[name], here, wanted.get(name, []))]
+    words = {name: [*agent, *_options(agent), name, question] for name, question in by_host.items()}
+    return programs.ask_all(words, SECONDS)
 
 
 def _options(agent: list[str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.machine import host
 from tools.launch import network, placement
+from tools.launch.launchers import Meeting
 from tools.launch.request import Request
 
 DEFAULT_PORT = 8118  # msrun's own
@@ -30,7 +31,16 @@ def place(request: Request) -> placement.Placement:
     if is_here:
         engine["scheduler"] = "here"
     ranks = [(node * here + index, device) for index, device in enumerate(devices)]
-    return placement.Placement(ranks=ranks, world=world, engine=engine, job=[here] * hosts)
+    meeting = None
+    if hosts > 1:
+        meeting = Meeting(
+            hosts=[f"--node_rank={number}" for number in range(hosts)],
+            number=node,
+            address=address,
+            scheduler_port=int(engine["scheduler_port"]),
+            job=f"{world} {here} {address} {engine['scheduler_port']}",
+        )
+    return placement.Placement(ranks=ranks, world=world, engine=engine, job=[here] * hosts, meeting=meeting)
 
 
 def count_hosts(world: int, here: int) -> int:

@@ -13,6 +13,10 @@ from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.table import device_range
 from tools.launch.request import HOST_RANKS, Request
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.launch.launchers import Meeting
+
 
 class Placement(Record):
     ranks: list[tuple[int, int]]  # (rank, device), in rank order
@@ -20,6 +24,7 @@ class Placement(Record):
     hosts: list[str] = []  # the host of each rank; empty where all are on this one
     engine: dict[str, str]  # what scripts/lib/engines/ needs to know, by name
     job: list[int] = []  # the number of ranks of each host; empty where the job has no others than `ranks`
+    meeting: Meeting | None = None  # of the launchers; None where this one has all ranks of the job
 
     def sizes(self) -> list[int]:
         """The number of ranks of each host of the job, in the order of the ranks."""

@@ -11,10 +11,10 @@ import sys
 import time
 
 from hccl_tools.common import project
-from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from tools.launch import checks, environment, placement, protocol, run_folder, trainer_command
+from tools.launch import job as jobs
 from tools.launch.protocol import Plan
 from tools.launch.request import Request
 
@@ -78,16 +78,21 @@ def make(request: Request) -> Plan:
     run_dir = run_folder.free_name(request)
     placed, table = place(request, run_dir)
     checks.data_path(request)
-    job = program_job(request) if checks.is_program(request) else trainer_job(request, placed)
+    job = jobs.find(request, placed, run_dir)
     own_gpus = request.engine == "local" and request.device_target == "GPU"
     if job.needs_mindspore or ((request.device_target == "CPU" or own_gpus) and not job.alone):  # or the scheduler does
         checks.mindspore()
     # A program may use CPU where nobody asked for GPUs.
     checks.devices(request, placed, job.is_own or (job.needs_mindspore and not request.target_found))
+    if job.resumed and placed.hosts:
+        from tools.launch import resumed_hosts
+
+        job = job.replace(resumed=resumed_hosts.check(request, placed, job.resumed))
+    checks.parallel_mode(request, job.source)
     if request.engine == "local" and not own_gpus and not job.alone and not table:
         from tools.launch import launch_table
 
-        table = launch_table.choose(request, [device for _, device in placed.ranks], run_dir)
+        table = launch_table.choose(request, [device for _, device in placed.ranks], run_dir, job.source)
     ranks = table.ranks if table else placed.ranks
     binding = bind(request, placed.replace(ranks=ranks))
     exports = environment.exports(request, placed, run_dir, table.path if table else None, job.alone, binding)
@@ -96,87 +101,25 @@ def make(request: Request) -> Plan:
         run_dir=run_dir,
         ranks=ranks,
         hosts=placed.hosts,
-        engine={**placed.engine, "sizes": placement.sizes_words(placed.sizes())},
+        engine={
+            **placed.engine,
+            "sizes": placement.sizes_words(placed.sizes()),
+            **attempts(request, placed, job),
+        },
         table=table,
         about=job.about,
         trainer=job.words,
         restart=job.restart,
+        checkpoints=job.checkpoints,
+        resumed=job.resumed,
         scheduler=scheduler(request, placed, exports),
         exports=exports,
         binding=binding,
         remarks=(
             *(table.remarks if table else ()),
-            *device_num_remarks(request, placed.world, job),
-            *restart_remarks(request, job),
+            *jobs.remarks(request, placed.world, job),
         ),
     )
-
-
-class Job(Record):
-    """What every rank runs, whatever starts the ranks."""
-
-    words: list[str]  # the command
-    restart: list[str]  # the command from the second attempt on; empty: the same
-    about: str  # what was decided, for --dry_run
-    alone: bool  # the one rank joins no job
-    is_own: bool  # this project's trainer
-    needs_mindspore: bool
-
-
-def trainer_job(request: Request, placed: placement.Placement) -> Job:
-    """A trainer with a config.  Raises Refusal."""
-    named = str(trainer_command.config_path(request))
-    path = trainer_command.trainer(request)
-    own = trainer_command.is_own(path)
-    arguments = trainer_command.arguments(request)
-    config = checks.config(request, path=named, is_own=own, arguments=arguments)
-    if own and config:
-        checks.training(request, config, placed.world)
-    restart = []
-    if words := trainer_command.restart_words(request):
-        arguments_then = trainer_command.with_words(arguments, words)
-        config_then = checks.config(request, path=named, is_own=own, arguments=arguments_then)
-        restart = trainer_command.command(path, request, config_then, named, arguments_then)
-    return Job(
-        words=trainer_command.command(path, request, config, named, arguments),
-        restart=restart,
-        about=f"the trainer {one_line(path)} with the config {one_line(named)}",
-        alone=checks.runs_alone(config, placed.world),
-        is_own=own,
-        needs_mindspore=own,
-    )
-
-
-def program_job(request: Request) -> Job:
-    """A program with its own words.  Raises Refusal."""
-    from tools.launch import program
-
-    found = program.find(request)
-    words = trainer_command.restart_words(request)
-    return Job(
-        words=found.words,
-        restart=[*found.words, *words] if words else [],
-        about=found.about,
-        alone=request.alone,
-        is_own=found.source is not None and trainer_command.is_own(found.source),
-        needs_mindspore=found.imports_mindspore(),
-    )
-
-
-def device_num_remarks(request: Request, ranks: int, job: Job) -> list[str]:
-    """What to know where DEVICE_NUM is another number than that of the ranks."""
-    if request.device_num in (None, ranks):
-        return []
-    from tools.launch import device_num
-
-    return device_num.remarks(request, ranks, job.words)
-
-
-def restart_remarks(request: Request, job: Job) -> list[str]:
-    """What to know before restarts of a trainer that is not ours."""
-    if job.is_own or job.restart or not request.max_restarts:
-        return []
-    return ["note: a restart sets RESUME=1, which the trainer must heed; --restart_args adds words to its command"]
 
 
 def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTable | None]:
@@ -202,6 +145,16 @@ def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTa
 
         return msrun.place(request), None
     return placement.local(request), None
+
+
+def attempts(request: Request, placed: placement.Placement, job: jobs.Job) -> dict[str, str]:
+    """With restarts: what the launchers of several hosts must know to agree on them.  Raises Refusal."""
+    if not request.max_restarts or not placed.meeting:
+        return {}
+    from tools.launch import launchers
+
+    config = None if checks.is_program(request) else trainer_command.config_path(request)
+    return launchers.facts(request, placed.meeting, [job.words, job.restart], config)
 
 
 def bind(request: Request, placed: placement.Placement) -> Binding | None:

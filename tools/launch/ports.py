@@ -29,6 +29,11 @@ def derived(number: int) -> int:
     return SCHEDULER[number % len(SCHEDULER)]
 
 
+def beside(port: int) -> int:
+    """The port at which the launchers of several hosts meet, where the scheduler has `port`."""
+    return port + 1 if port < MOST else port - 1
+
+
 def free(seed: int) -> int:
     """A port that is free on this host: the one in MS_SCHED_PORT, else one near that of `seed`.  Raises Refusal."""
     port = named()

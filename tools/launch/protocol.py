@@ -11,9 +11,12 @@ from hccl_tools.common.words import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from tools.launch.binding import Binding
     from tools.launch.launch_table import LaunchTable
     from tools.launch.request import Request
+    from tools.launch.resumption import Resumption
 
 
 class Plan(Record):
@@ -30,6 +33,8 @@ class Plan(Record):
     scheduler: list[str]  # the command of MindSpore's scheduler; empty where the launcher starts none
     exports: dict[str, str]  # the part of the environment that all ranks share
     binding: Binding | None = None  # the cores of the ranks, with --bind_core and --bind_numa
+    checkpoints: dict[str, Any] | None = None  # where our trainer saves, and of which network, for launch.json
+    resumed: Resumption | None = None  # what it goes on from
     restart: list[str] = []  # the command of every rank from the second attempt on; empty: the same
     remarks: tuple[str, ...] = ()  # lines for the user once it is sure to start
 
@@ -47,6 +52,7 @@ _KINDS = {
     "scheduler": (".*", "PYTHON, or the path of this project"),
     "bind": ("(core|numa) [A-Za-z]+( [0-9]+=[0-9]+(,[0-9]+)*)*", "--bind_core or --bind_numa"),
     "setup": (".*", "the options for the rank table"),
+    "convert": (".*", "PYTHON, the path of this project, --resume or --log_dir"),
     "end": ("[0-9]+", "the number of pairs"),
 }
 
@@ -64,8 +70,9 @@ def words(plan: Plan) -> bytes:
     if plan.binding:
         pairs.append(("bind", plan.binding.word()))
     if plan.request.dry_run:
-        pairs.append(("about", plan.about))
+        pairs.append(("about", f"{plan.about}; it goes on {plan.resumed.where()}" if plan.resumed else plan.about))
         pairs += [("setup", word) for word in (plan.table.setup if plan.table else ())]
+        pairs += [("convert", word) for word in (plan.resumed.convert if plan.resumed else ())]
     pairs.append(("end", str(len(pairs))))
     return b"".join(_pair(kind, value) for kind, value in pairs)
 

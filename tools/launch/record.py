@@ -34,6 +34,10 @@ def begin(plan: Plan) -> None:
     }
     if plan.restart:
         document["restart"] = plan.restart
+    if plan.checkpoints:
+        document["checkpoints"] = plan.checkpoints
+    if plan.resumed:
+        document["resumed"] = plan.resumed.record()
     if plan.table and plan.table.digest:
         document["rank_table"] = {"file": plan.table.path, "sha256": plan.table.digest}
     document["ranks"] = [{"rank": rank, "device": device, "log": f"rank_{rank}.log"} for rank, device in plan.ranks]

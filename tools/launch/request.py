@@ -73,6 +73,7 @@ class Request(Record):
     rank_table: Option[str] = None
     hccn_conf: Option[str] = None
     restart_args: Option[str] = None
+    resume: Option[str] = None  # the folder of a run or of checkpoints, or "newest"
     train_script: Option[str] = None
     pytest: Option[str] = None
     log_dir: Option[str] = None

@@ -53,10 +53,14 @@ def fill(plan: Plan) -> list[str]:
 
             table_servers.distribute(plan.request, plan.table)
         record.begin(plan)
-    except OSError as error:
+        if plan.resumed:
+            plan.resumed.make()
+    except (OSError, Refusal) as error:
         import shutil  # not at the top: only this refusal needs it
 
         shutil.rmtree(plan.run_dir, ignore_errors=True)
+        if isinstance(error, Refusal):
+            raise
         words = f"cannot be written: {error.strerror}; name another folder with --log_dir"
         raise Refusal(REFUSED, f"{one_line(plan.run_dir)} {words}") from error
     logs, name = os.path.split(plan.run_dir)

@@ -1,6 +1,6 @@
 """The ranks of a launch over the servers of a rank table; the command is typed on each of them, or once for all.
 
-Commands that are typed on each server do not talk to each other.  All that they share comes from the table:
+All that commands share which are typed on each server comes from the table:
 the ranks of each server, the host of MindSpore's scheduler (the server of rank 0, at the address that is its
 server_id) and the scheduler's port (from the table's digest).
 """
@@ -22,8 +22,9 @@ from hccl_tools.hosts import ask, hostfile
 from hccl_tools.machine import host
 from hccl_tools.machine.programs import path_word
 from hccl_tools.table import rank_table
-from tools.launch import launch_table, network, open_mpi, ports, trainer_command
+from tools.launch import network, open_mpi, ports, table_fit, trainer_command
 from tools.launch.launch_table import LaunchTable
+from tools.launch.launchers import Meeting
 from tools.launch.placement import Placement, words
 
 TYPE_CHECKING = False
@@ -87,7 +88,16 @@ def one_server(request: Request) -> tuple[Placement, LaunchTable]:
         if len(servers) > 1:
             engine["scheduler_is_shared"] = "yes"
     job = [len(server.ranks) for server in servers]
-    return Placement(ranks=own.ranks, world=world, engine=engine, job=job), table
+    meeting = None
+    if len(servers) > 1:
+        meeting = Meeting(
+            hosts=[server.name for server in servers],
+            number=servers.index(own),
+            address=engine["scheduler_host"],
+            scheduler_port=int(engine["scheduler_port"]),
+            job=table.digest or "",
+        )
+    return Placement(ranks=own.ranks, world=world, engine=engine, job=job, meeting=meeting), table
 
 
 def own_server(servers: list[Server], start: int | None, path: str) -> Server:
@@ -141,7 +151,7 @@ def read_table(path: str, generation: str | None) -> tuple[bytes, list[Server]]:
     table, problems = verdict.check_bytes(data, generation)
     # MindSpore numbers servers in dictionary order, whatever the table says: here that is an error.
     wrong = [problem for problem in problems if problem.severity == ERROR or problem.code == "server-order"]
-    lines = [problem._replace(severity=ERROR).line(path) for problem in wrong] + launch_table.path_faults(path)
+    lines = [problem._replace(severity=ERROR).line(path) for problem in wrong] + table_fit.path_faults(path)
     if lines:
         raise Refusal(REFUSED, *lines)
     servers = servers_of(table)
@@ -181,7 +191,7 @@ def all_servers(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]
         raise Refusal(REFUSED, *error.lines) from error
     check_hosts(slots, servers)
     written = os.path.join(run_dir, name)
-    faults = launch_table.path_faults(written)
+    faults = table_fit.path_faults(written)
     if faults:
         raise Refusal(REFUSED, *faults)
     ranks = [pair for server in servers for pair in server.ranks]

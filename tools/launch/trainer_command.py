@@ -69,6 +69,16 @@ def settings(arguments: list[str]) -> list[str]:
     return found
 
 
+def named_config(words: list[str]) -> str | None:
+    """The config that a command of our trainer names, with whichever of its options."""
+    for word, following in zip(words, [*words[1:], None]):
+        if word in ("--config", "-c"):
+            return following
+        if word.startswith("--config="):
+            return word.partition("=")[2]
+    return None
+
+
 def with_setting(arguments: list[str], setting: str) -> list[str]:
     """The arguments and one key=value; it joins the last -o there is: some trainers take one -o only."""
     places = [index for index, word in enumerate(arguments) if word in OVERRIDES]

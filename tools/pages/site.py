@@ -26,7 +26,7 @@ def pages() -> list[Path]:
     """The Markdown files of the project that readers get, relative to its folder."""
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
     names = subprocess.run(listed, cwd=project.ROOT, capture_output=True, text=True, check=True).stdout.split()
-    return sorted(Path(name) for name in names if name.startswith("docs/") or "/" not in name)
+    return sorted(Path(name) for name in names if name.startswith(("docs/", "examples/")) or "/" not in name)
 
 
 def linked(page: Path) -> list[Path]:

@@ -22,16 +22,24 @@ _YEAR_2020 = 1577836800  # seconds since 1970; what is counted from here fits in
 
 def gather_points(points: Points) -> list[Points]:
     """The lists of points (see checkpoints.labels.Label) of all ranks."""
-    numbers = [(run - _YEAR_2020, epoch) for run, epoch in points[:GATHERED]]
-    numbers += [(-1, -1)] * (GATHERED - len(numbers))
+    numbers = [(run - _YEAR_2020, epoch, steps) for run, epoch, steps in points[:GATHERED]]
+    numbers += [(-1, -1, -1)] * (GATHERED - len(numbers))
     everyone = _all_gather(numbers)
-    return [[(int(run) + _YEAR_2020, int(epoch)) for run, epoch in part if run >= 0] for part in everyone]
+    return [
+        [(int(run) + _YEAR_2020, int(epoch), int(steps)) for run, epoch, steps in part if run >= 0] for part in everyone
+    ]
 
 
 def common_time(ranks: int) -> int:
     """Seconds since 1970 by the clock of the rank that is ahead."""
     now = int(time.time())
     return now if ranks == 1 else int(_all_gather([now - _YEAR_2020]).max()) + _YEAR_2020
+
+
+def sums(numbers: list[int]) -> list[int]:
+    """The sums of all ranks' numbers, each at least 0."""
+    halves = _all_gather([divmod(number, 1 << 31) for number in numbers])  # what the ranks exchange has 32 bits
+    return [(int(high) << 31) + int(low) for high, low in halves.sum(0, np.int64)]
 
 
 def broadcast(network: nn.Cell, config: dict) -> None:

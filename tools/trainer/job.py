@@ -9,9 +9,12 @@ import os
 import sys
 
 from hccl_tools.common.refusal import BAD, Refusal
+from hccl_tools.common.words import one_line
 from hccl_tools.machine import interpreter
 from tools.config import modes
+from tools.config.unusable import Unusable
 from tools.trainer import checkpoints, gpu_backend, place
+from tools.trainer.checkpoints import strategies
 
 
 def before_mindspore(config: dict) -> int | None:
@@ -32,6 +35,8 @@ def start(config: dict, device: int | None) -> tuple[int, int]:
     import mindspore as ms
 
     set_device(config, device)
+    if "jit_level" in config["system"]:
+        print(f"MindSpore compiles with jit_level {ms.get_context('jit_config')['jit_level']}", flush=True)
     ms.set_seed(config["system"]["seed"])
     if not config["system"]["distribute"]:
         return 0, 1
@@ -50,17 +55,26 @@ def set_device(config: dict, device: int | None) -> None:
     """Sets the device, see before_mindspore, and how MindSpore executes on it."""
     import mindspore as ms
 
+    target = config["system"]["device_target"]
     try:
-        ms.set_device(config["system"]["device_target"], *(() if device is None else (device,)))
-    except RuntimeError as error:
-        if gpu_backend.REFUSED not in str(error):
-            raise
-        raise Refusal(BAD, f"{gpu_backend.REFUSED}: {gpu_backend.refusal(str(error))}") from error
+        ms.set_device(target, *(() if device is None else (device,)))
+    except (RuntimeError, ValueError) as error:
+        raise Unusable(_why_not(target, str(error))) from error
     ms.set_context(mode=config["system"]["mode"])
+    if "jit_level" in config["system"]:
+        ms.set_context(jit_config={"jit_level": config["system"]["jit_level"]})
+
+
+def _why_not(target: str, said: str) -> str:
+    """Why MindSpore cannot use the target, of which it said so, and the remedy."""
+    if gpu_backend.REFUSED in said:
+        return f"{gpu_backend.REFUSED}: {gpu_backend.refusal(said)}"
+    reason = one_line(said.strip().partition("\n")[0].partition(". ")[0])
+    return f"MindSpore cannot use {target} here: {reason}; -o system.device_target=CPU takes the CPU"
 
 
 def set_mode(config: dict, rank: int, ranks: int) -> None:
-    """Sets the job's parallel mode; where MindSpore cuts the network itself it writes a strategy file."""
+    """Sets the job's parallel mode; where MindSpore cuts the network itself it reads and writes strategy files."""
     import mindspore as ms
 
     section = config["parallel"]
@@ -74,11 +88,22 @@ def set_mode(config: dict, rank: int, ranks: int) -> None:
         strategy = section["dataset_strategy"]
         settings["dataset_strategy"] = strategy if isinstance(strategy, str) else tuple(map(tuple, strategy))
         settings["pipeline_stages"] = section["pipeline_stages"]
-        file = os.path.join(checkpoints.folder_of(config), "strategy", f"rank_{rank}.ckpt")
-        settings["strategy_ckpt_config"] = {"save_file": file}
+        settings["strategy_ckpt_config"] = _strategy_files(config, rank, ranks)
         if section["mode"] == "auto_parallel":
             settings["search_mode"] = section.get("search_mode", "recursive_programming")
     ms.set_auto_parallel_context(**settings)
+
+
+def _strategy_files(config: dict, rank: int, ranks: int) -> dict[str, str | bool]:
+    """MindSpore's strategy_ckpt_config: the files, and that the optimizer's moments are in them as well."""
+    section = config["parallel"]
+    default = os.path.join(checkpoints.folder_of(config), strategies.FOLDER, "rank_{rank}.ckpt")
+    file = section.get("strategy_ckpt_save_file", default).replace("{rank}", str(rank))
+    found: dict[str, str | bool] = {"save_file": os.path.abspath(file), "only_trainable_params": False}
+    if "strategy_ckpt_load_file" in section:
+        found["load_file"] = section["strategy_ckpt_load_file"]
+        strategies.check_ranks(section["strategy_ckpt_load_file"], ranks // section["pipeline_stages"])
+    return found
 
 
 def finish(config: dict) -> None:

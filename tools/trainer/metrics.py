@@ -1,9 +1,12 @@
-"""How good a network is on held-out data.  Each metric is updated with (output of the network, label)."""
+"""How good a network is on held-out data.  Each metric is updated with (output of the network, label).
+
+A metric counts, so that several ranks can measure a part each: what they counted is added up.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from mindspore.train import Accuracy, Metric
+from mindspore.train import Metric
 from scipy import ndimage
 
 from tools.trainer.datasets import text_boxes
@@ -17,18 +20,51 @@ if TYPE_CHECKING:
     Rectangle = tuple[float, float, float, float]  # x0, y0, x1, y1
 
 
-class CharacterAccuracy(Metric):
-    """1 - edits / characters: edits are characters to insert, remove or change until the texts are right.
+class Count(Metric):
+    """A metric by what it counts; larger is better."""
 
-    Outputs are log probabilities (batch, columns, classes), labels (batch, longest) with 0 after the end.
-    """
+    COUNTS: tuple[str, ...]  # names of its attributes
 
     def __init__(self) -> None:
         super().__init__()
         self.clear()
 
     def clear(self) -> None:
-        self.edits = self.characters = 0
+        self.counts = [0] * len(self.COUNTS)
+
+    @property
+    def counts(self) -> list[int]:
+        """What was counted since `clear`."""
+        return [int(getattr(self, name)) for name in self.COUNTS]
+
+    @counts.setter
+    def counts(self, values: list[int]) -> None:
+        for name, value in zip(self.COUNTS, values):
+            setattr(self, name, value)
+
+
+class Accuracy(Count):
+    """The share of samples whose likeliest class is the right one; outputs are (batch, classes), labels (batch,)."""
+
+    COUNTS = ("right", "samples")
+
+    def update(self, *inputs: Tensor) -> None:
+        outputs, labels = (array.asnumpy() for array in inputs)
+        self.right += int((outputs.argmax(1) == labels).sum())
+        self.samples += len(labels)
+
+    def eval(self) -> float:
+        """The accuracy so far."""
+        return self.right / max(1, self.samples)
+
+
+class CharacterAccuracy(Count):
+    """1 - edits / characters: edits are characters to insert, remove or change until the texts are right.
+
+    Outputs are log probabilities (batch, columns, classes), labels (batch, longest) with 0 after the end.
+    """
+
+    COUNTS = ("edits", "characters")
 
     def update(self, *inputs: Tensor) -> None:
         outputs, labels = (array.asnumpy() for array in inputs)
@@ -39,7 +75,7 @@ class CharacterAccuracy(Metric):
 
     def eval(self) -> float:
         """The accuracy so far; below 0 it is 0."""
-        return max(0.0, 1 - self.edits / self.characters)
+        return max(0.0, 1 - self.edits / max(1, self.characters))
 
 
 def greedy_text(log_probabilities: np.ndarray) -> list[int]:
@@ -59,20 +95,14 @@ def edit_distance(one: Sequence[object], other: Sequence[object]) -> int:
     return row[-1]
 
 
-class Hmean(Metric):
+class Hmean(Count):
     """Harmonic mean of precision and recall of text boxes; a box is found when one covers it by IoU 0.5.
 
     Outputs and labels are maps, see tools.trainer.models.dbnet.DBNet and tools.trainer.datasets.text_boxes.maps.
     """
 
     OVERLAP = 0.5
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.clear()
-
-    def clear(self) -> None:
-        self.matched = self.found = self.wanted = 0
+    COUNTS = ("matched", "found", "wanted")
 
     def update(self, *inputs: Tensor) -> None:
         outputs, labels = (array.asnumpy() for array in inputs)
@@ -155,7 +185,7 @@ METRICS = {
 }
 
 
-def build(loss: str) -> dict[str, Metric]:
+def build(loss: str) -> dict[str, Count]:
     """{name: metric} of what is learned with the loss of that name."""
     name, metric = METRICS[loss]
     return {name: metric()}

@@ -8,8 +8,9 @@ import mindspore as ms
 from mindspore import dataset as datasets
 
 from hccl_tools.common.words import one_line
+from tools.config import modes
 from tools.trainer import agreement, checkpoints
-from tools.trainer.checkpoints import choosing, labels, loading, saving
+from tools.trainer.checkpoints import choosing, labels, loading, saving, strategies
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,43 +18,85 @@ if TYPE_CHECKING:
 
 
 class SaveCheckpoints(ms.Callback):
-    """Saves a labelled checkpoint after every epoch, and removes the run's oldest.
+    """Saves a labelled checkpoint after every epoch, or every so many steps, and removes the run's oldest.
 
     network: the training step with network and optimizer in it; label: what all checkpoints of this rank
-    share; prefix: how file names begin; section: the config's `train`.
+    share; prefix: how file names begin; section: the config's `train`; done: steps done before this training.
+
+    Steps count from the beginning of the run.  With dataset sink mode MindSpore calls back once an epoch, so
+    a checkpoint that falls into an epoch is saved at its end.
     """
 
-    def __init__(self, network: nn.Cell, folder: str, prefix: str, label: labels.Label, section: dict) -> None:
+    def __init__(
+        self, network: nn.Cell, folder: str, prefix: str, label: labels.Label, section: dict, done: int = 0
+    ) -> None:
         super().__init__()
         self.network = network
         self.folder = folder
         self.prefix = prefix
         self.label = label
         self.section = section
+        self.saved = done  # the step of the newest checkpoint
+        self.every = section.get("save_checkpoint_steps")
+
+    def on_train_begin(self, run_context: ms.RunContext) -> None:
+        """MindSpore would count the steps of a continued run from 0."""
+        run_context.original_args().cur_step_num = self.saved
+
+    def on_train_step_end(self, run_context: ms.RunContext) -> None:
+        if self.every and run_context.original_args().cur_step_num // self.every > self.saved // self.every:
+            self.save(run_context)
 
     def on_train_epoch_end(self, run_context: ms.RunContext) -> None:
+        if not self.every:
+            self.save(run_context)
+
+    def on_train_end(self, run_context: ms.RunContext) -> None:
+        """The last weights are saved, whatever step that is."""
+        if run_context.original_args().cur_step_num > self.saved:
+            self.save(run_context)
+
+    def save(self, run_context: ms.RunContext) -> None:
+        """Saves a checkpoint of the step that was done last."""
         run = run_context.original_args()
-        label = self.label.replace(epoch=run.cur_epoch_num, steps=run.batch_num)
+        self.saved = run.cur_step_num
+        steps = (run.cur_step_num - 1) % run.batch_num + 1
+        label = self.label.replace(epoch=run.cur_epoch_num, steps=steps, epoch_steps=run.batch_num)
         with saving.into(self.folder):
             saving.save(self.network, self.folder, self.prefix, label, self.section["integrated_save"])
-            saving.remove_old(self.folder, self.label.run, self.section["keep_checkpoint_max"])
+            # Another rank may end before it has saved this one: then all go on from the one before.
+            least = 2 if self.label.ranks > 1 else 1
+            saving.remove_old(self.folder, self.label.run, max(least, self.section["keep_checkpoint_max"]))
 
 
 class Continuation:
-    """From where a run starts: the epochs that are done, and the callback that saves the next.
+    """From where a run starts: the epochs and steps that are done, and the callback that saves the next.
 
     With RESUME=1 in the environment it goes on from this run's own checkpoints, with
-    train.resume_from from another folder's; what it finds in neither it starts from the beginning.
+    train.resume_from from another folder's.  What it finds in neither it refuses; after a restart by the launcher it
+    starts from the beginning, for the first attempt may have ended before it saved.
     """
 
-    def __init__(self, config: dict, rank: int, ranks: int) -> None:
+    def __init__(self, config: dict, rank: int, ranks: int, epoch_steps: int) -> None:
         self.config = config
         self.rank = rank
         self.ranks = ranks
+        self.epoch_steps = epoch_steps
         self.root = checkpoints.folder_of(config)
         self.folder = checkpoints.rank_folder(self.root, rank)
         self.found = self._choose()
-        self.epochs = self.found[1].epoch if self.found else 0
+        self.epochs, self.steps = self.found[1].done(epoch_steps) if self.found else (0, 0)
+        if self.found and self.steps and config["train"]["dataset_sink_mode"]:
+            raise checkpoints.CheckpointError(
+                f"{one_line(self.found[0])} was saved after step {self.steps} of {epoch_steps} of an epoch, and with "
+                "dataset sink mode training can only go on from the end of an epoch; continue with "
+                "-o train.dataset_sink_mode=False"
+            )
+
+    @property
+    def steps_done(self) -> int:
+        """The steps of all epochs that are done."""
+        return self.epochs * self.epoch_steps + self.steps
 
     def _choose(self) -> tuple[str, labels.Label] | None:
         gather = agreement.gather_points if self.ranks > 1 else None
@@ -63,22 +106,45 @@ class Continuation:
         for root in roots:
             found = choosing.choose(root, self.rank, self.ranks, self.config["model"]["name"], gather)
             if found:
-                print(f"continues after epoch {found[1].epoch}, from {one_line(found[0])}", flush=True)
+                print(f"continues after {self._shown(found[1])}, from {one_line(found[0])}", flush=True)
                 return found
             print(f"no checkpoint that is whole on all ranks in {one_line(root)}", flush=True)
+        by_user = "LAUNCH_JOB" not in os.environ  # a launcher has checked RESUME=1 of its user
+        if roots and ("resume_from" in self.config["train"] or by_user):
+            raise checkpoints.CheckpointError(
+                f"no checkpoint that is whole on all ranks is in {' or in '.join(map(one_line, roots))}; name another "
+                "folder in train.resume_from, or train from the beginning without it and without RESUME=1"
+            )
         return None
 
-    def load(self, network: nn.Cell, optimizer: nn.Cell, data: datasets.Dataset) -> None:
-        """Brings the network, the optimizer and the order of the data to where the run starts."""
+    def _shown(self, label: labels.Label) -> str:
+        epochs, steps = label.done(self.epoch_steps)
+        return f"step {steps} of epoch {epochs + 1}" if steps else f"epoch {epochs}"
+
+    def load(self, network: nn.Cell, state: nn.Cell, data: datasets.Dataset) -> None:
+        """Brings the network, its state (tools.trainer.build.Run) and the order of the data to where the run starts."""
         pretrained = self.config["train"].get("pretrained")
         if self.found:
-            loading.load(self.found[0], network, optimizer)
+            self._check_whole(*self.found)
+            loading.load(self.found[0], network, state)
             # Without this the data would begin with the first epoch's order again; the quick way of going
             # on would draw other random augmentations than an undisturbed run.
             datasets.config.set_fast_recovery(False)
-            data.set_init_step(self.epochs * data.get_dataset_size())
+            data.set_init_step(self.steps_done)
         elif pretrained:
             loading.load(pretrained, network)
+
+    def _check_whole(self, path: str, label: labels.Label) -> None:
+        """Refuses slices where MindSpore itself will cut the network: it does so later, from whole weights."""
+        section = self.config["parallel"]
+        if section["mode"] in modes.BY_MINDSPORE and section["pipeline_stages"] == 1 and not label.whole:
+            root = os.path.dirname(os.path.dirname(path))
+            strategy = strategies.beside(root)
+            raise checkpoints.CheckpointError(
+                f"{one_line(path)} has a slice of the network, and training in mode {section['mode']} starts from the "
+                f"whole; merge it with python tools/convert_ckpt.py {one_line(root)} NEW_FOLDER --src_strategy "
+                f"{one_line(strategy)} --ranks {self.ranks} and continue with -o train.resume_from=NEW_FOLDER"
+            )
 
     def saving(self, network: nn.Cell) -> SaveCheckpoints:
         """The callback that saves; a run that starts from the beginning is marked as the newest."""
@@ -88,9 +154,10 @@ class Continuation:
             prefix = os.path.basename(self.found[0]).rpartition("-")[0]
         else:
             run = agreement.common_time(self.ranks)
-            prefix = saving.free_prefix(self.folder, model)
+            prefix = saving.free_prefix(self.folder, self.config["train"].get("ckpt_prefix", model))
         with saving.into(self.folder):
             labels.begin(self.folder, run)
+        whole = int(modes.saves_whole(self.config))
         mode = self.config["parallel"]["mode"]
-        label = labels.Label(model=model, mode=mode, run=run, rank=self.rank, ranks=self.ranks)
-        return SaveCheckpoints(network, self.folder, prefix, label, self.config["train"])
+        label = labels.Label(model=model, mode=mode, run=run, rank=self.rank, ranks=self.ranks, whole=whole)
+        return SaveCheckpoints(network, self.folder, prefix, label, self.config["train"], self.steps_done)

@@ -18,9 +18,10 @@ COLUMNS LS_COLORS SSH_* XDG_* DBUS_* OMPI_* PMIX_* PRTE_* SLURM_* SLURMD_* BASH_
 #   routed_radix       connects mpirun to every host directly. By default it connects to 64 hosts, and these connect to
 #                      the others; then mpirun never learns that a host behind another one is lost
 engine::command() {
-  local name variable mca=-mca mine=OMPI_MCA exit_is_failure=orte_abort_on_non_zero_status agent=plm_rsh_agent
+  local name variable mca=-mca mine=OMPI_MCA exit_is_failure=orte_abort_on_non_zero_status abort=1 agent=plm_rsh_agent
   local -a where=()
   local -A hosts=()
+  ! engine::bears_failures || abort=0
   if ((${PLAN_ENGINE[version]%%.*} >= 5)); then # its run time, PRRTE, has names of its own
     mca=--prtemca mine=PRTE_MCA exit_is_failure=state_base_error_non_zero_exit agent=plm_ssh_agent
   fi
@@ -32,27 +33,30 @@ engine::command() {
   ENGINE_COMMAND=(mpirun)
   system::user_id
   [[ $REPLY != 0 ]] || ENGINE_COMMAND+=(--allow-run-as-root)
-  ENGINE_COMMAND+=(-n "${PLAN_ENGINE[ranks]}" "${where[@]}" --map-by "${PLAN_ENGINE[map]-slot}" --bind-to none -wdir "$PWD"
-    "$mca" "$exit_is_failure" 1)
+  ENGINE_COMMAND+=(-n "${PLAN_ENGINE[ranks]}" "${where[@]}")
+  mpirun_words::given map_by || ENGINE_COMMAND+=(--map-by "${PLAN_ENGINE[map]-slot}")
+  mpirun_words::binds || ENGINE_COMMAND+=(--bind-to none)
+  ENGINE_COMMAND+=(-wdir "$PWD" "$mca" "$exit_is_failure" "$abort")
   for name in ${PLAN_HOSTS[@]+"${PLAN_HOSTS[@]}"}; do
     hosts[$name]=1
   done
-  [[ -z ${PLAN_ENGINE[prefix]-} ]] || ENGINE_COMMAND+=(--prefix "${PLAN_ENGINE[prefix]}")
+  [[ -z ${PLAN_ENGINE[prefix]-} ]] || mpirun_words::given prefix || ENGINE_COMMAND+=(--prefix "${PLAN_ENGINE[prefix]}")
   ((${#hosts[@]} < 2)) || ENGINE_COMMAND+=("$mca" routed_radix "${#hosts[@]}")
   for name in time=5 intvl=2 probes=3; do
     variable=${mine}_oob_tcp_keepalive_${name%=*} # what the user has set counts
-    [[ -n ${!variable-} ]] || ENGINE_COMMAND+=("$mca" "oob_tcp_keepalive_${name%=*}" "${name#*=}")
+    [[ -n ${!variable-} ]] || mpirun_words::given "oob_tcp_keepalive_${name%=*}" || ENGINE_COMMAND+=("$mca" "oob_tcp_keepalive_${name%=*}" "${name#*=}")
   done
   if [[ -n ${PLAN_ENGINE[ssh]-} ]]; then
     ENGINE_COMMAND+=("$mca" "$agent" "${PLAN_ENGINE[ssh]}")
   fi
   if [[ -n ${PLAN_ENGINE[network]-} ]]; then
-    ENGINE_COMMAND+=("$mca" oob_tcp_if_include "${PLAN_ENGINE[network]}" -mca btl_tcp_if_include "${PLAN_ENGINE[network]}")
+    mpirun_words::given oob_tcp_if_include || ENGINE_COMMAND+=("$mca" oob_tcp_if_include "${PLAN_ENGINE[network]}")
+    mpirun_words::given btl_tcp_if_include || ENGINE_COMMAND+=(-mca btl_tcp_if_include "${PLAN_ENGINE[network]}")
   fi
   while IFS= read -r name; do
-    [[ $name == @(${ENGINE_OWN_VARIABLES//[[:space:]]/|}) ]] || ENGINE_COMMAND+=(-x "$name")
+    [[ $name == @(${ENGINE_OWN_VARIABLES//[[:space:]]/|}) && -z ${MPIRUN_WORDS_EXPORT[$name]-} ]] || ENGINE_COMMAND+=(-x "$name")
   done < <(compgen -e)
-  ENGINE_COMMAND+=(bash "$LAUNCH_LIB/rank_agent.sh")
+  ENGINE_COMMAND+=(${MPIRUN_WORDS_PASSED[@]+"${MPIRUN_WORDS_PASSED[@]}"} bash "$LAUNCH_LIB/rank_agent.sh")
 }
 
 # mpirun forwards these signals to every rank's process group, in which the agent is the only process. SIGURG is safe:

@@ -43,8 +43,8 @@ engine::print() {
 relay::_main() {
   local bus pipe engine='' ordered='' word name value told=exit failed=0 heard=0
   rank_entry::agent_environment "$ENGINE_NAME"
-  LAUNCH_SECRET="launch-$RANDOM$RANDOM$RANDOM" LAUNCH_GRACE=$STOPPING_GRACE
-  export LAUNCH_JOB LAUNCH_SECRET LAUNCH_GRACE
+  LAUNCH_SECRET="launch-$RANDOM$RANDOM$RANDOM" LAUNCH_GRACE=$STOPPING_GRACE LAUNCH_KEEPS_GOING=$STOPPING_NOTHING
+  export LAUNCH_JOB LAUNCH_SECRET LAUNCH_GRACE LAUNCH_KEEPS_GOING
   engine::command
   exec {bus}>"$1" {pipe}<> <(:) {ENGINE_ORDERS}<> <(:)
   set -m # a process group of its own, so that the supervisor's signals reach only the relay

@@ -15,8 +15,10 @@ ENGINE_NAME=srun
 #   --mpi=none             the ranks find each other through MindSpore's scheduler
 engine::command() {
   local -r nodes=${PLAN_ENGINE[node_count]} each=${PLAN_ENGINE[per_node]}
+  local kill=1
+  ! engine::bears_failures || kill=0
   ENGINE_COMMAND=(srun --nodes="$nodes" --ntasks="$((nodes * each))" --ntasks-per-node="$each"
-    --nodelist="${PLAN_ENGINE[nodes]}" --distribution=block --kill-on-bad-exit=1 --wait=0 --cpu-bind=none --mpi=none
+    --nodelist="${PLAN_ENGINE[nodes]}" --distribution=block --kill-on-bad-exit="$kill" --wait=0 --cpu-bind=none --mpi=none
     --input=all --output=all --error=all --export=ALL --chdir="$PWD" --overlap bash "$LAUNCH_LIB/rank_agent.sh")
   # sbatch's own numbers of tasks, and its distribution, would contradict ours.
   unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE SLURM_DISTRIBUTION

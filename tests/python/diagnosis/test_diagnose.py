@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from hccl_tools.check import schema_check
+from tools.diagnosis import run
 
 TERMINATED = 143
 EI0006 = {"0": (1, "EI0006\n")}
@@ -250,3 +251,11 @@ def test_what_the_trainer_says_is_not_told_twice_when_it_is_known(explained):
 def test_only_the_trainers_own_name_counts(explained):
     out, _, _ = explained({"0": (2, "other.py: it is over\n")})
     assert "has no Python exception and no failure of configs/diagnoses.yaml, it ends: other.py: it is over" in out
+
+
+def test_ranks_that_went_on_after_a_failure_and_were_stopped_by_a_limit_are_not_blamed(launched):
+    folder = launched({"0": (134, ""), "1": (7, ""), "2": (137, ""), "3": (3, "")}, first="1")
+    document = json.loads((folder / "launch.json").read_text())
+    assert [member.name for member in run.read_members(document, str(folder))] == ["1", "0", "3"]
+    document["outcome"] |= {"stopped_by": "hang", "also_failed": ["2"]}
+    assert [member.name for member in run.read_members(document, str(folder))] == ["1", "2"]

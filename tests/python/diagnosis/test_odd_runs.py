@@ -53,6 +53,8 @@ GOOD = {
     "outcome": {
         "exit": 1,
         "first_failure": "0",
+        "also_failed": ["1"],
+        "stopped_by": "hang",
         "logs": ".",
         "members": {"0": {"status": 1, "seconds": 1.0}, "1": {"status": 3, "seconds": 1.0}},
     },

@@ -4,6 +4,7 @@
     ckpt/strategy.json              how layers cut by hand are cut, in MindSpore's format; none otherwise
     ckpt/rank_0/lenet5-3_22.ckpt    after epoch 3, step 22 of it, as MindSpore names them
     ckpt/rank_0/lenet5-3_22.json    its label: what it is of, its size and checksum; written last
+    ckpt/strategy/rank_0.ckpt       how MindSpore cut the network (semi-auto, auto)
 
 Both files are written under another name and renamed, the second when the first is on the disk.  A
 checkpoint without a label that fits it was cut off when the job ended; it is skipped.
@@ -38,10 +39,15 @@ def rank_folder(folder: str, rank: int) -> str:
 
 def problems(config: dict) -> list[Problem]:
     """Problems of the checkpoints that `config` (with all defaults) names."""
-    section, found = config["train"], []
-    for key, is_there, kind in (("pretrained", os.path.isfile, "file"), ("resume_from", os.path.isdir, "folder")):
-        if key in section and not is_there(section[key]):
-            what = f"no such {kind}" if not os.path.exists(section[key]) else f"is not a {kind}"
+    found = []
+    for part, key, is_there, kind in (
+        ("train", "pretrained", os.path.isfile, "file"),
+        ("train", "resume_from", os.path.isdir, "folder"),
+        ("parallel", "strategy_ckpt_load_file", os.path.isfile, "file"),
+    ):
+        path = config.get(part, {}).get(key)
+        if path is not None and not is_there(path):
+            what = f"no such {kind}" if not os.path.exists(path) else f"is not a {kind}"
             remedy = f"name a {kind}; a relative path counts from {one_line(os.getcwd())}"
-            found.append(Problem("no-checkpoint", f"/train/{key}", f"{section[key]}: {what}", remedy))
+            found.append(Problem("no-checkpoint", f"/{part}/{key}", f"{path}: {what}", remedy))
     return found

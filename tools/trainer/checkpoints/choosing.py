@@ -9,9 +9,9 @@ from collections.abc import Callable
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.words import one_line, short
 from tools.trainer.checkpoints import CheckpointError, labels, rank_folder
-from tools.trainer.checkpoints.labels import Label
+from tools.trainer.checkpoints.labels import Label, Point
 
-Points = list[tuple[int, int]]
+Points = list[Point]
 
 # How many checkpoints of each rank the ranks tell each other of: more than a rank could be ahead.
 GATHERED = 8
@@ -19,8 +19,7 @@ GATHERED = 8
 
 def newest_first(folder: str, limit: int | None = None) -> list[tuple[str, Label]]:
     """[(path, Label)] of the whole checkpoints in `folder` of the run begun last, at most `limit`."""
-    run = labels.newest_run(folder)
-    found = [(path, label) for path, label in labels.read(folder).items() if run in (None, label.run)]
+    found = _of_newest_run(folder)
     found.sort(key=lambda item: item[1].point, reverse=True)
     return [(path, label) for path, label in found if labels.is_whole(path, label)][:limit]
 
@@ -44,10 +43,7 @@ def choose(
 
 def _of_another_job(path: str, label: Label, folder: str, ranks: int, model: str) -> CheckpointError:
     if label.model != model:
-        return CheckpointError(
-            f"{one_line(path)} is of the network {short(label.model)}, this config's is {model}; name the folder of "
-            "this network's checkpoints with train.resume_from or train.ckpt_save_dir"
-        )
+        return of_another_network(path, label, model)
     return CheckpointError(
         f"{one_line(path)} is of a job of {label.ranks} ranks, this one has {ranks}; make checkpoints for {ranks} with "
         f"python tools/convert_ckpt.py {one_line(folder)} NEW_FOLDER --ranks {ranks} and continue from there with "
@@ -55,19 +51,77 @@ def _of_another_job(path: str, label: Label, folder: str, ranks: int, model: str
     )
 
 
-def in_all_ranks(folder: str) -> dict[int, tuple[str, Label]]:
-    """{rank: (path, Label)}: the newest checkpoint that is whole on all ranks of its job, all under `folder`.
+def of_another_network(path: str, label: Label, model: str) -> CheckpointError:
+    """The refusal of a checkpoint, or of a folder of them, for a config whose network is `model`."""
+    return CheckpointError(
+        f"{one_line(path)} is of the network {short(label.model)}, this config's is {model}; name the folder of "
+        "this network's checkpoints with --resume, train.resume_from or train.ckpt_save_dir"
+    )
 
-    For a folder that holds every rank's.  Raises CheckpointError when there is none.
+
+# ---- without a job, for the launch plan ----------------------------------------------------------
+
+
+def any_labelled(folder: str) -> bool:
+    """Whether some rank has a checkpoint with a label in `folder`."""
+    return any(labels.read(path) for path in _rank_folders(folder).values())
+
+
+def newest_label(folder: str) -> Label | None:
+    """The label of the newest checkpoint in `folder`, of whichever rank, whole or not."""
+    found = [label for path in _rank_folders(folder).values() for _, label in _of_newest_run(path)]
+    return max(found, key=lambda label: label.point, default=None)
+
+
+def whole_on(folder: str, ranks: list[int], world: int) -> tuple[list[tuple[str, Label]], list[str]]:
+    """([(path, Label)] of the first of `ranks`, newest first, and the files that are damaged and newer).
+
+    All `ranks` of a job of `world` ranks have labels of those; the first of them is whole on all.  Only that one is
+    read as a whole: the files may be large.
     """
-    own = {}
+    own = [
+        {
+            label.point: (path, label)
+            for path, label in _of_newest_run(rank_folder(folder, rank))
+            if label.ranks == world
+        }
+        for rank in ranks
+    ]
+    common = sorted(set(own[0]).intersection(*own[1:]), reverse=True) if own else []
+    torn: list[str] = []
+    for place, point in enumerate(common):
+        bad = [path for path, label in (files[point] for files in own) if not labels.is_whole(path, label)]
+        if not bad:
+            return [own[0][point] for point in common[place:][:GATHERED]], torn
+        torn += bad
+    return [], torn
+
+
+def _of_newest_run(folder: str) -> list[tuple[str, Label]]:
+    """[(path, Label)] of the checkpoints in a rank's folder of the run begun last, whole or not."""
+    run = labels.newest_run(folder)
+    return [(path, label) for path, label in labels.read(folder).items() if run in (None, label.run)]
+
+
+def _rank_folders(folder: str) -> dict[int, str]:
+    """{rank: its folder} in `folder`, in the order of the ranks."""
+    found = {}
     for path in glob.glob(os.path.join(glob.escape(folder), "rank_*")):
         rank = whole_number(os.path.basename(path)[len("rank_") :])
         if rank is not None:
-            own[rank] = newest_first(path)
+            found[rank] = path
+    return dict(sorted(found.items()))
+
+
+def in_all_ranks(folder: str) -> dict[int, tuple[str, Label]]:
+    """{rank: (path, Label)}, from rank 0 on: the newest checkpoint that is whole on all ranks of its job.
+
+    For a folder that has every rank's.  Raises CheckpointError when there is none.
+    """
+    own = {rank: newest_first(path) for rank, path in _rank_folders(folder).items()}
     points = {label.point for found in own.values() for _, label in found}
     for point in sorted(points, reverse=True):
-        files = {rank: item for rank, found in own.items() for item in found if item[1].point == point}
+        files = {rank: item for rank, found in sorted(own.items()) for item in found if item[1].point == point}
         if set(files) == set(range(len(files))) and len(files) == next(iter(files.values()))[1].ranks:
             return files
     raise CheckpointError(

@@ -11,10 +11,13 @@ import zlib
 from hccl_tools.common import documents
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line
+from tools.trainer.checkpoints import CheckpointError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+Point = tuple[int, int, int]
 
 NEWEST = "newest_run.json"
 
@@ -26,8 +29,10 @@ class Label(Record):
     """What a checkpoint is of.
 
     model, mode: as in the config; run: seconds since 1970 when the run was first started, the same on
-    all ranks and kept when it is resumed; epoch, steps: epochs done, and steps in each; rank, ranks:
-    whose it is, in a job of how many; bytes, crc32: size and checksum of the .ckpt file.
+    all ranks and kept when it is resumed; epoch, steps: the epoch in which it was saved, and the steps of
+    it that were done; epoch_steps: how many it has, 0 for as many; rank, ranks: whose it is, in a job of
+    how many; whole: 1 where the file has the whole network, not a rank's part of it; bytes, crc32: size
+    and checksum of the .ckpt file.
     """
 
     model: str
@@ -35,15 +40,26 @@ class Label(Record):
     run: int
     epoch: int = 0
     steps: int = 0
+    epoch_steps: int = 0
     rank: int
     ranks: int
+    whole: int = 0
     bytes: int = 0
     crc32: int = 0
 
     @property
-    def point(self) -> tuple[int, int]:
-        """What orders checkpoints: the newest run first, in it the latest epoch."""
-        return (self.run, self.epoch)
+    def point(self) -> Point:
+        """What orders checkpoints: the newest run first, in it the latest epoch, in it the latest step."""
+        return (self.run, self.epoch, self.steps)
+
+    def done(self, steps: int) -> tuple[int, int]:
+        """(whole epochs, steps of the next one) that are done, for a job with `steps` steps an epoch.
+
+        A job with other ranks or batches has another number of steps: the same share of the epoch is done.
+        """
+        if self.steps >= self.epoch_steps:
+            return self.epoch, 0
+        return self.epoch - 1, self.steps * steps // self.epoch_steps
 
 
 def path_of(checkpoint: str) -> str:
@@ -75,7 +91,12 @@ def write(checkpoint: str, label: Label) -> None:
 
 
 def read(folder: str) -> dict[str, Label]:
-    """{path of a .ckpt: Label} of all labelled checkpoints directly in `folder`, whole or not."""
+    """{path of a .ckpt: Label} of all labelled checkpoints directly in `folder`, whole or not.
+
+    Raises CheckpointError where the folder is there and may not be read: it would look like one without any.
+    """
+    if os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK):
+        raise CheckpointError(f"{one_line(folder)} cannot be read; give this user the permission (chmod u+rx)")
     found = {}
     for path in glob.glob(os.path.join(glob.escape(folder), "*.json")):
         try:
@@ -90,6 +111,9 @@ def read(folder: str) -> dict[str, Label]:
 def _label(data: object) -> Label | None:
     """The label that a JSON value is; None where a field is missing, or is not what a label has there."""
     names = Label.__annotations__
+    if isinstance(data, dict):
+        # Earlier labels lack these: they are of whole epochs.
+        data = {"epoch_steps": 0, "whole": int(data.get("mode") == "data_parallel"), **data}
     if not isinstance(data, dict) or not all(_fits(data.get(name), name, kind) for name, kind in names.items()):
         return None
     return Label(**{name: data[name] for name in names})
@@ -137,7 +161,7 @@ def write_json(path: str, document: dict[str, object]) -> None:
 def publish(draft: str, path: str) -> None:
     """Renames a file that is on the disk; afterwards its new name is on the disk, too."""
     os.replace(draft, path)
-    handle = os.open(os.path.dirname(path), os.O_RDONLY)
+    handle = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mindspore import Parameter, nn
 
+    from tools.trainer.checkpoints.strategies import Shapes
+
 
 def read(path: str) -> dict[str, Parameter]:
     """{parameter name: Parameter} in the file `path`.  Raises CheckpointError."""
@@ -30,28 +32,34 @@ def read(path: str) -> dict[str, Parameter]:
         raise CheckpointError(f"{shown} cannot be read, it is damaged, cut off, or no checkpoint: {reason}") from error
 
 
-def load(path: str, *cells: nn.Cell) -> None:
-    """Loads the file `path` into the cells (a network, an optimizer); all of each cell's parameters must fit."""
+def load(path: str, *cells: nn.Cell, source: str | None = None) -> None:
+    """Loads the file `path` into the cells (a network, an optimizer); all of each cell's parameters must fit.
+
+    source: what messages name instead, the folder from which the file was merged.
+    """
     import mindspore as ms
 
     values = read(path)
+    shapes = {name: tuple(parameter.shape) for name, parameter in values.items()}
     for cell in cells:
-        check_fit(path, values, {parameter.name: tuple(parameter.shape) for parameter in cell.get_parameters()})
+        check_fit(
+            source or path, shapes, {parameter.name: tuple(parameter.shape) for parameter in cell.get_parameters()}
+        )
     for cell in cells:
         ms.load_param_into_net(cell, values)
 
 
-def check_fit(path: str, values: dict[str, Parameter], wanted: dict[str, tuple[int, ...]]) -> None:
-    """Raises CheckpointError unless `values` has every parameter of `wanted` ({name: shape}) in its shape."""
+def check_fit(path: str, shapes: Shapes, wanted: Shapes) -> None:
+    """Raises CheckpointError unless `shapes`, of `path`, has every parameter of `wanted` in its shape."""
     shown = f"checkpoint {one_line(path)}"
     for name, shape in wanted.items():
-        if name not in values:
+        if name not in shapes:
             raise CheckpointError(
                 f"{shown} has no {name}: it is of another network or optimizer, or of another rank's part of the "
                 "network; take one that was saved with this config"
             )
-        if tuple(values[name].shape) != shape:
+        if shapes[name] != shape:
             raise CheckpointError(
-                f"{shown}: {name} has the shape {tuple(values[name].shape)}, here it is {shape}; it is of another "
+                f"{shown}: {name} has the shape {shapes[name]}, here it is {shape}; it is of another "
                 "network, or cut for another number of ranks (tools/convert_ckpt.py cuts anew)"
             )

@@ -1,4 +1,4 @@
-"""Writes checkpoints, and how their layers are cut; removes old ones."""
+"""Writes checkpoints; removes old ones."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mindspore import nn
-
-STRATEGY = "strategy.json"
 
 
 @contextlib.contextmanager
@@ -48,31 +46,6 @@ def save(network: nn.Cell, folder: str, prefix: str, label: labels.Label, integr
     labels.publish(draft, path)
     labels.write(path, label)
     return path
-
-
-def write_strategy(folder: str, cuts: dict[str, tuple[tuple[int, ...], int | None]], ranks: int) -> None:
-    """Writes how the parameters are cut, for mindspore.transform_checkpoints.
-
-    cuts: {parameter name: (shape of the whole, axis that is cut or None)}.  It is what MindSpore itself
-    writes in semi-auto mode: devices in one row, and for each axis the device axis that it is cut along.
-    """
-    items = {}
-    for name, (shape, axis) in cuts.items():
-        items[name] = {
-            "dev_matrix": [ranks],
-            "tensor_map": [0 if dimension == axis else -1 for dimension in range(len(shape))],
-            "param_split_shape": [],
-            "field": 0,
-            "opt_weight_shard_step": 0,
-            "opt_weight_shard_size": 0,
-        }
-    document = {
-        "current_stage": 0,
-        "parallel_strategy_item": {"by_hand": {"stage": 0, "parallel_strategy": []}},
-        "parallel_layout_item": items,
-    }
-    os.makedirs(folder, exist_ok=True)
-    labels.write_json(os.path.join(folder, STRATEGY), document)  # by every rank, each the same
 
 
 def remove_old(folder: str, run: int, keep: int) -> None:

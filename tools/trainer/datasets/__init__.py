@@ -21,7 +21,7 @@ import os
 from hccl_tools.common import project
 from hccl_tools.common.words import one_line
 from tools.config.modes import EVERYTHING, Part
-from tools.trainer.datasets.errors import DataError
+from tools.trainer.datasets.errors import DataError, NoData
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,10 +29,16 @@ if TYPE_CHECKING:
 
     from mindspore.dataset import Dataset
 
-__all__ = ["DataError", "build", "check", "check_held_out", "locate"]
+__all__ = ["DataError", "build", "check", "check_held_out", "held_out", "locate"]
 
 # type in the config -> module; the text data sets have MindOCR's names, whose formats they read
-TYPES = {"mnist": "mnist", "cifar10": "cifar10", "RecDataset": "text_lines", "DetDataset": "text_boxes"}
+TYPES = {
+    "mnist": "mnist",
+    "cifar10": "cifar10",
+    "RecDataset": "text_lines",
+    "LMDBDataset": "text_lmdb",
+    "DetDataset": "text_boxes",
+}
 
 
 def locate(root: str) -> str:
@@ -48,24 +54,37 @@ def locate(root: str) -> str:
     )
 
 
-def check(config: dict, shards: int) -> None:
-    """Refuses, with DataError, data of a config (filled) that is not there or too little for one batch per shard."""
-    loader = config["train"]["loader"]
-    _check_section(config["train"]["dataset"], loader["batch_size"] if loader["drop_remainder"] else 1, shards)
-    check_held_out(config)
+def check(config: dict, shards: int, by_data_path: bool = False) -> str | None:
+    """Refuses, with DataError, data of a config (filled) that is not there or too little for one batch per shard.
+
+    `by_data_path`: DATA_PATH names the folder.  The tutorials' has the data to train on only; then the section `eval`
+    is removed from the config, and a line that says so is returned.
+    """
+    _check_section(config["train"], shards)
+    try:
+        check_held_out(config)
+    except NoData:
+        if not by_data_path:
+            raise
+        folder = locate(config.pop("eval")["dataset"]["dataset_root"])
+        early = ", and early_stop does nothing" if config.pop("early_stop", None) else ""
+        return f"DATA_PATH {one_line(folder)} has no held-out data, so the accuracy is not measured{early}"
+    return None
 
 
 def check_held_out(config: dict) -> None:
     """Refuses, with DataError, held-out data that is named and not there."""
     if "eval" in config:
-        _check_section(config["eval"]["dataset"], 1, 1)
+        _check_section(config["eval"], 1)
 
 
-def _check_section(section: dict, least: int, shards: int) -> None:
-    """`least`: samples that each of the shards needs."""
-    folder = locate(section["dataset_root"])
-    samples = _module(section).count(section, folder)
-    limit = section.get("num_samples", samples)
+def _check_section(section: dict, shards: int) -> None:
+    """Checks the section `train` or `eval`: each of the shards needs a batch."""
+    dataset, loader = section["dataset"], section["loader"]
+    least = loader["batch_size"] if loader["drop_remainder"] else 1
+    folder = locate(dataset["dataset_root"])
+    samples = _module(dataset).count(dataset, folder)
+    limit = dataset.get("num_samples", samples)
     where = one_line(folder)
     said = f"{where} has {samples} samples" if samples <= limit else f"{where}: dataset.num_samples is {limit}"
     each = min(samples, limit) // shards
@@ -80,6 +99,23 @@ def build(section: dict, loader: dict, part: Part = EVERYTHING) -> Dataset:
     """The MindSpore dataset of a config's section, or a part of it: batches of (data, label), see its module."""
     workers = min(loader["num_workers"], os.cpu_count() or 1)  # MindSpore refuses more than there are processors
     return _module(section).build(section, {**loader, "num_workers": workers}, locate(section["dataset_root"]), part)
+
+
+def held_out(config: dict, rank: int = 0, ranks: int = 1) -> Dataset | None:
+    """The batches of the section `eval` that rank `rank` of `ranks` measures, in order; None: there are none for it.
+
+    Every batch is measured by one rank, as it is: so all ranks together measure what one rank alone would.
+    """
+    section, loader = config["eval"]["dataset"], config["eval"]["loader"]
+    size = loader["batch_size"]
+    samples = _module(section).count(section, locate(section["dataset_root"]))
+    samples = min(samples, section.get("num_samples", samples))
+    batches = samples // size if loader["drop_remainder"] else -(-samples // size)
+    first, end = rank * batches // ranks, (rank + 1) * batches // ranks
+    if first == end:
+        return None
+    count = min(end * size, samples) - first * size
+    return build(section, loader, Part(samples=(first * size, count)))
 
 
 def _module(section: dict) -> ModuleType:

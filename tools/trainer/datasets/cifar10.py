@@ -12,7 +12,7 @@ import os
 from hccl_tools.common.words import one_line
 from tools.config.modes import Part
 from tools.trainer.datasets import pipeline
-from tools.trainer.datasets.errors import DataError
+from tools.trainer.datasets.errors import DataError, NoData
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _count_file(folder: str, name: str) -> int:
     path = os.path.join(folder, name)
     shown = one_line(path)
     if not os.path.isfile(path):
-        raise DataError(f"{one_line(folder)} has no file {name}; {_instead(folder)}")
+        raise NoData(f"{one_line(folder)} has no file {name}; {_instead(folder)}")
     size = os.path.getsize(path)
     if size == 0 or size % RECORD:
         raise DataError(

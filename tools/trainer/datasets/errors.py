@@ -7,3 +7,7 @@ from tools.config.unusable import Unusable
 
 class DataError(Unusable):
     """The data cannot be used: the text names the file, what was expected, and what to do."""
+
+
+class NoData(DataError):
+    """There is none of these data in the folder, not even a part."""

@@ -11,6 +11,9 @@ from tools.trainer.datasets.errors import DataError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
     import numpy as np
     from mindspore.dataset import Dataset
 
@@ -43,8 +46,8 @@ def read(section: dict, folder: str) -> list[tuple[str, str, str]]:
 class Source:
     """What GeneratorDataset reads: entry n is (image, label)."""
 
-    def __init__(self, section: dict, folder: str) -> None:
-        self.entries = read(section, folder)
+    def __init__(self, entries: Sequence[Any]) -> None:
+        self.entries = entries
 
     def __len__(self) -> int:
         return len(self.entries)

@@ -9,7 +9,7 @@ import struct
 from hccl_tools.common.words import one_line
 from tools.config.modes import Part
 from tools.trainer.datasets import pipeline
-from tools.trainer.datasets.errors import DataError
+from tools.trainer.datasets.errors import DataError, NoData
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ PREFIXES = {"train": "train", "test": "t10k"}
 def count(section: dict, folder: str) -> int:
     """Samples in the two files; both must be there, whole, and of one length."""
     folder = _folder_with_files(folder, section.get("usage"))
+    if not any(_file(folder, section.get("usage"), kind) for kind in ("images-idx3", "labels-idx1")):
+        raise _missing(folder, section.get("usage"), "images-idx3")
     images = _header(folder, section.get("usage"), "images-idx3", IMAGES, 3)[0]
     labels = _header(folder, section.get("usage"), "labels-idx1", LABELS, 1)[0]
     if images != labels:
@@ -65,7 +67,7 @@ def _header(folder: str, usage: str | None, kind: str, magic: int, axes: int) ->
     """The sizes of the axes of an IDX file, once the file is seen to be as long as they say."""
     path = _file(folder, usage, kind)
     if path is None:
-        raise DataError(_missing(folder, f"{PREFIXES[usage] if usage else '*'}-{kind}-ubyte"))
+        raise _missing(folder, usage, kind, DataError)
     with open(path, "rb") as file:
         header = file.read(4 + 4 * axes)
     shown = one_line(path)
@@ -84,9 +86,11 @@ def _header(folder: str, usage: str | None, kind: str, magic: int, axes: int) ->
     return sizes
 
 
-def _missing(folder: str, wanted: str) -> str:
-    """The line for a folder without the file `wanted` (a pattern)."""
+def _missing(folder: str, usage: str | None, kind: str, error: type[DataError] = NoData) -> DataError:
+    """The error for a folder without the file of that kind."""
+    wanted = f"{PREFIXES[usage] if usage else '*'}-{kind}-ubyte"
     packed = sorted(name for name in os.listdir(folder) if name.endswith("-ubyte.gz"))
+    packed = [name for name in packed if usage is None or name.startswith(PREFIXES[usage])]
     if packed:
-        return f"{one_line(folder)} has no file {wanted}, but {one_line(packed[0])}: unpack it with gunzip"
-    return f"{one_line(folder)} has no file {wanted}; MNIST's files go there, unpacked"
+        return DataError(f"{one_line(folder)} has no file {wanted}, but {one_line(packed[0])}: unpack it with gunzip")
+    return error(f"{one_line(folder)} has no file {wanted}; MNIST's files go there, unpacked")

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 def order(loader: dict, part: Part, samples: int | None = None) -> dict[str, Any]:
     """What every MindSpore data set takes: whether to shuffle, which shard it reads, and how many of all `samples`."""
+    if part.samples is not None:
+        from mindspore.dataset import SequentialSampler
+
+        first, count = part.samples
+        return {"sampler": SequentialSampler(first, count)}
     each = samples and samples // part.shards
     return {"shuffle": loader["shuffle"], "num_shards": part.shards, "shard_id": part.shard, "num_samples": each}
 

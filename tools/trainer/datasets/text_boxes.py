@@ -96,7 +96,7 @@ class Boxes(label_file.Source):
     """The images of a data set, with where their words are."""
 
     def __init__(self, section: dict, folder: str) -> None:
-        super().__init__(section, folder)
+        super().__init__(label_file.read(section, folder))
         self.size = section.get("image_size", SIZE)
 
     def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:

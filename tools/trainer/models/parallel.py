@@ -18,6 +18,9 @@ from tools.config import modes
 
 Strategy = tuple[tuple[int, ...], ...]  # how the inputs of an operator are cut
 
+# The axis that is cut of the parameters that are: the first layer's columns, the second's rows.
+CUT = {"fc1.weight": 1, "fc1.bias": 0, "fc2.weight": 0}
+
 PIXELS = 32 * 32
 
 
@@ -100,9 +103,8 @@ class HybridParallelNet(nn.Cell):
     def __init__(self, rank: int = 0, ranks: int = 1, **sizes: int) -> None:
         super().__init__()
         whole = dense_weights(**sizes)
-        axes = {"fc1.weight": 1, "fc1.bias": 0, "fc2.weight": 0}
-        self.cuts = {name: (value.shape, axes.get(name)) for name, value in whole.items()}
-        own = {**whole, **{name: np.split(whole[name], ranks, axis)[rank] for name, axis in axes.items()}}
+        self.cuts = {name: (value.shape, CUT.get(name)) for name, value in whole.items()}
+        own = {**whole, **{name: np.split(whole[name], ranks, axis)[rank] for name, axis in CUT.items()}}
         self.fc1 = Dense(own["fc1.weight"], own["fc1.bias"])
         self.fc2 = Dense(own["fc2.weight"], np.zeros_like(own["fc2.bias"]))
         self.fc3 = Dense(own["fc3.weight"], own["fc3.bias"])
@@ -226,6 +228,7 @@ class SemiAutoParallelNet(WholeNet):
     def __init__(self, ranks: int = 1, **sizes: int) -> None:
         columns, rows, whole = ((1, 1), (1, ranks)), ((1, ranks), (ranks, 1)), ((1, 1), (1, 1))
         super().__init__((columns, rows, whole), **sizes)
+        self.cuts = {name: (value.shape, CUT.get(name)) for name, value in dense_weights(**sizes).items()}
 
 
 class PipelineNet(WholeNet):

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Trains ResNet-50 on CIFAR-10 on the servers of a rank table; typed on each of them.
+#
+# Usage: bash run_cluster.sh [options] DATA_PATH RANK_TABLE_FILE RANK_SIZE RANK_START
+set -euo pipefail
+here=$(dirname -- "$(readlink -f -- "$0")")
+exec bash "${here%/*/*}/scripts/run_cluster.sh" --pytest "$here/resnet50_distributed_training.py" "$@"

@@ -1,0 +1,1 @@
+../distributed_training/resnet50_distributed_training.py

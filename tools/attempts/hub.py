@@ -1,0 +1,203 @@
+"""The process beside the launcher of rank 0's host: the others connect to it, and it decides for all of them."""
+
+from __future__ import annotations
+
+import hmac
+import resource
+import selectors
+import socket
+import time
+
+from tools.attempts import wire
+from tools.attempts.launcher import Launcher, Left
+from tools.attempts.verdict import NOT_STARTED, Attempts
+from tools.attempts.wire import Connection, Lost
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MOST_GUESTS = 64  # beyond the hosts that are missing
+HELLO_WITHIN = 10  # seconds
+ANOTHER_JOB = "another job is there; or the rank tables, the numbers of ranks or the versions of this project differ"
+LAST_WORDS = 2  # seconds in which the last messages must go out
+
+
+class Hub:
+    """Number 0 is our own launcher; the other hosts have a connection each."""
+
+    def __init__(self, launcher: Launcher, facts: dict[str, Any]) -> None:
+        self.launcher, self.facts = launcher, facts
+        self.hosts: dict[int, Connection] = {}
+        self.guests: dict[Connection, float] = {}  # who has not said what host it is, and until when it may
+        self.attempts = Attempts(facts["hosts"], facts["restarts"], facts["wait"], self.tell)
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(0, selectors.EVENT_READ, self.obey)
+        self.door: socket.socket | None = None
+
+    def serve(self) -> None:
+        """Returns when our launcher leaves the job, or has ended."""
+        try:
+            self.open()
+            if self.launcher.orders:
+                self.obey()
+            while True:
+                waits = self.guests or self.attempts.waits() or any(host.unsent for host in self.hosts.values())
+                for key, _ in self.selector.select(1 if waits else None):
+                    key.data()
+                self.attempts.check_time()
+                self.look_after_connections()
+        except Left:
+            self.attempts.left(0, "its launcher has ended")
+            self.finish()
+
+    def open(self) -> None:
+        """Listens, until all hosts have come.  If that cannot be, the job ends."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = len(self.facts["hosts"]) + 2 * MOST_GUESTS
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        place = self.facts["address"], self.facts["port"]
+        try:
+            self.door = socket.create_server(place, backlog=1024)
+        except OSError as error:
+            text = f"cannot listen at {place[0]} port {place[1]} for the other hosts: {error.strerror}"
+            self.attempts.end(NOT_STARTED, 0, text)
+            return
+        self.door.setblocking(False)
+        self.selector.register(self.door, selectors.EVENT_READ, self.accept)
+
+    def obey(self) -> None:
+        """The orders of our own launcher."""
+        for order in self.launcher.take():
+            self.hear(0, order)
+
+    def hear(self, host: int, found: list[Any]) -> None:
+        """A message of a host that has come.  Raises Lost, and Left if it is our own that leaves."""
+        word, values = wire.take(found, wire.FROM_HOSTS)
+        if word == "ready":
+            self.attempts.ready(host, *values)
+        elif word == "done":
+            self.attempts.done(host, *values)
+        elif word == "failed":
+            self.attempts.failed(host, *values)
+        elif word == "stop":
+            status, text = values
+            self.attempts.end(status, host, text)
+        elif host == 0:
+            raise Left
+        else:
+            raise Lost("it has ended")
+
+    def tell(self, words: list[Any]) -> None:
+        """A message for every host."""
+        self.launcher.say(*words)
+        for host in self.hosts.values():
+            host.send(words)
+
+    def accept(self) -> None:
+        """Lets a guest in, unless there are too many."""
+        if self.door is None:
+            return
+        try:
+            plug, _ = self.door.accept()
+        except OSError:  # it has gone again, or there are too many open files
+            time.sleep(0.01)
+            return
+        if len(self.guests) >= MOST_GUESTS + len(self.facts["hosts"]) - len(self.hosts):
+            plug.close()
+            return
+        guest = Connection(plug)
+        self.guests[guest] = time.monotonic() + HELLO_WITHIN
+        self.selector.register(plug, selectors.EVENT_READ, lambda: self.greet(guest))
+
+    def greet(self, guest: Connection) -> None:
+        """Makes a guest one of the hosts, or says why not."""
+        if guest not in self.guests:
+            return
+        try:
+            for found in guest.receive()[:1]:  # it waits for the answer
+                self.welcome(guest, found)
+        except Lost:
+            self.forget(guest)
+
+    def welcome(self, guest: Connection, found: list[Any]) -> None:
+        """``hello JOB NUMBER``, then digest and words of each fact that must be alike.  Raises Lost."""
+        kinds = {"hello": (str, int, *(str for _ in found[3:]))}
+        job, number, *theirs = wire.take(found, kinds)[1]
+        ours = self.facts["alike"]
+        if not hmac.compare_digest(job.encode(), self.facts["job"].encode()):
+            guest.send(["refused", ANOTHER_JOB])
+            raise Lost(ANOTHER_JOB)
+        fault = self.fault(number, len(theirs) == 2 * len(ours))
+        for label, digest, words in ours if not fault else ():
+            if theirs.pop(0) != digest:
+                where, here = self.facts["hosts"][number], self.facts["hosts"][0]
+                fault = f"{label}: {here} has {words}, {where} has {theirs[0]}; it must be the same on every host"
+                break
+            theirs.pop(0)
+        if fault:
+            guest.send(["refused", fault])
+            self.tell(["say", fault])
+            raise Lost(fault)
+        del self.guests[guest]
+        self.hosts[number] = guest
+        self.selector.modify(guest.plug, selectors.EVENT_READ, lambda: self.listen(number))
+        guest.send(["welcome"])
+        if len(self.hosts) == len(self.facts["hosts"]) - 1:
+            self.close_door()
+
+    def fault(self, number: int, same_version: bool) -> str:
+        """Why this host cannot come; empty if it can."""
+        if not same_version:
+            return "the hosts have different versions of this project"
+        if not 0 < number < len(self.facts["hosts"]):
+            return f"the job has no host number {number}"
+        if number in self.hosts:
+            return f"{self.facts['hosts'][number]} has come already: the command was typed there twice"
+        return ""
+
+    def listen(self, number: int) -> None:
+        """What a host says; without a connection it is lost."""
+        host = self.hosts.get(number)
+        if host is None:
+            return
+        try:
+            for found in host.receive():
+                self.hear(number, found)
+        except Lost as error:
+            del self.hosts[number]
+            self.forget(host)
+            self.attempts.left(number, f"its launcher is lost: {error}")
+
+    def forget(self, connection: Connection) -> None:
+        """Closes a connection; what was sent last still arrives."""
+        self.guests.pop(connection, None)
+        self.selector.unregister(connection.plug)
+        connection.plug.close()
+
+    def close_door(self) -> None:
+        """From now on nobody can connect."""
+        if self.door:
+            self.selector.unregister(self.door)
+            self.door.close()
+            self.door = None
+        for guest in list(self.guests):
+            self.forget(guest)
+
+    def look_after_connections(self) -> None:
+        """Sends what did not go out at once, and closes the connections of guests that say nothing."""
+        for host in self.hosts.values():
+            if host.unsent:
+                host.flush()
+        now = time.monotonic()
+        for guest in [guest for guest, until in self.guests.items() if now >= until]:
+            self.forget(guest)
+
+    def finish(self) -> None:
+        """The last messages go out."""
+        end = time.monotonic() + LAST_WORDS
+        while any(host.unsent for host in self.hosts.values()) and time.monotonic() < end:
+            self.look_after_connections()
+            time.sleep(0.05)

@@ -1,0 +1,139 @@
+"""The process beside a launcher on another host than rank 0's: it speaks with that host's, which decides."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import socket
+import time
+
+from tools.attempts import wire
+from tools.attempts.launcher import Launcher, Left
+from tools.attempts.verdict import LOST, NOT_STARTED, TOLD_AFTER
+from tools.attempts.wire import Connection, Lost
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+ANSWER_WITHIN = 10  # seconds
+TRY_EVERY = 0.5  # seconds
+
+
+class Refused(Exception):
+    """The host of rank 0 does not let this one join."""
+
+
+class Spoke:
+    """Our launcher's side of the connection to the host of rank 0."""
+
+    def __init__(self, launcher: Launcher, facts: dict[str, Any]) -> None:
+        self.launcher, self.facts = launcher, facts
+        self.first: str = facts["hosts"][0]
+        self.number = 0  # of the attempt that was heard of last
+        self.ended = False
+
+    def serve(self) -> None:
+        """Returns when our launcher leaves the job, or has ended."""
+        try:
+            connection = self.join()
+            if connection:
+                self.speak(connection)
+            while ["leave"] not in self.launcher.take():  # the job has ended, and our launcher knows it
+                pass
+        except Left:
+            return
+
+    def join(self) -> Connection | None:
+        """The connection to the host of rank 0, once its launcher runs; None if that has refused us, or never came."""
+        began = time.monotonic()
+        told = False
+        place = f"{self.facts['address']} port {self.facts['port']}"
+        while (waited := time.monotonic() - began) < self.facts["wait"]:
+            try:
+                return self.try_to_join()
+            except Refused as refusal:
+                self.end(NOT_STARTED, f"{refusal}")
+                return None
+            except (Lost, OSError) as error:
+                reason = getattr(error, "strerror", None) or str(error)
+            if waited >= TOLD_AFTER and not told:
+                told = True
+                self.launcher.say("say", f"waiting for {self.first}: nobody answers at {place} ({reason})")
+            self.launcher.wait(None, 0, TRY_EVERY)
+        remedy = "type the command there, too, with the same rank table, and let the port through the firewall"
+        self.end(NOT_STARTED, f"nobody answers at {place} after {self.facts['wait']:.0f} s ({reason}); {remedy}")
+        return None
+
+    def try_to_join(self) -> Connection:
+        """The connection, if there is an answer.  Raises Refused, Lost and OSError."""
+        plug = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        connection = Connection(plug)
+        try:
+            self.connect(plug)
+            alike = (value for _, *values in self.facts["alike"] for value in values)
+            connection.send(["hello", self.facts["job"], self.facts["number"], *alike])
+            if not self.launcher.wait(plug.fileno(), select.POLLIN, ANSWER_WITHIN):
+                raise Lost("it does not answer")
+            for found in connection.receive():
+                word, values = wire.take(found, wire.TO_HOSTS)
+                if word == "refused":
+                    raise Refused(*values)
+                if word != "welcome":
+                    raise Lost("it sent no answer")
+                return connection
+            raise Lost("it sent half a line")
+        except BaseException:
+            plug.close()
+            raise
+
+    def connect(self, plug: socket.socket) -> None:
+        """Raises OSError."""
+        code = plug.connect_ex((self.facts["address"], self.facts["port"]))
+        if code == errno.EINPROGRESS:
+            if not self.launcher.wait(plug.fileno(), select.POLLOUT, ANSWER_WITHIN):
+                code = errno.ETIMEDOUT
+            else:
+                code = plug.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            raise OSError(code, os.strerror(code))
+
+    def speak(self, connection: Connection) -> None:
+        """Passes messages in both directions, until the job ends.  Raises Left."""
+        poll = select.poll()
+        poll.register(0, select.POLLIN)
+        poll.register(connection.plug.fileno(), select.POLLIN)
+        try:
+            if self.launcher.orders:
+                self.obey(connection, self.launcher.take())
+            while not self.ended:
+                ready = dict(poll.poll())
+                if connection.plug.fileno() in ready:
+                    for found in connection.receive():
+                        self.hear(found)
+                if 0 in ready:
+                    self.obey(connection, self.launcher.take())
+        except Lost as error:
+            self.end(LOST, f"its launcher is lost: {error}")
+        finally:
+            connection.plug.close()
+
+    def obey(self, connection: Connection, orders: list[list[Any]]) -> None:
+        """Passes our launcher's orders on.  Raises Left."""
+        for order in orders:
+            connection.send(order)
+            if order == ["leave"]:
+                raise Left
+
+    def hear(self, found: list[Any]) -> None:
+        """A message of the host of rank 0.  Raises Lost."""
+        word, values = wire.take(found, wire.TO_HOSTS)
+        if word in ("begin", "again", "end"):
+            self.number = values[0]
+        self.ended = word == "end"
+        self.launcher.say(word, *values)
+
+    def end(self, status: int, text: str) -> None:
+        """The job ends on this host."""
+        self.launcher.say("end", self.number, status, self.first, text)

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Writes a trained network as a MindIR file, for inference without its Python code.
+
+  python tools/export.py --config configs/mnist/lenet5_digits.yaml --ckpt logs/latest/ckpt lenet5.mindir
+  python tools/export.py -c CONFIG --ckpt FILE --batch_size 8 NET.mindir
+
+Slices of several ranks are merged first. The network takes batches of one size, --batch_size; the other sizes
+are those of the config's data.  It is loaded with mindspore.nn.GraphCell(mindspore.load("lenet5.mindir")).
+
+Prints the file and the shapes of its input and output.  Exit: 0 written, 2 the config, the data or the checkpoints
+cannot be used.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+
+if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+from hccl_tools.machine import interpreter
+
+interpreter.check("yaml")
+
+from hccl_tools.common.words import one_line
+from tools.config import config_file as configs
+from tools.trainer import checkpoints, command, datasets, inference, job
+
+SUFFIX = ".mindir"
+
+
+def main(argv: "list[str] | None" = None) -> int:
+    parser = command.parser(__doc__)
+    inference.add_arguments(parser)
+    parser.add_argument(
+        "--batch_size",
+        "--batch-size",
+        metavar="N",
+        type=command.positive,
+        default=1,
+        help="samples that it takes at once (default: 1)",
+    )
+    parser.add_argument("out", metavar="FILE", help=f"the file to write; its name ends with {SUFFIX}")
+    command.add_opt(parser, "set values of the config")
+    options = parser.parse_args(argv)
+    if not options.out.endswith(SUFFIX):
+        parser.error(f"FILE {one_line(options.out)}: its name must end with {SUFFIX}, by which MindSpore knows it")
+    return command.run("export.py", lambda: export(options))
+
+
+def checked_config(options: argparse.Namespace) -> dict:
+    """The config as a dict with all defaults filled in, for one process."""
+    filled = configs.read(options.config, [*options.opt, "system.distribute=False"]).filled
+    if "eval" in filled:
+        datasets.check_held_out(filled)
+    else:
+        datasets.check(filled, shards=1)
+    inference.check_source(options.ckpt)
+    inference.check_folder(options.out)
+    return filled
+
+
+def export(options: argparse.Namespace) -> None:
+    """Writes the MindIR file."""
+    config = checked_config(options)
+    device = job.before_mindspore(config)
+    import mindspore as ms
+    import numpy as np
+
+    from tools.trainer import build
+
+    job.set_device(config, device)
+    network = build.build_network(config, rank=0, ranks=1)
+    inference.load_whole(options.ckpt, network)
+    network.set_train(False)
+    part = "eval" if "eval" in config else "train"
+    data = datasets.build(config[part]["dataset"], {**config[part]["loader"], "batch_size": 1, "shuffle": False})
+    sample = next(data.create_tuple_iterator(num_epochs=1))[0]
+    batch = ms.Tensor(np.zeros((options.batch_size, *sample.shape[1:]), np.float32))
+    output = network(batch)
+    folder = os.path.dirname(os.path.abspath(options.out))
+    try:
+        with tempfile.TemporaryDirectory(prefix=".export.", dir=folder) as work:
+            draft = os.path.join(work, "net" + SUFFIX)
+            ms.export(network, batch, file_name=draft, file_format="MINDIR")
+            os.replace(draft, options.out)
+    except OSError as error:
+        raise checkpoints.CheckpointError(inference.unwritable(options.out, error)) from error
+    print(f"{options.out}: {tuple(batch.shape)} -> {tuple(output.shape)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

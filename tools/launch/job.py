@@ -1,0 +1,167 @@
+"""What every rank runs: the trainer with a config, or a program; and what the user should know of it."""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.common.record import Record
+from hccl_tools.common.words import one_line
+from tools.launch import checks, latest_link, placement, trainer_command
+from tools.launch.request import Request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tools.config.config_file import Config
+    from tools.launch.resumption import Resumption
+
+
+class Job(Record):
+    """What every rank runs, whatever starts the ranks."""
+
+    words: list[str]  # the command
+    restart: list[str]  # the command from the second attempt on; empty: the same
+    about: str  # what was decided, for --dry_run
+    source: str | None  # the file of the program, or of a trainer that is not this project's
+    alone: bool  # the one rank joins no job
+    is_own: bool  # this project's trainer
+    needs_mindspore: bool
+    checkpoints: dict[str, Any] | None = None  # where our trainer saves, and of which network
+    resumed: Resumption | None = None
+
+
+def find(request: Request, placed: placement.Placement, run_dir: str) -> Job:
+    """What the ranks run.  Raises Refusal."""
+    return of_program(request, placed, run_dir) if checks.is_program(request) else of_trainer(request, placed, run_dir)
+
+
+def of_trainer(request: Request, placed: placement.Placement, run_dir: str) -> Job:
+    """A trainer with a config.  Raises Refusal."""
+    named = str(trainer_command.config_path(request))
+    path = trainer_command.trainer(request)
+    own = trainer_command.is_own(path)
+    arguments = trainer_command.arguments(request)
+    about = f"the trainer {one_line(path)} with the config {one_line(named)}"
+    config = checks.config(request, path=named, is_own=own, arguments=arguments)
+    saves, resumed = None, None
+    if own and config:
+        checks.training(request, config, placed.world)
+        arguments = latest_link.without_it(request, config, arguments)
+        if resumed := _resumed(request, config, named, placed, run_dir):
+            arguments = trainer_command.with_setting(arguments, resumed.setting())
+        folder = config.filled["train"].get("ckpt_save_dir") or os.path.join(run_dir, "ckpt")
+        saves = {"folder": os.path.abspath(folder), "model": config.filled["model"]}
+        if request.no_sink:
+            from tools.launch import no_sink
+
+            arguments = no_sink.arguments(config, arguments)
+    else:
+        _refuse_to_resume(request, about)
+    restart = []
+    if words := trainer_command.restart_words(request):
+        arguments_then = trainer_command.with_words(arguments, words)
+        config_then = checks.config(request, path=named, is_own=own, arguments=arguments_then)
+        restart = trainer_command.command(path, request, config_then, named, arguments_then)
+    return Job(
+        words=trainer_command.command(path, request, config, named, arguments),
+        restart=restart,
+        about=about,
+        source=None if own else path,
+        alone=checks.runs_alone(config, placed.world),
+        is_own=own,
+        needs_mindspore=own,
+        checkpoints=saves,
+        resumed=resumed,
+    )
+
+
+def of_program(request: Request, placed: placement.Placement, run_dir: str) -> Job:
+    """A program with its own words.  Raises Refusal."""
+    from tools.launch import program
+
+    found = program.find(request)
+    own = found.source is not None and trainer_command.is_own(found.source)
+    command, resumed = found.words, None
+    named = trainer_command.named_config(command) if own else None
+    if named is None:
+        _refuse_to_resume(request, found.about)
+    elif _wants_to_resume(request):
+        config = checks.config(request, path=named, is_own=True, arguments=command)
+        resumed = _resumed(request, config, named, placed, run_dir) if config else None
+        command = trainer_command.with_setting(command, resumed.setting()) if resumed else command
+    words = trainer_command.restart_words(request)
+    return Job(
+        words=command,
+        restart=[*command, *words] if words else [],
+        about=found.about,
+        source=found.source,
+        alone=request.alone,
+        is_own=own,
+        needs_mindspore=found.imports_mindspore(),
+        resumed=resumed,
+    )
+
+
+def _wants_to_resume(request: Request) -> bool:
+    return request.resume is not None or os.environ.get("RESUME") == "1"
+
+
+def _resumed(
+    request: Request, config: Config, named: str, placed: placement.Placement, run_dir: str
+) -> Resumption | None:
+    """What a launch of our trainer goes on from, if the user wants that.  Raises Refusal."""
+    if not _wants_to_resume(request):
+        return None
+    from tools.launch import resuming
+
+    return resuming.find(request, config, named, placed, run_dir)
+
+
+def _refuse_to_resume(request: Request, about: str) -> None:
+    """Raises Refusal for --resume with another trainer than ours."""
+    if request.resume is not None:
+        from tools.launch import resuming
+
+        resuming.refuse_foreign(request, about)
+
+
+def remarks(request: Request, ranks: int, job: Job) -> list[str]:
+    """What to know of the job before it starts."""
+    return [
+        *_device_num_remarks(request, ranks, job),
+        *_restart_remarks(request, job),
+        *_no_sink_remarks(request, job),
+        *_resume_remarks(request, job),
+    ]
+
+
+def _resume_remarks(request: Request, job: Job) -> list[str]:
+    """What the job goes on from, and words that name something by a link which moves."""
+    found = [f"goes on {job.resumed.where()}", *job.resumed.remarks] if job.resumed else []
+    return [*found, *latest_link.remarks(request)]
+
+
+def _device_num_remarks(request: Request, ranks: int, job: Job) -> list[str]:
+    """What to know where DEVICE_NUM is another number than that of the ranks."""
+    if request.device_num in (None, ranks):
+        return []
+    from tools.launch import device_num
+
+    return device_num.remarks(request, ranks, job.words)
+
+
+def _restart_remarks(request: Request, job: Job) -> list[str]:
+    """What to know before restarts of a trainer that is not ours."""
+    if job.is_own or job.restart or not request.max_restarts:
+        return []
+    return ["note: a restart sets RESUME=1, which the trainer must heed; --restart_args adds words to its command"]
+
+
+def _no_sink_remarks(request: Request, job: Job) -> list[str]:
+    """What --no_sink does, since MindSpore no longer reads the variables of the tutorials."""
+    if not request.no_sink:
+        return []
+    from tools.launch import no_sink
+
+    return no_sink.remarks(job.is_own, job.words)

@@ -1,0 +1,120 @@
+"""Earlier runs: the newest of a config, or a named one, and where its checkpoints are."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import one_line, short
+from tools.launch import record, trainer_command
+from tools.launch.latest_link import shown
+from tools.trainer.checkpoints import choosing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_NAME = re.compile(r"-(\d{8}T\d{6}Z)-(\d+)(?:-(\d+))?$")  # time, process id of the launcher, number among namesakes
+_NAMED = "--resume {}: {}; name the folder of a run, such as logs/latest"
+
+
+def newest(logs: str, config: str) -> str:
+    """The newest run of the config in the folder `logs` that has checkpoints.  Raises Refusal."""
+    others = None
+    for run in _newest_first(logs):
+        try:
+            document = record.read(run)
+        except Refusal:
+            continue  # the launch ended before it had written it, so nothing was trained
+        if choosing.any_labelled(_folder(run, document)):
+            if _config_of(document) == os.path.realpath(config):
+                return run
+            others = others or run
+    more = f"; {one_line(shown(others))} is of another one: --resume={one_line(shown(others))}" if others else ""
+    raise Refusal(
+        REFUSED,
+        f"--resume: no run of {one_line(config)} in {one_line(logs)} has checkpoints{more}; "
+        "name a run with --resume=FOLDER, or train from the beginning without --resume",
+    )
+
+
+def named(path: str) -> tuple[str | None, str | None]:
+    """(folder of the run, folder of its checkpoints), as far as `path` says; no links are in them.  Raises Refusal."""
+    real = os.path.realpath(path)
+    if not os.path.isdir(real):
+        reason = "is not a folder" if os.path.exists(real) else "no such folder"
+        raise Refusal(REFUSED, _NAMED.format(one_line(path), reason))
+    if os.path.exists(record.path(real)):
+        return real, None
+    if choosing.any_labelled(real):
+        above = os.path.dirname(real)
+        return (above if os.path.exists(record.path(above)) else None), real
+    raise Refusal(REFUSED, _NAMED.format(one_line(path), "has neither a launch.json nor checkpoints in rank_0 ..."))
+
+
+def checkpoints_of(run: str) -> str:
+    """The folder of the run's checkpoints.  Raises Refusal."""
+    return _folder(run, record.read(run))
+
+
+def check_ended(run: str) -> None:
+    """Raises Refusal while the run's launcher is alive on this host: checkpoints would go while they are read."""
+    document, name = record.read(run), _NAME.search(run)
+    if "outcome" in document or not name or document.get("host") != socket.gethostname():
+        return
+    try:
+        with open(f"/proc/{name[2]}/cmdline", "rb") as file:
+            words = file.read().split(b"\0")
+    except OSError:
+        return
+    script = os.fsencode(str(document.get("script")))
+    if any(os.path.basename(word) == script for word in words):
+        raise Refusal(
+            REFUSED, f"{one_line(shown(run))} still runs as process {name[2]}; stop it first, or name another run"
+        )
+
+
+def check_same_network(run: str, filled: dict[str, Any]) -> None:
+    """Raises Refusal where the run's network, as launch.json says, is not that of the config `filled`."""
+    saved = record.read(run).get("checkpoints")
+    before = saved.get("model") if isinstance(saved, dict) else None
+    now = filled["model"]
+    if not isinstance(before, dict):
+        return  # of another trainer, or of an earlier version of this project
+    for key in sorted({*before, *now}):
+        if before.get(key) != now.get(key):
+            raise Refusal(
+                REFUSED,
+                f"{one_line(shown(run))} is of another config: model.{one_line(short(key))} is "
+                f"{short(before.get(key))} there and {short(now.get(key))} here; name a run of this config, "
+                "or start with the config of that run",
+            )
+
+
+def _newest_first(logs: str) -> list[str]:
+    """The folders of runs in the folder `logs`, by the time in their names."""
+    found = []
+    for name in os.listdir(logs) if os.path.isdir(logs) else ():
+        path, parts = os.path.join(logs, name), _NAME.search(name)
+        if parts and os.path.isdir(path) and not os.path.islink(path):
+            found.append((parts[1], int(parts[3] or 1), os.path.getmtime(path), os.path.realpath(path)))
+    return [run for *_, run in sorted(found, reverse=True)]
+
+
+def _folder(run: str, document: dict[str, Any]) -> str:
+    saved = document.get("checkpoints")
+    folder = saved.get("folder") if isinstance(saved, dict) else None
+    moved = not isinstance(folder, str) or os.path.join(str(document.get("run_dir")), "ckpt") == folder
+    return os.path.join(run, "ckpt") if moved else os.path.realpath(str(folder))
+
+
+def _config_of(document: dict[str, Any]) -> str | None:
+    """The config of a run of our trainer, without links; None of another trainer."""
+    words, folder = document.get("trainer"), document.get("folder")
+    if not isinstance(words, list) or not isinstance(folder, str) or len(words) < 5:
+        return None
+    own = os.path.realpath(os.path.join(folder, str(words[2]))) == trainer_command.OWN
+    config = trainer_command.named_config([str(word) for word in words[3:]]) if own else None
+    return None if config is None else os.path.realpath(os.path.join(folder, config))

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Writes how a network will be cut over the ranks of a job, without training: a strategy file.
+
+  python tools/strategy.py configs/parallel/semi_auto_digits.yaml --ranks 8 for_8.json
+  python tools/convert_ckpt.py ckpt new --src_strategy ckpt/strategy/rank_0.ckpt --dst_strategy for_8.json
+
+Where the network itself says how it is cut (hybrid_parallel_net, semi_auto_parallel_net), that is written, on any
+machine. In other cases MindSpore compiles the training step for rank 0 of N and writes the file; that needs
+device_target Ascend or GPU: its CPU back end refuses to.
+
+Prints the file.  Exit: 0 written, 2 the config cannot be used, or MindSpore cannot compile it.
+"""
+
+import argparse
+import os
+import sys
+
+if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+from hccl_tools.machine import interpreter
+
+interpreter.check("yaml")
+
+from hccl_tools.common.words import one_line
+from tools.config import config_file as configs
+from tools.config import modes
+from tools.trainer import command, datasets, inference, job
+from tools.trainer.checkpoints import CheckpointError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.trainer.build import Run
+
+
+def main(argv: "list[str] | None" = None) -> int:
+    parser = command.parser(__doc__)
+    parser.add_argument("config", metavar="CONFIG", help="the config of the job")
+    parser.add_argument("--ranks", metavar="N", type=command.positive, required=True, help="ranks of the job")
+    parser.add_argument("out", metavar="FILE", help="the file to write: .json, or .ckpt in MindSpore's binary format")
+    command.add_opt(parser, "set values of the config")
+    options = parser.parse_args(argv)
+    if not options.out.endswith((".json", ".ckpt")):
+        parser.error(
+            f"FILE {one_line(options.out)}: its name must end with .json or .ckpt, by which MindSpore knows it"
+        )
+    return command.run("strategy.py", lambda: write(options))
+
+
+def checked_config(options: argparse.Namespace) -> dict:
+    """The config as a dict with all defaults filled in, for a job of so many ranks."""
+    config = configs.read(options.config, [*options.opt, "system.distribute=True"])
+    filled: dict = config.filled
+    target = filled["system"]["device_target"]
+    known = knows_its_cuts(filled)
+    problems = modes.problems(filled, options.ranks, "Ascend" if known else target)
+    if problems:
+        raise configs.ConfigError(*config.lines(problems))
+    if not known and filled["parallel"]["mode"] not in modes.BY_MINDSPORE:
+        raise configs.ConfigError(
+            f"{one_line(options.config)}: {filled['model']['name']} in mode {filled['parallel']['mode']} has no "
+            "strategy: no parameter of it is cut into slices; leave out --dst_strategy"
+        )
+    if known and not options.out.endswith(".json"):
+        raise configs.ConfigError(f"FILE {one_line(options.out)}: this network's strategy is written as .json only")
+    inference.check_folder(options.out)
+    return filled
+
+
+def knows_its_cuts(config: dict) -> bool:
+    """Whether the network itself says how all its parameters are cut."""
+    by_name = config["model"]["name"] in (modes.TENSOR_PARALLEL, modes.CUT_BY_SHARD)
+    return by_name and config["parallel"]["mode"] != "auto_parallel" and config["parallel"]["pipeline_stages"] == 1
+
+
+def write(options: argparse.Namespace) -> None:
+    """Writes the strategy file."""
+    config = checked_config(options)
+    device = job.before_mindspore(config)
+    if not knows_its_cuts(config):
+        compile_for(options.ranks, config, device, options.out)
+    else:
+        from tools.trainer import build
+        from tools.trainer.checkpoints import strategies
+
+        network = build.build_network(config, 0, options.ranks)
+        optimizer = build.build_optimizer(config, network.trainable_params(), 1)
+        try:
+            strategies.write(options.out, build.cuts(network, optimizer), options.ranks)
+        except OSError as error:
+            raise CheckpointError(inference.unwritable(options.out, error)) from error
+    print(options.out)
+
+
+def compile_for(ranks: int, config: dict, device: "int | None", out: str) -> None:
+    """Lets MindSpore compile the training step as rank 0 of `ranks` would, with no other rank, and write the file."""
+    # MindSpore then only pretends that there are other ranks, and reserves no memory on the device.
+    os.environ.update(MS_SIMULATION_LEVEL="0", RANK_SIZE=str(ranks), RANK_ID="0")
+    config["parallel"]["strategy_ckpt_save_file"] = os.path.abspath(out)
+    datasets.check(config, modes.data_part(config, 0, ranks).shards)
+    rank, ranks = job.start(config, device)
+    from tools.trainer import build
+
+    part = modes.data_part(config, rank, ranks)
+    data = datasets.build(config["train"]["dataset"], config["train"]["loader"], part)
+    run: Run = build.build(config, rank, ranks, data.get_dataset_size())
+    batch = next(data.create_tuple_iterator(num_epochs=1))
+    try:
+        run.model.train_network.compile(*batch)
+    except (RuntimeError, ValueError, TypeError) as error:
+        reason = one_line(str(error).strip().partition("\n")[0])
+        raise CheckpointError(f"MindSpore cannot compile this for {ranks} ranks: {reason}") from error
+    if not os.path.isfile(out):
+        raise CheckpointError(f"MindSpore compiled the network and wrote no {one_line(out)}; nothing of it is cut")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
