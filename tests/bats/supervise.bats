@@ -352,7 +352,7 @@ one_stop() {
 
 @test "a rank of an engine whose report may still come is not taken for one that has ended" {
   run -0 bash -uc '
-    for part in bus clock members processes carried unreported supervise; do source "$1/lib/$part.sh"; done
+    for part in bus clock members processes carried unreported attempts supervise; do source "$1/lib/$part.sh"; done
     exec {SUPERVISE_BUS}<> <(:)
     : &
     wait "$!"
