@@ -14,9 +14,25 @@ language::_of_locale() {
   ((${#chinese} >= ${#english})) || REPLY=zh
 }
 
-# language::choose: before other files with messages are read. TEXTDOMAIN of the caller is put aside: bash would run
+# language::_typed WORD...: what the user typed as the value of --lang, in REPLY; empty if nothing. bash translates while
+# it reads a file, so this must be known before the command line is parsed. The first one counts: another may be the
+# program's.
+language::_typed() {
+  REPLY=''
+  while (($#)) && [[ $1 != -- && -z $REPLY ]]; do
+    case $1 in
+      --lang=*) REPLY=${1#*=} ;;
+      --lang) REPLY=${2-} ;;
+    esac
+    shift
+  done
+}
+
+# language::choose WORD...: the user typed WORDs; before other files with messages are read. TEXTDOMAIN of the caller is put aside: bash would run
 # what is in those translations.
 language::choose() {
+  language::_typed "$@"
+  [[ $REPLY != @(zh|en) ]] || LAUNCH_LANG=$REPLY
   if [[ ${LAUNCH_LANG-} != zh && ${LAUNCH_LANG-} != en ]]; then
     language::_of_locale
     LAUNCH_LANG=$REPLY
@@ -33,4 +49,4 @@ language::choose() {
   LC_ALL=C.UTF-8
 }
 
-language::choose
+language::choose "$@"

@@ -3,7 +3,8 @@
 python -m tools.pages.messages
 
 Updates hccl_tools/locale/zh/LC_MESSAGES/launch.po: new messages come without a translation, those that the code no
-longer has go. Then writes launch.mo beside it, which bash and Python read.
+longer has go. Then writes launch.mo beside it, which bash and Python read, and hccl_tools/locale/zh/help: the headers
+of the scripts, which --help prints.
 
 Exit: 0 all messages have a translation, 1 some have none; each is named on stderr.
 """
@@ -11,7 +12,9 @@ Exit: 0 all messages have a translation, 1 some have none; each is named on stde
 from __future__ import annotations
 
 import ast
+import itertools
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,6 +25,9 @@ from hccl_tools.common import language
 from tools.pages.commands import ROOT
 
 CATALOGUE = os.path.join(language.LOCALE, "zh", "LC_MESSAGES", f"{language.DOMAIN}.po")
+HELP = os.path.join(language.LOCALE, "zh", "help")
+# A line of a header that has a command: blanks, the words before it, and the rest.
+_COMMANDS = re.compile(r"^( *)(Usage:|Example:|on [^:]+:)?( +\S.*|$)", re.MULTILINE)
 _FOLDERS = ("hccl_tools", "tools", "scripts")
 # The argument of a function that is a message, or a noun in one.
 _PYTHON = {"tr": 0, "count": 1, "named": 0}
@@ -41,7 +47,7 @@ def collected() -> dict[str, list[str]]:
     """{message: the files that have it}"""
     found: dict[str, list[str]] = {}
     for path in files():
-        for message in _of_python(path) if path.endswith(".py") else _of_bash(path):
+        for message in _of_python(path) if path.endswith(".py") else (*_of_bash(path), *_of_header(path)):
             places = found.setdefault(message, [])
             if path not in places:
                 places.append(path)
@@ -70,6 +76,46 @@ def _of_bash(path: str) -> Iterator[str]:
     yield from (entry.msgid for entry in polib.pofile(dumped.stdout))
 
 
+def header(path: str) -> list[str]:
+    """The paragraphs of the comment at the beginning of a script, which --help prints; of other files none."""
+    if os.path.dirname(path) != "scripts":
+        return []
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        lines = itertools.takewhile(lambda line: line.startswith("#"), file.read().splitlines()[1:])
+    return "\n".join(line[2:] for line in lines).split("\n\n")
+
+
+def _of_header(path: str) -> Iterator[str]:
+    """What is to be translated in the header: the words before commands, and the other paragraphs, each as one line."""
+    for paragraph in header(path):
+        if commands := _COMMANDS.findall(paragraph):
+            yield from (words for _, words, _ in commands if words)
+        else:
+            yield paragraph.replace("\n", " ")
+
+
+def translated_header(path: str, chinese: dict[str, str]) -> str:
+    """The file that --help prints in Chinese instead of the header."""
+    found = []
+    for paragraph in header(path):
+        if _COMMANDS.search(paragraph):
+            text = _COMMANDS.sub(lambda part: part[1] + (chinese.get(part[2] or "") or part[2] or "") + part[3], paragraph)
+        else:
+            line = paragraph.replace("\n", " ")
+            text = chinese.get(line) or line
+        found.append(text)
+    return "".join(f"# {line}".rstrip() + "\n" for line in "\n\n".join(found).splitlines())
+
+
+def help_files(chinese: dict[str, str]) -> dict[str, str]:
+    """{path of a file: its text} of all scripts."""
+    return {
+        os.path.join(HELP, os.path.basename(path)[: -len(".sh")] + ".txt"): translated_header(path, chinese)
+        for path in files()
+        if header(path)
+    }
+
+
 def update() -> list[str]:
     """Brings both files up to date; returns the messages that have no translation."""
     old = {entry.msgid: entry.msgstr for entry in polib.pofile(CATALOGUE)} if os.path.exists(CATALOGUE) else {}
@@ -79,6 +125,10 @@ def update() -> list[str]:
         catalogue.append(polib.POEntry(msgid=message, msgstr=old.get(message, ""), occurrences=[(places[0], "")]))
     catalogue.save(CATALOGUE)
     catalogue.save_as_mofile(CATALOGUE.replace(".po", ".mo"))
+    os.makedirs(HELP, exist_ok=True)
+    for path, text in help_files({entry.msgid: entry.msgstr for entry in catalogue}).items():
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
     return [entry.msgid for entry in catalogue if not entry.msgstr]
 
 
