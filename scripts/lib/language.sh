@@ -28,16 +28,18 @@ language::_typed() {
   done
 }
 
-# language::choose WORD...: the user typed WORDs; before other files with messages are read. TEXTDOMAIN of the caller is put aside: bash would run
-# what is in those translations.
+# language::choose WORD...: the user typed WORDs. Call it before other files with messages are read. TEXTDOMAIN of the
+# caller has been put aside: bash would run what is in those translations.
 language::choose() {
   language::_typed "$@"
-  [[ $REPLY != @(zh|en) ]] || LAUNCH_LANG=$REPLY
-  if [[ ${LAUNCH_LANG-} != zh && ${LAUNCH_LANG-} != en ]]; then
+  [[ $REPLY == @(zh|en) ]] || REPLY=${LAUNCH_LANG-}
+  if [[ $REPLY == @(zh|en) ]]; then
+    export LAUNCH_LANG=$REPLY
+  else
     language::_of_locale
     LAUNCH_LANG=$REPLY
+    [[ $REPLY == en ]] || export LAUNCH_LANG # of English our Python learns from the locale; ranks need not know
   fi
-  export LAUNCH_LANG
   [[ $LAUNCH_LANG == zh ]] || return 0
   # shellcheck disable=SC2034 # bash itself reads them
   TEXTDOMAIN=launch TEXTDOMAINDIR=$LAUNCH_ROOT/hccl_tools/locale

@@ -109,10 +109,10 @@ launch::_check_options() {
   cli::number max_restarts 0
   LAUNCH_RESTARTS=$REPLY
   if cli::given keep_going; then
-    ((LAUNCH_RESTARTS == 0)) || cli::usage '--keep_going lets ranks go on when one fails, --max_restarts starts all of them again; give one of them'
+    ((LAUNCH_RESTARTS == 0)) || cli::usage $"--keep_going lets ranks go on when one fails, --max_restarts starts all of them again; give one of them"
     stopping::keep_going
   fi
-  ! cli::given restart_args || cli::given max_restarts || cli::usage '--restart_args is for restarts; add --max_restarts N'
+  ! cli::given restart_args || cli::given max_restarts || cli::usage $"--restart_args is for restarts; add --max_restarts N"
   if cli::given quiet; then
     log::only_problems
     console::show none

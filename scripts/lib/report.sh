@@ -23,7 +23,7 @@ report::failure() {
 report::what() {
   report::_lost_host "$1"
   [[ -z $REPLY ]] || return 0
-  local who seconds
+  local who seconds status
   report::_who "$1"
   who=$REPLY
   if [[ -z ${MEMBERS_BEGAN[$1]-} ]]; then
@@ -32,11 +32,12 @@ report::what() {
   fi
   members::seconds "$1"
   seconds=$REPLY
-  report::_signal "${MEMBERS_STATUS[$1]}"
+  status=${MEMBERS_STATUS[$1]}
+  report::_signal "$status"
   if [[ -n $REPLY ]]; then
     REPLY=$"$who was ended by SIG$REPLY after $seconds s"
   else
-    REPLY=$"$who exited with code ${MEMBERS_STATUS[$1]} after $seconds s"
+    REPLY=$"$who exited with code $status after $seconds s"
   fi
 }
 

@@ -1,6 +1,7 @@
 """The Chinese messages: none is missing, and each has the values of the English one."""
 
 import os
+import pathlib
 import re
 import string
 import subprocess
@@ -14,6 +15,12 @@ from tools.pages import messages
 CATALOGUE = polib.pofile(messages.CATALOGUE)
 COLLECTED = messages.collected()
 OF_BASH = {message for message, paths in COLLECTED.items() if any(path.endswith(".sh") for path in paths)}
+# They write to the logs of ranks, where other programs look for the words; or bash may be the reason why they run.
+SPOKEN_BY_RANKS = {"scripts/lib/rank_agent.sh", "scripts/lib/abandoned.sh"}
+UNMARKED = re.compile(
+    r"""(?:log::(?:say|note|later|die \S+)|cli::usage|REPLY\+?=|printf '%s\\n') ?(?:"((?:[^"\\]|\\.)*)"|'([^']*)')"""
+)
+WORDS = re.compile(r"(?<![$\w{\[/.-])[a-z]{2,}(?![\w:=(\[])")
 HINT = "type: python -m tools.pages.messages"
 
 
@@ -30,12 +37,26 @@ def test_the_compiled_catalogue_is_that_of_the_text():
     assert {entry.msgid: entry.msgstr for entry in compiled} == {e.msgid: e.msgstr for e in CATALOGUE}, HINT
 
 
+def test_the_help_of_the_scripts_is_that_of_the_catalogue():
+    wanted = messages.help_files({entry.msgid: entry.msgstr for entry in CATALOGUE})
+    found = {str(path): path.read_text(encoding="utf-8") for path in pathlib.Path(messages.HELP).iterdir()}
+    assert found == wanted, HINT
+
+
+@pytest.mark.parametrize("path", [path for path in messages.files() if path.endswith(".sh")])
+def test_no_message_of_the_scripts_is_left_out(path):
+    """A text of three words or more for a function that prints it, or in REPLY, is marked for translation."""
+    text = (pathlib.Path(messages.ROOT) / path).read_text(encoding="utf-8")
+    left = [text for text in map("".join, UNMARKED.findall(text)) if len(WORDS.findall(text)) > 2]
+    assert path in SPOKEN_BY_RANKS or left == []
+
+
 def values_of_python(text):
     return sorted((name, spec, conversion) for _, name, spec, conversion in string.Formatter().parse(text) if name)
 
 
 def values_of_bash(text):
-    return sorted(re.findall(r"(?<!\\)\$(?:\w+|\{[^}]*\})", text))
+    return sorted(re.findall(r"(?<!\\)\$(?:\w+|#|\{[^}]*\})", text))
 
 
 @pytest.mark.parametrize("entry", CATALOGUE, ids=lambda entry: entry.msgid[:40])
@@ -47,7 +68,7 @@ def test_a_translation_has_the_values_of_the_message(entry):
 @pytest.mark.parametrize("entry", [e for e in CATALOGUE if e.msgid in OF_BASH], ids=lambda entry: entry.msgid[:40])
 def test_a_translation_for_bash_runs_nothing(entry):
     """bash expands a translation as it does the text."""
-    left = re.sub(r"(?<!\\)\$(\w+|\{[^}$`(]*\})", "", entry.msgstr)
+    left = re.sub(r"(?<!\\)\$(\w+|#|\{[^}$`(]*\})", "", entry.msgstr)
     assert not re.search(r'(?<!\\)["$`]', left), entry.msgstr
 
 
