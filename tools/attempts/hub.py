@@ -8,6 +8,7 @@ import selectors
 import socket
 import time
 
+from hccl_tools.common.language import tr
 from tools.attempts import wire
 from tools.attempts.launcher import Launcher, Left
 from tools.attempts.verdict import NOT_STARTED, Attempts
@@ -62,7 +63,12 @@ class Hub:
         try:
             self.door = socket.create_server(place, backlog=1024)
         except OSError as error:
-            text = f"cannot listen at {place[0]} port {place[1]} for the other hosts: {error.strerror}"
+            text = tr(
+                "cannot listen at {place} port {place_2} for the other hosts: {strerror}",
+                place=place[0],
+                place_2=place[1],
+                strerror=error.strerror,
+            )
             self.attempts.end(NOT_STARTED, 0, text)
             return
         self.door.setblocking(False)
@@ -134,7 +140,14 @@ class Hub:
         for label, digest, words in ours if not fault else ():
             if theirs.pop(0) != digest:
                 where, here = self.facts["hosts"][number], self.facts["hosts"][0]
-                fault = f"{label}: {here} has {words}, {where} has {theirs[0]}; it must be the same on every host"
+                fault = tr(
+                    "{label}: {here} has {words}, {where} has {theirs}; it must be the same on every host",
+                    label=label,
+                    here=here,
+                    words=words,
+                    where=where,
+                    theirs=theirs[0],
+                )
                 break
             theirs.pop(0)
         if fault:
@@ -153,9 +166,9 @@ class Hub:
         if not same_version:
             return "the hosts have different versions of this project"
         if not 0 < number < len(self.facts["hosts"]):
-            return f"the job has no host number {number}"
+            return tr("the job has no host number {number}", number=number)
         if number in self.hosts:
-            return f"{self.facts['hosts'][number]} has come already: the command was typed there twice"
+            return tr("{facts} has come already: the command was typed there twice", facts=self.facts["hosts"][number])
         return ""
 
     def listen(self, number: int) -> None:
@@ -169,7 +182,7 @@ class Hub:
         except Lost as error:
             del self.hosts[number]
             self.forget(host)
-            self.attempts.left(number, f"its launcher is lost: {error}")
+            self.attempts.left(number, tr("its launcher is lost: {error}", error=error))
 
     def forget(self, connection: Connection) -> None:
         """Closes a connection; what was sent last still arrives."""

@@ -8,6 +8,7 @@ import select
 import socket
 import time
 
+from hccl_tools.common.language import tr
 from tools.attempts import wire
 from tools.attempts.launcher import Launcher, Left
 from tools.attempts.verdict import LOST, NOT_STARTED, TOLD_AFTER
@@ -60,10 +61,27 @@ class Spoke:
                 reason = getattr(error, "strerror", None) or str(error)
             if waited >= TOLD_AFTER and not told:
                 told = True
-                self.launcher.say("say", f"waiting for {self.first}: nobody answers at {place} ({reason})")
+                self.launcher.say(
+                    "say",
+                    tr(
+                        "waiting for {first}: nobody answers at {place} ({reason})",
+                        first=self.first,
+                        place=place,
+                        reason=reason,
+                    ),
+                )
             self.launcher.wait(None, 0, TRY_EVERY)
         remedy = "type the command there, too, with the same rank table, and let the port through the firewall"
-        self.end(NOT_STARTED, f"nobody answers at {place} after {self.facts['wait']:.0f} s ({reason}); {remedy}")
+        self.end(
+            NOT_STARTED,
+            tr(
+                "nobody answers at {place} after {facts:.0f} s ({reason}); {remedy}",
+                place=place,
+                facts=self.facts["wait"],
+                reason=reason,
+                remedy=remedy,
+            ),
+        )
         return None
 
     def try_to_join(self) -> Connection:
@@ -115,7 +133,7 @@ class Spoke:
                 if 0 in ready:
                     self.obey(connection, self.launcher.take())
         except Lost as error:
-            self.end(LOST, f"its launcher is lost: {error}")
+            self.end(LOST, tr("its launcher is lost: {error}", error=error))
         finally:
             connection.plug.close()
 

@@ -12,6 +12,7 @@ import os
 import shlex
 import sys
 
+from hccl_tools.common.language import tr
 from hccl_tools.common import project
 from hccl_tools.common.words import named, one_line
 from hccl_tools.machine import programs
@@ -61,16 +62,21 @@ def questions(request: Request, version: str | None, prefix: str | None) -> str:
     mpirun = shlex.quote(os.path.join(prefix, "bin", "mpirun")) if prefix else "mpirun"
     python = shlex.quote(trainer_command.python())
     trainer = shlex.quote(os.path.abspath(request.train_script or __file__))
-    said = f"$(command -v {mpirun} >/dev/null && {mpirun} --version 2>/dev/null | head -n 1)"
+    said = tr("$(command -v {mpirun} >/dev/null && {mpirun} --version 2>/dev/null | head -n 1)", mpirun=mpirun)
     return "; ".join(
         [
-            f"echo {_MARK} folder $(cd {shlex.quote(os.getcwd())} 2>/dev/null && echo yes)",
-            f"echo {_MARK} project $(test -r {shlex.quote(__file__)} && echo yes)",
-            f"echo {_MARK} trainer $(test -r {trainer} && echo yes)",
-            f'echo {_MARK} mpi "{said}"' if version else "true",
-            f"echo {_MARK} devices $(cd /dev && echo davinci[0-9]*)",
-            f"echo {_MARK} python $({python} --version 2>&1)",
-            f"echo {_MARK} mindspore $({python} -c {shlex.quote(_MINDSPORE)} 2>/dev/null)",
+            tr("echo {mark} folder $(cd {quote} 2>/dev/null && echo yes)", mark=_MARK, quote=shlex.quote(os.getcwd())),
+            tr("echo {mark} project $(test -r {quote} && echo yes)", mark=_MARK, quote=shlex.quote(__file__)),
+            tr("echo {mark} trainer $(test -r {trainer} && echo yes)", mark=_MARK, trainer=trainer),
+            tr('echo {mark} mpi "{said}"', mark=_MARK, said=said) if version else "true",
+            tr("echo {mark} devices $(cd /dev && echo davinci[0-9]*)", mark=_MARK),
+            tr("echo {mark} python $({python} --version 2>&1)", mark=_MARK, python=python),
+            tr(
+                "echo {mark} mindspore $({python} -c {quote} 2>/dev/null)",
+                mark=_MARK,
+                python=python,
+                quote=shlex.quote(_MINDSPORE),
+            ),
         ]
     )
 
@@ -96,29 +102,50 @@ def faults(name: str, answer: Ended, here: dict[str, str | None], wanted: list[i
     lines = []
     if told["folder"] != "yes":
         lines.append(
-            f"the folder {one_line(os.getcwd())} is not there; ranks run where the command was typed: share it"
+            tr(
+                "the folder {getcwd} is not there; ranks run where the command was typed: share it",
+                getcwd=one_line(os.getcwd()),
+            )
         )
     if told["project"] != "yes":
-        lines.append(f"this project is not at {one_line(project.ROOT)}; put it there")
+        lines.append(tr("this project is not at {root}; put it there", root=one_line(project.ROOT)))
     elif told["trainer"] != "yes":
         lines.append("the trainer is not at the same path there; share it")
     if here["mpi"] and here["mpi"] not in told["mpi"].split():
         where = f" in {one_line(here['prefix'])}" if here["prefix"] else ""
         none = "none there" if where else "none on the PATH that ssh's shell has"
         other = one_line(told["mpi"]) or none
-        lines.append(f"Open MPI {here['mpi']} is needed{where}, as here; that host has: {other}")
+        lines.append(
+            tr(
+                "Open MPI {here} is needed{where}, as here; that host has: {other}",
+                here=here["mpi"],
+                where=where,
+                other=other,
+            )
+        )
     if told["python"] != here["python"]:
         lines.append(
-            f"{here['python']} is needed at {sys.executable}, as here; that host has: {one_line(told['python'])}"
+            tr(
+                "{here} is needed at {executable}, as here; that host has: {told}",
+                here=here["python"],
+                executable=sys.executable,
+                told=one_line(told["python"]),
+            )
         )
     elif told["mindspore"] != here["mindspore"]:
         other = one_line(told["mindspore"]) or "none"
-        lines.append(f"MindSpore {here['mindspore'] or 'none'} is here; that host has: {other}; install the same")
+        lines.append(
+            tr(
+                "MindSpore {here} is here; that host has: {other}; install the same",
+                here=here["mindspore"] or "none",
+                other=other,
+            )
+        )
     present = [int(word[7:]) for word in told.get("devices", "").split() if word[7:].isdecimal()]
     if not set(wanted) <= set(present):
         has = named("device", present) if present else "no NPU (no file /dev/davinci0)"
-        needs = f"its ranks need {named('device', wanted)}, it has {has}"
-        lines.append(f"{needs}; start fewer ranks there, or see npu-smi info")
+        needs = tr("its ranks need {devices}, it has {has}", devices=named("device", wanted), has=has)
+        lines.append(tr("{needs}; start fewer ranks there, or see npu-smi info", needs=needs))
     return [f"{name}: {line}" for line in lines]
 
 
@@ -127,9 +154,13 @@ def _no_answer(name: str, answer: Ended) -> str:
     text = [line.strip() for line in answer.stderr.splitlines() if line.strip()]
     reason = one_line(text[-1]) if text else f"exit {answer.status}"
     if answer.status == 124:
-        return f"no answer over ssh within {SECONDS} s; is it up, and reached from here? Try: ssh {name} true"
+        return tr(
+            "no answer over ssh within {seconds} s; is it up, and reached from here? Try: ssh {name} true",
+            seconds=SECONDS,
+            name=name,
+        )
     if "Permission denied" in reason:
-        return f"ssh asks for a password ({reason}); {_FIX_SSH.format(name)}"
+        return tr("ssh asks for a password ({reason}); {format}", reason=reason, format=_FIX_SSH.format(name))
     if "Host key verification failed" in reason:
-        return f"its key is not known here; check it and accept it: ssh {name} true"
-    return f"ssh: {reason}; try: ssh {name} true"
+        return tr("its key is not known here; check it and accept it: ssh {name} true", name=name)
+    return tr("ssh: {reason}; try: ssh {name} true", reason=reason, name=name)

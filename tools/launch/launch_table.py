@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common.language import tr
 from hccl_tools.check import verdict
 from hccl_tools.common import project
 from hccl_tools.common.problem import errors
@@ -37,12 +38,14 @@ def choose(request: Request, devices: list[int], run_dir: str, beside: str | Non
         fit = table_fit.examine(path, devices, request.chip)
         if fit.faults:
             raise Refusal(REFUSED, *(f"{origin}: {fault}" for fault in fit.faults))
-        return LaunchTable(path=os.path.abspath(path), ranks=fit.ranks, remarks=(f"rank table: {one_line(path)}",))
+        return LaunchTable(
+            path=os.path.abspath(path), ranks=fit.ranks, remarks=(tr("rank table: {path}", path=one_line(path)),)
+        )
     path, found, others = nearby_tables.find(request, devices, beside)
     if not found:
         return build(request, devices, run_dir, others)
     where = "beside the program" if os.path.dirname(path) else "in this folder"
-    remark = f"rank table: {one_line(path)}, found {where}"
+    remark = tr("rank table: {path}, found {where}", path=one_line(path), where=where)
     return LaunchTable(path=os.path.abspath(path), ranks=found.ranks, remarks=(*others, remark))
 
 
@@ -64,7 +67,12 @@ def build(request: Request, devices: list[int], run_dir: str, others: list[str])
     if faults := faults + table_fit.path_faults(path):
         raise Refusal(REFUSED, *faults)
     made_up = " (made up: CPU ranks do not use them)" if demo else ""
-    remark = f"rank table: built for {named('device', devices)}, addresses from {one_line(source)}{made_up}"
+    remark = tr(
+        "rank table: built for {devices}, addresses from {source}{made_up}",
+        devices=named("device", devices),
+        source=one_line(source),
+        made_up=made_up,
+    )
     generator = (trainer_command.python(), project.path("hccl_tools", "hccl_tools.py"))
     chip = ("--generation", request.generation) if request.generation else ()
     options = ("--device_num", comma(devices), "--server_ip", host.LOOPBACK, "--hccn_conf", path_word(conf), *chip)

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 
+from hccl_tools.common.language import tr
 from hccl_tools.common import project
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
@@ -36,9 +37,21 @@ def facts(request: Request, meeting: Meeting, commands: list[list[str]], config:
     """{"attempts": JSON}; `commands`: of the first attempt and of the others.  Raises Refusal."""
     port = ports.beside(meeting.scheduler_port)
     if meeting.number == 0 and (fault := ports.fault(port, meeting.address)):
-        where = f"the launcher cannot listen at {meeting.address} port {port} for the other hosts"
+        where = tr(
+            "the launcher cannot listen at {address} port {port} for the other hosts",
+            address=meeting.address,
+            port=port,
+        )
         remedy = "set MS_SCHED_PORT, or for msrun --master_port, to another one, the same on every host"
-        raise Refusal(REFUSED, f"--max_restarts: {where}: {fault}; it is that of the scheduler plus 1: {remedy}")
+        raise Refusal(
+            REFUSED,
+            tr(
+                "--max_restarts: {where}: {fault}; it is that of the scheduler plus 1: {remedy}",
+                where=where,
+                fault=fault,
+                remedy=remedy,
+            ),
+        )
     wait = whole_number(os.environ.get("MS_TOPO_TIMEOUT", ""), 1, 10**6) or WAIT
     found = {
         "launcher": request.job_pid,
@@ -65,7 +78,9 @@ def alike(request: Request, commands: list[list[str]], config: str | None) -> li
     if config is not None:
         with open(config, "rb") as file:
             digest = hashlib.sha256(file.read()).hexdigest()
-    found.append((f"the config {short(config)}" if config else "the config", digest, f"sha256 {digest[:16]}"))
+    found.append(
+        (tr("the config {config}", config=short(config)) if config else "the config", digest, f"sha256 {digest[:16]}")
+    )
     return found
 
 

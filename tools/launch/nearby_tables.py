@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import hccn
 from hccl_tools.table.address import is_one_of
@@ -25,7 +26,7 @@ def find(request: Request, devices: list[int], beside: str | None) -> tuple[str,
     addresses = _Addresses(request, devices)
     most = _most_bytes(devices)
     for path in _candidates(_folders(beside), most):
-        brief = f"more than {most} bytes"
+        brief = tr("more than {most} bytes", most=most)
         if not os.path.isfile(path) or os.path.getsize(path) <= most:
             found = table_fit.examine(path, devices, request.chip)
             brief = found.brief or addresses.contradict(found)
@@ -40,9 +41,16 @@ def _about(others: list[str]) -> list[str]:
     """One line, however many there are."""
     if not others:
         return []
-    more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
+    more = tr(" and {others} more", others=len(others) - _MOST_NAMED) if len(others) > _MOST_NAMED else ""
     remedy = "--rank_table FILE takes one, or says what is wrong with it"
-    return [f"rank tables not taken: {', '.join(others[:_MOST_NAMED])}{more}; {remedy}"]
+    return [
+        tr(
+            "rank tables not taken: {others}{more}; {remedy}",
+            others=", ".join(others[:_MOST_NAMED]),
+            more=more,
+            remedy=remedy,
+        )
+    ]
 
 
 def _folders(beside: str | None) -> list[str]:
@@ -101,5 +109,7 @@ class _Addresses:
                 self.found = {}
         for device, ip in fit.device_ips.items():
             if ip is not None and self.found.get(device) is not None and not is_one_of(self.found[device], ip):
-                return f"device {device} has {self.found[device]}, not {one_line(ip)}"
+                return tr(
+                    "device {device} has {found}, not {ip}", device=device, found=self.found[device], ip=one_line(ip)
+                )
         return ""

@@ -10,6 +10,7 @@ import os
 import sys
 import time
 
+from hccl_tools.common.language import tr
 from hccl_tools.common import project
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
@@ -205,5 +206,13 @@ def take_devices(plan: Plan) -> list[str]:
         where = one_line(error.filename or request.lock_file)
         remedy = "LAUNCH_LOCKS can name another folder"
         what = "devices" if devices else "cores"
-        return [f"other jobs cannot see which {what} this one uses: {where}: {error.strerror}; {remedy}"]
+        return [
+            tr(
+                "other jobs cannot see which {what} this one uses: {where}: {strerror}; {remedy}",
+                what=what,
+                where=where,
+                strerror=error.strerror,
+                remedy=remedy,
+            )
+        ]
     return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
@@ -70,7 +71,14 @@ def words(plan: Plan) -> bytes:
     if plan.binding:
         pairs.append(("bind", plan.binding.word()))
     if plan.request.dry_run:
-        pairs.append(("about", f"{plan.about}; it goes on {plan.resumed.where()}" if plan.resumed else plan.about))
+        pairs.append(
+            (
+                "about",
+                tr("{about}; it goes on {where}", about=plan.about, where=plan.resumed.where())
+                if plan.resumed
+                else plan.about,
+            )
+        )
         pairs += [("setup", word) for word in (plan.table.setup if plan.table else ())]
         pairs += [("convert", word) for word in (plan.resumed.convert if plan.resumed else ())]
     pairs.append(("end", str(len(pairs))))
@@ -85,8 +93,16 @@ def _pair(kind: str, value: str) -> bytes:
     except UnicodeEncodeError:  # half a character, which JSON can hold
         word = b"\0"
     if b"\0" in word or not re.fullmatch(pattern, value, re.DOTALL) or kind == "host" and not value.isprintable():
-        remedy = f"it comes from {origin}: correct it there"
-        raise Refusal(REFUSED, f'the {kind} "{one_line(value)}" cannot be a word of the plan; {remedy}')
+        remedy = tr("it comes from {origin}: correct it there", origin=origin)
+        raise Refusal(
+            REFUSED,
+            tr(
+                'the {kind} "{value}" cannot be a word of the plan; {remedy}',
+                kind=kind,
+                value=one_line(value),
+                remedy=remedy,
+            ),
+        )
     return b"%s\0%s\0" % (kind.encode(), word)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 
+from hccl_tools.common.language import tr
 from hccl_tools.common import documents, whole_file
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line, ranges
@@ -62,9 +63,9 @@ def read(run_dir: str) -> dict[str, Any]:
     except FileNotFoundError:
         reason = "no such file"
     except OSError as error:
-        reason = f"cannot be read: {error.strerror}"
+        reason = tr("cannot be read: {strerror}", strerror=error.strerror)
     except ValueError as error:
-        reason = f"is not JSON: {one_line(error)}"
+        reason = tr("is not JSON: {error}", error=one_line(error))
     else:
         if isinstance(document, dict):
             return document

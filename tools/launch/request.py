@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hccl_tools.common.language import tr
 from hccl_tools.check.rules import GENERATIONS
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
@@ -126,7 +127,16 @@ def _value(name: str, text: str, texts: dict[str, str]) -> Any:
         raise Refusal(USAGE, f"RANK_SIZE {one_line(text)}: write {_listed(HOST_RANKS, 'or')}")
     if number is None:
         typed = name.upper() if source == "Argument" else f"--{name}" if len(name) > 1 else f"-{name}"
-        raise Refusal(USAGE, f"{typed} {one_line(text)} is not a number from {least} to {most}")
+        raise Refusal(
+            USAGE,
+            tr(
+                "{typed} {text} is not a number from {least} to {most}",
+                typed=typed,
+                text=one_line(text),
+                least=least,
+                most=most,
+            ),
+        )
     return number
 
 
@@ -141,7 +151,16 @@ def _device_target(texts: dict[str, str]) -> str:
         if typed.lower() == target.lower():
             return target
     other = "; for GPUs: scripts/run_gpu.sh" if typed.lower() == "gpu" else ""
-    raise Refusal(USAGE, f"--device_target {one_line(typed)}: {texts['script']} takes {_listed(known, 'and')}{other}")
+    raise Refusal(
+        USAGE,
+        tr(
+            "--device_target {typed}: {texts} takes {listed}{other}",
+            typed=one_line(typed),
+            texts=texts["script"],
+            listed=_listed(known, "and"),
+            other=other,
+        ),
+    )
 
 
 def _found_target() -> str:
@@ -158,7 +177,14 @@ def _found_target() -> str:
 def _chip(asked: str | None) -> str | None:
     """The generation whose rules hold: the one that is named, else this host's, as for the rank-table tools."""
     if asked not in (None, "any", *GENERATIONS):
-        raise Refusal(USAGE, f"--generation {one_line(asked)}: write {_listed((*GENERATIONS, 'any'), 'or')}")
+        raise Refusal(
+            USAGE,
+            tr(
+                "--generation {asked}: write {listed}",
+                asked=one_line(asked),
+                listed=_listed((*GENERATIONS, "any"), "or"),
+            ),
+        )
     return host.chosen_generation(asked)[0]
 
 

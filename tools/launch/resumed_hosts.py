@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from tools.launch import host_check, network
@@ -35,8 +36,14 @@ def check(request: Request, placed: Placement, found: Resumption) -> Resumption:
     host = next(host for host in ranks if names[-1] in lacks[host])
     raise Refusal(
         REFUSED,
-        f"{one_line(host)}: {one_line(found.source)} has no whole {one_line(names[-1])}.ckpt of rank "
-        f"{lacks[host][names[-1]]}; bring it there, share the folder, or name another run",
+        tr(
+            "{host}: {source} has no whole {names}.ckpt of rank {lacks}; bring it there, share the "
+            "folder, or name another run",
+            host=one_line(host),
+            source=one_line(found.source),
+            names=one_line(names[-1]),
+            lacks=lacks[host][names[-1]],
+        ),
     )
 
 
@@ -44,10 +51,14 @@ def question(folder: str, names: list[str], ranks: list[int]) -> str:
     """One shell command whose lines "MARK RANK NAME" are the checkpoints that are missing, or not as large as saved."""
     each = " ".join(map(shlex.quote, names))
     whole = '[ -f "$f.ckpt" ] && grep -Eq "\\"bytes\\": $(stat -c %s "$f.ckpt")(,|}|$)" "$f.json" 2>/dev/null'
-    return (
-        f"cd {shlex.quote(folder)} 2>/dev/null || cd /proc/self; "
-        f"for n in {each}; do for r in {' '.join(map(str, ranks))}; do f=rank_$r/$n; "
-        f'{whole} || echo {_MARK} "$r" "$n"; done; done'
+    return tr(
+        "cd {quote} 2>/dev/null || cd /proc/self; for n in {each}; do for r in {map}; do "
+        'f=rank_$r/$n; {whole} || echo {mark} "$r" "$n"; done; done',
+        quote=shlex.quote(folder),
+        each=each,
+        map=" ".join(map(str, ranks)),
+        whole=whole,
+        mark=_MARK,
     )
 
 

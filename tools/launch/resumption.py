@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
@@ -38,8 +39,8 @@ class Resumption(Record):
         label = self.label
         point = f"epoch {label.epoch}"
         if label.steps < label.epoch_steps:
-            point = f"step {label.steps} of epoch {label.epoch}"
-        return f"after {point}, from {one_line(latest_link.shown(self.source))}"
+            point = tr("step {steps} of epoch {epoch}", steps=label.steps, epoch=label.epoch)
+        return tr("after {point}, from {shown}", point=point, shown=one_line(latest_link.shown(self.source)))
 
     def record(self) -> dict[str, Any]:
         """The same for launch.json."""

@@ -6,6 +6,7 @@ import os
 import re
 import socket
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line, short
 from tools.launch import record, trainer_command
@@ -32,11 +33,16 @@ def newest(logs: str, config: str) -> str:
             if _config_of(document) == os.path.realpath(config):
                 return run
             others = others or run
-    more = f"; {one_line(shown(others))} is of another one: --resume={one_line(shown(others))}" if others else ""
+    more = tr("; {others} is of another one: --resume={others}", others=one_line(shown(others))) if others else ""
     raise Refusal(
         REFUSED,
-        f"--resume: no run of {one_line(config)} in {one_line(logs)} has checkpoints{more}; "
-        "name a run with --resume=FOLDER, or train from the beginning without --resume",
+        tr(
+            "--resume: no run of {config} in {logs} has checkpoints{more}; name a run with "
+            "--resume=FOLDER, or train from the beginning without --resume",
+            config=one_line(config),
+            logs=one_line(logs),
+            more=more,
+        ),
     )
 
 
@@ -72,7 +78,12 @@ def check_ended(run: str) -> None:
     script = os.fsencode(str(document.get("script")))
     if any(os.path.basename(word) == script for word in words):
         raise Refusal(
-            REFUSED, f"{one_line(shown(run))} still runs as process {name[2]}; stop it first, or name another run"
+            REFUSED,
+            tr(
+                "{run} still runs as process {name}; stop it first, or name another run",
+                run=one_line(shown(run)),
+                name=name[2],
+            ),
         )
 
 
@@ -87,9 +98,14 @@ def check_same_network(run: str, filled: dict[str, Any]) -> None:
         if before.get(key) != now.get(key):
             raise Refusal(
                 REFUSED,
-                f"{one_line(shown(run))} is of another config: model.{one_line(short(key))} is "
-                f"{short(before.get(key))} there and {short(now.get(key))} here; name a run of this config, "
-                "or start with the config of that run",
+                tr(
+                    "{run} is of another config: model.{key} is {get} there and {get_2} here; name a "
+                    "run of this config, or start with the config of that run",
+                    run=one_line(shown(run)),
+                    key=one_line(short(key)),
+                    get=short(before.get(key)),
+                    get_2=short(now.get(key)),
+                ),
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common.language import tr
 from hccl_tools.check import verdict
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
@@ -26,7 +27,7 @@ def examine(path: str, devices: list[int], generation: str | None) -> Fit:
     """Whether the table at `path` is good, ours, and for `devices`."""
     shown = one_line(path)
     if os.path.exists(path) and not os.path.isfile(path):
-        text = f"{shown} is not a regular file; every rank reads the table, so give it one that stays"
+        text = tr("{shown} is not a regular file; every rank reads the table, so give it one that stays", shown=shown)
         return Fit(brief="no regular file", faults=[text])
     try:
         table, problems = verdict.check_file(path, generation)
@@ -39,11 +40,19 @@ def examine(path: str, devices: list[int], generation: str | None) -> Fit:
         return Fit(brief=count(len(faults), "mistake") if faults else "bad name", faults=faults + path_faults(path))
     if "server_list" not in table:
         name = formats.FORMATS[formats.detect(table)[0]]
-        text = f"{shown} is a table of {name}; these scripts start ranks from tables with a server_list"
+        text = tr(
+            "{shown} is a table of {name}; these scripts start ranks from tables with a server_list",
+            shown=shown,
+            name=name,
+        )
         return Fit(brief=name, faults=[text])
     servers = rank_table.servers(table)
     if len(servers) != 1:
-        text = f"{shown} is for {len(servers)} servers, this script starts ranks on one; build one for this host"
+        text = tr(
+            "{shown} is for {servers} servers, this script starts ranks on one; build one for this host",
+            shown=shown,
+            servers=len(servers),
+        )
         return Fit(brief=count(len(servers), "server"), faults=[text])
     return _of_server(shown, servers[0], devices)
 
@@ -52,14 +61,23 @@ def _of_server(shown: str, server: rank_table.Server, devices: list[int]) -> Fit
     ranks = sorted((int(device.rank_id), int(device.device_id)) for device in server.devices)
     found = sorted(device for _, device in ranks)
     if found != sorted(devices):
-        others = f'choose them with --devices "{comma(found)}" or ' if len(found) == len(devices) else ""
-        both = f"is for {named('device', found)}, this launch is on {named('device', devices)}"
-        text = f"{shown} {both}; {others}name another table with --rank_table"
+        others = (
+            tr('choose them with --devices "{comma}" or ', comma=comma(found)) if len(found) == len(devices) else ""
+        )
+        both = tr(
+            "is for {devices}, this launch is on {devices_2}",
+            devices=named("device", found),
+            devices_2=named("device", devices),
+        )
+        text = tr("{shown} {both}; {others}name another table with --rank_table", shown=shown, both=both, others=others)
         return Fit(brief=named("device", found), faults=[text])
     if not host.is_this_host(server.server_id, server.device_ips()):
-        text = (
-            f"{shown} is for server {one_line(server.server_id)}, which is not an address of this host; build this "
-            "host's with hccl_tools/hccl_tools.py (in a container, mount the host's /etc/hccn.conf)"
+        text = tr(
+            "{shown} is for server {server_id}, which is not an address of this host; build this "
+            "host's with hccl_tools/hccl_tools.py (in a container, mount the host's "
+            "/etc/hccn.conf)",
+            shown=shown,
+            server_id=one_line(server.server_id),
         )
         return Fit(brief=f"server {one_line(server.server_id)}", faults=[text])
     return Fit(ranks=ranks, device_ips=server.device_ips())

@@ -12,6 +12,7 @@ import hashlib
 import os
 import zlib
 
+from hccl_tools.common.language import tr
 from hccl_tools.build import merging
 from hccl_tools.check import verdict
 from hccl_tools.common import project
@@ -48,7 +49,9 @@ class Server:
 
     def words(self) -> str:
         """The server for a message."""
-        return f"{one_line(self.name)} has ranks {self.first} to {self.ranks[-1][0]}"
+        return tr(
+            "{name} has ranks {first} to {ranks}", name=one_line(self.name), first=self.first, ranks=self.ranks[-1][0]
+        )
 
 
 def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
@@ -61,7 +64,9 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
 def shared(path: str, ranks: list[tuple[int, int]], data: bytes, **written: Any) -> LaunchTable:
     """The table with the bytes `data`, which must be the same on every host."""
     digest = hashlib.sha256(data).hexdigest()
-    remark = f"rank table: {one_line(path)}, sha256 {digest[:16]} (must be the same on every host)"
+    remark = tr(
+        "rank table: {path}, sha256 {digest} (must be the same on every host)", path=one_line(path), digest=digest[:16]
+    )
     return LaunchTable(path=path, ranks=ranks, remarks=(remark,), digest=digest, **written)
 
 
@@ -75,7 +80,13 @@ def one_server(request: Request) -> tuple[Placement, LaunchTable]:
     world = sum(len(server.ranks) for server in servers)
     if request.rank_size != world:
         parts = "; ".join(server.words() for server in servers[:4]) + ("; ..." if len(servers) > 4 else "")
-        text = f"RANK_SIZE {request.rank_size}: {one_line(path)} has {world} ranks ({parts}); type {world}"
+        text = tr(
+            "RANK_SIZE {rank_size}: {path} has {world} ranks ({parts}); type {world}",
+            rank_size=request.rank_size,
+            path=one_line(path),
+            world=world,
+            parts=parts,
+        )
         raise Refusal(REFUSED, text)
     own = own_server(servers, request.rank_start, path)
     table = shared(os.path.abspath(path), own.ranks, data)
@@ -107,8 +118,12 @@ def own_server(servers: list[Server], start: int | None, path: str) -> Server:
         names = ", ".join(one_line(server.name) for server in servers[:8]) + (", ..." if len(servers) > 8 else "")
         raise Refusal(
             REFUSED,
-            f"{one_line(path)}: this host is not one of its servers ({names}); type the command on those, or build the "
-            "table again with hccl_tools/hccl_tools.py --hostfile",
+            tr(
+                "{path}: this host is not one of its servers ({names}); type the command on those, "
+                "or build the table again with hccl_tools/hccl_tools.py --hostfile",
+                path=one_line(path),
+                names=names,
+            ),
         )
     for server in ours:
         if server.first == start:
@@ -117,16 +132,25 @@ def own_server(servers: list[Server], start: int | None, path: str) -> Server:
     here = "; ".join(server.words() for server in ours)
     raise Refusal(
         REFUSED,
-        f"RANK_START {start} is the first rank of {whose}; this host is another: {here}; type {ours[0].first} here",
+        tr(
+            "RANK_START {start} is the first rank of {whose}; this host is another: {here}; type {first} here",
+            start=start,
+            whose=whose,
+            here=here,
+            first=ours[0].first,
+        ),
     )
 
 
 def scheduler(servers: list[Server], digest: str) -> dict[str, str]:
     """Where MindSpore's scheduler is, which follows from the table on every host.  Raises Refusal."""
     first = servers[0].name
-    address = network.ipv4(first, f"server {one_line(first)}, which has rank 0,")
+    address = network.ipv4(first, tr("server {first}, which has rank 0,", first=one_line(first)))
     if address.startswith("127.") and network.others(server.name for server in servers):
-        raise Refusal(REFUSED, f"server {one_line(first)} has rank 0, and the other servers cannot reach that address")
+        raise Refusal(
+            REFUSED,
+            tr("server {first} has rank 0, and the other servers cannot reach that address", first=one_line(first)),
+        )
     port = ports.named() or ports.derived(int(digest, 16))
     return {"scheduler_host": address, "scheduler_port": str(port)}
 
@@ -135,8 +159,13 @@ def check_port(address: str, port: int) -> None:
     """The scheduler can listen there, on the host where it will run.  Raises Refusal."""
     fault = ports.fault(port, address)
     if fault:
-        text = f"MindSpore's scheduler cannot listen at {address} port {port}: {fault}"
-        raise Refusal(REFUSED, f"{text}; set MS_SCHED_PORT to another one, the same on every host")
+        text = tr(
+            "MindSpore's scheduler cannot listen at {address} port {port}: {fault}",
+            address=address,
+            port=port,
+            fault=fault,
+        )
+        raise Refusal(REFUSED, tr("{text}; set MS_SCHED_PORT to another one, the same on every host", text=text))
 
 
 # ---- the table -----------------------------------------------------------------------------------
@@ -147,7 +176,7 @@ def read_table(path: str, generation: str | None) -> tuple[bytes, list[Server]]:
     try:
         data = rank_table.read_bytes(path)
     except rank_table.NotReadable as error:
-        raise Refusal(REFUSED, f"the rank table {error}") from error
+        raise Refusal(REFUSED, tr("the rank table {error}", error=error)) from error
     table, problems = verdict.check_bytes(data, generation)
     # MindSpore numbers servers in dictionary order, whatever the table says: here that is an error.
     wrong = [problem for problem in problems if problem.severity == ERROR or problem.code == "server-order"]
@@ -156,7 +185,9 @@ def read_table(path: str, generation: str | None) -> tuple[bytes, list[Server]]:
         raise Refusal(REFUSED, *lines)
     servers = servers_of(table)
     if not servers:
-        raise Refusal(REFUSED, f"{one_line(path)} has no server_list; ranks are started from versions 1.0 and 1.2")
+        raise Refusal(
+            REFUSED, tr("{path} has no server_list; ranks are started from versions 1.0 and 1.2", path=one_line(path))
+        )
     return data, servers
 
 
@@ -219,8 +250,11 @@ def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list
     if len(counts) > 1:
         raise Refusal(
             REFUSED,
-            f"--hostfile: the hosts have different numbers of slots ({', '.join(map(str, sorted(counts)))}); "
-            "a job has the same number of devices on every server",
+            tr(
+                "--hostfile: the hosts have different numbers of slots ({map}); a job has the same "
+                "number of devices on every server",
+                map=", ".join(map(str, sorted(counts))),
+            ),
         )
     return [f"--device_num=[0,{counts.pop()})", *rest]
 
@@ -228,19 +262,31 @@ def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list
 def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> None:
     """The hosts of the hostfile are the servers of the table, which have the same devices.  Raises Refusal."""
     faults = {each.name: hostfile.fault_of_host(each.name) for each in servers}
-    unfit = [f"server {one_line(name)} of the rank table: {fault}" for name, fault in faults.items() if fault]
+    unfit = [
+        tr("server {name} of the rank table: {fault}", name=one_line(name), fault=fault)
+        for name, fault in faults.items()
+        if fault
+    ]
     if unfit:
         raise Refusal(REFUSED, *unfit)  # mpirun and ssh get these names
     hosts = {network.ipv4(name, f"--hostfile: {one_line(name)}"): one_line(name) for name, _ in slots}
     table = {network.ipv4(each.name, f"server {one_line(each.name)}"): each for each in servers}
     lines = [
-        f"--hostfile: {hosts[address]} ({address}) is not a server of the rank table; add it there, or remove it here"
+        tr(
+            "--hostfile: {hosts} ({address}) is not a server of the rank table; add it there, or remove it here",
+            hosts=hosts[address],
+            address=address,
+        )
         for address in hosts
         if address not in table
     ]
     lines += [
-        f"server {one_line(table[address].name)} of the rank table is not in the hostfile; add it: {address} slots="
-        f"{len(table[address].ranks)}"
+        tr(
+            "server {name} of the rank table is not in the hostfile; add it: {address} slots={ranks}",
+            name=one_line(table[address].name),
+            address=address,
+            ranks=len(table[address].ranks),
+        )
         for address in table
         if address not in hosts
     ]
@@ -276,7 +322,11 @@ def host_order(servers: list[Server], others: list[str], version: str) -> dict[s
     hosts = ",".join(server.name for server in servers for _ in server.ranks)
     if len(hosts) > _LONGEST_WORD:
         raise Refusal(
-            REFUSED, f"Open MPI 4 begins with this host, the rank table with {one_line(first)}; type the command there"
+            REFUSED,
+            tr(
+                "Open MPI 4 begins with this host, the rank table with {first}; type the command there",
+                first=one_line(first),
+            ),
         )
     return {"hosts": hosts, "map": "seq"}
 
@@ -286,7 +336,7 @@ def distribute(request: Request, table: LaunchTable) -> None:
     data = base64.b64encode(zlib.compress((table.text or "").encode("utf-8"), 9)).decode()
     answers, lines = ask.ask(request.hostfile or "", "commands/place_table.py", [table.path, data])
     lines += [
-        f"{answer.host}: there is another table at {table.path}; remove it"
+        tr("{host}: there is another table at {path}; remove it", host=answer.host, path=table.path)
         for answer in answers
         if answer.content not in (None, table.digest)
     ]

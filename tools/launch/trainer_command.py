@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from hccl_tools.common.language import tr
 from hccl_tools.common import project
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
@@ -29,9 +30,14 @@ def trainer(request: Request) -> str:
         return here if os.path.isfile(here) else OWN
     if not os.path.isfile(named):
         what = "is a folder" if os.path.isdir(named) else "no such file"
-        raise Refusal(REFUSED, f"--train_script {one_line(named)}: {what}; name the Python file that trains")
+        raise Refusal(
+            REFUSED,
+            tr("--train_script {named}: {what}; name the Python file that trains", named=one_line(named), what=what),
+        )
     if not os.access(named, os.R_OK):
-        raise Refusal(REFUSED, f"--train_script {one_line(named)} cannot be read; check its permissions")
+        raise Refusal(
+            REFUSED, tr("--train_script {named} cannot be read; check its permissions", named=one_line(named))
+        )
     return named
 
 
