@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TextIO
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
 from hccl_tools.common.words import count, one_line
 
@@ -39,7 +40,7 @@ def as_text(sections: Sections, made: str, colour: bool) -> str:
     """The page for a person.  made: when, as text; colour: whether to use it."""
     lines = [line for section in sections.values() for line in section]
     width = max((len(line.name) for line in lines), default=0)
-    page = [f"Report of this machine, {made}"]
+    page = [tr("Report of this machine, {made}", made=made)]
     for title, section in sections.items():
         page += ["", title]
         for line in section:
@@ -62,8 +63,8 @@ def _summary(lines: list[Line]) -> str:
         if counts[status]
     ]
     if counts[PROBLEM]:
-        return f"{', '.join(words)}: fix the problems before you launch."
-    return f"{', '.join(words)}: nothing here keeps a launch from working."
+        return tr("{counts}: fix the problems before you launch.", counts=", ".join(words))
+    return tr("{counts}: nothing here keeps a launch from working.", counts=", ".join(words))
 
 
 def as_json(sections: Sections, made: str) -> str:

@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.project import ROOT
 from hccl_tools.machine import interpreter
@@ -41,13 +42,13 @@ def lines(facts: Facts) -> list[Line]:
 
 def _launcher(ended: Ended) -> Line:
     if ended.status != 0:
-        return Line("launcher", UNKNOWN, f"not a git checkout: {answer.failure(ended)}")
+        return Line("launcher", UNKNOWN, tr("not a git checkout: {reason}", reason=answer.failure(ended)))
     return Line("launcher", OK, answer.first_line(ended))
 
 
 def _os() -> Line:
     name = files.setting("/etc/os-release", "PRETTY_NAME")
-    return Line("OS", OK, name) if name else Line("OS", UNKNOWN, "there is no /etc/os-release")
+    return Line("OS", OK, name) if name else Line("OS", UNKNOWN, tr("there is no /etc/os-release"))
 
 
 def _container() -> Line:
@@ -58,14 +59,14 @@ def _container() -> Line:
         found = "podman"
     if not found and "kubepods" in (files.read("/proc/1/cgroup") or ""):
         found = "kubernetes"
-    return Line("container", OK, found) if found else Line("container", ABSENT, "no sign of one")
+    return Line("container", OK, found) if found else Line("container", ABSENT, tr("no sign of one"))
 
 
 def _processors() -> Line:
-    text = f"{len(os.sched_getaffinity(0))} of {os.cpu_count()}"
+    text = tr("{usable} of {all}", usable=len(os.sched_getaffinity(0)), all=os.cpu_count())
     limit = [whole_number(word, 1) for word in (files.read("/sys/fs/cgroup/cpu.max") or "").split()]
     if len(limit) == 2 and limit[0] and limit[1]:
-        text += f", limited to the time of {limit[0] / limit[1]:g} by the control group"
+        text += tr(", limited to the time of {limit:g} by the control group", limit=limit[0] / limit[1])
     return Line("processors", OK, text)
 
 
@@ -74,38 +75,48 @@ def _memory() -> Line:
     try:
         total, free = (int(found[name].split()[0]) * 1024 for name in ("MemTotal", "MemAvailable"))
     except (KeyError, ValueError, IndexError):
-        return Line("memory", UNKNOWN, "/proc/meminfo does not show it")
-    text = f"{free / GIB:.1f} of {total / GIB:.1f} GiB available"
+        return Line("memory", UNKNOWN, tr("/proc/meminfo does not show it"))
+    text = tr("{free:.1f} of {total:.1f} GiB available", free=free / GIB, total=total / GIB)
     limit = files.number("/sys/fs/cgroup/memory.max")
     if limit is not None:
         free = min(free, limit - (files.number("/sys/fs/cgroup/memory.current") or 0))
-        text += f", at most {limit / GIB:.1f} GiB by the control group"
+        text += tr(", at most {limit:.1f} GiB by the control group", limit=limit / GIB)
     if free < GIB // 2:
-        return Line("memory", PROBLEM, text, "a rank with MindSpore takes half a GiB; free memory first")
+        return Line("memory", PROBLEM, text, tr("a rank with MindSpore takes half a GiB; free memory first"))
     if free < 4 * GIB:
-        return Line("memory", WARNING, text, "eight ranks take 4 GiB before they train anything; start fewer")
+        return Line("memory", WARNING, text, tr("eight ranks take 4 GiB before they train anything; start fewer"))
     return Line("memory", OK, text)
 
 
 def _bash(version: str) -> Line:
     if not version:
-        return Line("bash", UNKNOWN, "not started by scripts/doctor.sh")
+        return Line("bash", UNKNOWN, tr("not started by scripts/doctor.sh"))
     if tuple(map(int, version.split(".")[:2])) < (4, 2):
-        return Line("bash", PROBLEM, f"{version}; 4.2 or later is needed to launch", "install a newer bash")
+        return Line(
+            "bash",
+            PROBLEM,
+            tr("{version}; 4.2 or later is needed to launch", version=version),
+            tr("install a newer bash"),
+        )
     return Line("bash", OK, version)
 
 
 def _packages() -> Line:
     missing = [name for name in _NEEDED if not _usable(name)]
     if not missing:
-        return Line("its packages", OK, f"{', '.join(_NEEDED)} installed")
-    needed = " and ".join(_NEEDED[name] for name in missing)
+        return Line("its packages", OK, tr("{needed} installed", needed=", ".join(_NEEDED)))
+    needed = tr(" and ").join(_NEEDED[name] for name in missing)
     install = " ".join(map(interpreter.requirement, missing))
     status = (
         WARNING if missing == ["rich"] else PROBLEM
     )  # a launch does not need rich, which draws tables on the screen
-    text = f"{', '.join(missing)} not installed or too old, needed for {needed}"
-    return Line("its packages", status, text, f"{sys.executable} -m pip install {install}")
+    text = tr("{missing} not installed or too old, needed for {needed}", missing=", ".join(missing), needed=needed)
+    return Line(
+        "its packages",
+        status,
+        text,
+        tr("{executable} -m pip install {install}", executable=sys.executable, install=install),
+    )
 
 
 def _usable(name: str) -> bool:
