@@ -40,18 +40,22 @@ def lines(facts: Facts) -> list[Line]:
     if not rows:
         return [Line("GPUs", ABSENT, tr("nvidia-smi names none"))]
     capability = facts.answers["compute_cap"]
-    known = (
-        tr(", compute capability {versions}", versions=", ".join(sorted(set(capability.stdout.split()))))
-        if not capability.status
-        else ""
-    )
-    kinds = "; ".join(sorted({", driver".join(row.rsplit(",", 1)) for row in rows}))
-    text = one_line(f"{len(rows)}: {kinds}{known}")
-    return [Line("GPUs", OK, text), _for_mindspore(facts.answers["gpus_for_mindspore"])]
+    kinds = "; ".join(sorted(set(map(_kind, rows))))
+    text = f"{len(rows)}: {kinds}"
+    if not capability.status:
+        versions = ", ".join(sorted(set(capability.stdout.split())))
+        text = tr("{gpus}, compute capability {versions}", gpus=text, versions=versions)
+    return [Line("GPUs", OK, one_line(text)), _for_mindspore(facts.answers["gpus_for_mindspore"])]
+
+
+def _kind(row: str) -> str:
+    """A line of nvidia-smi, ``name, version``, as the page shows it."""
+    name, comma, version = row.rpartition(",")
+    return tr("{name}, driver {version}", name=name, version=version.strip()) if comma else row
 
 
 def _for_mindspore(asked: programs.Ended) -> Line:
-    name = "MindSpore on GPUs"
+    name = tr("MindSpore on GPUs")
     if asked.status == 0:
         return Line(name, OK, tr("MindSpore has a GPU back end for the CUDA that is here"))
     if gpu_backend.REFUSED in asked.stderr:

@@ -39,24 +39,19 @@ def _plain(name: str, program: str, ended: programs.Ended, who: str) -> Line:
     if not programs.on_path(program):
         return Line(name, ABSENT, tr("{program} is not on PATH; needed only for {who}", program=program, who=who))
     if ended.status != 0:
-        return Line(
-            name,
-            WARNING,
-            tr("{program} does not work: {reason}", program=program, reason=answer.failure(ended)),
-            tr("needed only for {who}", who=who),
-        )
+        text = tr("{program} does not work: {reason}", program=program, reason=answer.failure(ended))
+        return Line(name, WARNING, text, tr("needed only for {who}", who=who))
     text = answer.first_line(ended)
     if program == "srun" and os.environ.get("SLURM_JOB_ID", "").isdigit():
-        text += tr(", in job {job}", job=os.environ["SLURM_JOB_ID"])
+        text = tr("{version}, in job {job}", version=text, job=os.environ["SLURM_JOB_ID"])
     return Line(name, OK, text)
 
 
 def _mpirun(ended: programs.Ended) -> Line:
     line = _plain("Open MPI", "mpirun", ended, "run_mpirun*.sh")
     if line.status == OK and "Open MPI" not in line.text and "OpenRTE" not in line.text:
-        return line._replace(
-            status=WARNING, text=tr("another MPI: {text}", text=line.text), remedy=tr("put Open MPI first on PATH")
-        )
+        text = tr("another MPI: {version}", version=line.text)
+        return line._replace(status=WARNING, text=text, remedy=tr("put Open MPI first on PATH"))
     return line
 
 
@@ -65,9 +60,8 @@ def _chrt(ended: programs.Ended) -> Line:
     if not programs.on_path("chrt"):
         return Line("chrt", WARNING, tr("is not on PATH; {why}", why=why), tr("install util-linux"))
     if ended.status != 0:
-        return Line(
-            "chrt", WARNING, tr("cannot set the batch policy: {reason}; {why}", reason=answer.failure(ended), why=why)
-        )
+        text = tr("cannot set the batch policy: {reason}; {why}", reason=answer.failure(ended), why=why)
+        return Line("chrt", WARNING, text)
     return Line("chrt", OK, tr("can set the batch policy"))
 
 
@@ -75,14 +69,10 @@ def _py_spy(ended: programs.Ended) -> Line:
     if not programs.on_path("py-spy"):
         return Line("py-spy", ABSENT, tr("is not on PATH; --hang_timeout then relies on Python's faulthandler"))
     if ended.status != 0:
-        return Line(
-            "py-spy",
-            WARNING,
-            tr("does not work: {reason}", reason=answer.failure(ended)),
-            tr("pip install --force-reinstall it"),
-        )
+        text = tr("does not work: {reason}", reason=answer.failure(ended))
+        return Line("py-spy", WARNING, text, tr("pip install --force-reinstall it"))
     text = answer.first_line(ended)
     if os.geteuid() != 0 and (files.number("/proc/sys/kernel/yama/ptrace_scope") or 0) > 0:
-        text += tr(", without permission to inspect other processes")
+        text = tr("{version}, without permission to inspect other processes", version=text)
         return Line("py-spy", WARNING, text, "sysctl -w kernel.yama.ptrace_scope=0")
     return Line("py-spy", OK, text)

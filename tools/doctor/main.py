@@ -29,6 +29,8 @@ SECTIONS: tuple[Section, ...] = (system, versions, npus, gpus, limits, network, 
 def main(argv: Sequence[str] | None = None) -> int:
     """Prints the page; 0 without problems, 1 with some, 2 when it cannot be printed."""
     options = parse_arguments(argv)
+    if options.format == "json":
+        os.environ["LAUNCH_LANG"] = "en"  # programs read it
     if sys.stdout is None:
         print(tr("doctor.sh: stdout is closed, and the page goes there"), file=sys.stderr)
         return 2
@@ -71,7 +73,7 @@ def examine(options: Options) -> dict[str, list[page.Line]]:
         try:
             found = looking.result()
         except Exception as error:  # as in `lines_of`
-            why = tr("asking for NPUs failed, please report: {name}: {error}", name=type(error).__name__, error=error)
+            why = tr("asking for NPUs failed, please report: {error}", error=f"{type(error).__name__}: {error}")
             found = npu_smi.Npus(smi=npu_smi.NpuSmi(failure=why))
     facts = Facts(options, answers, found)
     return {section.TITLE: lines_of(section, facts) for section in SECTIONS}
@@ -82,7 +84,7 @@ def lines_of(section: Section, facts: Facts) -> list[page.Line]:
     try:
         return list(section.lines(facts))
     except Exception as error:
-        text = one_line(tr("this section failed: {name}: {error}", name=type(error).__name__, error=error))
+        text = one_line(tr("this section failed: {error}", error=f"{type(error).__name__}: {error}"))
         remedy = tr("a bug of the doctor; please report it with this page")
         return [page.Line(section.TITLE.lower(), page.UNKNOWN, text, remedy)]
 

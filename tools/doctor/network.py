@@ -38,23 +38,20 @@ def _name(ended: Ended) -> Line:
     name = socket.gethostname()
     several = tr("a launch on several hosts needs a line for it in /etc/hosts of each: ADDRESS {name}", name=name)
     if ended.status == answer.NOT_FOUND:
-        return Line("host name", UNKNOWN, tr("{name}; getent, which resolves it, is not on PATH", name=name))
+        return Line(tr("host name"), UNKNOWN, tr("{name}; getent, which resolves it, is not on PATH", name=name))
     if ended.status == answer.TIMED_OUT:
-        return Line(
-            "host name",
-            WARNING,
-            tr("{name}; resolving it: {reason}", name=name, reason=ended.stderr),
-            tr("DNS is slow; {several}", several=several),
-        )
+        text = tr("{name}; resolving it: {reason}", name=name, reason=ended.stderr)
+        return Line(tr("host name"), WARNING, text, tr("DNS is slow; {remedy}", remedy=several))
     found = (ended.stdout.split() or [""])[0]
     if ended.status != 0 or not found:
-        return Line("host name", WARNING, tr("{name} resolves to no address", name=name), several)
-    text = masked(tr("{name} resolves to {found}", name=name, found=found))
+        return Line(tr("host name"), WARNING, tr("{name} resolves to no address", name=name), several)
+    text = masked(tr("{name} resolves to {address}", name=name, address=found))
     if found.startswith("127."):
-        return Line("host name", OK, tr("{text}, enough for one host", text=text), several)
+        return Line(tr("host name"), OK, tr("{resolved}, enough for one host", resolved=text), several)
     if not host.owns(found):
-        return Line("host name", WARNING, tr("{text}, which is not an address of this machine", text=text), several)
-    return Line("host name", OK, text)
+        text = tr("{resolved}, which is not an address of this machine", resolved=text)
+        return Line(tr("host name"), WARNING, text, several)
+    return Line(tr("host name"), OK, text)
 
 
 # ---- ports -----------------------------------------------------------------------------------------
@@ -65,51 +62,44 @@ def _hccl_ports(has_npus: bool) -> Line:
     first = whole_number(asked, 1024, 65520)
     if first is None:
         text = tr("HCCL_IF_BASE_PORT={asked} is not a port of 1024 to 65520", asked=asked)
-        return Line("HCCL's ports", PROBLEM, text, tr("unset it, or set 60000"))
+        return Line(tr("HCCL's ports"), PROBLEM, text, tr("unset it, or set 60000"))
     ports = range(first, min(first + HCCL_PORTS, 65536))
     text = f"{ports[0]}-{ports[-1]}"
     busy = _listening(ports)
     if busy:
         remedy = tr("ss -ltnp 'sport = :{port}' shows the program; or set HCCL_IF_BASE_PORT", port=min(busy))
-        return Line(
-            "HCCL's ports",
-            WARNING if has_npus else OK,
-            tr("{text}, in use: {ports}", text=text, ports=ranges(busy)),
-            remedy,
-        )
-    return _against_outgoing("HCCL's ports", ports, text, has_npus)
+        text = tr("{ports}, in use: {busy}", ports=text, busy=ranges(busy))
+        return Line(tr("HCCL's ports"), WARNING if has_npus else OK, text, remedy)
+    return _against_outgoing(tr("HCCL's ports"), ports, text, has_npus)
 
 
 def _scheduler_ports() -> Line:
-    text = tr(
-        "{first}-{last}, {number} in use",
-        first=SCHEDULER[0],
-        last=SCHEDULER[-1],
-        number=len(_listening(SCHEDULER)),
-    )
-    return _against_outgoing("scheduler's ports", SCHEDULER, text, True)
+    ports = f"{SCHEDULER[0]}-{SCHEDULER[-1]}"
+    text = tr("{ports}, {number} in use", ports=ports, number=len(_listening(SCHEDULER)))
+    return _against_outgoing(tr("scheduler's ports"), SCHEDULER, text, True)
 
 
 def _against_outgoing(name: str, ports: range, text: str, matters: bool) -> Line:
     """The kernel gives the ports of its range to any outgoing connection, unless they are reserved."""
     outgoing = _ports(files.read(_OUTGOING))
     if outgoing is None:
-        return Line(name, UNKNOWN, tr("{text}; the kernel does not show {path}", text=text, path=_OUTGOING))
+        return Line(name, UNKNOWN, tr("{ports}; the kernel does not show {path}", ports=text, path=_OUTGOING))
     reserved = files.read(_RESERVED) or ""
     open_to_all = set(ports) & set(outgoing)
     for part in reserved.split(","):
         open_to_all -= set(_ports(part.replace("-", " ")) or ())
     if not open_to_all:
-        return Line(name, OK, tr("{text}, never used for outgoing connections", text=text))
-    text += tr(
-        ", may be used for outgoing connections ({first}-{last})",
+        return Line(name, OK, tr("{ports}, never used for outgoing connections", ports=text))
+    text = tr(
+        "{ports}, may be used for outgoing connections ({first}-{last})",
+        ports=text,
         first=outgoing[0],
         last=outgoing[-1],
     )
     if not matters:
-        return Line(name, OK, tr("{text}; without NPUs it does not matter", text=text))
+        return Line(name, OK, tr("{ports}; without NPUs it does not matter", ports=text))
     both = f"{reserved},{ports[0]}-{ports[-1]}".lstrip(",")  # setting it replaces what is there
-    return Line(name, WARNING, text, tr("sysctl -w net.ipv4.ip_local_reserved_ports={both}", both=both))
+    return Line(name, WARNING, text, f"sysctl -w net.ipv4.ip_local_reserved_ports={both}")
 
 
 def _ports(text: str | None) -> range | None:

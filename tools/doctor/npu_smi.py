@@ -64,7 +64,7 @@ def _npu_smi() -> NpuSmi:
         return NpuSmi(failure=host.NO_NPU_SMI)
     asked = programs.ask_all({"info": ["npu-smi", "info"], "map": ["npu-smi", "info", "-m"]}, SECONDS)
     if asked["info"].status != 0:
-        return NpuSmi(failure=tr("npu-smi info: {reason}", reason=answer.failure(asked["info"])))
+        return NpuSmi(failure=f"npu-smi info: {answer.failure(asked['info'])}")
     text = asked["info"].stdout
     places = host.npu_chips(asked["map"].stdout)
     version = re.search(r"Version:\s*(\S+)", text)
@@ -112,6 +112,6 @@ def parse_info(text: str, ids: Mapping[tuple[int, int], int]) -> tuple[dict[int,
 
 
 def _holder(cells: list[str]) -> str:
-    name = cells[2] or "a process"
+    name = cells[2] or tr("a process")
     memory = f", {cells[3]} MB" if len(cells) > 3 and cells[3].isdigit() else ""
-    return tr("{name} (pid {pid}{memory})", name=name, pid=cells[1], memory=memory)
+    return f"{name} (pid {cells[1]}{memory})"

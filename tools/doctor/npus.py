@@ -37,7 +37,7 @@ def lines(facts: Facts) -> list[Line]:
         remedy = tr("in a container mount it from the host; on a host install the driver")
         if failure != host.NO_NPU_SMI:
             remedy = tr("the driver or a card may be at fault: see dmesg, and ask the operator")
-        found.append(Line("npu-smi", WARNING, failure, remedy))
+        found.append(Line("npu-smi", WARNING, tr(failure), remedy))
     found += [_device(npus, device) for device in npus.devices]
     return [*found, _locks(facts.answers["locks"]), _conf(npus, conf)]
 
@@ -45,15 +45,16 @@ def lines(facts: Facts) -> list[Line]:
 def _summary(npus: Npus) -> Line:
     if npus.devices:
         generation = f", {npus.generation}" if npus.generation else ""
-        return Line("devices", OK, f"{ranges(npus.devices)}{generation}")
+        return Line(tr("devices"), OK, f"{ranges(npus.devices)}{generation}")
     if npus.generation:
         text = tr("the bus has chips of {generation}, but there is no /dev/davinci*", generation=npus.generation)
-        return Line("devices", PROBLEM, text, tr("load the driver; a container needs --device=/dev/davinci0 and so on"))
+        remedy = tr("load the driver; a container needs --device=/dev/davinci0 and so on")
+        return Line(tr("devices"), PROBLEM, text, remedy)
     if os.path.exists(files.ROOT + _MANAGER):
         text = tr("{path} is there, but no /dev/davinci0 and so on", path=_MANAGER)
-        return Line("devices", PROBLEM, text, tr("the container needs --device=/dev/davinci0 and so on"))
+        return Line(tr("devices"), PROBLEM, text, tr("the container needs --device=/dev/davinci0 and so on"))
     text = tr("no Ascend NPU: no /dev/davinci*, nothing known on the bus, and npu-smi names none")
-    return Line("devices", ABSENT, text, tr("launches run with --device_target CPU"))
+    return Line(tr("devices"), ABSENT, text, tr("launches run with --device_target CPU"))
 
 
 def _device(npus: Npus, device: int) -> Line:
@@ -65,9 +66,8 @@ def _device(npus: Npus, device: int) -> Line:
         texts.append(tr("{name}, health {health}", name=card.name, health=card.health))
         if card.health != "OK":
             npu, chip = npus.smi.places.get(device, (device, 0))
-            remedies.append(
-                tr("npu-smi info -t health -i {npu} -c {chip} says more; ask the operator", npu=npu, chip=chip)
-            )
+            more = f"npu-smi info -t health -i {npu} -c {chip}"
+            remedies.append(tr("{command} says more; ask the operator", command=more))
     else:
         states.append(UNKNOWN)
         texts.append(tr("health unknown"))
@@ -77,21 +77,20 @@ def _device(npus: Npus, device: int) -> Line:
         texts.append(tr("no address, which several servers need"))
     else:
         states.append(PROBLEM if npus.generation == "910A" else WARNING)
-        texts.append(masked(tr("no address: {source}", source=source)))
+        texts.append(masked(tr("no address: {reason}", reason=source)))
     if held:
         states.append(WARNING)
-        texts.append(tr("held by {held}", held=", ".join(held)))
-        remedies.append(
-            tr("wait for it, choose others with --devices, or end it if it is left over from a job of yours")
-        )
+        texts.append(tr("held by {processes}", processes=", ".join(held)))
+        end = tr("wait for it, choose others with --devices, or end it if it is left over from a job of yours")
+        remedies.append(end)
     elif card:
-        texts.append("free")
+        texts.append(tr("free"))
     return Line(tr("device {device}", device=device), worst(states), "; ".join(texts), "; ".join(remedies))
 
 
 def _locks(ended: Ended) -> Line:
     """The devices, and with --bind_core the cores, that this launcher's jobs hold; ended: the answer of locks.py."""
-    name = "launcher's locks"
+    name = tr("launcher's locks")
     if ended.status != 0:
         remedy = tr("two launches on the same devices may not see each other; LAUNCH_LOCKS can name another folder")
         return Line(name, UNKNOWN, answer.failure(ended), remedy)
@@ -106,7 +105,8 @@ def _locks(ended: Ended) -> Line:
 
 
 def _held(devices: list[int], cores: list[int]) -> str:
-    return tr(" and ").join(named(noun, numbers) for noun, numbers in (("device", devices), ("core", cores)) if numbers)
+    texts = [named("device", devices)] * bool(devices) + [named("core", cores)] * bool(cores)
+    return tr(" and ").join(texts)
 
 
 def _conf(npus: Npus, conf: str) -> Line:
@@ -116,28 +116,25 @@ def _conf(npus: Npus, conf: str) -> Line:
         in_file, fault = hccn.read_conf(conf)
     except FileNotFoundError:
         if npus.devices and not programs.on_path("hccn_tool"):
-            text = tr("no {conf}, and no hccn_tool on PATH", conf=conf)
+            text = tr("no {path}, and no hccn_tool on PATH", path=conf)
             return Line(name, PROBLEM, text, tr("mount one of them into the container"))
-        return Line(name, ABSENT, tr("no {conf}", conf=conf) + (tr("; hccn_tool answers") if npus.devices else ""))
+        answers = tr("no {path}; hccn_tool answers", path=conf)
+        return Line(name, ABSENT, answers if npus.devices else tr("no {path}", path=conf))
     except (OSError, UnicodeDecodeError) as error:
-        text = tr(
-            "{conf} cannot be read: {reason}",
-            conf=conf,
-            reason=getattr(error, "strerror", None) or "it is not a text file",
-        )
+        reason = getattr(error, "strerror", None) or tr("it is not a text file")
+        text = tr("{path} cannot be read: {reason}", path=conf, reason=reason)
         return Line(name, WARNING, text, tr("make it readable, or name a copy: --hccn_conf"))
     if fault:
         return Line(name, PROBLEM, masked(fault), tr("correct the line"))
     for device, (address, source) in npus.addresses.items():
         if source == "hccn_tool" and address and device in in_file and packed(in_file[device]) != packed(address):
-            text = masked(
-                tr(
-                    "{conf} has {in_file} for device {device}, which uses {address}",
-                    conf=conf,
-                    in_file=in_file[device],
-                    device=device,
-                    address=address,
-                )
+            text = tr(
+                "{path} has {other} for device {device}, which uses {address}",
+                path=conf,
+                other=in_file[device],
+                device=device,
+                address=address,
             )
-            return Line(name, WARNING, text, tr("hccn_tool -i {device} -cfg recovery applies the file", device=device))
-    return Line(name, OK, tr("{conf} has addresses of {number}", conf=conf, number=count(len(in_file), "device")))
+            remedy = tr("hccn_tool -i {device} -cfg recovery applies the file", device=device)
+            return Line(name, WARNING, masked(text), remedy)
+    return Line(name, OK, tr("{path} has addresses of {devices}", path=conf, devices=count(len(in_file), "device")))

@@ -72,20 +72,15 @@ def _mindspore(ended: Ended) -> tuple[str | None, Line]:
     if ended.status == 0 and found:
         told = re.search(r"^.*does not match.*$", ended.stderr + ended.stdout, re.MULTILINE)
         if told:  # what its own check of CANN says
-            return found[1], Line(
-                "MindSpore", WARNING, tr("{version}, which says: {text}", version=found[1], text=told[0].strip())
-            )
+            text = tr("{version}, which says: {text}", version=found[1], text=told[0].strip())
+            return found[1], Line("MindSpore", WARNING, text)
         return found[1], Line("MindSpore", OK, found[1])
     if "No module named 'mindspore'" in ended.stderr:
         remedy = tr("activate the environment that has it, name its Python in PYTHON, or: pip install mindspore")
         return None, Line("MindSpore", PROBLEM, tr("{executable} has no MindSpore", executable=sys.executable), remedy)
     if ended.status == answer.TIMED_OUT:
-        return None, Line(
-            "MindSpore",
-            WARNING,
-            tr("import mindspore: {reason}", reason=ended.stderr),
-            tr("see whether the disk is slow or the machine busy"),
-        )
+        remedy = tr("see whether the disk is slow or the machine busy")
+        return None, Line("MindSpore", WARNING, f"import mindspore: {ended.stderr}", remedy)
     text = tr("cannot be imported: {reason}", reason=answer.failure(ended))
     return None, Line("MindSpore", PROBLEM, text, tr("install what is missing; python -c 'import mindspore' says more"))
 
@@ -104,7 +99,7 @@ def _cann(has_npus: bool) -> tuple[str | None, Line]:
         if version:
             text = tr("{version} ({folder}), not active in this shell", version=version, folder=folder)
             script = f"{folder}/set_env.sh" if folder.endswith("/cann") else f"{os.path.dirname(folder)}/set_env.sh"
-            return version, Line("CANN", PROBLEM if has_npus else OK, text, tr("source {script}", script=script))
+            return version, Line("CANN", PROBLEM if has_npus else OK, text, f"source {script}")
     text = tr("not in {folder} nor ~/Ascend, and ASCEND_HOME_PATH is not set", folder=_DEFAULT)
     if has_npus:
         return None, Line("CANN", PROBLEM, text, tr("install it, or use a container image that has it"))
@@ -134,18 +129,23 @@ def _driver_root() -> str:
     return (files.setting("/etc/ascend_install.info", "Driver_Install_Path_Param") or _DEFAULT).rstrip("/")
 
 
-def _ascend(name: str, version: str | None, npus: Npus) -> Line:
+def _ascend(part: str, version: str | None, npus: Npus) -> Line:
+    """part: driver or firmware, as Ascend's folder is named."""
+    name = _shown(part)
     if version:
         return Line(name, OK, version)
-    text = tr("no version in {folder}/{name}/version.info, and npu-smi names none", folder=_driver_root(), name=name)
+    text = tr("no version in {folder}/{name}/version.info, and npu-smi names none", folder=_driver_root(), name=part)
     if not npus.devices:
         return Line(name, ABSENT, text)
-    remedy = (
-        tr("mount {folder}/{name} of the host into the container", folder=_driver_root(), name=name)
-        if name == "driver"
-        else ""
-    )
-    return Line(name, UNKNOWN, text, remedy)
+    if part != "driver":
+        return Line(name, UNKNOWN, text)
+    folder = f"{_driver_root()}/{part}"
+    return Line(name, UNKNOWN, text, tr("mount {folder} of the host into the container", folder=folder))
+
+
+def _shown(part: str) -> str:
+    """How the page names one of the things that have versions."""
+    return {"driver": tr("driver"), "firmware": tr("firmware")}.get(part, part)
 
 
 # ---- whether they go together ----------------------------------------------------------------------
@@ -166,8 +166,8 @@ def canonical(version: str) -> str:
 
 def _compared(versions: dict[str, str | None], judge: Callable[[str, str, str], Line]) -> Line:
     """What `judge` says about two versions; without any of Ascend's software there is nothing to compare."""
-    name = " with ".join(versions)
-    missing = [what for what, version in versions.items() if not version]
+    name = tr(" with ").join(map(_shown, versions))
+    missing = [_shown(what) for what, version in versions.items() if not version]
     if not missing:
         return judge(name, *filter(None, versions.values()))
     ascend_here = any(version for what, version in versions.items() if what != "MindSpore")
@@ -180,23 +180,10 @@ def _mindspore_with_cann(name: str, mindspore: str, cann: str) -> Line:
     release = ".".join(cann.split(".")[:2])
     for row in known:
         if _names_cann(row, cann) or (row.get("accepts") and release in row["cann"]):
-            return Line(
-                name,
-                OK,
-                tr(
-                    "{mindspore} and {cann} go together ({source})",
-                    mindspore=mindspore,
-                    cann=cann,
-                    source=row["source"],
-                ),
-            )
+            return _together(name, mindspore, cann, row["source"])
     if not known:
-        return Line(
-            name,
-            UNKNOWN,
-            tr("no table here names MindSpore {mindspore}", mindspore=mindspore),
-            tr("see https://www.mindspore.cn/install"),
-        )
+        text = tr("no table here names MindSpore {mindspore}", mindspore=mindspore)
+        return Line(name, UNKNOWN, text, tr("see https://www.mindspore.cn/install"))
     releases = tr(" or ").join(release for row in known for release in row["cann"])
     if any(row.get("accepts") for row in known):
         text = tr(
@@ -222,13 +209,10 @@ def _cann_with_driver(name: str, cann: str, driver: str) -> Line:
     for released, source in known:
         # 25.0.rc1.1 is a patch of 25.0.rc1
         if f"{canonical(driver)}.".startswith(f"{canonical(released)}."):
-            return Line(
-                name, OK, tr("{cann} and {driver} go together ({source})", cann=cann, driver=driver, source=source)
-            )
+            return _together(name, cann, driver, source)
     if not known:
-        return Line(
-            name, UNKNOWN, tr("no table here names a driver for CANN {cann}", cann=cann), tr("see CANN's release notes")
-        )
+        text = tr("no table here names a driver for CANN {cann}", cann=cann)
+        return Line(name, UNKNOWN, text, tr("see CANN's release notes"))
     released, source = known[0]
     text = tr(
         "CANN {cann} was released with driver {released}; nothing is known of {driver} ({source})",
@@ -246,10 +230,18 @@ def _names_cann(row: Released, cann: str) -> bool:
 
 def _driver_with_firmware(name: str, driver: str, firmware: str, verdict: str | None) -> Line:
     """verdict: npu-smi's own: OK, NOK, UNKNOWN or NOT SUPPORT."""
-    both = tr("{driver} and {firmware}", driver=driver, firmware=firmware)
+    source = "npu-smi info -t board"
     if verdict == "OK":
-        return Line(name, OK, tr("{both} go together (npu-smi info -t board)", both=both))
+        return _together(name, driver, firmware, source)
+    values = {"first": driver, "second": firmware, "source": source}
     if verdict == "NOK":
-        text = tr("{both} do not go together (npu-smi info -t board)", both=both)
+        text = tr("{first} and {second} do not go together ({source})", **values)
         return Line(name, PROBLEM, text, tr("install both from one Ascend HDK"))
-    return Line(name, UNKNOWN, tr("{both}: npu-smi says {verdict}", both=both, verdict=verdict or "nothing"))
+    both = tr("{first} and {second}", first=driver, second=firmware)
+    told = tr("{versions}: npu-smi says {verdict}", versions=both, verdict=verdict)
+    return Line(name, UNKNOWN, told if verdict else tr("{versions}: npu-smi says nothing", versions=both))
+
+
+def _together(name: str, first: str, second: str, source: str) -> Line:
+    text = tr("{first} and {second} go together ({source})", first=first, second=second, source=source)
+    return Line(name, OK, text)
