@@ -31,21 +31,23 @@ def questions(_: Options) -> dict[str, list[str]]:
 def lines(facts: Facts) -> list[Line]:
     """The GPUs, and what MindSpore says of them."""
     if "gpus" not in facts.answers:
-        return [Line("GPUs", ABSENT, tr("nvidia-smi is not on PATH"))]
+        return [Line(tr("GPUs"), ABSENT, tr("nvidia-smi is not on PATH"))]
     asked = facts.answers["gpus"]
     if asked.status:
         text = tr("nvidia-smi does not work: {reason}", reason=answer.failure(asked))
-        return [Line("GPUs", WARNING, text, tr("install NVIDIA's driver again, or start the container with the GPUs"))]
+        return [
+            Line(tr("GPUs"), WARNING, text, tr("install NVIDIA's driver again, or start the container with the GPUs"))
+        ]
     rows = asked.stdout.splitlines()
     if not rows:
-        return [Line("GPUs", ABSENT, tr("nvidia-smi names none"))]
+        return [Line(tr("GPUs"), ABSENT, tr("nvidia-smi names none"))]
     capability = facts.answers["compute_cap"]
     kinds = "; ".join(sorted(set(map(_kind, rows))))
     text = f"{len(rows)}: {kinds}"
     if not capability.status:
         versions = ", ".join(sorted(set(capability.stdout.split())))
         text = tr("{gpus}, compute capability {versions}", gpus=text, versions=versions)
-    return [Line("GPUs", OK, one_line(text)), _for_mindspore(facts.answers["gpus_for_mindspore"])]
+    return [Line(tr("GPUs"), OK, one_line(text)), _for_mindspore(facts.answers["gpus_for_mindspore"])]
 
 
 def _kind(row: str) -> str:
