@@ -113,7 +113,7 @@ class Continuation:
             found = choosing.choose(root, self.rank, self.ranks, self.config["model"]["name"], gather)
             if found:
                 print(
-                    tr("continues after {point}, from {found}", path=self._shown(found[1]), found=one_line(found[0])),
+                    tr("continues after {point}, from {path}", point=self._shown(found[1]), path=one_line(found[0])),
                     flush=True,
                 )
                 return found
