@@ -43,7 +43,7 @@ def main(argv: "list[str] | None" = None) -> int:
 
 def parse(argv: "list[str] | None") -> Namespace:
     """The options; ends with 2 when they make no sense."""
-    parser = command.parser(__doc__)
+    parser = command.parser(tr(__doc__))
     parser.add_argument("source", metavar="SOURCE", help=tr("folder with rank_0, rank_1 ..."))
     parser.add_argument("target", metavar="TARGET", help=tr("folder to make"))
     parser.add_argument("--ranks", metavar="N", type=command.positive, help=tr("ranks of the job to come"))

@@ -25,7 +25,7 @@ from tools.trainer import command, datasets, inference, job
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    parser = command.parser(__doc__)
+    parser = command.parser(tr(__doc__))
     inference.add_arguments(parser)
     command.add_opt(parser, tr("set values of the config"))
     options = parser.parse_args(argv)

@@ -32,7 +32,7 @@ SUFFIX = ".mindir"
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    parser = command.parser(__doc__)
+    parser = command.parser(tr(__doc__))
     inference.add_arguments(parser)
     parser.add_argument(
         "--batch_size",
@@ -42,7 +42,7 @@ def main(argv: "list[str] | None" = None) -> int:
         default=1,
         help=tr("samples that it takes at once (default: 1)"),
     )
-    parser.add_argument("out", metavar="FILE", help=tr("the file to write; its name ends with {suffix}", suffix=SUFFIX))
+    parser.add_argument("out", metavar="FILE", help=tr("the file to write; its name ends with .mindir"))
     command.add_opt(parser, tr("set values of the config"))
     options = parser.parse_args(argv)
     if not options.out.endswith(SUFFIX):

@@ -33,7 +33,7 @@ WIDTH = 24  # characters of a sparkline
 
 def main(argv: "list[str] | None" = None) -> int:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+        description=tr(__doc__), formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     parser.add_argument("folder", metavar="RUN_FOLDER", help=tr("a run's folder, such as logs/latest"))
     parser.add_argument(

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    parser = command.parser(__doc__)
+    parser = command.parser(tr(__doc__))
     inference.add_arguments(parser)
     parser.add_argument("--out", metavar="FILE", required=True, help=tr("the file to write"))
     command.add_opt(parser, tr("set values of the config"))

@@ -33,7 +33,7 @@ COLOURS = np.array([[230, 70, 60], [70, 200, 90], [80, 110, 240], [230, 210, 70]
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    parser = generator.parser(__doc__)
+    parser = generator.parser(tr(__doc__))
     parser.add_argument(
         "--images",
         metavar="N",

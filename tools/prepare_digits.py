@@ -30,7 +30,7 @@ from tools.trainer.datasets import generator, mnist
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    return generator.run(generator.parser(__doc__), argv, lambda options: write(options.folder))
+    return generator.run(generator.parser(tr(__doc__)), argv, lambda options: write(options.folder))
 
 
 def write(folder: str) -> str:

@@ -35,10 +35,10 @@ SIDE = 128  # pixels of an image to find words in
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    parser = generator.parser(__doc__)
-    words = tr("images of a word to train on ({default})", default=2000)
+    parser = generator.parser(tr(__doc__))
+    words = tr("images of a word to train on (2000)")
     parser.add_argument("--words", metavar="N", type=command.positive, default=2000, help=words)
-    scenes = tr("images with words to train on ({default})", default=300)
+    scenes = tr("images with words to train on (300)")
     parser.add_argument("--scenes", metavar="N", type=command.positive, default=300, help=scenes)
     parser.add_argument(
         "--font", metavar="FILE", type=font_file, help=tr("a TrueType or OpenType font, for characters Pillow's lacks")

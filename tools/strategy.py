@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    parser = command.parser(__doc__)
+    parser = command.parser(tr(__doc__))
     parser.add_argument("config", metavar="CONFIG", help=tr("the config of the job"))
     parser.add_argument("--ranks", metavar="N", type=command.positive, required=True, help=tr("ranks of the job"))
     parser.add_argument(

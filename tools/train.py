@@ -29,7 +29,7 @@ from tools.trainer import checkpoints, command, datasets, job, place
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    parser = command.parser(__doc__)
+    parser = command.parser(tr(__doc__))
     parser.add_argument("--config", "-c", metavar="FILE", required=True, help=tr("a config such as those in configs/"))
     command.add_opt(parser, tr("set values of the config, such as -o scheduler.num_epochs=3 system.seed=1"))
     options = parser.parse_args(argv)

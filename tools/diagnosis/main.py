@@ -75,7 +75,7 @@ def _tell(lines: Sequence[str], status: int = 0) -> int:
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+        description=tr(__doc__), formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     parser.add_argument("run_folder", metavar="RUN_FOLDER", help=tr("the run's folder, with launch.json and the logs"))
     parser.add_argument(

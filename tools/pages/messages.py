@@ -19,6 +19,7 @@ from collections.abc import Iterator
 import polib
 
 from hccl_tools.common import language
+from tools.pages import options_page
 from tools.pages.commands import ROOT
 
 CATALOGUE = os.path.join(language.LOCALE, "zh", "LC_MESSAGES", f"{language.DOMAIN}.po")
@@ -60,6 +61,8 @@ def _of_python(path: str) -> Iterator[str]:
             argument = node.args[place]
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 yield argument.value
+            elif isinstance(argument, ast.Name) and argument.id == "__doc__":  # the text of --help
+                yield ast.get_docstring(tree, clean=False) or ""
 
 
 def _of_bash(path: str) -> Iterator[str]:
@@ -73,6 +76,7 @@ def _of_bash(path: str) -> Iterator[str]:
 def update() -> list[str]:
     """Brings both files up to date; returns the messages that have no translation."""
     old = {entry.msgid: entry.msgstr for entry in polib.pofile(CATALOGUE)} if os.path.exists(CATALOGUE) else {}
+    old.update(options_page.translations())  # the one source of what --help says of an option
     catalogue = polib.POFile(wrapwidth=120)
     catalogue.metadata = _HEADER
     for message, places in sorted(collected().items(), key=lambda item: (item[1], item[0])):
