@@ -129,7 +129,7 @@ if __name__ == "__main__":
     try:
         main(sys.argv[1], sys.stdin)
     except Exception as error:  # whoever reads a failure's report needs no second failure in it
-        kind = type(error).__name__
-        print(tr("this run cannot be explained: {kind}: {reason}", kind=kind, reason=one_line(error)))
+        reason = f"{type(error).__name__}: {one_line(error)}"
+        print(tr("this run cannot be explained: {reason}", reason=reason))
     sys.stdout.flush()
     os._exit(0)  # the interpreter would take its modules apart first
