@@ -22,6 +22,7 @@ from hccl_tools.machine import interpreter
 
 interpreter.check()
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import one_line
 from tools.diagnosis import loss_curve
@@ -32,10 +33,12 @@ WIDTH = 24  # characters of a sparkline
 
 def main(argv: "list[str] | None" = None) -> int:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+        description=tr(__doc__), formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
-    parser.add_argument("folder", metavar="RUN_FOLDER", help="a run's folder, such as logs/latest")
-    parser.add_argument("--output", metavar="FILE", help="the picture, PNG, PDF or SVG (default: RUN_FOLDER/plot.png)")
+    parser.add_argument("folder", metavar="RUN_FOLDER", help=tr("a run's folder, such as logs/latest"))
+    parser.add_argument(
+        "--output", metavar="FILE", help=tr("the picture, PNG, PDF or SVG (default: RUN_FOLDER/plot.png)")
+    )
     options = parser.parse_args(argv)
     try:
         ranks = loss_curve.read_run(options.folder)
@@ -43,7 +46,7 @@ def main(argv: "list[str] | None" = None) -> int:
         say(error.lines[0])
         return error.status
     if not any(ranks.values()):
-        say(f"{one_line(options.folder)}: no log has a line such as `epoch: 1 step: 10, loss is 2.3`")
+        say(tr("{folder}: no log has a line such as `epoch: 1 step: 10, loss is 2.3`", folder=one_line(options.folder)))
         return 1
     for line in table(ranks):
         print(line)
@@ -65,8 +68,13 @@ def table(ranks: "dict[int, list[loss_curve.Point]]") -> "Iterator[str]":
             f"{milliseconds(loss_curve.typical(points, 'data_time'))}"
         )
     for slow in loss_curve.laggards(ranks):
-        what = "a step takes it" if slow.field == "step_time" else "it waits for data"
-        yield f"rank {slow.rank} is slow: {what} {slow.time:.1f} ms, the middle rank {slow.middle:.1f} ms"
+        times_of = {"rank": slow.rank, "time": slow.time, "middle": slow.middle}
+        if slow.field == "step_time":
+            yield tr("rank {rank} is slow: a step takes it {time:.1f} ms, the middle rank {middle:.1f} ms", **times_of)
+        else:
+            yield tr(
+                "rank {rank} is slow: it waits for data {time:.1f} ms, the middle rank {middle:.1f} ms", **times_of
+            )
 
 
 def number(values: "list[float]") -> str:
@@ -95,7 +103,7 @@ def picture(ranks: "dict[int, list[loss_curve.Point]]", path: str, required: boo
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        say("no picture was drawn: matplotlib is missing; install it with: pip install matplotlib")
+        say(tr("no picture was drawn: matplotlib is missing; install it with: pip install matplotlib"))
         return 2 if required else 0
     figure = Figure(figsize=(9, 7), layout="constrained")
     of_loss, of_time = figure.subplots(2, 1, sharex=True)
@@ -113,9 +121,9 @@ def picture(ranks: "dict[int, list[loss_curve.Point]]", path: str, required: boo
     try:
         figure.savefig(path)
     except (OSError, ValueError) as error:  # ValueError: a file name whose ending has no known format
-        say(f"{one_line(path)} cannot be written: {one_line(error)}")
+        say(tr("{path} cannot be written: {error}", path=one_line(path), error=one_line(error)))
         return 2
-    say(f"the picture is {one_line(path)}")
+    say(tr("the picture is {path}", path=one_line(path)))
     return 0
 
 

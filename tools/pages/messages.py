@@ -57,6 +57,7 @@ def collected() -> dict[str, list[str]]:
 def _of_python(path: str) -> Iterator[str]:
     with open(os.path.join(ROOT, path), encoding="utf-8") as file:
         tree = ast.parse(file.read())
+    constants = {"__doc__": ast.get_docstring(tree, clean=False) or "", **dict(_constants(tree))}
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
@@ -66,6 +67,16 @@ def _of_python(path: str) -> Iterator[str]:
             argument = node.args[place]
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 yield argument.value
+            elif isinstance(argument, ast.Name) and argument.id in constants:
+                yield constants[argument.id]
+
+
+def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """The texts that a module gives names to: what is chosen at run time is translated at run time."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+                yield node.targets[0].id, node.value.value
 
 
 def _of_bash(path: str) -> Iterator[str]:
