@@ -23,6 +23,11 @@ def tr(message: str, **values: object) -> str:
     return text.format(**values) if values else text
 
 
+def marked(message: str) -> str:
+    """The message itself: a constant of a module, which is translated where it is used, by tr(NAME)."""
+    return message
+
+
 def is_chinese(environment: os._Environ[str] | dict[str, str] = os.environ) -> bool:
     """Whether the user reads Chinese.
 

@@ -8,7 +8,7 @@ import selectors
 import socket
 import time
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
 from tools.attempts import wire
 from tools.attempts.launcher import Launcher, Left
 from tools.attempts.verdict import NOT_STARTED, Attempts
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 MOST_GUESTS = 64  # beyond the hosts that are missing
 HELLO_WITHIN = 10  # seconds
-ANOTHER_JOB = "another job is there; or the rank tables, the numbers of ranks or the versions of this project differ"
+ANOTHER_JOB = marked(
+    "another job is there; or the rank tables, the numbers of ranks or the versions of this project differ"
+)
 LAST_WORDS = 2  # seconds in which the last messages must go out
 
 
@@ -49,7 +51,7 @@ class Hub:
                 self.attempts.check_time()
                 self.look_after_connections()
         except Left:
-            self.attempts.left(0, "its launcher has ended")
+            self.attempts.left(0, tr("its launcher has ended"))
             self.finish()
 
     def open(self) -> None:
@@ -64,9 +66,9 @@ class Hub:
             self.door = socket.create_server(place, backlog=1024)
         except OSError as error:
             text = tr(
-                "cannot listen at {place} port {place_2} for the other hosts: {strerror}",
-                place=place[0],
-                place_2=place[1],
+                "cannot listen at {address} port {port} for the other hosts: {strerror}",
+                address=place[0],
+                port=place[1],
                 strerror=error.strerror,
             )
             self.attempts.end(NOT_STARTED, 0, text)
@@ -94,7 +96,7 @@ class Hub:
         elif host == 0:
             raise Left
         else:
-            raise Lost("it has ended")
+            raise Lost(tr("it has ended"))
 
     def tell(self, words: list[Any]) -> None:
         """A message for every host."""
@@ -134,8 +136,8 @@ class Hub:
         job, number, *theirs = wire.take(found, kinds)[1]
         ours = self.facts["alike"]
         if not hmac.compare_digest(job.encode(), self.facts["job"].encode()):
-            guest.send(["refused", ANOTHER_JOB])
-            raise Lost(ANOTHER_JOB)
+            guest.send(["refused", tr(ANOTHER_JOB)])
+            raise Lost(tr(ANOTHER_JOB))
         fault = self.fault(number, len(theirs) == 2 * len(ours))
         for label, digest, words in ours if not fault else ():
             if theirs.pop(0) != digest:
@@ -164,11 +166,11 @@ class Hub:
     def fault(self, number: int, same_version: bool) -> str:
         """Why this host cannot come; empty if it can."""
         if not same_version:
-            return "the hosts have different versions of this project"
+            return tr("the hosts have different versions of this project")
         if not 0 < number < len(self.facts["hosts"]):
             return tr("the job has no host number {number}", number=number)
         if number in self.hosts:
-            return tr("{facts} has come already: the command was typed there twice", facts=self.facts["hosts"][number])
+            return tr("{host} has come already: the command was typed there twice", host=self.facts["hosts"][number])
         return ""
 
     def listen(self, number: int) -> None:

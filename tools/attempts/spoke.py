@@ -71,13 +71,13 @@ class Spoke:
                     ),
                 )
             self.launcher.wait(None, 0, TRY_EVERY)
-        remedy = "type the command there, too, with the same rank table, and let the port through the firewall"
+        remedy = tr("type the command there, too, with the same rank table, and let the port through the firewall")
         self.end(
             NOT_STARTED,
             tr(
-                "nobody answers at {place} after {facts:.0f} s ({reason}); {remedy}",
+                "nobody answers at {place} after {seconds:.0f} s ({reason}); {remedy}",
                 place=place,
-                facts=self.facts["wait"],
+                seconds=self.facts["wait"],
                 reason=reason,
                 remedy=remedy,
             ),
@@ -93,15 +93,15 @@ class Spoke:
             alike = (value for _, *values in self.facts["alike"] for value in values)
             connection.send(["hello", self.facts["job"], self.facts["number"], *alike])
             if not self.launcher.wait(plug.fileno(), select.POLLIN, ANSWER_WITHIN):
-                raise Lost("it does not answer")
+                raise Lost(tr("it does not answer"))
             for found in connection.receive():
                 word, values = wire.take(found, wire.TO_HOSTS)
                 if word == "refused":
                     raise Refused(*values)
                 if word != "welcome":
-                    raise Lost("it sent no answer")
+                    raise Lost(tr("it sent no answer"))
                 return connection
-            raise Lost("it sent half a line")
+            raise Lost(tr("it sent half a line"))
         except BaseException:
             plug.close()
             raise

@@ -83,14 +83,14 @@ class Attempts:
                 status,
                 self._missing()[0],
                 tr(
-                    "is not ready after {wait:.0f} s ({missing_words})",
-                    wait=self.wait,
-                    missing_words=self._missing_words(),
+                    "is not ready after {seconds:.0f} s ({hosts})",
+                    seconds=self.wait,
+                    hosts=self._missing_words(),
                 ),
             )
         elif waited >= TOLD_AFTER and not self.told:
             self.told = True
-            self.tell(["say", tr("waiting for {missing_words}", missing_words=self._missing_words())])
+            self.tell(["say", tr("waiting for {hosts}", hosts=self._missing_words())])
 
     def _all_have_come(self, host: int) -> bool:
         self.come.add(host)

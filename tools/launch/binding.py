@@ -44,7 +44,7 @@ class Binding(Record):
 def plan(request: Request, placed: Placement) -> Binding:
     """The Binding of the ranks on this host, with cores that no other job has.  Raises Refusal."""
     if request.bind_core and request.bind_numa:
-        words = "give one: cores of its own for each rank, or all cores of the NUMA node of its device"
+        words = tr("give one: cores of its own for each rank, or all cores of the NUMA node of its device")
         raise Refusal(USAGE, tr("--bind_core and --bind_numa: {words}", words=words))
     mode = CORE if request.bind_core else NUMA
     ranks = _here(placed)
@@ -83,7 +83,7 @@ def _others(request: Request, devices: set[int]) -> list[Holder]:
 
 
 def _too_few(mode: str, target: str, ranks: int, allowed: set[int], others: list[Holder]) -> Refusal:
-    near = "" if target == "CPU" else " near their devices"
+    near = "" if target == "CPU" else tr(" near their devices")
     what = tr(
         "--bind_{mode}: too few cores{near} for the {ranks} of this host",
         mode=mode,

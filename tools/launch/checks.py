@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
@@ -16,7 +16,7 @@ from tools.launch import trainer_command
 from tools.launch.placement import Placement
 from tools.launch.request import Request
 
-_JUDGED_AS_OURS = "read as a config of tools/train.py; name another trainer with --train_script FILE"
+_JUDGED_AS_OURS = marked("read as a config of tools/train.py; name another trainer with --train_script FILE")
 LEAST_FILES = 256  # the launcher and its console keep a few files open, a MindSpore rank hundreds
 
 
@@ -106,7 +106,7 @@ def data_path(request: Request) -> None:
     """Checks that the data set's folder is there, if the script takes one."""
     path = request.data_path
     if path is not None and not os.path.isdir(path):
-        what = "is not a folder" if os.path.exists(path) else "no such folder"
+        what = tr("is not a folder") if os.path.exists(path) else tr("no such folder")
         raise Refusal(
             REFUSED,
             tr("DATA_PATH {path}: {what}; name the folder that holds the data set", path=one_line(path), what=what),
@@ -135,7 +135,7 @@ def config(request: Request, path: str, is_own: bool, arguments: list[str]) -> c
     except config_file.ConfigError as error:
         raise Refusal(REFUSED, *error.lines) from error
     if lines:
-        hint = [] if request.train_script else [f"{one_line(path)}: {_JUDGED_AS_OURS}"]
+        hint = [] if request.train_script else [f"{one_line(path)}: {tr(_JUDGED_AS_OURS)}"]
         raise Refusal(REFUSED, *lines, *hint)
     return found
 

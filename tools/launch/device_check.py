@@ -21,10 +21,10 @@ def missing_npus(script: str, devices: list[int]) -> str | None:
             else ""
         )
         return tr(
-            "no Ascend NPU on this machine: looked for /dev/davinci{devices} and asked "
+            "no Ascend NPU on this machine: looked for /dev/davinci{device} and asked "
             "npu-smi{said}; to try the launch without NPUs: bash scripts/{script} "
             "--device_target CPU CONFIG",
-            devices=devices[0],
+            device=devices[0],
             said=said,
             script=script,
         )
@@ -48,8 +48,8 @@ def missing_gpus(script: str, devices: list[int]) -> str | None:
     if max(devices) < present:
         return None
     return tr(
-        "GPU {devices} is not on this machine, which has {present}; start fewer ranks with -n",
-        devices=max(devices),
+        "GPU {device} is not on this machine, which has {present}; start fewer ranks with -n",
+        device=max(devices),
         present=present,
     )
 
@@ -62,9 +62,9 @@ def no_gpus_for_mindspore(script: str) -> str | None:
     if gpu_backend.REFUSED not in answer.stderr:
         return None
     return tr(
-        "MindSpore cannot use GPUs: {refusal}; {without_gpus}",
+        "MindSpore cannot use GPUs: {refusal}; {without}",
         refusal=gpu_backend.refusal(answer.stderr),
-        without_gpus=_without_gpus(script),
+        without=_without_gpus(script),
     )
 
 

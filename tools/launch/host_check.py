@@ -12,8 +12,8 @@ import os
 import shlex
 import sys
 
-from hccl_tools.common.language import tr
 from hccl_tools.common import project
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import named, one_line
 from hccl_tools.machine import programs
 from hccl_tools.machine.programs import Ended
@@ -24,7 +24,6 @@ from tools.launch.request import Request
 SECONDS = 10
 _MARK = "launch-host-check"
 _MINDSPORE = "from importlib import metadata as m; print(m.version('mindspore'))"
-_FIX_SSH = "set up a key for it: ssh-copy-id {}"
 
 
 def problems(request: Request, placement: Placement, others: list[str]) -> list[str]:
@@ -62,21 +61,16 @@ def questions(request: Request, version: str | None, prefix: str | None) -> str:
     mpirun = shlex.quote(os.path.join(prefix, "bin", "mpirun")) if prefix else "mpirun"
     python = shlex.quote(trainer_command.python())
     trainer = shlex.quote(os.path.abspath(request.train_script or __file__))
-    said = tr("$(command -v {mpirun} >/dev/null && {mpirun} --version 2>/dev/null | head -n 1)", mpirun=mpirun)
+    said = f"$(command -v {mpirun} >/dev/null && {mpirun} --version 2>/dev/null | head -n 1)"
     return "; ".join(
         [
-            tr("echo {mark} folder $(cd {quote} 2>/dev/null && echo yes)", mark=_MARK, quote=shlex.quote(os.getcwd())),
-            tr("echo {mark} project $(test -r {quote} && echo yes)", mark=_MARK, quote=shlex.quote(__file__)),
-            tr("echo {mark} trainer $(test -r {trainer} && echo yes)", mark=_MARK, trainer=trainer),
-            tr('echo {mark} mpi "{said}"', mark=_MARK, said=said) if version else "true",
-            tr("echo {mark} devices $(cd /dev && echo davinci[0-9]*)", mark=_MARK),
-            tr("echo {mark} python $({python} --version 2>&1)", mark=_MARK, python=python),
-            tr(
-                "echo {mark} mindspore $({python} -c {quote} 2>/dev/null)",
-                mark=_MARK,
-                python=python,
-                quote=shlex.quote(_MINDSPORE),
-            ),
+            f"echo {_MARK} folder $(cd {shlex.quote(os.getcwd())} 2>/dev/null && echo yes)",
+            f"echo {_MARK} project $(test -r {shlex.quote(__file__)} && echo yes)",
+            f"echo {_MARK} trainer $(test -r {trainer} && echo yes)",
+            f'echo {_MARK} mpi "{said}"' if version else "true",
+            f"echo {_MARK} devices $(cd /dev && echo davinci[0-9]*)",
+            f"echo {_MARK} python $({python} --version 2>&1)",
+            f"echo {_MARK} mindspore $({python} -c {shlex.quote(_MINDSPORE)} 2>/dev/null)",
         ]
     )
 
@@ -103,17 +97,17 @@ def faults(name: str, answer: Ended, here: dict[str, str | None], wanted: list[i
     if told["folder"] != "yes":
         lines.append(
             tr(
-                "the folder {getcwd} is not there; ranks run where the command was typed: share it",
-                getcwd=one_line(os.getcwd()),
+                "the folder {folder} is not there; ranks run where the command was typed: share it",
+                folder=one_line(os.getcwd()),
             )
         )
     if told["project"] != "yes":
         lines.append(tr("this project is not at {root}; put it there", root=one_line(project.ROOT)))
     elif told["trainer"] != "yes":
-        lines.append("the trainer is not at the same path there; share it")
+        lines.append(tr("the trainer is not at the same path there; share it"))
     if here["mpi"] and here["mpi"] not in told["mpi"].split():
         where = f" in {one_line(here['prefix'])}" if here["prefix"] else ""
-        none = "none there" if where else "none on the PATH that ssh's shell has"
+        none = tr("none there") if where else tr("none on the PATH that ssh's shell has")
         other = one_line(told["mpi"]) or none
         lines.append(
             tr(
@@ -143,7 +137,7 @@ def faults(name: str, answer: Ended, here: dict[str, str | None], wanted: list[i
         )
     present = [int(word[7:]) for word in told.get("devices", "").split() if word[7:].isdecimal()]
     if not set(wanted) <= set(present):
-        has = named("device", present) if present else "no NPU (no file /dev/davinci0)"
+        has = named("device", present) if present else tr("no NPU (no file /dev/davinci0)")
         needs = tr("its ranks need {devices}, it has {has}", devices=named("device", wanted), has=has)
         lines.append(tr("{needs}; start fewer ranks there, or see npu-smi info", needs=needs))
     return [f"{name}: {line}" for line in lines]
@@ -160,7 +154,9 @@ def _no_answer(name: str, answer: Ended) -> str:
             name=name,
         )
     if "Permission denied" in reason:
-        return tr("ssh asks for a password ({reason}); {format}", reason=reason, format=_FIX_SSH.format(name))
+        return tr(
+            "ssh asks for a password ({reason}); set up a key for it: ssh-copy-id {name}", reason=reason, name=name
+        )
     if "Host key verification failed" in reason:
         return tr("its key is not known here; check it and accept it: ssh {name} true", name=name)
     return tr("ssh: {reason}; try: ssh {name} true", reason=reason, name=name)

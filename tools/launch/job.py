@@ -156,7 +156,7 @@ def _restart_remarks(request: Request, job: Job) -> list[str]:
     """What to know before restarts of a trainer that is not ours."""
     if job.is_own or job.restart or not request.max_restarts:
         return []
-    return ["note: a restart sets RESUME=1, which the trainer must heed; --restart_args adds words to its command"]
+    return [tr("note: a restart sets RESUME=1, which the trainer must heed; --restart_args adds words to its command")]
 
 
 def _no_sink_remarks(request: Request, job: Job) -> list[str]:

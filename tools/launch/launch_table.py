@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common.language import tr
 from hccl_tools.check import verdict
 from hccl_tools.common import project
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
@@ -34,7 +34,7 @@ def choose(request: Request, devices: list[int], run_dir: str, beside: str | Non
     """The table for a launch on `devices` of this one host; `beside`: the program's file.  Raises Refusal."""
     path = request.rank_table or os.environ.get("RANK_TABLE_FILE")
     if path:
-        origin = "--rank_table" if request.rank_table else "RANK_TABLE_FILE (from your shell)"
+        origin = "--rank_table" if request.rank_table else tr("RANK_TABLE_FILE (from your shell)")
         fit = table_fit.examine(path, devices, request.chip)
         if fit.faults:
             raise Refusal(REFUSED, *(f"{origin}: {fault}" for fault in fit.faults))
@@ -44,7 +44,7 @@ def choose(request: Request, devices: list[int], run_dir: str, beside: str | Non
     path, found, others = nearby_tables.find(request, devices, beside)
     if not found:
         return build(request, devices, run_dir, others)
-    where = "beside the program" if os.path.dirname(path) else "in this folder"
+    where = tr("beside the program") if os.path.dirname(path) else tr("in this folder")
     remark = tr("rank table: {path}, found {where}", path=one_line(path), where=where)
     return LaunchTable(path=os.path.abspath(path), ranks=found.ranks, remarks=(*others, remark))
 
@@ -56,7 +56,7 @@ def build(request: Request, devices: list[int], run_dir: str, others: list[str])
     demo = request.device_target == "CPU" and not knows
     if demo:
         conf = DEMO_CONF
-    failed = "no rank table could be built"
+    failed = tr("no rank table could be built")
     try:
         found, source = hccn.addresses(devices, conf)
     except hccn.AddressError as error:
@@ -66,7 +66,7 @@ def build(request: Request, devices: list[int], run_dir: str, others: list[str])
     faults = [problem.line(failed) for problem in errors(verdict.check(table, request.chip))]
     if faults := faults + table_fit.path_faults(path):
         raise Refusal(REFUSED, *faults)
-    made_up = " (made up: CPU ranks do not use them)" if demo else ""
+    made_up = tr(" (made up: CPU ranks do not use them)") if demo else ""
     remark = tr(
         "rank table: built for {devices}, addresses from {source}{made_up}",
         devices=named("device", devices),

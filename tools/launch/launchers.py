@@ -9,8 +9,8 @@ import hashlib
 import json
 import os
 
-from hccl_tools.common.language import tr
 from hccl_tools.common import project
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
@@ -42,7 +42,7 @@ def facts(request: Request, meeting: Meeting, commands: list[list[str]], config:
             address=meeting.address,
             port=port,
         )
-        remedy = "set MS_SCHED_PORT, or for msrun --master_port, to another one, the same on every host"
+        remedy = tr("set MS_SCHED_PORT, or for msrun --master_port, to another one, the same on every host")
         raise Refusal(
             REFUSED,
             tr(
@@ -71,7 +71,7 @@ def alike(request: Request, commands: list[list[str]], config: str | None) -> li
     """(what it is, its digest, its words) of all that must be the same on every host."""
     restarts = str(request.max_restarts)
     found = [("--max_restarts", restarts, restarts)]
-    for label, command in zip(("the command", "the command of a restart"), commands):
+    for label, command in zip((tr("the command"), tr("the command of a restart")), commands):
         text = " ".join(map(_portable, command))
         found.append((label, _digest(text), short(text, 200)))
     digest = "none"
@@ -79,7 +79,11 @@ def alike(request: Request, commands: list[list[str]], config: str | None) -> li
         with open(config, "rb") as file:
             digest = hashlib.sha256(file.read()).hexdigest()
     found.append(
-        (tr("the config {config}", config=short(config)) if config else "the config", digest, f"sha256 {digest[:16]}")
+        (
+            tr("the config {config}", config=short(config)) if config else tr("the config"),
+            digest,
+            f"sha256 {digest[:16]}",
+        )
     )
     return found
 

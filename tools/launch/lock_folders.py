@@ -132,7 +132,7 @@ def lost(path: str) -> Refusal:
 def _check_base(base: str) -> None:
     about = _about(_open_folder(base))
     if about.st_mode & _OTHERS_WRITE and not about.st_mode & stat.S_ISVTX:
-        raise _unusable(base, "others can rename what is in it; its owner can correct that with chmod +t")
+        raise _unusable(base, tr("others can rename what is in it; its owner can correct that with chmod +t"))
     if base not in BASES and about.st_uid not in (0, os.geteuid()):
         raise _unusable(base, tr("belongs to {user}; it must be yours or of root", user=user(about.st_uid)))
 
@@ -142,7 +142,7 @@ def _check_folder(folder: str) -> None:
     if about.st_uid != os.geteuid():
         raise _unusable(folder, tr("belongs to {user}", user=user(about.st_uid)))
     if about.st_mode & _OTHERS_WRITE:
-        raise _unusable(folder, "others can write it; correct that with chmod go-w")
+        raise _unusable(folder, tr("others can write it; correct that with chmod go-w"))
 
 
 def user(number: int) -> str:

@@ -19,8 +19,6 @@ import signal
 import sys
 import time
 
-from hccl_tools.common.language import tr
-
 SECONDS = 3  # without a connection
 PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>: the signal that a process gets when its parent has ended
 
@@ -69,7 +67,7 @@ def watch(alive: int) -> None:
             last_seen = time.monotonic()
         if found >= ranks and not all_came:
             all_came = True
-            print(tr("mindspore_scheduler.py: all {ranks} ranks are connected", ranks=ranks), flush=True)
+            print(f"mindspore_scheduler.py: all {ranks} ranks are connected", flush=True)
     print("mindspore_scheduler.py: all ranks have left", flush=True)
 
 

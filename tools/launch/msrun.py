@@ -45,9 +45,9 @@ def place(request: Request) -> placement.Placement:
         raise Refusal(
             USAGE,
             tr(
-                '--devices "{devices}" names {devices_2}, this host has {here} ranks',
+                '--devices "{devices}" names {number}, this host has {here} ranks',
                 devices=request.devices,
-                devices_2=len(devices),
+                number=len(devices),
                 here=here,
             ),
         )
@@ -92,11 +92,11 @@ def master_address(request: Request, hosts: int, node: int) -> tuple[str, bool]:
         request.master_addr or host.LOOPBACK, tr("--master_addr {master_addr}", master_addr=request.master_addr)
     )
     if hosts > 1 and address.startswith("127."):
-        words = "is reached from this host only; give the address of the host with --node_rank 0"
+        words = tr("is reached from this host only; give the address of the host with --node_rank 0")
         raise Refusal(USAGE, tr("--master_addr {address} {words}", address=address, words=words))
     is_here = not network.others([address])
     if is_here != (node == 0):
-        where = "is an address of this host" if is_here else "is not an address of this host"
+        where = tr("is an address of this host") if is_here else tr("is not an address of this host")
         words = tr(
             "{where}, which has --node_rank {node}; give the address of the host with --node_rank 0",
             where=where,

@@ -33,7 +33,7 @@ def find(request: Request, devices: list[int], beside: str | None) -> tuple[str,
             if not brief and not fit:
                 taken, fit = path, found
                 continue
-        others.append(f"{one_line(path)} ({brief or 'fits, too'})")
+        others.append(f"{one_line(path)} ({brief or tr('fits, too')})")
     return taken, fit, _about(others)
 
 
@@ -42,7 +42,7 @@ def _about(others: list[str]) -> list[str]:
     if not others:
         return []
     more = tr(" and {others} more", others=len(others) - _MOST_NAMED) if len(others) > _MOST_NAMED else ""
-    remedy = "--rank_table FILE takes one, or says what is wrong with it"
+    remedy = tr("--rank_table FILE takes one, or says what is wrong with it")
     return [
         tr(
             "rank tables not taken: {others}{more}; {remedy}",

@@ -21,7 +21,7 @@ def arguments(config: Config | None, words: list[str]) -> list[str]:
 
 def remarks(is_own: bool, words: list[str]) -> list[str]:
     """What --no_sink does to the job whose command has these words."""
-    names = "GRAPH_OP_RUN and HCCL_WHITELIST_DISABLE"
+    names = tr("GRAPH_OP_RUN and HCCL_WHITELIST_DISABLE")
     if not is_own:
         setting = 'set_context(jit_config={"jit_level": "O0"})'
         return [

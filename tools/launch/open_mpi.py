@@ -84,7 +84,7 @@ def facts(request: Request, several: bool = False) -> dict[str, str]:
     if request.output_filename is not None:
         engine["logs"] = os.path.abspath(request.output_filename)
         if os.path.lexists(os.path.join(engine["logs"], "1")):
-            words = "there are logs of an earlier run in it; name another folder"
+            words = tr("there are logs of an earlier run in it; name another folder")
             raise Refusal(
                 REFUSED,
                 tr(

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from hccl_tools.common.language import tr
 from hccl_tools.check import rules
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.table import device_range
@@ -53,13 +53,13 @@ def local(request: Request) -> Placement:
     count = len(device_range.parse(own))
     devices = named_devices(request, own)
     if len(devices) != count:
-        names = tr('--devices "{devices}" names {devices_2}', devices=request.devices, devices_2=len(devices))
+        names = tr('--devices "{devices}" names {number}', devices=request.devices, number=len(devices))
         if request.rank_size:
             raise Refusal(
                 USAGE, tr("{names}, RANK_SIZE is {count}; give the same number in both", names=names, count=count)
             )
         other = tr("use scripts/ascend{devices}p.sh", devices=len(devices))
-        remedy = other if len(devices) in HOST_RANKS else "1, 2, 4 and 8 devices have a script each"
+        remedy = other if len(devices) in HOST_RANKS else tr("1, 2, 4 and 8 devices have a script each")
         raise Refusal(USAGE, f"{names} ({comma(devices)}), {request.script} starts {count}; {remedy}")
     return _here(request, devices)
 
@@ -71,11 +71,11 @@ def any_number(request: Request) -> Placement:
 
         present = host.devices() if request.device_target == "Ascend" else ()
         if not present:
-            raise Refusal(USAGE, "-n is missing: how many ranks? Such as: -n 2")
+            raise Refusal(USAGE, tr("-n is missing: how many ranks? Such as: -n 2"))
         return _here(request, tuple(present))
     devices = named_devices(request, f"[0,{request.n})")
     if request.n not in (None, len(devices)):
-        names = tr('--devices "{devices}" names {devices_2}', devices=request.devices, devices_2=len(devices))
+        names = tr('--devices "{devices}" names {number}', devices=request.devices, number=len(devices))
         raise Refusal(
             USAGE, tr("{names}, -n is {n}; give the same number in both, or only one of them", names=names, n=request.n)
         )
@@ -94,7 +94,7 @@ def spread(request: Request, slots: list[tuple[str, int]], ranks: int, engine: d
     most = min(ranks, max(count for _, count in slots))
     devices = named_devices(request, f"[0,{most})")
     if len(devices) < most:
-        names = tr('--devices "{devices}" names {devices_2}', devices=request.devices, devices_2=len(devices))
+        names = tr('--devices "{devices}" names {number}', devices=request.devices, number=len(devices))
         raise Refusal(USAGE, tr("{names}, but a host has {most} ranks; name as many", names=names, most=most))
     places = [(name, local_rank) for name, count in slots for local_rank in range(count)][:ranks]
     return Placement(

@@ -41,7 +41,7 @@ def find(request: Request) -> Program:
         return _module(own[1:])
     if own[0].endswith(".py"):
         _check_file(own[0])
-        return _file(own[0], own[1:], tr("the program {own} with its own words", own=one_line(own[0])))
+        return _file(own[0], own[1:], tr("the program {path} with its own words", path=one_line(own[0])))
     path = _executable(own[0])
     return Program(
         words=[path, *own[1:]], source=None, about=tr("the program {path} with its own words", path=one_line(path))
@@ -76,11 +76,11 @@ def _tests(named: str, words: list[str]) -> Program:
 def _module(words: list[str]) -> Program:
     """The Program for ``-m MODULE words``, found as Python would find it, but without any import."""
     if not words:
-        raise Refusal(USAGE, "-m needs a module: -m MODULE words")
+        raise Refusal(USAGE, tr("-m needs a module: -m MODULE words"))
     name = words[0]
     source = _source_of(name)
     if source is None:
-        remedy = "correct the name, go to the folder that has it, or name that folder in PYTHONPATH"
+        remedy = tr("correct the name, go to the folder that has it, or name that folder in PYTHONPATH")
         raise Refusal(
             REFUSED,
             tr(
@@ -121,7 +121,7 @@ def _check_file(path: str, option: str = "") -> None:
     if not os.path.isfile(path):
         raise Refusal(
             REFUSED,
-            tr("{shown}: no such file in {getcwd}; correct the path", shown=shown, getcwd=one_line(os.getcwd())),
+            tr("{shown}: no such file in {folder}; correct the path", shown=shown, folder=one_line(os.getcwd())),
         )
     if not os.access(path, os.R_OK):
         raise Refusal(REFUSED, tr("{shown} cannot be read; check its permissions", shown=shown))

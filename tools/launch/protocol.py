@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
@@ -43,18 +43,18 @@ class Plan(Record):
 # KIND -> (what its words look like, and where they come from).  In most of them anything but NUL may be.
 _KINDS = {
     "run_dir": (".+", "--log_dir"),
-    "export": ("[A-Za-z_][A-Za-z0-9_]*=.*", "the environment of the ranks"),
-    "rank": ("[0-9]+ [0-9]+", "the rank table, or the number of ranks"),
-    "host": (r"(?!-)\S+", "the hostfile, HOSTS, the rank table or Slurm"),
-    "engine": ("[a-z_]+ .*", "the options"),
-    "about": (".+", "the program, or the trainer and its config"),
-    "trainer": (".*", "PYTHON, --train_script, the config or the arguments after --"),
+    "export": ("[A-Za-z_][A-Za-z0-9_]*=.*", marked("the environment of the ranks")),
+    "rank": ("[0-9]+ [0-9]+", marked("the rank table, or the number of ranks")),
+    "host": (r"(?!-)\S+", marked("the hostfile, HOSTS, the rank table or Slurm")),
+    "engine": ("[a-z_]+ .*", marked("the options")),
+    "about": (".+", marked("the program, or the trainer and its config")),
+    "trainer": (".*", marked("PYTHON, --train_script, the config or the arguments after --")),
     "restart": (".*", "--restart_args"),
-    "scheduler": (".*", "PYTHON, or the path of this project"),
-    "bind": ("(core|numa) [A-Za-z]+( [0-9]+=[0-9]+(,[0-9]+)*)*", "--bind_core or --bind_numa"),
-    "setup": (".*", "the options for the rank table"),
-    "convert": (".*", "PYTHON, the path of this project, --resume or --log_dir"),
-    "end": ("[0-9]+", "the number of pairs"),
+    "scheduler": (".*", marked("PYTHON, or the path of this project")),
+    "bind": ("(core|numa) [A-Za-z]+( [0-9]+=[0-9]+(,[0-9]+)*)*", marked("--bind_core or --bind_numa")),
+    "setup": (".*", marked("the options for the rank table")),
+    "convert": (".*", marked("PYTHON, the path of this project, --resume or --log_dir")),
+    "end": ("[0-9]+", marked("the number of pairs")),
 }
 
 
@@ -93,7 +93,7 @@ def _pair(kind: str, value: str) -> bytes:
     except UnicodeEncodeError:  # half a character, which JSON can hold
         word = b"\0"
     if b"\0" in word or not re.fullmatch(pattern, value, re.DOTALL) or kind == "host" and not value.isprintable():
-        remedy = tr("it comes from {origin}: correct it there", origin=origin)
+        remedy = tr("it comes from {origin}: correct it there", origin=tr(origin))
         raise Refusal(
             REFUSED,
             tr(

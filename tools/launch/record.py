@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 
-from hccl_tools.common.language import tr
 from hccl_tools.common import documents, whole_file
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line, ranges
 
@@ -61,7 +61,7 @@ def read(run_dir: str) -> dict[str, Any]:
     try:
         document = documents.read_json(path(run_dir), errors="surrogateescape")
     except FileNotFoundError:
-        reason = "no such file"
+        reason = tr("no such file")
     except OSError as error:
         reason = tr("cannot be read: {strerror}", strerror=error.strerror)
     except ValueError as error:
@@ -69,7 +69,7 @@ def read(run_dir: str) -> dict[str, Any]:
     else:
         if isinstance(document, dict):
             return document
-        reason = "is JSON, but not an object"
+        reason = tr("is JSON, but not an object")
     raise Refusal(USAGE, f"{one_line(path(run_dir))}: {reason}")
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hccl_tools.common.language import tr
 from hccl_tools.check.rules import GENERATIONS
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
@@ -110,7 +110,7 @@ class Request(Record):
         values["chip"] = _chip(texts.get("generation"))
         own = words[split + 1 :]
         if "quoted" in texts and own:
-            own = shell_words.split(own[0], "the quoted command")
+            own = shell_words.split(own[0], tr("the quoted command"))
         return cls(**values, trainer_arguments=tuple(own))
 
 
@@ -124,7 +124,9 @@ def _value(name: str, text: str, texts: dict[str, str]) -> Any:
     least, most = BOUNDS.get(name, (1, MAX_RANKS))
     number = whole_number(text, least, most)
     if name == "rank_size" and texts.get("placement") != "server" and number not in HOST_RANKS:
-        raise Refusal(USAGE, f"RANK_SIZE {one_line(text)}: write {_listed(HOST_RANKS, 'or')}")
+        raise Refusal(
+            USAGE, tr("RANK_SIZE {text}: write {listed}", text=one_line(text), listed=_listed(HOST_RANKS, tr("or")))
+        )
     if number is None:
         typed = name.upper() if source == "Argument" else f"--{name}" if len(name) > 1 else f"-{name}"
         raise Refusal(
@@ -150,14 +152,14 @@ def _device_target(texts: dict[str, str]) -> str:
     for target in known:
         if typed.lower() == target.lower():
             return target
-    other = "; for GPUs: scripts/run_gpu.sh" if typed.lower() == "gpu" else ""
+    other = tr("; for GPUs: scripts/run_gpu.sh") if typed.lower() == "gpu" else ""
     raise Refusal(
         USAGE,
         tr(
-            "--device_target {typed}: {texts} takes {listed}{other}",
+            "--device_target {typed}: {script} takes {listed}{other}",
             typed=one_line(typed),
-            texts=texts["script"],
-            listed=_listed(known, "and"),
+            script=texts["script"],
+            listed=_listed(known, tr("and")),
             other=other,
         ),
     )
@@ -182,7 +184,7 @@ def _chip(asked: str | None) -> str | None:
             tr(
                 "--generation {asked}: write {listed}",
                 asked=one_line(asked),
-                listed=_listed((*GENERATIONS, "any"), "or"),
+                listed=_listed((*GENERATIONS, "any"), tr("or")),
             ),
         )
     return host.chosen_generation(asked)[0]

@@ -37,12 +37,12 @@ def check(request: Request, placed: Placement, found: Resumption) -> Resumption:
     raise Refusal(
         REFUSED,
         tr(
-            "{host}: {source} has no whole {names}.ckpt of rank {lacks}; bring it there, share the "
+            "{host}: {source} has no whole {name}.ckpt of rank {rank}; bring it there, share the "
             "folder, or name another run",
             host=one_line(host),
             source=one_line(found.source),
-            names=one_line(names[-1]),
-            lacks=lacks[host][names[-1]],
+            name=one_line(names[-1]),
+            rank=lacks[host][names[-1]],
         ),
     )
 
@@ -51,14 +51,10 @@ def question(folder: str, names: list[str], ranks: list[int]) -> str:
     """One shell command whose lines "MARK RANK NAME" are the checkpoints that are missing, or not as large as saved."""
     each = " ".join(map(shlex.quote, names))
     whole = '[ -f "$f.ckpt" ] && grep -Eq "\\"bytes\\": $(stat -c %s "$f.ckpt")(,|}|$)" "$f.json" 2>/dev/null'
-    return tr(
-        "cd {quote} 2>/dev/null || cd /proc/self; for n in {each}; do for r in {map}; do "
-        'f=rank_$r/$n; {whole} || echo {mark} "$r" "$n"; done; done',
-        quote=shlex.quote(folder),
-        each=each,
-        map=" ".join(map(str, ranks)),
-        whole=whole,
-        mark=_MARK,
+    return (
+        f"cd {shlex.quote(folder)} 2>/dev/null || cd /proc/self; "
+        f"for n in {each}; do for r in {' '.join(map(str, ranks))}; do f=rank_$r/$n; "
+        f'{whole} || echo {_MARK} "$r" "$n"; done; done'
     )
 
 

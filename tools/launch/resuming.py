@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common.language import tr
 from hccl_tools.common import project
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import one_line
 from tools.config.unusable import Unusable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tools.config.config_file import Config
 
-ANEW = "or train from the beginning without --resume"
+ANEW = marked("or train from the beginning without --resume")
 _CONVERTED = "resumed"  # in the folder of a run: checkpoints that were made for its number of ranks
 
 
@@ -67,9 +67,9 @@ def _of_variable(filled: dict[str, Any], named: str, placed: Placement) -> Resum
         if choosing.any_labelled(folder):
             return _checked(None, os.path.realpath(folder), filled, placed, None)
     where = (
-        tr("{folders} has no checkpoint", folders=one_line(folders[0]))
+        tr("{folder} has no checkpoint", folder=one_line(folders[0]))
         if folders
-        else "a new run has no checkpoint of its own"
+        else tr("a new run has no checkpoint of its own")
     )
     raise Refusal(
         REFUSED,
@@ -95,7 +95,7 @@ def _checked(
                 tr(
                     "{shown} has no checkpoint; name another run, {anew}",
                     shown=one_line(latest_link.shown(source)),
-                    anew=ANEW,
+                    anew=tr(ANEW),
                 ),
             )
         if label.model != model:
@@ -113,7 +113,7 @@ def _checked(
                 "{shown} has no checkpoint that is whole on all ranks of this host{first}; name another run, {anew}",
                 shown=one_line(latest_link.shown(source)),
                 first=first,
-                anew=ANEW,
+                anew=tr(ANEW),
             ),
         )
     remarks = _passed_over(torn) + _all_done(found[0][1], filled)
@@ -141,16 +141,16 @@ def _converted(run: str | None, source: str, label: labels.Label, placed: Placem
             shown=one_line(latest_link.shown(source)),
             world=world,
         )
-        there = ", copy NEW_FOLDER to every host" if several else ""
+        there = tr(", copy NEW_FOLDER to every host") if several else ""
         raise Refusal(
             REFUSED,
             tr(
-                "{shown} is of a job of {ranks} ranks, this one has {world}; type: {shown_2}{there}, "
+                "{shown} is of a job of {ranks} ranks, this one has {world}; type: {command}{there}, "
                 "and then --resume=NEW_FOLDER",
                 shown=one_line(latest_link.shown(source)),
                 ranks=label.ranks,
                 world=world,
-                shown_2=shown,
+                command=shown,
                 there=there,
             ),
         )

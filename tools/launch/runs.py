@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 _NAME = re.compile(r"-(\d{8}T\d{6}Z)-(\d+)(?:-(\d+))?$")  # time, process id of the launcher, number among namesakes
-_NAMED = "--resume {}: {}; name the folder of a run, such as logs/latest"
 
 
 def newest(logs: str, config: str) -> str:
@@ -50,14 +49,25 @@ def named(path: str) -> tuple[str | None, str | None]:
     """(folder of the run, folder of its checkpoints), as far as `path` says; no links are in them.  Raises Refusal."""
     real = os.path.realpath(path)
     if not os.path.isdir(real):
-        reason = "is not a folder" if os.path.exists(real) else "no such folder"
-        raise Refusal(REFUSED, _NAMED.format(one_line(path), reason))
+        reason = tr("is not a folder") if os.path.exists(real) else tr("no such folder")
+        raise _unfit(path, reason)
     if os.path.exists(record.path(real)):
         return real, None
     if choosing.any_labelled(real):
         above = os.path.dirname(real)
         return (above if os.path.exists(record.path(above)) else None), real
-    raise Refusal(REFUSED, _NAMED.format(one_line(path), "has neither a launch.json nor checkpoints in rank_0 ..."))
+    raise _unfit(path, tr("has neither a launch.json nor checkpoints in rank_0 ..."))
+
+
+def _unfit(path: str, reason: str) -> Refusal:
+    return Refusal(
+        REFUSED,
+        tr(
+            "--resume {path}: {reason}; name the folder of a run, such as logs/latest",
+            path=one_line(path),
+            reason=reason,
+        ),
+    )
 
 
 def checkpoints_of(run: str) -> str:
@@ -80,9 +90,9 @@ def check_ended(run: str) -> None:
         raise Refusal(
             REFUSED,
             tr(
-                "{run} still runs as process {name}; stop it first, or name another run",
+                "{run} still runs as process {pid}; stop it first, or name another run",
                 run=one_line(shown(run)),
-                name=name[2],
+                pid=name[2],
             ),
         )
 
@@ -99,12 +109,12 @@ def check_same_network(run: str, filled: dict[str, Any]) -> None:
             raise Refusal(
                 REFUSED,
                 tr(
-                    "{run} is of another config: model.{key} is {get} there and {get_2} here; name a "
+                    "{run} is of another config: model.{key} is {before} there and {now} here; name a "
                     "run of this config, or start with the config of that run",
                     run=one_line(shown(run)),
                     key=one_line(short(key)),
-                    get=short(before.get(key)),
-                    get_2=short(now.get(key)),
+                    before=short(before.get(key)),
+                    now=short(now.get(key)),
                 ),
             )
 

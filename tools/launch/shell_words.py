@@ -17,7 +17,7 @@ def split(text: str, what: str) -> list[str]:
     try:
         words = shlex.split(lines_joined)
     except ValueError as error:
-        reason = "a quote is not closed" if "quot" in str(error) else "nothing follows its last backslash"
+        reason = tr("a quote is not closed") if "quot" in str(error) else tr("nothing follows its last backslash")
         raise Refusal(USAGE, f"{what}: {reason}: {one_line(text)}") from error
     if not words:
         raise Refusal(USAGE, tr("{what} has no word in it", what=what))

@@ -40,7 +40,7 @@ def tasks_per_node() -> int:
     """How many tasks the allocation has for each node; 1 if Slurm's variables do not tell.  Raises Refusal."""
     text = os.environ.get("SLURM_NTASKS_PER_NODE") or os.environ.get("SLURM_TASKS_PER_NODE", "1")
     counts = {part.partition("(")[0] for part in text.split(",")}
-    remedy = "ask for them with sbatch --ntasks-per-node, or give --ntasks_per_node"
+    remedy = tr("ask for them with sbatch --ntasks-per-node, or give --ntasks_per_node")
     if len(counts) != 1:
         raise Refusal(
             REFUSED,
@@ -75,8 +75,10 @@ def allocated_nodes() -> list[str]:
     if "SLURM_JOB_ID" not in os.environ:
         raise Refusal(
             REFUSED,
-            "not inside a Slurm job: SLURM_JOB_ID is not set; submit the script, such as: "
-            "sbatch -N 2 --ntasks-per-node=8 scripts/run_slurm.sh CONFIG (or get the nodes with salloc first)",
+            tr(
+                "not inside a Slurm job: SLURM_JOB_ID is not set; submit the script, such as: "
+                "sbatch -N 2 --ntasks-per-node=8 scripts/run_slurm.sh CONFIG (or get the nodes with salloc first)"
+            ),
         )
     for program in ("srun", "scontrol"):
         if not programs.on_path(program):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common.language import tr
 from hccl_tools.check import verdict
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import count, named, one_line
@@ -28,16 +28,16 @@ def examine(path: str, devices: list[int], generation: str | None) -> Fit:
     shown = one_line(path)
     if os.path.exists(path) and not os.path.isfile(path):
         text = tr("{shown} is not a regular file; every rank reads the table, so give it one that stays", shown=shown)
-        return Fit(brief="no regular file", faults=[text])
+        return Fit(brief=tr("no regular file"), faults=[text])
     try:
         table, problems = verdict.check_file(path, generation)
     except rank_table.NotReadable as error:
-        return Fit(brief="cannot be read", faults=[str(error)])
+        return Fit(brief=tr("cannot be read"), faults=[str(error)])
     if table is None:
         return Fit(brief="not JSON", faults=[problem.line(shown) for problem in problems])
     faults = [problem.line(shown) for problem in errors(problems)]
     if faults or path_faults(path):
-        return Fit(brief=count(len(faults), "mistake") if faults else "bad name", faults=faults + path_faults(path))
+        return Fit(brief=count(len(faults), "mistake") if faults else tr("bad name"), faults=faults + path_faults(path))
     if "server_list" not in table:
         name = formats.FORMATS[formats.detect(table)[0]]
         text = tr(
@@ -62,12 +62,12 @@ def _of_server(shown: str, server: rank_table.Server, devices: list[int]) -> Fit
     found = sorted(device for _, device in ranks)
     if found != sorted(devices):
         others = (
-            tr('choose them with --devices "{comma}" or ', comma=comma(found)) if len(found) == len(devices) else ""
+            tr('choose them with --devices "{devices}" or ', devices=comma(found)) if len(found) == len(devices) else ""
         )
         both = tr(
-            "is for {devices}, this launch is on {devices_2}",
+            "is for {devices}, this launch is on {wanted}",
             devices=named("device", found),
-            devices_2=named("device", devices),
+            wanted=named("device", devices),
         )
         text = tr("{shown} {both}; {others}name another table with --rank_table", shown=shown, both=both, others=others)
         return Fit(brief=named("device", found), faults=[text])
@@ -86,4 +86,4 @@ def _of_server(shown: str, server: rank_table.Server, devices: list[int]) -> Fit
 def path_faults(path: str) -> list[str]:
     """validate_hccl.py only warns about this path: here HCCL will read it."""
     problem = verdict.path_problem(path)
-    return [problem.text + "; move the file"] if problem else []
+    return [problem.text + tr("; move the file")] if problem else []

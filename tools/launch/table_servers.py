@@ -12,10 +12,10 @@ import hashlib
 import os
 import zlib
 
-from hccl_tools.common.language import tr
 from hccl_tools.build import merging
 from hccl_tools.check import verdict
 from hccl_tools.common import project
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import ERROR
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
@@ -128,7 +128,7 @@ def own_server(servers: list[Server], start: int | None, path: str) -> Server:
     for server in ours:
         if server.first == start:
             return server
-    whose = next((one_line(server.name) for server in servers if server.first == start), "no server of the table")
+    whose = next((one_line(server.name) for server in servers if server.first == start), tr("no server of the table"))
     here = "; ".join(server.words() for server in ours)
     raise Refusal(
         REFUSED,
@@ -251,9 +251,9 @@ def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list
         raise Refusal(
             REFUSED,
             tr(
-                "--hostfile: the hosts have different numbers of slots ({map}); a job has the same "
+                "--hostfile: the hosts have different numbers of slots ({counts}); a job has the same "
                 "number of devices on every server",
-                map=", ".join(map(str, sorted(counts))),
+                counts=", ".join(map(str, sorted(counts))),
             ),
         )
     return [f"--device_num=[0,{counts.pop()})", *rest]
@@ -292,7 +292,9 @@ def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> N
     ]
     devices = [[device for _, device in server.ranks] for server in servers]
     if any(found != devices[0] for found in devices):
-        lines.append("the servers of the rank table have different devices; type run_cluster.sh on each host instead")
+        lines.append(
+            tr("the servers of the rank table have different devices; type run_cluster.sh on each host instead")
+        )
     if lines:
         raise Refusal(REFUSED, *lines)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from hccl_tools.common.language import tr
 from hccl_tools.common import project
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine.programs import path_word
@@ -29,7 +29,7 @@ def trainer(request: Request) -> str:
         here = os.path.join("tools", "train.py")
         return here if os.path.isfile(here) else OWN
     if not os.path.isfile(named):
-        what = "is a folder" if os.path.isdir(named) else "no such file"
+        what = tr("is a folder") if os.path.isdir(named) else tr("no such file")
         raise Refusal(
             REFUSED,
             tr("--train_script {named}: {what}; name the Python file that trains", named=one_line(named), what=what),

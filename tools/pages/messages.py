@@ -30,7 +30,7 @@ HELP = os.path.join(language.LOCALE, "zh", "help")
 _COMMANDS = re.compile(r"^( *)(Usage:|Example:|on [^:]+:)?( +\S.*|$)", re.MULTILINE)
 _FOLDERS = ("hccl_tools", "tools", "scripts")
 # The argument of a function that is a message, or a noun in one.
-_PYTHON = {"tr": 0, "count": 1, "named": 0}
+_PYTHON = {"tr": 0, "marked": 0, "count": 1, "named": 0}
 _HEADER = {"Content-Type": "text/plain; charset=UTF-8", "Content-Transfer-Encoding": "8bit", "Language": "zh"}
 
 
@@ -57,7 +57,6 @@ def collected() -> dict[str, list[str]]:
 def _of_python(path: str) -> Iterator[str]:
     with open(os.path.join(ROOT, path), encoding="utf-8") as file:
         tree = ast.parse(file.read())
-    constants = {"__doc__": ast.get_docstring(tree, clean=False) or "", **dict(_constants(tree))}
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
@@ -67,16 +66,8 @@ def _of_python(path: str) -> Iterator[str]:
             argument = node.args[place]
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 yield argument.value
-            elif isinstance(argument, ast.Name) and argument.id in constants:
-                yield constants[argument.id]
-
-
-def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """The texts that a module gives names to: what is chosen at run time is translated at run time."""
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-                yield node.targets[0].id, node.value.value
+            elif isinstance(argument, ast.Name) and argument.id == "__doc__":  # the text of --help
+                yield ast.get_docstring(tree, clean=False) or ""
 
 
 def _of_bash(path: str) -> Iterator[str]:
@@ -110,7 +101,9 @@ def translated_header(path: str, chinese: dict[str, str]) -> str:
     found = []
     for paragraph in header(path):
         if _COMMANDS.search(paragraph):
-            text = _COMMANDS.sub(lambda part: part[1] + (chinese.get(part[2] or "") or part[2] or "") + part[3], paragraph)
+            text = _COMMANDS.sub(
+                lambda part: part[1] + (chinese.get(part[2] or "") or part[2] or "") + part[3], paragraph
+            )
         else:
             line = paragraph.replace("\n", " ")
             text = chinese.get(line) or line
