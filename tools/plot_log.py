@@ -9,7 +9,6 @@ RUN_FOLDER/plot.png, if matplotlib is installed.  A rank that is slower than the
 Exit: 0 drawn, 1 the logs have no loss line, 2 no such run, or no picture where --output asks for one.
 """
 
-import argparse
 import math
 import os
 import sys
@@ -22,6 +21,7 @@ from hccl_tools.machine import interpreter
 
 interpreter.check()
 
+from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import one_line
@@ -32,9 +32,7 @@ WIDTH = 24  # characters of a sparkline
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    parser = argparse.ArgumentParser(
-        description=tr(__doc__), formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+    parser = Parser(description=tr(__doc__))
     parser.add_argument("folder", metavar="RUN_FOLDER", help=tr("a run's folder, such as logs/latest"))
     parser.add_argument(
         "--output", metavar="FILE", help=tr("the picture, PNG, PDF or SVG (default: RUN_FOLDER/plot.png)")

@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable
 
 from hccl_tools.common.documents import JsonObject
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.table import rank_table
 
-NOT_WRITTEN = "no table was written"
+NOT_WRITTEN = marked("no table was written")
 
 
 def save(table: JsonObject, path: str, tell: Callable[[str], None]) -> str:

@@ -42,12 +42,12 @@ def of_devices(device_ids: Sequence[int]) -> tuple[SuperPod | None, str | None]:
     All devices are asked at the same time.  Raises SuperPodError if npu-smi gives no clear answer.
     """
     if not programs.on_path("npu-smi"):
-        return None, host.NO_NPU_SMI
+        return None, tr(host.NO_NPU_SMI)
     chips = _chips(device_ids)
     answers = {device: _spod_info(device, *chips[device], answer) for device, answer in _ask(chips).items()}
     inside = {device: found for device, found in answers.items() if found}
     if not inside:
-        return None, "npu-smi says that this host is in no super pod"
+        return None, tr("npu-smi says that this host is in no super pod")
     for device, (npu, chip) in chips.items():
         if device not in inside:
             raise SuperPodError(

@@ -48,9 +48,9 @@ def build(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
         table = super_pod.add(table, pod)
     problems = verdict.check(table, wanted.chip)
     if errors(problems):
-        raise Refusal(BAD, *(problem.line(output.NOT_WRITTEN) for problem in problems))
+        raise Refusal(BAD, *(problem.line(tr(output.NOT_WRITTEN)) for problem in problems))
     for problem in problems:
-        tell(problem.line("the table"))
+        tell(problem.line(tr("the table")))
     listed = named("device", devices)
     if list(devices) != sorted(devices):  # the order is that of the ranks
         listed = f"devices {','.join(map(str, devices))}"

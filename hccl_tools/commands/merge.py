@@ -22,6 +22,7 @@ from collections.abc import Sequence
 
 from hccl_tools.build import merging, output
 from hccl_tools.commands import arguments, boundary
+from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
@@ -40,11 +41,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = arguments.parser(PROGRAM, __doc__)
-    parser.add_argument("files", metavar="FILE", nargs="+", help="rank tables, of one server or several each")
+    parser = Parser(PROGRAM, tr(__doc__))
+    parser.add_argument("files", metavar="FILE", nargs="+", help=tr("rank tables, of one server or several each"))
     arguments.add_generation(
         parser,
-        "refuse what this chip generation cannot run (default: that of this host's NPUs if it has some, else any)",
+        tr("refuse what this chip generation cannot run (default: that of this host's NPUs if it has some, else any)"),
     )
     arguments.add_output(parser, "hccl_<servers>s_<ranks>p.json")
     return arguments.parse_with_output(parser, argv)
@@ -56,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         table = merging.merge(read_all(options.files), generation)
     except merging.Refused as refusal:
-        ending = f"{output.NOT_WRITTEN} ({count(len(refusal.lines), 'problem')})"
+        ending = f"{tr(output.NOT_WRITTEN)} ({count(len(refusal.lines), 'problem')})"
         raise Refusal(refusal.status, *refusal.lines, ending) from refusal
     servers = table["server_list"]
     ranks = sum(len(server["device"]) for server in servers)
@@ -85,7 +86,7 @@ def read_all(files: Sequence[str]) -> list[merging.Named]:
         try:
             table, problems = rank_table.read(path)
         except rank_table.NotReadable as error:
-            raise Refusal(USAGE, f"{error}; {output.NOT_WRITTEN}") from error
+            raise Refusal(USAGE, f"{error}; {tr(output.NOT_WRITTEN)}") from error
         lines += [problem.line(one_line(path)) for problem in problems]
         if not problems:
             inputs.append(merging.Named(name=path, table=table))

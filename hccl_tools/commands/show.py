@@ -18,7 +18,8 @@ import sys
 from collections.abc import Sequence
 
 from hccl_tools.check import rules
-from hccl_tools.commands import arguments, boundary
+from hccl_tools.commands import boundary
+from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
 from hccl_tools.machine import interpreter
@@ -35,11 +36,11 @@ def main(argv: Sequence[str] | None = None, program: str = PROGRAM) -> int:
 
 
 def parse_arguments(argv: Sequence[str] | None, program: str) -> argparse.Namespace:
-    parser = arguments.parser(program, __doc__)
-    parser.add_argument("file", metavar="FILE", help="a rank table")
-    parser.add_argument("--format", choices=("table", "svg"), default="table", help="default: %(default)s")
+    parser = Parser(program, tr(__doc__))
+    parser.add_argument("file", metavar="FILE", help=tr("a rank table"))
+    parser.add_argument("--format", choices=("table", "svg"), default="table", help=tr("default: %(default)s"))
     parser.add_argument(
-        "--generation", choices=rules.GENERATIONS, help="draw this chip's device groups: 910A 0-3 and 4-7, A3 pairs"
+        "--generation", choices=rules.GENERATIONS, help=tr("draw this chip's device groups: 910A 0-3 and 4-7, A3 pairs")
     )
     return parser.parse_args(argv)
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 
 TYPE_CHECKING = False  # the launch path does not import typing
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from gettext import NullTranslations
+    from typing import TextIO
 
 DOMAIN = "launch"  # the name of the catalogues, launch.mo, as bash's TEXTDOMAIN has it
 LOCALE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "locale")
@@ -23,17 +26,31 @@ def tr(message: str, **values: object) -> str:
     return text.format(**values) if values else text
 
 
+def speaks_chinese() -> bool:
+    """Whether `tr` does."""
+    return _catalogue() is not None
+
+
 def marked(message: str) -> str:
     """The message itself: a constant of a module, which is translated where it is used, by tr(NAME)."""
     return message
 
 
-def is_chinese(environment: os._Environ[str] | dict[str, str] = os.environ) -> bool:
-    """Whether the user reads Chinese.
+def use(name: str) -> None:
+    """Chooses zh or en for this process and those that it starts."""
+    os.environ["LAUNCH_LANG"] = name
+    _catalogue.cache_clear()
 
-    LAUNCH_LANG is zh or en under our scripts.  Else these are the rules of GNU gettext: LANGUAGE counts, unless the
-    locale is C.  scripts/lib/language.sh has the same rules.
+
+def is_chinese(environment: os._Environ[str] | dict[str, str] = os.environ, words: Iterable[str] = ()) -> bool:
+    """Whether the user reads Chinese, who typed a command with these words.
+
+    --lang counts, then LAUNCH_LANG.  Else these are the rules of GNU gettext: LANGUAGE counts, unless the locale is C.
+    scripts/lib/language.sh has the same rules.
     """
+    typed = _typed(words)
+    if typed:
+        return typed == "zh"
     if environment.get("LAUNCH_LANG") in ("zh", "en"):
         return environment["LAUNCH_LANG"] == "zh"
     names = ("LC_ALL", "LC_MESSAGES", "LANG")
@@ -44,10 +61,32 @@ def is_chinese(environment: os._Environ[str] | dict[str, str] = os.environ) -> b
     return next((name.startswith("zh") for name in languages if name.startswith(("zh", "en"))), False)
 
 
+def _typed(words: Iterable[str]) -> str:
+    """zh or en after the first --lang before "--"; empty without it."""
+    before = ""
+    for word in words:
+        if word == "--":
+            break
+        value = word if before == "--lang" else word[len("--lang=") :] if word.startswith("--lang=") else ""
+        if value in ("zh", "en"):
+            return value
+        before = word
+    return ""
+
+
+def _has_chinese(stream: TextIO | None) -> bool:
+    """Whether the stream can write Chinese; one that is closed does not matter."""
+    try:
+        "中".encode(getattr(stream, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
 @functools.cache
 def _catalogue() -> NullTranslations | None:
     """The Chinese messages; None for English: gettext, and what it imports, is for those who need it."""
-    if not is_chinese():
+    if not is_chinese(words=sys.argv[1:]) or not all(map(_has_chinese, (sys.stdout, sys.stderr))):
         return None
     import gettext
 

@@ -93,7 +93,7 @@ def ask(path: str, program: str, forwarded: Sequence[str]) -> tuple[list[Answer]
     """
     hosts = hostfile.read(path)
     if not programs.on_path("mpirun"):
-        merging_them = ", and merge the tables with hccl_tools/merge_hccl.py" if program == "hccl_tools.py" else ""
+        merging_them = tr(", and merge the tables with hccl_tools/merge_hccl.py") if program == "hccl_tools.py" else ""
         words = tr(
             "{remedy}, or run this command on every host{merging_them}",
             remedy=mpirun.how_to_get(),
@@ -233,9 +233,9 @@ def _faults(answers: Sequence[Answer], hosts: Sequence[str], status: int, stderr
 def _hint(stderr: str) -> str:
     """What to do about a failure of ssh, as the end of a message."""
     if "Permission denied" in stderr:
-        return "; ssh must need no password: ssh-keygen -t ed25519 (once), then ssh-copy-id HOST for each host"
+        return tr("; ssh must need no password: ssh-keygen -t ed25519 (once), then ssh-copy-id HOST for each host")
     if "Host key verification failed" in stderr:
-        return "; ssh does not know the host yet: type ssh HOST once and compare its key"
+        return tr("; ssh does not know the host yet: type ssh HOST once and compare its key")
     return ""
 
 

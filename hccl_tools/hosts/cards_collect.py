@@ -84,7 +84,7 @@ def answer(nonce: str, hosts: Sequence[str], data: str, ping: bool) -> int:
 def own_server(servers: Sequence[rank_table.Server], server_id: str | None) -> rank_table.Server:
     """The server that is this host, by `server_id` or by its address; it has an hccn_tool.  Raises Refusal."""
     if not programs.on_path("hccn_tool"):
-        text = "hccn_tool is not on PATH, and only it can ask the cards; it is in /usr/local/Ascend/driver/tools"
+        text = tr("hccn_tool is not on PATH, and only it can ask the cards; it is in /usr/local/Ascend/driver/tools")
         raise Refusal(USAGE, text)
     if server_id:
         ours = [server for server in servers if server.server_id == server_id]
@@ -94,7 +94,7 @@ def own_server(servers: Sequence[rank_table.Server], server_id: str | None) -> r
         ours = [server for server in servers if host.owns(server.server_id)]
     if len(ours) != 1:
         names = ", ".join(one_line(server.server_id) for server in (ours or servers)[:5])
-        what = "several servers of the table are" if ours else "no server of the table is"
+        what = tr("several servers of the table are") if ours else tr("no server of the table is")
         raise Refusal(
             USAGE, tr("{what} this host ({names}); say which one with --server_id ID", what=what, names=names)
         )

@@ -97,7 +97,7 @@ def _of_device(device: Device, card: Card, partner: str | None, usual_tls: str |
                 check,
                 None,
                 tr("hccn_tool did not report {check}: {said}", check=check, said=said),
-                "check the driver with `npu-smi info`",
+                tr("check the driver with `npu-smi info`"),
             )
     if card.link not in (None, "UP"):
         remedy = tr(
@@ -123,7 +123,7 @@ def _of_device(device: Device, card: Card, partner: str | None, usual_tls: str |
             )
             yield "health", None, text, f"try {ping}"
     for address, lost in card.lost.items():
-        remedy = "check the other device and the switch between them"
+        remedy = tr("check the other device and the switch between them")
         yield (
             "ping",
             "EI0006",
@@ -154,7 +154,7 @@ def _of_address(device: Device, card: Card, partner: str | None) -> Iterator[Fau
         remedy = tr("set it: `hccn_tool -i {number} -ip -s address {wanted} netmask M`", number=number, wanted=wanted)
         yield "ip", "EI0009", tr("it has no address; the table says {wanted}", wanted=wanted), remedy
     elif wanted is not None and packed(card.ip) not in map(packed, wanted.split(",")):
-        remedy = "build the table again, or set the address that it says"
+        remedy = tr("build the table again, or set the address that it says")
         yield "ip", "EI0014", tr("its address is {ip}; the table says {wanted}", ip=card.ip, wanted=wanted), remedy
     elif partner and not card.gateway and _outside(card.ip, card.netmask, partner):
         text = tr(

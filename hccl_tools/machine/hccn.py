@@ -41,7 +41,7 @@ def addresses(
     without, and the address is None.
     """
     if not programs.on_path("hccn_tool"):
-        return _from_conf(device_ids, conf, "hccn_tool is not on PATH", address_optional)
+        return _from_conf(device_ids, conf, tr("hccn_tool is not on PATH"), address_optional)
     answers = _ask_all(device_ids)
     broken = [device for device in device_ids if answers[device].failed]
     if broken:
@@ -106,13 +106,11 @@ def ask(questions: Mapping[int, Sequence[str]]) -> dict[int, programs.Ended]:
 
 def _unset_message(unset: Sequence[int], conf: str) -> str:
     first = unset[0]
-    verb = "has" if len(unset) == 1 else "have"
-    text = tr(
-        "{devices} {have} no IP address (hccn_tool -i {first} -ip -g)",
-        devices=named("device", unset),
-        have=verb,
-        first=first,
-    )
+    devices = named("device", unset)
+    if len(unset) == 1:
+        text = tr("{device} has no IP address (hccn_tool -i {first} -ip -g)", device=devices, first=first)
+    else:
+        text = tr("{devices} have no IP address (hccn_tool -i {first} -ip -g)", devices=devices, first=first)
     try:
         in_conf, _ = read_conf(conf)
     except (OSError, UnicodeDecodeError):
@@ -150,7 +148,7 @@ def _from_conf(
     try:
         found, fault = read_conf(conf)
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not a text file"
+        reason = getattr(error, "strerror", None) or tr("it is not a text file")
         raise AddressError(
             tr("{conf} cannot be read: {reason}; {why_not_tool}", conf=conf, reason=reason, why_not_tool=why_not_tool)
         ) from error

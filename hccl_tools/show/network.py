@@ -58,7 +58,7 @@ def _matrix(network: Network) -> tuple[list[tuple[str, bool]], list[tuple[list[s
             cells = [" ".join(dict.fromkeys(wrong.get((name, n), ["ok"]))) if n in own else "" for n in numbers]
             rows.append(([name, *cells], False))
         elif name in network.silent:
-            rows.append(([name, *("no answer" for _ in numbers)], False))
+            rows.append(([name, *(tr("no answer") for _ in numbers)], False))
     return [("server", False), *((f"device {number}", False) for number in numbers)], rows
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 
@@ -19,7 +19,7 @@ MAX_DEVICE_ID = 64  # the largest device_id that HCCL's newest rank-table parser
 
 _RANGE = re.compile(r" *\[ *(0|[1-9][0-9]*) *, *(0|[1-9][0-9]*) *\) *")
 _LIST = re.compile(r" *(?:0|[1-9][0-9]*)(?: *, *(?:0|[1-9][0-9]*))* *")
-_HOW = 'write a range such as "[0,8)" (8 itself is not in it) or a list such as "0,1,4,5"'
+_HOW = marked('write a range such as "[0,8)" (8 itself is not in it) or a list such as "0,1,4,5"')
 
 
 class RangeError(Refusal):

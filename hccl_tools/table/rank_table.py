@@ -96,7 +96,7 @@ def read_bytes(path: str) -> bytes:
     """The bytes of the file `path`; a file that is too large is not read.  Raises NotReadable."""
     try:
         if os.path.isdir(path):
-            raise NotReadable(path, "is a folder; name the table's file")
+            raise NotReadable(path, tr("is a folder; name the table's file"))
         _refuse_size(os.stat(path).st_size, path)
         with open(path, "rb") as file:
             return read_stream(file, path)

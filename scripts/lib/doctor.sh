@@ -23,8 +23,6 @@ DOCTOR_STATUSES=''  # the statuses of all lines so far, each after a blank
 
 # doctor::main WORD...: prints the page on stdout; exit 0, 1 with problems, 2 usage.
 doctor::main() {
-  local word
-  local -a words=()
   help::exit_codes $"0 no problem, 1 problems, 2 usage."
   cli::declare 'format log_dir hccn_conf lang help'
   cli::parse '' "$@"
@@ -33,10 +31,8 @@ doctor::main() {
   doctor::_find_python
   system::problem
   if [[ -z $DOCTOR_WHY && -z $REPLY ]]; then
-    for word in ${OPTIONS[@]+"${OPTIONS[@]}"}; do # one word, --NAME=VALUE, because its value may begin with a hyphen
-      [[ $word == lang=* ]] || words+=("--$word")
-    done
-    exec "$DOCTOR_PYTHON" "$LAUNCH_ROOT/tools/doctor/main.py" --shell "$BASH_VERSION" ${words[@]+"${words[@]}"}
+    # Each option is one word, --NAME=VALUE, because its value may begin with a hyphen.
+    exec "$DOCTOR_PYTHON" "$LAUNCH_ROOT/tools/doctor/main.py" --shell "$BASH_VERSION" ${OPTIONS[@]+"${OPTIONS[@]/#/--}"}
   fi
   doctor::_page
   exit 1 # an unsuitable Python or operating system is a problem

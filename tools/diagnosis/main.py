@@ -17,6 +17,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import one_line
@@ -74,9 +75,7 @@ def _tell(lines: Sequence[str], status: int = 0) -> int:
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=tr(__doc__), formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+    parser = Parser(description=tr(__doc__))
     parser.add_argument("run_folder", metavar="RUN_FOLDER", help=tr("the run's folder, with launch.json and the logs"))
     parser.add_argument(
         "--oom_kills",

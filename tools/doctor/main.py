@@ -5,7 +5,6 @@ Starts every program at the same time, and waits for each no longer than its lim
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
@@ -16,6 +15,8 @@ if not __package__:  # run as a file: import the packages hccl_tools and tools f
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 from hccl_tools.build import output
+from hccl_tools.common import language
+from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import hccn, programs
@@ -30,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Prints the page; 0 without problems, 1 with some, 2 when it cannot be printed."""
     options = parse_arguments(argv)
     if options.format == "json":
-        os.environ["LAUNCH_LANG"] = "en"  # programs read it
+        language.use("en")  # programs read it
     if sys.stdout is None:
         print(tr("doctor.sh: stdout is closed, and the page goes there"), file=sys.stderr)
         return 2
@@ -56,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parse_arguments(argv: Sequence[str] | None) -> Options:
     """What doctor.sh passes on."""
-    parser = argparse.ArgumentParser(prog="doctor.sh", allow_abbrev=False)
+    parser = Parser("doctor.sh")
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--log_dir", default="logs")
     parser.add_argument("--hccn_conf", default=hccn.DEFAULT_CONF)

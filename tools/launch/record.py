@@ -82,7 +82,7 @@ def _save(run_dir: str, document: dict[str, Any], mode: int | None) -> None:
     try:
         text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
     except RecursionError as error:
-        raise ValueError(documents.TOO_DEEP) from error
+        raise ValueError(tr(documents.TOO_DEEP)) from error
     whole_file.write(text, path(run_dir), mode=mode, errors="backslashreplace")  # \udcff is JSON
 
 

@@ -39,7 +39,7 @@ def examine(path: str, devices: list[int], generation: str | None) -> Fit:
     if faults or path_faults(path):
         return Fit(brief=count(len(faults), "mistake") if faults else tr("bad name"), faults=faults + path_faults(path))
     if "server_list" not in table:
-        name = formats.FORMATS[formats.detect(table)[0]]
+        name = tr(formats.FORMATS[formats.detect(table)[0]])
         text = tr(
             "{shown} is a table of {name}; these scripts start ranks from tables with a server_list",
             shown=shown,

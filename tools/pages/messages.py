@@ -58,6 +58,8 @@ def _of_python(path: str) -> Iterator[str]:
     with open(os.path.join(ROOT, path), encoding="utf-8") as file:
         tree = ast.parse(file.read())
     for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and "Remedy: " in (text := ast.get_docstring(node) or ""):  # of a rule
+            yield " ".join(text.partition("Remedy: ")[2].split()).rstrip(".")
         if not isinstance(node, ast.Call):
             continue
         name = getattr(node.func, "attr", None) or getattr(node.func, "id", None)

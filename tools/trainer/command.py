@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
+from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import Refusal
@@ -14,9 +15,7 @@ from hccl_tools.common.words import one_line
 
 def parser(description: str | None) -> argparse.ArgumentParser:
     """A parser whose --help is the command's docstring, line by line, and the options."""
-    return argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+    return Parser(description=description)
 
 
 def add_opt(parser: argparse.ArgumentParser, meaning: str) -> None:
