@@ -72,7 +72,7 @@ cli::parse() {
     shift "$CLI_TAKEN"
   done
   if cli::given help; then
-    help::print
+    help::print "$CLI_TABLE"
     exit 0
   fi
   ! cli::given lang || cli::choice lang en
@@ -141,7 +141,7 @@ cli::value_of() {
   local typed=${2%%=*} value=''
   shift
   typed=${typed#--}
-  cli::typed "${typed//-/_}"
+  option_table::typed "${typed//-/_}"
   typed=$REPLY
   CLI_TAKEN=1
   if [[ $takes == - ]]; then
@@ -222,12 +222,6 @@ cli::_find() {
   [[ $table == *"$start"* ]] || return 0
   REPLY=${table#*"$start"}
   REPLY=${REPLY%%$'\n'*}
-}
-
-# cli::typed NAME: how the option is typed, in REPLY: -n for a name of one letter.
-cli::typed() {
-  REPLY=--$1
-  [[ $1 != ? ]] || REPLY=-$1
 }
 
 # cli::_unknown NAME WORD: refuses the option.

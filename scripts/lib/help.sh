@@ -10,7 +10,7 @@ help::exit_codes() {
   HELP_EXIT=$1
 }
 
-# help::print: prints the script's header comment, then its options and exit codes.
+# help::print TABLE: prints the script's header comment, then the options of the table and the exit codes.
 help::print() {
   local line name takes meaning file=${LAUNCH_SCRIPT##*/}
   file=$LAUNCH_ROOT/hccl_tools/locale/zh/help/${file%.sh}.txt # tools/pages/messages.py makes it from the header
@@ -23,9 +23,9 @@ help::print() {
   done <"$file"
   printf '\n%s\n' $"Options (hyphens and underscores are the same):"
   while read -r name takes meaning; do
-    cli::typed "$name"
+    option_table::typed "$name"
     [[ $takes == - ]] || REPLY+=" $takes"
     printf '  %s\n      %s\n' "$REPLY" "$meaning"
-  done < <(printf '%s\n' "$CLI_TABLE")
+  done < <(printf '%s\n' "$1")
   printf '\n%s\n' $"Exit: $HELP_EXIT"
 }

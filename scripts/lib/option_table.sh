@@ -43,3 +43,9 @@ no_check - '$"skip the checks that need the NPUs, and that of a program's parall
 lang zh|en '$"the language of the messages (default: that of your locale)"'
 dry_run - '$"print the plan in a form that can be pasted into a shell; start and write nothing"'
 help - '$"print this page"
+
+# option_table::typed NAME: how the option is typed, in REPLY: -n for a name of one letter.
+option_table::typed() {
+  REPLY=--$1
+  [[ $1 != ? ]] || REPLY=-$1
+}

@@ -129,10 +129,14 @@ def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTa
     An engine that is not named here starts its ranks on this host, as `local` does.
     """
     way = request.placement or request.engine
-    if way in ("server", "servers"):
+    if way == "server":
         from tools.launch import table_servers
 
-        return table_servers.place(request, run_dir)
+        return table_servers.one_server(request)
+    if way == "servers":
+        from tools.launch import table_hosts
+
+        return table_hosts.all_servers(request, run_dir)
     if way == "mpirun":
         from tools.launch import open_mpi
 

@@ -52,9 +52,9 @@ def fill(plan: Plan) -> list[str]:
         if plan.table and plan.table.text is not None:
             rank_table.write(plan.table.text, plan.table.path)
         if plan.table and plan.table.digest and plan.hosts:
-            from tools.launch import table_servers
+            from tools.launch import table_hosts
 
-            table_servers.distribute(plan.request, plan.table)
+            table_hosts.distribute(plan.request, plan.table)
         record.begin(plan)
         if plan.resumed:
             plan.resumed.make()
