@@ -90,7 +90,7 @@ def header(path: str) -> list[str]:
 
 
 def _of_header(path: str) -> Iterator[str]:
-    """What is to be translated in the header: the words before commands, and the other paragraphs, each as one line."""
+    """What must be translated in the header: the words before commands, and the other paragraphs, each as one line."""
     for paragraph in header(path):
         if commands := _COMMANDS.findall(paragraph):
             yield from (words for _, words, _ in commands if words)
