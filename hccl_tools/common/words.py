@@ -46,15 +46,15 @@ def ranges(numbers: Iterable[int]) -> str:
 
 def count(number: int, noun: str) -> str:
     """``1 rank``, ``4 ranks``."""
-    return tr("{number} {noun}", number=number, noun=_noun(noun, number == 1))
+    if speaks_chinese():
+        noun = tr(noun)
+        return f"{number} 个{' ' if noun.isascii() else ''}{noun}"
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def named(noun: str, numbers: Iterable[int]) -> str:
     """``device 4``, ``devices 4-7``, ``ranks 0,2``."""
     listed = ranges(numbers)
-    return f"{_noun(noun, listed.isdigit())} {listed}"
-
-
-def _noun(noun: str, one: bool) -> str:
-    """The noun for one thing or for several, which is the same in Chinese."""
-    return tr(noun) if one or speaks_chinese() else noun + "s"
+    if speaks_chinese():
+        return f"{tr(noun)} {listed}"
+    return f"{noun} {listed}" if listed.isdigit() else f"{noun}s {listed}"

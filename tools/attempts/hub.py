@@ -8,7 +8,7 @@ import selectors
 import socket
 import time
 
-from hccl_tools.common.language import marked, tr
+from hccl_tools.common.language import tr
 from tools.attempts import wire
 from tools.attempts.launcher import Launcher, Left
 from tools.attempts.verdict import NOT_STARTED, Attempts
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 MOST_GUESTS = 64  # beyond the hosts that are missing
 HELLO_WITHIN = 10  # seconds
-ANOTHER_JOB = marked(
-    "another job is there; or the rank tables, the numbers of ranks or the versions of this project differ"
-)
 LAST_WORDS = 2  # seconds in which the last messages must go out
 
 
@@ -66,10 +63,10 @@ class Hub:
             self.door = socket.create_server(place, backlog=1024)
         except OSError as error:
             text = tr(
-                "cannot listen at {address} port {port} for the other hosts: {strerror}",
+                "cannot listen at {address} port {port} for the other hosts: {reason}",
                 address=place[0],
                 port=place[1],
-                strerror=error.strerror,
+                reason=error.strerror,
             )
             self.attempts.end(NOT_STARTED, 0, text)
             return
@@ -136,19 +133,22 @@ class Hub:
         job, number, *theirs = wire.take(found, kinds)[1]
         ours = self.facts["alike"]
         if not hmac.compare_digest(job.encode(), self.facts["job"].encode()):
-            guest.send(["refused", tr(ANOTHER_JOB)])
-            raise Lost(tr(ANOTHER_JOB))
+            text = tr(
+                "another job is there; or the rank tables, the numbers of ranks or the versions of this project differ"
+            )
+            guest.send(["refused", text])
+            raise Lost(text)
         fault = self.fault(number, len(theirs) == 2 * len(ours))
         for label, digest, words in ours if not fault else ():
             if theirs.pop(0) != digest:
                 where, here = self.facts["hosts"][number], self.facts["hosts"][0]
                 fault = tr(
-                    "{label}: {here} has {words}, {where} has {theirs}; it must be the same on every host",
+                    "{label}: {here} has {words}, {where} has {others}; it must be the same on every host",
                     label=label,
                     here=here,
                     words=words,
                     where=where,
-                    theirs=theirs[0],
+                    others=theirs[0],
                 )
                 break
             theirs.pop(0)
@@ -184,7 +184,7 @@ class Hub:
         except Lost as error:
             del self.hosts[number]
             self.forget(host)
-            self.attempts.left(number, tr("its launcher is lost: {error}", error=error))
+            self.attempts.left(number, tr("its launcher is lost: {reason}", reason=error))
 
     def forget(self, connection: Connection) -> None:
         """Closes a connection; what was sent last still arrives."""

@@ -50,7 +50,7 @@ class Spoke:
         """The connection to the host of rank 0, once its launcher runs; None if that has refused us, or never came."""
         began = time.monotonic()
         told = False
-        place = f"{self.facts['address']} port {self.facts['port']}"
+        place = tr("{address} port {port}", address=self.facts["address"], port=self.facts["port"])
         while (waited := time.monotonic() - began) < self.facts["wait"]:
             try:
                 return self.try_to_join()
@@ -133,7 +133,7 @@ class Spoke:
                 if 0 in ready:
                     self.obey(connection, self.launcher.take())
         except Lost as error:
-            self.end(LOST, tr("its launcher is lost: {error}", error=error))
+            self.end(LOST, tr("its launcher is lost: {reason}", reason=error))
         finally:
             connection.plug.close()
 

@@ -83,14 +83,14 @@ class Attempts:
                 status,
                 self._missing()[0],
                 tr(
-                    "is not ready after {seconds:.0f} s ({hosts})",
+                    "is not ready after {seconds:.0f} s ({missing})",
                     seconds=self.wait,
-                    hosts=self._missing_words(),
+                    missing=self._missing_words(),
                 ),
             )
         elif waited >= TOLD_AFTER and not self.told:
             self.told = True
-            self.tell(["say", tr("waiting for {hosts}", hosts=self._missing_words())])
+            self.tell(["say", tr("waiting for {missing}", missing=self._missing_words())])
 
     def _all_have_come(self, host: int) -> bool:
         self.come.add(host)
@@ -106,4 +106,4 @@ class Attempts:
         """``10.77.0.2: 1 of 2 hosts``"""
         missing = self._missing()
         names = ", ".join(one_line(self.hosts[number]) for number in missing[:4]) + (", ..." if missing[4:] else "")
-        return tr("{names}: {missing} of {hosts} hosts", names=names, missing=len(missing), hosts=len(self.hosts))
+        return tr("{names}: {number} of {hosts} hosts", names=names, number=len(missing), hosts=len(self.hosts))

@@ -44,8 +44,13 @@ class Binding(Record):
 def plan(request: Request, placed: Placement) -> Binding:
     """The Binding of the ranks on this host, with cores that no other job has.  Raises Refusal."""
     if request.bind_core and request.bind_numa:
-        words = tr("give one: cores of its own for each rank, or all cores of the NUMA node of its device")
-        raise Refusal(USAGE, tr("--bind_core and --bind_numa: {words}", words=words))
+        raise Refusal(
+            USAGE,
+            tr(
+                "--bind_core and --bind_numa: give one: cores of its own for each rank, or all cores of the NUMA node "
+                "of its device"
+            ),
+        )
     mode = CORE if request.bind_core else NUMA
     ranks = _here(placed)
     if ranks and not programs.on_path("taskset"):
@@ -83,13 +88,13 @@ def _others(request: Request, devices: set[int]) -> list[Holder]:
 
 
 def _too_few(mode: str, target: str, ranks: int, allowed: set[int], others: list[Holder]) -> Refusal:
-    near = "" if target == "CPU" else tr(" near their devices")
-    what = tr(
-        "--bind_{mode}: too few cores{near} for the {ranks} of this host",
-        mode=mode,
-        near=near,
-        ranks=count(ranks, "rank"),
-    )
+    whose = count(ranks, "rank")
+    if target == "CPU":
+        what = tr("--bind_{mode}: too few cores for the {ranks} of this host", mode=mode, ranks=whose)
+    else:
+        what = tr(
+            "--bind_{mode}: too few cores near their devices for the {ranks} of this host", mode=mode, ranks=whose
+        )
     holders = [holder for holder in others if allowed & set(holder.cores)]
     if holders:
         words = ", ".join(device_locks.core_words(holder) for holder in holders)

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable
 
-from hccl_tools.common.language import marked, tr
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
@@ -16,7 +16,6 @@ from tools.launch import trainer_command
 from tools.launch.placement import Placement
 from tools.launch.request import Request
 
-_JUDGED_AS_OURS = marked("read as a config of tools/train.py; name another trainer with --train_script FILE")
 LEAST_FILES = 256  # the launcher and its console keep a few files open, a MindSpore rank hundreds
 
 
@@ -29,7 +28,7 @@ def folder() -> None:
         os.getcwd()
     except OSError as error:
         raise Refusal(
-            REFUSED, tr("the current folder cannot be used: {strerror}; change to another one", strerror=error.strerror)
+            REFUSED, tr("the current folder cannot be used: {reason}; change to another one", reason=error.strerror)
         ) from error
 
 
@@ -40,7 +39,7 @@ def limits() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if not 0 <= soft < LEAST_FILES:
         return
-    few = tr("ulimit -n is {soft}, too few open files for MindSpore", soft=soft)
+    few = tr("ulimit -n is {number}, too few open files for MindSpore", number=soft)
     if 0 <= hard < LEAST_FILES:
         raise Refusal(
             REFUSED,
@@ -50,14 +49,14 @@ def limits() -> None:
                 few=few,
             ),
         )
-    raise Refusal(REFUSED, tr("{few}; type: ulimit -n {hard}", few=few, hard="unlimited" if hard < 0 else hard))
+    raise Refusal(REFUSED, tr("{few}; type: ulimit -n {number}", few=few, number="unlimited" if hard < 0 else hard))
 
 
 def mindspore() -> None:
     from importlib.util import find_spec
 
     if find_spec("mindspore") is None:
-        remedy = tr("{remedy_for}, or name another Python in PYTHON", remedy_for=interpreter.remedy_for("mindspore"))
+        remedy = tr("{remedy}, or name another Python in PYTHON", remedy=interpreter.remedy_for("mindspore"))
         raise Refusal(
             REFUSED,
             tr(
@@ -135,8 +134,13 @@ def config(request: Request, path: str, is_own: bool, arguments: list[str]) -> c
     except config_file.ConfigError as error:
         raise Refusal(REFUSED, *error.lines) from error
     if lines:
-        hint = [] if request.train_script else [f"{one_line(path)}: {tr(_JUDGED_AS_OURS)}"]
-        raise Refusal(REFUSED, *lines, *hint)
+        if not request.train_script:
+            text = tr(
+                "{path}: read as a config of tools/train.py; name another trainer with --train_script FILE",
+                path=one_line(path),
+            )
+            lines = [*lines, text]
+        raise Refusal(REFUSED, *lines)
     return found
 
 

@@ -62,8 +62,8 @@ def no_gpus_for_mindspore(script: str) -> str | None:
     if gpu_backend.REFUSED not in answer.stderr:
         return None
     return tr(
-        "MindSpore cannot use GPUs: {refusal}; {without}",
-        refusal=gpu_backend.refusal(answer.stderr),
+        "MindSpore cannot use GPUs: {reason}; {without}",
+        reason=gpu_backend.refusal(answer.stderr),
         without=_without_gpus(script),
     )
 

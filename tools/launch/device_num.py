@@ -22,19 +22,13 @@ def remarks(request: Request, ranks: int, command: list[str]) -> list[str]:
             continue
         for path, text in sources.contents(program):
             if _NAME.search(text):
-                shown, remedy = (
-                    one_line(os.path.relpath(path)),
-                    tr("if it counts ranks by it: export DEVICE_NUM={ranks}", ranks=ranks),
+                remark = tr(
+                    "note: {path} names DEVICE_NUM, which is {number} as in the tutorial of {script}; if it counts "
+                    "ranks by it: export DEVICE_NUM={ranks}",
+                    path=one_line(os.path.relpath(path)),
+                    number=request.device_num,
+                    script=request.script,
+                    ranks=ranks,
                 )
-                value = tr(
-                    "{device_num} as in the tutorial of {script}", device_num=request.device_num, script=request.script
-                )
-                return [
-                    tr(
-                        "note: {shown} names DEVICE_NUM, which is {value}; {remedy}",
-                        shown=shown,
-                        value=value,
-                        remedy=remedy,
-                    )
-                ]
+                return [remark]
     return []

@@ -102,51 +102,61 @@ def faults(name: str, answer: Ended, here: dict[str, str | None], wanted: list[i
             )
         )
     if told["project"] != "yes":
-        lines.append(tr("this project is not at {root}; put it there", root=one_line(project.ROOT)))
+        lines.append(tr("this project is not at {folder}; put it there", folder=one_line(project.ROOT)))
     elif told["trainer"] != "yes":
         lines.append(tr("the trainer is not at the same path there; share it"))
     if here["mpi"] and here["mpi"] not in told["mpi"].split():
-        where = f" in {one_line(here['prefix'])}" if here["prefix"] else ""
-        none = tr("none there") if where else tr("none on the PATH that ssh's shell has")
-        other = one_line(told["mpi"]) or none
-        lines.append(
-            tr(
-                "Open MPI {here} is needed{where}, as here; that host has: {other}",
-                here=here["mpi"],
-                where=where,
-                other=other,
-            )
-        )
+        lines.append(_other_open_mpi(here, one_line(told["mpi"])))
     if told["python"] != here["python"]:
         lines.append(
             tr(
-                "{here} is needed at {executable}, as here; that host has: {told}",
-                here=here["python"],
-                executable=sys.executable,
-                told=one_line(told["python"]),
+                "{version} is needed at {path}, as here; that host has: {other}",
+                version=here["python"],
+                path=sys.executable,
+                other=one_line(told["python"]),
             )
         )
     elif told["mindspore"] != here["mindspore"]:
-        other = one_line(told["mindspore"]) or "none"
+        other = one_line(told["mindspore"]) or tr("none")
         lines.append(
             tr(
-                "MindSpore {here} is here; that host has: {other}; install the same",
-                here=here["mindspore"] or "none",
+                "MindSpore {version} is here; that host has: {other}; install the same",
+                version=here["mindspore"] or tr("none"),
                 other=other,
             )
         )
     present = [int(word[7:]) for word in told.get("devices", "").split() if word[7:].isdecimal()]
     if not set(wanted) <= set(present):
         has = named("device", present) if present else tr("no NPU (no file /dev/davinci0)")
-        needs = tr("its ranks need {devices}, it has {has}", devices=named("device", wanted), has=has)
-        lines.append(tr("{needs}; start fewer ranks there, or see npu-smi info", needs=needs))
+        text = tr(
+            "its ranks need {wanted}, it has {present}; start fewer ranks there, or see npu-smi info",
+            wanted=named("device", wanted),
+            present=has,
+        )
+        lines.append(text)
     return [f"{name}: {line}" for line in lines]
+
+
+def _other_open_mpi(here: dict[str, str | None], other: str) -> str:
+    """That the host has another Open MPI, or none where this host has it."""
+    if here["prefix"]:
+        return tr(
+            "Open MPI {version} is needed in {folder}, as here; that host has: {other}",
+            version=here["mpi"],
+            folder=one_line(here["prefix"]),
+            other=other or tr("none there"),
+        )
+    return tr(
+        "Open MPI {version} is needed, as here; that host has: {other}",
+        version=here["mpi"],
+        other=other or tr("none on the PATH that ssh's shell has"),
+    )
 
 
 def _no_answer(name: str, answer: Ended) -> str:
     """Why ssh did not reach the host, and what to do."""
     text = [line.strip() for line in answer.stderr.splitlines() if line.strip()]
-    reason = one_line(text[-1]) if text else f"exit {answer.status}"
+    reason = one_line(text[-1]) if text else tr("exit {status}", status=answer.status)
     if answer.status == 124:
         return tr(
             "no answer over ssh within {seconds} s; is it up, and reached from here? Try: ssh {name} true",

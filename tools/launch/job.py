@@ -43,7 +43,7 @@ def of_trainer(request: Request, placed: placement.Placement, run_dir: str) -> J
     path = trainer_command.trainer(request)
     own = trainer_command.is_own(path)
     arguments = trainer_command.arguments(request)
-    about = tr("the trainer {path} with the config {named}", path=one_line(path), named=one_line(named))
+    about = tr("the trainer {path} with the config {config}", path=one_line(path), config=one_line(named))
     config = checks.config(request, path=named, is_own=own, arguments=arguments)
     saves, resumed = None, None
     if own and config:

@@ -36,10 +36,10 @@ def remarks(request: Request) -> list[str]:
         if real and word.partition("=")[0] not in _PATHS:
             return [
                 tr(
-                    "note: {word} leads through the link latest, which this launch moves to its own "
-                    "run; name the run: {real}",
+                    "note: {word} leads through the link latest, which this launch moves to its own run; name the "
+                    "run: {run}",
                     word=one_line(short(word)),
-                    real=one_line(shown(real)),
+                    run=one_line(shown(real)),
                 )
             ]
     return []

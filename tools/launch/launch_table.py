@@ -44,8 +44,10 @@ def choose(request: Request, devices: list[int], run_dir: str, beside: str | Non
     path, found, others = nearby_tables.find(request, devices, beside)
     if not found:
         return build(request, devices, run_dir, others)
-    where = tr("beside the program") if os.path.dirname(path) else tr("in this folder")
-    remark = tr("rank table: {path}, found {where}", path=one_line(path), where=where)
+    if os.path.dirname(path):
+        remark = tr("rank table: {path}, found beside the program", path=one_line(path))
+    else:
+        remark = tr("rank table: {path}, found in this folder", path=one_line(path))
     return LaunchTable(path=os.path.abspath(path), ranks=found.ranks, remarks=(*others, remark))
 
 
@@ -66,13 +68,13 @@ def build(request: Request, devices: list[int], run_dir: str, others: list[str])
     faults = [problem.line(failed) for problem in errors(verdict.check(table, request.chip))]
     if faults := faults + table_fit.path_faults(path):
         raise Refusal(REFUSED, *faults)
-    made_up = tr(" (made up: CPU ranks do not use them)") if demo else ""
     remark = tr(
-        "rank table: built for {devices}, addresses from {source}{made_up}",
+        "rank table: built for {devices}, addresses from {source}",
         devices=named("device", devices),
         source=one_line(source),
-        made_up=made_up,
     )
+    if demo:
+        remark += tr(" (made up: CPU ranks do not use them)")
     generator = (trainer_command.python(), project.path("hccl_tools", "hccl_tools.py"))
     chip = ("--generation", request.generation) if request.generation else ()
     options = ("--device_num", comma(devices), "--server_ip", host.LOOPBACK, "--hccn_conf", path_word(conf), *chip)

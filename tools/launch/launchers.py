@@ -43,15 +43,8 @@ def facts(request: Request, meeting: Meeting, commands: list[list[str]], config:
             port=port,
         )
         remedy = tr("set MS_SCHED_PORT, or for msrun --master_port, to another one, the same on every host")
-        raise Refusal(
-            REFUSED,
-            tr(
-                "--max_restarts: {where}: {fault}; it is that of the scheduler plus 1: {remedy}",
-                where=where,
-                fault=fault,
-                remedy=remedy,
-            ),
-        )
+        text = tr("{fault}; it is that of the scheduler plus 1: {remedy}", fault=fault, remedy=remedy)
+        raise Refusal(REFUSED, f"--max_restarts: {where}: {text}")
     wait = whole_number(os.environ.get("MS_TOPO_TIMEOUT", ""), 1, 10**6) or WAIT
     found = {
         "launcher": request.job_pid,
@@ -78,13 +71,8 @@ def alike(request: Request, commands: list[list[str]], config: str | None) -> li
     if config is not None:
         with open(config, "rb") as file:
             digest = hashlib.sha256(file.read()).hexdigest()
-    found.append(
-        (
-            tr("the config {config}", config=short(config)) if config else tr("the config"),
-            digest,
-            f"sha256 {digest[:16]}",
-        )
-    )
+    label = tr("the config {config}", config=short(config)) if config else tr("the config")
+    found.append((label, digest, f"sha256 {digest[:16]}"))
     return found
 
 

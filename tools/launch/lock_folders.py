@@ -152,7 +152,7 @@ def user(number: int) -> str:
     try:
         return pwd.getpwuid(number).pw_name
     except KeyError:  # a container's user often has no name
-        return f"user {number}"
+        return tr("user {number}", number=number)
 
 
 def _open_folder(base: str) -> int:

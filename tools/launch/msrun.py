@@ -32,11 +32,11 @@ def place(request: Request) -> placement.Placement:
         raise Refusal(
             USAGE,
             tr(
-                "--node_rank {node}: {world} ranks, {here} a host, are on hosts 0 to {hosts}",
+                "--node_rank {node}: {world} ranks, {here} a host, are on hosts 0 to {last}",
                 node=node,
                 world=world,
                 here=here,
-                hosts=hosts - 1,
+                last=hosts - 1,
             ),
         )
     address, is_here = master_address(request, hosts, node)
@@ -45,10 +45,10 @@ def place(request: Request) -> placement.Placement:
         raise Refusal(
             USAGE,
             tr(
-                '--devices "{devices}" names {number}, this host has {here} ranks',
+                '--devices "{devices}" names {number}, this host has {ranks} ranks',
                 devices=request.devices,
                 number=len(devices),
-                here=here,
+                ranks=here,
             ),
         )
     engine = {"devices": placement.words(devices), "world": str(world), "node": str(node), "scheduler_host": address}
@@ -88,19 +88,29 @@ def count_hosts(world: int, here: int) -> int:
 
 def master_address(request: Request, hosts: int, node: int) -> tuple[str, bool]:
     """(the IPv4 address of the host number 0, whether that is this host).  Raises Refusal."""
-    address = network.ipv4(
-        request.master_addr or host.LOOPBACK, tr("--master_addr {master_addr}", master_addr=request.master_addr)
-    )
+    address = network.ipv4(request.master_addr or host.LOOPBACK, f"--master_addr {request.master_addr}")
     if hosts > 1 and address.startswith("127."):
-        words = tr("is reached from this host only; give the address of the host with --node_rank 0")
-        raise Refusal(USAGE, tr("--master_addr {address} {words}", address=address, words=words))
+        raise Refusal(
+            USAGE,
+            tr(
+                "--master_addr {address} is reached from this host only; give the address of the host with "
+                "--node_rank 0",
+                address=address,
+            ),
+        )
     is_here = not network.others([address])
     if is_here != (node == 0):
-        where = tr("is an address of this host") if is_here else tr("is not an address of this host")
-        words = tr(
-            "{where}, which has --node_rank {node}; give the address of the host with --node_rank 0",
-            where=where,
-            node=node,
-        )
-        raise Refusal(REFUSED, tr("--master_addr {address} {words}", address=address, words=words))
+        if is_here:
+            text = tr(
+                "--master_addr {address} is an address of this host, which has --node_rank {node}",
+                address=address,
+                node=node,
+            )
+        else:
+            text = tr(
+                "--master_addr {address} is not an address of this host, which has --node_rank {node}",
+                address=address,
+                node=node,
+            )
+        raise Refusal(REFUSED, tr("{text}; give the address of the host with --node_rank 0", text=text))
     return address, is_here

@@ -26,7 +26,7 @@ def find(request: Request, devices: list[int], beside: str | None) -> tuple[str,
     addresses = _Addresses(request, devices)
     most = _most_bytes(devices)
     for path in _candidates(_folders(beside), most):
-        brief = tr("more than {most} bytes", most=most)
+        brief = tr("more than {number} bytes", number=most)
         if not os.path.isfile(path) or os.path.getsize(path) <= most:
             found = table_fit.examine(path, devices, request.chip)
             brief = found.brief or addresses.contradict(found)
@@ -41,16 +41,12 @@ def _about(others: list[str]) -> list[str]:
     """One line, however many there are."""
     if not others:
         return []
-    more = tr(" and {others} more", others=len(others) - _MOST_NAMED) if len(others) > _MOST_NAMED else ""
-    remedy = tr("--rank_table FILE takes one, or says what is wrong with it")
-    return [
-        tr(
-            "rank tables not taken: {others}{more}; {remedy}",
-            others=", ".join(others[:_MOST_NAMED]),
-            more=more,
-            remedy=remedy,
-        )
-    ]
+    more = tr(" and {number} more", number=len(others) - _MOST_NAMED) if len(others) > _MOST_NAMED else ""
+    text = tr(
+        "rank tables not taken: {others}; --rank_table FILE takes one, or says what is wrong with it",
+        others=", ".join(others[:_MOST_NAMED]) + more,
+    )
+    return [text]
 
 
 def _folders(beside: str | None) -> list[str]:
@@ -110,6 +106,9 @@ class _Addresses:
         for device, ip in fit.device_ips.items():
             if ip is not None and self.found.get(device) is not None and not is_one_of(self.found[device], ip):
                 return tr(
-                    "device {device} has {found}, not {ip}", device=device, found=self.found[device], ip=one_line(ip)
+                    "device {device} has {address}, not {other}",
+                    device=device,
+                    address=self.found[device],
+                    other=one_line(ip),
                 )
         return ""

@@ -39,10 +39,10 @@ def own_address_towards(names: Iterable[str]) -> str:
             raise Refusal(
                 REFUSED,
                 tr(
-                    "no route to {name} ({first}): {strerror}; is the network up?",
+                    "no route to {name} ({address}): {reason}; is the network up?",
                     name=name,
-                    first=first,
-                    strerror=error.strerror,
+                    address=first,
+                    reason=error.strerror,
                 ),
             ) from error
         return str(probe.getsockname()[0])

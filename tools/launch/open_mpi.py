@@ -57,16 +57,19 @@ def facts(request: Request, several: bool = False) -> dict[str, str]:
     Raises Refusal.
     """
     if not programs.on_path("mpirun"):
-        raise Refusal(REFUSED, tr("mpirun is not on PATH; {how_to_get}", how_to_get=mpirun.how_to_get()))
+        raise Refusal(REFUSED, tr("mpirun is not on PATH; {remedy}", remedy=mpirun.how_to_get()))
     said = programs.ask(["mpirun", "--version"], 20)
     version = version_in(said.stdout)
     if version is None and said.status:
-        text = tr("the mpirun on PATH does not work, it said: {said}", said=programs.said(said))
-        raise Refusal(REFUSED, tr("{text}; put a good one first on PATH", text=text))
+        text = tr(
+            "the mpirun on PATH does not work, it said: {said}; put a good one first on PATH", said=programs.said(said)
+        )
+        raise Refusal(REFUSED, text)
     if version is None:
-        first = [one_line(line) for line in (said.stdout + said.stderr).strip().splitlines()[:1]] or ["nothing"]
+        first = [one_line(line) for line in (said.stdout + said.stderr).strip().splitlines()[:1]]
         words = tr(
-            "the mpirun on PATH is not Open MPI's; it says: {first}; put Open MPI's first on PATH", first=first[0]
+            "the mpirun on PATH is not Open MPI's; it says: {words}; put Open MPI's first on PATH",
+            words=first[0] if first else tr("nothing"),
         )
         raise Refusal(REFUSED, words)
     if int(version.partition(".")[0]) not in (4, 5):
@@ -85,14 +88,7 @@ def facts(request: Request, several: bool = False) -> dict[str, str]:
         engine["logs"] = os.path.abspath(request.output_filename)
         if os.path.lexists(os.path.join(engine["logs"], "1")):
             words = tr("there are logs of an earlier run in it; name another folder")
-            raise Refusal(
-                REFUSED,
-                tr(
-                    "--output_filename {output_filename}: {words}",
-                    output_filename=one_line(request.output_filename),
-                    words=words,
-                ),
-            )
+            raise Refusal(REFUSED, f"--output_filename {one_line(request.output_filename)}: {words}")
     return engine
 
 
@@ -113,9 +109,9 @@ def host_list(text: str) -> list[tuple[str, int]]:
             fault = tr("{word} is an IPv6 address, which -H cannot hold; write a name", word=one_line(word))
         elif count is None:
             fault = tr(
-                "{word} has no number of ranks from 1 to {max_ranks}; write HOST:8,HOST:8",
+                "{word} has no number of ranks from 1 to {most}; write HOST:8,HOST:8",
                 word=one_line(word),
-                max_ranks=MAX_RANKS,
+                most=MAX_RANKS,
             )
         elif any(name == other for other, _ in slots):
             # Open MPI would put the ranks of both on it, with the same devices.

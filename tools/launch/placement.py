@@ -56,11 +56,20 @@ def local(request: Request) -> Placement:
         names = tr('--devices "{devices}" names {number}', devices=request.devices, number=len(devices))
         if request.rank_size:
             raise Refusal(
-                USAGE, tr("{names}, RANK_SIZE is {count}; give the same number in both", names=names, count=count)
+                USAGE, tr("{names}, RANK_SIZE is {number}; give the same number in both", names=names, number=count)
             )
-        other = tr("use scripts/ascend{devices}p.sh", devices=len(devices))
-        remedy = other if len(devices) in HOST_RANKS else tr("1, 2, 4 and 8 devices have a script each")
-        raise Refusal(USAGE, f"{names} ({comma(devices)}), {request.script} starts {count}; {remedy}")
+        remedy = tr("1, 2, 4 and 8 devices have a script each")
+        if len(devices) in HOST_RANKS:
+            remedy = tr("use scripts/ascend{number}p.sh", number=len(devices))
+        names = f"{names} ({comma(devices)})"
+        text = tr(
+            "{names}, {script} starts {number}; {remedy}",
+            names=names,
+            script=request.script,
+            number=count,
+            remedy=remedy,
+        )
+        raise Refusal(USAGE, text)
     return _here(request, devices)
 
 
@@ -77,7 +86,12 @@ def any_number(request: Request) -> Placement:
     if request.n not in (None, len(devices)):
         names = tr('--devices "{devices}" names {number}', devices=request.devices, number=len(devices))
         raise Refusal(
-            USAGE, tr("{names}, -n is {n}; give the same number in both, or only one of them", names=names, n=request.n)
+            USAGE,
+            tr(
+                "{names}, -n is {number}; give the same number in both, or only one of them",
+                names=names,
+                number=request.n,
+            ),
         )
     return _here(request, devices)
 
@@ -95,7 +109,7 @@ def spread(request: Request, slots: list[tuple[str, int]], ranks: int, engine: d
     devices = named_devices(request, f"[0,{most})")
     if len(devices) < most:
         names = tr('--devices "{devices}" names {number}', devices=request.devices, number=len(devices))
-        raise Refusal(USAGE, tr("{names}, but a host has {most} ranks; name as many", names=names, most=most))
+        raise Refusal(USAGE, tr("{names}, but a host has {number} ranks; name as many", names=names, number=most))
     places = [(name, local_rank) for name, count in slots for local_rank in range(count)][:ranks]
     return Placement(
         ranks=[(rank, devices[local_rank]) for rank, (_, local_rank) in enumerate(places)],

@@ -129,14 +129,10 @@ def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTa
     An engine that is not named here starts its ranks on this host, as `local` does.
     """
     way = request.placement or request.engine
-    if way == "server":
+    if way in ("server", "servers"):
         from tools.launch import table_servers
 
-        return table_servers.one_server(request)
-    if way == "servers":
-        from tools.launch import table_hosts
-
-        return table_hosts.all_servers(request, run_dir)
+        return table_servers.place(request, run_dir)
     if way == "mpirun":
         from tools.launch import open_mpi
 
@@ -201,22 +197,15 @@ def take_devices(plan: Plan) -> list[str]:
             if not request.wait_for_devices:
                 remedy = tr("wait for it with --wait_for_devices, or choose others with --devices")
                 raise Refusal(REFUSED, *(f"{line}; {remedy}" for line in lines))
-            say(request.script, tr("waiting: {line}", line=lines[0]))
+            say(request.script, tr("waiting: {reason}", reason=lines[0]))
             while not device_locks.has_ended(holders[0]):
                 if protocol.nobody_reads():
                     raise Refusal(REFUSED, tr("the launcher has ended, so this launch waits no longer"))
                 time.sleep(0.5)
     except OSError as error:
         where = one_line(error.filename or request.lock_file)
-        remedy = tr("LAUNCH_LOCKS can name another folder")
-        what = tr("devices") if devices else tr("cores")
-        return [
-            tr(
-                "other jobs cannot see which {what} this one uses: {where}: {strerror}; {remedy}",
-                what=what,
-                where=where,
-                strerror=error.strerror,
-                remedy=remedy,
-            )
-        ]
+        what = tr("other jobs cannot see which cores this one uses")
+        if devices:
+            what = tr("other jobs cannot see which devices this one uses")
+        return [f"{what}: {where}: {error.strerror}; {tr('LAUNCH_LOCKS can name another folder')}"]
     return []

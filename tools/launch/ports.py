@@ -21,8 +21,8 @@ def named() -> int | None:
     port = whole_number(text, LEAST, MOST)
     if text and port is None:
         words = tr(
-            "MS_SCHED_PORT={text} is not a port; unset it, or set one of {least} to {most}",
-            text=one_line(text),
+            "MS_SCHED_PORT={value} is not a port; unset it, or set one of {least} to {most}",
+            value=one_line(text),
             least=LEAST,
             most=MOST,
         )
@@ -56,7 +56,7 @@ def near(seed: int) -> int:
         port = derived(seed * 7 + offset)
         if not fault(port):
             return port
-    raise Refusal(REFUSED, tr("no free port on this host from {derived} on", derived=derived(seed * 7)))
+    raise Refusal(REFUSED, tr("no free port on this host from {port} on", port=derived(seed * 7)))
 
 
 def fault(port: int, address: str = LOOPBACK) -> str | None:

@@ -64,13 +64,13 @@ def _tests(named: str, words: list[str]) -> Program:
         raise Refusal(
             REFUSED,
             tr(
-                "{python} has no pytest; {remedy_for}",
+                "{python} has no pytest; {remedy}",
                 python=trainer_command.python(),
-                remedy_for=interpreter.remedy_for("pytest"),
+                remedy=interpreter.remedy_for("pytest"),
             ),
         )
     command = [*_python(), "-m", "pytest", "-s", programs.path_word(path) + separator + test, *words]
-    return Program(words=command, source=path, about=tr("pytest with {named}", named=one_line(named)))
+    return Program(words=command, source=path, about=tr("pytest with {path}", path=one_line(named)))
 
 
 def _module(words: list[str]) -> Program:
@@ -117,14 +117,14 @@ def _check_file(path: str, option: str = "") -> None:
     """Raises Refusal unless Python can read the file."""
     shown = one_line(option + path)
     if os.path.isdir(path):
-        raise Refusal(REFUSED, tr("{shown}: is a folder; name the file in it, or a package with -m", shown=shown))
+        raise Refusal(REFUSED, tr("{path}: is a folder; name the file in it, or a package with -m", path=shown))
     if not os.path.isfile(path):
         raise Refusal(
             REFUSED,
-            tr("{shown}: no such file in {folder}; correct the path", shown=shown, folder=one_line(os.getcwd())),
+            tr("{path}: no such file in {folder}; correct the path", path=shown, folder=one_line(os.getcwd())),
         )
     if not os.access(path, os.R_OK):
-        raise Refusal(REFUSED, tr("{shown} cannot be read; check its permissions", shown=shown))
+        raise Refusal(REFUSED, tr("{path} cannot be read; check its permissions", path=shown))
 
 
 def _executable(named: str) -> str:
@@ -133,25 +133,29 @@ def _executable(named: str) -> str:
     on_path = None if "/" in named else programs.find(named)
     here = named if "/" in named else f"./{named}"
     if on_path and os.path.isfile(here):
-        both = f"./{shown} or {one_line(on_path)}"
         raise Refusal(
-            USAGE, tr("{shown} is a file in this folder and a program on PATH; type {both}", shown=shown, both=both)
+            USAGE,
+            tr(
+                "{name} is a file in this folder and a program on PATH; type ./{name} or {path}",
+                name=shown,
+                path=one_line(on_path),
+            ),
         )
     if on_path:
         return on_path
     _check_file(here)
-    remedy = tr("start it as: bash {shown}", shown=shown)
+    remedy = tr("start it as: bash {path}", path=shown)
     if not os.access(here, os.X_OK):
         raise Refusal(
-            REFUSED, tr("{shown} has no run bit; type: chmod +x {shown}, or {remedy}", shown=shown, remedy=remedy)
+            REFUSED, tr("{path} has no run bit; type: chmod +x {path}, or {remedy}", path=shown, remedy=remedy)
         )
     first = _beginning(here, 4)
     if first[:2] != b"#!" and first != b"\x7fELF":
         raise Refusal(
             REFUSED,
             tr(
-                "{shown} has the run bit, but is neither a binary nor begins with #!; {remedy}",
-                shown=shown,
+                "{path} has the run bit, but is neither a binary nor begins with #!; {remedy}",
+                path=shown,
                 remedy=remedy,
             ),
         )
@@ -164,5 +168,5 @@ def _beginning(path: str, size: int) -> bytes:
             return file.read(size)
     except OSError as error:
         raise Refusal(
-            REFUSED, tr("{path} cannot be read: {strerror}", path=one_line(path), strerror=error.strerror)
+            REFUSED, tr("{path} cannot be read: {reason}", path=one_line(path), reason=error.strerror)
         ) from error

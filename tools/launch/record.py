@@ -63,9 +63,9 @@ def read(run_dir: str) -> dict[str, Any]:
     except FileNotFoundError:
         reason = tr("no such file")
     except OSError as error:
-        reason = tr("cannot be read: {strerror}", strerror=error.strerror)
+        reason = tr("cannot be read: {reason}", reason=error.strerror)
     except ValueError as error:
-        reason = tr("is not JSON: {error}", error=one_line(error))
+        reason = tr("is not JSON: {reason}", reason=one_line(error))
     else:
         if isinstance(document, dict):
             return document
@@ -82,7 +82,7 @@ def _save(run_dir: str, document: dict[str, Any], mode: int | None) -> None:
     try:
         text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
     except RecursionError as error:
-        raise ValueError(tr(documents.TOO_DEEP)) from error
+        raise ValueError(documents.TOO_DEEP) from error
     whole_file.write(text, path(run_dir), mode=mode, errors="backslashreplace")  # \udcff is JSON
 
 

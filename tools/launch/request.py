@@ -124,9 +124,7 @@ def _value(name: str, text: str, texts: dict[str, str]) -> Any:
     least, most = BOUNDS.get(name, (1, MAX_RANKS))
     number = whole_number(text, least, most)
     if name == "rank_size" and texts.get("placement") != "server" and number not in HOST_RANKS:
-        raise Refusal(
-            USAGE, tr("RANK_SIZE {text}: write {listed}", text=one_line(text), listed=_listed(HOST_RANKS, tr("or")))
-        )
+        raise Refusal(USAGE, tr("RANK_SIZE {text}: write {choices}", text=one_line(text), choices=_any_of(HOST_RANKS)))
     if number is None:
         typed = name.upper() if source == "Argument" else f"--{name}" if len(name) > 1 else f"-{name}"
         raise Refusal(
@@ -152,17 +150,16 @@ def _device_target(texts: dict[str, str]) -> str:
     for target in known:
         if typed.lower() == target.lower():
             return target
-    other = tr("; for GPUs: scripts/run_gpu.sh") if typed.lower() == "gpu" else ""
-    raise Refusal(
-        USAGE,
-        tr(
-            "--device_target {typed}: {script} takes {listed}{other}",
-            typed=one_line(typed),
-            script=texts["script"],
-            listed=_listed(known, tr("and")),
-            other=other,
-        ),
+    others = tr("{items} and {last}", items=", ".join(known[:-1]), last=known[-1])
+    text = tr(
+        "--device_target {typed}: {script} takes {targets}",
+        typed=one_line(typed),
+        script=texts["script"],
+        targets=others,
     )
+    if typed.lower() == "gpu":
+        text += tr("; for GPUs: scripts/run_gpu.sh")
+    raise Refusal(USAGE, text)
 
 
 def _found_target() -> str:
@@ -181,15 +178,11 @@ def _chip(asked: str | None) -> str | None:
     if asked not in (None, "any", *GENERATIONS):
         raise Refusal(
             USAGE,
-            tr(
-                "--generation {asked}: write {listed}",
-                asked=one_line(asked),
-                listed=_listed((*GENERATIONS, "any"), tr("or")),
-            ),
+            tr("--generation {text}: write {choices}", text=one_line(asked), choices=_any_of((*GENERATIONS, "any"))),
         )
     return host.chosen_generation(asked)[0]
 
 
-def _listed(items: tuple[object, ...], last: str) -> str:
+def _any_of(items: tuple[object, ...]) -> str:
     """``1, 2 or 4``."""
-    return f"{', '.join(map(str, items[:-1]))} {last} {items[-1]}"
+    return tr("{items} or {last}", items=", ".join(map(str, items[:-1])), last=items[-1])

@@ -37,10 +37,10 @@ def check(request: Request, placed: Placement, found: Resumption) -> Resumption:
     raise Refusal(
         REFUSED,
         tr(
-            "{host}: {source} has no whole {name}.ckpt of rank {rank}; bring it there, share the "
+            "{host}: {folder} has no whole {name}.ckpt of rank {rank}; bring it there, share the "
             "folder, or name another run",
             host=one_line(host),
-            source=one_line(found.source),
+            folder=one_line(found.source),
             name=one_line(names[-1]),
             rank=lacks[host][names[-1]],
         ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from hccl_tools.common import project
-from hccl_tools.common.language import marked, tr
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import one_line
 from tools.config.unusable import Unusable
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from tools.config.config_file import Config
 
-ANEW = marked("or train from the beginning without --resume")
 _CONVERTED = "resumed"  # in the folder of a run: checkpoints that were made for its number of ranks
 
 
@@ -93,9 +92,8 @@ def _checked(
             raise Refusal(
                 REFUSED,
                 tr(
-                    "{shown} has no checkpoint; name another run, {anew}",
-                    shown=one_line(latest_link.shown(source)),
-                    anew=tr(ANEW),
+                    "{folder} has no checkpoint; name another run, or train from the beginning without --resume",
+                    folder=one_line(latest_link.shown(source)),
                 ),
             )
         if label.model != model:
@@ -106,14 +104,14 @@ def _checked(
     except Unusable as error:
         raise Refusal(REFUSED, *error.lines) from error
     if not found:
-        first = tr(": {shown} is damaged or cut off", shown=one_line(latest_link.shown(torn[0]))) if torn else ""
+        first = tr(": {path} is damaged or cut off", path=one_line(latest_link.shown(torn[0]))) if torn else ""
         raise Refusal(
             REFUSED,
             tr(
-                "{shown} has no checkpoint that is whole on all ranks of this host{first}; name another run, {anew}",
-                shown=one_line(latest_link.shown(source)),
+                "{folder} has no checkpoint that is whole on all ranks of this host{first}; name another run, or train "
+                "from the beginning without --resume",
+                folder=one_line(latest_link.shown(source)),
                 first=first,
-                anew=tr(ANEW),
             ),
         )
     remarks = _passed_over(torn) + _all_done(found[0][1], filled)
@@ -136,24 +134,19 @@ def _converted(run: str | None, source: str, label: labels.Label, placed: Placem
     command = [trainer_command.python(), project.path("tools", "convert_ckpt.py"), source]
     several = len(placed.sizes()) > 1
     if run_dir is None or several or not label.whole:
-        shown = tr(
-            "python tools/convert_ckpt.py {shown} NEW_FOLDER --ranks {world}",
-            shown=one_line(latest_link.shown(source)),
+        shown = one_line(latest_link.shown(source))
+        command_there = f"python tools/convert_ckpt.py {shown} NEW_FOLDER --ranks {world}"
+        if several:
+            command_there = tr("{command}, copy NEW_FOLDER to every host", command=command_there)
+        text = tr(
+            "{folder} is of a job of {ranks} ranks, this one has {world}; type: {command}, and then "
+            "--resume=NEW_FOLDER",
+            folder=shown,
+            ranks=label.ranks,
             world=world,
+            command=command_there,
         )
-        there = tr(", copy NEW_FOLDER to every host") if several else ""
-        raise Refusal(
-            REFUSED,
-            tr(
-                "{shown} is of a job of {ranks} ranks, this one has {world}; type: {command}{there}, "
-                "and then --resume=NEW_FOLDER",
-                shown=one_line(latest_link.shown(source)),
-                ranks=label.ranks,
-                world=world,
-                command=shown,
-                there=there,
-            ),
-        )
+        raise Refusal(REFUSED, text)
     folder = os.path.join(run_dir, _CONVERTED)
     return Resumption(
         run=run,
@@ -174,8 +167,8 @@ def _converted(run: str | None, source: str, label: labels.Label, placed: Placem
 def _passed_over(torn: list[str]) -> tuple[str, ...]:
     return tuple(
         tr(
-            "note: {shown} is damaged or cut off; an earlier checkpoint is taken",
-            shown=one_line(latest_link.shown(path)),
+            "note: {path} is damaged or cut off; an earlier checkpoint is taken",
+            path=one_line(latest_link.shown(path)),
         )
         for path in torn[:1]
     )

@@ -37,10 +37,17 @@ class Resumption(Record):
     def where(self) -> str:
         """From where it goes on, for people."""
         label = self.label
-        point = f"epoch {label.epoch}"
+        folder = one_line(latest_link.shown(self.source))
         if label.steps < label.epoch_steps:
-            point = tr("step {steps} of epoch {epoch}", steps=label.steps, epoch=label.epoch)
-        return tr("after {point}, from {shown}", point=point, shown=one_line(latest_link.shown(self.source)))
+            text = tr(
+                "after step {steps} of epoch {epoch}, from {folder}",
+                steps=label.steps,
+                epoch=label.epoch,
+                folder=folder,
+            )
+        else:
+            text = tr("after epoch {epoch}, from {folder}", epoch=label.epoch, folder=folder)
+        return text
 
     def record(self) -> dict[str, Any]:
         """The same for launch.json."""
@@ -56,4 +63,6 @@ class Resumption(Record):
         """Makes the checkpoints for the new number of ranks.  Raises Refusal."""
         done = programs.ask(self.convert, _SECONDS) if self.convert else None
         if done and done.status:
-            raise Refusal(REFUSED, f"--resume: {one_line(done.stderr.strip()) or f'exit {done.status}'}")
+            raise Refusal(
+                REFUSED, f"--resume: {one_line(done.stderr.strip()) or tr('exit {status}', status=done.status)}"
+            )

@@ -26,11 +26,11 @@ def free_name(request: Request) -> str:
     while not os.path.lexists(existing):
         existing = os.path.dirname(existing)
     if not os.path.isdir(existing):
-        words = tr("{existing} is not a folder; name another one", existing=one_line(existing))
-        raise Refusal(REFUSED, tr("--log_dir {logs}: {words}", logs=one_line(logs), words=words))
+        words = tr("{path} is not a folder; name another one", path=one_line(existing))
+        raise Refusal(REFUSED, f"--log_dir {one_line(logs)}: {words}")
     if not os.access(existing, os.W_OK | os.X_OK):
         raise Refusal(
-            REFUSED, tr("--log_dir {logs} cannot be written; name another one with --log_dir", logs=one_line(logs))
+            REFUSED, tr("--log_dir {folder} cannot be written; name another one with --log_dir", folder=one_line(logs))
         )
     name = request.script[:-3] if request.script.endswith(".sh") else request.script
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
@@ -52,9 +52,9 @@ def fill(plan: Plan) -> list[str]:
         if plan.table and plan.table.text is not None:
             rank_table.write(plan.table.text, plan.table.path)
         if plan.table and plan.table.digest and plan.hosts:
-            from tools.launch import table_hosts
+            from tools.launch import table_servers
 
-            table_hosts.distribute(plan.request, plan.table)
+            table_servers.distribute(plan.request, plan.table)
         record.begin(plan)
         if plan.resumed:
             plan.resumed.make()
@@ -64,8 +64,12 @@ def fill(plan: Plan) -> list[str]:
         shutil.rmtree(plan.run_dir, ignore_errors=True)
         if isinstance(error, Refusal):
             raise
-        words = tr("cannot be written: {strerror}; name another folder with --log_dir", strerror=error.strerror)
-        raise Refusal(REFUSED, f"{one_line(plan.run_dir)} {words}") from error
+        text = tr(
+            "{folder} cannot be written: {reason}; name another folder with --log_dir",
+            folder=one_line(plan.run_dir),
+            reason=error.strerror,
+        )
+        raise Refusal(REFUSED, text) from error
     logs, name = os.path.split(plan.run_dir)
     first = os.path.join(plan.run_dir, f"rank_{plan.ranks[0][0]}.log")
     shown = os.path.relpath(first) if first.startswith(os.getcwd() + os.sep) else first
@@ -92,5 +96,5 @@ def move_link(link: str, target: str) -> list[str]:
         os.symlink(target, draft)
         os.replace(draft, link)
     except OSError as error:
-        return [tr("no link {link}: {strerror}", link=one_line(link), strerror=error.strerror)]
+        return [tr("no link {link}: {reason}", link=one_line(link), reason=error.strerror)]
     return []

@@ -32,7 +32,7 @@ def newest(logs: str, config: str) -> str:
             if _config_of(document) == os.path.realpath(config):
                 return run
             others = others or run
-    more = tr("; {others} is of another one: --resume={others}", others=one_line(shown(others))) if others else ""
+    more = tr("; {run} is of another one: --resume={run}", run=one_line(shown(others))) if others else ""
     raise Refusal(
         REFUSED,
         tr(
@@ -50,24 +50,18 @@ def named(path: str) -> tuple[str | None, str | None]:
     real = os.path.realpath(path)
     if not os.path.isdir(real):
         reason = tr("is not a folder") if os.path.exists(real) else tr("no such folder")
-        raise _unfit(path, reason)
+        raise _not_a_run(path, reason)
     if os.path.exists(record.path(real)):
         return real, None
     if choosing.any_labelled(real):
         above = os.path.dirname(real)
         return (above if os.path.exists(record.path(above)) else None), real
-    raise _unfit(path, tr("has neither a launch.json nor checkpoints in rank_0 ..."))
+    raise _not_a_run(path, tr("has neither a launch.json nor checkpoints in rank_0 ..."))
 
 
-def _unfit(path: str, reason: str) -> Refusal:
-    return Refusal(
-        REFUSED,
-        tr(
-            "--resume {path}: {reason}; name the folder of a run, such as logs/latest",
-            path=one_line(path),
-            reason=reason,
-        ),
-    )
+def _not_a_run(path: str, reason: str) -> Refusal:
+    text = tr("{path}: {reason}; name the folder of a run, such as logs/latest", path=one_line(path), reason=reason)
+    return Refusal(REFUSED, f"--resume {text}")
 
 
 def checkpoints_of(run: str) -> str:
@@ -90,9 +84,9 @@ def check_ended(run: str) -> None:
         raise Refusal(
             REFUSED,
             tr(
-                "{run} still runs as process {pid}; stop it first, or name another run",
+                "{run} still runs as process {process}; stop it first, or name another run",
                 run=one_line(shown(run)),
-                pid=name[2],
+                process=name[2],
             ),
         )
 
@@ -109,12 +103,12 @@ def check_same_network(run: str, filled: dict[str, Any]) -> None:
             raise Refusal(
                 REFUSED,
                 tr(
-                    "{run} is of another config: model.{key} is {before} there and {now} here; name a "
+                    "{run} is of another config: model.{key} is {there} there and {here} here; name a "
                     "run of this config, or start with the config of that run",
                     run=one_line(shown(run)),
                     key=one_line(short(key)),
-                    before=short(before.get(key)),
-                    now=short(now.get(key)),
+                    there=short(before.get(key)),
+                    here=short(now.get(key)),
                 ),
             )
 

@@ -27,31 +27,31 @@ def examine(path: str, devices: list[int], generation: str | None) -> Fit:
     """Whether the table at `path` is good, ours, and for `devices`."""
     shown = one_line(path)
     if os.path.exists(path) and not os.path.isfile(path):
-        text = tr("{shown} is not a regular file; every rank reads the table, so give it one that stays", shown=shown)
+        text = tr("{path} is not a regular file; every rank reads the table, so give it one that stays", path=shown)
         return Fit(brief=tr("no regular file"), faults=[text])
     try:
         table, problems = verdict.check_file(path, generation)
     except rank_table.NotReadable as error:
         return Fit(brief=tr("cannot be read"), faults=[str(error)])
     if table is None:
-        return Fit(brief="not JSON", faults=[problem.line(shown) for problem in problems])
+        return Fit(brief=tr("not JSON"), faults=[problem.line(shown) for problem in problems])
     faults = [problem.line(shown) for problem in errors(problems)]
     if faults or path_faults(path):
         return Fit(brief=count(len(faults), "mistake") if faults else tr("bad name"), faults=faults + path_faults(path))
     if "server_list" not in table:
-        name = tr(formats.FORMATS[formats.detect(table)[0]])
+        name = formats.FORMATS[formats.detect(table)[0]]
         text = tr(
-            "{shown} is a table of {name}; these scripts start ranks from tables with a server_list",
-            shown=shown,
+            "{path} is a table of {name}; these scripts start ranks from tables with a server_list",
+            path=shown,
             name=name,
         )
         return Fit(brief=name, faults=[text])
     servers = rank_table.servers(table)
     if len(servers) != 1:
         text = tr(
-            "{shown} is for {servers} servers, this script starts ranks on one; build one for this host",
-            shown=shown,
-            servers=len(servers),
+            "{path} is for {number} servers, this script starts ranks on one; build one for this host",
+            path=shown,
+            number=len(servers),
         )
         return Fit(brief=count(len(servers), "server"), faults=[text])
     return _of_server(shown, servers[0], devices)
@@ -64,26 +64,27 @@ def _of_server(shown: str, server: rank_table.Server, devices: list[int]) -> Fit
         others = (
             tr('choose them with --devices "{devices}" or ', devices=comma(found)) if len(found) == len(devices) else ""
         )
-        both = tr(
-            "is for {devices}, this launch is on {wanted}",
-            devices=named("device", found),
-            wanted=named("device", devices),
+        text = tr(
+            "{path} is for {theirs}, this launch is on {ours}; {others}name another table with --rank_table",
+            path=shown,
+            theirs=named("device", found),
+            ours=named("device", devices),
+            others=others,
         )
-        text = tr("{shown} {both}; {others}name another table with --rank_table", shown=shown, both=both, others=others)
         return Fit(brief=named("device", found), faults=[text])
     if not host.is_this_host(server.server_id, server.device_ips()):
         text = tr(
-            "{shown} is for server {server_id}, which is not an address of this host; build this "
+            "{path} is for server {name}, which is not an address of this host; build this "
             "host's with hccl_tools/hccl_tools.py (in a container, mount the host's "
             "/etc/hccn.conf)",
-            shown=shown,
-            server_id=one_line(server.server_id),
+            path=shown,
+            name=one_line(server.server_id),
         )
-        return Fit(brief=f"server {one_line(server.server_id)}", faults=[text])
+        return Fit(brief=tr("server {name}", name=one_line(server.server_id)), faults=[text])
     return Fit(ranks=ranks, device_ips=server.device_ips())
 
 
 def path_faults(path: str) -> list[str]:
     """validate_hccl.py only warns about this path: here HCCL will read it."""
     problem = verdict.path_problem(path)
-    return [problem.text + tr("; move the file")] if problem else []
+    return [tr("{problem}; move the file", problem=problem.text)] if problem else []

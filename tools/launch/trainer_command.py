@@ -32,12 +32,10 @@ def trainer(request: Request) -> str:
         what = tr("is a folder") if os.path.isdir(named) else tr("no such file")
         raise Refusal(
             REFUSED,
-            tr("--train_script {named}: {what}; name the Python file that trains", named=one_line(named), what=what),
+            tr("--train_script {path}: {what}; name the Python file that trains", path=one_line(named), what=what),
         )
     if not os.access(named, os.R_OK):
-        raise Refusal(
-            REFUSED, tr("--train_script {named} cannot be read; check its permissions", named=one_line(named))
-        )
+        raise Refusal(REFUSED, tr("--train_script {path} cannot be read; check its permissions", path=one_line(named)))
     return named
 
 
