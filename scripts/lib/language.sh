@@ -43,6 +43,12 @@ language::choose() {
   [[ $LAUNCH_LANG == zh ]] || return 0
   # shellcheck disable=SC2034 # bash itself reads them
   TEXTDOMAIN=launch TEXTDOMAINDIR=$LAUNCH_ROOT/hccl_tools/locale
+  if [[ -n ${LANGUAGE-} && $LANGUAGE != zh* ]]; then
+    # gettext looks at it first, and as it was when this bash started: so start again
+    own_shell::keep LANGUAGE "$LANGUAGE"
+    LANGUAGE=zh
+    exec "$BASH" -- "$0" "$@"
+  fi
   # shellcheck source=scripts/lib/language_probe.sh
   source "$LAUNCH_LIB/language_probe.sh"
   [[ $REPLY != zh ]] || return 0

@@ -31,6 +31,7 @@ says_in() {
 
 @test "--lang comes before LAUNCH_LANG, and that before the locale" {
   says_in chinese env LAUNCH_LANG=zh
+  says_in chinese env LAUNCH_LANG=zh LANGUAGE=en
   says_in english env LAUNCH_LANG=en LANG=zh_CN.UTF-8
   ends 2 '*' bash "$SCRIPTS/ascend2p.sh" --no_such_option --lang zh
   chinese
@@ -44,7 +45,7 @@ says_in() {
   [[ $output == 'Trains with 2 ranks'* ]]
   local -r options=$(grep -oE '^  +(bash|-).*' <<<"$output")
   ends 0 '' bash "$SCRIPTS/ascend2p.sh" --lang zh --help
-  [[ $output == $'在本机的 0、1 号设备上用 2 个 rank 训练。\n\n用法： bash scripts/ascend2p.sh '* ]]
+  [[ $output == $'在本机的 0、1 号设备上用 2 个 rank 训练，每个设备一个。\n\n用法： bash scripts/ascend2p.sh '* ]]
   diff <(grep -oE '^  +(bash|-).*' <<<"$output") <(printf '%s\n' "$options")
 }
 
@@ -58,7 +59,8 @@ says_in() {
 }
 
 @test "ranks get the caller's own locale" {
-  LANG=zh_CN.UTF-8 LC_ALL=zh_CN.UTF-8 launch ascend2p.sh config.yaml
+  LANG=zh_CN.UTF-8 LC_ALL=zh_CN.UTF-8 LANGUAGE=en:zh launch ascend2p.sh --lang zh config.yaml
+  [[ "$(recorded rank_0 'r["env"]["LANGUAGE"]')" = en:zh ]]
   [[ "$(recorded rank_0 'r["env"]["LC_ALL"]')" = zh_CN.UTF-8 ]]
   [[ "$(recorded rank_0 'r["env"]["LANG"]')" = zh_CN.UTF-8 ]]
   launch ascend2p.sh config.yaml
