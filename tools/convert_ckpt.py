@@ -29,6 +29,7 @@ from hccl_tools.machine import interpreter
 
 interpreter.check()
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD
 from hccl_tools.common.words import one_line
 from tools.trainer import command
@@ -42,24 +43,26 @@ def main(argv: "list[str] | None" = None) -> int:
 
 def parse(argv: "list[str] | None") -> Namespace:
     """The options; ends with 2 when they make no sense."""
-    parser = command.parser(__doc__)
-    parser.add_argument("source", metavar="SOURCE", help="folder with rank_0, rank_1 ...")
-    parser.add_argument("target", metavar="TARGET", help="folder to make")
-    parser.add_argument("--ranks", metavar="N", type=command.positive, help="ranks of the job to come")
-    parser.add_argument("--src_strategy", "--src-strategy", metavar="FILE", help="strategy file of the job that saved")
-    parser.add_argument("--dst_strategy", "--dst-strategy", metavar="FILE", help="strategy file of the job to come")
+    parser = command.parser(tr(__doc__))
+    parser.add_argument("source", metavar="SOURCE", help=tr("folder with rank_0, rank_1 ..."))
+    parser.add_argument("target", metavar="TARGET", help=tr("folder to make"))
+    parser.add_argument("--ranks", metavar="N", type=command.positive, help=tr("ranks of the job to come"))
+    parser.add_argument(
+        "--src_strategy", "--src-strategy", metavar="FILE", help=tr("strategy file of the job that saved")
+    )
+    parser.add_argument("--dst_strategy", "--dst-strategy", metavar="FILE", help=tr("strategy file of the job to come"))
     options = parser.parse_args(argv)
     if options.dst_strategy and options.ranks is not None:
-        parser.error("--ranks does not go with --dst_strategy, which says how many ranks there are")
+        parser.error(tr("--ranks does not go with --dst_strategy, which says how many ranks there are"))
     if not options.src_strategy and not options.dst_strategy and options.ranks is None:
-        parser.error("--ranks N is missing: how many ranks the job to come has")
+        parser.error(tr("--ranks N is missing: how many ranks the job to come has"))
     if os.path.lexists(options.target):
-        parser.error(f"TARGET {one_line(options.target)} exists already; name a new folder")
+        parser.error(tr("TARGET {target} exists already; name a new folder", target=one_line(options.target)))
     if not os.path.isdir(options.source):
-        parser.error(f"SOURCE {one_line(options.source)} is not a folder")
+        parser.error(tr("SOURCE {source} is not a folder", source=one_line(options.source)))
     for file in (options.src_strategy, options.dst_strategy):
         if file and not os.path.isfile(file):
-            parser.error(f"{one_line(file)}: no such file")
+            parser.error(tr("{file}: no such file", file=one_line(file)))
     return options
 
 

@@ -14,6 +14,7 @@ from hccl_tools.machine import interpreter
 
 interpreter.check("yaml")
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.diagnosis.main import main
 
@@ -23,6 +24,7 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         code = 130
     except Exception as error:  # whoever reads a failure's report needs no second failure in it
-        print(f"diagnose.py: cannot explain this run: {type(error).__name__}: {one_line(error)}", file=sys.stderr)
+        reason = f"{type(error).__name__}: {one_line(error)}"
+        print(tr("diagnose.py: cannot explain this run: {reason}", reason=reason), file=sys.stderr)
         code = 1
     sys.exit(code)

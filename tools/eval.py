@@ -19,14 +19,15 @@ from hccl_tools.machine import interpreter
 
 interpreter.check("yaml")
 
+from hccl_tools.common.language import tr
 from tools.config import config_file as configs
 from tools.trainer import command, datasets, inference, job
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    parser = command.parser(__doc__)
+    parser = command.parser(tr(__doc__))
     inference.add_arguments(parser)
-    command.add_opt(parser, "set values of the config")
+    command.add_opt(parser, tr("set values of the config"))
     options = parser.parse_args(argv)
     return command.run("eval.py", lambda: measure(checked_config(options), options.ckpt))
 

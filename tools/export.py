@@ -23,6 +23,7 @@ from hccl_tools.machine import interpreter
 
 interpreter.check("yaml")
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.config import config_file as configs
 from tools.trainer import checkpoints, command, datasets, inference, job
@@ -31,7 +32,7 @@ SUFFIX = ".mindir"
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    parser = command.parser(__doc__)
+    parser = command.parser(tr(__doc__))
     inference.add_arguments(parser)
     parser.add_argument(
         "--batch_size",
@@ -39,13 +40,19 @@ def main(argv: "list[str] | None" = None) -> int:
         metavar="N",
         type=command.positive,
         default=1,
-        help="samples that it takes at once (default: 1)",
+        help=tr("samples that it takes at once (default: 1)"),
     )
-    parser.add_argument("out", metavar="FILE", help=f"the file to write; its name ends with {SUFFIX}")
-    command.add_opt(parser, "set values of the config")
+    parser.add_argument("out", metavar="FILE", help=tr("the file to write; its name ends with .mindir"))
+    command.add_opt(parser, tr("set values of the config"))
     options = parser.parse_args(argv)
     if not options.out.endswith(SUFFIX):
-        parser.error(f"FILE {one_line(options.out)}: its name must end with {SUFFIX}, by which MindSpore knows it")
+        parser.error(
+            tr(
+                "FILE {out}: its name must end with {suffix}, by which MindSpore knows it",
+                out=one_line(options.out),
+                suffix=SUFFIX,
+            )
+        )
     return command.run("export.py", lambda: export(options))
 
 

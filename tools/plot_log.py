@@ -9,7 +9,6 @@ RUN_FOLDER/plot.png, if matplotlib is installed.  A rank that is slower than the
 Exit: 0 drawn, 1 the logs have no loss line, 2 no such run, or no picture where --output asks for one.
 """
 
-import argparse
 import math
 import os
 import sys
@@ -22,6 +21,8 @@ from hccl_tools.machine import interpreter
 
 interpreter.check()
 
+from hccl_tools.common.command_line import Parser
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import one_line
 from tools.diagnosis import loss_curve
@@ -31,11 +32,11 @@ WIDTH = 24  # characters of a sparkline
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    parser = Parser(description=tr(__doc__))
+    parser.add_argument("folder", metavar="RUN_FOLDER", help=tr("a run's folder, such as logs/latest"))
+    parser.add_argument(
+        "--output", metavar="FILE", help=tr("the picture, PNG, PDF or SVG (default: RUN_FOLDER/plot.png)")
     )
-    parser.add_argument("folder", metavar="RUN_FOLDER", help="a run's folder, such as logs/latest")
-    parser.add_argument("--output", metavar="FILE", help="the picture, PNG, PDF or SVG (default: RUN_FOLDER/plot.png)")
     options = parser.parse_args(argv)
     try:
         ranks = loss_curve.read_run(options.folder)
@@ -43,7 +44,7 @@ def main(argv: "list[str] | None" = None) -> int:
         say(error.lines[0])
         return error.status
     if not any(ranks.values()):
-        say(f"{one_line(options.folder)}: no log has a line such as `epoch: 1 step: 10, loss is 2.3`")
+        say(tr("{folder}: no log has a line such as `epoch: 1 step: 10, loss is 2.3`", folder=one_line(options.folder)))
         return 1
     for line in table(ranks):
         print(line)
@@ -65,8 +66,13 @@ def table(ranks: "dict[int, list[loss_curve.Point]]") -> "Iterator[str]":
             f"{milliseconds(loss_curve.typical(points, 'data_time'))}"
         )
     for slow in loss_curve.laggards(ranks):
-        what = "a step takes it" if slow.field == "step_time" else "it waits for data"
-        yield f"rank {slow.rank} is slow: {what} {slow.time:.1f} ms, the middle rank {slow.middle:.1f} ms"
+        times_of = {"rank": slow.rank, "time": slow.time, "middle": slow.middle}
+        if slow.field == "step_time":
+            yield tr("rank {rank} is slow: a step takes it {time:.1f} ms, the middle rank {middle:.1f} ms", **times_of)
+        else:
+            yield tr(
+                "rank {rank} is slow: it waits for data {time:.1f} ms, the middle rank {middle:.1f} ms", **times_of
+            )
 
 
 def number(values: "list[float]") -> str:
@@ -95,7 +101,7 @@ def picture(ranks: "dict[int, list[loss_curve.Point]]", path: str, required: boo
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        say("no picture was drawn: matplotlib is missing; install it with: pip install matplotlib")
+        say(tr("no picture was drawn: matplotlib is missing; install it with: pip install matplotlib"))
         return 2 if required else 0
     figure = Figure(figsize=(9, 7), layout="constrained")
     of_loss, of_time = figure.subplots(2, 1, sharex=True)
@@ -113,9 +119,9 @@ def picture(ranks: "dict[int, list[loss_curve.Point]]", path: str, required: boo
     try:
         figure.savefig(path)
     except (OSError, ValueError) as error:  # ValueError: a file name whose ending has no known format
-        say(f"{one_line(path)} cannot be written: {one_line(error)}")
+        say(tr("{path} cannot be written: {error}", path=one_line(path), error=one_line(error)))
         return 2
-    say(f"the picture is {one_line(path)}")
+    say(tr("the picture is {path}", path=one_line(path)))
     return 0
 
 

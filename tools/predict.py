@@ -24,6 +24,7 @@ from hccl_tools.machine import interpreter
 
 interpreter.check("yaml")
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import count, one_line
 from tools.config import config_file as configs
 from tools.config import modes
@@ -36,10 +37,10 @@ if TYPE_CHECKING:
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    parser = command.parser(__doc__)
+    parser = command.parser(tr(__doc__))
     inference.add_arguments(parser)
-    parser.add_argument("--out", metavar="FILE", required=True, help="the file to write")
-    command.add_opt(parser, "set values of the config")
+    parser.add_argument("--out", metavar="FILE", required=True, help=tr("the file to write"))
+    command.add_opt(parser, tr("set values of the config"))
     options = parser.parse_args(argv)
     return command.run("predict.py", lambda: predict(checked_config(options), options.ckpt, options.out))
 
@@ -71,13 +72,21 @@ def check_cut(options: argparse.Namespace, config: configs.Config, ranks: int) -
     cut = filled["parallel"]["mode"] in modes.BY_MINDSPORE or filled["model"]["name"] == modes.TENSOR_PARALLEL
     if not cut or filled["parallel"]["pipeline_stages"] > 1:
         raise configs.ConfigError(
-            f"{one_line(options.config)}: {filled['model']['name']} in mode {filled['parallel']['mode']} is not cut "
-            "into slices over the ranks; start predict.py without a launch script"
+            tr(
+                "{config}: {network} in mode {mode} is not cut into slices over the ranks; start "
+                "predict.py without a launch script",
+                config=one_line(options.config),
+                network=filled["model"]["name"],
+                mode=filled["parallel"]["mode"],
+            )
         )
     if not os.path.isdir(options.ckpt):
         raise checkpoints.CheckpointError(
-            f"--ckpt {one_line(options.ckpt)} is a file, and every rank needs its slices; name the folder of the "
-            "job's checkpoints (rank_0, rank_1 ...)"
+            tr(
+                "--ckpt {ckpt} is a file, and every rank needs its slices; name the folder of the "
+                "job's checkpoints (rank_0, rank_1 ...)",
+                ckpt=one_line(options.ckpt),
+            )
         )
 
 
@@ -121,7 +130,10 @@ def write(outputs: "list[np.ndarray]", out: str) -> None:
         if os.path.exists(draft):
             os.unlink(draft)
         raise checkpoints.CheckpointError(inference.unwritable(out, error)) from error
-    print(f"{count(sum(map(len, outputs)), 'prediction')} in {one_line(out)}", flush=True)
+    print(
+        tr("{predictions} in {out}", predictions=count(sum(map(len, outputs)), "prediction"), out=one_line(out)),
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

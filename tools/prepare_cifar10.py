@@ -24,6 +24,7 @@ interpreter.check("numpy")
 
 import numpy as np
 
+from hccl_tools.common.language import tr
 from tools.trainer import command
 from tools.trainer.datasets import cifar10, generator
 
@@ -32,13 +33,13 @@ COLOURS = np.array([[230, 70, 60], [70, 200, 90], [80, 110, 240], [230, 210, 70]
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    parser = generator.parser(__doc__)
+    parser = generator.parser(tr(__doc__))
     parser.add_argument(
         "--images",
         metavar="N",
         type=command.positive,
         default=cifar10.ORIGINAL,
-        help="images in each of the six files (10000); fewer are for tools/train.py only",
+        help=tr("images in each of the six files (10000); fewer are for tools/train.py only"),
     )
     return generator.run(parser, argv, lambda options: write(options.folder, options.images))
 
@@ -47,7 +48,7 @@ def write(folder: str, images: int) -> str:
     """All files, with as many images each; returns what they hold."""
     for seed, name in enumerate([*cifar10.FILES["train"], *cifar10.FILES["test"]], 42):
         write_file(os.path.join(folder, name), images, seed)
-    return f"{5 * images} images to train on, {images} held out"
+    return tr("{images} images to train on, {held_out} held out", images=5 * images, held_out=images)
 
 
 def write_file(path: str, images: int, seed: int = 42) -> None:

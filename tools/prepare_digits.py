@@ -25,11 +25,12 @@ import numpy as np
 from PIL import Image
 from sklearn.datasets import load_digits
 
+from hccl_tools.common.language import tr
 from tools.trainer.datasets import generator, mnist
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    return generator.run(generator.parser(__doc__), argv, lambda options: write(options.folder))
+    return generator.run(generator.parser(tr(__doc__)), argv, lambda options: write(options.folder))
 
 
 def write(folder: str) -> str:
@@ -41,7 +42,7 @@ def write(folder: str) -> str:
     held_out = len(labels) // 5
     write_set(os.path.join(folder, "train"), "train", images[held_out:], labels[held_out:])
     write_set(os.path.join(folder, "test"), "test", images[:held_out], labels[:held_out])
-    return f"{len(labels) - held_out} digits to train on, {held_out} held out"
+    return tr("{digits} digits to train on, {held_out} held out", digits=len(labels) - held_out, held_out=held_out)
 
 
 def enlarge(image: np.ndarray) -> np.ndarray:

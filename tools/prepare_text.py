@@ -26,6 +26,7 @@ interpreter.check("numpy", "PIL")
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from hccl_tools.common.language import tr
 from tools.trainer import command
 from tools.trainer.datasets import generator
 
@@ -34,14 +35,17 @@ SIDE = 128  # pixels of an image to find words in
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    parser = generator.parser(__doc__)
-    for name, default, meaning in (("words", 2000, "images of a word"), ("scenes", 300, "images with words")):
-        meaning += f" to train on ({default})"
-        parser.add_argument(f"--{name}", metavar="N", type=command.positive, default=default, help=meaning)
+    parser = generator.parser(tr(__doc__))
+    words = tr("images of a word to train on (2000)")
+    parser.add_argument("--words", metavar="N", type=command.positive, default=2000, help=words)
+    scenes = tr("images with words to train on (300)")
+    parser.add_argument("--scenes", metavar="N", type=command.positive, default=300, help=scenes)
     parser.add_argument(
-        "--font", metavar="FILE", type=font_file, help="a TrueType or OpenType font, for characters Pillow's lacks"
+        "--font", metavar="FILE", type=font_file, help=tr("a TrueType or OpenType font, for characters Pillow's lacks")
     )
-    parser.add_argument("--characters", metavar="TEXT", default=CHARACTERS, help="what words are made of (0-9, a-z)")
+    parser.add_argument(
+        "--characters", metavar="TEXT", default=CHARACTERS, help=tr("what words are made of (0-9, a-z)")
+    )
     return generator.run(parser, argv, write)
 
 
@@ -60,7 +64,11 @@ def write(options: Namespace) -> str:
     for kind, draw, count in (("rec", writer.word_image, options.words), ("det", writer.scene, options.scenes)):
         for part, images in (("train", count), ("test", max(1, count // 10))):
             write_set(os.path.join(options.folder, kind, part), f"{kind}_gt.txt", draw, images)
-    return f"{options.words} words and {options.scenes} scenes to train on, a tenth as many held out"
+    return tr(
+        "{words} words and {scenes} scenes to train on, a tenth as many held out",
+        words=options.words,
+        scenes=options.scenes,
+    )
 
 
 class Writer:

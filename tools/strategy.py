@@ -22,6 +22,7 @@ from hccl_tools.machine import interpreter
 
 interpreter.check("yaml")
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.config import config_file as configs
 from tools.config import modes
@@ -34,15 +35,20 @@ if TYPE_CHECKING:
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    parser = command.parser(__doc__)
-    parser.add_argument("config", metavar="CONFIG", help="the config of the job")
-    parser.add_argument("--ranks", metavar="N", type=command.positive, required=True, help="ranks of the job")
-    parser.add_argument("out", metavar="FILE", help="the file to write: .json, or .ckpt in MindSpore's binary format")
-    command.add_opt(parser, "set values of the config")
+    parser = command.parser(tr(__doc__))
+    parser.add_argument("config", metavar="CONFIG", help=tr("the config of the job"))
+    parser.add_argument("--ranks", metavar="N", type=command.positive, required=True, help=tr("ranks of the job"))
+    parser.add_argument(
+        "out", metavar="FILE", help=tr("the file to write: .json, or .ckpt in MindSpore's binary format")
+    )
+    command.add_opt(parser, tr("set values of the config"))
     options = parser.parse_args(argv)
     if not options.out.endswith((".json", ".ckpt")):
         parser.error(
-            f"FILE {one_line(options.out)}: its name must end with .json or .ckpt, by which MindSpore knows it"
+            tr(
+                "FILE {out}: its name must end with .json or .ckpt, by which MindSpore knows it",
+                out=one_line(options.out),
+            )
         )
     return command.run("strategy.py", lambda: write(options))
 
@@ -58,11 +64,18 @@ def checked_config(options: argparse.Namespace) -> dict:
         raise configs.ConfigError(*config.lines(problems))
     if not known and filled["parallel"]["mode"] not in modes.BY_MINDSPORE:
         raise configs.ConfigError(
-            f"{one_line(options.config)}: {filled['model']['name']} in mode {filled['parallel']['mode']} has no "
-            "strategy: no parameter of it is cut into slices; leave out --dst_strategy"
+            tr(
+                "{config}: {network} in mode {mode} has no strategy: no parameter of it is cut "
+                "into slices; leave out --dst_strategy",
+                config=one_line(options.config),
+                network=filled["model"]["name"],
+                mode=filled["parallel"]["mode"],
+            )
         )
     if known and not options.out.endswith(".json"):
-        raise configs.ConfigError(f"FILE {one_line(options.out)}: this network's strategy is written as .json only")
+        raise configs.ConfigError(
+            tr("FILE {out}: this network's strategy is written as .json only", out=one_line(options.out))
+        )
     inference.check_folder(options.out)
     return filled
 
@@ -109,9 +122,13 @@ def compile_for(ranks: int, config: dict, device: "int | None", out: str) -> Non
         run.model.train_network.compile(*batch)
     except (RuntimeError, ValueError, TypeError) as error:
         reason = one_line(str(error).strip().partition("\n")[0])
-        raise CheckpointError(f"MindSpore cannot compile this for {ranks} ranks: {reason}") from error
+        raise CheckpointError(
+            tr("MindSpore cannot compile this for {ranks} ranks: {reason}", ranks=ranks, reason=reason)
+        ) from error
     if not os.path.isfile(out):
-        raise CheckpointError(f"MindSpore compiled the network and wrote no {one_line(out)}; nothing of it is cut")
+        raise CheckpointError(
+            tr("MindSpore compiled the network and wrote no {out}; nothing of it is cut", out=one_line(out))
+        )
 
 
 if __name__ == "__main__":

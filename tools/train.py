@@ -20,6 +20,7 @@ from hccl_tools.machine import interpreter
 
 interpreter.check("yaml")
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import count
 from tools.config import config_file as configs
 from tools.config import modes
@@ -28,9 +29,9 @@ from tools.trainer import checkpoints, command, datasets, job, place
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    parser = command.parser(__doc__)
-    parser.add_argument("--config", "-c", metavar="FILE", required=True, help="a config such as those in configs/")
-    command.add_opt(parser, "set values of the config, such as -o scheduler.num_epochs=3 system.seed=1")
+    parser = command.parser(tr(__doc__))
+    parser.add_argument("--config", "-c", metavar="FILE", required=True, help=tr("a config such as those in configs/"))
+    command.add_opt(parser, tr("set values of the config, such as -o scheduler.num_epochs=3 system.seed=1"))
     options = parser.parse_args(argv)
     return command.run("train.py", lambda: train(checked_config(options.config, options.opt)))
 
@@ -66,7 +67,16 @@ def train(config: dict) -> None:
     earlier.load(run.network, run.state, data)
     if config["parallel"]["parameter_broadcast"] and ranks > 1:
         agreement.broadcast(run.network, config)
-    print(f"rank {rank} of {ranks}: {steps} steps an epoch, {count(epochs, 'epoch')}", flush=True)
+    print(
+        tr(
+            "rank {rank} of {ranks}: {steps} steps an epoch, {epochs}",
+            rank=rank,
+            ranks=ranks,
+            steps=steps,
+            epochs=count(epochs, "epoch"),
+        ),
+        flush=True,
+    )
     sink = config["train"]["dataset_sink_mode"]
     batch = config["train"]["loader"]["batch_size"] * part.shards
     interval, at_nan = config["system"]["log_interval"], config["train"]["stop_at_nan"]
@@ -78,7 +88,10 @@ def train(config: dict) -> None:
     if earlier.epochs < epochs:
         run.model.train(epochs, data, callbacks=callbacks, dataset_sink_mode=sink, initial_epoch=earlier.epochs)
     else:
-        print(f"all {epochs} epochs are done already; scheduler.num_epochs says how many there are", flush=True)
+        print(
+            tr("all {epochs} epochs are done already; scheduler.num_epochs says how many there are", epochs=epochs),
+            flush=True,
+        )
     if held_out:
         held_out.report()
     job.finish(config)

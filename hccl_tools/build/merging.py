@@ -14,6 +14,7 @@ from operator import itemgetter
 
 from hccl_tools.check import verdict
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, Refusal
@@ -60,8 +61,18 @@ def faults(item: Named) -> list[str]:
     """Why one input cannot be merged at all, one line per problem."""
     lines = [problem.line(item.name) for problem in errors(verdict.check(item.table))]
     if not lines and item.table.get("version") not in VERSIONS:
-        found = f"of version {shown(item.table['version'])}" if "version" in item.table else "without a version"
-        lines = [f"{item.name}: a table {found}; only tables of version 1.0 and of version 1.2 can be merged"]
+        found = (
+            tr("of version {version}", version=shown(item.table["version"]))
+            if "version" in item.table
+            else tr("without a version")
+        )
+        lines = [
+            tr(
+                "{name}: a table {found}; only tables of version 1.0 and of version 1.2 can be merged",
+                name=item.name,
+                found=found,
+            )
+        ]
     return lines
 
 
@@ -119,8 +130,15 @@ def _join_pods(inputs: Iterable[Named]) -> list[JsonObject]:
             first, members, owner = joined.setdefault(name, (pod, [], item))
             members += pod["server_list"]
             for key in _unequal(_without(first, ["server_list"]), _without(pod, ["server_list"])):
-                where = f"{item.name}: /super_pod_list: {shown(key)} of super pod {shown(name)}"
-                lines.append(f"{where} differs from the one in {owner.name}; make them equal")
+                where = tr(
+                    "{name}: /super_pod_list: {key} of super pod {pod}",
+                    name=item.name,
+                    key=shown(key),
+                    pod=shown(name),
+                )
+                lines.append(
+                    tr("{where} differs from the one in {name}; make them equal", where=where, name=owner.name)
+                )
     _refuse(lines)
     return [{**pod, "server_list": sorted(members, key=_server_id)} for _, (pod, members, _) in sorted(joined.items())]
 
@@ -136,9 +154,12 @@ def _interleaved(entries: Iterable[JsonObject], pods: Iterable[JsonObject]) -> I
             ended.add(current)
             current = pod
             if pod in ended:
-                yield (
-                    f"server {shown(server['server_id'])} of super pod {shown(pod)}: by server_id it comes after "
-                    "servers of another pod, but HCCL needs a pod's servers together; choose other server_ids"
+                yield tr(
+                    "server {server} of super pod {pod}: by server_id it comes after servers of "
+                    "another pod, but HCCL needs a pod's servers together; choose other "
+                    "server_ids",
+                    server=shown(server["server_id"]),
+                    pod=shown(pod),
                 )
 
 
@@ -149,15 +170,21 @@ def _differences(inputs: Sequence[Named]) -> Iterator[str]:
         for key in _unequal(_head(first.table), _head(item.table)):
             if key == "super_pod_list":
                 lacking = item if key not in item.table else first
-                yield (
-                    f"{lacking.name}: no super_pod_list, but others have one; build all tables in one way: "
-                    "with --generation A3 on hosts of a super pod, without it elsewhere"
+                yield tr(
+                    "{name}: no super_pod_list, but others have one; build all tables in one "
+                    "way: with --generation A3 on hosts of a super pod, without it elsewhere",
+                    name=lacking.name,
                 )
+
             else:
                 values = [shown(table[key]) if key in table else "missing" for table in (item.table, first.table)]
-                yield (
-                    f"{item.name}: {shown(key)} is {values[0]}, but {values[1]} in {first.name}; "
-                    "merge only tables that agree on it"
+                yield tr(
+                    "{name}: {key} is {value}, but {other} in {file}; merge only tables that agree on it",
+                    name=item.name,
+                    key=shown(key),
+                    value=values[0],
+                    other=values[1],
+                    file=first.name,
                 )
 
 
@@ -187,20 +214,26 @@ def _repeated_servers(inputs: Sequence[Named]) -> Iterator[str]:
     shared = {server_id: numbers for server_id, numbers in holders.items() if len(numbers) > 1}
     whole = _earlier_results(inputs, shared.values())
     for number, others in sorted(whole.items()):
-        yield (
-            f"{inputs[number].name}: already holds the servers of {_listed(inputs, others)} "
-            "(an earlier result of merging?); leave it out, or leave those out"
+        yield tr(
+            "{name}: already holds the servers of {names} (an earlier result of merging?); "
+            "leave it out, or leave those out",
+            name=inputs[number].name,
+            names=_listed(inputs, others),
         )
+
     pairs: dict[tuple[int, int], list[str]] = defaultdict(list)
     for server_id, numbers in shared.items():
         parts = [number for number in numbers if number not in whole]
         for number in parts[1:]:
             pairs[number, parts[0]].append(server_id)
     for (number, first), server_ids in sorted(pairs.items()):
-        more = f" and {len(server_ids) - 1} more" if len(server_ids) > 1 else ""
-        yield (
-            f"{inputs[number].name}: server_id {shown(min(server_ids))}{more} is in "
-            f"{inputs[first].name} too; give each server once, under its own address"
+        more = tr(" and {number} more", number=len(server_ids) - 1) if len(server_ids) > 1 else ""
+        yield tr(
+            "{name}: server_id {server_id}{more} is in {file} too; give each server once, under its own address",
+            name=inputs[number].name,
+            server_id=shown(min(server_ids)),
+            more=more,
+            file=inputs[first].name,
         )
 
 
@@ -220,7 +253,7 @@ def _earlier_results(inputs: Sequence[Named], shared: Iterable[list[int]]) -> di
 
 def _listed(inputs: Sequence[Named], numbers: Sequence[int]) -> str:
     names = ", ".join(inputs[number].name for number in numbers[:3])
-    return f"{names} and {len(numbers) - 3} more" if len(numbers) > 3 else names
+    return tr("{names} and {number} more", names=names, number=len(numbers) - 3) if len(numbers) > 3 else names
 
 
 def _repeated_addresses(inputs: Iterable[Named]) -> Iterator[str]:
@@ -230,10 +263,14 @@ def _repeated_addresses(inputs: Iterable[Named]) -> Iterator[str]:
         for server_id, address in _addresses(item):
             before, owner = first.setdefault(packed(address) or address, (item, server_id))
             if before is not item:
-                yield (
-                    f"{item.name}: device_ip {shown(address)} of server {shown(server_id)} "
-                    f"belongs to server {shown(owner)} in {before.name}; give each device its own "
-                    "(hccn_tool -ip -s)"
+                yield tr(
+                    "{name}: device_ip {address} of server {server_id} belongs to server {owner} "
+                    "in {file}; give each device its own (hccn_tool -ip -s)",
+                    name=item.name,
+                    address=shown(address),
+                    server_id=shown(server_id),
+                    owner=shown(owner),
+                    file=before.name,
                 )
 
 
@@ -254,6 +291,6 @@ def _faults_of_result(table: JsonObject, inputs: Sequence[Named], generation: st
         where = "merged"
         if len(parts) > 1 and parts[0] == "server_list":
             server_id = table["server_list"][int(parts[1])]["server_id"]
-            where = f"{origin[server_id]}: server {shown(server_id)}, once merged"
+            where = tr("{name}: server {server_id}, once merged", name=origin[server_id], server_id=shown(server_id))
             problem = problem._replace(pointer="".join("/" + part for part in parts[2:]))
         yield problem.line(where)

@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable
 
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.table import rank_table
 
-NOT_WRITTEN = "no table was written"
+NOT_WRITTEN = marked("no table was written")
 
 
 def save(table: JsonObject, path: str, tell: Callable[[str], None]) -> str:
@@ -23,15 +24,21 @@ def save(table: JsonObject, path: str, tell: Callable[[str], None]) -> str:
         try:
             old, _ = rank_table.read(path)
         except rank_table.NotReadable as error:
-            raise Refusal(USAGE, f"{error}; nothing was changed, name another file with --output") from error
+            raise Refusal(
+                USAGE, tr("{error}; nothing was changed, name another file with --output", error=error)
+            ) from error
         if not isinstance(old, dict) or "server_list" not in old:
-            raise Refusal(USAGE, f"{shown} exists and is not a rank table; name another file with --output")
+            raise Refusal(
+                USAGE, tr("{path} exists and is not a rank table; name another file with --output", path=shown)
+            )
         if old != table:
-            tell(f"{shown} held another table; it is replaced")
+            tell(tr("{path} held another table; it is replaced", path=shown))
     try:
         rank_table.write(text, path)
     except OSError as error:
-        raise Refusal(USAGE, f"cannot write {shown}: {error.strerror}; nothing was changed") from error
+        raise Refusal(
+            USAGE, tr("cannot write {path}: {reason}; nothing was changed", path=shown, reason=error.strerror)
+        ) from error
     return os.path.abspath(path)
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import one_line
@@ -41,21 +42,26 @@ def of_devices(device_ids: Sequence[int]) -> tuple[SuperPod | None, str | None]:
     All devices are asked at the same time.  Raises SuperPodError if npu-smi gives no clear answer.
     """
     if not programs.on_path("npu-smi"):
-        return None, host.NO_NPU_SMI
+        return None, tr(host.NO_NPU_SMI)
     chips = _chips(device_ids)
     answers = {device: _spod_info(device, *chips[device], answer) for device, answer in _ask(chips).items()}
     inside = {device: found for device, found in answers.items() if found}
     if not inside:
-        return None, "npu-smi says that this host is in no super pod"
+        return None, tr("npu-smi says that this host is in no super pod")
     for device, (npu, chip) in chips.items():
         if device not in inside:
             raise SuperPodError(
-                f"device {device} is in no super pod but others of this host are; see "
-                f"`npu-smi info -t spod-info -i {npu} -c {chip}`"
+                tr(
+                    "device {device} is in no super pod but others of this host are; see `npu-smi "
+                    "info -t spod-info -i {npu} -c {chip}`",
+                    device=device,
+                    npu=npu,
+                    chip=chip,
+                )
             )
     pods = sorted({pod for _, pod in inside.values()})
     if len(pods) > 1:
-        text = f"the devices of this host are in several super pods: {', '.join(pods)}; ask its operator"
+        text = tr("the devices of this host are in several super pods: {pods}; ask its operator", pods=", ".join(pods))
         raise SuperPodError(text)
     return SuperPod(super_pod_id=pods[0], super_device_ids={device: sdid for device, (sdid, _) in inside.items()}), None
 
@@ -88,12 +94,16 @@ def _chips(device_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
     answer = programs.ask(["npu-smi", "info", "-m"], _SECONDS)
     found = host.npu_chips(answer.stdout) if answer.status == 0 else {}
     if not found:
-        text = f"`npu-smi info -m` names no device: {_said(answer)}; check the driver with `npu-smi info`"
+        text = tr("`npu-smi info -m` names no device: {said}; check the driver with `npu-smi info`", said=_said(answer))
         raise SuperPodError(text)
     for device in device_ids:
         if device not in found:
             there = ",".join(map(str, sorted(found)))
-            text = f"device {device} is not there: `npu-smi info -m` has {there}; choose from those with --device_num"
+            text = tr(
+                "device {device} is not there: `npu-smi info -m` has {there}; choose from those with --device_num",
+                device=device,
+                there=there,
+            )
             raise SuperPodError(text)
     return {device: found[device] for device in device_ids}
 
@@ -113,8 +123,14 @@ def _spod_info(device: int, npu: int, chip: int, answer: programs.Ended) -> tupl
     if len(fields) == 2:
         return str(int(fields["SDID"])), str(int(fields["Super Pod ID"]))
     raise SuperPodError(
-        f"device {device} has no SDID: `npu-smi info -t spod-info -i {npu} -c {chip}` said: {_said(answer)}; "
-        "check the card with `npu-smi info`"
+        tr(
+            "device {device} has no SDID: `npu-smi info -t spod-info -i {npu} -c {chip}` said: "
+            "{said}; check the card with `npu-smi info`",
+            device=device,
+            npu=npu,
+            chip=chip,
+            said=_said(answer),
+        )
     )
 
 

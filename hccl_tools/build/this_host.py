@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from hccl_tools.build import output, super_pod
 from hccl_tools.check import rules, verdict
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
@@ -35,7 +36,10 @@ def build(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
     devices = chosen_devices(wanted)
     server_id = wanted.server_ip or host.address()
     if family(server_id) is None:
-        text = f"--server_ip {one_line(server_id)} is not an IPv4 or IPv6 address; write one such as 10.0.0.1"
+        text = tr(
+            "--server_ip {server_id} is not an IPv4 or IPv6 address; write one such as 10.0.0.1",
+            server_id=one_line(server_id),
+        )
         raise Refusal(USAGE, text)
     pod, why_none = super_pod.of_devices(devices) if wanted.chip == "A3" else (None, None)
     found, source = hccn.addresses(devices, wanted.hccn_conf, wanted.chip in ("A2", "A3"))
@@ -44,17 +48,26 @@ def build(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
         table = super_pod.add(table, pod)
     problems = verdict.check(table, wanted.chip)
     if errors(problems):
-        raise Refusal(BAD, *(problem.line(output.NOT_WRITTEN) for problem in problems))
+        raise Refusal(BAD, *(problem.line(tr(output.NOT_WRITTEN)) for problem in problems))
     for problem in problems:
-        tell(problem.line("the table"))
+        tell(problem.line(tr("the table")))
     listed = named("device", devices)
     if list(devices) != sorted(devices):  # the order is that of the ranks
         listed = f"devices {','.join(map(str, devices))}"
-    tell(f"{count(len(devices), 'rank')} on {listed}, addresses from {source}, server {server_id} ({wanted.origin})")
+    tell(
+        tr(
+            "{ranks} on {listed}, addresses from {source}, server {server_id} ({origin})",
+            ranks=count(len(devices), "rank"),
+            listed=listed,
+            source=source,
+            server_id=server_id,
+            origin=wanted.origin,
+        )
+    )
     if pod:
-        tell(f"version 1.2: super pod {pod.super_pod_id}")
+        tell(tr("version 1.2: super pod {pod}", pod=pod.super_pod_id))
     elif why_none:
-        tell(f"version 1.0, which HCCL accepts outside super pods only: {why_none}")
+        tell(tr("version 1.0, which HCCL accepts outside super pods only: {reason}", reason=why_none))
     return table
 
 
@@ -66,9 +79,16 @@ def chosen_devices(wanted: Wanted) -> Sequence[int]:
         if max(positions) >= len(visible):
             raise Refusal(
                 USAGE,
-                f'--device_num "{wanted.device_num}" asks for position {max(positions)}, but --visible_devices '
-                f"{wanted.visible_devices} has positions 0 to {len(visible) - 1}; "
-                f'write --device_num "[0,{len(visible)})"',
+                tr(
+                    '--device_num "{device_num}" asks for position {position}, but '
+                    "--visible_devices {visible_devices} has positions 0 to {last}; write "
+                    '--device_num "[0,{end})"',
+                    device_num=wanted.device_num,
+                    position=max(positions),
+                    visible_devices=wanted.visible_devices,
+                    last=len(visible) - 1,
+                    end=len(visible),
+                ),
             )
         devices = [visible[position] for position in positions]
     else:

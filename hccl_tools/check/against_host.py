@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import shown
 from hccl_tools.machine import hccn, host
@@ -25,8 +26,10 @@ def _of_servers(view: View, conf: str) -> list[Problem]:
     ours = [view.servers[n] for n in host.servers_here(servers, conf)]
     if ours:
         return [problem for server in ours for problem in _of_addresses(view, server, conf)]
-    text = f"none of the {len(servers)} servers is this host"
-    return [Problem("host-server", "/" + view.list_key, text, "build this host's table with hccl_tools/hccl_tools.py")]
+    text = tr("none of the {servers} servers is this host", servers=len(servers))
+    return [
+        Problem("host-server", "/" + view.list_key, text, tr("build this host's table with hccl_tools/hccl_tools.py"))
+    ]
 
 
 def _addresses(view: View, server: Server) -> list[tuple[int, str, int]]:
@@ -40,13 +43,21 @@ def _of_addresses(view: View, server: Server, conf: str) -> Iterator[Problem]:
     try:
         found, source = hccn.addresses([device for device, _, _ in devices], conf) if devices else ({}, "")
     except hccn.AddressError as error:
-        yield Problem("host-address", server.pointer, str(error), "without it the addresses cannot be compared")
+        yield Problem("host-address", server.pointer, str(error), tr("without it the addresses cannot be compared"))
         return
     for device, ip, n in devices:
         if not is_one_of(found[device], ip):
             place = f"{view.place(n)}/{view.ip_key}"
-            text = f"device_ip is {shown(ip)}, but device {device} has {found[device]} ({source})"
-            yield Problem("host-address", place, text, f'write "{found[device]}", or build the table again')
+            text = tr(
+                "device_ip is {ip}, but device {device} has {found} ({source})",
+                ip=shown(ip),
+                device=device,
+                found=found[device],
+                source=source,
+            )
+            yield Problem(
+                "host-address", place, text, tr('write "{found}", or build the table again', found=found[device])
+            )
 
 
 def _of_environment(view: View) -> Iterator[Problem]:
@@ -56,17 +67,22 @@ def _of_environment(view: View) -> Iterator[Problem]:
     if not ranks:  # the legacy cloud format leaves the numbers to HCCL
         return
     if size and size != str(len(ranks)):
-        text = f"RANK_SIZE is {shown(size)} but the table has {len(ranks)} ranks"
-        yield Problem("host-rank", "", text, f"set RANK_SIZE={len(ranks)}")
+        text = tr("RANK_SIZE is {size} but the table has {ranks} ranks", size=shown(size), ranks=len(ranks))
+        yield Problem("host-rank", "", text, tr("set RANK_SIZE={ranks}", ranks=len(ranks)))
     if not rank:
         return
     wanted, place = ranks.get(number(rank), (None, None))
     if place is None:
-        text = f"RANK_ID is {shown(rank)}, which is not a rank of the table"
-        yield Problem("host-rank", "", text, f"set RANK_ID to 0 to {len(ranks) - 1}")
+        text = tr("RANK_ID is {rank}, which is not a rank of the table", rank=shown(rank))
+        yield Problem("host-rank", "", text, tr("set RANK_ID to 0 to {last}", last=len(ranks) - 1))
     elif device and wanted is not None and number(device) != wanted:
-        text = f"rank {rank} is on device {wanted}, but DEVICE_ID is {shown(device)}"
-        yield Problem("host-rank", place, text, f"set DEVICE_ID={wanted}, the physical device")
+        text = tr(
+            "rank {rank} is on device {wanted}, but DEVICE_ID is {device}",
+            rank=rank,
+            wanted=wanted,
+            device=shown(device),
+        )
+        yield Problem("host-rank", place, text, tr("set DEVICE_ID={wanted}, the physical device", wanted=wanted))
 
 
 def _ranks(view: View) -> dict[int | None, tuple[int | None, str]]:

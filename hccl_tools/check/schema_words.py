@@ -11,6 +11,7 @@ from jsonschema.validators import extend
 
 from hccl_tools.check.schema_quick import quick_check
 from hccl_tools.common.documents import JsonObject as Schema
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.problem import Problem, pointer
 from hccl_tools.common.record import Row
 from hccl_tools.common.words import count, shown
@@ -71,7 +72,12 @@ def _explain(fault: Fault) -> Iterator[Problem]:
     if explain:
         yield from explain(fault)
     else:
-        yield Problem("bad-value", fault.place, fault.message, f"see {fault.schema.get('title', 'the schema')}")
+        yield Problem(
+            "bad-value",
+            fault.place,
+            fault.message,
+            tr("see {title}", title=fault.schema.get("title") or tr("the schema")),
+        )
 
 
 def _explain_required(fault: Fault) -> Iterator[Problem]:
@@ -79,57 +85,70 @@ def _explain_required(fault: Fault) -> Iterator[Problem]:
     for name in fault.wanted:
         if name not in fault.value and repr(name) in fault.message:
             described = fault.schema.get("properties", {}).get(name, {}).get("description")
-            meaning = f": {described}" if described else ""
-            yield Problem("missing-field", fault.place, f'"{name}" is missing', f'add "{name}"{meaning}')
+            remedy = tr('add "{name}"', name=name) + (f": {described}" if described else "")
+            yield Problem("missing-field", fault.place, tr('"{name}" is missing', name=name), remedy)
 
 
 def _explain_type(fault: Fault) -> Iterator[Problem]:
     value, wanted = fault.value, [fault.wanted] if isinstance(fault.wanted, str) else fault.wanted
     if wanted == ["string"] and isinstance(value, (int, float)) and not isinstance(value, bool):
-        remedy = f'put it in quotes: "{value}"'
+        remedy = tr('put it in quotes: "{value}"', value=value)
     else:
-        remedy = f"write {' or '.join(_A.get(name, name) for name in wanted)}"
-    yield Problem("wrong-type", fault.place, f"{shown(value)} is {_kind(value)}", remedy)
+        kinds = tr(" or ").join(tr(_A[name]) if name in _A else name for name in wanted)
+        remedy = tr("write {value}", value=kinds)
+    text = tr("{value} is {kind}", value=shown(value), kind=_kind(value))
+    yield Problem("wrong-type", fault.place, text, remedy)
 
 
 def _explain_closed(fault: Fault) -> Iterator[Problem]:
     known = sorted(fault.schema["properties"])
     for name in fault.value:
         if name not in known:
-            remedy = _did_you_mean(name, known) or f"known here: {', '.join(known)}"
-            yield Problem("unknown-key", fault.place + pointer(name), f"no such key: {shown(name)}", remedy)
+            remedy = _did_you_mean(name, known) or tr("known here: {known}", known=", ".join(known))
+            yield Problem(
+                "unknown-key", fault.place + pointer(name), tr("no such key: {name}", name=shown(name)), remedy
+            )
 
 
 def _explain_enum(fault: Fault) -> Iterator[Problem]:
     wanted = fault.wanted if fault.keyword == "enum" else [fault.wanted]
-    remedy = _did_you_mean(fault.value, wanted) or f"write {' or '.join(map(shown, wanted))}"
-    yield Problem("bad-value", fault.place, f"{shown(fault.value)} is not known here", remedy)
+    remedy = _did_you_mean(fault.value, wanted) or tr("write {value}", value=tr(" or ").join(map(shown, wanted)))
+    yield Problem("bad-value", fault.place, tr("{value} is not known here", value=shown(fault.value)), remedy)
 
 
 def _did_you_mean(found: object, known: list[Any]) -> str | None:
     near = get_close_matches(str(found), [str(word) for word in known], n=1)
-    return f'did you mean "{near[0]}"?' if near else None
+    return tr('did you mean "{near}"?', near=near[0]) if near else None
 
 
 def _explain_pattern(fault: Fault) -> Iterator[Problem]:
-    what = fault.schema.get("description", f"text that matches {fault.wanted}")
-    yield Problem("bad-value", fault.place, f"{shown(fault.value)} does not fit", f"write {what}")
+    what = fault.schema.get("description", tr("text that matches {wanted}", wanted=fault.wanted))
+    yield Problem(
+        "bad-value", fault.place, tr("{value} does not fit", value=shown(fault.value)), tr("write {value}", value=what)
+    )
 
 
-_BOUNDS = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most"}
+_BOUNDS = {
+    "minimum": marked("write at least {number}"),
+    "exclusiveMinimum": marked("write more than {number}"),
+    "maximum": marked("write at most {number}"),
+}
 
 
 def _explain_bound(fault: Fault) -> Iterator[Problem]:
-    fault_word = "too large" if fault.keyword == "maximum" else "too small"
-    remedy = f"write {_BOUNDS[fault.keyword]} {fault.wanted}"
-    yield Problem("bad-value", fault.place, f"{shown(fault.value)} is {fault_word}", remedy)
+    value = shown(fault.value)
+    large = fault.keyword == "maximum"
+    text = tr("{value} is too large", value=value) if large else tr("{value} is too small", value=value)
+    yield Problem("bad-value", fault.place, text, tr(_BOUNDS[fault.keyword], number=fault.wanted))
 
 
 def _explain_size(fault: Fault) -> Iterator[Problem]:
     noun = "item" if fault.keyword.endswith("Items") else "character"
-    few = fault.keyword.startswith("min")
-    text = f"{count(len(fault.value), noun)}: too {'few' if few else 'many'}"
-    remedy = f"write at {'least' if few else 'most'} {count(fault.wanted, noun)}"
+    found, wanted = count(len(fault.value), noun), count(fault.wanted, noun)
+    if fault.keyword.startswith("min"):
+        text, remedy = tr("{found}: too few", found=found), tr("write at least {number}", number=wanted)
+    else:
+        text, remedy = tr("{found}: too many", found=found), tr("write at most {number}", number=wanted)
     yield Problem("bad-value", fault.place, text, remedy)
 
 
@@ -145,21 +164,22 @@ _EXPLANATIONS = {
 }
 
 _A = {
-    "object": "a group of keys",
-    "array": "a list",
-    "string": "a text",
-    "boolean": "True or False",
-    "integer": "a whole number",
-    "number": "a number",
+    "object": marked("a group of keys"),
+    "array": marked("a list"),
+    "string": marked("a text"),
+    "boolean": marked("True or False"),
+    "integer": marked("a whole number"),
+    "number": marked("a number"),
 }
 
 
 def _kind(value: object) -> str:
     if value is None:
-        return "empty"
+        return tr("empty")
     if isinstance(value, bool):
-        return "True or False, not a text"
+        return tr("True or False, not a text")
     if isinstance(value, (int, float)):
-        return "a number" if _is_number(None, value) else "not a finite number"
-    names: dict[type, str] = {str: "a text", list: "a list", dict: "a group of keys"}
-    return names.get(type(value), f"a {type(value).__name__}")
+        return tr("a number") if _is_number(None, value) else tr("not a finite number")
+    names: dict[type, str] = {str: _A["string"], list: _A["array"], dict: _A["object"]}
+    found = type(value)
+    return tr(names[found]) if found in names else tr("a {type}", type=found.__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from hccl_tools.check import rules, schema_check
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING, Problem
 from hccl_tools.common.words import one_line
 from hccl_tools.table import formats, rank_table
@@ -55,8 +56,10 @@ def path_problem(path: str) -> Problem | None:
     real = os.path.realpath(path)
     if real.find(".json") == len(real) - len(".json") and len(os.fsencode(real)) < 4096:
         return None
-    text = f'HCCL reads a table only from a path with one ".json", at its end; this path is {one_line(real)}'
-    return Problem("bad-path", "", text, "give the table such a name before the launch", WARNING)
+    text = tr(
+        'HCCL reads a table only from a path with one ".json", at its end; this path is {real}', real=one_line(real)
+    )
+    return Problem("bad-path", "", text, tr("give the table such a name before the launch"), WARNING)
 
 
 def _place(problem: Problem) -> tuple[object, ...]:

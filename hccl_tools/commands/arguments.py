@@ -6,24 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from hccl_tools.check import rules
-from hccl_tools.common.words import one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        """Ends the command; argparse itself would print the words of the command line as they are."""
-        super().error(one_line(message))
-
-
-def parser(program: str, description: str | None) -> argparse.ArgumentParser:
-    """A parser whose --help is `description`, line by line, and the options."""
-    return _Parser(
-        prog=program, description=description, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+from hccl_tools.common.language import tr
 
 
 def add_generation(parser: argparse.ArgumentParser, help_: str) -> None:
@@ -39,7 +22,7 @@ def add_hccn_conf(parser: argparse.ArgumentParser) -> None:
         "--hccn-conf",
         metavar="FILE",
         default=hccn.DEFAULT_CONF,
-        help="addresses of the devices where hccn_tool is not on PATH (default: %(default)s)",
+        help=tr("addresses of the devices where hccn_tool is not on PATH (default: %(default)s)"),
     )
 
 
@@ -51,8 +34,10 @@ def add_answer(parser: argparse.ArgumentParser) -> None:
 
 def add_output(parser: argparse.ArgumentParser, default: str) -> None:
     """--output and --stdout; `default` is the file's name without them, as text for --help."""
-    parser.add_argument("--output", metavar="FILE", help=f"write to FILE instead of {default} in the current folder")
-    parser.add_argument("--stdout", action="store_true", help="print the table and write no file")
+    parser.add_argument(
+        "--output", metavar="FILE", help=tr("write to FILE instead of {default} in the current folder", default=default)
+    )
+    parser.add_argument("--stdout", action="store_true", help=tr("print the table and write no file"))
 
 
 def parse_with_output(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argparse.Namespace:
@@ -60,7 +45,7 @@ def parse_with_output(parser: argparse.ArgumentParser, argv: Sequence[str] | Non
     options = parser.parse_args(argv)
     for name, value in vars(options).items():
         if value == "":
-            parser.error(f"--{name} is empty")
+            parser.error(tr("--{name} is empty", name=name))
     if options.stdout and options.output:
-        parser.error("--stdout writes no file, so it does not go with --output")
+        parser.error(tr("--stdout writes no file, so it does not go with --output"))
     return options

@@ -6,6 +6,7 @@ import io
 import sys
 from collections.abc import Callable
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import interpreter
@@ -23,10 +24,17 @@ def run(program: str, work: Callable[[], int]) -> int:
         return refusal.status
     except ImportError as error:
         name = error.name or "jsonschema"  # the one package that is imported only to explain what is wrong
-        say(program, f"this needs {interpreter.needed(name)}; {interpreter.remedy_for(name)}")
+        say(
+            program,
+            tr(
+                "this needs {needed}; {remedy}",
+                needed=interpreter.needed(name),
+                remedy=interpreter.remedy_for(name),
+            ),
+        )
     except OSError as error:  # stdout is full, or its reader has gone; all other files raise Refusal
         if not isinstance(error, BrokenPipeError):
-            say(program, f"cannot write to stdout: {error.strerror}")
+            say(program, tr("cannot write to stdout: {reason}", reason=error.strerror))
         from hccl_tools.build import output
 
         output.drop_stdout()

@@ -38,7 +38,9 @@ from collections.abc import Callable, Sequence
 
 from hccl_tools.build import output, this_host
 from hccl_tools.commands import arguments, boundary
+from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import hccn, host
 from hccl_tools.table import rank_table
@@ -60,37 +62,41 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = arguments.parser(PROGRAM, __doc__)
+    parser = Parser(PROGRAM, tr(__doc__))
     add = parser.add_argument
     add(
         "--device_num",
         "--device-num",
         metavar="RANGE",
-        help='devices, as "[4,8)" or "0,1,4,5" (default: "[0,8)", on A3 "[0,16)", or all of --visible_devices)',
+        help=tr('devices, as "[4,8)" or "0,1,4,5" (default: "[0,8)", on A3 "[0,16)", or all of --visible_devices)'),
     )
     add(
         "--visible_devices",
         "--visible-devices",
         metavar="LIST",
-        help="physical devices that this container sees, in order; RANGE then counts positions in this list",
+        help=tr("physical devices that this container sees, in order; RANGE then counts positions in this list"),
     )
     add(
         "--server_ip",
         "--server-ip",
         metavar="IP",
-        help="this host's address in the table (default: the address "
-        "of the host's name; 127.0.0.1 is enough for one server, several need an address each)",
+        help=tr(
+            "this host's address in the table (default: the address of the host's name; "
+            "127.0.0.1 is enough for one server, several need an address each)"
+        ),
     )
     arguments.add_hccn_conf(parser)
     arguments.add_generation(
-        parser, "refuse what this chip cannot run; A3: ask for the super pod (default: this host's, if it has NPUs)"
+        parser, tr("refuse what this chip cannot run; A3: ask for the super pod (default: this host's, if it has NPUs)")
     )
-    add("--hostfile", metavar="FILE", help="ask all hosts of this file (Open MPI's syntax) and merge their tables")
+    add("--hostfile", metavar="FILE", help=tr("ask all hosts of this file (Open MPI's syntax) and merge their tables"))
     arguments.add_answer(parser)
-    arguments.add_output(parser, "the default name")
+    arguments.add_output(parser, tr("the default name"))
     options = arguments.parse_with_output(parser, argv)
     if options.hostfile and options.server_ip:
-        parser.error("--server_ip is for one host; with --hostfile each has its own, from the file or from its name")
+        parser.error(
+            tr("--server_ip is for one host; with --hostfile each has its own, from the file or from its name")
+        )
     return options
 
 
@@ -114,7 +120,7 @@ def run(options: argparse.Namespace) -> int:
         server = table["server_list"][0]
         name = rank_table.file_name([device["device_id"] for device in server["device"]], server["server_id"])
         if server["server_id"] == host.LOOPBACK and not options.server_ip:
-            say("server 127.0.0.1 is right for one server; for several give each its own: --server_ip IP")
+            say(tr("server 127.0.0.1 is right for one server; for several give each its own: --server_ip IP"))
     print(rank_table.dump(table) if options.stdout else output.save(table, options.output or name, say))
     return 0
 
@@ -128,7 +134,7 @@ def of_all_hosts(options: argparse.Namespace, wanted: this_host.Wanted) -> tuple
     try:
         table = ask.collect(options.hostfile, forwarded(options), wanted.chip, say)
     except (ask.ClusterError, merging.Refused) as refusal:
-        raise Refusal(refusal.status, *refusal.lines, output.NOT_WRITTEN) from refusal
+        raise Refusal(refusal.status, *refusal.lines, tr(output.NOT_WRITTEN)) from refusal
     return table, merging.file_name(table)
 
 

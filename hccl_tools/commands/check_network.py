@@ -9,6 +9,7 @@ import argparse
 import functools
 import importlib
 import json
+import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,8 @@ from types import FrameType
 
 from hccl_tools.commands import arguments, boundary
 from hccl_tools.common import project
+from hccl_tools.common.command_line import Parser
+from hccl_tools.common.language import LOCALE, speaks_chinese, tr
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.hosts import cards_collect, cards_judge
 from hccl_tools.hosts.cards_judge import Facts
@@ -40,7 +43,9 @@ def interruptible(options: argparse.Namespace) -> int:
         return run(options)
     except KeyboardInterrupt as interrupt:
         status = 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
-        raise Refusal(status, "interrupted; the detect addresses of this host are as they were before") from interrupt
+        raise Refusal(
+            status, tr("interrupted; the detect addresses of this host are as they were before")
+        ) from interrupt
 
 
 def signals_interrupt() -> None:
@@ -58,27 +63,35 @@ def signals_interrupt() -> None:
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    with open(project.path("scripts", PROGRAM), encoding="utf-8") as script:  # its header is the help
+    path = project.path("scripts", PROGRAM)
+    if speaks_chinese():
+        path = os.path.join(LOCALE, "zh", "help", "check_network.txt")
+    with open(path, encoding="utf-8") as script:  # its header is the help
         header = [line[1:].strip("\n")[1:] for line in script if line.startswith("#") and not line.startswith("#!")]
     header = header[: next((n for n, line in enumerate(header) if line.startswith("shellcheck")), len(header))]
-    exits = "Exit: 0 no problem found, 1 problems found, 2 usage, or no card can be asked."
-    parser = arguments.parser(PROGRAM, "\n".join([*header, "", exits]))
+    exits = tr("Exit: 0 no problem found, 1 problems found, 2 usage, or no card can be asked.")
+    parser = Parser(PROGRAM, "\n".join([*header, "", exits]))
     parser.usage = argparse.SUPPRESS
     add = parser.add_argument
-    add("table", metavar="RANK_TABLE_FILE", help="the rank table of the devices to check")
-    add("--hostfile", metavar="FILE", help="ask all hosts of this file (Open MPI's syntax), by one mpirun")
+    add("table", metavar="RANK_TABLE_FILE", help=tr("the rank table of the devices to check"))
+    add("--hostfile", metavar="FILE", help=tr("ask all hosts of this file (Open MPI's syntax), by one mpirun"))
     add(
         "--ping",
         action="store_true",
-        help="also ping, from each device, the device at the same place on every other server",
+        help=tr("also ping, from each device, the device at the same place on every other server"),
     )
-    add("--server_id", "--server-id", metavar="ID", help="this host's server_id in the table (default: by its address)")
-    add("--format", choices=("text", "json"), default="text", help="default: %(default)s")
+    add(
+        "--server_id",
+        "--server-id",
+        metavar="ID",
+        help=tr("this host's server_id in the table (default: by its address)"),
+    )
+    add("--format", choices=("text", "json"), default="text", help=tr("default: %(default)s"))
     arguments.add_answer(parser)
     argv = sys.argv[1:] if argv is None else argv
     options = parser.parse_args(argv or ["--help"])
     if options.hostfile and options.server_id:
-        parser.error("--server_id is for one host; with --hostfile each finds its own by its address")
+        parser.error(tr("--server_id is for one host; with --hostfile each finds its own by its address"))
     return options
 
 
@@ -96,7 +109,12 @@ def run(options: argparse.Namespace) -> int:
         facts, silent = {own.server_id: cards_collect.of_server(servers, own, options.ping)}, []
         for other in servers:
             if other is not own:
-                say(f"server {other.server_id} is not this host and was not asked; --hostfile FILE asks all")
+                say(
+                    tr(
+                        "server {server_id} is not this host and was not asked; --hostfile FILE asks all",
+                        server_id=other.server_id,
+                    )
+                )
     for line in [*lines, *kept(facts)]:
         say(line)
     findings = cards_judge.judge(servers, facts)
@@ -114,4 +132,8 @@ def kept(facts: Facts) -> Iterator[str]:
     for server_id, devices in facts.items():
         new = ",".join(str(device) for device, card in sorted(devices.items()) if card.kept)
         if new:
-            yield (f"{server_id}: device {new} had no detect address before; hccn_tool cannot remove it, so it stays")
+            yield tr(
+                "{server_id}: device {device} had no detect address before; hccn_tool cannot remove it, so it stays",
+                server_id=server_id,
+                device=new,
+            )

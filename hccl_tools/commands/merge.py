@@ -22,7 +22,9 @@ from collections.abc import Sequence
 
 from hccl_tools.build import merging, output
 from hccl_tools.commands import arguments, boundary
+from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
 from hccl_tools.common.words import count, one_line
 from hccl_tools.machine import host
@@ -39,11 +41,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = arguments.parser(PROGRAM, __doc__)
-    parser.add_argument("files", metavar="FILE", nargs="+", help="rank tables, of one server or several each")
+    parser = Parser(PROGRAM, tr(__doc__))
+    parser.add_argument("files", metavar="FILE", nargs="+", help=tr("rank tables, of one server or several each"))
     arguments.add_generation(
         parser,
-        "refuse what this chip generation cannot run (default: that of this host's NPUs if it has some, else any)",
+        tr("refuse what this chip generation cannot run (default: that of this host's NPUs if it has some, else any)"),
     )
     arguments.add_output(parser, "hccl_<servers>s_<ranks>p.json")
     return arguments.parse_with_output(parser, argv)
@@ -55,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         table = merging.merge(read_all(options.files), generation)
     except merging.Refused as refusal:
-        ending = f"{output.NOT_WRITTEN} ({count(len(refusal.lines), 'problem')})"
+        ending = f"{tr(output.NOT_WRITTEN)} ({count(len(refusal.lines), 'problem')})"
         raise Refusal(refusal.status, *refusal.lines, ending) from refusal
     servers = table["server_list"]
     ranks = sum(len(server["device"]) for server in servers)
@@ -63,7 +65,16 @@ def run(options: argparse.Namespace) -> int:
     if not options.stdout:
         refuse_input(path, options.files, table)
     first, last = servers[0]["server_id"], servers[-1]["server_id"]
-    say(f"servers: {len(servers)} from {first} to {last}, ranks: {ranks} ({origin})")
+    say(
+        tr(
+            "servers: {servers} from {first} to {last}, ranks: {ranks} ({origin})",
+            servers=len(servers),
+            first=first,
+            last=last,
+            ranks=ranks,
+            origin=origin,
+        )
+    )
     print(rank_table.dump(table) if options.stdout else output.save(table, path, say))
     return 0
 
@@ -75,7 +86,7 @@ def read_all(files: Sequence[str]) -> list[merging.Named]:
         try:
             table, problems = rank_table.read(path)
         except rank_table.NotReadable as error:
-            raise Refusal(USAGE, f"{error}; {output.NOT_WRITTEN}") from error
+            raise Refusal(USAGE, f"{error}; {tr(output.NOT_WRITTEN)}") from error
         lines += [problem.line(one_line(path)) for problem in problems]
         if not problems:
             inputs.append(merging.Named(name=path, table=table))
@@ -90,4 +101,6 @@ def refuse_input(path: str, files: Sequence[str], table: JsonObject) -> None:
         return
     target = os.path.realpath(path)
     if any(os.path.realpath(name) == target for name in files):
-        raise Refusal(USAGE, f"{one_line(path)} is one of the tables to merge; name another file with --output")
+        raise Refusal(
+            USAGE, tr("{path} is one of the tables to merge; name another file with --output", path=one_line(path))
+        )

@@ -14,6 +14,7 @@ import zlib
 if not __package__:  # run as a file: its own folder would hide the package of the same name
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
+from hccl_tools.common.language import tr
 from hccl_tools.machine import interpreter
 
 interpreter.check()
@@ -45,7 +46,9 @@ def place(path, data):  # type: (str, bytes) -> str
         with open(path, "rb") as file:
             return hashlib.sha256(file.read()).hexdigest()
     except OSError as error:
-        raise Refusal(USAGE, f"the rank table cannot be written to {path}: {error.strerror}") from error
+        raise Refusal(
+            USAGE, tr("the rank table cannot be written to {path}: {reason}", path=path, reason=error.strerror)
+        ) from error
 
 
 if __name__ == "__main__":

@@ -18,7 +18,9 @@ import sys
 from collections.abc import Sequence
 
 from hccl_tools.check import rules
-from hccl_tools.commands import arguments, boundary
+from hccl_tools.commands import boundary
+from hccl_tools.common.command_line import Parser
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
 from hccl_tools.machine import interpreter
 from hccl_tools.show import overview
@@ -34,11 +36,11 @@ def main(argv: Sequence[str] | None = None, program: str = PROGRAM) -> int:
 
 
 def parse_arguments(argv: Sequence[str] | None, program: str) -> argparse.Namespace:
-    parser = arguments.parser(program, __doc__)
-    parser.add_argument("file", metavar="FILE", help="a rank table")
-    parser.add_argument("--format", choices=("table", "svg"), default="table", help="default: %(default)s")
+    parser = Parser(program, tr(__doc__))
+    parser.add_argument("file", metavar="FILE", help=tr("a rank table"))
+    parser.add_argument("--format", choices=("table", "svg"), default="table", help=tr("default: %(default)s"))
     parser.add_argument(
-        "--generation", choices=rules.GENERATIONS, help="draw this chip's device groups: 910A 0-3 and 4-7, A3 pairs"
+        "--generation", choices=rules.GENERATIONS, help=tr("draw this chip's device groups: 910A 0-3 and 4-7, A3 pairs")
     )
     return parser.parse_args(argv)
 
@@ -51,7 +53,9 @@ def run(options: argparse.Namespace, program: str) -> int:
         raise Refusal(BAD, *(problem.line(file) for problem in problems))
     view = overview.of(table, options.generation)
     if not view.servers:
-        raise Refusal(BAD, f"{file} has no servers; tables with a server_list (versions 1.0 and 1.2) can be shown")
+        raise Refusal(
+            BAD, tr("{file} has no servers; tables with a server_list (versions 1.0 and 1.2) can be shown", file=file)
+        )
     for line in view.warnings:
         boundary.say(program, f"{file}: {line}")
     boundary.escape_missing_letters()
@@ -63,7 +67,11 @@ def run(options: argparse.Namespace, program: str) -> int:
     try:
         from hccl_tools.show import terminal  # imports rich, which only this needs
     except ImportError as error:
-        text = f"the table needs {interpreter.needed('rich')}; {interpreter.remedy_for('rich')}, or use --format svg"
+        text = tr(
+            "the table needs {needed}; {remedy}, or use --format svg",
+            needed=interpreter.needed("rich"),
+            remedy=interpreter.remedy_for("rich"),
+        )
         raise Refusal(USAGE, text) from error
     terminal.show(view)
     return 0

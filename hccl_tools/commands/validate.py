@@ -21,7 +21,9 @@ from collections.abc import Sequence
 
 from hccl_tools.check import verdict
 from hccl_tools.commands import arguments, boundary
+from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem, errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
@@ -57,25 +59,25 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = arguments.parser(PROGRAM, __doc__)
+    parser = Parser(PROGRAM, tr(__doc__))
     add = parser.add_argument
-    add("files", metavar="FILE", nargs="*", help="rank tables; - is standard input")
+    add("files", metavar="FILE", nargs="*", help=tr("rank tables; - is standard input"))
     arguments.add_generation(
         parser,
-        "check the rules of this chip generation too (default: that of this host's NPUs if it has some, else any)",
+        tr("check the rules of this chip generation too (default: that of this host's NPUs if it has some, else any)"),
     )
-    add("--format", choices=("text", "json"), default="text", help="how to print (default: %(default)s)")
+    add("--format", choices=("text", "json"), default="text", help=tr("how to print (default: %(default)s)"))
     add(
         "--against-host",
         "--against_host",
         action="store_true",
-        help="compare with this host: its addresses, those of its devices, RANK_ID, RANK_SIZE, DEVICE_ID",
+        help=tr("compare with this host: its addresses, those of its devices, RANK_ID, RANK_SIZE, DEVICE_ID"),
     )
     arguments.add_hccn_conf(parser)
-    add("--explain", metavar="CODE", help="explain what a code means, and check nothing")
+    add("--explain", metavar="CODE", help=tr("explain what a code means, and check nothing"))
     options = parser.parse_args(argv)
     if not options.files and not options.explain:
-        parser.error("name at least one FILE, or - for standard input")
+        parser.error(tr("name at least one FILE, or - for standard input"))
     return options
 
 
@@ -100,7 +102,10 @@ def explain(code: str) -> int:
 
     text = explanations.text(code)
     if text is None:
-        raise Refusal(USAGE, f"no such code: {code}; the codes are {', '.join(explanations.entries())}")
+        raise Refusal(
+            USAGE,
+            tr("no such code: {code}; the codes are {codes}", code=code, codes=", ".join(explanations.entries())),
+        )
     sys.stdout.write(text)
     return 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
 from hccl_tools.common.words import one_line, short
 
@@ -36,8 +37,8 @@ class Problem(Row):
         # A pointer holds keys of the document, so it needs `short` as much as the text does.
         text, remedy, pointer = (short(part, _MOST_TEXT) for part in (self.text, self.remedy, self.pointer))
         place = f"{where}{row}: {pointer}" if pointer else where
-        kind = "warning: " if self.severity == WARNING else ""
-        return f"{one_line(place)}: {kind}{text}; {remedy} [{self.code}]"
+        kind = tr("warning: ") if self.severity == WARNING else ""
+        return f"{one_line(place)}: {kind}{text}{tr('; ')}{remedy} [{self.code}]"
 
 
 def errors(problems: Iterable[Problem]) -> list[Problem]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from hccl_tools.common.language import speaks_chinese, tr
+
 
 def one_line(text: object) -> str:
     """`text` with the characters made visible that would break a line; others stay as they are."""
@@ -44,10 +46,15 @@ def ranges(numbers: Iterable[int]) -> str:
 
 def count(number: int, noun: str) -> str:
     """``1 rank``, ``4 ranks``."""
+    if speaks_chinese():
+        noun = tr(noun)
+        return f"{number} 个{' ' if noun.isascii() else ''}{noun}"
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def named(noun: str, numbers: Iterable[int]) -> str:
     """``device 4``, ``devices 4-7``, ``ranks 0,2``."""
     listed = ranges(numbers)
+    if speaks_chinese():
+        return f"{tr(noun)} {listed}"
     return f"{noun} {listed}" if listed.isdigit() else f"{noun}s {listed}"

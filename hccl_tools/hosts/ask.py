@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from hccl_tools.build import merging
 from hccl_tools.common import project
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, Refusal
@@ -92,9 +93,13 @@ def ask(path: str, program: str, forwarded: Sequence[str]) -> tuple[list[Answer]
     """
     hosts = hostfile.read(path)
     if not programs.on_path("mpirun"):
-        merging_them = ", and merge the tables with hccl_tools/merge_hccl.py" if program == "hccl_tools.py" else ""
-        words = f"{mpirun.how_to_get()}, or run this command on every host{merging_them}"
-        raise ClusterError(BAD, f"mpirun is not on PATH; {words}")
+        merging_them = tr(", and merge the tables with hccl_tools/merge_hccl.py") if program == "hccl_tools.py" else ""
+        words = tr(
+            "{remedy}, or run this command on every host{merging_them}",
+            remedy=mpirun.how_to_get(),
+            merging_them=merging_them,
+        )
+        raise ClusterError(BAD, tr("mpirun is not on PATH; {words}", words=words))
     nonce = os.urandom(8).hex()
     status, stdout, stderr = _mpirun(command(path, hosts, nonce, forwarded, program))
     place = {name: number for number, name in enumerate(hosts)}  # they answer in any order
@@ -133,7 +138,7 @@ def _mpirun(words: Sequence[str]) -> tuple[int, bytes, str]:
                 start_new_session=True,  # away from the terminal, where ssh would ask for a password
             )
     except OSError as error:
-        return 127, b"", f"it cannot be started: {error.strerror}"
+        return 127, b"", tr("it cannot be started: {reason}", reason=error.strerror)
     try:
         let_go()
         # mpirun has its own time limit; ours is for an mpirun that hangs beyond it
@@ -141,7 +146,7 @@ def _mpirun(words: Sequence[str]) -> tuple[int, bytes, str]:
     except subprocess.TimeoutExpired:
         process.kill()
         stdout, _ = process.communicate()
-        return 124, stdout, f"no answer within {_SECONDS + 30} s"
+        return 124, stdout, tr("no answer within {seconds} s", seconds=_SECONDS + 30)
     except KeyboardInterrupt:
         process.terminate()  # mpirun passes it on to all hosts, which restore what they have changed
         process.communicate()
@@ -205,22 +210,32 @@ def _faults(answers: Sequence[Answer], hosts: Sequence[str], status: int, stderr
     silent = [name for name in hosts if name not in known]
     missing = len(hosts) - len(answers)
     if missing > 0:
-        which = ", ".join(silent[:5]) + (f" and {len(silent) - 5} more" if len(silent) > 5 else "")
-        which = which if len(silent) == missing else f"one of {which}"
-        lines.append(f"{which}: no answer; mpirun: {_said(stderr)} (exit {status}){_hint(stderr)}")
+        which = ", ".join(silent[:5]) + (tr(" and {number} more", number=len(silent) - 5) if len(silent) > 5 else "")
+        which = which if len(silent) == missing else tr("one of {hosts}", hosts=which)
+        lines.append(
+            tr(
+                "{hosts}: no answer; mpirun: {said} (exit {status}){hint}",
+                hosts=which,
+                said=_said(stderr),
+                status=status,
+                hint=_hint(stderr),
+            )
+        )
     elif missing < 0:
-        lines.append(f"{-missing} more answers than hosts; two lines of the hostfile may be one host")
+        lines.append(tr("{number} more answers than hosts; two lines of the hostfile may be one host", number=-missing))
     elif status and not lines:
-        lines.append(f"mpirun failed though all hosts answered: {_said(stderr)} (exit {status})")
+        lines.append(
+            tr("mpirun failed though all hosts answered: {said} (exit {status})", said=_said(stderr), status=status)
+        )
     return lines
 
 
 def _hint(stderr: str) -> str:
     """What to do about a failure of ssh, as the end of a message."""
     if "Permission denied" in stderr:
-        return "; ssh must need no password: ssh-keygen -t ed25519 (once), then ssh-copy-id HOST for each host"
+        return tr("; ssh must need no password: ssh-keygen -t ed25519 (once), then ssh-copy-id HOST for each host")
     if "Host key verification failed" in stderr:
-        return "; ssh does not know the host yet: type ssh HOST once and compare its key"
+        return tr("; ssh does not know the host yet: type ssh HOST once and compare its key")
     return ""
 
 
@@ -229,7 +244,10 @@ def _without_address(answers: Sequence[Answer]) -> list[str]:
     if len(answers) < 2:
         return []
     return [
-        f"{answer.host}: its name resolves to no address that other hosts reach; write its address in the hostfile"
+        tr(
+            "{host}: its name resolves to no address that other hosts reach; write its address in the hostfile",
+            host=answer.host,
+        )
         for answer in answers
         if answer.content and answer.content["server_list"][0]["server_id"] == host.LOOPBACK
     ]

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.machine import hccn, programs
 from hccl_tools.machine.programs import Ended
@@ -124,7 +125,11 @@ def _ask_health(questions: Sequence[Question], facts: Gathered) -> None:
     finally:
         for device, ended in _set({device: before[device] for device in changed if before[device]}).items():
             if ended.status:
-                text = f"detect address {before[device]} could not be restored: {programs.said(ended)}"
+                text = tr(
+                    "detect address {address} could not be restored: {said}",
+                    address=before[device],
+                    said=programs.said(ended),
+                )
                 facts[device]["failed"]["restore"] = text
         for device in changed:
             facts[device]["kept"] = None if before[device] else partners[device]

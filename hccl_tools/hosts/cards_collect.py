@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Sequence
 
 from hccl_tools.check import verdict
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
 from hccl_tools.common.words import one_line
@@ -24,11 +25,20 @@ def read_servers(path: str) -> list[rank_table.Server]:
         raise Refusal(BAD, *(problem.line(path) for problem in errors(problems)))
     servers = rank_table.servers(table)
     if not servers:
-        raise Refusal(BAD, f"{one_line(path)} has no server_list; tables of versions 1.0 and 1.2 can be checked")
+        raise Refusal(
+            BAD, tr("{path} has no server_list; tables of versions 1.0 and 1.2 can be checked", path=one_line(path))
+        )
     for server in servers:
         for device in server.devices:
             if device.device_ip is None:
-                raise Refusal(BAD, f"{one_line(path)}: {device.pointer} has no device_ip; there is no network to check")
+                raise Refusal(
+                    BAD,
+                    tr(
+                        "{path}: {place} has no device_ip; there is no network to check",
+                        path=one_line(path),
+                        place=device.pointer,
+                    ),
+                )
     return servers
 
 
@@ -47,7 +57,12 @@ def of_all_hosts(hostfile: str, servers: Sequence[rank_table.Server], ping: bool
             server_id, devices = answer.content or ("", {})
             found[server_id] = {int(device): cards.Card(**said) for device, said in devices.items()}
         except (TypeError, ValueError, AttributeError):
-            lines.append(f"{answer.host}: another version of this project answers there; install the same on all hosts")
+            lines.append(
+                tr(
+                    "{host}: another version of this project answers there; install the same on all hosts",
+                    host=answer.host,
+                )
+            )
     found.pop("", None)  # of hosts that have told why they cannot answer
     return found, lines
 
@@ -69,18 +84,20 @@ def answer(nonce: str, hosts: Sequence[str], data: str, ping: bool) -> int:
 def own_server(servers: Sequence[rank_table.Server], server_id: str | None) -> rank_table.Server:
     """The server that is this host, by `server_id` or by its address; it has an hccn_tool.  Raises Refusal."""
     if not programs.on_path("hccn_tool"):
-        text = "hccn_tool is not on PATH, and only it can ask the cards; it is in /usr/local/Ascend/driver/tools"
+        text = tr("hccn_tool is not on PATH, and only it can ask the cards; it is in /usr/local/Ascend/driver/tools")
         raise Refusal(USAGE, text)
     if server_id:
         ours = [server for server in servers if server.server_id == server_id]
         if not ours:
-            raise Refusal(USAGE, f"--server_id {one_line(server_id)} is not in the table")
+            raise Refusal(USAGE, tr("--server_id {server_id} is not in the table", server_id=one_line(server_id)))
     else:  # not by the addresses of its cards: whether these are right is what the check is about
         ours = [server for server in servers if host.owns(server.server_id)]
     if len(ours) != 1:
         names = ", ".join(one_line(server.server_id) for server in (ours or servers)[:5])
-        what = "several servers of the table are" if ours else "no server of the table is"
-        raise Refusal(USAGE, f"{what} this host ({names}); say which one with --server_id ID")
+        what = tr("several servers of the table are") if ours else tr("no server of the table is")
+        raise Refusal(
+            USAGE, tr("{what} this host ({names}); say which one with --server_id ID", what=what, names=names)
+        )
     return ours[0]
 
 

@@ -6,6 +6,7 @@ import ipaddress
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
 from hccl_tools.hosts.cards import Card
 from hccl_tools.table.address import packed
@@ -89,29 +90,59 @@ def _of_device(device: Device, card: Card, partner: str | None, usual_tls: str |
     number = device.device_id
     for check, said in card.failed.items():
         if check == "restore":
-            yield "detect", None, said, f"set it with `hccn_tool -i {number} -netdetect -s address A`"
+            yield "detect", None, said, tr("set it with `hccn_tool -i {number} -netdetect -s address A`", number=number)
         elif check != "gateway":  # not every card has one
             # No code: that hccn_tool fails says nothing about the network.
-            yield check, None, f"hccn_tool did not report {check}: {said}", "check the driver with `npu-smi info`"
+            yield (
+                check,
+                None,
+                tr("hccn_tool did not report {check}: {said}", check=check, said=said),
+                tr("check the driver with `npu-smi info`"),
+            )
     if card.link not in (None, "UP"):
-        remedy = f"check cable and optical module, `hccn_tool -i {number} -optical -g`, and the switch's port"
-        yield "link", "EI0009" if card.link == "DOWN" else None, f"the link is {card.link}", remedy
+        remedy = tr(
+            "check cable and optical module, `hccn_tool -i {number} -optical -g`, and the switch's port", number=number
+        )
+        yield "link", "EI0009" if card.link == "DOWN" else None, tr("the link is {link}", link=card.link), remedy
     yield from _of_address(device, card, partner)
     if card.health not in (None, "Success"):
         ping = f"`hccn_tool -i {number} -ping -g address {partner}`"
-        remedy = f"check link, address and gateway of both ends, then {ping}"
+        remedy = tr("check link, address and gateway of both ends, then {ping}", ping=ping)
         if card.health in _UNREACHED:
-            yield "health", "EI0006", f"its network does not reach {partner}: {card.health}", remedy
+            yield (
+                "health",
+                "EI0006",
+                tr("its network does not reach {partner}: {health}", partner=partner, health=card.health),
+                remedy,
+            )
         else:
-            text = f"hccn_tool cannot tell whether its network reaches {partner}: {card.health}"
+            text = tr(
+                "hccn_tool cannot tell whether its network reaches {partner}: {health}",
+                partner=partner,
+                health=card.health,
+            )
             yield "health", None, text, f"try {ping}"
     for address, lost in card.lost.items():
-        remedy = "check the other device and the switch between them"
-        yield "ping", "EI0006", f"{lost:g} % of the packets to {address} are lost", remedy
+        remedy = tr("check the other device and the switch between them")
+        yield (
+            "ping",
+            "EI0006",
+            tr("{lost:g} % of the packets to {address} are lost", lost=lost, address=address),
+            remedy,
+        )
     if card.tls and usual_tls and card.tls != usual_tls:
         states = {"0": "off", "1": "on"}
-        text = f"TLS is {states[card.tls]}, on most devices it is {states[usual_tls]}"
-        yield "tls", "EI0016", text, f"make it the same on all: `hccn_tool -i {number} -tls -s enable {usual_tls}`"
+        text = tr("TLS is {state}, on most devices it is {usual}", state=states[card.tls], usual=states[usual_tls])
+        yield (
+            "tls",
+            "EI0016",
+            text,
+            tr(
+                "make it the same on all: `hccn_tool -i {number} -tls -s enable {usual}`",
+                number=number,
+                usual=usual_tls,
+            ),
+        )
 
 
 def _of_address(device: Device, card: Card, partner: str | None) -> Iterator[Fault]:
@@ -120,14 +151,19 @@ def _of_address(device: Device, card: Card, partner: str | None) -> Iterator[Fau
     if "ip" in card.failed:
         return
     if card.ip is None:
-        remedy = f"set it: `hccn_tool -i {number} -ip -s address {wanted} netmask M`"
-        yield "ip", "EI0009", f"it has no address; the table says {wanted}", remedy
+        remedy = tr("set it: `hccn_tool -i {number} -ip -s address {wanted} netmask M`", number=number, wanted=wanted)
+        yield "ip", "EI0009", tr("it has no address; the table says {wanted}", wanted=wanted), remedy
     elif wanted is not None and packed(card.ip) not in map(packed, wanted.split(",")):
-        remedy = "build the table again, or set the address that it says"
-        yield "ip", "EI0014", f"its address is {card.ip}; the table says {wanted}", remedy
+        remedy = tr("build the table again, or set the address that it says")
+        yield "ip", "EI0014", tr("its address is {ip}; the table says {wanted}", ip=card.ip, wanted=wanted), remedy
     elif partner and not card.gateway and _outside(card.ip, card.netmask, partner):
-        text = f"{partner} is outside of {card.ip}/{card.netmask} and no gateway is set"
-        remedy = f"set a wider netmask, or a gateway: `hccn_tool -i {number} -gateway -s gateway G`"
+        text = tr(
+            "{partner} is outside of {ip}/{netmask} and no gateway is set",
+            partner=partner,
+            ip=card.ip,
+            netmask=card.netmask,
+        )
+        remedy = tr("set a wider netmask, or a gateway: `hccn_tool -i {number} -gateway -s gateway G`", number=number)
         yield "netmask", "EI0006", text, remedy
 
 

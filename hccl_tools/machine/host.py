@@ -7,13 +7,14 @@ import re
 import socket
 from collections.abc import Mapping, Sequence
 
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.machine import hccn, programs
 from hccl_tools.table.address import family, is_one_of
 
 LOOPBACK = "127.0.0.1"
 
-NO_NPU_SMI = "npu-smi is not on PATH (it is in /usr/local/bin or /usr/local/sbin of a host)"
+NO_NPU_SMI = marked("npu-smi is not on PATH (it is in /usr/local/bin or /usr/local/sbin of a host)")
 
 
 def address() -> str:
@@ -123,9 +124,9 @@ def chosen_generation(asked: str | None) -> tuple[str | None, str]:
     asked: a generation, "any", or None: then the hardware of this host decides.
     """
     if asked and asked != "any":
-        return asked, f"rules of {asked}"
+        return asked, tr("rules of {chip}", chip=asked)
     found = None if asked else generation()
-    return found, f"rules of {found}, this host's" if found else "rules common to all generations"
+    return found, tr("rules of {chip}, this host's", chip=found) if found else tr("rules common to all generations")
 
 
 def _id_of(name: str, what: str) -> str:

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
 from hccl_tools.common.words import short
 
@@ -102,7 +103,7 @@ def _finish(process: Process | OSError, deadline: float, seconds: float) -> Ende
                 pipe.close()
         with contextlib.suppress(subprocess.TimeoutExpired):  # a process that hangs in the driver does not die
             process.wait(timeout=1)
-        return Ended(124, "", f"no answer within {seconds} s")
+        return Ended(124, "", tr("no answer within {seconds} s", seconds=seconds))
     return Ended(process.returncode, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace"))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line
 from hccl_tools.hosts.cards import Card
@@ -28,11 +29,19 @@ def print_text(network: Network) -> None:
     terminal.show_rows(*_matrix(network))
     for found in network.findings:
         code = f" [{found.code}]" if found.code else ""
-        where = f"{found.server} device {found.device} (rank {found.rank})"
+        where = tr("{server} device {device} (rank {rank})", server=found.server, device=found.device, rank=found.rank)
         print(one_line(f"{where}: {found.text}; {found.remedy}{code}"))
     asked = sum(map(len, network.facts.values()))
     wrong = len({(found.server, found.device) for found in network.findings})
-    print(f"{asked} devices asked on {len(network.facts)} of {len(network.servers)} servers, {wrong} with a problem")
+    print(
+        tr(
+            "{asked} devices asked on {reached} of {servers} servers, {wrong} with a problem",
+            asked=asked,
+            reached=len(network.facts),
+            servers=len(network.servers),
+            wrong=wrong,
+        )
+    )
 
 
 def _matrix(network: Network) -> tuple[list[tuple[str, bool]], list[tuple[list[str], bool]]]:
@@ -49,7 +58,7 @@ def _matrix(network: Network) -> tuple[list[tuple[str, bool]], list[tuple[list[s
             cells = [" ".join(dict.fromkeys(wrong.get((name, n), ["ok"]))) if n in own else "" for n in numbers]
             rows.append(([name, *cells], False))
         elif name in network.silent:
-            rows.append(([name, *("no answer" for _ in numbers)], False))
+            rows.append(([name, *(tr("no answer") for _ in numbers)], False))
     return [("server", False), *((f"device {number}", False) for number in numbers)], rows
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from hccl_tools.check import verdict
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record, Row
@@ -52,11 +53,20 @@ def of(table: object, generation: str | None = None) -> Overview:
     found = [_server(entry, pods) for _, entry in objects(table, "server_list")]
     servers = sorted((server for server in found if server.devices), key=_first_rank)
     ranks = sum(len(server.devices) for server in servers)
-    headline = f"version {_shown(table, 'version')}, servers: {len(servers)}, ranks: {ranks}"
+    headline = tr(
+        "version {version}, servers: {servers}, ranks: {ranks}",
+        version=_shown(table, "version"),
+        servers=len(servers),
+        ranks=ranks,
+    )
     if pods:
-        headline += f", super pods: {len(set(pods.values()))}"
+        headline += tr(", super pods: {number}", number=len(set(pods.values())))
     faults = errors(verdict.check(table, generation)) if servers else []
-    warnings = [f"{count(len(faults), 'problem')}; see `python hccl_tools/validate_hccl.py FILE`"] if faults else []
+    warnings = (
+        [tr("{problems}; see `python hccl_tools/validate_hccl.py FILE`", problems=count(len(faults), "problem"))]
+        if faults
+        else []
+    )
     return Overview(
         headline=headline, warnings=warnings, servers=servers, runs=_runs(servers), group_of=_group_of(generation)
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 
@@ -18,7 +19,7 @@ MAX_DEVICE_ID = 64  # the largest device_id that HCCL's newest rank-table parser
 
 _RANGE = re.compile(r" *\[ *(0|[1-9][0-9]*) *, *(0|[1-9][0-9]*) *\) *")
 _LIST = re.compile(r" *(?:0|[1-9][0-9]*)(?: *, *(?:0|[1-9][0-9]*))* *")
-_HOW = 'write a range such as "[0,8)" (8 itself is not in it) or a list such as "0,1,4,5"'
+_HOW = marked('write a range such as "[0,8)" (8 itself is not in it) or a list such as "0,1,4,5"')
 
 
 class RangeError(Refusal):
@@ -34,39 +35,61 @@ def parse(text: str) -> tuple[int, ...]:
     if match:
         first, end = _device_id(text, match[1], MAX_DEVICE_ID + 1), _device_id(text, match[2], MAX_DEVICE_ID + 1)
         if end <= first:
-            raise RangeError(f'"{text}" names no device: the second number must be larger than the first; {_HOW}')
+            raise RangeError(
+                tr(
+                    '"{text}" names no device: the second number must be larger than the first; {how}',
+                    text=text,
+                    how=tr(_HOW),
+                )
+            )
         return tuple(range(first, end))
     if _LIST.fullmatch(text):
         ids = tuple(_device_id(text, number, MAX_DEVICE_ID) for number in text.split(","))
         for position, device in enumerate(ids):
             if device in ids[:position]:
-                raise RangeError(f'"{text}" names device {device} twice; a device carries one rank')
+                raise RangeError(
+                    tr('"{text}" names device {device} twice; a device carries one rank', text=text, device=device)
+                )
         return ids
-    raise RangeError(f'"{text}" is neither a range nor a list of devices: {_fault(text)}; {_HOW}')
+    raise RangeError(
+        tr(
+            '"{text}" is neither a range nor a list of devices: {fault}; {how}',
+            text=text,
+            fault=_fault(text),
+            how=tr(_HOW),
+        )
+    )
 
 
 def _device_id(text: str, number: str, largest: int) -> int:
     # The length first: int() of a long run of digits is slow, and from 4,300 digits on an error.
     if len(number.strip()) > 3 or int(number) > largest:
-        raise RangeError(f'"{text}": {number.strip()[:20]} is too large; device ids run from 0 to {MAX_DEVICE_ID}')
+        raise RangeError(
+            tr(
+                '"{text}": {number} is too large; device ids run from 0 to {largest}',
+                text=text,
+                number=number.strip()[:20],
+                largest=MAX_DEVICE_ID,
+            )
+        )
     return int(number)
 
 
 def _fault(text: str) -> str:
     """The first thing that is wrong with `text`."""
     if not text.strip():
-        return "it is empty"
+        return tr("it is empty")
     for char in text:
         if ord(char) > 127:
-            return f"'{char}' is not an ASCII character (typed with a Chinese keyboard?)"
+            return tr("'{char}' is not an ASCII character (typed with a Chinese keyboard?)", char=char)
         if char not in "[,) 0123456789":
-            return f"'{char}' is not allowed in it"
+            return tr("'{char}' is not allowed in it", char=char)
     if re.search(r"(?<![0-9])0[0-9]", text):
-        return "numbers have no leading zeros"
+        return tr("numbers have no leading zeros")
     if "[" in text and ")" not in text:
-        return "the ')' that ends a range is missing"
+        return tr("the ')' that ends a range is missing")
     if ")" in text and "[" not in text:
-        return "the '[' that starts a range is missing"
+        return tr("the '[' that starts a range is missing")
     if "[" in text:
-        return "a range has two numbers with a comma between them"
-    return "numbers are separated by single commas"
+        return tr("a range has two numbers with a comma between them")
+    return tr("numbers are separated by single commas")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from hccl_tools.common import whole_file
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem, pointer
 from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import USAGE, Refusal
@@ -95,12 +96,14 @@ def read_bytes(path: str) -> bytes:
     """The bytes of the file `path`; a file that is too large is not read.  Raises NotReadable."""
     try:
         if os.path.isdir(path):
-            raise NotReadable(path, "is a folder; name the table's file")
+            raise NotReadable(path, tr("is a folder; name the table's file"))
         _refuse_size(os.stat(path).st_size, path)
         with open(path, "rb") as file:
             return read_stream(file, path)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise NotReadable(path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise NotReadable(
+            path, tr("cannot be read: {reason}", reason=getattr(error, "strerror", None) or error)
+        ) from error
 
 
 def read_stream(file: IO[bytes], name: str = "stdin") -> bytes:
@@ -112,7 +115,9 @@ def read_stream(file: IO[bytes], name: str = "stdin") -> bytes:
 
 def _refuse_size(size: int, name: str) -> None:
     if size > MAX_BYTES:
-        raise NotReadable(name, f"has {size} bytes or more; a rank table has at most {MAX_BYTES}")
+        raise NotReadable(
+            name, tr("has {size} bytes or more; a rank table has at most {limit}", size=size, limit=MAX_BYTES)
+        )
 
 
 def parse(data: bytes) -> tuple[Any, list[Problem]]:
@@ -140,7 +145,7 @@ def parse(data: bytes) -> tuple[Any, list[Problem]]:
 
 
 def _no_such_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number in JSON")
+    raise ValueError(tr("{text} is not a number in JSON", text=name))
 
 
 def servers(table: object) -> list[Server]:

@@ -110,7 +110,7 @@ attempts::_judged() {
   (($3)) || return 0
   ATTEMPTS_HOST=$4
   if ((MEMBERS_RANKS_LEFT)); then
-    log::say "$4: $5; stopping the ranks of this host"
+    log::say $"$4: $5; stopping the ranks of this host"
   else
     log::say "$4: $5"
   fi
@@ -121,7 +121,7 @@ attempts::_judged() {
 attempts::check() {
   [[ -n $ATTEMPTS_ORDERS && $ATTEMPTS_VERDICT != end ]] || return 0
   kill -CONT "$ATTEMPTS_PROCESS" 2>/dev/null \
-    || attempts::_judged end "$ATTEMPTS_NUMBER" 255 "$LOG_NAME" 'the process that speaks with the other hosts was killed'
+    || attempts::_judged end "$ATTEMPTS_NUMBER" 255 "$LOG_NAME" $"the process that speaks with the other hosts was killed"
 }
 
 # attempts::close: the job has ended on this host. The process sends what is left to say, for at most 3 s.

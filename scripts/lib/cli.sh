@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The command line: the parser of option_table.sh's table, and --help.
+# The command line: the parser of option_table.sh's table.
 #
 # Everything in this file works with bash 3.2, because doctor.sh runs there, too.
 
@@ -8,25 +8,19 @@ ARGUMENTS=()         # positional
 TRAINER_ARGUMENTS=() # the words after --
 CLI_TABLE=''         # this script's lines of OPTION_TABLE
 CLI_LAUNCHES=''      # not empty: this script launches, and the words after -- go to the trainer
+CLI_HINT=''          # for a script that launches: the end of a message about a word too many
 CLI_ARGUMENTS=''     # names of the positional arguments, such as "CONFIG"
 CLI_PROGRAM=''       # the file whose functions say where a program begins, see cli::programs
 CLI_OTHERS=''        # the files with options of other launchers, see cli::programs
 CLI_TAKEN=1          # number of words of the option that was read last
-CLI_EXIT='0 if all ranks ended with 0; the code of the rank that failed first (128+N for signal N);
-2 usage; 78 the launch was refused; 124 a time limit was reached; 128+N if signal N stopped the launcher.'
 
 readonly CLI_NUMBER='^[0-9]{1,8}$'
-
-# cli::exit_codes TEXT: sets the text of --help for a script that does not launch.
-cli::exit_codes() {
-  CLI_EXIT=$1
-}
 
 # cli::declare NAMES [WITHOUT]: sets this script's options: those in NAMES. If WITHOUT is given, the script launches and
 # also has all options below the empty line, except those in WITHOUT. Names are separated by blanks.
 cli::declare() {
   local line name shared='' rest=$OPTION_TABLE
-  CLI_TABLE='' CLI_LAUNCHES=${2+yes}
+  CLI_TABLE='' CLI_LAUNCHES=${2+yes} CLI_HINT=${2+$"; trainer arguments come after --"}
   while [[ -n $rest ]]; do # a here-string needs a temporary file, for which there may be no room
     line=${rest%%$'\n'*}
     rest=${rest#"$line"}
@@ -62,7 +56,7 @@ cli::parse() {
     CLI_TAKEN=1
     case $1 in
       --)
-        [[ -n $CLI_LAUNCHES ]] || cli::usage 'unknown option --'
+        [[ -n $CLI_LAUNCHES ]] || cli::usage $"unknown option --"
         "$CLI_PROGRAM"::takes_after_dashes "${@:2}" || TRAINER_ARGUMENTS=("${@:2}")
         break
         ;;
@@ -78,9 +72,10 @@ cli::parse() {
     shift "$CLI_TAKEN"
   done
   if cli::given help; then
-    cli::help
+    help::print "$CLI_TABLE"
     exit 0
   fi
+  ! cli::given lang || cli::choice lang en
   cli::_check_count
 }
 
@@ -101,7 +96,7 @@ cli::given() {
 # cli::number OPTION DEFAULT: its value, a whole number, in REPLY.
 cli::number() {
   cli::value "$@"
-  [[ $REPLY =~ $CLI_NUMBER ]] || cli::usage "--$1 $REPLY is not a whole number of at most 8 digits"
+  [[ $REPLY =~ $CLI_NUMBER ]] || cli::usage $"--$1 $REPLY is not a whole number of at most 8 digits"
   REPLY=$((10#$REPLY))
 }
 
@@ -114,31 +109,14 @@ cli::choice() {
   for choice in ${choices//|/ }; do
     [[ $REPLY != "$choice" ]] || return 0
   done
-  cli::usage "--$1 $REPLY: write one of ${choices//|/, }"
+  choices=${choices//|/, }
+  cli::usage $"--$1 $REPLY: write one of $choices"
 }
 
 # cli::usage TEXT: prints the mistake and how to get help; exit 2.
 cli::usage() {
   log::one_line "$0"
-  log::die 2 "$1; see: bash $REPLY --help"
-}
-
-# cli::help: prints the script's header comment, then its options and exit codes.
-cli::help() {
-  local line name takes meaning
-  while IFS= read -r line; do
-    [[ $line == '#!'* ]] && continue
-    [[ $line == '#'* ]] || break
-    line=${line#\#}
-    printf '%s\n' "${line# }"
-  done <"$0"
-  printf '\nOptions (hyphens and underscores are the same):\n'
-  while read -r name takes meaning; do
-    cli::_typed "$name"
-    [[ $takes == - ]] || REPLY+=" $takes"
-    printf '  %s\n      %s\n' "$REPLY" "$meaning"
-  done < <(printf '%s\n' "$CLI_TABLE")
-  printf '\nExit: %s\n' "$CLI_EXIT"
+  log::die 2 $"$1; see: bash $REPLY --help"
 }
 
 # cli::option WORD...: takes one option and its value from the front; the number of words in CLI_TAKEN.
@@ -163,11 +141,11 @@ cli::value_of() {
   local typed=${2%%=*} value=''
   shift
   typed=${typed#--}
-  cli::_typed "${typed//-/_}"
+  option_table::typed "${typed//-/_}"
   typed=$REPLY
   CLI_TAKEN=1
   if [[ $takes == - ]]; then
-    [[ $1 != *=* ]] || cli::usage "$typed takes no value"
+    [[ $1 != *=* ]] || cli::usage $"$typed takes no value"
     value=1
   elif [[ $takes == '[RUN]' && $1 != *=* ]]; then
     value=newest
@@ -183,7 +161,7 @@ cli::value_of() {
     value=$2
     CLI_TAKEN=2
   fi
-  [[ -n $value ]] || cli::usage "$typed needs a value: $typed $takes"
+  [[ -n $value ]] || cli::usage $"$typed needs a value: $typed $takes"
   [[ $takes != '[True'* || $value == 1 ]] || value=''
   REPLY=$value
 }
@@ -221,7 +199,8 @@ cli::_said_of_flag() {
     [Ff]alse) REPLY=0 ;;
     *)
       log::one_line "$word"
-      cli::usage "${1%%=*}=$REPLY: write ${1%%=*}, ${1%%=*}=True or ${1%%=*}=False"
+      set -- "${1%%=*}"
+      cli::usage $"$1=$REPLY: write $1, $1=True or $1=False"
       ;;
   esac
 }
@@ -232,7 +211,7 @@ cli::_letter() {
   if [[ $1 == -? && -n $REPLY ]]; then
     cli::option "-$1" "${@:2}"
   elif ! cli::_is_of_others "$@"; then
-    cli::usage "unknown option $1${CLI_LAUNCHES:+; trainer arguments come after --}"
+    cli::usage $"unknown option $1$CLI_HINT"
   fi
 }
 
@@ -245,17 +224,11 @@ cli::_find() {
   REPLY=${REPLY%%$'\n'*}
 }
 
-# cli::_typed NAME: how the option is typed, in REPLY: -n for a name of one letter.
-cli::_typed() {
-  REPLY=--$1
-  [[ $1 != ? ]] || REPLY=-$1
-}
-
 # cli::_unknown NAME WORD: refuses the option.
 cli::_unknown() {
   REPLY=''
   [[ -z $CLI_PROGRAM ]] || "$CLI_PROGRAM"::instead_of "$1"
-  cli::usage "unknown option $2$REPLY"
+  cli::usage $"unknown option $2$REPLY"
 }
 
 # cli::_check_count: refuses a missing or an extra argument, by name.
@@ -267,12 +240,13 @@ cli::_check_count() {
   # shellcheck disable=SC2206 # a list of names
   local -a names=($CLI_ARGUMENTS)
   if ((${#ARGUMENTS[@]} < ${#names[@]})); then
-    [[ $CLI_ARGUMENTS != CONFIG ]] || names=('PROGRAM or CONFIG')
+    [[ $CLI_ARGUMENTS != CONFIG ]] || names=($"PROGRAM or CONFIG")
     REPLY=''
     [[ -z $CLI_PROGRAM ]] || "$CLI_PROGRAM"::as_value
-    cli::usage "${names[${#ARGUMENTS[@]}]} is missing$REPLY"
+    name=${names[${#ARGUMENTS[@]}]}
+    cli::usage $"$name is missing$REPLY"
   elif ((${#ARGUMENTS[@]} > ${#names[@]})); then
     log::one_line "${ARGUMENTS[${#names[@]}]}"
-    cli::usage "one argument too many: $REPLY${CLI_LAUNCHES:+ (trainer arguments come after --)}"
+    cli::usage $"one argument too many: $REPLY$CLI_HINT"
   fi
 }

@@ -254,7 +254,7 @@ console::_end() {
 # console::_status: on a terminal, shows for how long nothing came, once that is CONSOLE_STATUS_AFTER. A progress bar
 # stays as it is: the status is on the line below it, and the cursor goes back.
 console::_status() {
-  local seconds running="${#PLAN_RANKS[@]} ranks" format='\r\e[K%s'
+  local seconds format='\r\e[K%s'
   [[ -n $terminal ]] || return 0
   clock::now
   ((REPLY - last_output >= CONSOLE_STATUS_AFTER)) || return 0
@@ -263,9 +263,9 @@ console::_status() {
     format='\eD\e[A\e7\eD\r\e[K%s\e8' # makes the line below, in case this is the last one
     status='\e7\eD\r\e[K\e8'
   fi
-  [[ $running != '1 ranks' ]] || running='1 rank'
   printf -v seconds '%d:%02d' $((seconds / 60)) $((seconds % 60))
-  log::harmless "$LOG_NAME: $running running, no output for $seconds"
+  log::count "${#PLAN_RANKS[@]}" rank
+  log::harmless $"$LOG_NAME: $REPLY running, no output for $seconds"
   # shellcheck disable=SC2059 # one of the two above
   printf "$format" "$REPLY" >&"$terminal"
 }

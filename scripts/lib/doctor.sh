@@ -3,13 +3,13 @@
 # shell can find out, and reports Python as a problem. Everything here works with bash 3.2, which cannot launch.
 
 # shellcheck disable=SC2154 # the path of the script that reads this file; BASH_SOURCE is what the caller exported
-DOCTOR_LIB=${LAUNCH_SCRIPT%/*}/lib
-DOCTOR_ROOT=${DOCTOR_LIB%/scripts/lib}
+LAUNCH_LIB=${LAUNCH_SCRIPT%/*}/lib
+LAUNCH_ROOT=${LAUNCH_LIB%/scripts/lib}
 DOCTOR_NEEDS=3.9 # the Python that launching needs
 
-for DOCTOR_PART in own_shell log system option_table cli python; do
+for DOCTOR_PART in own_shell language log system option_table cli help python; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
-  source "$DOCTOR_LIB/$DOCTOR_PART.sh"
+  source "$LAUNCH_LIB/$DOCTOR_PART.sh"
 done
 
 readonly DOCTOR_VERSION='^([0-9]+)\.([0-9]+)\.[0-9]+$' # bash 3.2 cannot parse it inside [[ ]]
@@ -23,8 +23,8 @@ DOCTOR_STATUSES=''  # the statuses of all lines so far, each after a blank
 
 # doctor::main WORD...: prints the page on stdout; exit 0, 1 with problems, 2 usage.
 doctor::main() {
-  cli::exit_codes '0 no problem, 1 problems, 2 usage.'
-  cli::declare 'format log_dir hccn_conf help'
+  help::exit_codes $"0 no problem, 1 problems, 2 usage."
+  cli::declare 'format log_dir hccn_conf lang help'
   cli::parse '' "$@"
   cli::choice format text
   DOCTOR_FORMAT=$REPLY
@@ -32,7 +32,7 @@ doctor::main() {
   system::problem
   if [[ -z $DOCTOR_WHY && -z $REPLY ]]; then
     # Each option is one word, --NAME=VALUE, because its value may begin with a hyphen.
-    exec "$DOCTOR_PYTHON" "$DOCTOR_ROOT/tools/doctor/main.py" --shell "$BASH_VERSION" ${OPTIONS[@]+"${OPTIONS[@]/#/--}"}
+    exec "$DOCTOR_PYTHON" "$LAUNCH_ROOT/tools/doctor/main.py" --shell "$BASH_VERSION" ${OPTIONS[@]+"${OPTIONS[@]/#/--}"}
   fi
   doctor::_page
   exit 1 # an unsuitable Python or operating system is a problem
@@ -46,7 +46,7 @@ doctor::_find_python() {
   local -a within=()
   python::find
   DOCTOR_WHY=$PYTHON_PROBLEM
-  DOCTOR_REMEDY="activate an environment with Python $DOCTOR_NEEDS or later, or name its Python in PYTHON"
+  DOCTOR_REMEDY=$"activate an environment with Python $DOCTOR_NEEDS or later, or name its Python in PYTHON"
   [[ -z $DOCTOR_WHY ]] || return 0
   # The full path: if PATH is empty, a Python that is started by its bare name cannot find its own folder.
   DOCTOR_PYTHON=$(command -v -- "$PYTHON")
@@ -56,9 +56,9 @@ doctor::_find_python() {
   version=$(${within[@]+"${within[@]}"} "$DOCTOR_PYTHON" -c \
     'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null </dev/null) || version=''
   if [[ ! $version =~ $DOCTOR_VERSION ]]; then
-    DOCTOR_WHY="$DOCTOR_PYTHON does not start"
+    DOCTOR_WHY=$"$DOCTOR_PYTHON does not start"
   elif ((BASH_REMATCH[1] * 100 + BASH_REMATCH[2] < ${DOCTOR_NEEDS%.*} * 100 + ${DOCTOR_NEEDS#*.})); then
-    DOCTOR_WHY="$DOCTOR_PYTHON is Python $version; $DOCTOR_NEEDS or later is needed"
+    DOCTOR_WHY=$"$DOCTOR_PYTHON is Python $version; $DOCTOR_NEEDS or later is needed"
   fi
 }
 
@@ -69,16 +69,16 @@ doctor::_page() {
   doctor::_open
   name=$(sed -n 's/^PRETTY_NAME="\{0,1\}\([^"]*\)"\{0,1\}$/\1/p' /etc/os-release 2>/dev/null) || name=''
   system::problem
-  doctor::_verdict OS "$REPLY" 'use another machine, a virtual one or a container' "${name:+ok}" "${name:-there is no /etc/os-release}"
+  doctor::_verdict OS "$REPLY" $"use another machine, a virtual one or a container" "${name:+ok}" "${name:-$"there is no /etc/os-release"}"
   doctor::_line kernel ok "$(uname -srm 2>/dev/null || printf '%s' "$SYSTEM_MACHINE")"
   system::bash_problem
-  doctor::_verdict bash "$REPLY" 'install a newer bash' ok "$BASH_VERSION"
+  doctor::_verdict bash "$REPLY" $"install a newer bash" ok "$BASH_VERSION"
   doctor::_verdict Python "$DOCTOR_WHY" "$DOCTOR_REMEDY" ok "$DOCTOR_PYTHON"
   devices=$(printf '%s\n' /dev/davinci[0-9]* | sed -n 's|^/dev/davinci\([0-9]*\)$|\1|p' | sort -n | paste -sd , -) || devices=''
-  doctor::_line NPUs "${devices:+ok}" "${devices:-no /dev/davinci0 and so on}"
-  doctor::_line 'open files' ok "$(ulimit -n) (ulimit -n)"
-  doctor::_line processes ok "$(ulimit -u) (ulimit -u)"
-  doctor::_line 'the rest' unknown 'versions, addresses, limits and ports need Python'
+  doctor::_line NPUs "${devices:+ok}" "${devices:-$"no /dev/davinci0 and so on"}"
+  doctor::_line $"open files" ok "$(ulimit -n) (ulimit -n)"
+  doctor::_line $"processes" ok "$(ulimit -u) (ulimit -u)"
+  doctor::_line $"the rest" unknown $"versions, addresses, limits and ports need Python"
   doctor::_close
 }
 
@@ -127,7 +127,7 @@ doctor::_open() {
   if [[ $DOCTOR_FORMAT == json ]]; then
     printf '{\n  "made": "%s",\n  "lines": [\n' "$made"
   else
-    printf 'Report of this machine, %s\n\n' "$made"
+    printf '%s\n\n' $"Report of this machine, $made"
   fi
 }
 
@@ -136,9 +136,9 @@ doctor::_close() {
   if [[ $DOCTOR_FORMAT != json ]]; then
     doctor::_count problem
     if ((REPLY == 1)); then
-      printf '\n1 problem: fix it before you launch.\n'
+      printf '\n%s\n' $"1 problem: fix it before you launch."
     else
-      printf '\n%d problems: fix them before you launch.\n' "$REPLY"
+      printf '\n%s\n' $"$REPLY problems: fix them before you launch."
     fi
     return 0
   fi

@@ -7,6 +7,8 @@ LAUNCH_ROOT=${LAUNCH_LIB%/scripts/lib}
 
 # shellcheck source=scripts/lib/own_shell.sh
 source "$LAUNCH_LIB/own_shell.sh"
+# shellcheck source=scripts/lib/language.sh
+source "$LAUNCH_LIB/language.sh"
 # shellcheck source=scripts/lib/log.sh
 source "$LAUNCH_LIB/log.sh"
 # shellcheck source=scripts/lib/system.sh
@@ -14,7 +16,7 @@ source "$LAUNCH_LIB/system.sh"
 system::require # before an old bash reads files that it cannot parse
 system::open_streams
 
-for LAUNCH_PART in clock option_table cli synonyms mpirun_table mpirun_words program quoted python bus processes members plan rank_entry limits carried stopping attempts unreported supervise output console engine report outcome together; do
+for LAUNCH_PART in clock option_table cli help synonyms mpirun_table mpirun_words program quoted python bus processes members plan rank_entry limits carried stopping attempts unreported supervise output console engine report outcome together; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$LAUNCH_LIB/$LAUNCH_PART.sh"
 done
@@ -53,7 +55,7 @@ launch::main() {
     [[ $key == @(options|without|arguments|devices|others) ]] || words+=("$key=${script[$key]}")
   done
   for word in ${OPTIONS[@]+"${OPTIONS[@]}"}; do # after the script's words, because the last one counts
-    [[ $word == @(console|grace|hang_timeout|keep_going|max_restarts|timeout)=* ]] || words+=("$word")
+    [[ $word == @(console|grace|hang_timeout|keep_going|lang|max_restarts|timeout)=* ]] || words+=("$word")
   done
   # shellcheck disable=SC2206 # a list of names
   names=($CLI_ARGUMENTS)
@@ -107,10 +109,10 @@ launch::_check_options() {
   cli::number max_restarts 0
   LAUNCH_RESTARTS=$REPLY
   if cli::given keep_going; then
-    ((LAUNCH_RESTARTS == 0)) || cli::usage '--keep_going lets ranks go on when one fails, --max_restarts starts all of them again; give one of them'
+    ((LAUNCH_RESTARTS == 0)) || cli::usage $"--keep_going lets ranks go on when one fails, --max_restarts starts all of them again; give one of them"
     stopping::keep_going
   fi
-  ! cli::given restart_args || cli::given max_restarts || cli::usage '--restart_args is for restarts; add --max_restarts N'
+  ! cli::given restart_args || cli::given max_restarts || cli::usage $"--restart_args is for restarts; add --max_restarts N"
   if cli::given quiet; then
     log::only_problems
     console::show none
@@ -143,7 +145,7 @@ launch::_run() {
     restart+=1
     plan::make_logs "$restart" || break
     outcome::add "$LAUNCH_STATUS"
-    log::say "restart $restart of $LAUNCH_RESTARTS in $pause s"
+    log::say $"restart $restart of $LAUNCH_RESTARTS in $pause s"
     supervise::again
     attempts::again "$restart"
     clock::now
@@ -164,10 +166,10 @@ launch::_run() {
   supervise::close "$LAUNCH_JOB" # until now the guardian also watches over the process of the outcome
   report::where
   if ((LAUNCH_STATUS)); then
-    log::say "exit $LAUNCH_STATUS$REPLY"
+    log::say $"exit $LAUNCH_STATUS$REPLY"
   else
     launch::_silence
-    log::note "exit 0$REPLY"
+    log::note $"exit 0$REPLY"
   fi
   launch::_end "$LAUNCH_STATUS"
 }
@@ -180,7 +182,7 @@ launch::_silence() {
   for rank in "${PLAN_RANKS[@]}"; do # ends at the first rank that has printed something
     [[ -e $PLAN_LOG_DIR/rank_$rank.log && ! -s $PLAN_LOG_DIR/rank_$rank.log ]] || return 0
   done
-  log::note 'note: all ranks ended with 0 and printed nothing; does the program call what it defines? A file of tests: --pytest FILE'
+  log::note $"note: all ranks ended with 0 and printed nothing; does the program call what it defines? A file of tests: --pytest FILE"
 }
 
 # What is about to run, and where its logs are.
@@ -194,9 +196,9 @@ launch::_announce() {
   for host in ${PLAN_HOSTS[@]+"${PLAN_HOSTS[@]}"}; do
     hosts[$host]=1
   done
-  ((${#hosts[@]} < 2)) || devices+=" of ${#hosts[@]} hosts"
+  ((${#hosts[@]} < 2)) || devices=$"$devices of ${#hosts[@]} hosts"
   report::path "$PLAN_RUN_DIR"
-  log::note "$ranks on $devices, logs in $REPLY"
+  log::note $"$ranks on $devices, logs in $REPLY"
 }
 
 # launch::_become COMMAND...: in the new process of a member: closes the console's pipe, then runs COMMAND.

@@ -19,7 +19,7 @@ limits::set() {
 # limits::start: the job's time begins.
 limits::start() {
   if ((LIMITS_HANG)) && ! command -v stat >/dev/null; then
-    log::say "--hang_timeout needs the program stat, which is not on PATH: it does not end the job"
+    log::say $"--hang_timeout needs the program stat, which is not on PATH: it does not end the job"
     LIMITS_HANG=0
   fi
   clock::now
@@ -52,10 +52,10 @@ limits::check() {
   clock::now
   if ((LIMITS_TIMEOUT && REPLY >= LIMITS_TIMEOUT_AT)); then
     LIMITS_REACHED=timeout
-    log::say "the job has run for $LIMITS_TIMEOUT s, its --timeout: stopping all ranks"
+    log::say $"the job has run for $LIMITS_TIMEOUT s, its --timeout: stopping all ranks"
   elif ((LIMITS_HANG && REPLY >= LIMITS_LOOK_AT)) && limits::_logs_stand_still "$REPLY"; then
     LIMITS_REACHED=hang
-    log::say "no rank has written to its log for $LIMITS_HANG s, the --hang_timeout: saving the stacks of all ranks, then stopping them"
+    log::say $"no rank has written to its log for $LIMITS_HANG s, the --hang_timeout: saving the stacks of all ranks, then stopping them"
   fi
   [[ -n $LIMITS_REACHED ]]
 }
@@ -89,10 +89,10 @@ limits::_is_blind() {
   why=$REPLY
   if [[ -z $why && -n $LIMITS_FILES ]]; then
     limits::_stat '%d:%i' || :
-    [[ $REPLY == "$LIMITS_FILES" ]] || why="logs of ranks were removed, moved or replaced"
+    [[ $REPLY == "$LIMITS_FILES" ]] || why=$"logs of ranks were removed, moved or replaced"
   fi
   [[ -n $why ]] || return 1
-  [[ -n $LIMITS_BLIND ]] || log::say "$why; so --hang_timeout cannot see whether the ranks work, and does not end the job"
+  [[ -n $LIMITS_BLIND ]] || log::say $"$why; so --hang_timeout cannot see whether the ranks work, and does not end the job"
   LIMITS_BLIND=yes
 }
 

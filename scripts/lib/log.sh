@@ -120,16 +120,26 @@ log::_numbers() {
   printf -v REPLY '%q' "$1"
 }
 
+# log::_noun NOUN NUMBER: the noun for so many of them, in REPLY.
+log::_noun() {
+  case $1$(($2 == 1)) in
+    rank1) REPLY=$"rank" ;;
+    rank0) REPLY=$"ranks" ;;
+    device1) REPLY=$"device" ;;
+    device0) REPLY=$"devices" ;;
+  esac
+}
+
 # log::count NUMBER NOUN: "1 rank", "4 ranks", in REPLY.
 log::count() {
-  REPLY="$1 $2"
-  (($1 == 1)) || REPLY+=s
+  log::_noun "$2" "$1"
+  REPLY=$"$1 $REPLY"
 }
 
 # log::named NOUN NUMBER...: "rank 3", "devices 4-7", "ranks 0,1,5", in REPLY: each number once, in order. Three or more
 # consecutive numbers become a range.
 log::named() {
-  local noun=$1 number first='' list='' found
+  local number first='' list='' found
   local -a there=()
   for number in "${@:2}"; do
     there[number]=1
@@ -144,6 +154,6 @@ log::named() {
       first=''
     fi
   done
-  ((found == 1)) || noun+=s
-  REPLY="$noun ${list#,}"
+  log::_noun "$1" "$found"
+  REPLY+=" ${list#,}"
 }

@@ -20,7 +20,7 @@ mpirun_words::takes() {
     values=("${1#*=}")
     set -- "$typed"
   else
-    [[ $1 != *=* ]] || cli::usage "$typed: write its values after it, without ="
+    [[ $1 != *=* ]] || cli::usage $"$typed: write its values after it, without ="
     values=("${@:2:count}")
     set -- "${@:1:count+1}"
   fi
@@ -33,11 +33,11 @@ mpirun_words::takes() {
 mpirun_words::check() {
   local word
   for word in ${MPIRUN_WORDS_GIVEN[bind_to]+bind_core bind_numa}; do
-    [[ ${MPIRUN_WORDS_GIVEN[bind_to]} == none ]] || ! cli::given "$word" || cli::usage "--$word and --bind-to say different things; give one of them"
+    [[ ${MPIRUN_WORDS_GIVEN[bind_to]} == none ]] || ! cli::given "$word" || cli::usage $"--$word and --bind-to say different things; give one of them"
   done
   [[ $CLI_ARGUMENTS == HOST* ]] || cli::given hosts || cli::given hostfile || return 0
   for word in ${MPIRUN_WORDS_ONE_HOST[@]+"${MPIRUN_WORDS_ONE_HOST[@]}"}; do
-    cli::usage "$word: ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8"
+    cli::usage $"$word: ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8"
   done
 }
 
@@ -64,11 +64,14 @@ mpirun_words::_check_values() {
   local -r typed=$1 count=$2
   local value
   shift 2
-  (($# == count)) || cli::usage "$typed needs $count value$([[ $count == 1 ]] || printf s)"
+  if (($# != count)); then
+    ((count > 1)) || cli::usage $"$typed needs 1 value"
+    cli::usage $"$typed needs $count values"
+  fi
   for value; do
     log::one_line "$value"
-    [[ -n $value && ($value != -* || $value == @(-[0-9]*|* *)) ]] || cli::usage "$typed: $REPLY is not a value"
-    [[ $value != *[[:cntrl:]]* || $typed == @(-|--)x ]] || cli::usage "$typed: $REPLY has a control character"
+    [[ -n $value && ($value != -* || $value == @(-[0-9]*|* *)) ]] || cli::usage $"$typed: $REPLY is not a value"
+    [[ $value != *[[:cntrl:]]* || $typed == @(-|--)x ]] || cli::usage $"$typed: $REPLY has a control character"
   done
 }
 
@@ -79,7 +82,7 @@ mpirun_words::_means() {
     =) cli::option "--$text${4+=$4}" ;;
     \~) mpirun_words::_find "$MPIRUN_TABLE" "$text" && mpirun_words::_means "$typed" "${REPLY#* }" "$text" "$4" ;;
     .) ;;
-    ,) log::later "note: $typed is not needed: $text" ;;
+    ,) log::later $"note: $typed is not needed: $text" ;;
     \>) mpirun_words::_pass "$name" "${@:4}" ;;
     :) mpirun_words::_depends "$typed" "$text" "$name" "${@:4}" ;;
     no) cli::usage "$typed: $text" ;;
@@ -96,7 +99,7 @@ mpirun_words::_pass() {
 
 # mpirun_words::_pass_once TYPED KEY NAME VALUE...: passes what mpirun takes only once.
 mpirun_words::_pass_once() {
-  ! mpirun_words::given "$2" || cli::usage "$1 is there twice; give it once"
+  ! mpirun_words::given "$2" || cli::usage $"$1 is there twice; give it once"
   MPIRUN_WORDS_GIVEN[$2]=$4
   mpirun_words::_pass "${@:3}"
 }
@@ -113,7 +116,7 @@ mpirun_words::_depends() {
       ;;
     hosts)
       if cli::given hosts || cli::given hostfile; then
-        cli::usage "$typed $shown: the hosts are named twice; name them once"
+        cli::usage $"$typed $shown: the hosts are named twice; name them once"
       fi
       if [[ $typed == *file ]]; then
         OPTIONS+=("hostfile=$value")
@@ -128,13 +131,13 @@ mpirun_words::_depends() {
       [[ $value == slot?(:*) ]] || MPIRUN_WORDS_ONE_HOST+=("$typed $shown")
       mpirun_words::_pass_once "$typed" "${@:3:1}" "${@:3}"
       ;;
-    folder) [[ $value -ef . ]] || cli::usage "$typed $shown: ranks run in the folder where you type the command; type cd $shown before it" ;;
-    input) [[ $value == none ]] || cli::usage "$typed $shown: ranks have no standard input" ;;
+    folder) [[ $value -ef . ]] || cli::usage $"$typed $shown: ranks run in the folder where you type the command; type cd $shown before it" ;;
+    input) [[ $value == none ]] || cli::usage $"$typed $shown: ranks have no standard input" ;;
     failure)
       case $value in
         0 | false | no) OPTIONS+=(keep_going=1) ;;
         1 | true | yes) ;;
-        *) cli::usage "$typed $shown: write 1, or 0 for --keep_going" ;;
+        *) cli::usage $"$typed $shown: write 1, or 0 for --keep_going" ;;
       esac
       ;;
   esac
@@ -143,7 +146,7 @@ mpirun_words::_depends() {
 # mpirun_words::_parameter TYPED WAY NAME PARAMETER VALUE: -mca and its like.
 mpirun_words::_parameter() {
   local -r typed="$1 $4"
-  [[ $4 != *[!a-zA-Z0-9_]* ]] || cli::usage "$typed: $4 is not the name of a parameter"
+  [[ $4 != *[!a-zA-Z0-9_]* ]] || cli::usage $"$typed: $4 is not the name of a parameter"
   if mpirun_words::_find "$MPIRUN_TABLE_OF_MCA" "$4"; then
     mpirun_words::_means "$typed" "$REPLY" "$3" "$5"
   else
@@ -156,13 +159,13 @@ mpirun_words::_parameter() {
 mpirun_words::_variable() {
   local -r name=${1%%=*}
   log::one_line "$name"
-  [[ -n $name && $name != [0-9]* && $name != *[!a-zA-Z0-9_]* ]] || cli::usage "-x $REPLY: write -x NAME or -x NAME=VALUE"
+  [[ -n $name && $name != [0-9]* && $name != *[!a-zA-Z0-9_]* ]] || cli::usage $"-x $REPLY: write -x NAME or -x NAME=VALUE"
   if [[ $1 != *=* ]]; then
     [[ -n ${MPIRUN_WORDS_EXPORT[LAUNCH_KEPT_$name]-} || $(declare -p "LAUNCH_KEPT_$name" "$name" 2>/dev/null) == 'declare -x'* ]] \
-      || log::later "note: -x $name: your shell exports no such variable"
+      || log::later $"note: -x $name: your shell exports no such variable"
     MPIRUN_WORDS_EXPORT[$name]=1 MPIRUN_WORDS_EXPORT[LAUNCH_KEPT_$name]=1
   elif [[ $name == LAUNCH_* || " ${RANK_ENTRY_CONTRACT//$'\n'/ } " == *" $name "* ]]; then
-    cli::usage "-x $name=...: the launch itself sets $name"
+    cli::usage $"-x $name=...: the launch itself sets $name"
   else
     own_shell::give "$name" "${1#*=}"
     MPIRUN_WORDS_EXPORT[LAUNCH_KEPT_$name]=1

@@ -118,9 +118,9 @@ outcome::report() {
   fi
   line=$REPLY
   if [[ -z $line ]]; then
-    log::say "the outcome is not in $PLAN_RUN_DIR/launch.json: $PYTHON could not be started, or was ended"
+    log::say $"the outcome is not in $PLAN_RUN_DIR/launch.json: $PYTHON could not be started, or was ended"
   elif [[ $line != saved && -d $PLAN_RUN_DIR ]]; then # the report has said that the folder is gone
-    log::say "the outcome is not saved: $line"
+    log::say $"the outcome is not saved: $line"
   fi
   while outcome::_answer; do
     log::say "$REPLY"

@@ -33,12 +33,12 @@ fi
 # bash itself
 OWN_SHELL_ASIDE='TMOUT|CDPATH|GLOBIGNORE|GLOBSORT|CHILD_MAX|BASH_COMPAT|BASH_LOADABLES_PATH|SHELLOPTS|BASHOPTS'
 # programs that we call
-OWN_SHELL_ASIDE+='|BASH_ENV|ENV|GREP_OPTIONS|PYTHONINSPECT|PYTHONSAFEPATH|PYTHONOPTIMIZE|PYTHONIOENCODING|PYTHONWARNINGS'
+OWN_SHELL_ASIDE+='|BASH_ENV|ENV|TEXTDOMAIN|TEXTDOMAINDIR|GREP_OPTIONS|PYTHONINSPECT|PYTHONSAFEPATH|PYTHONOPTIMIZE|PYTHONIOENCODING|PYTHONWARNINGS'
 OWN_SHELL_ASIDE+='|PYTHONWARNDEFAULTENCODING|PYTHONCOERCECLOCALE|PYTHONDEBUG|PYTHONDEVMODE|PYTHONDUMPREFS'
 OWN_SHELL_ASIDE+='|PYTHONMALLOCSTATS|PYTHONPROFILEIMPORTTIME|PYTHONVERBOSE'
 # variables of ours, because a rank would get our value; our local variables are all in small letters
 OWN_SHELL_ASIDE+='|REPLY|BASH_REMATCH|ARGUMENTS|OPTIONS|TRAINER_ARGUMENTS|OPTION_TABLE|SYNONYMS|MPIRUN_TABLE?(_OF_MCA)|PROGRAM|LOG_@(BEFORE|LATER|NAME|PLAIN|QUIET)|PYTHON_PROBLEM'
-OWN_SHELL_ASIDE+='|@(AGENT|CARRIED|CLI|CLOCK|CONSOLE|DOCTOR|ENGINE|LIMITS|MEMBERS|MPIRUN_WORDS|OUTCOME|OUTPUT|OWN_SHELL|PLAN|PROCESSES)_*'
+OWN_SHELL_ASIDE+='|@(AGENT|CARRIED|CLI|CLOCK|CONSOLE|DOCTOR|ENGINE|HELP|LIMITS|MEMBERS|MPIRUN_WORDS|OUTCOME|OUTPUT|OWN_SHELL|PLAN|PROCESSES)_*'
 OWN_SHELL_ASIDE+='|@(ATTEMPTS|RANK_ENTRY|REPORT|STOPPING|SUPERVISE|SYSTEM)_*|[a-z_]*([a-z0-9_])'
 
 # own_shell::_aside: the names of all variables to put aside. In other locales, a-z of bash 4 has capital letters, too.
@@ -54,7 +54,7 @@ own_shell::_take() {
   OWN_SHELL_NAMES=$(own_shell::_aside) # before others of ours are set
   for OWN_SHELL_NAME in $OWN_SHELL_NAMES; do
     [[ $OWN_SHELL_NAME != @(SHELLOPTS|BASHOPTS|_|container) ]] || continue # the doctor asks for container
-    own_shell::_keep "$OWN_SHELL_NAME" "${!OWN_SHELL_NAME}"
+    own_shell::keep "$OWN_SHELL_NAME" "${!OWN_SHELL_NAME}"
     unset "$OWN_SHELL_NAME"
   done
   own_shell::_take_options "$1"
@@ -65,22 +65,22 @@ own_shell::_take_options() {
   local record=${1#*/} shell_options bash_options
   record=${record#*/} shell_options=${record%%/*}
   record=${record#*/} bash_options=${record%%/*}
-  [[ $record != */* ]] || own_shell::_keep EXECIGNORE "${record#*/}"
+  [[ $record != */* ]] || own_shell::keep EXECIGNORE "${record#*/}"
   if [[ $OWN_SHELL_NAMES == *BASHOPTS* ]]; then
-    own_shell::_keep BASHOPTS "$bash_options"
+    own_shell::keep BASHOPTS "$bash_options"
     export -n BASHOPTS # these two cannot be unset
   fi
   if [[ $OWN_SHELL_NAMES == *SHELLOPTS* ]]; then # exported options are not for us
-    own_shell::_keep SHELLOPTS "$shell_options"
+    own_shell::keep SHELLOPTS "$shell_options"
     export -n SHELLOPTS
   elif [[ $shell_options == *xtrace* ]]; then # typed as: bash -x scripts/ascend2p.sh
     set -x
   fi
 }
 
-# own_shell::_keep NAME VALUE: what is kept already counts, because it is the launcher's: on another host an agent may
+# own_shell::keep NAME VALUE: what is kept already counts, because it is the launcher's: on another host an agent may
 # find a second one.
-own_shell::_keep() {
+own_shell::keep() {
   set -- "LAUNCH_KEPT_$1" "$2"
   [[ -n ${!1+set} ]] || export "$1=$2"
 }

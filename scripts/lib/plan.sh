@@ -39,11 +39,13 @@ plan::make() {
   fi
   plan::unlock
   if [[ $status == 0 ]]; then
-    log::die 78 "the plan is damaged${fault:+ at: $fault}; does this Python print something at its start? Type: $PYTHON -c pass"
+    fault=${fault:+$" at: $fault"}
+    log::die 78 $"the plan is damaged$fault; does this Python print something at its start? Type: $PYTHON -c pass"
   elif [[ $status == 130 || ${status:-254} -le 128 ]]; then
     exit "$status" # Python has printed why
   fi
-  log::die 78 "the plan's process could not be started, or was ended${status:+ (status $status)}: see ulimit -u, the container's limit of pids, and the free memory"
+  status=${status:+$" (status $status)"}
+  log::die 78 $"the plan's process could not be started, or was ended$status: see ulimit -u, the container's limit of pids, and the free memory"
 }
 
 # Reads the pairs, as bytes: in UTF-8, bash 5 drops byte 1 after a byte that is not UTF-8. `fault` is the first pair that
@@ -130,7 +132,7 @@ plan::make_logs() {
   local -r folder=$PLAN_RUN_DIR/restart_$1
   local reason
   reason=$(mkdir -p -- "$folder" 2>&1) && return 0
-  log::say "no restart $1: the folder $folder for its logs cannot be made: ${reason##*: }"
+  log::say $"no restart $1: the folder $folder for its logs cannot be made: ${reason##*: }"
   return 1
 }
 
@@ -145,11 +147,11 @@ plan::next_attempt() {
 plan::logs_problem() {
   local -r probe=$PLAN_LOG_DIR/.probe
   if [[ ! -d $PLAN_LOG_DIR ]]; then
-    REPLY="the log folder $PLAN_LOG_DIR is gone, with the logs: it was removed, moved or replaced while the job ran"
+    REPLY=$"the log folder $PLAN_LOG_DIR is gone, with the logs: it was removed, moved or replaced while the job ran"
   elif REPLY=$({ printf '%4096s' '' >"$probe"; } 2>&1); then
     REPLY=''
   else
-    REPLY="the log folder $PLAN_LOG_DIR cannot be written any more: ${REPLY##*: }; the ends of the logs may be missing; make room, or choose another disk with --log_dir"
+    REPLY=$"the log folder $PLAN_LOG_DIR cannot be written any more: ${REPLY##*: }; the ends of the logs may be missing; make room, or choose another disk with --log_dir"
   fi
   rm -f -- "$probe" 2>/dev/null || :
 }
@@ -160,8 +162,8 @@ plan::logs_problem() {
 plan::print_environment() {
   local name
   log::harmless "$LOG_NAME"
-  printf '# %s: %d ranks; this is what it would start\n' "$REPLY" "${#PLAN_RANKS[@]}"
-  printf '# every rank runs %s\n' "$PLAN_ABOUT"
+  printf '# %s\n' $"$REPLY: ${#PLAN_RANKS[@]} ranks; this is what it would start"
+  printf '# %s\n' $"every rank runs $PLAN_ABOUT"
   if ((${#PLAN_RESTART[@]})); then
     printf '# from the second attempt on it runs: '
     plan::print_line "${PLAN_RESTART[@]}"

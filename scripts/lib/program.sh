@@ -31,7 +31,7 @@ program::takes() {
       fi
       ;;
   esac
-  ! program::_is_named || cli::usage "${1##*/} is a program, and --$REPLY names another one; give one of them"
+  ! program::_is_named || cli::usage $"${1##*/} is a program, and --$REPLY names another one; give one of them"
   program::is "$@"
 }
 
@@ -54,13 +54,13 @@ program::arguments() {
   if [[ $CLI_ARGUMENTS == CONFIG && $given -eq 0 ]] && { ((${#PROGRAM[@]})) || program::_is_named; }; then
     REPLY=''
   elif program::_has_hosts; then
-    ((given == 0)) || cli::usage "$CLI_ARGUMENTS ${ARGUMENTS[0]}: an option names hosts, too; name them once"
+    ((given == 0)) || cli::usage $"$CLI_ARGUMENTS ${ARGUMENTS[0]}: an option names hosts, too; name them once"
     REPLY=''
   elif [[ $CLI_ARGUMENTS == HOSTS && $given -eq 0 ]]; then
-    log::later 'note: no HOSTS are named: all ranks run on this host'
+    log::later $"note: no HOSTS are named: all ranks run on this host"
     REPLY=''
   elif [[ $CLI_ARGUMENTS == CONFIG ]] && cli::given config; then
-    cli::usage "--config and the argument CONFIG name two configs; give one of them"
+    cli::usage $"--config and the argument CONFIG name two configs; give one of them"
   elif ((given == ${#names[@]} - 1)) && { ((${#PROGRAM[@]})) || cli::given pytest; } && ! program::_has_data_path; then
     REPLY=${CLI_ARGUMENTS#DATA_PATH}
   else
@@ -76,7 +76,7 @@ program::as_value() {
     name=${word%%=*}
     if [[ $word == *.@(py|sh|yaml|yml) && $name != @(config|train_script|pytest|rank_table|hostfile|hccn_conf|restart_args) ]]; then
       log::one_line "${word#*=}"
-      REPLY="; --$name took $REPLY as its value"
+      REPLY=$"; --$name took $REPLY as its value"
     fi
   done
 }
@@ -85,8 +85,8 @@ program::as_value() {
 program::instead_of() {
   local hint=''
   if [[ $1 == rank_table || $1 == hccn_conf ]]; then
-    hint=": $LOG_NAME needs no rank table, its ranks find each other without; with a rank table: scripts/ascend8p.sh and its like, on several hosts scripts/run_cluster.sh"
-    [[ $CLI_ARGUMENTS != *RANK_TABLE_FILE* ]] || hint=': the rank table is the argument RANK_TABLE_FILE, or with --hostfile the option --rank_table'
+    hint=$": $LOG_NAME needs no rank table, its ranks find each other without; with a rank table: scripts/ascend8p.sh and its like, on several hosts scripts/run_cluster.sh"
+    [[ $CLI_ARGUMENTS != *RANK_TABLE_FILE* ]] || hint=$": the rank table is the argument RANK_TABLE_FILE, or with --hostfile the option --rank_table"
   fi
   program::as_value
   REPLY=$hint$REPLY
@@ -106,7 +106,7 @@ program::is_run() {
     return 1
   fi
   log::one_line "$1"
-  cli::usage "--resume $REPLY: no run has this folder (launch.json is not in it); another run: --resume=FOLDER; the newest run, and $REPLY as an argument: --resume=newest $REPLY"
+  cli::usage $"--resume $REPLY: no run has this folder (launch.json is not in it); another run: --resume=FOLDER; the newest run, and $REPLY as an argument: --resume=newest $REPLY"
 }
 
 # program::_is_named: whether an option says what to start; its name in REPLY.
@@ -139,5 +139,5 @@ program::_replaces_argument() {
 # program::_unclear WORD: refuses a file that may be either.
 program::_unclear() {
   log::one_line "$1"
-  cli::usage "$REPLY: a config or a program? A config: --config $REPLY; a program: python $REPLY, or give the file the run bit"
+  cli::usage $"$REPLY: a config or a program? A config: --config $REPLY; a program: python $REPLY, or give the file the run bit"
 }

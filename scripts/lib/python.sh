@@ -10,23 +10,23 @@ python::find() {
       PYTHON=$candidate
       return 0
     elif [[ -n ${PYTHON-} ]]; then
-      PYTHON_PROBLEM="PYTHON=$PYTHON is not a program" # no other Python replaces the one that the user names
+      PYTHON_PROBLEM=$"PYTHON=$PYTHON is not a program" # no other Python replaces the one that the user names
       return 0
     fi
   done
-  PYTHON_PROBLEM='no python on PATH'
+  PYTHON_PROBLEM=$"no python on PATH"
 }
 
 # python::require: the same, but ends the script if there is none.
 python::require() {
-  local remedy="activate the environment that has MindSpore"
+  local remedy=$"activate the environment that has MindSpore"
   python::find
   [[ -n $PYTHON_PROBLEM ]] || return 0
   if [[ -n ${PYTHON-} ]]; then
-    remedy='set it to a Python of 3.9 or later, or unset it'
+    remedy=$"set it to a Python of 3.9 or later, or unset it"
   elif [[ -x $LAUNCH_ROOT/.venv/bin/python ]]; then
     log::one_line "$LAUNCH_ROOT/.venv/bin/activate"
-    remedy+="; this project has one: source $REPLY"
+    remedy+=$"; this project has one: source $REPLY"
   fi
   log::die 78 "$PYTHON_PROBLEM; $remedy"
 }

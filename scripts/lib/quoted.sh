@@ -34,11 +34,14 @@ quoted::arguments() {
     2) names=(worker_num) ;;
     6) names=(worker_num master_port log_dir join cluster_time_out) ;;
     9) names=(worker_num local_worker_num master_addr master_port node_rank log_dir join cluster_time_out) ;;
-    *) cli::usage "$(($# - 1)) words after the command; write none, WORKER_NUM, 5 or 8" ;;
+    *)
+      shift
+      cli::usage $"$# words after the command; write none, WORKER_NUM, 5 or 8"
+      ;;
   esac
   program::is "$1"
   if (($# == 9)) && [[ $2 == "$3" ]]; then
-    log::later "note: this host has all $2 ranks: MASTER_ADDR and NODE_RANK are not used"
+    log::later $"note: this host has all $2 ranks: MASTER_ADDR and NODE_RANK are not used"
     names[2]=none names[4]=none
   fi
   for name in ${names[@]+"${names[@]}"}; do
@@ -57,7 +60,7 @@ quoted::arguments() {
 # quoted::_option NAME VALUE: the option that a word stands for.
 quoted::_option() {
   cli::value "$1" "$2"
-  [[ $REPLY == "$2" ]] || cli::usage "--$1 $REPLY and the word $2 after the command contradict each other; give one of them"
+  [[ $REPLY == "$2" ]] || cli::usage $"--$1 $REPLY and the word $2 after the command contradict each other; give one of them"
   cli::option "--$1=$2"
 }
 
@@ -65,10 +68,10 @@ quoted::_option() {
 quoted::_join() {
   case $1 in
     True) ;;
-    False) log::later 'note: the launch waits for its ranks, also with JOIN False; to go on at once, end the command line with &' ;;
+    False) log::later $"note: the launch waits for its ranks, also with JOIN False; to go on at once, end the command line with &" ;;
     *)
       log::one_line "$1"
-      cli::usage "JOIN $REPLY: write True or False"
+      cli::usage $"JOIN $REPLY: write True or False"
       ;;
   esac
 }

@@ -49,7 +49,7 @@ rank_entry::job_environment() {
     fi
     unset "$name"
   done
-  [[ -z $overridden ]] || log::say "note: $overridden from your shell is not used; the launch sets its own"
+  [[ -z $overridden ]] || log::say $"note: $overridden from your shell is not used; the launch sets its own"
   rank_entry::_warn_of_kept_numbers "${planned[RANK_SIZE]}"
   for assignment; do
     export "${assignment?}"
@@ -62,7 +62,7 @@ rank_entry::_warn_of_kept_numbers() {
   local name same=''
   if [[ ${WORLD_SIZE-$1} != "$1" ]]; then
     log::one_line "$WORLD_SIZE"
-    log::say "note: WORLD_SIZE=$REPLY from your shell is what the ranks get, but the job has $1; unset it, and they get the right number"
+    log::say $"note: WORLD_SIZE=$REPLY from your shell is what the ranks get, but the job has $1; unset it, and they get the right number"
   fi
   (($1 > 1)) || return 0
   for name in RANK LOCAL_RANK; do
@@ -71,7 +71,7 @@ rank_entry::_warn_of_kept_numbers() {
       same+="${same:+, }$name=$REPLY"
     fi
   done
-  [[ -z $same ]] || log::say "note: $same from your shell is what all $1 ranks get; unset it, and each rank gets its own number"
+  [[ -z $same ]] || log::say $"note: $same from your shell is what all $1 ranks get; unset it, and each rank gets its own number"
 }
 
 # rank_entry::agent_environment ENGINE: exports what the engine's agents (rank_agent.sh) need to know.

@@ -10,10 +10,10 @@ report::failure() {
   local others=''
   case $2$MEMBERS_RANKS_LEFT in
     stop0 | go0) ;;
-    stop1) others='; stopping the other rank' ;;
-    stop*) others="; stopping the other $MEMBERS_RANKS_LEFT ranks" ;;
-    go1) others='; the other rank goes on' ;;
-    go*) others="; the other $MEMBERS_RANKS_LEFT ranks go on" ;;
+    stop1) others=$"; stopping the other rank" ;;
+    stop*) others=$"; stopping the other $MEMBERS_RANKS_LEFT ranks" ;;
+    go1) others=$"; the other rank goes on" ;;
+    go*) others=$"; the other $MEMBERS_RANKS_LEFT ranks go on" ;;
   esac
   report::what "$1"
   log::say "$REPLY$others"
@@ -23,22 +23,22 @@ report::failure() {
 report::what() {
   report::_lost_host "$1"
   [[ -z $REPLY ]] || return 0
+  local who seconds status
   report::_who "$1"
-  local -r who=$REPLY
-  report::_fate "$1"
-  REPLY="$who $REPLY"
-}
-
-# report::_fate NAME: how and when it ended, in REPLY.
-report::_fate() {
+  who=$REPLY
   if [[ -z ${MEMBERS_BEGAN[$1]-} ]]; then
-    REPLY="could not be started: there are too many processes (see ulimit -u, and the container's limit of pids)"
+    REPLY=$"$who could not be started: there are too many processes (see ulimit -u, and the container's limit of pids)"
     return 0
   fi
-  report::_how "${MEMBERS_STATUS[$1]}"
-  local -r how=$REPLY
   members::seconds "$1"
-  REPLY="$how after $REPLY s"
+  seconds=$REPLY
+  status=${MEMBERS_STATUS[$1]}
+  report::_signal "$status"
+  if [[ -n $REPLY ]]; then
+    REPLY=$"$who was ended by SIG$REPLY after $seconds s"
+  else
+    REPLY=$"$who exited with code $status after $seconds s"
+  fi
 }
 
 # report::_lost_host NAME: if the engine NAME ended because it lost a host: a sentence about it in REPLY, and the host's
@@ -62,7 +62,8 @@ report::_lost_host() {
     ranks=" ($REPLY)"
   fi
   members::seconds "$1"
-  REPLY="the host ${named:-$host}$ranks is lost after $REPLY s: $1 does not reach it any more; check that it is up, and its network"
+  host=${named:-$host}$ranks
+  REPLY=$"the host $host is lost after $REPLY s: $1 does not reach it any more; check that it is up, and its network"
 }
 
 # report::stacks: writes every rank's stack to rank_N.stack beside its log, and a summary to stderr.
@@ -124,16 +125,16 @@ report::_failed() {
   # shellcheck disable=SC2086 # a list of numbers
   set -- $failed
   log::named rank "$@"
-  log::say "$# of ${#PLAN_RANKS[@]} ranks failed: $REPLY (--keep_going)"
+  log::say $"$# of ${#PLAN_RANKS[@]} ranks failed: $REPLY (--keep_going)"
 }
 
 # report::where: what is left of the run in its folder, as the end of a sentence, in REPLY.
 report::where() {
   report::path "$PLAN_RUN_DIR"
   if [[ -f $PLAN_RUN_DIR/launch.json ]]; then
-    REPLY="; logs and launch.json are in $REPLY"
+    REPLY=$"; logs and launch.json are in $REPLY"
   elif [[ -d $PLAN_RUN_DIR ]]; then
-    REPLY="; logs are in $REPLY"
+    REPLY=$"; logs are in $REPLY"
   else
     REPLY=''
   fi
@@ -141,11 +142,13 @@ report::where() {
 
 # The table of all ranks, with their hosts if there are several. See REPORT_ROWS for many ranks.
 report::_table() {
-  local i name how seconds log key host=''
+  local i name how seconds log key place=''
   local -a order=()
   local -A alike=()
-  ((${#PLAN_HOSTS[@]} == 0)) || printf -v host '%-16s' host
-  printf '%-5s %-7s %s%-28s %-9s %s\n' rank device "$host" exit time log >&2 || :
+  # shellcheck disable=SC2256 # words of the heading; some are also the names of variables
+  ((${#PLAN_HOSTS[@]} == 0)) || report::_cell place 16 $"host"
+  # shellcheck disable=SC2256
+  report::_row $"rank" $"device" "$place" $"exit" $"time" $"log"
   for i in "${!PLAN_RANKS[@]}"; do
     name=${PLAN_RANKS[i]}
     report::_exit "$name"
@@ -161,11 +164,11 @@ report::_table() {
     report::_log "$name"
     log::harmless "$REPLY"
     log=$REPLY
-    if [[ -n $host ]]; then
+    if [[ -n $place ]]; then
       log::harmless "${PLAN_HOSTS[i]}"
-      printf -v host '%-15s ' "$REPLY"
+      printf -v place '%-15s ' "$REPLY"
     fi
-    printf '%-5s %-7s %s%-28s %-9s %s\n' "$name" "${PLAN_DEVICES[i]}" "$host" "$how" "$seconds" "$log" >&2 || :
+    report::_row "$name" "${PLAN_DEVICES[i]}" "$place" "$how" "$seconds" "$log"
   done
   for key in ${order[@]+"${order[@]}"}; do
     # shellcheck disable=SC2086 # a list of numbers
@@ -174,15 +177,36 @@ report::_table() {
   done
 }
 
+# report::_row RANK DEVICE HOST EXIT TIME LOG: prints a row of the table. HOST has the width of its column already.
+report::_row() {
+  local rank device how seconds
+  report::_cell rank 5 "$1"
+  report::_cell device 7 "$2"
+  report::_cell how 28 "$4"
+  report::_cell seconds 9 "$5"
+  printf '%s %s %s%s %s %s\n' "$rank" "$device" "$3" "$how" "$seconds" "$6" >&2 || :
+}
+
+# report::_cell VARIABLE COLUMNS TEXT: TEXT with blanks up to this width; a Chinese character is two columns wide.
+report::_cell() {
+  local -r wide=${3//[[:ascii:]]/}
+  local width=$(($2 - ${#3} - ${#wide}))
+  printf -v "$1" '%s%*s' "$3" "$((width > 0 ? width : 0))" ''
+}
+
 # report::_who NAME: the member as a message names it, in REPLY.
 report::_who() {
   local i
-  REPLY="MindSpore's scheduler"
+  REPLY=$"MindSpore's scheduler"
   [[ $1 == scheduler ]] || REPLY=$1
   [[ $1 == [0-9]* ]] || return 0
   i=$(($1 - PLAN_RANKS[0]))                                        # ranks of most hosts have consecutive numbers
   [[ ${PLAN_RANKS[i]-} == "$1" ]] || report::_place "$1" || return # with --keep_going thousands may fail
-  REPLY="rank $1 (device ${PLAN_DEVICES[i]}${PLAN_HOSTS[i]:+ of ${PLAN_HOSTS[i]}})"
+  if [[ -n ${PLAN_HOSTS[i]-} ]]; then
+    REPLY=$"rank $1 (device ${PLAN_DEVICES[i]} of ${PLAN_HOSTS[i]})"
+  else
+    REPLY=$"rank $1 (device ${PLAN_DEVICES[i]})"
+  fi
 }
 
 # report::_place RANK: where a rank is in the plan, in `i` of the caller; fails if it is not there.
@@ -193,15 +217,10 @@ report::_place() {
   return 1
 }
 
-# report::_how STATUS: an exit status as text, in REPLY. Bash reports signal N as 128+N; a program may also exit with
-# such a number, and bash cannot distinguish the two.
-report::_how() {
-  local -r name=${REPORT_SIGNALS[$1>128?$1-128:0]-}
-  if (($1 > 128)) && [[ -n $name ]]; then
-    REPLY="was ended by SIG$name"
-  else
-    REPLY="exited with code $1"
-  fi
+# report::_signal STATUS: the signal that an exit status stands for, in REPLY; empty if none. Bash reports signal N as
+# 128+N; a program may also exit with such a number, and bash cannot distinguish the two.
+report::_signal() {
+  REPLY=${REPORT_SIGNALS[$1>128?$1-128:0]-}
 }
 
 # report::_exit NAME: the column of the table, in REPLY.
@@ -209,23 +228,23 @@ report::_exit() {
   local -r status=${MEMBERS_STATUS[$1]-}
   local signal=''
   if [[ -z $status || -z ${MEMBERS_BEGAN[$1]-} ]]; then
-    REPLY='not started'
+    REPLY=$"not started"
     return 0
   fi
   if [[ -n ${MEMBERS_LOST[$1]-} ]]; then
-    REPLY='end not reported'
-    [[ " $REPORT_LOST_RANKS " != *" $1 "* ]] || REPLY='lost with its host'
+    REPLY=$"end not reported"
+    [[ " $REPORT_LOST_RANKS " != *" $1 "* ]] || REPLY=$"lost with its host"
     return 0
   fi
   REPLY=$status
   ((status <= 128)) || signal=${REPORT_SIGNALS[status-128]-}
   [[ -z $signal ]] || REPLY+=" SIG$signal"
   if [[ $1 == "$SUPERVISE_FIRST" ]]; then
-    REPLY+=', failed first'
+    REPLY+=$", failed first"
   elif [[ -n ${MEMBERS_FAILED[$1]-} ]]; then
-    REPLY+=', failed'
+    REPLY+=$", failed"
   elif [[ -n $signal && $STOPPING_STATE != running ]]; then
-    REPLY+=', stopped by us'
+    REPLY+=$", stopped by us"
   fi
 }
 
@@ -246,7 +265,7 @@ report::path() {
 report::_tail() {
   local line
   [[ -s $1 ]] || return 0
-  log::say "the last lines of $1:"
+  log::say $"the last lines of $1:"
   while IFS= read -r line; do
     log::harmless "$line"
     printf '    %s\n' "$REPLY" >&2 || :

@@ -72,15 +72,16 @@ stopping::check() {
 # Even SIGKILL does not end a process that waits inside the kernel, for example for a device. If no process is left, but
 # nobody reports the end, its minder does not run: a debugger may hold it.
 stopping::_give_up() {
-  local name group
+  local name group minder
   for name in "${!MEMBERS_GROUP[@]}"; do
     group=${MEMBERS_GROUP[$name]}
     if processes::group_lives "$group"; then
-      log::say "process group $group (rank $name) does not end on SIGKILL: it waits in the kernel; see its state with: ps -o pid,stat,wchan:20,args -g $group"
+      log::say $"process group $group (rank $name) does not end on SIGKILL: it waits in the kernel; see its state with: ps -o pid,stat,wchan:20,args -g $group"
       members::ended "$name" 137
     else
-      log::say "rank $name has ended, but its exit code is unknown: process ${MEMBERS_MINDER[$name]-}, which waits for it, does not report it"
-      kill -KILL "${MEMBERS_MINDER[$name]-}" 2>/dev/null || :
+      minder=${MEMBERS_MINDER[$name]-}
+      log::say $"rank $name has ended, but its exit code is unknown: process $minder, which waits for it, does not report it"
+      kill -KILL "$minder" 2>/dev/null || :
       members::lost "$name"
     fi
     members::left "$name"
@@ -96,13 +97,13 @@ stopping::on_signal() {
     done
   elif [[ $STOPPING_STATE == running ]]; then
     STOPPING_SIGNAL=$1
-    log::say "SIG$1: stopping all ranks (a second signal kills them at once)"
+    log::say $"SIG$1: stopping all ranks (a second signal kills them at once)"
     stopping::begin
   elif [[ $1 == TERM && -n $STOPPING_CANCELLED ]]; then
     : # the same scancel: the agents have already reported it
   elif [[ $STOPPING_STATE == stopping && -z $STOPPING_SIGNAL ]]; then
     STOPPING_SIGNAL=$1
-    log::say "SIG$1: the ranks are already stopping (a second signal kills them at once)"
+    log::say $"SIG$1: the ranks are already stopping (a second signal kills them at once)"
   else
     [[ $STOPPING_STATE == killing ]] || STOPPING_DEADLINE=1 # in the past: the grace time is over
   fi

@@ -13,14 +13,14 @@ local_worker_num N = n
 nnodes N 1 1
 node_rank N 1 0
 rank_table_file FILE = rank_table
-master_addr HOST . ranks of one host need no address
-master_port PORT . the launch takes a free port
-join [True|False] . the launch always waits for its ranks
-standalone - . the launch needs no rendezvous server
-rdzv_backend NAME . MindSpore has a scheduler of its own
-rdzv_endpoint HOST . MindSpore has a scheduler of its own
-rdzv_id NAME . MindSpore has a scheduler of its own
-rdzv_conf WORDS . MindSpore has a scheduler of its own
+master_addr HOST . '$"ranks of one host need no address"'
+master_port PORT . '$"the launch takes a free port"'
+join [True|False] . '$"the launch always waits for its ranks"'
+standalone - . '$"the launch needs no rendezvous server"'
+rdzv_backend NAME . '$"MindSpore has a scheduler of its own"'
+rdzv_endpoint HOST . '$"MindSpore has a scheduler of its own"'
+rdzv_id NAME . '$"MindSpore has a scheduler of its own"'
+rdzv_conf WORDS . '$"MindSpore has a scheduler of its own"'
 cluster_time_out SECONDS @ MS_TOPO_TIMEOUT'
 
 # synonyms::takes WORD...: takes one of them and its value from the front, the number of words in REPLY; fails if the
@@ -43,7 +43,7 @@ synonyms::takes() {
 # synonyms::_apply TYPED VALUE KIND MEANING: does what the option means.
 synonyms::_apply() {
   local own typed
-  local -r hosts='several hosts: scripts/run_msrun.sh on each of them, or scripts/run_cluster.sh --hostfile FILE once'
+  local -r hosts=$"several hosts: scripts/run_msrun.sh on each of them, or scripts/run_cluster.sh --hostfile FILE once"
   log::one_line "$2"
   typed="$1 $REPLY"
   case $3 in
@@ -51,16 +51,19 @@ synonyms::_apply() {
       for own in $4; do
         ! cli::knows "$own" || break
       done
-      cli::knows "$own" || cli::usage "$typed: $LOG_NAME has no such option; any number of ranks: scripts/launch.sh -n"
+      cli::knows "$own" || cli::usage $"$typed: $LOG_NAME has no such option; any number of ranks: scripts/launch.sh -n"
       cli::value "$own" "$2"
-      [[ $REPLY == "$2" ]] || cli::usage "$typed: another option says $REPLY; $hosts"
+      [[ $REPLY == "$2" ]] || cli::usage $"$typed: another option says $REPLY; $hosts"
       cli::option "--$own=$2"
       ;;
-    1) [[ $2 == "$4" ]] || cli::usage "$typed: this host alone is ${typed%% *} $4; $hosts" ;;
+    1) [[ $2 == "$4" ]] || cli::usage $"$typed: this host alone is $1 $4; $hosts" ;;
     @)
-      [[ $2 =~ $CLI_NUMBER ]] || cli::usage "$typed is not a whole number of at most 8 digits"
+      [[ $2 =~ $CLI_NUMBER ]] || cli::usage $"$typed is not a whole number of at most 8 digits"
       export "$4=$2"
       ;;
-    *) log::later "note: ${typed%% *} is not needed: $4" ;;
+    *)
+      typed=${typed%% *}
+      log::later $"note: $typed is not needed: $4"
+      ;;
   esac
 }

@@ -6,13 +6,13 @@ SYSTEM_MACHINE=${BASH_VERSINFO[5]} # such as x86_64-pc-linux-gnu; OSTYPE is what
 # system::problem: what is wrong with the operating system, in REPLY; empty on Linux.
 system::problem() {
   REPLY=''
-  [[ $SYSTEM_MACHINE == *-linux* ]] || REPLY="${SYSTEM_MACHINE/*-darwin*/macOS}; Linux is needed"
+  [[ $SYSTEM_MACHINE == *-linux* ]] || REPLY=$"${SYSTEM_MACHINE/*-darwin*/macOS}; Linux is needed"
 }
 
 # system::bash_problem: what is wrong with this bash, in REPLY; empty if it can launch.
 system::bash_problem() {
   case $BASH_VERSION in
-    [1-3].* | 4.[01].*) REPLY="$BASH_VERSION; 4.2 or later is needed" ;;
+    [1-3].* | 4.[01].*) REPLY=$"$BASH_VERSION; 4.2 or later is needed" ;;
     *) REPLY='' ;;
   esac
 }
@@ -20,9 +20,9 @@ system::bash_problem() {
 # system::require: ends the script on a machine that cannot launch.
 system::require() {
   system::problem
-  [[ -z $REPLY ]] || log::die 78 "this is $REPLY: use another machine, a virtual one or a container"
+  [[ -z $REPLY ]] || log::die 78 $"this is $REPLY: use another machine, a virtual one or a container"
   system::bash_problem
-  [[ -z $REPLY ]] || log::die 78 "this is bash $REPLY"
+  [[ -z $REPLY ]] || log::die 78 $"this is bash $REPLY"
 }
 
 # system::user_id: the number of the user whose rights this process has, in REPLY. The kernel knows it: bash takes EUID from

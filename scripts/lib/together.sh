@@ -23,7 +23,7 @@ together::tell() {
   elif [[ -n $LIMITS_REACHED ]]; then
     attempts::stopped "$LAUNCH_STATUS" "its --${LIMITS_REACHED/hang/hang_timeout} is reached"
   elif [[ -n $STOPPING_SIGNAL ]]; then
-    attempts::stopped "$LAUNCH_STATUS" "SIG$STOPPING_SIGNAL has stopped its launcher"
+    attempts::stopped "$LAUNCH_STATUS" $"SIG$STOPPING_SIGNAL has stopped its launcher"
   fi
 }
 

@@ -98,7 +98,7 @@ agreeing() {
 }
 
 @test "the number of restarts is that of the job: whichever host fails, and all hosts have the code of the last failure" {
-  running '0: first wait; 1: wait; 2: await 0 1, exit 5; 3: wait' --max_restarts 1
+  running '0: first wait; 1: wait; 2: await 0 1 3, exit 5; 3: wait' --max_restarts 1
   host_ended 0 5 '*127.0.0.3: rank 2 *restart 1 of 1 *127.0.0.3: rank 2 (device 0) exited with code 5 *: exit 5;*'
   host_ended 1 5 '*restart 1 of 1 *2 * 5, failed first *: exit 5;*'
   [[ $stderr != *'restart 2'* && ! -e logs0/latest/restart_2 ]]

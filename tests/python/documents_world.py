@@ -46,9 +46,10 @@ def _project():
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
     for name in names:
         source, target = ROOT / name, folder / name
-        if name and source.is_file():  # not .venv, where that is a link
+        link = source.is_symlink() and not os.path.isabs(os.readlink(source))
+        if name and (link or source.is_file()):  # not .venv, where that is a link to elsewhere
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target)  # with its time: make must not begin to install
+            shutil.copy2(source, target, follow_symlinks=not link)  # with its time: make must not begin to install
     me = "-c user.name=me -c user.email=me@example.org"
     git = f"git init -q && git add -A && git {me} commit -qm copy && git repack -adq"
     subprocess.run(["bash", "-c", git], cwd=folder, env={**_kept(), "HOME": str(folder.parent)}, check=True)

@@ -168,7 +168,7 @@ def test_every_code_that_a_script_ends_with_by_itself_is_on_the_page():
 
 
 def test_help_and_page_name_the_same_codes():
-    text = (ROOT / "scripts/lib/cli.sh").read_text(encoding="utf-8").partition("CLI_EXIT='")[2].partition("'")[0]
+    text = (ROOT / "scripts/lib/help.sh").read_text(encoding="utf-8").partition('HELP_EXIT=$"')[2].partition('"')[0]
     named = set(re.findall(r"\b(?:0|2|78|124|128\+N)\b", text))
     assert named == {"0", "2", "78", "124", "128+N"} <= set(codes_of_scripts())
 

@@ -66,3 +66,10 @@ def test_a_value_that_json_does_not_know_is_shown_too():
 def test_a_long_value_is_cut():
     assert words.shown("x" * 100, limit=10) == '"xxxxxx...'
     assert words.shown("x" * 8, limit=10) == '"xxxxxxxx"'
+
+
+def test_chinese_counts_and_names_without_a_plural(monkeypatch):
+    monkeypatch.setattr(words, "speaks_chinese", lambda: True)
+    monkeypatch.setattr(words, "tr", {"device": "设备", "rank": "rank"}.get)
+    assert [words.count(4, noun) for noun in ("device", "rank")] == ["4 个设备", "4 个 rank"]
+    assert words.named("device", [4, 5, 6, 7]) == "设备 4-7"

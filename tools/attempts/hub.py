@@ -8,6 +8,7 @@ import selectors
 import socket
 import time
 
+from hccl_tools.common.language import tr
 from tools.attempts import wire
 from tools.attempts.launcher import Launcher, Left
 from tools.attempts.verdict import NOT_STARTED, Attempts
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 MOST_GUESTS = 64  # beyond the hosts that are missing
 HELLO_WITHIN = 10  # seconds
-ANOTHER_JOB = "another job is there; or the rank tables, the numbers of ranks or the versions of this project differ"
 LAST_WORDS = 2  # seconds in which the last messages must go out
 
 
@@ -48,7 +48,7 @@ class Hub:
                 self.attempts.check_time()
                 self.look_after_connections()
         except Left:
-            self.attempts.left(0, "its launcher has ended")
+            self.attempts.left(0, tr("its launcher has ended"))
             self.finish()
 
     def open(self) -> None:
@@ -62,7 +62,12 @@ class Hub:
         try:
             self.door = socket.create_server(place, backlog=1024)
         except OSError as error:
-            text = f"cannot listen at {place[0]} port {place[1]} for the other hosts: {error.strerror}"
+            text = tr(
+                "cannot listen at {address} port {port} for the other hosts: {reason}",
+                address=place[0],
+                port=place[1],
+                reason=error.strerror,
+            )
             self.attempts.end(NOT_STARTED, 0, text)
             return
         self.door.setblocking(False)
@@ -88,7 +93,7 @@ class Hub:
         elif host == 0:
             raise Left
         else:
-            raise Lost("it has ended")
+            raise Lost(tr("it has ended"))
 
     def tell(self, words: list[Any]) -> None:
         """A message for every host."""
@@ -128,13 +133,23 @@ class Hub:
         job, number, *theirs = wire.take(found, kinds)[1]
         ours = self.facts["alike"]
         if not hmac.compare_digest(job.encode(), self.facts["job"].encode()):
-            guest.send(["refused", ANOTHER_JOB])
-            raise Lost(ANOTHER_JOB)
+            text = tr(
+                "another job is there; or the rank tables, the numbers of ranks or the versions of this project differ"
+            )
+            guest.send(["refused", text])
+            raise Lost(text)
         fault = self.fault(number, len(theirs) == 2 * len(ours))
         for label, digest, words in ours if not fault else ():
             if theirs.pop(0) != digest:
                 where, here = self.facts["hosts"][number], self.facts["hosts"][0]
-                fault = f"{label}: {here} has {words}, {where} has {theirs[0]}; it must be the same on every host"
+                fault = tr(
+                    "{label}: {here} has {words}, {where} has {others}; it must be the same on every host",
+                    label=label,
+                    here=here,
+                    words=words,
+                    where=where,
+                    others=theirs[0],
+                )
                 break
             theirs.pop(0)
         if fault:
@@ -151,11 +166,11 @@ class Hub:
     def fault(self, number: int, same_version: bool) -> str:
         """Why this host cannot come; empty if it can."""
         if not same_version:
-            return "the hosts have different versions of this project"
+            return tr("the hosts have different versions of this project")
         if not 0 < number < len(self.facts["hosts"]):
-            return f"the job has no host number {number}"
+            return tr("the job has no host number {number}", number=number)
         if number in self.hosts:
-            return f"{self.facts['hosts'][number]} has come already: the command was typed there twice"
+            return tr("{host} has come already: the command was typed there twice", host=self.facts["hosts"][number])
         return ""
 
     def listen(self, number: int) -> None:
@@ -169,7 +184,7 @@ class Hub:
         except Lost as error:
             del self.hosts[number]
             self.forget(host)
-            self.attempts.left(number, f"its launcher is lost: {error}")
+            self.attempts.left(number, tr("its launcher is lost: {reason}", reason=error))
 
     def forget(self, connection: Connection) -> None:
         """Closes a connection; what was sent last still arrives."""

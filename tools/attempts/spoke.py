@@ -8,6 +8,7 @@ import select
 import socket
 import time
 
+from hccl_tools.common.language import tr
 from tools.attempts import wire
 from tools.attempts.launcher import Launcher, Left
 from tools.attempts.verdict import LOST, NOT_STARTED, TOLD_AFTER
@@ -49,7 +50,7 @@ class Spoke:
         """The connection to the host of rank 0, once its launcher runs; None if that has refused us, or never came."""
         began = time.monotonic()
         told = False
-        place = f"{self.facts['address']} port {self.facts['port']}"
+        place = tr("{address} port {port}", address=self.facts["address"], port=self.facts["port"])
         while (waited := time.monotonic() - began) < self.facts["wait"]:
             try:
                 return self.try_to_join()
@@ -60,10 +61,27 @@ class Spoke:
                 reason = getattr(error, "strerror", None) or str(error)
             if waited >= TOLD_AFTER and not told:
                 told = True
-                self.launcher.say("say", f"waiting for {self.first}: nobody answers at {place} ({reason})")
+                self.launcher.say(
+                    "say",
+                    tr(
+                        "waiting for {first}: nobody answers at {place} ({reason})",
+                        first=self.first,
+                        place=place,
+                        reason=reason,
+                    ),
+                )
             self.launcher.wait(None, 0, TRY_EVERY)
-        remedy = "type the command there, too, with the same rank table, and let the port through the firewall"
-        self.end(NOT_STARTED, f"nobody answers at {place} after {self.facts['wait']:.0f} s ({reason}); {remedy}")
+        remedy = tr("type the command there, too, with the same rank table, and let the port through the firewall")
+        self.end(
+            NOT_STARTED,
+            tr(
+                "nobody answers at {place} after {seconds:.0f} s ({reason}); {remedy}",
+                place=place,
+                seconds=self.facts["wait"],
+                reason=reason,
+                remedy=remedy,
+            ),
+        )
         return None
 
     def try_to_join(self) -> Connection:
@@ -75,15 +93,15 @@ class Spoke:
             alike = (value for _, *values in self.facts["alike"] for value in values)
             connection.send(["hello", self.facts["job"], self.facts["number"], *alike])
             if not self.launcher.wait(plug.fileno(), select.POLLIN, ANSWER_WITHIN):
-                raise Lost("it does not answer")
+                raise Lost(tr("it does not answer"))
             for found in connection.receive():
                 word, values = wire.take(found, wire.TO_HOSTS)
                 if word == "refused":
                     raise Refused(*values)
                 if word != "welcome":
-                    raise Lost("it sent no answer")
+                    raise Lost(tr("it sent no answer"))
                 return connection
-            raise Lost("it sent half a line")
+            raise Lost(tr("it sent half a line"))
         except BaseException:
             plug.close()
             raise
@@ -115,7 +133,7 @@ class Spoke:
                 if 0 in ready:
                     self.obey(connection, self.launcher.take())
         except Lost as error:
-            self.end(LOST, f"its launcher is lost: {error}")
+            self.end(LOST, tr("its launcher is lost: {reason}", reason=error))
         finally:
             connection.plug.close()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 
 TYPE_CHECKING = False
@@ -78,10 +79,18 @@ class Attempts:
             return
         if not self.begun and waited >= self.wait:
             status = NOT_STARTED if self.number == 0 else LOST
-            self.end(status, self._missing()[0], f"is not ready after {self.wait:.0f} s ({self._missing_words()})")
+            self.end(
+                status,
+                self._missing()[0],
+                tr(
+                    "is not ready after {seconds:.0f} s ({missing})",
+                    seconds=self.wait,
+                    missing=self._missing_words(),
+                ),
+            )
         elif waited >= TOLD_AFTER and not self.told:
             self.told = True
-            self.tell(["say", f"waiting for {self._missing_words()}"])
+            self.tell(["say", tr("waiting for {missing}", missing=self._missing_words())])
 
     def _all_have_come(self, host: int) -> bool:
         self.come.add(host)
@@ -97,4 +106,4 @@ class Attempts:
         """``10.77.0.2: 1 of 2 hosts``"""
         missing = self._missing()
         names = ", ".join(one_line(self.hosts[number]) for number in missing[:4]) + (", ..." if missing[4:] else "")
-        return f"{names}: {len(missing)} of {len(self.hosts)} hosts"
+        return tr("{names}: {number} of {hosts} hosts", names=names, number=len(missing), hosts=len(self.hosts))

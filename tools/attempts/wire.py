@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import socket
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import short
 
 TYPE_CHECKING = False
@@ -65,11 +66,11 @@ class Connection:
         except OSError as error:
             raise Lost(error.strerror or str(error)) from error
         if not data:
-            raise Lost("it has closed the connection")
+            raise Lost(tr("it has closed the connection"))
         *lines, rest = bytes(self._received + data).split(b"\n")
         self._received = bytearray(rest)
         if len(rest) > LONGEST_LINE:
-            raise Lost("it sent a line that is too long")
+            raise Lost(tr("it sent a line that is too long"))
         return [message(line) for line in lines]
 
     def send(self, words: list[Any]) -> None:
@@ -101,9 +102,9 @@ def message(line: bytes) -> list[Any]:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise Lost("it sent what is not JSON") from error
+        raise Lost(tr("it sent what is not JSON")) from error
     if not isinstance(found, list) or not found or not isinstance(found[0], str):
-        raise Lost("it sent no message")
+        raise Lost(tr("it sent no message"))
     return found
 
 
@@ -111,7 +112,7 @@ def take(found: list[Any], forms: dict[str, tuple[type, ...]]) -> tuple[str, lis
     """(word, values) of a message of one of these forms: with numbers and short texts.  Raises Lost."""
     word, *values = found
     if [type(value) for value in values] != list(forms.get(word, (None,))):
-        raise Lost("it sent an unknown message")
+        raise Lost(tr("it sent an unknown message"))
     if any(not 0 <= value <= BIGGEST for value in values if isinstance(value, int)):
-        raise Lost("it sent a number out of bounds")
+        raise Lost(tr("it sent a number out of bounds"))
     return word, [short(value, LONGEST_TEXT) if isinstance(value, str) else value for value in values]

@@ -5,6 +5,7 @@ A schema cannot say that: a config that trains a reader of text on handwritten d
 
 from __future__ import annotations
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.record import Record
 from tools.config import modes
@@ -62,10 +63,11 @@ def problems(data: dict[str, Any]) -> list[Problem]:
     """What is wrong with a config (a dict that satisfies the schema) whose parts do not fit each other."""
     name, loss = data["model"]["name"], data["loss"]["name"]
     network = NETWORKS[name]
-    found = _strange_keys("/model", data["model"], ("name", *network.keys), f"the network {name}")
+    found = _strange_keys("/model", data["model"], ("name", *network.keys), tr("the network {name}", name=name))
     found += _strange_keys("/loss", data["loss"], ("name", *LOSSES.get(loss, ())), loss)
     if loss not in network.losses:
-        text, remedy = f"{name} does not learn from {loss}", f"write {' or '.join(network.losses)}"
+        text = tr("{name} does not learn from {loss}", name=name, loss=loss)
+        remedy = tr("write {wanted}", wanted=tr(" or ").join(network.losses))
         found.append(Problem("loss-of-another-network", "/loss/name", text, remedy))
     for part in ("train", "eval"):
         if part in data:
@@ -77,21 +79,27 @@ def _dataset(pointer: str, section: dict[str, Any], network: str) -> list[Proble
     """The problems of one section `dataset`."""
     kind, wanted = section["type"], NETWORKS[network].data
     if kind not in wanted:
-        text = f"{network} cannot read data of type {kind}"
-        return [Problem("data-of-another-network", f"{pointer}/type", text, f"write {' or '.join(wanted)}")]
+        text = tr("{network} cannot read data of type {kind}", network=network, kind=kind)
+        remedy = tr("write {wanted}", wanted=tr(" or ").join(wanted))
+        return [Problem("data-of-another-network", f"{pointer}/type", text, remedy)]
     keys = DATASETS[kind]
     known = ("type", "dataset_root", *keys.must, *keys.may)
-    return _strange_keys(pointer, section, known, f"data of type {kind}") + [
-        Problem("missing-key", pointer, f'"{key}" is missing, {kind} needs it', f'add "{key}"')
+    return _strange_keys(pointer, section, known, tr("data of type {kind}", kind=kind)) + [
+        Problem(
+            "missing-key",
+            pointer,
+            tr('"{key}" is missing, {kind} needs it', key=key, kind=kind),
+            tr('add "{key}"', key=key),
+        )
         for key in keys.must
         if key not in section
     ]
 
 
 def _strange_keys(pointer: str, section: dict[str, Any], known: tuple[str, ...], what: str) -> list[Problem]:
-    remedy = f"remove it; {what} has the keys {', '.join(known)}"
+    remedy = tr("remove it; {what} has the keys {known}", what=what, known=", ".join(known))
     return [
-        Problem("key-without-effect", f"{pointer}/{key}", f"{what} knows no {key}", remedy)
+        Problem("key-without-effect", f"{pointer}/{key}", tr("{what} knows no {key}", what=what, key=key), remedy)
         for key in section
         if key not in known
     ]

@@ -6,6 +6,7 @@ import os
 import string
 
 from hccl_tools.common import project
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import one_line
 
@@ -76,20 +77,21 @@ def problems(data: dict[str, Any]) -> list[Problem]:
     common = data.get("common", {})
     found = []
     if common.get("infer_mode"):
-        text = "infer_mode: True is for MindOCR's inference, and this trainer has none"
-        found.append(Problem("key-without-effect", "/common/infer_mode", text, "write False, or remove it"))
+        text = tr("infer_mode: True is for MindOCR's inference, and this trainer has none")
+        found.append(Problem("key-without-effect", "/common/infer_mode", text, tr("write False, or remove it")))
     if common.get("use_space_char") and "character_dict_path" not in common:
-        text = "use_space_char adds to the characters of character_dict_path, and there is none"
-        remedy = "write the blank into dataset.characters, and remove it"
+        text = tr("use_space_char adds to the characters of character_dict_path, and there is none")
+        remedy = tr("write the blank into dataset.characters, and remove it")
         found.append(Problem("key-without-effect", "/common/use_space_char", text, remedy))
     path = common.get("character_dict_path")
     if path is not None:
         try:
             _read(path)
         except OSError as error:
-            text, remedy = f"{one_line(path)} cannot be read: {error.strerror}", "name a file with one character a line"
+            text = tr("{path} cannot be read: {reason}", path=one_line(path), reason=error.strerror)
+            remedy = tr("name a file with one character a line")
             found.append(Problem("no-characters", "/common/character_dict_path", text, remedy))
         except ValueError:
-            text, remedy = f"{one_line(path)} is not UTF-8 text with one character a line", "name another file"
-            found.append(Problem("no-characters", "/common/character_dict_path", text, remedy))
+            text = tr("{path} is not UTF-8 text with one character a line", path=one_line(path))
+            found.append(Problem("no-characters", "/common/character_dict_path", text, tr("name another file")))
     return found

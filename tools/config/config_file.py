@@ -7,6 +7,7 @@ import os
 import yaml
 
 from hccl_tools.check import schema_check
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import one_line, short
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAX_BYTES = 1 << 20
-
-_QUOTED_TWICE = """; the shell takes quotes away: -o 'KEY="TEXT"'"""
 
 
 class ConfigError(Unusable):
@@ -60,17 +59,18 @@ class Config:
             dotted, equals, value = text.partition("=")
             keys = dotted.strip().split(".")
             if not equals or not all(keys) or len(keys) > yaml_text.MOST_LEVELS:
-                raise ConfigError(f"{origin}: write key=value, such as scheduler.num_epochs=3")
+                raise ConfigError(tr("{origin}: write key=value, such as scheduler.num_epochs=3", origin=origin))
             try:
                 parsed, _ = yaml_text.read(value)
             except yaml_text.NotYaml as error:
-                twice = _QUOTED_TWICE if error.reason.endswith("in quotes") else ""
-                raise ConfigError(f"{origin}: the value cannot be used: {error.reason}{twice}") from error
+                raise ConfigError(_useless(origin, error)) from error
             parent = self.data
             for key in keys[:-1]:
                 parent = parent.setdefault(key, {})
                 if not isinstance(parent, dict):
-                    raise ConfigError(f"{origin}: {one_line(key)} is a value, it has no keys in it")
+                    raise ConfigError(
+                        tr("{origin}: {key} is a value, it has no keys in it", origin=origin, key=one_line(key))
+                    )
             parent[keys[-1]] = parsed
             self._overridden["/" + "/".join(keys)] = origin
 
@@ -110,20 +110,30 @@ def load(path: str) -> Config:
     shown = one_line(path)
     try:
         if os.path.isdir(path):
-            raise ConfigError(f"{shown}: is a folder; name the config file in it")
+            raise ConfigError(tr("{path}: is a folder; name the config file in it", path=shown))
         if os.path.exists(path) and not os.path.isfile(path):
-            raise ConfigError(f"{shown}: is not a regular file; every rank reads it, so it must be one")
+            raise ConfigError(tr("{path}: is not a regular file; every rank reads it, so it must be one", path=shown))
         with open(path, "rb") as file:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
-            raise ConfigError(f"{shown}: is larger than {MAX_BYTES} bytes, too large for a config")
+            raise ConfigError(
+                tr(
+                    "{path}: is larger than {most} bytes, too large for a config",
+                    path=shown,
+                    most=MAX_BYTES,
+                )
+            )
         return _parse(path, content.decode("utf-8"))
     except FileNotFoundError as error:
-        raise ConfigError(f"{shown}: no such file; a relative path counts from {one_line(os.getcwd())}") from error
+        raise ConfigError(
+            tr("{path}: no such file; a relative path counts from {folder}", path=shown, folder=one_line(os.getcwd()))
+        ) from error
     except OSError as error:
-        raise ConfigError(f"{shown}: cannot be read: {error.strerror}") from error
+        raise ConfigError(tr("{path}: cannot be read: {reason}", path=shown, reason=error.strerror)) from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{shown}: byte {error.start + 1} is not UTF-8; save the file as UTF-8") from error
+        raise ConfigError(
+            tr("{path}: byte {number} is not UTF-8; save the file as UTF-8", path=shown, number=error.start + 1)
+        ) from error
 
 
 def read(path: str, assignments: Iterable[str], environ: Mapping[str, str] = os.environ) -> Config:
@@ -143,8 +153,8 @@ def not_distributed(config: Config) -> str:
     problem = Problem(
         "not-distributed",
         "/system/distribute",
-        "system.distribute is not True, so every rank would train alone",
-        "write `distribute: True` under `system:`",
+        tr("system.distribute is not True, so every rank would train alone"),
+        tr("write `distribute: True` under `system:`"),
     )
     return config.lines([problem])[0]
 
@@ -157,10 +167,21 @@ def _parse(path: str, text: str) -> Config:
         where = f"{shown}:{error.line}" if error.line else shown
         raise ConfigError(f"{where}: {error.reason}") from error
     if node is None or data is None:
-        raise ConfigError(f"{shown}: is empty; start from one of the files in configs/")
+        raise ConfigError(tr("{path}: is empty; start from one of the files in configs/", path=shown))
     if not isinstance(data, dict):
-        raise ConfigError(f"{shown}: has no sections; start from one of the files in configs/")
+        raise ConfigError(tr("{path}: has no sections; start from one of the files in configs/", path=shown))
     return Config(path, data, node)
+
+
+def _useless(origin: str, error: yaml_text.NotYaml) -> str:
+    """The line about a value after -o that is not YAML."""
+    if not error.wants_quotes:
+        return tr("{origin}: the value cannot be used: {reason}", origin=origin, reason=error.reason)
+    return tr(
+        "{origin}: the value cannot be used: {reason}; the shell takes quotes away: -o 'KEY=\"TEXT\"'",
+        origin=origin,
+        reason=error.reason,
+    )
 
 
 def _line(node: yaml.Node, pointer: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.record import Record
 
@@ -68,30 +69,35 @@ def _refused_by_cpu(config: dict[str, Any], target: str) -> list[Problem]:
     section = config["parallel"]
     if target != "CPU" or section["mode"] not in BY_MINDSPORE:
         return []
-    remedy = "use data_parallel, or hybrid_parallel with model.name hybrid_parallel_net (layers cut by hand)"
+    remedy = tr("use data_parallel, or hybrid_parallel with model.name hybrid_parallel_net (layers cut by hand)")
     if section["pipeline_stages"] > 1:
-        remedy = "use mode hybrid_parallel with model.name hand_pipeline_net, two stages with Send and Receive"
+        remedy = tr("use mode hybrid_parallel with model.name hand_pipeline_net, two stages with Send and Receive")
     return [Problem("cpu-refuses", "/parallel/mode", not_on_cpu(section["mode"]), remedy)]
 
 
 def not_on_cpu(mode: str) -> str:
     """Why a mode in which MindSpore cuts the network does not run there."""
-    why = 'MindSpore\'s CPU back end refuses it ("Invalid backend: CPU")'
-    return f"{mode} does not run on CPU: {why}; it needs Ascend or GPU"
+    return tr(
+        '{mode} does not run on CPU: MindSpore\'s CPU back end refuses it ("Invalid backend: CPU"); '
+        "it needs Ascend or GPU",
+        mode=mode,
+    )
 
 
 def _only_for_graphs(config: dict[str, Any]) -> list[Problem]:
     mode = config["parallel"]["mode"]
     if config["system"]["mode"] == 0 or mode not in BY_MINDSPORE:
         return []
-    return [
-        Problem("graph-only", "/system/mode", not_in_pynative(mode), "write 0, or set parallel.mode to data_parallel")
-    ]
+    remedy = tr("write 0, or set parallel.mode to data_parallel")
+    return [Problem("graph-only", "/system/mode", not_in_pynative(mode), remedy)]
 
 
 def not_in_pynative(mode: str) -> str:
     """What such a mode does in PyNative mode, as seen on CPU with MindSpore 2.10."""
-    return f"MindSpore cuts a graph, and PyNative mode has none: with {mode} every rank would train the whole by itself"
+    return tr(
+        "MindSpore cuts a graph, and PyNative mode has none: with {mode} every rank would train the whole by itself",
+        mode=mode,
+    )
 
 
 def _only_for_mindspore(config: dict[str, Any], mode: str) -> list[Problem]:
@@ -104,9 +110,11 @@ def _only_for_mindspore(config: dict[str, Any], mode: str) -> list[Problem]:
         "strategy_ckpt_save_file": "strategy_ckpt_save_file" in section,
         "strategy_ckpt_load_file": "strategy_ckpt_load_file" in section,
     }
-    remedy = "remove it, or set mode to semi_auto_parallel or auto_parallel"
+    remedy = tr("remove it, or set mode to semi_auto_parallel or auto_parallel")
     return [
-        Problem("other-mode", f"/parallel/{name}", f"{name} has no meaning in mode {mode}", remedy)
+        Problem(
+            "other-mode", f"/parallel/{name}", tr("{name} has no meaning in mode {mode}", name=name, mode=mode), remedy
+        )
         for name in is_set
         if is_set[name]
     ]
@@ -118,14 +126,20 @@ def _network(config: dict[str, Any], mode: str, ranks: int) -> list[Problem]:
     if mode == "hybrid_parallel":
         if name in BY_HAND:
             return _cut_by_hand(config, name, ranks)
-        text = f"{name} is not cut by hand, and mode hybrid_parallel needs such a network"
-        remedy = f"write {' or '.join(BY_HAND)}, or set parallel.mode to data_parallel"
+        text = tr("{name} is not cut by hand, and mode hybrid_parallel needs such a network", name=name)
+        remedy = tr("write {wanted}, or set parallel.mode to data_parallel", wanted=tr(" or ").join(BY_HAND))
     elif name in BY_HAND:
-        text = f"{name} is cut by hand and does its own communication, so it does not go with mode {mode}"
-        remedy = "set parallel.mode to hybrid_parallel"
+        text = tr(
+            "{name} is cut by hand and does its own communication, so it does not go with mode {mode}",
+            name=name,
+            mode=mode,
+        )
+        remedy = tr("set parallel.mode to hybrid_parallel")
     elif mode in BY_MINDSPORE and (name not in IN_STAGES if stages > 1 else name == STAGED):
-        text = f"{name} does not go with pipeline_stages {stages}"
-        remedy = f"for more than 1 stage write {' or '.join(IN_STAGES)}, for 1 stage another network"
+        text = tr("{name} does not go with pipeline_stages {stages}", name=name, stages=stages)
+        remedy = tr(
+            "for more than 1 stage write {wanted}, for 1 stage another network", wanted=tr(" or ").join(IN_STAGES)
+        )
     else:
         return []
     return [Problem("net-for-mode", "/model/name", text, remedy)]
@@ -134,19 +148,19 @@ def _network(config: dict[str, Any], mode: str, ranks: int) -> list[Problem]:
 def _cut_by_hand(config: dict[str, Any], name: str, ranks: int) -> list[Problem]:
     found = []
     if name == STAGES_BY_HAND and ranks != 2:
-        text = f"{name} has two stages and this job {ranks} ranks"
-        found.append(Problem("stages", "/model/name", text, "start 2 ranks"))
+        text = tr("{name} has two stages and this job {ranks} ranks", name=name, ranks=ranks)
+        found.append(Problem("stages", "/model/name", text, tr("start 2 ranks")))
     if name == STAGES_BY_HAND and "eval" in config:
-        text = f"no rank of {name} has the whole network to measure with"
-        remedy = "remove this section; tools/convert_ckpt.py makes one checkpoint"
+        text = tr("no rank of {name} has the whole network to measure with", name=name)
+        remedy = tr("remove this section; tools/convert_ckpt.py makes one checkpoint")
         found.append(Problem("stages", "/eval", text, remedy))
     width = config["model"].get("hidden_size", HIDDEN_SIZE)
     if name == TENSOR_PARALLEL and width % ranks:
-        text = f"{width} cannot be cut into {ranks} equal parts, one per rank"
-        found.append(Problem("uneven", "/model/hidden_size", text, f"write a multiple of {ranks}"))
+        text = tr("{width} cannot be cut into {ranks} equal parts, one per rank", width=width, ranks=ranks)
+        found.append(Problem("uneven", "/model/hidden_size", text, tr("write a multiple of {ranks}", ranks=ranks)))
     if not config["parallel"]["gradients_mean"]:
-        text = "every rank sees the same samples, so the sum of their gradients counts each sample once per rank"
-        found.append(Problem("counted-twice", "/parallel/gradients_mean", text, "write True"))
+        text = tr("every rank sees the same samples, so the sum of their gradients counts each sample once per rank")
+        found.append(Problem("counted-twice", "/parallel/gradients_mean", text, tr("write {wanted}", wanted="True")))
     return found
 
 
@@ -154,14 +168,26 @@ def _pipeline(config: dict[str, Any], ranks: int) -> list[Problem]:
     section, name = config["parallel"], config["model"]["name"]
     stages, micro = section["pipeline_stages"], section["micro_batches"]
     place = "/parallel/pipeline_stages"
-    found = _uneven(ranks, f"{ranks} ranks", stages, "stages", place, "stages")
+    text = tr("{ranks} ranks cannot be cut into {stages} stages of one size", ranks=ranks, stages=stages)
+    found = _uneven(ranks, stages, Problem("stages", place, text, _divisor(ranks)))
     if stages > IN_STAGES.get(name, stages):
-        text = f"{name} can be cut into {IN_STAGES[name]} parts, and each of {stages} stages needs one"
-        found.append(Problem("stages", place, text, f"write 2 to {IN_STAGES[name]}"))
+        text = tr(
+            "{name} can be cut into {most} parts, and each of {stages} stages needs one",
+            name=name,
+            most=IN_STAGES[name],
+            stages=stages,
+        )
+        found.append(Problem("stages", place, text, tr("write 2 to {most}", most=IN_STAGES[name])))
     if stages > 1 and micro < stages:
-        text = f"{micro} micro-batches keep only {micro} of {stages} stages busy, and MindSpore needs one per stage"
-        found.append(Problem("stages", "/parallel/micro_batches", text, f"write {stages} or more"))
-    return found + _batch_into(config, micro, "micro-batches", "/parallel/micro_batches")
+        text = tr(
+            "{micro} micro-batches keep only {micro} of {stages} stages busy, and MindSpore needs one per stage",
+            micro=micro,
+            stages=stages,
+        )
+        found.append(Problem("stages", "/parallel/micro_batches", text, tr("write {stages} or more", stages=stages)))
+    batch = config["train"]["loader"]["batch_size"]
+    text = tr("a batch of {batch} cannot be cut into {micro} micro-batches of one size", batch=batch, micro=micro)
+    return found + _uneven(batch, micro, Problem("uneven", "/parallel/micro_batches", text, _divisor(batch)))
 
 
 def _strategy(config: dict[str, Any], ranks: int) -> list[Problem]:
@@ -170,47 +196,54 @@ def _strategy(config: dict[str, Any], ranks: int) -> list[Problem]:
         return []
     text = ""
     if isinstance(strategy, str):
-        text = f"{strategy} is not known here"
-        remedy = "write data_parallel, full_batch, or such as [[1, 1, 1, 4], [1]]"
+        text = tr("{strategy} is not known here", strategy=strategy)
+        remedy = tr("write data_parallel, full_batch, or such as [[1, 1, 1, 4], [1]]")
     elif config["train"]["dataset"]["type"] not in SLICED:
-        text = f"data of type {config['train']['dataset']['type']} cannot be cut into patches"
-        remedy = f"write data_parallel; {' and '.join(SLICED)} can be cut"
+        text = tr("data of type {kind} cannot be cut into patches", kind=config["train"]["dataset"]["type"])
+        remedy = tr("write data_parallel; {kinds} can be cut", kinds=tr(" and ").join(SLICED))
     elif [len(strategy[0]), len(strategy[1])] != [4, 1]:
-        axes = f"{len(strategy[0])} and {len(strategy[1])}"
-        text = f"images have 4 axes (batch, channel, height, width) and labels 1, not {axes}"
-        remedy = "write for example [[1, 1, 1, 4], [1]]: images in 4 columns"
+        text = tr(
+            "images have 4 axes (batch, channel, height, width) and labels 1, not {images} and {labels}",
+            images=len(strategy[0]),
+            labels=len(strategy[1]),
+        )
+        remedy = tr("write for example [[1, 1, 1, 4], [1]]: images in 4 columns")
     elif math.prod(strategy[0]) != ranks or strategy[0][1] != 1:
-        text = f"images are cut into {'x'.join(map(str, strategy[0]))} parts, for {ranks} ranks"
-        remedy = "make the product that number, and leave channels whole (1)"
+        text = tr(
+            "images are cut into {cut} parts, for {ranks} ranks", cut="x".join(map(str, strategy[0])), ranks=ranks
+        )
+        remedy = tr("make the product that number, and leave channels whole (1)")
     elif strategy[0][0] != strategy[1][0]:
-        text = f"labels are cut into {strategy[1][0]} parts and images into {strategy[0][0]} along the batch"
-        remedy = "write the same number in both"
+        text = tr(
+            "labels are cut into {labels} parts and images into {images} along the batch",
+            labels=strategy[1][0],
+            images=strategy[0][0],
+        )
+        remedy = tr("write the same number in both")
     return [Problem("strategy", "/parallel/dataset_strategy", text, remedy)] if text else []
 
 
 def _accumulation(config: dict[str, Any]) -> list[Problem]:
     parts, place = config["train"]["gradient_accumulation_steps"], "/train/gradient_accumulation_steps"
-    found = _batch_into(config, parts, "parts", place)
+    batch = config["train"]["loader"]["batch_size"]
+    text = tr("a batch of {batch} cannot be cut into {parts} parts of one size", batch=batch, parts=parts)
+    found = _uneven(batch, parts, Problem("uneven", place, text, _divisor(batch)))
     if (
         not found
         and parts > 1
         and (config["parallel"]["micro_batches"] > 1 or config["model"]["name"] == STAGES_BY_HAND)
     ):
-        return [Problem("uneven", place, "a pipeline cuts its batches already", "write 1, or leave it out")]
+        return [Problem("uneven", place, tr("a pipeline cuts its batches already"), tr("write 1, or leave it out"))]
     return found
 
 
-def _batch_into(config: dict[str, Any], parts: int, noun: str, place: str) -> list[Problem]:
-    batch = config["train"]["loader"]["batch_size"]
-    return _uneven(batch, f"a batch of {batch}", parts, noun, place, "uneven")
+def _uneven(number: int, parts: int, problem: Problem) -> list[Problem]:
+    """The `problem` of a `number` of things that cannot be cut into equal parts."""
+    return [problem] if number % parts else []
 
 
-def _uneven(number: int, whole: str, parts: int, noun: str, place: str, code: str) -> list[Problem]:
-    """The Problem of a `whole` of `number` things that cannot be cut into equal parts."""
-    if number % parts == 0:
-        return []
-    text = f"{whole} cannot be cut into {parts} {noun} of one size"
-    return [Problem(code, place, text, f"write a divisor of {number}")]
+def _divisor(number: int) -> str:
+    return tr("write a divisor of {number}", number=number)
 
 
 def saves_whole(config: dict[str, Any]) -> bool:

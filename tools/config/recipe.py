@@ -5,6 +5,7 @@ A schema cannot say that: each of the values is fine alone.
 
 from __future__ import annotations
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem
 from tools.config import modes
 
@@ -46,8 +47,8 @@ def _without_effect(name: str, section: dict[str, Any]) -> list[Problem]:
         Problem(
             "key-without-effect",
             f"/{name}/{key}",
-            f"{key} has no effect with {choice}: {chosen}",
-            f"remove it, or write {choice}: {' or '.join(fitting)}",
+            tr("{key} has no effect with {choice}: {chosen}", key=key, choice=choice, chosen=chosen),
+            tr("remove it, or write {choice}: {wanted}", choice=choice, wanted=tr(" or ").join(fitting)),
         )
         for key, fitting in _KEYS[name].items()
         if key in section and chosen not in fitting
@@ -56,44 +57,57 @@ def _without_effect(name: str, section: dict[str, Any]) -> list[Problem]:
 
 def _rate(section: dict[str, Any]) -> list[Problem]:
     if section.get("min_lr", 0) > section["lr"]:
-        text = f"the learning rate would rise from {section['lr']} to {section['min_lr']}"
-        return [Problem("learning-rate", "/scheduler/min_lr", text, "write at most scheduler.lr")]
+        text = tr(
+            "the learning rate would rise from {before} to {after}",
+            before=section["lr"],
+            after=section["min_lr"],
+        )
+        return [Problem("learning-rate", "/scheduler/min_lr", text, tr("write at most scheduler.lr"))]
     if section.get("scheduler") != "warmup_cosine_decay":
         return []
     if "warmup_epochs" not in section:
-        text = '"warmup_epochs" is missing, warmup_cosine_decay needs it'
-        return [Problem("missing-key", "/scheduler", text, 'add "warmup_epochs"')]
+        text = tr('"{key}" is missing, {kind} needs it', key="warmup_epochs", kind="warmup_cosine_decay")
+        return [Problem("missing-key", "/scheduler", text, tr('add "{key}"', key="warmup_epochs"))]
     epochs, warm = section["num_epochs"], section["warmup_epochs"]
     if warm >= epochs:
-        text = f"after {warm} epochs of warm-up none of {epochs} is left for the cosine"
-        return [Problem("learning-rate", "/scheduler/warmup_epochs", text, f"write less than {epochs}")]
+        text = tr("after {warm} epochs of warm-up none of {epochs} is left for the cosine", warm=warm, epochs=epochs)
+        return [
+            Problem("learning-rate", "/scheduler/warmup_epochs", text, tr("write less than {epochs}", epochs=epochs))
+        ]
     if warm + section.get("decay_epochs", 0) > epochs:
-        text = f"{warm} epochs of warm-up and {section['decay_epochs']} of decay are more than {epochs}"
-        return [Problem("learning-rate", "/scheduler/decay_epochs", text, f"write at most {epochs - warm}")]
+        text = tr(
+            "{warm} epochs of warm-up and {decay} of decay are more than {epochs}",
+            warm=warm,
+            decay=section["decay_epochs"],
+            epochs=epochs,
+        )
+        return [
+            Problem("learning-rate", "/scheduler/decay_epochs", text, tr("write at most {most}", most=epochs - warm))
+        ]
     return []
 
 
 def _optimizer(data: dict[str, Any]) -> list[Problem]:
     section, found = data["optimizer"], []
     if section.get("nesterov") and section["opt"] not in ("momentum", "sgd"):
-        remedy = "write False, or opt: momentum"
-        text = f"{section['opt']} has no form of Nesterov's"
+        remedy = tr("write False, or opt: momentum")
+        text = tr("{opt} has no form of Nesterov's", opt=section["opt"])
         found.append(Problem("key-without-effect", "/optimizer/nesterov", text, remedy))
     elif section.get("nesterov") and section.get("momentum") == 0:
-        text = "Nesterov's form needs a momentum"
-        found.append(Problem("optimizer", "/optimizer/momentum", text, "write more than 0, or nesterov: False"))
+        text = tr("Nesterov's form needs a momentum")
+        found.append(Problem("optimizer", "/optimizer/momentum", text, tr("write more than 0, or nesterov: False")))
     cut = _cut(data)
     if section["opt"] == "lars" and cut:
-        text = f"lars needs the norm of whole layers, and {cut} cuts them"
-        found.append(Problem("optimizer", "/optimizer/opt", text, "write momentum, sgd, adam or adamw"))
+        text = tr("lars needs the norm of whole layers, and {cut} cuts them", cut=cut)
+        found.append(Problem("optimizer", "/optimizer/opt", text, tr("write momentum, sgd, adam or adamw")))
     return found
 
 
 def _jit(system: dict[str, Any]) -> list[Problem]:
     if "jit_level" not in system or system.get("mode", 0) != _PYNATIVE:
         return []
-    text = "jit_level has no effect in PyNative mode, which compiles no graph"
-    return [Problem("key-without-effect", "/system/jit_level", text, "remove it, or write mode: 0")]
+    text = tr("jit_level has no effect in PyNative mode, which compiles no graph")
+    return [Problem("key-without-effect", "/system/jit_level", text, tr("remove it, or write mode: 0"))]
 
 
 def _step(data: dict[str, Any]) -> list[Problem]:
@@ -101,21 +115,21 @@ def _step(data: dict[str, Any]) -> list[Problem]:
     name, train, found = data["model"]["name"], data["train"], []
     level = data["system"].get("amp_level", "O0")
     if name == "crnn" and level in ("O2", "O3") and data["system"].get("mode", 0) == _PYNATIVE:
-        text = f"with {level} the gradients of crnn were not finite in PyNative mode (seen on CPU)"
-        found.append(Problem("precision", "/system/amp_level", text, "write O1, or mode: 0"))
+        text = tr("with {level} the gradients of crnn were not finite in PyNative mode (seen on CPU)", level=level)
+        found.append(Problem("precision", "/system/amp_level", text, tr("write O1, or mode: 0")))
     if level != "O0" and name in modes.NETS:
-        text = f"{name} shows a parallel mode, and is written for float32"
-        found.append(Problem("precision", "/system/amp_level", text, "write O0, or take another network"))
+        text = tr("{name} shows a parallel mode, and is written for float32", name=name)
+        found.append(Problem("precision", "/system/amp_level", text, tr("write O0, or take another network")))
     cut = _cut(data)
     if cut and "loss_scaler" in data:
-        text = f"a loss scale does not go with {cut}, whose ranks would see different overflows"
-        found.append(Problem("precision", "/loss_scaler", text, "remove this section"))
+        text = tr("a loss scale does not go with {cut}, whose ranks would see different overflows", cut=cut)
+        found.append(Problem("precision", "/loss_scaler", text, tr("remove this section")))
     if cut and train.get("clip_grad"):
-        text = f"clip_grad needs the norm of all gradients, and {cut} cuts them"
-        found.append(Problem("precision", "/train/clip_grad", text, "write False"))
+        text = tr("clip_grad needs the norm of all gradients, and {cut} cuts them", cut=cut)
+        found.append(Problem("precision", "/train/clip_grad", text, tr("write {wanted}", wanted="False")))
     if "clip_norm" in train and not train.get("clip_grad"):
-        text = "clip_norm has no effect without clip_grad"
-        found.append(Problem("key-without-effect", "/train/clip_norm", text, "write clip_grad: True, or remove it"))
+        text = tr("clip_norm has no effect without clip_grad")
+        found.append(Problem("key-without-effect", "/train/clip_norm", text, tr("write clip_grad: True, or remove it")))
     return found
 
 
@@ -132,8 +146,9 @@ def _early_stop(data: dict[str, Any]) -> list[Problem]:
     if "early_stop" not in data or ("eval" in data and data["system"].get("val_while_train")):
         return []
     if "eval" in data:
-        text = "nothing is measured during training, because system.val_while_train is not True"
-        remedy = "write val_while_train: True under system:"
+        text = tr("nothing is measured during training, because system.val_while_train is not True")
+        remedy = tr("write val_while_train: True under system:")
     else:
-        text, remedy = "nothing is measured, because there is no section eval:", "add one, or remove this section"
+        text = tr("nothing is measured, because there is no section eval:")
+        remedy = tr("add one, or remove this section")
     return [Problem("early-stop", "/early_stop", text, remedy)]

@@ -11,6 +11,7 @@ import re
 
 import yaml
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line, short
 from tools.config.unusable import Unusable
 
@@ -27,22 +28,17 @@ _MOST_SIZE = 1 << 21  # in characters; a value costs _VALUE of them besides its 
 _VALUE = 16
 _MOST_DIGITS = 100
 
-# What a value of each of YAML's types looks like; the type is guessed from the text, or written before it as !!float.
-_WANTED = {
-    "bool": "true or false",
-    "int": "a whole number such as 12",
-    "float": "a number such as 0.5",
-    "timestamp": "a date such as 2024-01-31",
-    "binary": "text in base64",
-}
-
 
 class NotYaml(Unusable):
-    """The text cannot be read: `reason`, and `line` where it is known, from 1."""
+    """The text cannot be read: `reason`, and `line` where it is known, from 1.
 
-    def __init__(self, reason: str, mark: Any = None) -> None:
+    wants_quotes: whether the reason ends with the advice to put a text in quotes.
+    """
+
+    def __init__(self, reason: str, mark: Any = None, wants_quotes: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.wants_quotes = wants_quotes
         self.line = mark.line + 1 if mark else None
 
 
@@ -58,13 +54,21 @@ def read(text: str) -> tuple[Any, yaml.Node | None]:
     except yaml.reader.ReaderError as error:
         before = text.partition(chr(error.character))[0]
         place = yaml.Mark("", len(before), before.count("\n"), 0, None, 0)
-        raise NotYaml(f"not YAML: it has the character U+{error.character:04X}, which does not print", place) from error
+        raise NotYaml(
+            tr("not YAML: it has the character U+{character:04X}, which does not print", character=error.character),
+            place,
+        ) from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        column = f" (column {mark.column + 1})" if mark else ""
-        raise NotYaml(f"not YAML: {one_line(getattr(error, 'problem', None) or error)}{column}", mark) from error
+        raise NotYaml(_not_yaml(one_line(getattr(error, "problem", None) or error), mark), mark) from error
     except UnicodeError as error:  # in an argument; a file was decoded before
-        raise NotYaml("not YAML: a byte of it is not UTF-8") from error
+        raise NotYaml(tr("not YAML: a byte of it is not UTF-8")) from error
+
+
+def _not_yaml(reason: str, mark: Any) -> str:
+    if mark is None:
+        return tr("not YAML: {reason}", reason=reason)
+    return tr("not YAML: {reason} (column {column})", reason=reason, column=mark.column + 1)
 
 
 class _Loader(_Base):
@@ -74,8 +78,12 @@ class _Loader(_Base):
         """The value of a node.  Raises NotYaml for a text that is not of its type, where PyYAML raises anything."""
         kind = node.tag.rpartition(":")[2]
         if kind in ("int", "float") and len(node.value) > _MOST_DIGITS:  # int() is slow for them, or raises
-            reason = f"{short(node.value)} has more than {_MOST_DIGITS} digits; write a number, or put a text in quotes"
-            raise NotYaml(reason, node.start_mark)
+            reason = tr(
+                "{value} has more than {most} digits; write a number, or put a text in quotes",
+                value=short(node.value),
+                most=_MOST_DIGITS,
+            )
+            raise NotYaml(reason, node.start_mark, wants_quotes=True)
         try:
             return super().construct_object(node, deep)
         except (ValueError, OverflowError, AttributeError, LookupError, TypeError) as error:
@@ -86,9 +94,26 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+[e
 
 
 def _refused(node: yaml.Node, kind: str) -> NotYaml:
-    wanted = _WANTED.get(kind, f"what YAML calls {short(kind)}")
-    found = short(node.value) if isinstance(node, yaml.ScalarNode) else "this group"
-    return NotYaml(f"{found} is read as {kind} and is none; write {wanted}, or put a text in quotes", node.start_mark)
+    found = short(node.value) if isinstance(node, yaml.ScalarNode) else tr("this group")
+    reason = tr(
+        "{found} is read as {kind} and is none; write {wanted}, or put a text in quotes",
+        found=found,
+        kind=kind,
+        wanted=_wanted(kind),
+    )
+    return NotYaml(reason, node.start_mark, wants_quotes=True)
+
+
+def _wanted(kind: str) -> str:
+    """What a value of a YAML type looks like; the type is guessed from the text, or written before it as !!float."""
+    known = {
+        "bool": tr("true or false"),
+        "int": tr("a whole number such as 12"),
+        "float": tr("a number such as 0.5"),
+        "timestamp": tr("a date such as 2024-01-31"),
+        "binary": tr("text in base64"),
+    }
+    return known.get(kind) or tr("what YAML calls {kind}", kind=short(kind))
 
 
 class _Part:
@@ -118,9 +143,15 @@ def _measure(text: str) -> None:
             if ended.anchor:
                 known[ended.anchor] = ended
         if len(around) + around[-1].levels > MOST_LEVELS:
-            raise NotYaml(f"more than {MOST_LEVELS} levels inside each other; a config has five", event.start_mark)
+            raise NotYaml(
+                tr("more than {most} levels inside each other; a config has five", most=MOST_LEVELS),
+                event.start_mark,
+            )
         if around[-1].size > _MOST_SIZE:
-            reason = f"more than {_MOST_SIZE} characters once its aliases (*NAME) are written out; a config is short"
+            reason = tr(
+                "more than {most} characters once its aliases (*NAME) are written out; a config is short",
+                most=_MOST_SIZE,
+            )
             raise NotYaml(reason, event.start_mark)
 
 
@@ -133,7 +164,9 @@ def _ended(event: yaml.Event, around: list[_Part], known: dict[str | None, _Part
     if not isinstance(event, yaml.AliasEvent):
         return None
     if any(event.anchor == part.anchor for part in around):
-        raise NotYaml(f"*{short(event.anchor)} is part of itself; write the values out", event.start_mark)
+        raise NotYaml(
+            tr("*{anchor} is part of itself; write the values out", anchor=short(event.anchor)), event.start_mark
+        )
     return known.get(event.anchor, around[0])  # PyYAML refuses an alias of nothing
 
 
@@ -154,4 +187,7 @@ def _refuse_duplicates(root: yaml.Node | None) -> None:
             first = firsts.setdefault(key.value, key) if isinstance(key, yaml.ScalarNode) else key
             if first is not key and key.value != "<<":
                 before = first.start_mark.line + 1
-                raise NotYaml(f"{short(key.value)} is on line {before} too; delete one of the two", key.start_mark)
+                raise NotYaml(
+                    tr("{value} is on line {before} too; delete one of the two", value=short(key.value), before=before),
+                    key.start_mark,
+                )

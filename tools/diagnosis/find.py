@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line
 from tools.diagnosis import known_failures, log_tail
@@ -99,4 +100,6 @@ def save(launch: dict[str, Any], folder: str) -> None:
         record.write(folder, launch)
     except (OSError, ValueError) as error:
         path, reason = one_line(record.path(folder)), getattr(error, "strerror", None) or error
-        print(f"diagnose.py: {path}: the diagnosis is not in it: {reason}", file=sys.stderr)
+        print(
+            tr("diagnose.py: {path}: the diagnosis is not in it: {reason}", path=path, reason=reason), file=sys.stderr
+        )

@@ -24,6 +24,7 @@ import sys
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import one_line
 from tools.launch import record
@@ -84,7 +85,11 @@ def finished(run_dir: str, attempts: list[dict[str, Any]]) -> tuple[dict[str, An
     except Refusal as error:
         trouble = str(error)
     except (OSError, ValueError) as error:
-        trouble = f"{record.path(run_dir)}: cannot be written: {getattr(error, 'strerror', None) or error}"
+        trouble = tr(
+            "{path}: cannot be written: {reason}",
+            path=record.path(run_dir),
+            reason=getattr(error, "strerror", None) or error,
+        )
     return {"outcome": record.outcome(attempts)}, one_line(trouble)
 
 
@@ -124,6 +129,7 @@ if __name__ == "__main__":
     try:
         main(sys.argv[1], sys.stdin)
     except Exception as error:  # whoever reads a failure's report needs no second failure in it
-        print("this run cannot be explained: " + type(error).__name__ + ": " + one_line(error))
+        reason = f"{type(error).__name__}: {one_line(error)}"
+        print(tr("this run cannot be explained: {reason}", reason=reason))
     sys.stdout.flush()
     os._exit(0)  # the interpreter would take its modules apart first

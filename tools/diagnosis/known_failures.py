@@ -8,6 +8,7 @@ from bisect import bisect_right
 
 from hccl_tools.check import schema_check
 from hccl_tools.common import project
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem, pointer
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import short
@@ -70,15 +71,15 @@ def _problems(data: dict[str, Any]) -> list[Problem]:
     for number, entry in enumerate(data["diagnoses"]):
         place = pointer("diagnoses", number)
         if "patterns" not in entry and "status" not in entry:
-            text = f"{entry['code']} has neither patterns nor status, so nothing can match it"
-            found.append(Problem("missing-field", place, text, "add one of the two"))
+            text = tr("{code} has neither patterns nor status, so nothing can match it", code=entry["code"])
+            found.append(Problem("missing-field", place, text, tr("add one of the two")))
         for index, pattern in enumerate(entry.get("patterns", [])):
             try:
                 re.compile(pattern)
             except (re.error, OverflowError, RecursionError) as error:
-                text = f"{short(pattern)} is not a regular expression: {error}"
+                text = tr("{pattern} is not a regular expression: {error}", pattern=short(pattern), error=error)
                 found.append(
-                    Problem("bad-value", f"{place}/patterns/{index}", text, "see docs.python.org/3/howto/regex")
+                    Problem("bad-value", f"{place}/patterns/{index}", text, tr("see docs.python.org/3/howto/regex"))
                 )
     return found
 

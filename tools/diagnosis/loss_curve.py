@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Iterable
 
 from hccl_tools.common import documents
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
@@ -42,16 +43,17 @@ class Laggard(Row):
 
 def read_run(folder: str) -> dict[int, list[Point]]:
     """{rank: its Points} of all logs rank_N.log of a run's folder, in rank order.  Raises Refusal."""
-    wanted = "name a run's folder, such as logs/latest"
     if not os.path.isdir(folder):
-        raise Refusal(USAGE, f"{one_line(folder)}: no such folder; {wanted}")
+        text = tr("{folder}: no such folder; name a run's folder, such as logs/latest", folder=one_line(folder))
+        raise Refusal(USAGE, text)
     found = {}
     for name in os.listdir(folder):
         match = re.fullmatch(r"rank_(\d+)\.log", name)
         if match:
             found[int(match[1])] = _read_file(os.path.join(folder, name))
     if not found:
-        raise Refusal(USAGE, f"{one_line(folder)}: has no file rank_0.log; {wanted}")
+        text = tr("{folder}: has no file rank_0.log; name a run's folder, such as logs/latest", folder=one_line(folder))
+        raise Refusal(USAGE, text)
     return dict(sorted(found.items()))
 
 
@@ -61,7 +63,8 @@ def _read_file(path: str) -> list[Point]:
         with open(path, encoding="utf-8", errors="replace") as file:
             return read_log(file)
     except OSError as error:
-        raise Refusal(USAGE, f"{one_line(path)} cannot be read: {error.strerror}") from error
+        text = tr("{path} cannot be read: {reason}", path=one_line(path), reason=error.strerror)
+        raise Refusal(USAGE, text) from error
 
 
 def read_log(lines: Iterable[str]) -> list[Point]:

@@ -17,6 +17,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from hccl_tools.common.command_line import Parser
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import one_line
 from tools.diagnosis import find, known_failures, run, words
@@ -51,10 +53,10 @@ def explain_run(folder: str, known: Known, oom_kills: int) -> int:
 def explain(launch: dict[str, Any], folder: str, known: Known, oom_kills: int) -> bool:
     """Says why the run of the folder failed, and adds that to `launch`; returns whether a rank has failed."""
     entries, complaints = known
-    _tell([f"{line}; left out" for line in complaints])
+    _tell([tr("{line}; left out", line=line) for line in complaints])
     members = run.read_members(launch, folder)
     if not members:
-        print("no rank failed: nothing to explain")
+        print(tr("no rank failed: nothing to explain"))
         return False
     target = launch.get("device_target")
     matches = find.causes(entries, members, oom_kills, target if target in known_failures.TARGETS else None)
@@ -73,16 +75,16 @@ def _tell(lines: Sequence[str], status: int = 0) -> int:
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
-    parser.add_argument("run_folder", metavar="RUN_FOLDER", help="the run's folder, with launch.json and the logs")
+    parser = Parser(description=tr(__doc__))
+    parser.add_argument("run_folder", metavar="RUN_FOLDER", help=tr("the run's folder, with launch.json and the logs"))
     parser.add_argument(
         "--oom_kills",
         "--oom-kills",
         metavar="N",
         type=int,
         default=0,
-        help="processes that the kernel killed for memory on this machine while the job ran (oom_kill in /proc/vmstat)",
+        help=tr(
+            "processes that the kernel killed for memory on this machine while the job ran (oom_kill in /proc/vmstat)"
+        ),
     )
     return parser.parse_args(argv)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
@@ -46,10 +47,10 @@ def read_launch(folder: str) -> dict[str, Any]:
     """launch.json of a run that has ended.  Raises Refusal."""
     path = one_line(record.path(folder))
     if not os.path.lexists(record.path(folder)):
-        raise Refusal(USAGE, f"{path}: no such file; name the folder of a run, such as logs/latest")
+        raise Refusal(USAGE, tr("{path}: no such file; name the folder of a run, such as logs/latest", path=path))
     launch = record.read(folder)
     if not isinstance(launch.get("outcome"), dict):
-        raise Refusal(USAGE, f"{path}: has no outcome; the run goes on, or its launcher was killed")
+        raise Refusal(USAGE, tr("{path}: has no outcome; the run goes on, or its launcher was killed", path=path))
     return launch
 
 
@@ -89,12 +90,12 @@ def _member(name: str, status: int | None, folder: str, trainer: str | None) -> 
     path = os.path.normpath(os.path.join(folder, f"rank_{name}.log" if is_rank(name) else f"{name}.log"))
     try:
         if os.sep in name:
-            raise ValueError("it is not the log of a member")
+            raise ValueError(tr("it is not the log of a member"))
         log = log_tail.read(path)
     except (OSError, ValueError) as error:  # ValueError: the name cannot be a file name
-        trouble = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        trouble = tr("cannot be read: {reason}", reason=getattr(error, "strerror", None) or error)
         return Member(name=name, status=status, path=path, log=log_tail.RankLog([], whole=False), trouble=trouble)
-    empty = None if any(log.lines) else "is empty: it ended before it wrote anything"
+    empty = None if any(log.lines) else tr("is empty: it ended before it wrote anything")
     exception = log_tail.last_exception(log.lines)
     refusal = log_tail.last_refusal(log.lines, trainer) if trainer and not exception else []
     return Member(name=name, status=status, path=path, log=log, trouble=empty, exception=exception, refusal=refusal)

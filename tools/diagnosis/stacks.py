@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 if not __package__:  # run as a file: see docs/architecture.md
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
@@ -56,7 +57,10 @@ def main(arguments: list[str]) -> int:
     for (rank, _), stack in zip(pairs, stacks):
         places.setdefault(place(stack), []).append(rank)
     for where, ranks in places.items():
-        print(f"rank{'s' * (len(ranks) > 1)} {', '.join(ranks)}: {one_line(where)}")
+        if len(ranks) == 1:
+            print(tr("rank {rank}: {where}", rank=ranks[0], where=one_line(where)))
+        else:
+            print(tr("ranks {ranks}: {where}", ranks=", ".join(ranks), where=one_line(where)))
     return 0
 
 
@@ -111,10 +115,11 @@ def place(stack: str) -> str:
     """Where the main thread is: its innermost frame, and the innermost one of the user's own code."""
     frames = main_thread(stack)
     if not frames:
-        return "its stack is unknown; install py-spy, or leave PYTHONFAULTHANDLER=1 set"
+        return tr("its stack is unknown; install py-spy, or leave PYTHONFAULTHANDLER=1 set")
     own = [frame for frame in frames if not log_tail.in_library(frame.file)]
-    caller = f", called from {own[0].text}" if own and own[0] != frames[0] else ""
-    return f"in {frames[0].text}{caller}"
+    if own and own[0] != frames[0]:
+        return tr("in {frame}, called from {caller}", frame=frames[0].text, caller=own[0].text)
+    return tr("in {frame}", frame=frames[0].text)
 
 
 def main_thread(stack: str) -> list[Frame]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from hccl_tools.common.language import is_chinese, tr
 from hccl_tools.common.words import one_line
 from tools.diagnosis.find import Match
 from tools.diagnosis.run import Member
@@ -22,7 +23,7 @@ def explain(members: list[Member], matches: list[Match]) -> list[str]:
         lines += _match_lines(match)
     rest = [f"{match.entry.code} ({_where(match)})" for match in matches if match not in shown]
     if rest:
-        lines.append("also seen: " + ", ".join(rest))
+        lines.append(tr("also seen: {failures}", failures=", ".join(rest)))
     return lines or [_nothing_known(members[0])]
 
 
@@ -31,9 +32,11 @@ def _exception_lines(member: Member) -> list[str]:
     if not raised:
         return []
     first, *more = raised.text.split("\n")
-    inside = f" in {raised.function}" if raised.function else ""
-    lines = [f"{_who(member)}: {_cut(first)}"] + [f"    {_cut(line)}" for line in more]
-    return [*lines, f"    raised at {one_line(_short(raised.file))}:{raised.line}{one_line(inside)}"]
+    place = f"{one_line(_short(raised.file))}:{raised.line}"
+    raised_at = tr("raised at {place}", place=place)
+    if raised.function:
+        raised_at = tr("raised at {place} in {function}", place=place, function=one_line(raised.function))
+    return [f"{_who(member)}: {_cut(first)}", *(f"    {_cut(line)}" for line in more), f"    {raised_at}"]
 
 
 def _refusal_lines(member: Member) -> list[str]:
@@ -45,35 +48,50 @@ def _match_lines(match: Match) -> list[str]:
     entry, line, raised = match.entry, match.line, match.member.exception
     said = raised.text if raised and match.sure else "\n".join(match.member.refusal)
     repeated = line is None or line in said
-    early = ", earlier than the exception" if raised and not match.sure else ""
+    where = _where(match)
+    if raised and not match.sure:
+        where = tr("{where}, earlier than the exception", where=where)
     quoted = "" if line is None or repeated else f": {_cut(line.strip())}"
-    lines = [f"{entry.code} ({_where(match)}{early}){quoted}"]
-    lines += [f"    cause: {entry.cause}", f"    remedy: {entry.remedy}"]
-    if entry.zh and (_chinese_reader() or _CHINESE.search(line or "")):
+    chinese = is_chinese()
+    cause, remedy = entry.zh if chinese and entry.zh else (entry.cause, entry.remedy)
+    lines = [f"{entry.code} ({where}){quoted}"]
+    lines += [f"    {text}" for text in (tr("cause: {cause}", cause=cause), tr("remedy: {remedy}", remedy=remedy))]
+    if entry.zh and not chinese and _CHINESE.search(line or ""):  # whoever wrote the line may read Chinese only
         lines += [f"    原因：{entry.zh[0]}", f"    处理：{entry.zh[1]}"]
     return lines
 
 
 def _where(match: Match) -> str:
     if match.index is None:
-        return f"{_who(match.member)}, exit status {match.member.status}"
+        return tr("{who}, exit status {status}", who=_who(match.member), status=match.member.status)
     row = f":{match.row}" if match.row else ""
     return f"{_who(match.member)}, {one_line(_short(match.member.path))}{row}"
 
 
 def _nothing_known(member: Member) -> str:
-    log = f"its log {one_line(_short(member.path))}"
-    ended = f"{_who(member)} ended with status {member.status}"
+    who, log = _who(member), one_line(_short(member.path))
     if member.trouble:
-        return f"{ended}; {log} {member.trouble}"
-    last = next(line for line in reversed(member.log.lines) if line)
-    return f"{ended}; {log} has no Python exception and no failure of configs/diagnoses.yaml, it ends: {_cut(last)}"
+        return tr(
+            "{who} ended with status {status}; its log {log} {trouble}",
+            who=who,
+            status=member.status,
+            log=log,
+            trouble=member.trouble,
+        )
+    return tr(
+        "{who} ended with status {status}; its log {log} has no Python exception and no failure of "
+        "configs/diagnoses.yaml, it ends: {last}",
+        who=who,
+        status=member.status,
+        log=log,
+        last=_cut(next(line for line in reversed(member.log.lines) if line)),
+    )
 
 
 def _who(member: Member) -> str:
     if member.name == "scheduler":
-        return "MindSpore's scheduler"
-    return f"rank {member.name}" if member.is_rank else one_line(member.name)  # an engine, such as mpirun
+        return tr("MindSpore's scheduler")
+    return tr("rank {name}", name=member.name) if member.is_rank else one_line(member.name)  # or an engine
 
 
 def _short(path: str) -> str:
@@ -89,9 +107,3 @@ def _short(path: str) -> str:
 def _cut(text: str) -> str:
     text = one_line(text)
     return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 3] + "..."
-
-
-def _chinese_reader() -> bool:
-    """Whether the locale asks for messages in Chinese.  The first of the three that is set decides."""
-    set_ones = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
-    return next(filter(None, set_ones), "").startswith("zh")

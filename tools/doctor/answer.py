@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from hccl_tools.machine.programs import Ended
 
@@ -19,5 +20,5 @@ def failure(ended: Ended) -> str:
     if ended.status in (TIMED_OUT, NOT_FOUND):
         return str(ended.stderr)
     text = ended.stderr.strip() or ended.stdout.strip()
-    last = one_line(text.splitlines()[-1].strip()) if text else "it wrote nothing"
-    return f"{last} (exit {ended.status})"
+    last = one_line(text.splitlines()[-1].strip()) if text else tr("it wrote nothing")
+    return tr("{last} (exit {status})", last=last, status=ended.status)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
 from tools.doctor import answer
@@ -30,25 +31,35 @@ def questions(_: Options) -> dict[str, list[str]]:
 def lines(facts: Facts) -> list[Line]:
     """The GPUs, and what MindSpore says of them."""
     if "gpus" not in facts.answers:
-        return [Line("GPUs", ABSENT, "nvidia-smi is not on PATH")]
+        return [Line(tr("GPUs"), ABSENT, tr("nvidia-smi is not on PATH"))]
     asked = facts.answers["gpus"]
     if asked.status:
-        text = f"nvidia-smi does not work: {answer.failure(asked)}"
-        return [Line("GPUs", WARNING, text, "install NVIDIA's driver again, or start the container with the GPUs")]
+        text = tr("nvidia-smi does not work: {reason}", reason=answer.failure(asked))
+        return [
+            Line(tr("GPUs"), WARNING, text, tr("install NVIDIA's driver again, or start the container with the GPUs"))
+        ]
     rows = asked.stdout.splitlines()
     if not rows:
-        return [Line("GPUs", ABSENT, "nvidia-smi names none")]
+        return [Line(tr("GPUs"), ABSENT, tr("nvidia-smi names none"))]
     capability = facts.answers["compute_cap"]
-    known = f", compute capability {', '.join(sorted(set(capability.stdout.split())))}" if not capability.status else ""
-    kinds = "; ".join(sorted({", driver".join(row.rsplit(",", 1)) for row in rows}))
-    text = one_line(f"{len(rows)}: {kinds}{known}")
-    return [Line("GPUs", OK, text), _for_mindspore(facts.answers["gpus_for_mindspore"])]
+    kinds = "; ".join(sorted(set(map(_kind, rows))))
+    text = f"{len(rows)}: {kinds}"
+    if not capability.status:
+        versions = ", ".join(sorted(set(capability.stdout.split())))
+        text = tr("{gpus}, compute capability {versions}", gpus=text, versions=versions)
+    return [Line(tr("GPUs"), OK, one_line(text)), _for_mindspore(facts.answers["gpus_for_mindspore"])]
+
+
+def _kind(row: str) -> str:
+    """A line of nvidia-smi, ``name, version``, as the page shows it."""
+    name, comma, version = row.rpartition(",")
+    return tr("{name}, driver {version}", name=name, version=version.strip()) if comma else row
 
 
 def _for_mindspore(asked: programs.Ended) -> Line:
-    name = "MindSpore on GPUs"
+    name = tr("MindSpore on GPUs")
     if asked.status == 0:
-        return Line(name, OK, "MindSpore has a GPU back end for the CUDA that is here")
+        return Line(name, OK, tr("MindSpore has a GPU back end for the CUDA that is here"))
     if gpu_backend.REFUSED in asked.stderr:
         return Line(name, WARNING, *gpu_backend.why_not(asked.stderr))
-    return Line(name, UNKNOWN, f"MindSpore could not be asked: {answer.failure(asked)}")
+    return Line(name, UNKNOWN, tr("MindSpore could not be asked: {reason}", reason=answer.failure(asked)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common.language import tr
 from hccl_tools.machine import programs
 from tools.doctor import answer, files
 from tools.doctor.page import ABSENT, OK, WARNING, Line
@@ -28,7 +29,7 @@ def lines(facts: Facts) -> list[Line]:
     return [
         _mpirun(facts.answers["mpirun"]),
         _plain("Slurm", "srun", facts.answers["srun"], "run_slurm.sh"),
-        _plain("ssh", "ssh", facts.answers["ssh"], "launches on several hosts"),
+        _plain("ssh", "ssh", facts.answers["ssh"], tr("launches on several hosts")),
         _chrt(facts.answers["chrt"]),
         _py_spy(facts.answers["py-spy"]),
     ]
@@ -36,38 +37,42 @@ def lines(facts: Facts) -> list[Line]:
 
 def _plain(name: str, program: str, ended: programs.Ended, who: str) -> Line:
     if not programs.on_path(program):
-        return Line(name, ABSENT, f"{program} is not on PATH; needed only for {who}")
+        return Line(name, ABSENT, tr("{program} is not on PATH; needed only for {who}", program=program, who=who))
     if ended.status != 0:
-        return Line(name, WARNING, f"{program} does not work: {answer.failure(ended)}", f"needed only for {who}")
+        text = tr("{program} does not work: {reason}", program=program, reason=answer.failure(ended))
+        return Line(name, WARNING, text, tr("needed only for {who}", who=who))
     text = answer.first_line(ended)
     if program == "srun" and os.environ.get("SLURM_JOB_ID", "").isdigit():
-        text += f", in job {os.environ['SLURM_JOB_ID']}"
+        text = tr("{version}, in job {job}", version=text, job=os.environ["SLURM_JOB_ID"])
     return Line(name, OK, text)
 
 
 def _mpirun(ended: programs.Ended) -> Line:
     line = _plain("Open MPI", "mpirun", ended, "run_mpirun*.sh")
     if line.status == OK and "Open MPI" not in line.text and "OpenRTE" not in line.text:
-        return line._replace(status=WARNING, text=f"another MPI: {line.text}", remedy="put Open MPI first on PATH")
+        text = tr("another MPI: {version}", version=line.text)
+        return line._replace(status=WARNING, text=text, remedy=tr("put Open MPI first on PATH"))
     return line
 
 
 def _chrt(ended: programs.Ended) -> Line:
-    why = "ranks on CPU may then take minutes to find each other on a busy machine"
+    why = tr("ranks on CPU may then take minutes to find each other on a busy machine")
     if not programs.on_path("chrt"):
-        return Line("chrt", WARNING, f"is not on PATH; {why}", "install util-linux")
+        return Line("chrt", WARNING, tr("is not on PATH; {why}", why=why), tr("install util-linux"))
     if ended.status != 0:
-        return Line("chrt", WARNING, f"cannot set the batch policy: {answer.failure(ended)}; {why}")
-    return Line("chrt", OK, "can set the batch policy")
+        text = tr("cannot set the batch policy: {reason}; {why}", reason=answer.failure(ended), why=why)
+        return Line("chrt", WARNING, text)
+    return Line("chrt", OK, tr("can set the batch policy"))
 
 
 def _py_spy(ended: programs.Ended) -> Line:
     if not programs.on_path("py-spy"):
-        return Line("py-spy", ABSENT, "is not on PATH; --hang_timeout then relies on Python's faulthandler")
+        return Line("py-spy", ABSENT, tr("is not on PATH; --hang_timeout then relies on Python's faulthandler"))
     if ended.status != 0:
-        return Line("py-spy", WARNING, f"does not work: {answer.failure(ended)}", "pip install --force-reinstall it")
+        text = tr("does not work: {reason}", reason=answer.failure(ended))
+        return Line("py-spy", WARNING, text, tr("pip install --force-reinstall it"))
     text = answer.first_line(ended)
     if os.geteuid() != 0 and (files.number("/proc/sys/kernel/yama/ptrace_scope") or 0) > 0:
-        text += ", without permission to inspect other processes"
+        text = tr("{version}, without permission to inspect other processes", version=text)
         return Line("py-spy", WARNING, text, "sysctl -w kernel.yama.ptrace_scope=0")
     return Line("py-spy", OK, text)

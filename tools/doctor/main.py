@@ -5,7 +5,6 @@ Starts every program at the same time, and waits for each no longer than its lim
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
@@ -16,6 +15,9 @@ if not __package__:  # run as a file: import the packages hccl_tools and tools f
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 from hccl_tools.build import output
+from hccl_tools.common import language
+from hccl_tools.common.command_line import Parser
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import hccn, programs
 from tools.doctor import gpus, installed, limits, network, npu_smi, npus, page, system, versions
@@ -28,8 +30,10 @@ SECTIONS: tuple[Section, ...] = (system, versions, npus, gpus, limits, network, 
 def main(argv: Sequence[str] | None = None) -> int:
     """Prints the page; 0 without problems, 1 with some, 2 when it cannot be printed."""
     options = parse_arguments(argv)
+    if options.format == "json":
+        language.use("en")  # programs read it
     if sys.stdout is None:
-        print("doctor.sh: stdout is closed, and the page goes there", file=sys.stderr)
+        print(tr("doctor.sh: stdout is closed, and the page goes there"), file=sys.stderr)
         return 2
     made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     try:
@@ -45,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except OSError as error:
         if not isinstance(error, BrokenPipeError):
-            print(f"doctor.sh: cannot write to stdout: {error.strerror}", file=sys.stderr)
+            print(tr("doctor.sh: cannot write to stdout: {reason}", reason=error.strerror), file=sys.stderr)
         output.drop_stdout()
         return 2
     return int(any(line.status == page.PROBLEM for section in sections.values() for line in section))
@@ -53,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parse_arguments(argv: Sequence[str] | None) -> Options:
     """What doctor.sh passes on."""
-    parser = argparse.ArgumentParser(prog="doctor.sh", allow_abbrev=False)
+    parser = Parser("doctor.sh")
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--log_dir", default="logs")
     parser.add_argument("--hccn_conf", default=hccn.DEFAULT_CONF)
@@ -70,7 +74,7 @@ def examine(options: Options) -> dict[str, list[page.Line]]:
         try:
             found = looking.result()
         except Exception as error:  # as in `lines_of`
-            why = f"asking for NPUs failed, please report: {type(error).__name__}: {error}"
+            why = tr("asking for NPUs failed, please report: {error}", error=f"{type(error).__name__}: {error}")
             found = npu_smi.Npus(smi=npu_smi.NpuSmi(failure=why))
     facts = Facts(options, answers, found)
     return {section.TITLE: lines_of(section, facts) for section in SECTIONS}
@@ -81,8 +85,8 @@ def lines_of(section: Section, facts: Facts) -> list[page.Line]:
     try:
         return list(section.lines(facts))
     except Exception as error:
-        text = one_line(f"this section failed: {type(error).__name__}: {error}")
-        remedy = "a bug of the doctor; please report it with this page"
+        text = one_line(tr("this section failed: {error}", error=f"{type(error).__name__}: {error}"))
+        remedy = tr("a bug of the doctor; please report it with this page")
         return [page.Line(section.TITLE.lower(), page.UNKNOWN, text, remedy)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.words import ranges
 from hccl_tools.machine import host
@@ -35,20 +36,22 @@ def lines(facts: Facts) -> list[Line]:
 
 def _name(ended: Ended) -> Line:
     name = socket.gethostname()
-    several = f"a launch on several hosts needs a line for it in /etc/hosts of each: ADDRESS {name}"
+    several = tr("a launch on several hosts needs a line for it in /etc/hosts of each: ADDRESS {name}", name=name)
     if ended.status == answer.NOT_FOUND:
-        return Line("host name", UNKNOWN, f"{name}; getent, which resolves it, is not on PATH")
+        return Line(tr("host name"), UNKNOWN, tr("{name}; getent, which resolves it, is not on PATH", name=name))
     if ended.status == answer.TIMED_OUT:
-        return Line("host name", WARNING, f"{name}; resolving it: {ended.stderr}", f"DNS is slow; {several}")
+        text = tr("{name}; resolving it: {reason}", name=name, reason=ended.stderr)
+        return Line(tr("host name"), WARNING, text, tr("DNS is slow; {remedy}", remedy=several))
     found = (ended.stdout.split() or [""])[0]
     if ended.status != 0 or not found:
-        return Line("host name", WARNING, f"{name} resolves to no address", several)
-    text = masked(f"{name} resolves to {found}")
+        return Line(tr("host name"), WARNING, tr("{name} resolves to no address", name=name), several)
+    text = masked(tr("{name} resolves to {address}", name=name, address=found))
     if found.startswith("127."):
-        return Line("host name", OK, f"{text}, enough for one host", several)
+        return Line(tr("host name"), OK, tr("{resolved}, enough for one host", resolved=text), several)
     if not host.owns(found):
-        return Line("host name", WARNING, f"{text}, which is not an address of this machine", several)
-    return Line("host name", OK, text)
+        text = tr("{resolved}, which is not an address of this machine", resolved=text)
+        return Line(tr("host name"), WARNING, text, several)
+    return Line(tr("host name"), OK, text)
 
 
 # ---- ports -----------------------------------------------------------------------------------------
@@ -58,36 +61,43 @@ def _hccl_ports(has_npus: bool) -> Line:
     asked = os.environ.get("HCCL_IF_BASE_PORT") or str(HCCL_BASE)
     first = whole_number(asked, 1024, 65520)
     if first is None:
-        text = f"HCCL_IF_BASE_PORT={asked} is not a port of 1024 to 65520"
-        return Line("HCCL's ports", PROBLEM, text, "unset it, or set 60000")
+        text = tr("HCCL_IF_BASE_PORT={asked} is not a port of 1024 to 65520", asked=asked)
+        return Line(tr("HCCL's ports"), PROBLEM, text, tr("unset it, or set 60000"))
     ports = range(first, min(first + HCCL_PORTS, 65536))
     text = f"{ports[0]}-{ports[-1]}"
     busy = _listening(ports)
     if busy:
-        remedy = f"ss -ltnp 'sport = :{min(busy)}' shows the program; or set HCCL_IF_BASE_PORT"
-        return Line("HCCL's ports", WARNING if has_npus else OK, f"{text}, in use: {ranges(busy)}", remedy)
-    return _against_outgoing("HCCL's ports", ports, text, has_npus)
+        remedy = tr("ss -ltnp 'sport = :{port}' shows the program; or set HCCL_IF_BASE_PORT", port=min(busy))
+        text = tr("{ports}, in use: {busy}", ports=text, busy=ranges(busy))
+        return Line(tr("HCCL's ports"), WARNING if has_npus else OK, text, remedy)
+    return _against_outgoing(tr("HCCL's ports"), ports, text, has_npus)
 
 
 def _scheduler_ports() -> Line:
-    text = f"{SCHEDULER[0]}-{SCHEDULER[-1]}, {len(_listening(SCHEDULER))} in use"
-    return _against_outgoing("scheduler's ports", SCHEDULER, text, True)
+    ports = f"{SCHEDULER[0]}-{SCHEDULER[-1]}"
+    text = tr("{ports}, {number} in use", ports=ports, number=len(_listening(SCHEDULER)))
+    return _against_outgoing(tr("scheduler's ports"), SCHEDULER, text, True)
 
 
 def _against_outgoing(name: str, ports: range, text: str, matters: bool) -> Line:
     """The kernel gives the ports of its range to any outgoing connection, unless they are reserved."""
     outgoing = _ports(files.read(_OUTGOING))
     if outgoing is None:
-        return Line(name, UNKNOWN, f"{text}; the kernel does not show {_OUTGOING}")
+        return Line(name, UNKNOWN, tr("{ports}; the kernel does not show {path}", ports=text, path=_OUTGOING))
     reserved = files.read(_RESERVED) or ""
     open_to_all = set(ports) & set(outgoing)
     for part in reserved.split(","):
         open_to_all -= set(_ports(part.replace("-", " ")) or ())
     if not open_to_all:
-        return Line(name, OK, f"{text}, never used for outgoing connections")
-    text += f", may be used for outgoing connections ({outgoing[0]}-{outgoing[-1]})"
+        return Line(name, OK, tr("{ports}, never used for outgoing connections", ports=text))
+    text = tr(
+        "{ports}, may be used for outgoing connections ({first}-{last})",
+        ports=text,
+        first=outgoing[0],
+        last=outgoing[-1],
+    )
     if not matters:
-        return Line(name, OK, f"{text}; without NPUs it does not matter")
+        return Line(name, OK, tr("{ports}; without NPUs it does not matter", ports=text))
     both = f"{reserved},{ports[0]}-{ports[-1]}".lstrip(",")  # setting it replaces what is there
     return Line(name, WARNING, text, f"sysctl -w net.ipv4.ip_local_reserved_ports={both}")
 

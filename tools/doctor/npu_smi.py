@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record, Row
 from hccl_tools.machine import hccn, host, programs
@@ -111,6 +112,6 @@ def parse_info(text: str, ids: Mapping[tuple[int, int], int]) -> tuple[dict[int,
 
 
 def _holder(cells: list[str]) -> str:
-    name = cells[2] or "a process"
+    name = cells[2] or tr("a process")
     memory = f", {cells[3]} MB" if len(cells) > 3 and cells[3].isdigit() else ""
     return f"{name} (pid {cells[1]}{memory})"

@@ -7,6 +7,7 @@ import os
 import sys
 
 from hccl_tools.common import project
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import count, named, ranges
 from hccl_tools.machine import hccn, host, programs
 from hccl_tools.machine.programs import Ended
@@ -33,10 +34,10 @@ def lines(facts: Facts) -> list[Line]:
     found = [_summary(npus)]
     failure = npus.smi.failure
     if failure and (npus.devices or failure != host.NO_NPU_SMI):
-        remedy = "in a container mount it from the host; on a host install the driver"
+        remedy = tr("in a container mount it from the host; on a host install the driver")
         if failure != host.NO_NPU_SMI:
-            remedy = "the driver or a card may be at fault: see dmesg, and ask the operator"
-        found.append(Line("npu-smi", WARNING, failure, remedy))
+            remedy = tr("the driver or a card may be at fault: see dmesg, and ask the operator")
+        found.append(Line("npu-smi", WARNING, tr(failure), remedy))
     found += [_device(npus, device) for device in npus.devices]
     return [*found, _locks(facts.answers["locks"]), _conf(npus, conf)]
 
@@ -44,15 +45,16 @@ def lines(facts: Facts) -> list[Line]:
 def _summary(npus: Npus) -> Line:
     if npus.devices:
         generation = f", {npus.generation}" if npus.generation else ""
-        return Line("devices", OK, f"{ranges(npus.devices)}{generation}")
+        return Line(tr("devices"), OK, f"{ranges(npus.devices)}{generation}")
     if npus.generation:
-        text = f"the bus has chips of {npus.generation}, but there is no /dev/davinci*"
-        return Line("devices", PROBLEM, text, "load the driver; a container needs --device=/dev/davinci0 and so on")
+        text = tr("the bus has chips of {generation}, but there is no /dev/davinci*", generation=npus.generation)
+        remedy = tr("load the driver; a container needs --device=/dev/davinci0 and so on")
+        return Line(tr("devices"), PROBLEM, text, remedy)
     if os.path.exists(files.ROOT + _MANAGER):
-        text = f"{_MANAGER} is there, but no /dev/davinci0 and so on"
-        return Line("devices", PROBLEM, text, "the container needs --device=/dev/davinci0 and so on")
-    text = "no Ascend NPU: no /dev/davinci*, nothing known on the bus, and npu-smi names none"
-    return Line("devices", ABSENT, text, "launches run with --device_target CPU")
+        text = tr("{path} is there, but no /dev/davinci0 and so on", path=_MANAGER)
+        return Line(tr("devices"), PROBLEM, text, tr("the container needs --device=/dev/davinci0 and so on"))
+    text = tr("no Ascend NPU: no /dev/davinci*, nothing known on the bus, and npu-smi names none")
+    return Line(tr("devices"), ABSENT, text, tr("launches run with --device_target CPU"))
 
 
 def _device(npus: Npus, device: int) -> Line:
@@ -61,44 +63,50 @@ def _device(npus: Npus, device: int) -> Line:
     states, texts, remedies = [], [], []
     if card:
         states.append(_HEALTH.get(card.health, UNKNOWN))
-        texts.append(f"{card.name}, health {card.health}")
+        texts.append(tr("{name}, health {health}", name=card.name, health=card.health))
         if card.health != "OK":
             npu, chip = npus.smi.places.get(device, (device, 0))
-            remedies.append(f"npu-smi info -t health -i {npu} -c {chip} says more; ask the operator")
+            more = f"npu-smi info -t health -i {npu} -c {chip}"
+            remedies.append(tr("{command} says more; ask the operator", command=more))
     else:
         states.append(UNKNOWN)
-        texts.append("health unknown")
+        texts.append(tr("health unknown"))
     if address:
-        texts.append(masked(f"address {address} ({source})"))
+        texts.append(masked(tr("address {address} ({source})", address=address, source=source)))
     elif npus.generation in ("A2", "A3") and source == "nowhere":
-        texts.append("no address, which several servers need")
+        texts.append(tr("no address, which several servers need"))
     else:
         states.append(PROBLEM if npus.generation == "910A" else WARNING)
-        texts.append(masked(f"no address: {source}"))
+        texts.append(masked(tr("no address: {reason}", reason=source)))
     if held:
         states.append(WARNING)
-        texts.append(f"held by {', '.join(held)}")
-        remedies.append("wait for it, choose others with --devices, or end it if it is left over from a job of yours")
+        texts.append(tr("held by {processes}", processes=", ".join(held)))
+        end = tr("wait for it, choose others with --devices, or end it if it is left over from a job of yours")
+        remedies.append(end)
     elif card:
-        texts.append("free")
-    return Line(f"device {device}", worst(states), "; ".join(texts), "; ".join(remedies))
+        texts.append(tr("free"))
+    return Line(tr("device {device}", device=device), worst(states), "; ".join(texts), "; ".join(remedies))
 
 
 def _locks(ended: Ended) -> Line:
     """The devices, and with --bind_core the cores, that this launcher's jobs hold; ended: the answer of locks.py."""
-    name = "launcher's locks"
+    name = tr("launcher's locks")
     if ended.status != 0:
-        remedy = "two launches on the same devices may not see each other; LAUNCH_LOCKS can name another folder"
+        remedy = tr("two launches on the same devices may not see each other; LAUNCH_LOCKS can name another folder")
         return Line(name, UNKNOWN, answer.failure(ended), remedy)
     held = json.loads(ended.stdout)
     if not held:
-        return Line(name, OK, "no job of this launcher holds a device")
-    texts = [f"{_held(ids, cores)} by {os.path.basename(job)} (pid {pid})" for job, pid, ids, cores in held]
-    return Line(name, WARNING, "; ".join(texts), "wait with --wait_for_devices, or choose others with --devices")
+        return Line(name, OK, tr("no job of this launcher holds a device"))
+    texts = [
+        tr("{held} by {job} (pid {pid})", held=_held(ids, cores), job=os.path.basename(job), pid=pid)
+        for job, pid, ids, cores in held
+    ]
+    return Line(name, WARNING, "; ".join(texts), tr("wait with --wait_for_devices, or choose others with --devices"))
 
 
 def _held(devices: list[int], cores: list[int]) -> str:
-    return " and ".join(named(noun, numbers) for noun, numbers in (("device", devices), ("core", cores)) if numbers)
+    texts = [named("device", devices)] * bool(devices) + [named("core", cores)] * bool(cores)
+    return tr(" and ").join(texts)
 
 
 def _conf(npus: Npus, conf: str) -> Line:
@@ -108,16 +116,25 @@ def _conf(npus: Npus, conf: str) -> Line:
         in_file, fault = hccn.read_conf(conf)
     except FileNotFoundError:
         if npus.devices and not programs.on_path("hccn_tool"):
-            text = f"no {conf}, and no hccn_tool on PATH"
-            return Line(name, PROBLEM, text, "mount one of them into the container")
-        return Line(name, ABSENT, f"no {conf}" + ("; hccn_tool answers" if npus.devices else ""))
+            text = tr("no {path}, and no hccn_tool on PATH", path=conf)
+            return Line(name, PROBLEM, text, tr("mount one of them into the container"))
+        answers = tr("no {path}; hccn_tool answers", path=conf)
+        return Line(name, ABSENT, answers if npus.devices else tr("no {path}", path=conf))
     except (OSError, UnicodeDecodeError) as error:
-        text = f"{conf} cannot be read: {getattr(error, 'strerror', None) or 'it is not a text file'}"
-        return Line(name, WARNING, text, "make it readable, or name a copy: --hccn_conf")
+        reason = getattr(error, "strerror", None) or tr("it is not a text file")
+        text = tr("{path} cannot be read: {reason}", path=conf, reason=reason)
+        return Line(name, WARNING, text, tr("make it readable, or name a copy: --hccn_conf"))
     if fault:
-        return Line(name, PROBLEM, masked(fault), "correct the line")
+        return Line(name, PROBLEM, masked(fault), tr("correct the line"))
     for device, (address, source) in npus.addresses.items():
         if source == "hccn_tool" and address and device in in_file and packed(in_file[device]) != packed(address):
-            text = masked(f"{conf} has {in_file[device]} for device {device}, which uses {address}")
-            return Line(name, WARNING, text, f"hccn_tool -i {device} -cfg recovery applies the file")
-    return Line(name, OK, f"{conf} has addresses of {count(len(in_file), 'device')}")
+            text = tr(
+                "{path} has {other} for device {device}, which uses {address}",
+                path=conf,
+                other=in_file[device],
+                device=device,
+                address=address,
+            )
+            remedy = tr("hccn_tool -i {device} -cfg recovery applies the file", device=device)
+            return Line(name, WARNING, masked(text), remedy)
+    return Line(name, OK, tr("{path} has addresses of {devices}", path=conf, devices=count(len(in_file), "device")))

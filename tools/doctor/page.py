@@ -7,10 +7,12 @@ import json
 import os
 import re
 import sys
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TextIO
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
 from hccl_tools.common.words import count, one_line
 
@@ -38,32 +40,70 @@ def worst(statuses: Iterable[str]) -> str:
 def as_text(sections: Sections, made: str, colour: bool) -> str:
     """The page for a person.  made: when, as text; colour: whether to use it."""
     lines = [line for section in sections.values() for line in section]
-    width = max((len(line.name) for line in lines), default=0)
-    page = [f"Report of this machine, {made}"]
+    words, headings = _words(), _headings()
+    width = max((columns(line.name) for line in lines), default=0)
+    page = [tr("Report of this machine, {made}", made=made)]
     for title, section in sections.items():
-        page += ["", title]
+        page += ["", headings.get(title, title)]
         for line in section:
-            page.append(f"  {_painted(line.status, colour)}  {line.name:{width}}  {without_home(line.text)}")
+            status = _painted(line.status, words[line.status], colour)
+            page.append(f"  {status}  {_padded(line.name, width)}  {without_home(line.text)}")
             if line.remedy:
                 page.append(" " * (len("  problem  ") + width + 2) + f"-> {without_home(line.remedy)}")
     return "\n".join([*page, "", _summary(lines), ""])
 
 
-def _painted(status: str, colour: bool) -> str:
-    word = f"{status:7}"
+def _words() -> dict[str, str]:
+    """The statuses for a person."""
+    return {
+        OK: tr("ok"),
+        ABSENT: tr("absent"),
+        UNKNOWN: tr("unknown"),
+        WARNING: tr("warning"),
+        PROBLEM: tr("problem"),
+    }
+
+
+def _headings() -> dict[str, str]:
+    """The titles of sections for a person."""
+    return {
+        "System": tr("System"),
+        "Versions": tr("Versions"),
+        "NPUs": tr("NPUs"),
+        "GPUs": tr("GPUs"),
+        "Limits": tr("Limits"),
+        "Network": tr("Network"),
+        "Programs": tr("Programs"),
+    }
+
+
+def columns(text: str) -> int:
+    """The columns that `text` takes on a terminal: two for a Chinese character."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - columns(text))
+
+
+def _painted(status: str, word: str, colour: bool) -> str:
+    word = _padded(word, len(PROBLEM))
     return f"\x1b[{_COLOURS[status]}m{word}\x1b[0m" if colour else word
 
 
 def _summary(lines: list[Line]) -> str:
     counts = Counter(line.status for line in lines)
-    words = [
-        count(counts[status], status) if status in (WARNING, PROBLEM) else f"{counts[status]} {status}"
-        for status in reversed(STATUSES)
-        if counts[status]
-    ]
+    numbers = {
+        PROBLEM: count(counts[PROBLEM], "problem"),
+        WARNING: count(counts[WARNING], "warning"),
+        UNKNOWN: tr("{number} unknown", number=counts[UNKNOWN]),
+        ABSENT: tr("{number} absent", number=counts[ABSENT]),
+        OK: tr("{number} ok", number=counts[OK]),
+    }
+    listed = ", ".join(text for status, text in numbers.items() if counts[status])
     if counts[PROBLEM]:
-        return f"{', '.join(words)}: fix the problems before you launch."
-    return f"{', '.join(words)}: nothing here keeps a launch from working."
+        return tr("{counts}: fix the problems before you launch.", counts=listed)
+    return tr("{counts}: nothing here keeps a launch from working.", counts=listed)
 
 
 def as_json(sections: Sections, made: str) -> str:

@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.project import ROOT
 from hccl_tools.machine import interpreter
@@ -15,7 +16,6 @@ from tools.doctor.page import ABSENT, GIB, OK, PROBLEM, UNKNOWN, WARNING, Line
 from tools.doctor.section import Facts, Options
 
 TITLE = "System"
-_NEEDED = {"jsonschema": "rank tables", "yaml": "training configs", "rich": "tables on the screen"}
 
 
 def questions(_: Options) -> dict[str, list[str]]:
@@ -29,7 +29,7 @@ def lines(facts: Facts) -> list[Line]:
     return [
         _launcher(facts.answers["git"]),
         _os(),
-        Line("kernel", OK, f"{platform.system()} {platform.release()} {platform.machine()}"),
+        Line(tr("kernel"), OK, f"{platform.system()} {platform.release()} {platform.machine()}"),
         _container(),
         _processors(),
         _memory(),
@@ -41,13 +41,13 @@ def lines(facts: Facts) -> list[Line]:
 
 def _launcher(ended: Ended) -> Line:
     if ended.status != 0:
-        return Line("launcher", UNKNOWN, f"not a git checkout: {answer.failure(ended)}")
-    return Line("launcher", OK, answer.first_line(ended))
+        return Line(tr("launcher"), UNKNOWN, tr("not a git checkout: {reason}", reason=answer.failure(ended)))
+    return Line(tr("launcher"), OK, answer.first_line(ended))
 
 
 def _os() -> Line:
     name = files.setting("/etc/os-release", "PRETTY_NAME")
-    return Line("OS", OK, name) if name else Line("OS", UNKNOWN, "there is no /etc/os-release")
+    return Line(tr("OS"), OK, name) if name else Line(tr("OS"), UNKNOWN, tr("there is no /etc/os-release"))
 
 
 def _container() -> Line:
@@ -58,15 +58,17 @@ def _container() -> Line:
         found = "podman"
     if not found and "kubepods" in (files.read("/proc/1/cgroup") or ""):
         found = "kubernetes"
-    return Line("container", OK, found) if found else Line("container", ABSENT, "no sign of one")
+    return Line(tr("container"), OK, found) if found else Line(tr("container"), ABSENT, tr("no sign of one"))
 
 
 def _processors() -> Line:
-    text = f"{len(os.sched_getaffinity(0))} of {os.cpu_count()}"
+    text = tr("{usable} of {number}", usable=len(os.sched_getaffinity(0)), number=os.cpu_count())
     limit = [whole_number(word, 1) for word in (files.read("/sys/fs/cgroup/cpu.max") or "").split()]
     if len(limit) == 2 and limit[0] and limit[1]:
-        text += f", limited to the time of {limit[0] / limit[1]:g} by the control group"
-    return Line("processors", OK, text)
+        text = tr(
+            "{number}, limited to the time of {limit:g} by the control group", number=text, limit=limit[0] / limit[1]
+        )
+    return Line(tr("processors"), OK, text)
 
 
 def _memory() -> Line:
@@ -74,38 +76,38 @@ def _memory() -> Line:
     try:
         total, free = (int(found[name].split()[0]) * 1024 for name in ("MemTotal", "MemAvailable"))
     except (KeyError, ValueError, IndexError):
-        return Line("memory", UNKNOWN, "/proc/meminfo does not show it")
-    text = f"{free / GIB:.1f} of {total / GIB:.1f} GiB available"
+        return Line(tr("memory"), UNKNOWN, tr("/proc/meminfo does not show it"))
+    text = tr("{free:.1f} of {total:.1f} GiB available", free=free / GIB, total=total / GIB)
     limit = files.number("/sys/fs/cgroup/memory.max")
     if limit is not None:
         free = min(free, limit - (files.number("/sys/fs/cgroup/memory.current") or 0))
-        text += f", at most {limit / GIB:.1f} GiB by the control group"
+        text = tr("{free}, at most {limit:.1f} GiB by the control group", free=text, limit=limit / GIB)
     if free < GIB // 2:
-        return Line("memory", PROBLEM, text, "a rank with MindSpore takes half a GiB; free memory first")
+        return Line(tr("memory"), PROBLEM, text, tr("a rank with MindSpore takes half a GiB; free memory first"))
     if free < 4 * GIB:
-        return Line("memory", WARNING, text, "eight ranks take 4 GiB before they train anything; start fewer")
-    return Line("memory", OK, text)
+        return Line(tr("memory"), WARNING, text, tr("eight ranks take 4 GiB before they train anything; start fewer"))
+    return Line(tr("memory"), OK, text)
 
 
 def _bash(version: str) -> Line:
     if not version:
-        return Line("bash", UNKNOWN, "not started by scripts/doctor.sh")
+        return Line("bash", UNKNOWN, tr("not started by scripts/doctor.sh"))
     if tuple(map(int, version.split(".")[:2])) < (4, 2):
-        return Line("bash", PROBLEM, f"{version}; 4.2 or later is needed to launch", "install a newer bash")
+        text = tr("{version}; 4.2 or later is needed to launch", version=version)
+        return Line("bash", PROBLEM, text, tr("install a newer bash"))
     return Line("bash", OK, version)
 
 
 def _packages() -> Line:
-    missing = [name for name in _NEEDED if not _usable(name)]
+    uses = {"jsonschema": tr("rank tables"), "yaml": tr("training configs"), "rich": tr("tables on the screen")}
+    missing = [name for name in uses if not _usable(name)]
     if not missing:
-        return Line("its packages", OK, f"{', '.join(_NEEDED)} installed")
-    needed = " and ".join(_NEEDED[name] for name in missing)
+        return Line(tr("its packages"), OK, tr("{packages} installed", packages=", ".join(uses)))
+    needed = tr(" and ").join(uses[name] for name in missing)
     install = " ".join(map(interpreter.requirement, missing))
-    status = (
-        WARNING if missing == ["rich"] else PROBLEM
-    )  # a launch does not need rich, which draws tables on the screen
-    text = f"{', '.join(missing)} not installed or too old, needed for {needed}"
-    return Line("its packages", status, text, f"{sys.executable} -m pip install {install}")
+    status = WARNING if missing == ["rich"] else PROBLEM  # a launch draws no tables on the screen
+    text = tr("{packages} not installed or too old, needed for {needed}", packages=", ".join(missing), needed=needed)
+    return Line(tr("its packages"), status, text, f"{sys.executable} -m pip install {install}")
 
 
 def _usable(name: str) -> bool:

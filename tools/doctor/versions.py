@@ -12,6 +12,7 @@ from functools import partial
 from typing import TypedDict
 
 from hccl_tools.common import project
+from hccl_tools.common.language import tr
 from hccl_tools.machine.programs import Ended
 from tools.doctor import answer, files
 from tools.doctor.npu_smi import Npus
@@ -71,20 +72,17 @@ def _mindspore(ended: Ended) -> tuple[str | None, Line]:
     if ended.status == 0 and found:
         told = re.search(r"^.*does not match.*$", ended.stderr + ended.stdout, re.MULTILINE)
         if told:  # what its own check of CANN says
-            return found[1], Line("MindSpore", WARNING, f"{found[1]}, which says: {told[0].strip()}")
+            text = tr("{version}, which says: {text}", version=found[1], text=told[0].strip())
+            return found[1], Line("MindSpore", WARNING, text)
         return found[1], Line("MindSpore", OK, found[1])
     if "No module named 'mindspore'" in ended.stderr:
-        remedy = "activate the environment that has it, name its Python in PYTHON, or: pip install mindspore"
-        return None, Line("MindSpore", PROBLEM, f"{sys.executable} has no MindSpore", remedy)
+        remedy = tr("activate the environment that has it, name its Python in PYTHON, or: pip install mindspore")
+        return None, Line("MindSpore", PROBLEM, tr("{executable} has no MindSpore", executable=sys.executable), remedy)
     if ended.status == answer.TIMED_OUT:
-        return None, Line(
-            "MindSpore",
-            WARNING,
-            f"import mindspore: {ended.stderr}",
-            "see whether the disk is slow or the machine busy",
-        )
-    text = f"cannot be imported: {answer.failure(ended)}"
-    return None, Line("MindSpore", PROBLEM, text, "install what is missing; python -c 'import mindspore' says more")
+        remedy = tr("see whether the disk is slow or the machine busy")
+        return None, Line("MindSpore", WARNING, f"import mindspore: {ended.stderr}", remedy)
+    text = tr("cannot be imported: {reason}", reason=answer.failure(ended))
+    return None, Line("MindSpore", PROBLEM, text, tr("install what is missing; python -c 'import mindspore' says more"))
 
 
 def _cann(has_npus: bool) -> tuple[str | None, Line]:
@@ -94,17 +92,17 @@ def _cann(has_npus: bool) -> tuple[str | None, Line]:
         version = _cann_version(active)
         if version:
             return version, Line("CANN", OK, f"{version} ({active})")
-        text = f"no version in {active}, where ASCEND_HOME_PATH leads"
-        return None, Line("CANN", PROBLEM if has_npus else WARNING, text, "source the set_env.sh of your CANN")
+        text = tr("no version in {active}, where ASCEND_HOME_PATH leads", active=active)
+        return None, Line("CANN", PROBLEM if has_npus else WARNING, text, tr("source the set_env.sh of your CANN"))
     for folder in _cann_folders():
         version = _cann_version(folder)
         if version:
-            text = f"{version} ({folder}), not active in this shell"
+            text = tr("{version} ({folder}), not active in this shell", version=version, folder=folder)
             script = f"{folder}/set_env.sh" if folder.endswith("/cann") else f"{os.path.dirname(folder)}/set_env.sh"
             return version, Line("CANN", PROBLEM if has_npus else OK, text, f"source {script}")
-    text = f"not in {_DEFAULT} nor ~/Ascend, and ASCEND_HOME_PATH is not set"
+    text = tr("not in {folder} nor ~/Ascend, and ASCEND_HOME_PATH is not set", folder=_DEFAULT)
     if has_npus:
-        return None, Line("CANN", PROBLEM, text, "install it, or use a container image that has it")
+        return None, Line("CANN", PROBLEM, text, tr("install it, or use a container image that has it"))
     return None, Line("CANN", ABSENT, text)
 
 
@@ -131,14 +129,23 @@ def _driver_root() -> str:
     return (files.setting("/etc/ascend_install.info", "Driver_Install_Path_Param") or _DEFAULT).rstrip("/")
 
 
-def _ascend(name: str, version: str | None, npus: Npus) -> Line:
+def _ascend(part: str, version: str | None, npus: Npus) -> Line:
+    """part: driver or firmware, as Ascend's folder is named."""
+    name = _shown(part)
     if version:
         return Line(name, OK, version)
-    text = f"no version in {_driver_root()}/{name}/version.info, and npu-smi names none"
+    text = tr("no version in {folder}/{name}/version.info, and npu-smi names none", folder=_driver_root(), name=part)
     if not npus.devices:
         return Line(name, ABSENT, text)
-    remedy = f"mount {_driver_root()}/{name} of the host into the container" if name == "driver" else ""
-    return Line(name, UNKNOWN, text, remedy)
+    if part != "driver":
+        return Line(name, UNKNOWN, text)
+    folder = f"{_driver_root()}/{part}"
+    return Line(name, UNKNOWN, text, tr("mount {folder} of the host into the container", folder=folder))
+
+
+def _shown(part: str) -> str:
+    """How the page names one of the things that have versions."""
+    return {"driver": tr("driver"), "firmware": tr("firmware")}.get(part, part)
 
 
 # ---- whether they go together ----------------------------------------------------------------------
@@ -159,12 +166,12 @@ def canonical(version: str) -> str:
 
 def _compared(versions: dict[str, str | None], judge: Callable[[str, str, str], Line]) -> Line:
     """What `judge` says about two versions; without any of Ascend's software there is nothing to compare."""
-    name = " with ".join(versions)
-    missing = [what for what, version in versions.items() if not version]
+    name = tr(" with ").join(map(_shown, versions))
+    missing = [_shown(what) for what, version in versions.items() if not version]
     if not missing:
         return judge(name, *filter(None, versions.values()))
     ascend_here = any(version for what, version in versions.items() if what != "MindSpore")
-    text = f"cannot be compared without a version of {' and '.join(missing)}"
+    text = tr("cannot be compared without a version of {missing}", missing=tr(" and ").join(missing))
     return Line(name, UNKNOWN if ascend_here else ABSENT, text)
 
 
@@ -173,15 +180,28 @@ def _mindspore_with_cann(name: str, mindspore: str, cann: str) -> Line:
     release = ".".join(cann.split(".")[:2])
     for row in known:
         if _names_cann(row, cann) or (row.get("accepts") and release in row["cann"]):
-            return Line(name, OK, f"{mindspore} and {cann} go together ({row['source']})")
+            return _together(name, mindspore, cann, row["source"])
     if not known:
-        return Line(name, UNKNOWN, f"no table here names MindSpore {mindspore}", "see https://www.mindspore.cn/install")
-    releases = " or ".join(release for row in known for release in row["cann"])
+        text = tr("no table here names MindSpore {mindspore}", mindspore=mindspore)
+        return Line(name, UNKNOWN, text, tr("see https://www.mindspore.cn/install"))
+    releases = tr(" or ").join(release for row in known for release in row["cann"])
     if any(row.get("accepts") for row in known):
-        text = f"MindSpore {mindspore} accepts CANN {releases}, not {cann} ({known[0]['source']})"
-        return Line(name, WARNING, text, "install one that it accepts")
-    text = f"MindSpore {mindspore} was released with CANN {releases}; nothing is known of {cann} ({known[0]['source']})"
-    return Line(name, UNKNOWN, text, f"if operators fail, install CANN {releases}")
+        text = tr(
+            "MindSpore {mindspore} accepts CANN {releases}, not {cann} ({source})",
+            mindspore=mindspore,
+            releases=releases,
+            cann=cann,
+            source=known[0]["source"],
+        )
+        return Line(name, WARNING, text, tr("install one that it accepts"))
+    text = tr(
+        "MindSpore {mindspore} was released with CANN {releases}; nothing is known of {cann} ({source})",
+        mindspore=mindspore,
+        releases=releases,
+        cann=cann,
+        source=known[0]["source"],
+    )
+    return Line(name, UNKNOWN, text, tr("if operators fail, install CANN {releases}", releases=releases))
 
 
 def _cann_with_driver(name: str, cann: str, driver: str) -> Line:
@@ -189,12 +209,19 @@ def _cann_with_driver(name: str, cann: str, driver: str) -> Line:
     for released, source in known:
         # 25.0.rc1.1 is a patch of 25.0.rc1
         if f"{canonical(driver)}.".startswith(f"{canonical(released)}."):
-            return Line(name, OK, f"{cann} and {driver} go together ({source})")
+            return _together(name, cann, driver, source)
     if not known:
-        return Line(name, UNKNOWN, f"no table here names a driver for CANN {cann}", "see CANN's release notes")
+        text = tr("no table here names a driver for CANN {cann}", cann=cann)
+        return Line(name, UNKNOWN, text, tr("see CANN's release notes"))
     released, source = known[0]
-    text = f"CANN {cann} was released with driver {released}; nothing is known of {driver} ({source})"
-    return Line(name, UNKNOWN, text, f"if HCCL fails, install driver {released}")
+    text = tr(
+        "CANN {cann} was released with driver {released}; nothing is known of {driver} ({source})",
+        cann=cann,
+        released=released,
+        driver=driver,
+        source=source,
+    )
+    return Line(name, UNKNOWN, text, tr("if HCCL fails, install driver {released}", released=released))
 
 
 def _names_cann(row: Released, cann: str) -> bool:
@@ -203,10 +230,18 @@ def _names_cann(row: Released, cann: str) -> bool:
 
 def _driver_with_firmware(name: str, driver: str, firmware: str, verdict: str | None) -> Line:
     """verdict: npu-smi's own: OK, NOK, UNKNOWN or NOT SUPPORT."""
-    both = f"{driver} and {firmware}"
+    source = "npu-smi info -t board"
     if verdict == "OK":
-        return Line(name, OK, f"{both} go together (npu-smi info -t board)")
+        return _together(name, driver, firmware, source)
+    values = {"first": driver, "second": firmware, "source": source}
     if verdict == "NOK":
-        text = f"{both} do not go together (npu-smi info -t board)"
-        return Line(name, PROBLEM, text, "install both from one Ascend HDK")
-    return Line(name, UNKNOWN, f"{both}: npu-smi says {verdict or 'nothing'}")
+        text = tr("{first} and {second} do not go together ({source})", **values)
+        return Line(name, PROBLEM, text, tr("install both from one Ascend HDK"))
+    both = tr("{first} and {second}", first=driver, second=firmware)
+    told = tr("{versions}: npu-smi says {verdict}", versions=both, verdict=verdict)
+    return Line(name, UNKNOWN, told if verdict else tr("{versions}: npu-smi says nothing", versions=both))
+
+
+def _together(name: str, first: str, second: str, source: str) -> Line:
+    text = tr("{first} and {second} go together ({source})", first=first, second=second, source=source)
+    return Line(name, OK, text)

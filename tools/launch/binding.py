@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import count, named
@@ -43,12 +44,17 @@ class Binding(Record):
 def plan(request: Request, placed: Placement) -> Binding:
     """The Binding of the ranks on this host, with cores that no other job has.  Raises Refusal."""
     if request.bind_core and request.bind_numa:
-        words = "give one: cores of its own for each rank, or all cores of the NUMA node of its device"
-        raise Refusal(USAGE, f"--bind_core and --bind_numa: {words}")
+        raise Refusal(
+            USAGE,
+            tr(
+                "--bind_core and --bind_numa: give one: cores of its own for each rank, or all cores of the NUMA node "
+                "of its device"
+            ),
+        )
     mode = CORE if request.bind_core else NUMA
     ranks = _here(placed)
     if ranks and not programs.on_path("taskset"):
-        raise Refusal(REFUSED, f"--bind_{mode}: taskset is not on PATH; it is in the package util-linux")
+        raise Refusal(REFUSED, tr("--bind_{mode}: taskset is not on PATH; it is in the package util-linux", mode=mode))
     devices = [device for _, device in ranks]
     others = _others(request, set(devices))
     taken = {core for holder in others for core in holder.cores}
@@ -82,11 +88,27 @@ def _others(request: Request, devices: set[int]) -> list[Holder]:
 
 
 def _too_few(mode: str, target: str, ranks: int, allowed: set[int], others: list[Holder]) -> Refusal:
-    near = "" if target == "CPU" else " near their devices"
-    what = f"--bind_{mode}: too few cores{near} for the {count(ranks, 'rank')} of this host"
+    whose = count(ranks, "rank")
+    if target == "CPU":
+        what = tr("--bind_{mode}: too few cores for the {ranks} of this host", mode=mode, ranks=whose)
+    else:
+        what = tr(
+            "--bind_{mode}: too few cores near their devices for the {ranks} of this host", mode=mode, ranks=whose
+        )
     holders = [holder for holder in others if allowed & set(holder.cores)]
     if holders:
         words = ", ".join(device_locks.core_words(holder) for holder in holders)
-        return Refusal(REFUSED, f"{what}: {words}; wait until a job has ended, or start without --bind_{mode}")
-    words = f"this launch may use only {named('core', allowed)}"
-    return Refusal(REFUSED, f"{what}: {words}; start fewer ranks, or start without --bind_{mode}")
+        return Refusal(
+            REFUSED,
+            tr(
+                "{what}: {words}; wait until a job has ended, or start without --bind_{mode}",
+                what=what,
+                words=words,
+                mode=mode,
+            ),
+        )
+    words = tr("this launch may use only {cores}", cores=named("core", allowed))
+    return Refusal(
+        REFUSED,
+        tr("{what}: {words}; start fewer ranks, or start without --bind_{mode}", what=what, words=words, mode=mode),
+    )

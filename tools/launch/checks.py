@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
@@ -15,7 +16,6 @@ from tools.launch import trainer_command
 from tools.launch.placement import Placement
 from tools.launch.request import Request
 
-_JUDGED_AS_OURS = "read as a config of tools/train.py; name another trainer with --train_script FILE"
 LEAST_FILES = 256  # the launcher and its console keep a few files open, a MindSpore rank hundreds
 
 
@@ -27,7 +27,9 @@ def folder() -> None:
     try:
         os.getcwd()
     except OSError as error:
-        raise Refusal(REFUSED, f"the current folder cannot be used: {error.strerror}; change to another one") from error
+        raise Refusal(
+            REFUSED, tr("the current folder cannot be used: {reason}; change to another one", reason=error.strerror)
+        ) from error
 
 
 def limits() -> None:
@@ -37,22 +39,32 @@ def limits() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if not 0 <= soft < LEAST_FILES:
         return
-    few = f"ulimit -n is {soft}, too few open files for MindSpore"
+    few = tr("ulimit -n is {number}, too few open files for MindSpore", number=soft)
     if 0 <= hard < LEAST_FILES:
         raise Refusal(
             REFUSED,
-            f"{few}, and more are not allowed: raise nofile in /etc/security/limits.conf, or the "
-            "container's (docker run --ulimit nofile=65536)",
+            tr(
+                "{few}, and more are not allowed: raise nofile in /etc/security/limits.conf, or the "
+                "container's (docker run --ulimit nofile=65536)",
+                few=few,
+            ),
         )
-    raise Refusal(REFUSED, f"{few}; type: ulimit -n {'unlimited' if hard < 0 else hard}")
+    raise Refusal(REFUSED, tr("{few}; type: ulimit -n {number}", few=few, number="unlimited" if hard < 0 else hard))
 
 
 def mindspore() -> None:
     from importlib.util import find_spec
 
     if find_spec("mindspore") is None:
-        remedy = f"{interpreter.remedy_for('mindspore')}, or name another Python in PYTHON"
-        raise Refusal(REFUSED, f"{sys.executable} has no MindSpore, which the ranks need; {remedy}")
+        remedy = tr("{remedy}, or name another Python in PYTHON", remedy=interpreter.remedy_for("mindspore"))
+        raise Refusal(
+            REFUSED,
+            tr(
+                "{executable} has no MindSpore, which the ranks need; {remedy}",
+                executable=sys.executable,
+                remedy=remedy,
+            ),
+        )
 
 
 def devices(request: Request, placement: Placement, by_mindspore: bool) -> None:
@@ -93,8 +105,11 @@ def data_path(request: Request) -> None:
     """Checks that the data set's folder is there, if the script takes one."""
     path = request.data_path
     if path is not None and not os.path.isdir(path):
-        what = "is not a folder" if os.path.exists(path) else "no such folder"
-        raise Refusal(REFUSED, f"DATA_PATH {one_line(path)}: {what}; name the folder that holds the data set")
+        what = tr("is not a folder") if os.path.exists(path) else tr("no such folder")
+        raise Refusal(
+            REFUSED,
+            tr("DATA_PATH {path}: {what}; name the folder that holds the data set", path=one_line(path), what=what),
+        )
 
 
 def is_program(request: Request) -> bool:
@@ -119,8 +134,13 @@ def config(request: Request, path: str, is_own: bool, arguments: list[str]) -> c
     except config_file.ConfigError as error:
         raise Refusal(REFUSED, *error.lines) from error
     if lines:
-        hint = [] if request.train_script else [f"{one_line(path)}: {_JUDGED_AS_OURS}"]
-        raise Refusal(REFUSED, *lines, *hint)
+        if not request.train_script:
+            text = tr(
+                "{path}: read as a config of tools/train.py; name another trainer with --train_script FILE",
+                path=one_line(path),
+            )
+            lines = [*lines, text]
+        raise Refusal(REFUSED, *lines)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import named
 from hccl_tools.machine import host, programs
 from tools.launch import trainer_command
@@ -14,29 +15,43 @@ def missing_npus(script: str, devices: list[int]) -> str | None:
         return None
     if not present:
         answer = programs.ask(["npu-smi", "info", "-m"], 30)
-        said = f", which said: {programs.said(answer)}" if answer.status and programs.on_path("npu-smi") else ""
-        return (
-            f"no Ascend NPU on this machine: looked for /dev/davinci{devices[0]} and asked npu-smi{said}; to try the "
-            f"launch without NPUs: bash scripts/{script} --device_target CPU CONFIG"
+        said = (
+            tr(", which said: {said}", said=programs.said(answer))
+            if answer.status and programs.on_path("npu-smi")
+            else ""
+        )
+        return tr(
+            "no Ascend NPU on this machine: looked for /dev/davinci{device} and asked "
+            "npu-smi{said}; to try the launch without NPUs: bash scripts/{script} "
+            "--device_target CPU CONFIG",
+            device=devices[0],
+            said=said,
+            script=script,
         )
     needs, has = named("device", devices), named("device", present)
-    return f"this launch needs {needs}, this machine has {has}; choose from those with --devices"
+    return tr(
+        "this launch needs {needs}, this machine has {has}; choose from those with --devices", needs=needs, has=has
+    )
 
 
 def missing_gpus(script: str, devices: list[int]) -> str | None:
     """One line when a GPU is not here, else None."""
     without = _without_gpus(script)
     if not programs.on_path("nvidia-smi"):
-        return f"no GPU on this machine: nvidia-smi is not on PATH; {without}"
+        return tr("no GPU on this machine: nvidia-smi is not on PATH; {without}", without=without)
     answer = programs.ask(["nvidia-smi", "-L"], 30)
     if answer.status:
-        return f"nvidia-smi does not work, it said: {programs.said(answer)}; {without}"
+        return tr("nvidia-smi does not work, it said: {said}; {without}", said=programs.said(answer), without=without)
     present = sum(line.startswith("GPU ") for line in answer.stdout.splitlines())
     if not present:
-        return f"no GPU on this machine: nvidia-smi names none; {without}"
+        return tr("no GPU on this machine: nvidia-smi names none; {without}", without=without)
     if max(devices) < present:
         return None
-    return f"GPU {max(devices)} is not on this machine, which has {present}; start fewer ranks with -n"
+    return tr(
+        "GPU {device} is not on this machine, which has {present}; start fewer ranks with -n",
+        device=max(devices),
+        present=present,
+    )
 
 
 def no_gpus_for_mindspore(script: str) -> str | None:
@@ -46,8 +61,12 @@ def no_gpus_for_mindspore(script: str) -> str | None:
     answer = programs.ask([trainer_command.python(), "-c", gpu_backend.QUESTION], 120)
     if gpu_backend.REFUSED not in answer.stderr:
         return None
-    return f"MindSpore cannot use GPUs: {gpu_backend.refusal(answer.stderr)}; {_without_gpus(script)}"
+    return tr(
+        "MindSpore cannot use GPUs: {reason}; {without}",
+        reason=gpu_backend.refusal(answer.stderr),
+        without=_without_gpus(script),
+    )
 
 
 def _without_gpus(script: str) -> str:
-    return f"to try the launch without GPUs: bash scripts/{script} --device_target CPU ..."
+    return tr("to try the launch without GPUs: bash scripts/{script} --device_target CPU ...", script=script)

@@ -19,6 +19,7 @@ import json
 import os
 import time
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import named, one_line
 from tools.launch import lock_folders
@@ -109,10 +110,15 @@ def core_words(holder: Holder) -> str:
 
 def _in_use(what: str, holder: Holder) -> str:
     since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(holder.since))
-    who = f"process {holder.pid} of {one_line(lock_folders.user(holder.owner))}, since {since}"
+    who = tr(
+        "process {pid} of {user}, since {since}",
+        pid=holder.pid,
+        user=one_line(lock_folders.user(holder.owner)),
+        since=since,
+    )
     if holder.namespace == _namespace() and _is_gone(holder.pid):
-        who += f"; it has ended, but a rank of it may still run: see fuser -v {one_line(holder.path)}"
-    return f"{what} in use by {one_line(holder.job)} ({who})"
+        who += tr("; it has ended, but a rank of it may still run: see fuser -v {path}", path=one_line(holder.path))
+    return tr("{what} in use by {job} ({who})", what=what, job=one_line(holder.job), who=who)
 
 
 def _lock(descriptor: int, path: str) -> None:

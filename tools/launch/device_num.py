@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.launch import sources, trainer_command
 from tools.launch.request import Request
@@ -21,7 +22,13 @@ def remarks(request: Request, ranks: int, command: list[str]) -> list[str]:
             continue
         for path, text in sources.contents(program):
             if _NAME.search(text):
-                shown, remedy = one_line(os.path.relpath(path)), f"if it counts ranks by it: export DEVICE_NUM={ranks}"
-                value = f"{request.device_num} as in the tutorial of {request.script}"
-                return [f"note: {shown} names DEVICE_NUM, which is {value}; {remedy}"]
+                remark = tr(
+                    "note: {path} names DEVICE_NUM, which is {number} as in the tutorial of {script}; if it counts "
+                    "ranks by it: export DEVICE_NUM={ranks}",
+                    path=one_line(os.path.relpath(path)),
+                    number=request.device_num,
+                    script=request.script,
+                    ranks=ranks,
+                )
+                return [remark]
     return []

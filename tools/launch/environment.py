@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from hccl_tools.machine.host import LOOPBACK
 from tools.launch import network, ports
@@ -68,7 +69,7 @@ def meeting_point(request: Request, placement: Placement, found: dict[str, str])
         return {"MASTER_ADDR": found["MS_SCHED_HOST"], "MASTER_PORT": found["MS_SCHED_PORT"]}
     address = placement.engine.get("scheduler_host", LOOPBACK)
     for name in network.others(placement.hosts[:1]):
-        address = network.ipv4(name.rpartition("@")[2], f"{one_line(name)}, which has rank 0,")
+        address = network.ipv4(name.rpartition("@")[2], tr("{name}, which has rank 0,", name=one_line(name)))
     return {
         "MASTER_ADDR": address,
         "MASTER_PORT": placement.engine.get("scheduler_port") or str(ports.near(request.job_pid)),

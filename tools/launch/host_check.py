@@ -13,6 +13,7 @@ import shlex
 import sys
 
 from hccl_tools.common import project
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import named, one_line
 from hccl_tools.machine import programs
 from hccl_tools.machine.programs import Ended
@@ -23,7 +24,6 @@ from tools.launch.request import Request
 SECONDS = 10
 _MARK = "launch-host-check"
 _MINDSPORE = "from importlib import metadata as m; print(m.version('mindspore'))"
-_FIX_SSH = "set up a key for it: ssh-copy-id {}"
 
 
 def problems(request: Request, placement: Placement, others: list[str]) -> list[str]:
@@ -96,40 +96,77 @@ def faults(name: str, answer: Ended, here: dict[str, str | None], wanted: list[i
     lines = []
     if told["folder"] != "yes":
         lines.append(
-            f"the folder {one_line(os.getcwd())} is not there; ranks run where the command was typed: share it"
+            tr(
+                "the folder {folder} is not there; ranks run where the command was typed: share it",
+                folder=one_line(os.getcwd()),
+            )
         )
     if told["project"] != "yes":
-        lines.append(f"this project is not at {one_line(project.ROOT)}; put it there")
+        lines.append(tr("this project is not at {folder}; put it there", folder=one_line(project.ROOT)))
     elif told["trainer"] != "yes":
-        lines.append("the trainer is not at the same path there; share it")
+        lines.append(tr("the trainer is not at the same path there; share it"))
     if here["mpi"] and here["mpi"] not in told["mpi"].split():
-        where = f" in {one_line(here['prefix'])}" if here["prefix"] else ""
-        none = "none there" if where else "none on the PATH that ssh's shell has"
-        other = one_line(told["mpi"]) or none
-        lines.append(f"Open MPI {here['mpi']} is needed{where}, as here; that host has: {other}")
+        lines.append(_other_open_mpi(here, one_line(told["mpi"])))
     if told["python"] != here["python"]:
         lines.append(
-            f"{here['python']} is needed at {sys.executable}, as here; that host has: {one_line(told['python'])}"
+            tr(
+                "{version} is needed at {path}, as here; that host has: {other}",
+                version=here["python"],
+                path=sys.executable,
+                other=one_line(told["python"]),
+            )
         )
     elif told["mindspore"] != here["mindspore"]:
-        other = one_line(told["mindspore"]) or "none"
-        lines.append(f"MindSpore {here['mindspore'] or 'none'} is here; that host has: {other}; install the same")
+        other = one_line(told["mindspore"]) or tr("none")
+        lines.append(
+            tr(
+                "MindSpore {version} is here; that host has: {other}; install the same",
+                version=here["mindspore"] or tr("none"),
+                other=other,
+            )
+        )
     present = [int(word[7:]) for word in told.get("devices", "").split() if word[7:].isdecimal()]
     if not set(wanted) <= set(present):
-        has = named("device", present) if present else "no NPU (no file /dev/davinci0)"
-        needs = f"its ranks need {named('device', wanted)}, it has {has}"
-        lines.append(f"{needs}; start fewer ranks there, or see npu-smi info")
+        has = named("device", present) if present else tr("no NPU (no file /dev/davinci0)")
+        text = tr(
+            "its ranks need {wanted}, it has {present}; start fewer ranks there, or see npu-smi info",
+            wanted=named("device", wanted),
+            present=has,
+        )
+        lines.append(text)
     return [f"{name}: {line}" for line in lines]
+
+
+def _other_open_mpi(here: dict[str, str | None], other: str) -> str:
+    """That the host has another Open MPI, or none where this host has it."""
+    if here["prefix"]:
+        return tr(
+            "Open MPI {version} is needed in {folder}, as here; that host has: {other}",
+            version=here["mpi"],
+            folder=one_line(here["prefix"]),
+            other=other or tr("none there"),
+        )
+    return tr(
+        "Open MPI {version} is needed, as here; that host has: {other}",
+        version=here["mpi"],
+        other=other or tr("none on the PATH that ssh's shell has"),
+    )
 
 
 def _no_answer(name: str, answer: Ended) -> str:
     """Why ssh did not reach the host, and what to do."""
     text = [line.strip() for line in answer.stderr.splitlines() if line.strip()]
-    reason = one_line(text[-1]) if text else f"exit {answer.status}"
+    reason = one_line(text[-1]) if text else tr("exit {status}", status=answer.status)
     if answer.status == 124:
-        return f"no answer over ssh within {SECONDS} s; is it up, and reached from here? Try: ssh {name} true"
+        return tr(
+            "no answer over ssh within {seconds} s; is it up, and reached from here? Try: ssh {name} true",
+            seconds=SECONDS,
+            name=name,
+        )
     if "Permission denied" in reason:
-        return f"ssh asks for a password ({reason}); {_FIX_SSH.format(name)}"
+        return tr(
+            "ssh asks for a password ({reason}); set up a key for it: ssh-copy-id {name}", reason=reason, name=name
+        )
     if "Host key verification failed" in reason:
-        return f"its key is not known here; check it and accept it: ssh {name} true"
-    return f"ssh: {reason}; try: ssh {name} true"
+        return tr("its key is not known here; check it and accept it: ssh {name} true", name=name)
+    return tr("ssh: {reason}; try: ssh {name} true", reason=reason, name=name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line
 from tools.launch import checks, latest_link, placement, trainer_command
@@ -42,7 +43,7 @@ def of_trainer(request: Request, placed: placement.Placement, run_dir: str) -> J
     path = trainer_command.trainer(request)
     own = trainer_command.is_own(path)
     arguments = trainer_command.arguments(request)
-    about = f"the trainer {one_line(path)} with the config {one_line(named)}"
+    about = tr("the trainer {path} with the config {config}", path=one_line(path), config=one_line(named))
     config = checks.config(request, path=named, is_own=own, arguments=arguments)
     saves, resumed = None, None
     if own and config:
@@ -138,7 +139,7 @@ def remarks(request: Request, ranks: int, job: Job) -> list[str]:
 
 def _resume_remarks(request: Request, job: Job) -> list[str]:
     """What the job goes on from, and words that name something by a link which moves."""
-    found = [f"goes on {job.resumed.where()}", *job.resumed.remarks] if job.resumed else []
+    found = [tr("goes on {where}", where=job.resumed.where()), *job.resumed.remarks] if job.resumed else []
     return [*found, *latest_link.remarks(request)]
 
 
@@ -155,7 +156,7 @@ def _restart_remarks(request: Request, job: Job) -> list[str]:
     """What to know before restarts of a trainer that is not ours."""
     if job.is_own or job.restart or not request.max_restarts:
         return []
-    return ["note: a restart sets RESUME=1, which the trainer must heed; --restart_args adds words to its command"]
+    return [tr("note: a restart sets RESUME=1, which the trainer must heed; --restart_args adds words to its command")]
 
 
 def _no_sink_remarks(request: Request, job: Job) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line, short
 from tools.config import yaml_text
 from tools.config.config_file import Config
@@ -34,8 +35,12 @@ def remarks(request: Request) -> list[str]:
         real = _through_latest(request, path)
         if real and word.partition("=")[0] not in _PATHS:
             return [
-                f"note: {one_line(short(word))} leads through the link latest, which this launch moves to its own run; "
-                f"name the run: {one_line(shown(real))}"
+                tr(
+                    "note: {word} leads through the link latest, which this launch moves to its own run; name the "
+                    "run: {run}",
+                    word=one_line(short(word)),
+                    run=one_line(shown(real)),
+                )
             ]
     return []
 

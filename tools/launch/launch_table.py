@@ -6,6 +6,7 @@ import os
 
 from hccl_tools.check import verdict
 from hccl_tools.common import project
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
@@ -33,16 +34,20 @@ def choose(request: Request, devices: list[int], run_dir: str, beside: str | Non
     """The table for a launch on `devices` of this one host; `beside`: the program's file.  Raises Refusal."""
     path = request.rank_table or os.environ.get("RANK_TABLE_FILE")
     if path:
-        origin = "--rank_table" if request.rank_table else "RANK_TABLE_FILE (from your shell)"
+        origin = "--rank_table" if request.rank_table else tr("RANK_TABLE_FILE (from your shell)")
         fit = table_fit.examine(path, devices, request.chip)
         if fit.faults:
             raise Refusal(REFUSED, *(f"{origin}: {fault}" for fault in fit.faults))
-        return LaunchTable(path=os.path.abspath(path), ranks=fit.ranks, remarks=(f"rank table: {one_line(path)}",))
+        return LaunchTable(
+            path=os.path.abspath(path), ranks=fit.ranks, remarks=(tr("rank table: {path}", path=one_line(path)),)
+        )
     path, found, others = nearby_tables.find(request, devices, beside)
     if not found:
         return build(request, devices, run_dir, others)
-    where = "beside the program" if os.path.dirname(path) else "in this folder"
-    remark = f"rank table: {one_line(path)}, found {where}"
+    if os.path.dirname(path):
+        remark = tr("rank table: {path}, found beside the program", path=one_line(path))
+    else:
+        remark = tr("rank table: {path}, found in this folder", path=one_line(path))
     return LaunchTable(path=os.path.abspath(path), ranks=found.ranks, remarks=(*others, remark))
 
 
@@ -53,7 +58,7 @@ def build(request: Request, devices: list[int], run_dir: str, others: list[str])
     demo = request.device_target == "CPU" and not knows
     if demo:
         conf = DEMO_CONF
-    failed = "no rank table could be built"
+    failed = tr("no rank table could be built")
     try:
         found, source = hccn.addresses(devices, conf)
     except hccn.AddressError as error:
@@ -63,8 +68,13 @@ def build(request: Request, devices: list[int], run_dir: str, others: list[str])
     faults = [problem.line(failed) for problem in errors(verdict.check(table, request.chip))]
     if faults := faults + table_fit.path_faults(path):
         raise Refusal(REFUSED, *faults)
-    made_up = " (made up: CPU ranks do not use them)" if demo else ""
-    remark = f"rank table: built for {named('device', devices)}, addresses from {one_line(source)}{made_up}"
+    remark = tr(
+        "rank table: built for {devices}, addresses from {source}",
+        devices=named("device", devices),
+        source=one_line(source),
+    )
+    if demo:
+        remark += tr(" (made up: CPU ranks do not use them)")
     generator = (trainer_command.python(), project.path("hccl_tools", "hccl_tools.py"))
     chip = ("--generation", request.generation) if request.generation else ()
     options = ("--device_num", comma(devices), "--server_ip", host.LOOPBACK, "--hccn_conf", path_word(conf), *chip)

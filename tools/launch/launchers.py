@@ -10,6 +10,7 @@ import json
 import os
 
 from hccl_tools.common import project
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
@@ -36,9 +37,14 @@ def facts(request: Request, meeting: Meeting, commands: list[list[str]], config:
     """{"attempts": JSON}; `commands`: of the first attempt and of the others.  Raises Refusal."""
     port = ports.beside(meeting.scheduler_port)
     if meeting.number == 0 and (fault := ports.fault(port, meeting.address)):
-        where = f"the launcher cannot listen at {meeting.address} port {port} for the other hosts"
-        remedy = "set MS_SCHED_PORT, or for msrun --master_port, to another one, the same on every host"
-        raise Refusal(REFUSED, f"--max_restarts: {where}: {fault}; it is that of the scheduler plus 1: {remedy}")
+        where = tr(
+            "the launcher cannot listen at {address} port {port} for the other hosts",
+            address=meeting.address,
+            port=port,
+        )
+        remedy = tr("set MS_SCHED_PORT, or for msrun --master_port, to another one, the same on every host")
+        text = tr("{fault}; it is that of the scheduler plus 1: {remedy}", fault=fault, remedy=remedy)
+        raise Refusal(REFUSED, f"--max_restarts: {where}: {text}")
     wait = whole_number(os.environ.get("MS_TOPO_TIMEOUT", ""), 1, 10**6) or WAIT
     found = {
         "launcher": request.job_pid,
@@ -58,14 +64,15 @@ def alike(request: Request, commands: list[list[str]], config: str | None) -> li
     """(what it is, its digest, its words) of all that must be the same on every host."""
     restarts = str(request.max_restarts)
     found = [("--max_restarts", restarts, restarts)]
-    for label, command in zip(("the command", "the command of a restart"), commands):
+    for label, command in zip((tr("the command"), tr("the command of a restart")), commands):
         text = " ".join(map(_portable, command))
         found.append((label, _digest(text), short(text, 200)))
     digest = "none"
     if config is not None:
         with open(config, "rb") as file:
             digest = hashlib.sha256(file.read()).hexdigest()
-    found.append((f"the config {short(config)}" if config else "the config", digest, f"sha256 {digest[:16]}"))
+    label = tr("the config {config}", config=short(config)) if config else tr("the config")
+    found.append((label, digest, f"sha256 {digest[:16]}"))
     return found
 
 

@@ -12,6 +12,7 @@ import itertools
 import os
 import stat
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
@@ -123,23 +124,25 @@ def why_none(path: str) -> OSError:
 
 def lost(path: str) -> Refusal:
     """The refusal to take devices without the file."""
-    return Refusal(REFUSED, f"{one_line(path)}, the lock on the devices, was removed by another process; start again")
+    return Refusal(
+        REFUSED, tr("{path}, the lock on the devices, was removed by another process; start again", path=one_line(path))
+    )
 
 
 def _check_base(base: str) -> None:
     about = _about(_open_folder(base))
     if about.st_mode & _OTHERS_WRITE and not about.st_mode & stat.S_ISVTX:
-        raise _unusable(base, "others can rename what is in it; its owner can correct that with chmod +t")
+        raise _unusable(base, tr("others can rename what is in it; its owner can correct that with chmod +t"))
     if base not in BASES and about.st_uid not in (0, os.geteuid()):
-        raise _unusable(base, f"belongs to {user(about.st_uid)}; it must be yours or of root")
+        raise _unusable(base, tr("belongs to {user}; it must be yours or of root", user=user(about.st_uid)))
 
 
 def _check_folder(folder: str) -> None:
     about = _about(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))
     if about.st_uid != os.geteuid():
-        raise _unusable(folder, f"belongs to {user(about.st_uid)}")
+        raise _unusable(folder, tr("belongs to {user}", user=user(about.st_uid)))
     if about.st_mode & _OTHERS_WRITE:
-        raise _unusable(folder, "others can write it; correct that with chmod go-w")
+        raise _unusable(folder, tr("others can write it; correct that with chmod go-w"))
 
 
 def user(number: int) -> str:
@@ -149,7 +152,7 @@ def user(number: int) -> str:
     try:
         return pwd.getpwuid(number).pw_name
     except KeyError:  # a container's user often has no name
-        return f"user {number}"
+        return tr("user {number}", number=number)
 
 
 def _open_folder(base: str) -> int:

@@ -39,10 +39,12 @@ try:
     code = plan.main(SCRIPT, sys.argv[1:])
     sys.stdout.flush()
 except ImportError as error:
-    remedy = "activate the environment that has MindSpore, or name its Python in PYTHON"
+    from hccl_tools.common.language import tr
+
+    remedy = tr("activate the environment that has MindSpore, or name its Python in PYTHON")
     if error.name in interpreter.LOWEST:
-        remedy += "; or " + interpreter.install(error.name)
-    interpreter.refuse("cannot plan a launch: " + str(error), remedy, SCRIPT, REFUSED)
+        remedy += tr("; or {remedy}", remedy=interpreter.install(error.name))
+    interpreter.refuse(tr("cannot plan a launch: {reason}", reason=error), remedy, SCRIPT, REFUSED)
 except EOFError:  # Python before 3.14 keeps what it could write of a file of its cache, on a full disk say
     sys.stderr.write(SCRIPT + ": Python's cache of this project is damaged; delete the folders __pycache__ in " + ROOT)
     sys.stderr.write("\n")

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import hccn
 from hccl_tools.table.address import is_one_of
@@ -25,14 +26,14 @@ def find(request: Request, devices: list[int], beside: str | None) -> tuple[str,
     addresses = _Addresses(request, devices)
     most = _most_bytes(devices)
     for path in _candidates(_folders(beside), most):
-        brief = f"more than {most} bytes"
+        brief = tr("more than {number} bytes", number=most)
         if not os.path.isfile(path) or os.path.getsize(path) <= most:
             found = table_fit.examine(path, devices, request.chip)
             brief = found.brief or addresses.contradict(found)
             if not brief and not fit:
                 taken, fit = path, found
                 continue
-        others.append(f"{one_line(path)} ({brief or 'fits, too'})")
+        others.append(f"{one_line(path)} ({brief or tr('fits, too')})")
     return taken, fit, _about(others)
 
 
@@ -40,9 +41,12 @@ def _about(others: list[str]) -> list[str]:
     """One line, however many there are."""
     if not others:
         return []
-    more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
-    remedy = "--rank_table FILE takes one, or says what is wrong with it"
-    return [f"rank tables not taken: {', '.join(others[:_MOST_NAMED])}{more}; {remedy}"]
+    more = tr(" and {number} more", number=len(others) - _MOST_NAMED) if len(others) > _MOST_NAMED else ""
+    text = tr(
+        "rank tables not taken: {others}; --rank_table FILE takes one, or says what is wrong with it",
+        others=", ".join(others[:_MOST_NAMED]) + more,
+    )
+    return [text]
 
 
 def _folders(beside: str | None) -> list[str]:
@@ -101,5 +105,10 @@ class _Addresses:
                 self.found = {}
         for device, ip in fit.device_ips.items():
             if ip is not None and self.found.get(device) is not None and not is_one_of(self.found[device], ip):
-                return f"device {device} has {self.found[device]}, not {one_line(ip)}"
+                return tr(
+                    "device {device} has {address}, not {other}",
+                    device=device,
+                    address=self.found[device],
+                    other=one_line(ip),
+                )
         return ""

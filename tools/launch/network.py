@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import host
@@ -21,7 +22,9 @@ def ipv4(name: str, what: str) -> str:
         return str(socket.getaddrinfo(name, None, socket.AF_INET)[0][4][0])
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise Refusal(REFUSED, f"{what} has no IPv4 address ({reason}); add it to /etc/hosts") from error
+        raise Refusal(
+            REFUSED, tr("{what} has no IPv4 address ({reason}); add it to /etc/hosts", what=what, reason=reason)
+        ) from error
 
 
 def own_address_towards(names: Iterable[str]) -> str:
@@ -33,5 +36,13 @@ def own_address_towards(names: Iterable[str]) -> str:
             probe.connect((first, 9))  # sends nothing: it only looks up the route
         except OSError as error:
             name = one_line(addresses[first])
-            raise Refusal(REFUSED, f"no route to {name} ({first}): {error.strerror}; is the network up?") from error
+            raise Refusal(
+                REFUSED,
+                tr(
+                    "no route to {name} ({address}): {reason}; is the network up?",
+                    name=name,
+                    address=first,
+                    reason=error.strerror,
+                ),
+            ) from error
         return str(probe.getsockname()[0])

@@ -5,6 +5,7 @@ The tutorials set GRAPH_OP_RUN and HCCL_WHITELIST_DISABLE, which MindSpore 2.10 
 
 from __future__ import annotations
 
+from hccl_tools.common.language import tr
 from tools.config.config_file import Config
 from tools.launch import trainer_command
 
@@ -20,13 +21,28 @@ def arguments(config: Config | None, words: list[str]) -> list[str]:
 
 def remarks(is_own: bool, words: list[str]) -> list[str]:
     """What --no_sink does to the job whose command has these words."""
-    names = "GRAPH_OP_RUN and HCCL_WHITELIST_DISABLE"
+    names = tr("GRAPH_OP_RUN and HCCL_WHITELIST_DISABLE")
     if not is_own:
         setting = 'set_context(jit_config={"jit_level": "O0"})'
-        return [f"note: --no_sink sets {names}, which MindSpore 2.10 does not read; your program needs {setting}"]
+        return [
+            tr(
+                "note: --no_sink sets {names}, which MindSpore 2.10 does not read; your program needs {setting}",
+                names=names,
+                setting=setting,
+            )
+        ]
     if _SETTING in words:
-        return [f"note: --no_sink means {_SETTING}; it also sets {names}, which MindSpore 2.10 does not read"]
+        return [
+            tr(
+                "note: --no_sink means {setting}; it also sets {names}, which MindSpore 2.10 does not read",
+                setting=_SETTING,
+                names=names,
+            )
+        ]
     return [
-        f"note: --no_sink only sets {names}, which MindSpore 2.10 does not read; "
-        "PyNative mode runs operators one by one anyway"
+        tr(
+            "note: --no_sink only sets {names}, which MindSpore 2.10 does not read; PyNative mode "
+            "runs operators one by one anyway",
+            names=names,
+        )
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import one_line
@@ -28,7 +29,14 @@ def place(request: Request) -> placement.Placement:
     room = sum(count for _, count in slots)
     ranks = request.n or room
     if ranks > room:
-        raise Refusal(USAGE, f"-n {ranks}: the hosts have {room} slots in all; give them more, or start fewer ranks")
+        raise Refusal(
+            USAGE,
+            tr(
+                "-n {ranks}: the hosts have {room} slots in all; give them more, or start fewer ranks",
+                ranks=ranks,
+                room=room,
+            ),
+        )
     others = network.others(name for name, _ in slots)
     engine = {**facts(request, bool(others)), "ranks": str(ranks)}
     if engine["version"].startswith("4."):  # it begins with this host; 5 keeps the order
@@ -49,18 +57,25 @@ def facts(request: Request, several: bool = False) -> dict[str, str]:
     Raises Refusal.
     """
     if not programs.on_path("mpirun"):
-        raise Refusal(REFUSED, f"mpirun is not on PATH; {mpirun.how_to_get()}")
+        raise Refusal(REFUSED, tr("mpirun is not on PATH; {remedy}", remedy=mpirun.how_to_get()))
     said = programs.ask(["mpirun", "--version"], 20)
     version = version_in(said.stdout)
     if version is None and said.status:
-        text = f"the mpirun on PATH does not work, it said: {programs.said(said)}"
-        raise Refusal(REFUSED, f"{text}; put a good one first on PATH")
+        text = tr(
+            "the mpirun on PATH does not work, it said: {said}; put a good one first on PATH", said=programs.said(said)
+        )
+        raise Refusal(REFUSED, text)
     if version is None:
-        first = [one_line(line) for line in (said.stdout + said.stderr).strip().splitlines()[:1]] or ["nothing"]
-        words = f"the mpirun on PATH is not Open MPI's; it says: {first[0]}; put Open MPI's first on PATH"
+        first = [one_line(line) for line in (said.stdout + said.stderr).strip().splitlines()[:1]]
+        words = tr(
+            "the mpirun on PATH is not Open MPI's; it says: {words}; put Open MPI's first on PATH",
+            words=first[0] if first else tr("nothing"),
+        )
         raise Refusal(REFUSED, words)
     if int(version.partition(".")[0]) not in (4, 5):
-        raise Refusal(REFUSED, f"mpirun is of Open MPI {version}; 4 or 5 is needed, put it first on PATH")
+        raise Refusal(
+            REFUSED, tr("mpirun is of Open MPI {version}; 4 or 5 is needed, put it first on PATH", version=version)
+        )
     engine = {"version": version}
     prefix = mpirun.prefix() if several else None
     if prefix is not None:
@@ -72,7 +87,7 @@ def facts(request: Request, several: bool = False) -> dict[str, str]:
     if request.output_filename is not None:
         engine["logs"] = os.path.abspath(request.output_filename)
         if os.path.lexists(os.path.join(engine["logs"], "1")):
-            words = "there are logs of an earlier run in it; name another folder"
+            words = tr("there are logs of an earlier run in it; name another folder")
             raise Refusal(REFUSED, f"--output_filename {one_line(request.output_filename)}: {words}")
     return engine
 
@@ -91,12 +106,16 @@ def host_list(text: str) -> list[tuple[str, int]]:
         count = whole_number(number, 1, MAX_RANKS) if colon else None
         fault = hostfile.fault_of_host(name)
         if family(word.strip("[]")) == family("::1"):
-            fault = f"{one_line(word)} is an IPv6 address, which -H cannot hold; write a name"
+            fault = tr("{word} is an IPv6 address, which -H cannot hold; write a name", word=one_line(word))
         elif count is None:
-            fault = f"{one_line(word)} has no number of ranks from 1 to {MAX_RANKS}; write HOST:8,HOST:8"
+            fault = tr(
+                "{word} has no number of ranks from 1 to {most}; write HOST:8,HOST:8",
+                word=one_line(word),
+                most=MAX_RANKS,
+            )
         elif any(name == other for other, _ in slots):
             # Open MPI would put the ranks of both on it, with the same devices.
-            fault = f"{one_line(name)} is there twice; give each host once, with all its ranks"
+            fault = tr("{name} is there twice; give each host once, with all its ranks", name=one_line(name))
         if fault or count is None:
             raise Refusal(USAGE, f"HOSTS: {fault}")
         slots.append((name, count))
@@ -117,6 +136,6 @@ def with_slots(slots: list[tuple[str, int | None]], what: str) -> list[tuple[str
     found = [(name, count) for name, count in slots if count is not None]
     for name, count in slots:
         if count is None:
-            text = f"{name} has no slots=N; write how many devices it has: {name} slots=8"
+            text = tr("{name} has no slots=N; write how many devices it has: {name} slots=8", name=name)
             raise Refusal(REFUSED, f"{what}: {text}")
     return found

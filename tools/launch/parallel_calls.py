@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from tools.config import modes
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 _PARALLEL, _CONTEXT = "set_auto_parallel_context", "set_context"
 _NAMES_A_MODE = re.compile(rb"auto_parallel", re.IGNORECASE)
-_REMEDY = "use data_parallel, or cut the layers by hand (hybrid_parallel); --no_check starts the program all the same"
 
 
 def check(path: str, target: str) -> None:
@@ -48,7 +48,11 @@ def check(path: str, target: str) -> None:
     for call, mode, sure in asked:
         why = _why_not(mode, target, calls, text) if sure else ""
         if why:
-            raise Refusal(REFUSED, f"{one_line(os.path.relpath(path))}:{call.lineno}: {why}; {_REMEDY}")
+            remedy = tr(
+                "use data_parallel, or cut the layers by hand (hybrid_parallel); --no_check starts the program all the "
+                "same"
+            )
+            raise Refusal(REFUSED, f"{one_line(os.path.relpath(path))}:{call.lineno}: {why}; {remedy}")
 
 
 def _why_not(mode: str, target: str, calls: list[tuple[ast.Call, str, bool]], text: bytes) -> str:

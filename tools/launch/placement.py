@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from hccl_tools.check import rules
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.table import device_range
@@ -52,12 +53,23 @@ def local(request: Request) -> Placement:
     count = len(device_range.parse(own))
     devices = named_devices(request, own)
     if len(devices) != count:
-        names = f'--devices "{request.devices}" names {len(devices)}'
+        names = tr('--devices "{devices}" names {number}', devices=request.devices, number=len(devices))
         if request.rank_size:
-            raise Refusal(USAGE, f"{names}, RANK_SIZE is {count}; give the same number in both")
-        other = f"use scripts/ascend{len(devices)}p.sh"
-        remedy = other if len(devices) in HOST_RANKS else "1, 2, 4 and 8 devices have a script each"
-        raise Refusal(USAGE, f"{names} ({comma(devices)}), {request.script} starts {count}; {remedy}")
+            raise Refusal(
+                USAGE, tr("{names}, RANK_SIZE is {number}; give the same number in both", names=names, number=count)
+            )
+        remedy = tr("1, 2, 4 and 8 devices have a script each")
+        if len(devices) in HOST_RANKS:
+            remedy = tr("use scripts/ascend{number}p.sh", number=len(devices))
+        names = f"{names} ({comma(devices)})"
+        text = tr(
+            "{names}, {script} starts {number}; {remedy}",
+            names=names,
+            script=request.script,
+            number=count,
+            remedy=remedy,
+        )
+        raise Refusal(USAGE, text)
     return _here(request, devices)
 
 
@@ -68,12 +80,19 @@ def any_number(request: Request) -> Placement:
 
         present = host.devices() if request.device_target == "Ascend" else ()
         if not present:
-            raise Refusal(USAGE, "-n is missing: how many ranks? Such as: -n 2")
+            raise Refusal(USAGE, tr("-n is missing: how many ranks? Such as: -n 2"))
         return _here(request, tuple(present))
     devices = named_devices(request, f"[0,{request.n})")
     if request.n not in (None, len(devices)):
-        names = f'--devices "{request.devices}" names {len(devices)}'
-        raise Refusal(USAGE, f"{names}, -n is {request.n}; give the same number in both, or only one of them")
+        names = tr('--devices "{devices}" names {number}', devices=request.devices, number=len(devices))
+        raise Refusal(
+            USAGE,
+            tr(
+                "{names}, -n is {number}; give the same number in both, or only one of them",
+                names=names,
+                number=request.n,
+            ),
+        )
     return _here(request, devices)
 
 
@@ -89,8 +108,8 @@ def spread(request: Request, slots: list[tuple[str, int]], ranks: int, engine: d
     most = min(ranks, max(count for _, count in slots))
     devices = named_devices(request, f"[0,{most})")
     if len(devices) < most:
-        names = f'--devices "{request.devices}" names {len(devices)}'
-        raise Refusal(USAGE, f"{names}, but a host has {most} ranks; name as many")
+        names = tr('--devices "{devices}" names {number}', devices=request.devices, number=len(devices))
+        raise Refusal(USAGE, tr("{names}, but a host has {number} ranks; name as many", names=names, number=most))
     places = [(name, local_rank) for name, count in slots for local_rank in range(count)][:ranks]
     return Placement(
         ranks=[(rank, devices[local_rank]) for rank, (_, local_rank) in enumerate(places)],

@@ -11,6 +11,7 @@ import sys
 import time
 
 from hccl_tools.common import project
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from tools.launch import checks, environment, placement, protocol, run_folder, trainer_command
@@ -194,16 +195,17 @@ def take_devices(plan: Plan) -> list[str]:
                 raise CoresTaken
             lines = [device_locks.words(holder, devices) for holder in holders]
             if not request.wait_for_devices:
-                remedy = "wait for it with --wait_for_devices, or choose others with --devices"
+                remedy = tr("wait for it with --wait_for_devices, or choose others with --devices")
                 raise Refusal(REFUSED, *(f"{line}; {remedy}" for line in lines))
-            say(request.script, f"waiting: {lines[0]}")
+            say(request.script, tr("waiting: {reason}", reason=lines[0]))
             while not device_locks.has_ended(holders[0]):
                 if protocol.nobody_reads():
-                    raise Refusal(REFUSED, "the launcher has ended, so this launch waits no longer")
+                    raise Refusal(REFUSED, tr("the launcher has ended, so this launch waits no longer"))
                 time.sleep(0.5)
     except OSError as error:
         where = one_line(error.filename or request.lock_file)
-        remedy = "LAUNCH_LOCKS can name another folder"
-        what = "devices" if devices else "cores"
-        return [f"other jobs cannot see which {what} this one uses: {where}: {error.strerror}; {remedy}"]
+        what = tr("other jobs cannot see which cores this one uses")
+        if devices:
+            what = tr("other jobs cannot see which devices this one uses")
+        return [f"{what}: {where}: {error.strerror}; {tr('LAUNCH_LOCKS can name another folder')}"]
     return []

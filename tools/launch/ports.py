@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
@@ -19,7 +20,12 @@ def named() -> int | None:
     text = os.environ.get("MS_SCHED_PORT", "")
     port = whole_number(text, LEAST, MOST)
     if text and port is None:
-        words = f"MS_SCHED_PORT={one_line(text)} is not a port; unset it, or set one of {LEAST} to {MOST}"
+        words = tr(
+            "MS_SCHED_PORT={value} is not a port; unset it, or set one of {least} to {most}",
+            value=one_line(text),
+            least=LEAST,
+            most=MOST,
+        )
         raise Refusal(REFUSED, words)
     return port
 
@@ -39,7 +45,7 @@ def free(seed: int) -> int:
     port = named()
     if port is not None:
         if fault(port):
-            raise Refusal(REFUSED, f"MS_SCHED_PORT={port} is in use; unset it to have a free one chosen")
+            raise Refusal(REFUSED, tr("MS_SCHED_PORT={port} is in use; unset it to have a free one chosen", port=port))
         return port
     return near(seed)
 
@@ -50,7 +56,7 @@ def near(seed: int) -> int:
         port = derived(seed * 7 + offset)
         if not fault(port):
             return port
-    raise Refusal(REFUSED, f"no free port on this host from {derived(seed * 7)} on")
+    raise Refusal(REFUSED, tr("no free port on this host from {port} on", port=derived(seed * 7)))
 
 
 def fault(port: int, address: str = LOOPBACK) -> str | None:

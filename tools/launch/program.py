@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import one_line
@@ -35,14 +36,16 @@ def find(request: Request) -> Program:
         return _tests(request.pytest, own)
     if not request.program:
         path = trainer_command.trainer(request)
-        return _file(path, own, f"{one_line(path)} with its own words, and no config")
+        return _file(path, own, tr("{path} with its own words, and no config", path=one_line(path)))
     if own[0] == "-m":
         return _module(own[1:])
     if own[0].endswith(".py"):
         _check_file(own[0])
-        return _file(own[0], own[1:], f"the program {one_line(own[0])} with its own words")
+        return _file(own[0], own[1:], tr("the program {path} with its own words", path=one_line(own[0])))
     path = _executable(own[0])
-    return Program(words=[path, *own[1:]], source=None, about=f"the program {one_line(path)} with its own words")
+    return Program(
+        words=[path, *own[1:]], source=None, about=tr("the program {path} with its own words", path=one_line(path))
+    )
 
 
 def _file(path: str, words: list[str], about: str) -> Program:
@@ -58,21 +61,38 @@ def _tests(named: str, words: list[str]) -> Program:
     path, separator, test = named.partition("::")
     _check_file(path, "--pytest ")
     if _source_of("pytest") is None:
-        raise Refusal(REFUSED, f"{trainer_command.python()} has no pytest; {interpreter.remedy_for('pytest')}")
+        raise Refusal(
+            REFUSED,
+            tr(
+                "{python} has no pytest; {remedy}",
+                python=trainer_command.python(),
+                remedy=interpreter.remedy_for("pytest"),
+            ),
+        )
     command = [*_python(), "-m", "pytest", "-s", programs.path_word(path) + separator + test, *words]
-    return Program(words=command, source=path, about=f"pytest with {one_line(named)}")
+    return Program(words=command, source=path, about=tr("pytest with {path}", path=one_line(named)))
 
 
 def _module(words: list[str]) -> Program:
     """The Program for ``-m MODULE words``, found as Python would find it, but without any import."""
     if not words:
-        raise Refusal(USAGE, "-m needs a module: -m MODULE words")
+        raise Refusal(USAGE, tr("-m needs a module: -m MODULE words"))
     name = words[0]
     source = _source_of(name)
     if source is None:
-        remedy = "correct the name, go to the folder that has it, or name that folder in PYTHONPATH"
-        raise Refusal(REFUSED, f"-m {one_line(name)}: {trainer_command.python()} finds no such module; {remedy}")
-    return Program(words=[*_python(), "-m", *words], source=source or None, about=f"the module {one_line(name)}")
+        remedy = tr("correct the name, go to the folder that has it, or name that folder in PYTHONPATH")
+        raise Refusal(
+            REFUSED,
+            tr(
+                "-m {name}: {python} finds no such module; {remedy}",
+                name=one_line(name),
+                python=trainer_command.python(),
+                remedy=remedy,
+            ),
+        )
+    return Program(
+        words=[*_python(), "-m", *words], source=source or None, about=tr("the module {name}", name=one_line(name))
+    )
 
 
 def _source_of(name: str) -> str | None:
@@ -97,11 +117,14 @@ def _check_file(path: str, option: str = "") -> None:
     """Raises Refusal unless Python can read the file."""
     shown = one_line(option + path)
     if os.path.isdir(path):
-        raise Refusal(REFUSED, f"{shown}: is a folder; name the file in it, or a package with -m")
+        raise Refusal(REFUSED, tr("{path}: is a folder; name the file in it, or a package with -m", path=shown))
     if not os.path.isfile(path):
-        raise Refusal(REFUSED, f"{shown}: no such file in {one_line(os.getcwd())}; correct the path")
+        raise Refusal(
+            REFUSED,
+            tr("{path}: no such file in {folder}; correct the path", path=shown, folder=one_line(os.getcwd())),
+        )
     if not os.access(path, os.R_OK):
-        raise Refusal(REFUSED, f"{shown} cannot be read; check its permissions")
+        raise Refusal(REFUSED, tr("{path} cannot be read; check its permissions", path=shown))
 
 
 def _executable(named: str) -> str:
@@ -110,17 +133,32 @@ def _executable(named: str) -> str:
     on_path = None if "/" in named else programs.find(named)
     here = named if "/" in named else f"./{named}"
     if on_path and os.path.isfile(here):
-        both = f"./{shown} or {one_line(on_path)}"
-        raise Refusal(USAGE, f"{shown} is a file in this folder and a program on PATH; type {both}")
+        raise Refusal(
+            USAGE,
+            tr(
+                "{name} is a file in this folder and a program on PATH; type ./{name} or {path}",
+                name=shown,
+                path=one_line(on_path),
+            ),
+        )
     if on_path:
         return on_path
     _check_file(here)
-    remedy = f"start it as: bash {shown}"
+    remedy = tr("start it as: bash {path}", path=shown)
     if not os.access(here, os.X_OK):
-        raise Refusal(REFUSED, f"{shown} has no run bit; type: chmod +x {shown}, or {remedy}")
+        raise Refusal(
+            REFUSED, tr("{path} has no run bit; type: chmod +x {path}, or {remedy}", path=shown, remedy=remedy)
+        )
     first = _beginning(here, 4)
     if first[:2] != b"#!" and first != b"\x7fELF":
-        raise Refusal(REFUSED, f"{shown} has the run bit, but is neither a binary nor begins with #!; {remedy}")
+        raise Refusal(
+            REFUSED,
+            tr(
+                "{path} has the run bit, but is neither a binary nor begins with #!; {remedy}",
+                path=shown,
+                remedy=remedy,
+            ),
+        )
     return here
 
 
@@ -129,4 +167,6 @@ def _beginning(path: str, size: int) -> bytes:
         with open(path, "rb") as file:
             return file.read(size)
     except OSError as error:
-        raise Refusal(REFUSED, f"{one_line(path)} cannot be read: {error.strerror}") from error
+        raise Refusal(
+            REFUSED, tr("{path} cannot be read: {reason}", path=one_line(path), reason=error.strerror)
+        ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
@@ -39,22 +40,41 @@ class Plan(Record):
     remarks: tuple[str, ...] = ()  # lines for the user once it is sure to start
 
 
-# KIND -> (what its words look like, and where they come from).  In most of them anything but NUL may be.
+# KIND -> what its words look like.  In most of them anything but NUL may be.
 _KINDS = {
-    "run_dir": (".+", "--log_dir"),
-    "export": ("[A-Za-z_][A-Za-z0-9_]*=.*", "the environment of the ranks"),
-    "rank": ("[0-9]+ [0-9]+", "the rank table, or the number of ranks"),
-    "host": (r"(?!-)\S+", "the hostfile, HOSTS, the rank table or Slurm"),
-    "engine": ("[a-z_]+ .*", "the options"),
-    "about": (".+", "the program, or the trainer and its config"),
-    "trainer": (".*", "PYTHON, --train_script, the config or the arguments after --"),
-    "restart": (".*", "--restart_args"),
-    "scheduler": (".*", "PYTHON, or the path of this project"),
-    "bind": ("(core|numa) [A-Za-z]+( [0-9]+=[0-9]+(,[0-9]+)*)*", "--bind_core or --bind_numa"),
-    "setup": (".*", "the options for the rank table"),
-    "convert": (".*", "PYTHON, the path of this project, --resume or --log_dir"),
-    "end": ("[0-9]+", "the number of pairs"),
+    "run_dir": ".+",
+    "export": "[A-Za-z_][A-Za-z0-9_]*=.*",
+    "rank": "[0-9]+ [0-9]+",
+    "host": r"(?!-)\S+",
+    "engine": "[a-z_]+ .*",
+    "about": ".+",
+    "trainer": ".*",
+    "restart": ".*",
+    "scheduler": ".*",
+    "bind": "(core|numa) [A-Za-z]+( [0-9]+=[0-9]+(,[0-9]+)*)*",
+    "setup": ".*",
+    "convert": ".*",
+    "end": "[0-9]+",
 }
+
+
+def _origin(kind: str) -> str:
+    """Where the words of this kind come from."""
+    return {
+        "run_dir": "--log_dir",
+        "export": tr("the environment of the ranks"),
+        "rank": tr("the rank table, or the number of ranks"),
+        "host": tr("the hostfile, HOSTS, the rank table or Slurm"),
+        "engine": tr("the options"),
+        "about": tr("the program, or the trainer and its config"),
+        "trainer": tr("PYTHON, --train_script, the config or the arguments after --"),
+        "restart": "--restart_args",
+        "scheduler": tr("PYTHON, or the path of this project"),
+        "bind": tr("--bind_core or --bind_numa"),
+        "setup": tr("the options for the rank table"),
+        "convert": tr("PYTHON, the path of this project, --resume or --log_dir"),
+        "end": tr("the number of pairs"),
+    }[kind]
 
 
 def words(plan: Plan) -> bytes:
@@ -70,7 +90,10 @@ def words(plan: Plan) -> bytes:
     if plan.binding:
         pairs.append(("bind", plan.binding.word()))
     if plan.request.dry_run:
-        pairs.append(("about", f"{plan.about}; it goes on {plan.resumed.where()}" if plan.resumed else plan.about))
+        about = plan.about
+        if plan.resumed:
+            about = tr("{about}; it goes on {where}", about=about, where=plan.resumed.where())
+        pairs.append(("about", about))
         pairs += [("setup", word) for word in (plan.table.setup if plan.table else ())]
         pairs += [("convert", word) for word in (plan.resumed.convert if plan.resumed else ())]
     pairs.append(("end", str(len(pairs))))
@@ -79,14 +102,19 @@ def words(plan: Plan) -> bytes:
 
 def _pair(kind: str, value: str) -> bytes:
     """One pair as bytes.  Raises Refusal if bash would read another word than this one."""
-    pattern, origin = _KINDS[kind]
+    pattern = _KINDS[kind]
     try:
         word = os.fsencode(value)
     except UnicodeEncodeError:  # half a character, which JSON can hold
         word = b"\0"
     if b"\0" in word or not re.fullmatch(pattern, value, re.DOTALL) or kind == "host" and not value.isprintable():
-        remedy = f"it comes from {origin}: correct it there"
-        raise Refusal(REFUSED, f'the {kind} "{one_line(value)}" cannot be a word of the plan; {remedy}')
+        text = tr(
+            'the {kind} "{value}" cannot be a word of the plan; it comes from {origin}: correct it there',
+            kind=kind,
+            value=one_line(value),
+            origin=_origin(kind),
+        )
+        raise Refusal(REFUSED, text)
     return b"%s\0%s\0" % (kind.encode(), word)
 
 

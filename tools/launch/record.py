@@ -6,6 +6,7 @@ import json
 import os
 
 from hccl_tools.common import documents, whole_file
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line, ranges
 
@@ -60,15 +61,15 @@ def read(run_dir: str) -> dict[str, Any]:
     try:
         document = documents.read_json(path(run_dir), errors="surrogateescape")
     except FileNotFoundError:
-        reason = "no such file"
+        reason = tr("no such file")
     except OSError as error:
-        reason = f"cannot be read: {error.strerror}"
+        reason = tr("cannot be read: {reason}", reason=error.strerror)
     except ValueError as error:
-        reason = f"is not JSON: {one_line(error)}"
+        reason = tr("is not JSON: {reason}", reason=one_line(error))
     else:
         if isinstance(document, dict):
             return document
-        reason = "is JSON, but not an object"
+        reason = tr("is JSON, but not an object")
     raise Refusal(USAGE, f"{one_line(path(run_dir))}: {reason}")
 
 

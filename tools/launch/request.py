@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.check.rules import GENERATIONS
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
@@ -109,7 +110,7 @@ class Request(Record):
         values["chip"] = _chip(texts.get("generation"))
         own = words[split + 1 :]
         if "quoted" in texts and own:
-            own = shell_words.split(own[0], "the quoted command")
+            own = shell_words.split(own[0], tr("the quoted command"))
         return cls(**values, trainer_arguments=tuple(own))
 
 
@@ -123,10 +124,19 @@ def _value(name: str, text: str, texts: dict[str, str]) -> Any:
     least, most = BOUNDS.get(name, (1, MAX_RANKS))
     number = whole_number(text, least, most)
     if name == "rank_size" and texts.get("placement") != "server" and number not in HOST_RANKS:
-        raise Refusal(USAGE, f"RANK_SIZE {one_line(text)}: write {_listed(HOST_RANKS, 'or')}")
+        raise Refusal(USAGE, tr("RANK_SIZE {text}: write {choices}", text=one_line(text), choices=_any_of(HOST_RANKS)))
     if number is None:
         typed = name.upper() if source == "Argument" else f"--{name}" if len(name) > 1 else f"-{name}"
-        raise Refusal(USAGE, f"{typed} {one_line(text)} is not a number from {least} to {most}")
+        raise Refusal(
+            USAGE,
+            tr(
+                "{typed} {text} is not a number from {least} to {most}",
+                typed=typed,
+                text=one_line(text),
+                least=least,
+                most=most,
+            ),
+        )
     return number
 
 
@@ -140,8 +150,16 @@ def _device_target(texts: dict[str, str]) -> str:
     for target in known:
         if typed.lower() == target.lower():
             return target
-    other = "; for GPUs: scripts/run_gpu.sh" if typed.lower() == "gpu" else ""
-    raise Refusal(USAGE, f"--device_target {one_line(typed)}: {texts['script']} takes {_listed(known, 'and')}{other}")
+    others = tr("{items} and {last}", items=", ".join(known[:-1]), last=known[-1])
+    text = tr(
+        "--device_target {typed}: {script} takes {targets}",
+        typed=one_line(typed),
+        script=texts["script"],
+        targets=others,
+    )
+    if typed.lower() == "gpu":
+        text += tr("; for GPUs: scripts/run_gpu.sh")
+    raise Refusal(USAGE, text)
 
 
 def _found_target() -> str:
@@ -158,10 +176,13 @@ def _found_target() -> str:
 def _chip(asked: str | None) -> str | None:
     """The generation whose rules hold: the one that is named, else this host's, as for the rank-table tools."""
     if asked not in (None, "any", *GENERATIONS):
-        raise Refusal(USAGE, f"--generation {one_line(asked)}: write {_listed((*GENERATIONS, 'any'), 'or')}")
+        raise Refusal(
+            USAGE,
+            tr("--generation {text}: write {choices}", text=one_line(asked), choices=_any_of((*GENERATIONS, "any"))),
+        )
     return host.chosen_generation(asked)[0]
 
 
-def _listed(items: tuple[object, ...], last: str) -> str:
+def _any_of(items: tuple[object, ...]) -> str:
     """``1, 2 or 4``."""
-    return f"{', '.join(map(str, items[:-1]))} {last} {items[-1]}"
+    return tr("{items} or {last}", items=", ".join(map(str, items[:-1])), last=items[-1])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from tools.launch import host_check, network
@@ -35,8 +36,14 @@ def check(request: Request, placed: Placement, found: Resumption) -> Resumption:
     host = next(host for host in ranks if names[-1] in lacks[host])
     raise Refusal(
         REFUSED,
-        f"{one_line(host)}: {one_line(found.source)} has no whole {one_line(names[-1])}.ckpt of rank "
-        f"{lacks[host][names[-1]]}; bring it there, share the folder, or name another run",
+        tr(
+            "{host}: {folder} has no whole {name}.ckpt of rank {rank}; bring it there, share the "
+            "folder, or name another run",
+            host=one_line(host),
+            folder=one_line(found.source),
+            name=one_line(names[-1]),
+            rank=lacks[host][names[-1]],
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from hccl_tools.common import project
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import one_line
 from tools.config.unusable import Unusable
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from tools.config.config_file import Config
 
-ANEW = "or train from the beginning without --resume"
 _CONVERTED = "resumed"  # in the folder of a run: checkpoints that were made for its number of ranks
 
 
@@ -39,7 +39,12 @@ def find(request: Request, config: Config, named: str, placed: Placement, run_di
     if latest_link.RESUME_FROM.partition(".")[2] in filled["train"]:
         place = config.place("/" + latest_link.RESUME_FROM.replace(".", "/"))
         raise Refusal(
-            USAGE, f"--resume and {latest_link.RESUME_FROM} ({place}) both say from where to go on; give one of them"
+            USAGE,
+            tr(
+                "--resume and {resume_from} ({place}) both say from where to go on; give one of them",
+                resume_from=latest_link.RESUME_FROM,
+                place=place,
+            ),
         )
     run: str | None
     if request.resume == "newest":
@@ -60,11 +65,19 @@ def _of_variable(filled: dict[str, Any], named: str, placed: Placement) -> Resum
     for folder in folders:
         if choosing.any_labelled(folder):
             return _checked(None, os.path.realpath(folder), filled, placed, None)
-    where = f"{one_line(folders[0])} has no checkpoint" if folders else "a new run has no checkpoint of its own"
+    where = (
+        tr("{folder} has no checkpoint", folder=one_line(folders[0]))
+        if folders
+        else tr("a new run has no checkpoint of its own")
+    )
     raise Refusal(
         REFUSED,
-        f"RESUME=1: {where}; type --resume to go on from the newest run of {one_line(named)}, "
-        "or unset RESUME to train from the beginning",
+        tr(
+            "RESUME=1: {where}; type --resume to go on from the newest run of {named}, or unset "
+            "RESUME to train from the beginning",
+            where=where,
+            named=one_line(named),
+        ),
     )
 
 
@@ -76,7 +89,13 @@ def _checked(
     try:
         label = choosing.newest_label(source)
         if label is None:
-            raise Refusal(REFUSED, f"{one_line(latest_link.shown(source))} has no checkpoint; name another run, {ANEW}")
+            raise Refusal(
+                REFUSED,
+                tr(
+                    "{folder} has no checkpoint; name another run, or train from the beginning without --resume",
+                    folder=one_line(latest_link.shown(source)),
+                ),
+            )
         if label.model != model:
             raise choosing.of_another_network(source, label, model)
         if label.ranks != world:
@@ -85,11 +104,15 @@ def _checked(
     except Unusable as error:
         raise Refusal(REFUSED, *error.lines) from error
     if not found:
-        first = f": {one_line(latest_link.shown(torn[0]))} is damaged or cut off" if torn else ""
+        first = tr(": {path} is damaged or cut off", path=one_line(latest_link.shown(torn[0]))) if torn else ""
         raise Refusal(
             REFUSED,
-            f"{one_line(latest_link.shown(source))} has no checkpoint that is whole on all ranks of this host{first}; "
-            f"name another run, {ANEW}",
+            tr(
+                "{folder} has no checkpoint that is whole on all ranks of this host{first}; name another run, or train "
+                "from the beginning without --resume",
+                folder=one_line(latest_link.shown(source)),
+                first=first,
+            ),
         )
     remarks = _passed_over(torn) + _all_done(found[0][1], filled)
     return Resumption(run=run, source=source, folder=source, candidates=found, remarks=remarks)
@@ -111,13 +134,19 @@ def _converted(run: str | None, source: str, label: labels.Label, placed: Placem
     command = [trainer_command.python(), project.path("tools", "convert_ckpt.py"), source]
     several = len(placed.sizes()) > 1
     if run_dir is None or several or not label.whole:
-        shown = f"python tools/convert_ckpt.py {one_line(latest_link.shown(source))} NEW_FOLDER --ranks {world}"
-        there = ", copy NEW_FOLDER to every host" if several else ""
-        raise Refusal(
-            REFUSED,
-            f"{one_line(latest_link.shown(source))} is of a job of {label.ranks} ranks, this one has {world}; "
-            f"type: {shown}{there}, and then --resume=NEW_FOLDER",
+        shown = one_line(latest_link.shown(source))
+        command_there = f"python tools/convert_ckpt.py {shown} NEW_FOLDER --ranks {world}"
+        if several:
+            command_there = tr("{command}, copy NEW_FOLDER to every host", command=command_there)
+        text = tr(
+            "{folder} is of a job of {ranks} ranks, this one has {world}; type: {command}, and then "
+            "--resume=NEW_FOLDER",
+            folder=shown,
+            ranks=label.ranks,
+            world=world,
+            command=command_there,
         )
+        raise Refusal(REFUSED, text)
     folder = os.path.join(run_dir, _CONVERTED)
     return Resumption(
         run=run,
@@ -125,13 +154,22 @@ def _converted(run: str | None, source: str, label: labels.Label, placed: Placem
         folder=folder,
         convert=[*command, folder, "--ranks", str(world)],
         candidates=[files[0]],
-        remarks=(f"note: these checkpoints are of {label.ranks} ranks; they are copied for {world}",),
+        remarks=(
+            tr(
+                "note: these checkpoints are of {ranks} ranks; they are copied for {world}",
+                ranks=label.ranks,
+                world=world,
+            ),
+        ),
     )
 
 
 def _passed_over(torn: list[str]) -> tuple[str, ...]:
     return tuple(
-        f"note: {one_line(latest_link.shown(path))} is damaged or cut off; an earlier checkpoint is taken"
+        tr(
+            "note: {path} is damaged or cut off; an earlier checkpoint is taken",
+            path=one_line(latest_link.shown(path)),
+        )
         for path in torn[:1]
     )
 
@@ -140,7 +178,13 @@ def _all_done(label: labels.Label, filled: dict[str, Any]) -> tuple[str, ...]:
     epochs = filled["scheduler"]["num_epochs"]
     if label.epoch < epochs or label.steps < label.epoch_steps:
         return ()
-    return (f"note: all {epochs} epochs are done; to train more: -- -o scheduler.num_epochs={label.epoch + 1}",)
+    return (
+        tr(
+            "note: all {epochs} epochs are done; to train more: -- -o scheduler.num_epochs={epoch}",
+            epochs=epochs,
+            epoch=label.epoch + 1,
+        ),
+    )
 
 
 def refuse_foreign(request: Request, about: str) -> None:
@@ -148,6 +192,10 @@ def refuse_foreign(request: Request, about: str) -> None:
     if request.resume is not None:
         raise Refusal(
             USAGE,
-            f"--resume knows the checkpoints of this project's trainer with a config, and this launch runs {about}; "
-            "give it its own words for resuming, or RESUME=1 if it heeds that; for restarts: --restart_args",
+            tr(
+                "--resume knows the checkpoints of this project's trainer with a config, and this "
+                "launch runs {about}; give it its own words for resuming, or RESUME=1 if it heeds "
+                "that; for restarts: --restart_args",
+                about=about,
+            ),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
@@ -36,10 +37,17 @@ class Resumption(Record):
     def where(self) -> str:
         """From where it goes on, for people."""
         label = self.label
-        point = f"epoch {label.epoch}"
+        folder = one_line(latest_link.shown(self.source))
         if label.steps < label.epoch_steps:
-            point = f"step {label.steps} of epoch {label.epoch}"
-        return f"after {point}, from {one_line(latest_link.shown(self.source))}"
+            text = tr(
+                "after step {steps} of epoch {epoch}, from {folder}",
+                steps=label.steps,
+                epoch=label.epoch,
+                folder=folder,
+            )
+        else:
+            text = tr("after epoch {epoch}, from {folder}", epoch=label.epoch, folder=folder)
+        return text
 
     def record(self) -> dict[str, Any]:
         """The same for launch.json."""
@@ -55,4 +63,6 @@ class Resumption(Record):
         """Makes the checkpoints for the new number of ranks.  Raises Refusal."""
         done = programs.ask(self.convert, _SECONDS) if self.convert else None
         if done and done.status:
-            raise Refusal(REFUSED, f"--resume: {one_line(done.stderr.strip()) or f'exit {done.status}'}")
+            raise Refusal(
+                REFUSED, f"--resume: {one_line(done.stderr.strip()) or tr('exit {status}', status=done.status)}"
+            )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.table import rank_table
@@ -25,10 +26,12 @@ def free_name(request: Request) -> str:
     while not os.path.lexists(existing):
         existing = os.path.dirname(existing)
     if not os.path.isdir(existing):
-        words = f"{one_line(existing)} is not a folder; name another one"
+        words = tr("{path} is not a folder; name another one", path=one_line(existing))
         raise Refusal(REFUSED, f"--log_dir {one_line(logs)}: {words}")
     if not os.access(existing, os.W_OK | os.X_OK):
-        raise Refusal(REFUSED, f"--log_dir {one_line(logs)} cannot be written; name another one with --log_dir")
+        raise Refusal(
+            REFUSED, tr("--log_dir {folder} cannot be written; name another one with --log_dir", folder=one_line(logs))
+        )
     name = request.script[:-3] if request.script.endswith(".sh") else request.script
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     first = path = os.path.join(logs, f"{name}-{stamp}-{request.job_pid}")
@@ -61,8 +64,12 @@ def fill(plan: Plan) -> list[str]:
         shutil.rmtree(plan.run_dir, ignore_errors=True)
         if isinstance(error, Refusal):
             raise
-        words = f"cannot be written: {error.strerror}; name another folder with --log_dir"
-        raise Refusal(REFUSED, f"{one_line(plan.run_dir)} {words}") from error
+        text = tr(
+            "{folder} cannot be written: {reason}; name another folder with --log_dir",
+            folder=one_line(plan.run_dir),
+            reason=error.strerror,
+        )
+        raise Refusal(REFUSED, text) from error
     logs, name = os.path.split(plan.run_dir)
     first = os.path.join(plan.run_dir, f"rank_{plan.ranks[0][0]}.log")
     shown = os.path.relpath(first) if first.startswith(os.getcwd() + os.sep) else first
@@ -83,11 +90,11 @@ def move_link(link: str, target: str) -> list[str]:
     """Makes `link` point to `target`.  Keeps what is not such a link, with a remark."""
     ours = os.path.islink(link) and os.path.basename(os.readlink(link)).startswith(("rank_", "ascend", "run", "launch"))
     if os.path.lexists(link) and not ours:
-        return [f"{one_line(link)} is not a link to a run; it is left as it is"]
+        return [tr("{link} is not a link to a run; it is left as it is", link=one_line(link))]
     draft = f"{link}.{os.getpid()}.part"
     try:
         os.symlink(target, draft)
         os.replace(draft, link)
     except OSError as error:
-        return [f"no link {one_line(link)}: {error.strerror}"]
+        return [tr("no link {link}: {reason}", link=one_line(link), reason=error.strerror)]
     return []

@@ -6,6 +6,7 @@ import os
 import re
 import socket
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line, short
 from tools.launch import record, trainer_command
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 _NAME = re.compile(r"-(\d{8}T\d{6}Z)-(\d+)(?:-(\d+))?$")  # time, process id of the launcher, number among namesakes
-_NAMED = "--resume {}: {}; name the folder of a run, such as logs/latest"
 
 
 def newest(logs: str, config: str) -> str:
@@ -32,11 +32,16 @@ def newest(logs: str, config: str) -> str:
             if _config_of(document) == os.path.realpath(config):
                 return run
             others = others or run
-    more = f"; {one_line(shown(others))} is of another one: --resume={one_line(shown(others))}" if others else ""
+    more = tr("; {run} is of another one: --resume={run}", run=one_line(shown(others))) if others else ""
     raise Refusal(
         REFUSED,
-        f"--resume: no run of {one_line(config)} in {one_line(logs)} has checkpoints{more}; "
-        "name a run with --resume=FOLDER, or train from the beginning without --resume",
+        tr(
+            "--resume: no run of {config} in {logs} has checkpoints{more}; name a run with "
+            "--resume=FOLDER, or train from the beginning without --resume",
+            config=one_line(config),
+            logs=one_line(logs),
+            more=more,
+        ),
     )
 
 
@@ -44,14 +49,19 @@ def named(path: str) -> tuple[str | None, str | None]:
     """(folder of the run, folder of its checkpoints), as far as `path` says; no links are in them.  Raises Refusal."""
     real = os.path.realpath(path)
     if not os.path.isdir(real):
-        reason = "is not a folder" if os.path.exists(real) else "no such folder"
-        raise Refusal(REFUSED, _NAMED.format(one_line(path), reason))
+        reason = tr("is not a folder") if os.path.exists(real) else tr("no such folder")
+        raise _not_a_run(path, reason)
     if os.path.exists(record.path(real)):
         return real, None
     if choosing.any_labelled(real):
         above = os.path.dirname(real)
         return (above if os.path.exists(record.path(above)) else None), real
-    raise Refusal(REFUSED, _NAMED.format(one_line(path), "has neither a launch.json nor checkpoints in rank_0 ..."))
+    raise _not_a_run(path, tr("has neither a launch.json nor checkpoints in rank_0 ..."))
+
+
+def _not_a_run(path: str, reason: str) -> Refusal:
+    text = tr("{path}: {reason}; name the folder of a run, such as logs/latest", path=one_line(path), reason=reason)
+    return Refusal(REFUSED, f"--resume {text}")
 
 
 def checkpoints_of(run: str) -> str:
@@ -72,7 +82,12 @@ def check_ended(run: str) -> None:
     script = os.fsencode(str(document.get("script")))
     if any(os.path.basename(word) == script for word in words):
         raise Refusal(
-            REFUSED, f"{one_line(shown(run))} still runs as process {name[2]}; stop it first, or name another run"
+            REFUSED,
+            tr(
+                "{run} still runs as process {process}; stop it first, or name another run",
+                run=one_line(shown(run)),
+                process=name[2],
+            ),
         )
 
 
@@ -87,9 +102,14 @@ def check_same_network(run: str, filled: dict[str, Any]) -> None:
         if before.get(key) != now.get(key):
             raise Refusal(
                 REFUSED,
-                f"{one_line(shown(run))} is of another config: model.{one_line(short(key))} is "
-                f"{short(before.get(key))} there and {short(now.get(key))} here; name a run of this config, "
-                "or start with the config of that run",
+                tr(
+                    "{run} is of another config: model.{key} is {there} there and {here} here; name a "
+                    "run of this config, or start with the config of that run",
+                    run=one_line(shown(run)),
+                    key=one_line(short(key)),
+                    there=short(before.get(key)),
+                    here=short(now.get(key)),
+                ),
             )
 
 

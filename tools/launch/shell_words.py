@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 
@@ -16,8 +17,8 @@ def split(text: str, what: str) -> list[str]:
     try:
         words = shlex.split(lines_joined)
     except ValueError as error:
-        reason = "a quote is not closed" if "quot" in str(error) else "nothing follows its last backslash"
+        reason = tr("a quote is not closed") if "quot" in str(error) else tr("nothing follows its last backslash")
         raise Refusal(USAGE, f"{what}: {reason}: {one_line(text)}") from error
     if not words:
-        raise Refusal(USAGE, f"{what} has no word in it")
+        raise Refusal(USAGE, tr("{what} has no word in it", what=what))
     return words

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
@@ -39,12 +40,22 @@ def tasks_per_node() -> int:
     """How many tasks the allocation has for each node; 1 if Slurm's variables do not tell.  Raises Refusal."""
     text = os.environ.get("SLURM_NTASKS_PER_NODE") or os.environ.get("SLURM_TASKS_PER_NODE", "1")
     counts = {part.partition("(")[0] for part in text.split(",")}
-    remedy = "ask for them with sbatch --ntasks-per-node, or give --ntasks_per_node"
+    remedy = tr("ask for them with sbatch --ntasks-per-node, or give --ntasks_per_node")
     if len(counts) != 1:
-        raise Refusal(REFUSED, f"the nodes have different numbers of tasks: {one_line(text)}; {remedy}")
+        raise Refusal(
+            REFUSED,
+            tr("the nodes have different numbers of tasks: {text}; {remedy}", text=one_line(text), remedy=remedy),
+        )
     count = whole_number(counts.pop(), 1, MAX_RANKS)
     if count is None:
-        raise Refusal(REFUSED, f"Slurm's number of tasks for a node is not a number: {one_line(text)}; {remedy}")
+        raise Refusal(
+            REFUSED,
+            tr(
+                "Slurm's number of tasks for a node is not a number: {text}; {remedy}",
+                text=one_line(text),
+                remedy=remedy,
+            ),
+        )
     return count
 
 
@@ -53,7 +64,9 @@ def job_id() -> int:
     text = os.environ["SLURM_JOB_ID"]
     number = whole_number(text)
     if number is None:
-        raise Refusal(REFUSED, f"SLURM_JOB_ID {one_line(text)} is not the number of a job; do not set it yourself")
+        raise Refusal(
+            REFUSED, tr("SLURM_JOB_ID {text} is not the number of a job; do not set it yourself", text=one_line(text))
+        )
     return number
 
 
@@ -62,23 +75,35 @@ def allocated_nodes() -> list[str]:
     if "SLURM_JOB_ID" not in os.environ:
         raise Refusal(
             REFUSED,
-            "not inside a Slurm job: SLURM_JOB_ID is not set; submit the script, such as: "
-            "sbatch -N 2 --ntasks-per-node=8 scripts/run_slurm.sh CONFIG (or get the nodes with salloc first)",
+            tr(
+                "not inside a Slurm job: SLURM_JOB_ID is not set; submit the script, such as: "
+                "sbatch -N 2 --ntasks-per-node=8 scripts/run_slurm.sh CONFIG (or get the nodes with salloc first)"
+            ),
         )
     for program in ("srun", "scontrol"):
         if not programs.on_path(program):
-            raise Refusal(REFUSED, f"{program} is not on PATH; load Slurm's environment, or install slurm-client")
+            raise Refusal(
+                REFUSED,
+                tr("{program} is not on PATH; load Slurm's environment, or install slurm-client", program=program),
+            )
     nodes = os.environ.get("SLURM_JOB_NODELIST", "")
     if nodes.startswith("-"):
-        raise Refusal(REFUSED, f"SLURM_JOB_NODELIST {one_line(nodes)} is not a list of nodes; do not set it yourself")
+        raise Refusal(
+            REFUSED,
+            tr("SLURM_JOB_NODELIST {nodes} is not a list of nodes; do not set it yourself", nodes=one_line(nodes)),
+        )
     answer = programs.ask(["scontrol", "show", "hostnames", nodes], 20)
     names: list[str] = answer.stdout.split()
     if answer.status or not names:
         reason = one_line(answer.stderr.strip())
-        raise Refusal(REFUSED, f"scontrol does not know the nodes {one_line(nodes)}: {reason}")
+        raise Refusal(
+            REFUSED, tr("scontrol does not know the nodes {nodes}: {reason}", nodes=one_line(nodes), reason=reason)
+        )
     unfit = [fault for fault in map(hostfile.fault_of_host, names) if fault]
     if unfit:
-        raise Refusal(REFUSED, *(f"SLURM_JOB_NODELIST, as scontrol reads it: {fault}" for fault in unfit))
+        raise Refusal(
+            REFUSED, *(tr("SLURM_JOB_NODELIST, as scontrol reads it: {fault}", fault=fault) for fault in unfit)
+        )
     return names
 
 
@@ -90,5 +115,5 @@ def facts(node: str) -> tuple[str, str]:
     name = found.group(1) if found else node
     kill_wait = re.search(r"^KillWait\s*= *([0-9]+)", answers["config"].stdout, re.MULTILINE)
     seconds = whole_number(kill_wait.group(1), 0, _MOST_KILL_WAIT) if kill_wait else None
-    address = network.ipv4(name, f"node {node}: its address {one_line(name)}")
+    address = network.ipv4(name, tr("node {node}: its address {name}", node=node, name=one_line(name)))
     return address, str(_KILL_WAIT if seconds is None else seconds)

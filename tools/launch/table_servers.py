@@ -15,6 +15,7 @@ import zlib
 from hccl_tools.build import merging
 from hccl_tools.check import verdict
 from hccl_tools.common import project
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import ERROR
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
@@ -48,7 +49,8 @@ class Server:
 
     def words(self) -> str:
         """The server for a message."""
-        return f"{one_line(self.name)} has ranks {self.first} to {self.ranks[-1][0]}"
+        last = self.ranks[-1][0]
+        return tr("{name} has ranks {first} to {last}", name=one_line(self.name), first=self.first, last=last)
 
 
 def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
@@ -61,7 +63,7 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
 def shared(path: str, ranks: list[tuple[int, int]], data: bytes, **written: Any) -> LaunchTable:
     """The table with the bytes `data`, which must be the same on every host."""
     digest = hashlib.sha256(data).hexdigest()
-    remark = f"rank table: {one_line(path)}, sha256 {digest[:16]} (must be the same on every host)"
+    remark = tr("rank table: {about} (must be the same on every host)", about=f"{one_line(path)}, sha256 {digest[:16]}")
     return LaunchTable(path=path, ranks=ranks, remarks=(remark,), digest=digest, **written)
 
 
@@ -75,8 +77,8 @@ def one_server(request: Request) -> tuple[Placement, LaunchTable]:
     world = sum(len(server.ranks) for server in servers)
     if request.rank_size != world:
         parts = "; ".join(server.words() for server in servers[:4]) + ("; ..." if len(servers) > 4 else "")
-        text = f"RANK_SIZE {request.rank_size}: {one_line(path)} has {world} ranks ({parts}); type {world}"
-        raise Refusal(REFUSED, text)
+        text = tr("{path} has {world} ranks ({parts}); type {world}", path=one_line(path), world=world, parts=parts)
+        raise Refusal(REFUSED, f"RANK_SIZE {request.rank_size}: {text}")
     own = own_server(servers, request.rank_start, path)
     table = shared(os.path.abspath(path), own.ranks, data)
     engine = scheduler(servers, table.digest or "")
@@ -105,28 +107,32 @@ def own_server(servers: list[Server], start: int | None, path: str) -> Server:
     ours = [servers[place] for place in host.servers_here([(server.name, server.addresses) for server in servers])]
     if not ours:
         names = ", ".join(one_line(server.name) for server in servers[:8]) + (", ..." if len(servers) > 8 else "")
-        raise Refusal(
-            REFUSED,
-            f"{one_line(path)}: this host is not one of its servers ({names}); type the command on those, or build the "
-            "table again with hccl_tools/hccl_tools.py --hostfile",
+        text = tr(
+            "this host is not one of its servers ({names}); type the command on those, or build the table again with "
+            "hccl_tools/hccl_tools.py --hostfile",
+            names=names,
         )
+        raise Refusal(REFUSED, f"{one_line(path)}: {text}")
     for server in ours:
         if server.first == start:
             return server
-    whose = next((one_line(server.name) for server in servers if server.first == start), "no server of the table")
+    whose = next((server.name for server in servers if server.first == start), None)
+    if whose is None:
+        text = tr("RANK_START {start} is the first rank of no server of the table", start=start)
+    else:
+        text = tr("RANK_START {start} is the first rank of {server}", start=start, server=one_line(whose))
     here = "; ".join(server.words() for server in ours)
-    raise Refusal(
-        REFUSED,
-        f"RANK_START {start} is the first rank of {whose}; this host is another: {here}; type {ours[0].first} here",
-    )
+    remedy = tr("this host is another: {here}; type {first} here", here=here, first=ours[0].first)
+    raise Refusal(REFUSED, f"{text}; {remedy}")
 
 
 def scheduler(servers: list[Server], digest: str) -> dict[str, str]:
     """Where MindSpore's scheduler is, which follows from the table on every host.  Raises Refusal."""
     first = servers[0].name
-    address = network.ipv4(first, f"server {one_line(first)}, which has rank 0,")
+    address = network.ipv4(first, tr("server {name}, which has rank 0,", name=one_line(first)))
     if address.startswith("127.") and network.others(server.name for server in servers):
-        raise Refusal(REFUSED, f"server {one_line(first)} has rank 0, and the other servers cannot reach that address")
+        text = tr("server {name} has rank 0, and the other servers cannot reach that address", name=one_line(first))
+        raise Refusal(REFUSED, text)
     port = ports.named() or ports.derived(int(digest, 16))
     return {"scheduler_host": address, "scheduler_port": str(port)}
 
@@ -135,8 +141,9 @@ def check_port(address: str, port: int) -> None:
     """The scheduler can listen there, on the host where it will run.  Raises Refusal."""
     fault = ports.fault(port, address)
     if fault:
-        text = f"MindSpore's scheduler cannot listen at {address} port {port}: {fault}"
-        raise Refusal(REFUSED, f"{text}; set MS_SCHED_PORT to another one, the same on every host")
+        text = tr("MindSpore's scheduler cannot listen at {address} port {port}", address=address, port=port)
+        remedy = tr("set MS_SCHED_PORT to another one, the same on every host")
+        raise Refusal(REFUSED, f"{text}: {fault}; {remedy}")
 
 
 # ---- the table -----------------------------------------------------------------------------------
@@ -147,7 +154,7 @@ def read_table(path: str, generation: str | None) -> tuple[bytes, list[Server]]:
     try:
         data = rank_table.read_bytes(path)
     except rank_table.NotReadable as error:
-        raise Refusal(REFUSED, f"the rank table {error}") from error
+        raise Refusal(REFUSED, tr("the rank table {problem}", problem=error)) from error
     table, problems = verdict.check_bytes(data, generation)
     # MindSpore numbers servers in dictionary order, whatever the table says: here that is an error.
     wrong = [problem for problem in problems if problem.severity == ERROR or problem.code == "server-order"]
@@ -156,7 +163,8 @@ def read_table(path: str, generation: str | None) -> tuple[bytes, list[Server]]:
         raise Refusal(REFUSED, *lines)
     servers = servers_of(table)
     if not servers:
-        raise Refusal(REFUSED, f"{one_line(path)} has no server_list; ranks are started from versions 1.0 and 1.2")
+        text = tr("{path} has no server_list; ranks are started from versions 1.0 and 1.2", path=one_line(path))
+        raise Refusal(REFUSED, text)
     return data, servers
 
 
@@ -217,36 +225,34 @@ def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list
         return [f"--device_num={request.devices}", *rest]
     counts = {count for _, count in open_mpi.with_slots(slots, "--hostfile")}
     if len(counts) > 1:
-        raise Refusal(
-            REFUSED,
-            f"--hostfile: the hosts have different numbers of slots ({', '.join(map(str, sorted(counts)))}); "
-            "a job has the same number of devices on every server",
-        )
+        numbers = ", ".join(map(str, sorted(counts)))
+        text = tr("the hosts have different numbers of slots ({numbers})", numbers=numbers)
+        raise Refusal(REFUSED, f"--hostfile: {text}; {tr('a job has the same number of devices on every server')}")
     return [f"--device_num=[0,{counts.pop()})", *rest]
 
 
 def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> None:
     """The hosts of the hostfile are the servers of the table, which have the same devices.  Raises Refusal."""
-    faults = {each.name: hostfile.fault_of_host(each.name) for each in servers}
-    unfit = [f"server {one_line(name)} of the rank table: {fault}" for name, fault in faults.items() if fault]
+    faults = ((one_line(each.name), hostfile.fault_of_host(each.name)) for each in servers)
+    unfit = [tr("server {name} of the rank table: {fault}", name=name, fault=fault) for name, fault in faults if fault]
     if unfit:
         raise Refusal(REFUSED, *unfit)  # mpirun and ssh get these names
     hosts = {network.ipv4(name, f"--hostfile: {one_line(name)}"): one_line(name) for name, _ in slots}
-    table = {network.ipv4(each.name, f"server {one_line(each.name)}"): each for each in servers}
-    lines = [
-        f"--hostfile: {hosts[address]} ({address}) is not a server of the rank table; add it there, or remove it here"
-        for address in hosts
+    table = {network.ipv4(each.name, tr("server {name}", name=one_line(each.name))): each for each in servers}
+    foreign = [
+        tr("{host} is not a server of the rank table; add it there, or remove it here", host=f"{name} ({address})")
+        for address, name in hosts.items()
         if address not in table
     ]
-    lines += [
-        f"server {one_line(table[address].name)} of the rank table is not in the hostfile; add it: {address} slots="
-        f"{len(table[address].ranks)}"
-        for address in table
-        if address not in hosts
-    ]
+    lines = [f"--hostfile: {line}" for line in foreign]
+    for address, server in table.items():
+        if address not in hosts:
+            what = tr("server {name} of the rank table is not in the hostfile", name=one_line(server.name))
+            lines.append(tr("{what}; add it: {line}", what=what, line=f"{address} slots={len(server.ranks)}"))
     devices = [[device for _, device in server.ranks] for server in servers]
     if any(found != devices[0] for found in devices):
-        lines.append("the servers of the rank table have different devices; type run_cluster.sh on each host instead")
+        text = tr("the servers of the rank table have different devices")
+        lines.append(f"{text}; {tr('type run_cluster.sh on each host instead')}")
     if lines:
         raise Refusal(REFUSED, *lines)
 
@@ -275,9 +281,8 @@ def host_order(servers: list[Server], others: list[str], version: str) -> dict[s
         return {"hosts": ",".join(f"{server.name}:{len(server.ranks)}" for server in servers)}
     hosts = ",".join(server.name for server in servers for _ in server.ranks)
     if len(hosts) > _LONGEST_WORD:
-        raise Refusal(
-            REFUSED, f"Open MPI 4 begins with this host, the rank table with {one_line(first)}; type the command there"
-        )
+        text = tr("Open MPI 4 begins with this host, the rank table with {host}", host=one_line(first))
+        raise Refusal(REFUSED, f"{text}; {tr('type the command there')}")
     return {"hosts": hosts, "map": "seq"}
 
 
@@ -286,7 +291,7 @@ def distribute(request: Request, table: LaunchTable) -> None:
     data = base64.b64encode(zlib.compress((table.text or "").encode("utf-8"), 9)).decode()
     answers, lines = ask.ask(request.hostfile or "", "commands/place_table.py", [table.path, data])
     lines += [
-        f"{answer.host}: there is another table at {table.path}; remove it"
+        tr("{host}: there is another table at {path}; remove it", host=answer.host, path=table.path)
         for answer in answers
         if answer.content not in (None, table.digest)
     ]

@@ -6,6 +6,7 @@ import os
 import sys
 
 from hccl_tools.common import project
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine.programs import path_word
@@ -28,10 +29,13 @@ def trainer(request: Request) -> str:
         here = os.path.join("tools", "train.py")
         return here if os.path.isfile(here) else OWN
     if not os.path.isfile(named):
-        what = "is a folder" if os.path.isdir(named) else "no such file"
-        raise Refusal(REFUSED, f"--train_script {one_line(named)}: {what}; name the Python file that trains")
+        what = tr("is a folder") if os.path.isdir(named) else tr("no such file")
+        raise Refusal(
+            REFUSED,
+            tr("--train_script {path}: {what}; name the Python file that trains", path=one_line(named), what=what),
+        )
     if not os.access(named, os.R_OK):
-        raise Refusal(REFUSED, f"--train_script {one_line(named)} cannot be read; check its permissions")
+        raise Refusal(REFUSED, tr("--train_script {path} cannot be read; check its permissions", path=one_line(named)))
     return named
 
 

@@ -40,13 +40,13 @@ class Help(Record):
 
 
 @functools.cache
-def text_of(command: str) -> str:
-    """What `--help` of "scripts/x.sh" or "tools/x.py" prints."""
+def text_of(command: str, language: str = "en") -> str:
+    """What `--help` of "scripts/x.sh" or "tools/x.py" prints in this language: en or zh."""
     program = "bash" if command.endswith(".sh") else sys.executable
     return subprocess.run(
         [program, command, "--help"],
         cwd=ROOT,
-        env={**os.environ, "COLUMNS": "500", "PYTHON": sys.executable, "NO_COLOR": "1"},
+        env={**os.environ, "COLUMNS": "500", "PYTHON": sys.executable, "NO_COLOR": "1", "LAUNCH_LANG": language},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -55,8 +55,8 @@ def text_of(command: str) -> str:
     ).stdout
 
 
-def ask(command: str) -> Help:
-    found = read(text_of(command))
+def ask(command: str, language: str = "en") -> Help:
+    found = read(text_of(command, language))
     if command.endswith(".py"):
         folder = os.path.dirname(command)
         return found.replace(usage=tuple(f"python {folder}/{line}" for line in found.usage))
@@ -65,9 +65,9 @@ def ask(command: str) -> Help:
 
 def read(text: str) -> Help:
     """The Help that `text` is: that of our scripts, or that of argparse."""
-    usage = re.search(r"(?im)^usage: .*(?:\n {7,}\S.*)*", text)
+    usage = re.search(r"(?im)^(?:usage: |用法： ?)(.*(?:\n {6,}\S.*)*)", text)
     assert usage, f"no usage in: {text}"
-    lines = [line.strip().replace("[-h] ", "") for line in usage[0][len("usage: ") :].splitlines()]
+    lines = [line.strip().replace("[-h] ", "").replace("[--lang {zh,en}] ", "") for line in usage[1].splitlines()]
     before, after = text[: usage.start()], text[usage.end() :]
     purpose = next(line for line in (before or after).splitlines() if line.strip())
     return Help(purpose=purpose, usage=tuple(lines), options=tuple(_options(text)))
@@ -85,7 +85,7 @@ def _options(text: str) -> Iterator[Option]:
             found = None
         if line and not line.startswith(" "):
             section = line.lower()
-        elif begins and (begins[1].startswith("-") or section.startswith("positional")):
+        elif begins and (begins[1].startswith("-") or section.startswith(("positional", "位置参数"))):
             names, value = _names(begins[1])
             found = Option(names=names, value=value, meaning=begins[2] or "")
         elif found and line.strip():

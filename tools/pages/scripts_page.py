@@ -12,9 +12,8 @@ import re
 import sys
 from pathlib import Path
 
-from tools.pages.commands import ROOT, SCRIPTS
+from tools.pages.commands import ROOT, SCRIPTS, ask
 from tools.pages.options_page import table as markdown_table
-from tools.pages.options_page import translator
 
 _WORDS = {
     "en": {
@@ -41,13 +40,13 @@ _PLACE = re.compile(r"(?<=<!-- scripts -->\n)(.*?)(?=<!-- end of scripts -->)", 
 
 def table(language: str = "en") -> str:
     """The table in Markdown, "en" or "zh"."""
-    words, say = _WORDS[language], translator(language)
+    words = _WORDS[language]
     rows = []
     for name in SCRIPTS:
         text = (ROOT / "scripts" / name).read_text(encoding="utf-8")
-        purpose = text.splitlines()[1].removeprefix("# ")
+        purpose = ask(f"scripts/{name}", language).purpose
         engines = re.findall(r"\bengine=(\w+)", text) or ["none"]
-        rows.append((f"`{name}`", say(purpose), words["or"].join(words.get(engine, engine) for engine in engines)))
+        rows.append((f"`{name}`", purpose, words["or"].join(words.get(engine, engine) for engine in engines)))
     return markdown_table(words["head"].split(" | "), rows)
 
 

@@ -6,6 +6,8 @@ import argparse
 import sys
 from collections.abc import Callable
 
+from hccl_tools.common.command_line import Parser
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import one_line
@@ -13,9 +15,7 @@ from hccl_tools.common.words import one_line
 
 def parser(description: str | None) -> argparse.ArgumentParser:
     """A parser whose --help is the command's docstring, line by line, and the options."""
-    return argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+    return Parser(description=description)
 
 
 def add_opt(parser: argparse.ArgumentParser, meaning: str) -> None:
@@ -27,7 +27,7 @@ def positive(text: str) -> int:
     """The type of an argument that is a whole number from 1 on."""
     number = whole_number(text, 1)
     if number is None:
-        raise argparse.ArgumentTypeError(f"{one_line(text)}: write a whole number, at least 1")
+        raise argparse.ArgumentTypeError(tr("{text}: write a whole number, at least 1", text=one_line(text)))
     return number
 
 

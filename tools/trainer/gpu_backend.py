@@ -11,6 +11,7 @@ import importlib.util
 import os
 import re
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 
 # A program that fails with REFUSED.  As for a trainer, the current folder is not where modules come from.
@@ -22,21 +23,25 @@ def why_not(said: str) -> tuple[str, str]:
     """(the reason, the remedy).  said: MindSpore's own message, which has REFUSED."""
     loading = re.search(r"Load dynamic library: (libmindspore_gpu\S*) failed\. (.+)", said)
     if loading:
-        remedy = (
+        remedy = tr(
             "install what docs/gpu.md lists, and put the folders of CUDA's and cuDNN's libraries into LD_LIBRARY_PATH"
         )
-        return f"MindSpore cannot load {loading[1]}: {loading[2]}", remedy
+        return tr("MindSpore cannot load {library}: {reason}", library=loading[1], reason=loading[2]), remedy
     versions = _versions()
     if not versions:
-        return "this MindSpore has no GPU back end", "install one that has"
+        return tr("this MindSpore has no GPU back end"), tr("install one that has")
     home = os.environ.get("CUDA_HOME")
     if not home:
-        return "CUDA_HOME is not set, and MindSpore looks nowhere else for CUDA", "set it to CUDA's folder"
+        return tr("CUDA_HOME is not set, and MindSpore looks nowhere else for CUDA"), tr("set it to CUDA's folder")
     place = f"CUDA_HOME {one_line(home)}"
     if not os.path.isfile(os.path.join(home, "bin", "nvcc")):
-        return f"{place} has no bin/nvcc, which tells MindSpore the version of CUDA", "install nvcc there"
-    known = " and ".join(versions)
-    return f"this MindSpore is for CUDA {known}, and nvcc in {place} is of another version", "install one of these"
+        return tr("{place} has no bin/nvcc, which tells MindSpore the version of CUDA", place=place), tr(
+            "install nvcc there"
+        )
+    known = tr(" and ").join(versions)
+    return tr(
+        "this MindSpore is for CUDA {known}, and nvcc in {place} is of another version", known=known, place=place
+    ), tr("install one of these")
 
 
 def refusal(said: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.config import config_file as configs
 from tools.config import modes
@@ -22,20 +23,22 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """--config and --ckpt."""
-    parser.add_argument("--config", "-c", metavar="FILE", required=True, help="the config that it was trained with")
+    parser.add_argument("--config", "-c", metavar="FILE", required=True, help=tr("the config that it was trained with"))
     parser.add_argument(
         "--ckpt",
         metavar="PATH",
         required=True,
-        help="the checkpoint: a file with the whole network, or the folder of a job's (rank_0, rank_1 ...), of which "
-        "the newest is taken and merged",
+        help=tr(
+            "the checkpoint: a file with the whole network, or the folder of a job's (rank_0, rank_1 "
+            "...), of which the newest is taken and merged"
+        ),
     )
 
 
 def check_source(path: str) -> None:
     """Refuses a --ckpt that does not exist."""
     if not os.path.exists(path):
-        raise checkpoints.CheckpointError(f"--ckpt {one_line(path)}: no such file or folder")
+        raise checkpoints.CheckpointError(tr("--ckpt {path}: no such file or folder", path=one_line(path)))
 
 
 def check_folder(out: str) -> None:
@@ -43,19 +46,29 @@ def check_folder(out: str) -> None:
     folder = os.path.dirname(out) or "."
     if not os.path.isdir(folder):
         raise checkpoints.CheckpointError(
-            f"{one_line(out)} cannot be written: no folder {one_line(folder)}; make it first"
+            tr(
+                "{path} cannot be written: no folder {folder}; make it first",
+                path=one_line(out),
+                folder=one_line(folder),
+            )
         )
 
 
 def unwritable(out: str, error: OSError) -> str:
     """The line about a file `out` that could not be written."""
-    return f"{one_line(out)} cannot be written: {error.strerror}; make room, or name another file"
+    return tr(
+        "{path} cannot be written: {reason}; make room, or name another file",
+        path=one_line(out),
+        reason=error.strerror,
+    )
 
 
 def check_held_out(path: str, filled: dict) -> None:
     """Refuses the config `path` where it names no held-out data, or this is not there."""
     if "eval" not in filled:
-        raise configs.ConfigError(f"{one_line(path)}: has no section eval:, which names the held-out data; add one")
+        raise configs.ConfigError(
+            tr("{path}: has no section eval:, which names the held-out data; add one", path=one_line(path))
+        )
     datasets.check_held_out(filled)
 
 
@@ -103,4 +116,6 @@ def _load_cut(source: str, files: dict[int, tuple[str, Label]], network: nn.Cell
         ms.load_distributed_checkpoint(network, [path for path, _ in files.values()], wanted, strategy)
     except (ValueError, TypeError, RuntimeError) as error:
         reason = one_line(str(error).strip().partition("\n")[0])
-        raise checkpoints.CheckpointError(f"MindSpore cannot load {one_line(source)}: {reason}") from error
+        raise checkpoints.CheckpointError(
+            tr("MindSpore cannot load {source}: {reason}", source=one_line(source), reason=reason)
+        ) from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import interpreter
@@ -36,7 +37,10 @@ def start(config: dict, device: int | None) -> tuple[int, int]:
 
     set_device(config, device)
     if "jit_level" in config["system"]:
-        print(f"MindSpore compiles with jit_level {ms.get_context('jit_config')['jit_level']}", flush=True)
+        print(
+            tr("MindSpore compiles with jit_level {level}", level=ms.get_context("jit_config")["jit_level"]),
+            flush=True,
+        )
     ms.set_seed(config["system"]["seed"])
     if not config["system"]["distribute"]:
         return 0, 1
@@ -46,7 +50,14 @@ def start(config: dict, device: int | None) -> tuple[int, int]:
     rank, ranks = communication.get_rank(), communication.get_group_size()
     expected = os.environ.get("RANK_ID", str(rank))
     if expected != str(rank):
-        raise Refusal(BAD, f"MindSpore made this rank {rank}, but the launcher started it as RANK_ID={expected}")
+        raise Refusal(
+            BAD,
+            tr(
+                "MindSpore made this rank {rank}, but the launcher started it as RANK_ID={expected}",
+                rank=rank,
+                expected=expected,
+            ),
+        )
     set_mode(config, rank, ranks)
     return rank, ranks
 
@@ -70,7 +81,11 @@ def _why_not(target: str, said: str) -> str:
     if gpu_backend.REFUSED in said:
         return f"{gpu_backend.REFUSED}: {gpu_backend.refusal(said)}"
     reason = one_line(said.strip().partition("\n")[0].partition(". ")[0])
-    return f"MindSpore cannot use {target} here: {reason}; -o system.device_target=CPU takes the CPU"
+    return tr(
+        "MindSpore cannot use {target} here: {reason}; -o system.device_target=CPU takes the CPU",
+        target=target,
+        reason=reason,
+    )
 
 
 def set_mode(config: dict, rank: int, ranks: int) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.words import short
 from tools.config.unusable import Unusable
@@ -43,8 +44,15 @@ def _number(names: tuple[str, ...], default: int, least: int) -> int:
         if name in os.environ:
             number = whole_number(os.environ[name], least)
             if number is None:
-                found = f"{name}={short(os.environ[name])} is not a number from {least} on"
-                raise Unusable(f"{found}; the launcher sets it, so unset your own")
+                found = short(os.environ[name])
+                raise Unusable(
+                    tr(
+                        "{name}={found} is not a number from {least} on; the launcher sets it, so unset your own",
+                        name=name,
+                        found=found,
+                        least=least,
+                    )
+                )
             return number
     return default
 
@@ -54,12 +62,22 @@ def check(config: dict[str, Any]) -> None:
     system = config["system"]
     if not system["distribute"] or any(name in os.environ for name in _MEETING[system["device_target"]]):
         return
-    on = f"on {system['device_target']}"
+    target = system["device_target"]
     if "OMPI_COMM_WORLD_SIZE" in os.environ:
-        raise Unusable(f"ranks that mpirun alone starts cannot form a cluster {on}; use scripts/run_mpirun.sh instead")
+        text = tr(
+            "ranks that mpirun alone starts cannot form a cluster on {target}; use scripts/run_mpirun.sh instead",
+            target=target,
+        )
+        raise Unusable(text)
     if "SLURM_STEP_NUM_TASKS" in os.environ:
-        raise Unusable(f"ranks that srun alone starts cannot form a cluster {on}; use scripts/run_slurm.sh instead")
+        text = tr(
+            "ranks that srun alone starts cannot form a cluster on {target}; use scripts/run_slurm.sh instead",
+            target=target,
+        )
+        raise Unusable(text)
     raise Unusable(
-        "system.distribute is True, but no launcher has started this process; "
-        "use a launch script, such as scripts/ascend2p.sh, or train alone with -o system.distribute=False"
+        tr(
+            "system.distribute is True, but no launcher has started this process; use a launch "
+            "script, such as scripts/ascend2p.sh, or train alone with -o system.distribute=False"
+        )
     )

@@ -15,6 +15,7 @@ from datetime import timedelta
 
 import mindspore as ms
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD, Refusal
 
 TYPE_CHECKING = False
@@ -113,11 +114,20 @@ def loss_value(outputs: Any) -> float:
 
 
 def _advice(run: Any, step: int, loss: float) -> str:
+    remedy = tr("lower scheduler.lr, check the data, or continue in spite of it with train.stop_at_nan=False")
     if run.dataset_sink_mode:
-        where = f"at the end of epoch {run.cur_epoch_num} (train.dataset_sink_mode=False also shows the step)"
-    else:
-        where = f"in epoch {run.cur_epoch_num}, step {step} of {run.batch_num}"
-    return (
-        f"the loss is {loss} {where}; lower scheduler.lr, check the data, or continue in spite of it with "
-        "train.stop_at_nan=False"
+        return tr(
+            "the loss is {loss} at the end of epoch {epoch} (train.dataset_sink_mode=False also shows the step); "
+            "{remedy}",
+            loss=loss,
+            epoch=run.cur_epoch_num,
+            remedy=remedy,
+        )
+    return tr(
+        "the loss is {loss} in epoch {epoch}, step {step} of {steps}; {remedy}",
+        loss=loss,
+        epoch=run.cur_epoch_num,
+        step=step,
+        steps=run.batch_num,
+        remedy=remedy,
     )

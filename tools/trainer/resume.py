@@ -7,6 +7,7 @@ import os
 import mindspore as ms
 from mindspore import dataset as datasets
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.config import modes
 from tools.trainer import agreement, checkpoints
@@ -88,9 +89,14 @@ class Continuation:
         self.epochs, self.steps = self.found[1].done(epoch_steps) if self.found else (0, 0)
         if self.found and self.steps and config["train"]["dataset_sink_mode"]:
             raise checkpoints.CheckpointError(
-                f"{one_line(self.found[0])} was saved after step {self.steps} of {epoch_steps} of an epoch, and with "
-                "dataset sink mode training can only go on from the end of an epoch; continue with "
-                "-o train.dataset_sink_mode=False"
+                tr(
+                    "{path} was saved after step {steps} of {epoch_steps} of an epoch, and with "
+                    "dataset sink mode training can only go on from the end of an epoch; continue "
+                    "with -o train.dataset_sink_mode=False",
+                    path=one_line(self.found[0]),
+                    steps=self.steps,
+                    epoch_steps=epoch_steps,
+                )
             )
 
     @property
@@ -106,20 +112,30 @@ class Continuation:
         for root in roots:
             found = choosing.choose(root, self.rank, self.ranks, self.config["model"]["name"], gather)
             if found:
-                print(f"continues after {self._shown(found[1])}, from {one_line(found[0])}", flush=True)
+                print(
+                    tr("continues after {point}, from {path}", point=self._shown(found[1]), path=one_line(found[0])),
+                    flush=True,
+                )
                 return found
-            print(f"no checkpoint that is whole on all ranks in {one_line(root)}", flush=True)
+            print(tr("no checkpoint that is whole on all ranks in {root}", root=one_line(root)), flush=True)
         by_user = "LAUNCH_JOB" not in os.environ  # a launcher has checked RESUME=1 of its user
         if roots and ("resume_from" in self.config["train"] or by_user):
             raise checkpoints.CheckpointError(
-                f"no checkpoint that is whole on all ranks is in {' or in '.join(map(one_line, roots))}; name another "
-                "folder in train.resume_from, or train from the beginning without it and without RESUME=1"
+                tr(
+                    "no checkpoint that is whole on all ranks is in {folders}; name another folder in "
+                    "train.resume_from, or train from the beginning without it and without RESUME=1",
+                    folders=tr(" or in ").join(map(one_line, roots)),
+                )
             )
         return None
 
     def _shown(self, label: labels.Label) -> str:
         epochs, steps = label.done(self.epoch_steps)
-        return f"step {steps} of epoch {epochs + 1}" if steps else f"epoch {epochs}"
+        return (
+            tr("step {steps} of epoch {epochs}", steps=steps, epochs=epochs + 1)
+            if steps
+            else tr("epoch {epochs}", epochs=epochs)
+        )
 
     def load(self, network: nn.Cell, state: nn.Cell, data: datasets.Dataset) -> None:
         """Brings the network, its state (tools.trainer.build.Run) and the order of the data to where the run starts."""
@@ -141,9 +157,17 @@ class Continuation:
             root = os.path.dirname(os.path.dirname(path))
             strategy = strategies.beside(root)
             raise checkpoints.CheckpointError(
-                f"{one_line(path)} has a slice of the network, and training in mode {section['mode']} starts from the "
-                f"whole; merge it with python tools/convert_ckpt.py {one_line(root)} NEW_FOLDER --src_strategy "
-                f"{one_line(strategy)} --ranks {self.ranks} and continue with -o train.resume_from=NEW_FOLDER"
+                tr(
+                    "{path} has a slice of the network, and training in mode {mode} starts from "
+                    "the whole; merge it with python tools/convert_ckpt.py {source} NEW_FOLDER "
+                    "--src_strategy {strategy} --ranks {ranks} and continue with -o "
+                    "train.resume_from=NEW_FOLDER",
+                    path=one_line(path),
+                    mode=section["mode"],
+                    source=one_line(root),
+                    strategy=one_line(strategy),
+                    ranks=self.ranks,
+                )
             )
 
     def saving(self, network: nn.Cell) -> SaveCheckpoints:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from hccl_tools.check.rules.registry import LISTED, WITH_DEVICES, Findings, rule
 from hccl_tools.check.rules.repeated import repeated
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING
 from hccl_tools.common.words import shown
 from hccl_tools.table.view import View
@@ -32,7 +33,7 @@ def address_is_none(view: View) -> Findings:
 
 def not_an_address(key: str, text: str) -> str:
     """The text of a problem: `key` of a device does not hold an address."""
-    return f"{key} {shown(text)} is not an IPv4 or IPv6 address of a device"
+    return tr("{key} {text} is not an IPv4 or IPv6 address of a device", key=key, text=shown(text))
 
 
 @rule("duplicate-address", _WITH_RANK_IP)
@@ -64,7 +65,10 @@ def families_differ(view: View) -> Findings:
         seen = owner  # of a list, the first address counts
         first = first or len(octets)
         if len(octets) != first:
-            yield view.ip_place(owner), f"{view.ip_key} {shown(text)} is not of the same family as the first one"
+            yield (
+                view.ip_place(owner),
+                tr("{ip_key} {text} is not of the same family as the first one", ip_key=view.ip_key, text=shown(text)),
+            )
 
 
 @rule("missing-field", LISTED)
@@ -75,10 +79,10 @@ def address_missing_between_servers(view: View) -> Findings:
     Remedy: add what `hccn_tool -i ID -ip -g` prints.
     """
     pods = view.table.get("super_pod_list") if view.format == "v1.2" else None
-    parts, what = (len(pods), "super pods") if isinstance(pods, list) and pods else (len(view.servers), "servers")
+    parts, what = (len(pods), tr("super pods")) if isinstance(pods, list) and pods else (len(view.servers), "servers")
     if parts > 1:
         for device in without_address(view):
-            text = f"device_ip is missing, and the table has several {what}"
+            text = tr("device_ip is missing, and the table has several {what}", what=what)
             yield view.place(device), text, f"add {printed_address(view, device)}"
 
 
@@ -97,8 +101,12 @@ def subnets_differ(view: View) -> Findings:
     for owner, text, octets in zip(owners, texts, packed):
         subnet, earlier = first.setdefault((view.ids[owner], len(octets)), (_subnet(octets), text))
         if octets and subnet != _subnet(octets):
-            what = f"device_ip {shown(text)} is in another subnet than {shown(earlier)}, of the same device elsewhere"
-            yield view.ip_place(owner), what, "make sure that the devices have a gateway"
+            what = tr(
+                "device_ip {text} is in another subnet than {earlier}, of the same device elsewhere",
+                text=shown(text),
+                earlier=shown(earlier),
+            )
+            yield view.ip_place(owner), what, tr("make sure that the devices have a gateway")
             return  # one is enough: the others follow from the same plan of addresses
 
 
@@ -116,4 +124,4 @@ def without_address(view: View) -> Iterator[int]:
 
 def printed_address(view: View, device: int) -> str:
     """The part of a remedy that names the command that prints the address."""
-    return f"what `hccn_tool -i {view.ids[device]} -ip -g` prints"
+    return tr("what `hccn_tool -i {device} -ip -g` prints", device=view.ids[device])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hccl_tools.check.rules import server_groups
 from hccl_tools.check.rules.registry import Findings, rule
+from hccl_tools.common.language import tr
 from hccl_tools.table.view import View
 
 _FORMAT = ("cross_cluster",)
@@ -16,7 +17,7 @@ def server_not_in_one_cluster(view: View) -> Findings:
     Why: MindSpore's manual: every server is in one cluster of cluster_list.
     Remedy: list each server under its own cluster, once.
     """
-    yield from server_groups.not_in_one_group(view, "cluster_list", "cluster")
+    yield from server_groups.not_in_one_group(view, "cluster_list", tr("cluster"))
 
 
 @rule("unknown-server", _FORMAT)

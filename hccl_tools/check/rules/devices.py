@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from hccl_tools.check.rules.registry import LISTED, WITH_DEVICES, Findings, rule
 from hccl_tools.check.rules.repeated import repeated
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING
 from hccl_tools.table.device_range import MAX_DEVICE_ID
 from hccl_tools.table.view import View, number, texts
@@ -34,7 +35,7 @@ def device_id_too_large(view: View) -> Findings:
     Remedy: write the physical id that npu-smi shows, 0 to 64.
     """
     for device, found in ids_above(view, MAX_DEVICE_ID):
-        yield view.place(device, "device_id"), f"device_id {found} is too large"
+        yield view.place(device, "device_id"), tr("device_id {found} is too large", found=found)
 
 
 def ids_above(view: View, largest: int) -> Iterator[tuple[int, int]]:
@@ -54,7 +55,7 @@ def port_impossible(view: View) -> Findings:
     """
     for place, key, port in _ports(view):
         if not 1 <= port <= 65535:
-            yield place, f"{key} {port} is not a port number"
+            yield place, tr("{key} {port} is not a port number", key=key, port=port)
 
 
 @rule("low-port", LISTED, WARNING)
@@ -66,7 +67,7 @@ def port_reserved(view: View) -> Findings:
     """
     for place, key, port in _ports(view):
         if 1 <= port < 1024:
-            yield place, f"{key} {port} is reserved for the system"
+            yield place, tr("{key} {port} is reserved for the system", key=key, port=port)
 
 
 def _ports(view: View) -> Iterator[tuple[str, str, int]]:

@@ -6,6 +6,7 @@ from hccl_tools.check.rules.addresses import printed_address, without_address
 from hccl_tools.check.rules.devices import ids_above
 from hccl_tools.check.rules.groups import group_problem_910a
 from hccl_tools.check.rules.registry import ALL, LEGACY, LISTED, WITH_DEVICES, Findings, rule
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING
 from hccl_tools.common.words import count, named, shown
 from hccl_tools.table.device_range import MAX_DEVICE_ID
@@ -41,12 +42,14 @@ def version_1_on_950(view: View) -> Findings:
     Why: 950's libhccl_v2 reads version 2.0 only; a 1.0 table ends in EI0014.
     Remedy: write the table in version 2.0 (rank_list).
     """
-    yield (*_version(view), '950 reads "2.0" only, with rank_list')
+    yield (*_version(view), tr('950 reads "2.0" only, with rank_list'))
 
 
 def _version(view: View) -> tuple[str, str]:
     place = "/version" if "version" in view.table else ""
-    return place, f"a table of version {shown(view.table.get('version'))} for a chip that cannot read it"
+    return place, tr(
+        "a table of version {version} for a chip that cannot read it", version=shown(view.table.get("version"))
+    )
 
 
 @rule("wrong-version", LEGACY, WARNING, generations=("A2", "A3"))
@@ -56,7 +59,7 @@ def legacy_after_910a(view: View) -> Findings:
     Why: HCCL's manual shows the legacy format for 910A only.
     Remedy: build a 1.0 table with hccl_tools/hccl_tools.py.
     """
-    yield "", "HCCL's manual has the legacy format on 910A only"
+    yield "", tr("HCCL's manual has the legacy format on 910A only")
 
 
 @rule("device-group", _V1, generations=("910A",))
@@ -94,7 +97,10 @@ def few_devices_on_910a(view: View) -> Findings:
     """
     for server in view.servers if len(view.servers) > 1 else ():
         if len(server.devices) < 8:
-            yield _devices_place(view, server), f"{count(len(server.devices), 'device')}, in a job of several servers"
+            yield (
+                _devices_place(view, server),
+                tr("{devices}, in a job of several servers", devices=count(len(server.devices), "device")),
+            )
 
 
 @rule("device-count", LISTED, WARNING, generations=("A2", "A3"))
@@ -111,7 +117,9 @@ def _unlike(view: View) -> Findings:
     for server in view.servers[1:]:
         first = len(view.servers[0].devices)
         if len(server.devices) != first:
-            text = f"{count(len(server.devices), 'device')}, but the first server has {first}"
+            text = tr(
+                "{devices}, but the first server has {first}", devices=count(len(server.devices), "device"), first=first
+            )
             yield _devices_place(view, server), text
 
 
@@ -123,7 +131,11 @@ def address_missing_on_910a(view: View) -> Findings:
     Remedy: add what `hccn_tool -i ID -ip -g` prints.
     """
     for device in without_address(view) if len(view.servers) == 1 and view.format in LISTED else ():
-        yield view.place(device), "device_ip is missing (910A needs it)", f"add {printed_address(view, device)}"
+        yield (
+            view.place(device),
+            tr("device_ip is missing (910A needs it)"),
+            tr("add {text}", text=printed_address(view, device)),
+        )
 
 
 @rule("bad-value", LISTED, generations=("A2", "A3"))
@@ -135,7 +147,10 @@ def device_id_not_there(view: View) -> Findings:
     """
     for device, found in ids_above(view, 15):
         if found <= MAX_DEVICE_ID:  # larger ones are wrong on every chip
-            yield view.place(device, "device_id"), f"device_id {found} does not exist on an A2 or A3 host"
+            yield (
+                view.place(device, "device_id"),
+                tr("device_id {found} does not exist on an A2 or A3 host", found=found),
+            )
 
 
 @rule("device-group", LISTED, WARNING, generations=("A2",))
@@ -149,7 +164,7 @@ def planes_differ_on_a2(view: View) -> Findings:
         ids = {n for n in (view.id_numbers[device] for device in server.devices) if n is not None}
         low, high = {n for n in ids if n < 8}, {n - 8 for n in ids if 7 < n < 16}
         if low and high and low != high:
-            text = f"{named('device', ids)} are not the same places of 0-7 and 8-15"
+            text = tr("{devices} are not the same places of 0-7 and 8-15", devices=named("device", ids))
             yield _devices_place(view, server), text
 
 
@@ -179,7 +194,11 @@ def _virtual_addresses(view: View) -> Findings:
     for owner, text, octets in zip(owners, texts, packed):
         device = view.id_numbers[owner]
         if device is not None and octets[:1] == b"\xc0" and list(octets[2:]) == [2 + device % 2, 199 - device]:
-            what = f"device_ip {shown(text)} looks like the virtual NIC of device {device}, not its network port"
+            what = tr(
+                "device_ip {text} looks like the virtual NIC of device {device}, not its network port",
+                text=shown(text),
+                device=device,
+            )
             yield view.ip_place(owner), what, f"write {printed_address(view, owner)}"
 
 

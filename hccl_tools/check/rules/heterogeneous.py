@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.check.rules.registry import Findings, rule
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import shown
 from hccl_tools.table.address import family
 from hccl_tools.table.view import View
@@ -17,4 +18,7 @@ def node_addr_is_no_address(view: View) -> Findings:
     """
     for server in view.servers:
         if server.name is not None and family(server.name) is None:
-            yield server.pointer + "/node_addr", f"node_addr {shown(server.name)} is not an IPv4 or IPv6 address"
+            yield (
+                server.pointer + "/node_addr",
+                tr("node_addr {name} is not an IPv4 or IPv6 address", name=shown(server.name)),
+            )

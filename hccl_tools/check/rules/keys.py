@@ -7,6 +7,7 @@ from functools import partial
 
 from hccl_tools.check.rules.registry import ALL, Findings, rule
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING, pointer
 from hccl_tools.common.words import shown
 from hccl_tools.table.view import View, listed
@@ -61,8 +62,8 @@ def key_almost_known(view: View) -> Findings:
                 if near and near not in entry:
                     yield (
                         (place() if callable(place) else place) + pointer(key),
-                        f"no such key: {shown(key)}",
-                        f'did you mean "{near}"?',
+                        tr("no such key: {key}", key=shown(key)),
+                        tr('did you mean "{near}"?', near=near),
                     )
 
 

@@ -6,6 +6,7 @@ from hccl_tools.check.rules.devices import ids_above
 from hccl_tools.check.rules.registry import LEGACY, Findings, rule
 from hccl_tools.check.rules.repeated import repeated
 from hccl_tools.check.rules.table import wrong_count
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING
 from hccl_tools.common.words import shown
 from hccl_tools.table.view import View, listed, number, objects, text
@@ -44,7 +45,11 @@ def device_count_wrong(view: View) -> Findings:
         count = text(group, key)
         found = sum(len(objects(instance, "devices")) for _, instance in objects(group, "instance_list"))
         if count is not None and count != str(found):
-            yield f"{place}/{key}", f"{key} is {shown(count)} but the group has {found} devices", f'write "{found}"'
+            yield (
+                f"{place}/{key}",
+                tr("{key} is {count} but the group has {found} devices", key=key, count=shown(count), found=found),
+                tr('write "{text}"', text=found),
+            )
 
 
 @rule("bad-value", ("legacy_lab",))
@@ -59,7 +64,11 @@ def devices_do_not_divide(view: View) -> Findings:
         if devices is None or servers is None:
             continue
         if servers == 0 or devices not in [servers * each for each in (1, 2, 4, 8, 16)]:
-            what = f"{devices} devices on {servers} servers: a server has 1, 2, 4, 8 or 16"
+            what = tr(
+                "{devices} devices on {servers} servers: a server has 1, 2, 4, 8 or 16",
+                devices=devices,
+                servers=servers,
+            )
             yield f"{place}/server_num", what
 
 
@@ -75,8 +84,10 @@ def server_num_wrong(view: View) -> Findings:
         place, group = groups[0]
         count, found = text(group, "server_num"), len(view.servers)
         if count is not None and count != str(found):
-            what = f"server_num is {shown(count)} but {found} different server_id are listed"
-            yield f"{place}/server_num", what, f'write "{found}"'
+            what = tr(
+                "server_num is {count} but {found} different server_id are listed", count=shown(count), found=found
+            )
+            yield f"{place}/server_num", what, tr('write "{text}"', text=found)
 
 
 @rule("bad-value", LEGACY)
@@ -87,7 +98,7 @@ def device_id_not_on_910(view: View) -> Findings:
     Remedy: write the physical id that npu-smi shows, 0 to 7.
     """
     for device, found in ids_above(view, 7):
-        yield view.place(device, "device_id"), f"device_id {found} is too large"
+        yield view.place(device, "device_id"), tr("device_id {found} is too large", found=found)
 
 
 @rule("duplicate-pod", ("legacy_cloud",))

@@ -11,6 +11,7 @@ from hccl_tools.check.rules.ranks import gap
 from hccl_tools.check.rules.registry import Findings, rule
 from hccl_tools.check.rules.repeated import repeated
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING
 from hccl_tools.common.words import shown
 from hccl_tools.table.address import family
@@ -41,7 +42,11 @@ def rank_count_wrong(view: View) -> Findings:
     """
     count, ranks = _whole(view.table.get("rank_count")), view.table.get("rank_list")
     if count is not None and isinstance(ranks, list) and count != len(ranks):
-        yield "/rank_count", f"rank_count is {count} but rank_list has {len(ranks)}", f"write {len(ranks)}"
+        yield (
+            "/rank_count",
+            tr("rank_count is {count} but rank_list has {ranks}", count=count, ranks=len(ranks)),
+            tr("write {value}", value=len(ranks)),
+        )
 
 
 @rule("duplicate-rank", _FORMAT)
@@ -76,7 +81,11 @@ def number_has_fraction(view: View) -> Findings:
     for place, entry in [("", view.table), *_ranks(view), *_levels(view)]:
         for key, value in entry.items():
             if type(value) is float and value.is_integer():
-                yield f"{place}/{key}", f"{value} has a fraction or an exponent", f"write {int(value)}"
+                yield (
+                    f"{place}/{key}",
+                    tr("{value} has a fraction or an exponent", value=value),
+                    tr("write {value}", value=int(value)),
+                )
 
 
 @rule("missing-field", _FORMAT)
@@ -88,7 +97,7 @@ def spare_replaces_nothing(view: View) -> Findings:
     """
     for place, rank in _ranks(view):
         if _whole(rank.get("local_id")) == 64 and "replaced_local_id" not in rank:
-            yield place, "replaced_local_id is missing, and local_id 64 is a spare"
+            yield place, tr("replaced_local_id is missing, and local_id 64 is a spare")
 
 
 @rule("level-order", _FORMAT)
@@ -105,11 +114,14 @@ def layers_out_of_order(view: View) -> Findings:
             if layer is None:
                 continue
             if before is not None and layer <= before:
-                yield f"{level_place}/net_layer", f"net_layer {layer} comes after {before}"
+                yield (
+                    f"{level_place}/net_layer",
+                    tr("net_layer {layer} comes after {before}", layer=layer, before=before),
+                )
             before = layer
 
 
-_WHAT = {"EID": "32 hexadecimal digits", "IPV4": "an IPv4 address", "IPV6": "an IPv6 address"}
+_WHAT = {"EID": tr("32 hexadecimal digits"), "IPV4": "an IPv4 address", "IPV6": "an IPv6 address"}
 
 
 @rule("bad-address", _FORMAT)
@@ -123,8 +135,8 @@ def addr_does_not_fit_its_type(view: View) -> Findings:
         for place, entry in listed(level, "rank_addr_list", level_place):
             kind, addr = entry.get("addr_type"), entry.get("addr")
             if isinstance(kind, str) and kind in _WHAT and isinstance(addr, str) and addr and not _fits(kind, addr):
-                what = f"addr {shown(addr)} is not {_WHAT[kind]}"
-                yield f"{place}/addr", what, f"write {_WHAT[kind]}, or another addr_type"
+                what = tr("addr {addr} is not {what}", addr=shown(addr), what=_WHAT[kind])
+                yield f"{place}/addr", what, tr("write {what}, or another addr_type", what=_WHAT[kind])
 
 
 def _fits(kind: str, addr: str) -> bool:
@@ -151,5 +163,8 @@ def addr_of_two_ranks(view: View) -> Findings:
                     continue
                 earlier = first.setdefault((level["net_layer"], addr), place)
                 if earlier != place:
-                    yield f"{entry_place}/addr", f"addr {shown(addr)} is also that of {earlier}"
+                    yield (
+                        f"{entry_place}/addr",
+                        tr("addr {addr} is also that of {earlier}", addr=shown(addr), earlier=earlier),
+                    )
                     return  # one is enough to check the whole

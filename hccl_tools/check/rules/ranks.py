@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hccl_tools.check.rules.registry import LISTED, Findings, rule
 from hccl_tools.check.rules.repeated import repeated
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING
 from hccl_tools.common.words import count, shown
 from hccl_tools.table.view import View
@@ -40,8 +41,13 @@ def gap(numbers: Sequence[int | None], place: str) -> Findings:
         return  # then a gap comes from repeated or malformed ranks, which other rules report
     missing = next(rank for rank in range(len(numbers)) if rank not in ranks)
     last = len(numbers) - 1
-    text = f"{count(len(numbers), 'rank')}, so rank_id runs from 0 to {last}, but rank {missing} is missing"
-    yield place, text, f"number the ranks without a gap; rank {max(ranks)} is too large"
+    text = tr(
+        "{ranks}, so rank_id runs from 0 to {last}, but rank {missing} is missing",
+        ranks=count(len(numbers), "rank"),
+        last=last,
+        missing=missing,
+    )
+    yield place, text, tr("number the ranks without a gap; rank {rank} is too large", rank=max(ranks))
 
 
 @rule("rank-interleave", (*LISTED, "legacy_lab"))
@@ -54,7 +60,14 @@ def ranks_interleave(view: View) -> Findings:
     blocks = view.rank_blocks
     for (_, last, before), (first, _, server) in zip(blocks, blocks[1:]):
         if first <= last:
-            yield server.pointer, f"the ranks of server {shown(server.name)} and of {shown(before.name)} interleave"
+            yield (
+                server.pointer,
+                tr(
+                    "the ranks of server {name} and of {before} interleave",
+                    name=shown(server.name),
+                    before=shown(before.name),
+                ),
+            )
 
 
 @rule("look-alike", LISTED, WARNING)
@@ -66,4 +79,4 @@ def no_rank_anywhere(view: View) -> Findings:
     Remedy: give the file to llm-datadist, or build a table with hccl_tools/hccl_tools.py.
     """
     if view.devices and not any("rank_id" in device for device in view.devices):
-        yield "", "no device has a rank_id, as in the local tables of llm-datadist, which HCCL itself cannot read"
+        yield "", tr("no device has a rank_id, as in the local tables of llm-datadist, which HCCL itself cannot read")

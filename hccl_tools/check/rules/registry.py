@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import ERROR, Problem
 from hccl_tools.common.record import Row
 from hccl_tools.table.view import View
@@ -80,5 +81,5 @@ def broken(view: View, generation: str | None) -> Iterator[Problem]:
     for each in _rules:
         if view.format in each.formats and (each.generations is None or generation in each.generations):
             for pointer, text, *remedy in each.find(view):
-                said = remedy[0] if remedy else each.words()[2].rstrip(".")
+                said = remedy[0] if remedy else tr(each.words()[2].rstrip("."))
                 yield Problem(each.code, pointer, text, said, ERROR if generation in each.strict else each.severity)

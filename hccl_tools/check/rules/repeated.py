@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hccl_tools.check.rules.registry import Findings
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import shown
 
 
@@ -21,4 +22,12 @@ def repeated(
     for index, value in enumerate(values):
         earlier = index if value is None else first.setdefault(value, index)
         if earlier != index:
-            yield place(index), f"{what} {shown((texts or values)[index])} is also at {place(earlier)}"
+            yield (
+                place(index),
+                tr(
+                    "{what} {text} is also at {place}",
+                    what=what,
+                    text=shown((texts or values)[index]),
+                    place=place(earlier),
+                ),
+            )

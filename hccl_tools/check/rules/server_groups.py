@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hccl_tools.check.rules.registry import Findings
 from hccl_tools.check.rules.repeated import repeated
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import shown
 from hccl_tools.table.view import View, listed, text
 
@@ -25,7 +26,7 @@ def not_in_one_group(view: View, list_key: str, noun: str) -> Findings:
     known = set(names)
     for server in view.servers:
         if server.name is not None and server.name not in known:
-            yield server.pointer, f"server {shown(server.name)} is in no {noun}"
+            yield server.pointer, tr("server {name} is in no {noun}", name=shown(server.name), noun=noun)
 
 
 def unknown_servers(view: View, list_key: str) -> Findings:
@@ -33,7 +34,7 @@ def unknown_servers(view: View, list_key: str) -> Findings:
     known = {server.name for server in view.servers}
     for place, name, _ in members(view, list_key):
         if name is not None and name not in known:
-            yield place, f"server {shown(name)} is not in server_list"
+            yield place, tr("server {name} is not in server_list", name=shown(name))
 
 
 def listed_twice(view: View, list_key: str, id_key: str) -> Findings:

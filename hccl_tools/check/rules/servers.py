@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hccl_tools.check.rules.registry import LISTED, WITH_DEVICES, Findings, rule
 from hccl_tools.check.rules.repeated import repeated
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING
 from hccl_tools.common.words import shown
 from hccl_tools.table.address import family, is_placeholder
@@ -31,7 +32,7 @@ def server_id_is_placeholder(view: View) -> Findings:
     """
     for server in view.servers:
         if server.name is not None and is_placeholder(server.name):
-            yield _name_place(view, server), f"server_id {shown(server.name)} is a placeholder"
+            yield _name_place(view, server), tr("server_id {name} is a placeholder", name=shown(server.name))
 
 
 @rule("bad-address", LISTED)
@@ -44,7 +45,10 @@ def host_ip_is_no_address(view: View) -> Findings:
     for server in view.servers:
         host_ip = server.entry.get("host_ip")
         if isinstance(host_ip, str) and family(host_ip) is None:
-            yield server.pointer + "/host_ip", f"host_ip {shown(host_ip)} is not an IPv4 or IPv6 address"
+            yield (
+                server.pointer + "/host_ip",
+                tr("host_ip {host_ip} is not an IPv4 or IPv6 address", host_ip=shown(host_ip)),
+            )
 
 
 @rule("bad-address", LISTED)
@@ -58,7 +62,7 @@ def other_address_is_placeholder(view: View) -> Findings:
         for key in ("container_ip", "server_ip", "pod_ip"):
             value = server.entry.get(key)
             if isinstance(value, str) and is_placeholder(value):
-                yield f"{server.pointer}/{key}", f"{key} {shown(value)} is a placeholder"
+                yield f"{server.pointer}/{key}", tr("{key} {value} is a placeholder", key=key, value=shown(value))
 
 
 @rule("loopback-server", WITH_DEVICES, WARNING)
@@ -71,7 +75,10 @@ def server_id_cannot_be_reached(view: View) -> Findings:
     for server in view.servers if len(view.servers) > 1 else ():
         name = server.name or ""
         if name.startswith(("127.", "0.0.0.0")) and family(name) is not None or name in ("::", "::1", "localhost"):
-            yield _name_place(view, server), f"server_id {shown(name)} cannot be reached from the other servers"
+            yield (
+                _name_place(view, server),
+                tr("server_id {name} cannot be reached from the other servers", name=shown(name)),
+            )
 
 
 @rule("server-order", LISTED, WARNING, strict=("910A",))
@@ -86,7 +93,11 @@ def servers_out_of_order(view: View) -> Findings:
     blocks = [(first, last, block, block.name) for first, last, block in view.rank_blocks if block.name is not None]
     for (_, last, _, before), (first, _, server, name) in zip(blocks, blocks[1:]):
         if name < before and last < first:  # interleaved ranks have no order either
-            text = f"server_id {shown(name)} comes before {shown(before)} in dictionary order, but its ranks come after"
+            text = tr(
+                "server_id {name} comes before {before} in dictionary order, but its ranks come after",
+                name=shown(name),
+                before=shown(before),
+            )
             yield _name_place(view, server), text
             return  # one is enough: sorting corrects all
 

@@ -8,6 +8,7 @@ from hccl_tools.check.rules import server_groups
 from hccl_tools.check.rules.addresses import not_an_address
 from hccl_tools.check.rules.registry import Findings, rule
 from hccl_tools.check.rules.repeated import repeated
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING
 from hccl_tools.common.words import shown
 from hccl_tools.table.address import packed
@@ -34,11 +35,11 @@ def pods_without_device_ids(view: View) -> Findings:
     without = [device for device, entry in enumerate(view.devices) if "super_device_id" not in entry]
     if "super_pod_list" in view.table:
         for device in without:
-            remedy = "add the SDID that `npu-smi info -t spod-info` prints"
-            yield view.place(device), "super_device_id is missing, and the table has super_pod_list", remedy
+            remedy = tr("add the SDID that `npu-smi info -t spod-info` prints")
+            yield view.place(device), tr("super_device_id is missing, and the table has super_pod_list"), remedy
     elif len(without) < len(view.devices):
-        remedy = "add super_pod_list with every server, or remove super_device_id everywhere"
-        yield "", "super_pod_list is missing, and devices have super_device_id", remedy
+        remedy = tr("add super_pod_list with every server, or remove super_device_id everywhere")
+        yield "", tr("super_pod_list is missing, and devices have super_device_id"), remedy
 
 
 @rule("duplicate-super-device", _FORMAT)
@@ -65,7 +66,10 @@ def super_device_id_too_large(view: View) -> Findings:
     for device, entry in enumerate(view.devices):
         value = number(entry.get("super_device_id"))
         if value is not None and value >= 1 << 32:
-            yield view.place(device, "super_device_id"), f"super_device_id {value} has more than 32 bits"
+            yield (
+                view.place(device, "super_device_id"),
+                tr("super_device_id {value} has more than 32 bits", value=value),
+            )
 
 
 @rule("duplicate-super-pod", _FORMAT)
@@ -96,7 +100,7 @@ def server_not_in_one_pod(view: View) -> Findings:
     Remedy: list each server under its own super pod, once.
     """
     if "super_pod_list" in view.table:
-        yield from server_groups.not_in_one_group(view, "super_pod_list", "super pod")
+        yield from server_groups.not_in_one_group(view, "super_pod_list", tr("super pod"))
 
 
 @rule("pod-interleave", _FORMAT)
@@ -112,7 +116,10 @@ def pods_interleave(view: View) -> Findings:
         if pod is None or pod == before:
             continue
         if pod in done:
-            yield server.pointer, f"server {shown(server.name)} is apart from the other servers of its super pod"
+            yield (
+                server.pointer,
+                tr("server {name} is apart from the other servers of its super pod", name=shown(server.name)),
+            )
         done.add(pod)
         before = pod
 
@@ -140,8 +147,12 @@ def backup_is_not_the_other_die(view: View) -> Findings:
     for device, other in _dies(view):
         backup, wanted = text(view.devices[device], "backup_device_ip"), view.ips[other]
         if backup is not None and wanted is not None and backup != wanted:
-            what = f"backup_device_ip {shown(backup)} is not the device_ip of device {view.id_numbers[other]}"
-            yield view.place(device, "backup_device_ip"), what, f'write "{wanted}"'
+            what = tr(
+                "backup_device_ip {backup} is not the device_ip of device {device}",
+                backup=shown(backup),
+                device=view.id_numbers[other],
+            )
+            yield view.place(device, "backup_device_ip"), what, tr('write "{text}"', text=wanted)
 
 
 @rule("port-clash", _FORMAT)
@@ -154,7 +165,11 @@ def backup_port_is_taken(view: View) -> Findings:
     for device, other in _dies(view):
         port = text(view.devices[device], "backup_device_port")
         if port is not None and port == view.devices[other].get("device_port"):
-            what = f"backup_device_port {port} is also the device_port of device {view.id_numbers[other]}"
+            what = tr(
+                "backup_device_port {port} is also the device_port of device {device}",
+                port=port,
+                device=view.id_numbers[other],
+            )
             yield view.place(device, "backup_device_port"), what
 
 

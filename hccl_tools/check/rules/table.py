@@ -7,6 +7,7 @@ from itertools import chain
 
 from hccl_tools.check.rules.registry import ALL, LISTED, Findings, rule
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import pointer
 from hccl_tools.common.words import shown
 from hccl_tools.table.view import View
@@ -25,7 +26,7 @@ def status_not_completed(view: View) -> Findings:
     """
     status = view.table.get("status")
     if isinstance(status, str) and status != "completed":
-        yield "/status", f"status is {shown(status)}; HCCL would wait half an hour for it to change"
+        yield "/status", tr("status is {status}; HCCL would wait half an hour for it to change", status=shown(status))
 
 
 @rule("unprintable-text", ALL)
@@ -39,7 +40,7 @@ def text_does_not_print(view: View) -> Findings:
         for place, text in _texts(view.table):
             strange = next((c for c in text if not c.isprintable()), None)
             if strange:
-                yield place, f"{shown(text)} has the character U+{ord(strange):04X}"
+                yield place, tr("{text} has the character U+{number:04X}", text=shown(text), number=ord(strange))
 
 
 def _all_print(table: object) -> bool:
@@ -81,5 +82,11 @@ def wrong_count(parent: JsonObject, count_key: str, list_key: str, base: str = "
     """What a rule yields when the text parent[count_key] is not the length of parent[list_key]."""
     count, listed = parent.get(count_key), parent.get(list_key)
     if isinstance(count, str) and isinstance(listed, list) and count != str(len(listed)):
-        text = f"{count_key} is {shown(count)} but {list_key} has {len(listed)}"
+        text = tr(
+            "{count_key} is {count} but {list_key} has {listed}",
+            count_key=count_key,
+            count=shown(count),
+            list_key=list_key,
+            listed=len(listed),
+        )
         yield f"{base}/{count_key}", text, f'write "{len(listed)}"'

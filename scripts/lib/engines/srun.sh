@@ -38,7 +38,7 @@ engine::order() {
 # job's time limit. Slurm kills what is left after its KillWait.
 engine::cancelled() {
   local -r kill_wait=${PLAN_ENGINE[kill_wait]}
-  REPLY="cancelled $kill_wait Slurm kills what is left after $kill_wait s, its KillWait: the grace time ends before that"
+  REPLY="cancelled $kill_wait "$"Slurm kills what is left after $kill_wait s, its KillWait: the grace time ends before that"
 }
 
 # engine::scheduler: MindSpore's scheduler runs on the allocation's first node. This script may run elsewhere: under

@@ -4,13 +4,17 @@ import json
 
 import pytest
 
+from hccl_tools.common import language
 from tools.diagnosis import known_failures, main
 
 
 @pytest.fixture(autouse=True)
 def english(monkeypatch):
-    for name in ("LC_ALL", "LC_MESSAGES", "LANG", known_failures.VARIABLE):
+    for name in ("LAUNCH_LANG", "LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG", known_failures.VARIABLE):
         monkeypatch.delenv(name, raising=False)
+    language._catalogue.cache_clear()
+    yield
+    language._catalogue.cache_clear()  # a test may have chosen Chinese
 
 
 @pytest.fixture

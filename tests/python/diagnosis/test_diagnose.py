@@ -105,6 +105,24 @@ def test_the_locale_chooses_the_language(explained, monkeypatch, variables, chin
     assert ("处理：" in explained({"0": (1, "No space left on device\n")})[0]) == chinese
 
 
+def test_a_chinese_reader_reads_chinese_and_programs_english(explained, monkeypatch):
+    monkeypatch.setenv("LAUNCH_LANG", "zh")
+    frame = 'Traceback (most recent call last):\n  File "/job/train.py", line 3, in save\n'
+    out, diagnosis, _ = explained({"0": (1, f"{frame}OSError: No space left on device\n")})
+    assert "原因：磁盘已满" in out and "抛出位置：/job/train.py:3，函数 save" in out
+    assert "cause:" not in out and "raised at" not in out
+    assert diagnosis["matches"][0]["cause"].isascii()
+
+
+def test_a_failure_without_chinese_is_told_in_english(explained, monkeypatch, tmp_path):
+    (tmp_path / "mine.yaml").write_text(
+        "diagnoses: [{code: mine, patterns: [full], cause: our disk, remedy: ask Li}]\n"
+    )
+    monkeypatch.setenv("LAUNCH_DIAGNOSES", str(tmp_path / "mine.yaml"))
+    monkeypatch.setenv("LAUNCH_LANG", "zh")
+    assert "原因：our disk" in explained({"0": (1, "full\n")})[0]
+
+
 def test_a_terminal_without_chinese_is_no_failure(launched, run):
     folder = launched({"0": (1, "设备上没有空间\n")})
     ended = run("tools/diagnose.py", folder, env={"PYTHONIOENCODING": "ascii", "LC_ALL": "C"})

@@ -67,6 +67,7 @@ def machine(world, tmp_path, monkeypatch, capsys, chip):
     monkeypatch.setattr(doctor, "SECONDS", 60)  # for slow machines; those that hang set it
     for name in ("HCCL_IF_BASE_PORT", "SLURM_JOB_ID", "container"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LAUNCH_LANG", "en")
     monkeypatch.setenv("LAUNCH_LOCKS", str(tmp_path / "no locks"))
     monkeypatch.setenv("HOME", str(tmp_path / "home" / "alice"))
     found = Machine(root, tmp_path / "programs", monkeypatch, capsys)

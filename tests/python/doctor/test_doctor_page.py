@@ -8,6 +8,7 @@ import types
 
 import pytest
 
+from hccl_tools.common import language
 from hccl_tools.machine import programs
 from tools.doctor import main as doctor
 from tools.doctor import network, npu_smi, page
@@ -39,6 +40,21 @@ def test_the_text_has_every_line_of_the_json_and_its_remedy(machine):
         assert re.search(rf"^  {line.status} +{re.escape(name)} +", text, re.MULTILINE), name
         assert line.remedy in text
     assert text.splitlines()[-1].endswith("nothing here keeps a launch from working.")
+
+
+def test_a_chinese_reader_gets_the_page_in_chinese_and_the_json_in_english(machine):
+    machine.monkeypatch.setenv("LAUNCH_LANG", "zh")
+    language._catalogue.cache_clear()
+    try:
+        lines = machine.page()[1].splitlines()
+        language._catalogue.cache_clear()
+        in_json, _ = machine.lines()
+    finally:
+        language._catalogue.cache_clear()
+    assert lines[0].startswith("本机报告，") and lines[2] == "系统" and lines[-1].endswith("没有妨碍启动的问题。")
+    found = {line.split()[1]: line for line in lines if line.startswith("  正常 ")}
+    assert page.columns(found["操作系统"].partition("Kylin")[0]) == page.columns(found["内核"].partition("Linux")[0])
+    assert "memory" in in_json and all(line.text.isascii() for line in in_json.values())
 
 
 def test_a_problem_is_exit_1_and_said_at_the_end(machine):

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import one_line
 from tools.config.unusable import Unusable
@@ -41,13 +42,13 @@ def problems(config: dict) -> list[Problem]:
     """Problems of the checkpoints that `config` (with all defaults) names."""
     found = []
     for part, key, is_there, kind in (
-        ("train", "pretrained", os.path.isfile, "file"),
-        ("train", "resume_from", os.path.isdir, "folder"),
-        ("parallel", "strategy_ckpt_load_file", os.path.isfile, "file"),
+        ("train", "pretrained", os.path.isfile, tr("file")),
+        ("train", "resume_from", os.path.isdir, tr("folder")),
+        ("parallel", "strategy_ckpt_load_file", os.path.isfile, tr("file")),
     ):
         path = config.get(part, {}).get(key)
         if path is not None and not is_there(path):
-            what = f"no such {kind}" if not os.path.exists(path) else f"is not a {kind}"
-            remedy = f"name a {kind}; a relative path counts from {one_line(os.getcwd())}"
+            what = tr("no such {kind}", kind=kind) if not os.path.exists(path) else tr("is not a {kind}", kind=kind)
+            remedy = tr("name a {kind}; a relative path counts from {folder}", kind=kind, folder=one_line(os.getcwd()))
             found.append(Problem("no-checkpoint", f"/{part}/{key}", f"{path}: {what}", remedy))
     return found

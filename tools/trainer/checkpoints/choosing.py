@@ -6,6 +6,7 @@ import glob
 import os
 from collections.abc import Callable
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.words import one_line, short
 from tools.trainer.checkpoints import CheckpointError, labels, rank_folder
@@ -45,17 +46,28 @@ def _of_another_job(path: str, label: Label, folder: str, ranks: int, model: str
     if label.model != model:
         return of_another_network(path, label, model)
     return CheckpointError(
-        f"{one_line(path)} is of a job of {label.ranks} ranks, this one has {ranks}; make checkpoints for {ranks} with "
-        f"python tools/convert_ckpt.py {one_line(folder)} NEW_FOLDER --ranks {ranks} and continue from there with "
-        "-o train.resume_from=NEW_FOLDER"
+        tr(
+            "{path} is of a job of {ranks} ranks, this one has {wanted}; make checkpoints for "
+            "{wanted} with python tools/convert_ckpt.py {folder} NEW_FOLDER --ranks {wanted} and "
+            "continue from there with -o train.resume_from=NEW_FOLDER",
+            path=one_line(path),
+            ranks=label.ranks,
+            wanted=ranks,
+            folder=one_line(folder),
+        )
     )
 
 
 def of_another_network(path: str, label: Label, model: str) -> CheckpointError:
     """The refusal of a checkpoint, or of a folder of them, for a config whose network is `model`."""
     return CheckpointError(
-        f"{one_line(path)} is of the network {short(label.model)}, this config's is {model}; name the folder of "
-        "this network's checkpoints with --resume, train.resume_from or train.ckpt_save_dir"
+        tr(
+            "{path} is of the network {model}, this config's is {wanted}; name the folder of this "
+            "network's checkpoints with --resume, train.resume_from or train.ckpt_save_dir",
+            path=one_line(path),
+            model=short(label.model),
+            wanted=model,
+        )
     )
 
 
@@ -125,6 +137,9 @@ def in_all_ranks(folder: str) -> dict[int, tuple[str, Label]]:
         if set(files) == set(range(len(files))) and len(files) == next(iter(files.values()))[1].ranks:
             return files
     raise CheckpointError(
-        f"{one_line(folder)} has no checkpoint of tools/train.py that is whole on all ranks; name the folder in which "
-        "rank_0, rank_1 ... are, and bring those of other hosts there"
+        tr(
+            "{folder} has no checkpoint of tools/train.py that is whole on all ranks; name the "
+            "folder in which rank_0, rank_1 ... are, and bring those of other hosts there",
+            folder=one_line(folder),
+        )
     )

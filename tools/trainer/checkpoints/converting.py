@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.config import modes
 from tools.trainer.checkpoints import CheckpointError, choosing, labels, loading, rank_folder, strategies
@@ -30,8 +31,11 @@ def whole(path: str) -> Iterator[str]:
         return
     if any(name.endswith(".ckpt") for name in os.listdir(path)):
         raise CheckpointError(
-            f"{one_line(path)} has checkpoints of one rank; name one of these files, or the folder in which rank_0, "
-            "rank_1 ... are"
+            tr(
+                "{path} has checkpoints of one rank; name one of these files, or the folder in which "
+                "rank_0, rank_1 ... are",
+                path=one_line(path),
+            )
         )
     with contextlib.ExitStack() as stack:
         try:
@@ -40,8 +44,12 @@ def whole(path: str) -> Iterator[str]:
         except OSError as error:
             folder = one_line(error.filename or tempfile.gettempdir())
             raise CheckpointError(
-                f"{one_line(path)} cannot be merged: {folder}: {error.strerror}; make room there, or name another "
-                "folder in TMPDIR"
+                tr(
+                    "{path} cannot be merged: {folder}: {reason}; make room there, or name another folder in TMPDIR",
+                    path=one_line(path),
+                    folder=folder,
+                    reason=error.strerror,
+                )
             ) from error
         yield file
 
@@ -65,9 +73,15 @@ def for_ranks(source: str, ranks: int, work: str) -> Made:
     if label.model == modes.STAGES_BY_HAND:
         return {0: _join_stages(files, ranks, work)}
     raise CheckpointError(
-        f"{one_line(path)} has a slice of the network, which MindSpore cut in mode {label.mode}; merge it with python "
-        f"tools/convert_ckpt.py {one_line(source)} NEW_FOLDER --src_strategy {one_line(strategies.beside(source))} "
-        f"--ranks {ranks}"
+        tr(
+            "{path} has a slice of the network, which MindSpore cut in mode {mode}; merge it with "
+            "python tools/convert_ckpt.py {source} NEW_FOLDER --src_strategy {strategy} --ranks {ranks}",
+            path=one_line(path),
+            mode=label.mode,
+            source=one_line(source),
+            strategy=one_line(strategies.beside(source)),
+            ranks=ranks,
+        )
     )
 
 
@@ -97,8 +111,13 @@ def _linked(source: str, ranks: int, work: str) -> str:
     files = choosing.in_all_ranks(source)
     if len(files) != ranks:
         raise CheckpointError(
-            f"{one_line(source)} has the checkpoints of {len(files)} ranks, and the strategy file of the job that "
-            f"saved is for {ranks}; name the right one with --src_strategy"
+            tr(
+                "{source} has the checkpoints of {files} ranks, and the strategy file of the job "
+                "that saved is for {ranks}; name the right one with --src_strategy",
+                source=one_line(source),
+                files=len(files),
+                ranks=ranks,
+            )
         )
     folder = os.path.join(work, "source")
     for rank, (path, _) in files.items():
@@ -121,8 +140,11 @@ def _first_file(folder: str) -> str:
     files = glob.glob(os.path.join(glob.escape(rank_folder(folder, 0)), "*.ckpt"))
     if not files:
         raise CheckpointError(
-            f"{one_line(folder)} has no rank_0 with a .ckpt file; name the folder in which rank_0, rank_1 ... are, and "
-            "bring those of other hosts there"
+            tr(
+                "{folder} has no rank_0 with a .ckpt file; name the folder in which rank_0, rank_1 "
+                "... are, and bring those of other hosts there",
+                folder=one_line(folder),
+            )
         )
     return max(files)
 
@@ -140,7 +162,7 @@ def _join_stages(files: Files, ranks: int, work: str) -> str:
     import mindspore as ms
 
     if ranks != 1:
-        raise CheckpointError("stages cut by hand can be joined into one checkpoint only; write --ranks 1")
+        raise CheckpointError(tr("stages cut by hand can be joined into one checkpoint only; write --ranks 1"))
     joined = {}
     for path, _ in files.values():
         joined.update(loading.read(path))
@@ -157,5 +179,7 @@ def _transform(source: str, folder: str, made: str, src_strategy: str | None, ds
         ms.transform_checkpoints(folder, made, _PART, src_strategy, dst_strategy)
     except (ValueError, TypeError, RuntimeError, NotADirectoryError) as error:
         reason = one_line(str(error).strip().partition("\n")[0])
-        raise CheckpointError(f"MindSpore cannot convert {one_line(source)}: {reason}") from error
+        raise CheckpointError(
+            tr("MindSpore cannot convert {source}: {reason}", source=one_line(source), reason=reason)
+        ) from error
     return made

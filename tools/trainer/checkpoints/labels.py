@@ -9,6 +9,7 @@ import sys
 import zlib
 
 from hccl_tools.common import documents
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line
 from tools.trainer.checkpoints import CheckpointError
@@ -96,7 +97,9 @@ def read(folder: str) -> dict[str, Label]:
     Raises CheckpointError where the folder is there and may not be read: it would look like one without any.
     """
     if os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK):
-        raise CheckpointError(f"{one_line(folder)} cannot be read; give this user the permission (chmod u+rx)")
+        raise CheckpointError(
+            tr("{folder} cannot be read; give this user the permission (chmod u+rx)", folder=one_line(folder))
+        )
     found = {}
     for path in glob.glob(os.path.join(glob.escape(folder), "*.json")):
         try:
@@ -144,7 +147,11 @@ def newest_run(folder: str) -> int | None:
     if _fits(run, "run", "int"):
         return int(run)
     # Only resuming reads it, once: the line is in the rank's log.
-    print(f"{one_line(path)} is damaged; of all checkpoints beside it the newest counts", file=sys.stderr, flush=True)
+    print(
+        tr("{path} is damaged; of all checkpoints beside it the newest counts", path=one_line(path)),
+        file=sys.stderr,
+        flush=True,
+    )
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.trainer.checkpoints import CheckpointError, labels
 
@@ -18,18 +19,23 @@ def read(path: str) -> dict[str, Parameter]:
     """{parameter name: Parameter} in the file `path`.  Raises CheckpointError."""
     import mindspore as ms
 
-    shown = f"checkpoint {one_line(path)}"
+    shown = tr("checkpoint {path}", path=one_line(path))
     if not os.path.isfile(path):
-        what = "is a folder, name a .ckpt file in it" if os.path.isdir(path) else "no such file"
-        raise CheckpointError(f"{shown}: {what}")
+        folder = tr("{checkpoint}: is a folder, name a .ckpt file in it", checkpoint=shown)
+        missing = tr("{checkpoint}: no such file", checkpoint=shown)
+        raise CheckpointError(folder if os.path.isdir(path) else missing)
     label = labels.read(os.path.dirname(path) or ".").get(path)
     if label and not labels.is_whole(path, label):
-        raise CheckpointError(f"{shown} is not what was saved: it is damaged or cut off; take an earlier one")
+        raise CheckpointError(
+            tr("{path} is not what was saved: it is damaged or cut off; take an earlier one", path=shown)
+        )
     try:
         return ms.load_checkpoint(path)
     except (ValueError, TypeError, RuntimeError, OSError) as error:
         reason = one_line(str(error).strip().partition("\n")[0])
-        raise CheckpointError(f"{shown} cannot be read, it is damaged, cut off, or no checkpoint: {reason}") from error
+        raise CheckpointError(
+            tr("{path} cannot be read, it is damaged, cut off, or no checkpoint: {reason}", path=shown, reason=reason)
+        ) from error
 
 
 def load(path: str, *cells: nn.Cell, source: str | None = None) -> None:
@@ -51,15 +57,25 @@ def load(path: str, *cells: nn.Cell, source: str | None = None) -> None:
 
 def check_fit(path: str, shapes: Shapes, wanted: Shapes) -> None:
     """Raises CheckpointError unless `shapes`, of `path`, has every parameter of `wanted` in its shape."""
-    shown = f"checkpoint {one_line(path)}"
+    shown = tr("checkpoint {path}", path=one_line(path))
     for name, shape in wanted.items():
         if name not in shapes:
             raise CheckpointError(
-                f"{shown} has no {name}: it is of another network or optimizer, or of another rank's part of the "
-                "network; take one that was saved with this config"
+                tr(
+                    "{path} has no {name}: it is of another network or optimizer, or of another "
+                    "rank's part of the network; take one that was saved with this config",
+                    path=shown,
+                    name=name,
+                )
             )
         if shapes[name] != shape:
             raise CheckpointError(
-                f"{shown}: {name} has the shape {shapes[name]}, here it is {shape}; it is of another "
-                "network, or cut for another number of ranks (tools/convert_ckpt.py cuts anew)"
+                tr(
+                    "{path}: {name} has the shape {found}, here it is {shape}; it is of another "
+                    "network, or cut for another number of ranks (tools/convert_ckpt.py cuts anew)",
+                    path=shown,
+                    name=name,
+                    found=shapes[name],
+                    shape=shape,
+                )
             )

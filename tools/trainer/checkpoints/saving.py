@@ -6,6 +6,7 @@ import contextlib
 import glob
 import os
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import one_line
 from tools.trainer.checkpoints import labels
@@ -23,8 +24,12 @@ def into(folder: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        remedy = "make room there, or name another folder in train.ckpt_save_dir"
-        text = f"no checkpoint could be saved in {one_line(folder)}: {error.strerror}; {remedy}"
+        text = tr(
+            "no checkpoint could be saved in {folder}: {reason}; make room there, or name another folder in "
+            "train.ckpt_save_dir",
+            folder=one_line(folder),
+            reason=error.strerror,
+        )
         raise Refusal(BAD, text) from error
 
 

@@ -11,6 +11,7 @@ import math
 import os
 
 from hccl_tools.common import documents
+from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line
 from tools.trainer.checkpoints import CheckpointError, labels
@@ -67,14 +68,18 @@ def write(path: str, cuts: Cuts, ranks: int) -> None:
 def write_for(ranks: int, path: str, new: str) -> None:
     """Writes the strategy file `path`, of devices in one row, for `ranks` ranks as `new`.  Raises CheckpointError."""
     if not os.path.isfile(path):
-        text = "it says how the layers were cut; copy it from the run that saved"
-        raise CheckpointError(f"{one_line(path)} is missing; {text}")
+        text = tr(
+            "{path} is missing; it says how the layers were cut; copy it from the run that saved", path=one_line(path)
+        )
+        raise CheckpointError(text)
     try:
         document = documents.read_json(path)
         for layout in document["parallel_layout_item"].values():
             layout["dev_matrix"] = [ranks]
     except OSError as error:
-        raise CheckpointError(f"{one_line(path)} cannot be read: {error.strerror}") from error
+        raise CheckpointError(
+            tr("{path} cannot be read: {reason}", path=one_line(path), reason=error.strerror)
+        ) from error
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise CheckpointError(_damaged(one_line(path))) from error
     labels.write_json(new, document)
@@ -91,13 +96,15 @@ def read(path: str) -> dict[str, Layout]:
     """{parameter: Layout} of a strategy file of one of MindSpore's two formats.  Raises CheckpointError."""
     import mindspore as ms
 
-    shown = f"strategy file {one_line(path)}"
+    shown = tr("strategy file {path}", path=one_line(path))
     if not os.path.isfile(path):
-        raise CheckpointError(f"{shown}: no such file; name one that the training, or tools/strategy.py, wrote")
+        raise CheckpointError(
+            tr("{path}: no such file; name one that the training, or tools/strategy.py, wrote", path=shown)
+        )
     try:
         found = {name: _layout(layout) for name, layout in ms.build_searched_strategy(path).items()}
     except OSError as error:
-        raise CheckpointError(f"{shown} cannot be read: {error.strerror}") from error
+        raise CheckpointError(tr("{path} cannot be read: {reason}", path=shown, reason=error.strerror)) from error
     except Exception as error:  # of what is not a strategy, MindSpore and protobuf raise exceptions of any kind
         raise CheckpointError(_damaged(shown)) from error
     if not found or not all(layout.devices > 0 for layout in found.values()):
@@ -121,7 +128,7 @@ def parts(matrix: list[int], tensor_map: list[Any]) -> tuple[int, ...]:
 
 
 def _damaged(shown: str) -> str:
-    return f"{shown} is damaged, or no strategy file; copy it again from the run that saved"
+    return tr("{path} is damaged, or no strategy file; copy it again from the run that saved", path=shown)
 
 
 def ranks(path: str) -> int:
@@ -135,8 +142,13 @@ def check_ranks(path: str, wanted: int) -> None:
     found = ranks(path)
     if found != wanted:
         raise CheckpointError(
-            f"strategy file {one_line(path)} is for {found} ranks, and there are {wanted}; write one for {wanted} with "
-            "tools/strategy.py"
+            tr(
+                "strategy file {path} is for {found} ranks, and there are {wanted}; write one for "
+                "{wanted} with tools/strategy.py",
+                path=one_line(path),
+                found=found,
+                wanted=wanted,
+            )
         )
 
 
@@ -151,8 +163,14 @@ def check(shapes: Shapes, source: str, before: str | None, after: str | None) ->
         for size, number in zip(wholes[name], layout.parts):
             if size % number:
                 raise CheckpointError(
-                    f"{one_line(name)} of {one_line(source)} has {size} rows or columns, which cannot be cut into "
-                    f"{number} equal parts; take a number of ranks that divides {size}"
+                    tr(
+                        "{name} of {source} has {size} rows or columns, which cannot be cut into "
+                        "{number} equal parts; take a number of ranks that divides {size}",
+                        name=one_line(name),
+                        source=one_line(source),
+                        size=size,
+                        number=number,
+                    )
                 )
 
 
@@ -176,8 +194,13 @@ def _of(path: str, shapes: Shapes, source: str) -> Iterator[tuple[str, Layout]]:
             continue
         if name not in shapes or len(shapes[name]) != len(layout.parts):
             raise CheckpointError(
-                f"strategy file {one_line(path)} is of another network: {one_line(source)} has no such "
-                f"{one_line(name)}; name the strategy file of the run that saved"
+                tr(
+                    "strategy file {path} is of another network: {source} has no such {name}; name "
+                    "the strategy file of the run that saved",
+                    path=one_line(path),
+                    source=one_line(source),
+                    name=one_line(name),
+                )
             )
         yield name, layout
 

@@ -19,6 +19,7 @@ import importlib
 import os
 
 from hccl_tools.common import project
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.config.modes import EVERYTHING, Part
 from tools.trainer.datasets.errors import DataError, NoData
@@ -47,10 +48,15 @@ def locate(root: str) -> str:
         if os.path.isdir(os.path.join(start, root)):
             return os.path.abspath(os.path.join(start, root))
     if os.path.isfile(root):
-        raise DataError(f"{one_line(root)} is a file; name the folder that has the data")
+        raise DataError(tr("{path} is a file; name the folder that has the data", path=one_line(root)))
     raise DataError(
-        f"dataset_root {one_line(root)}: no such folder in {one_line(os.getcwd())}; `make data` makes data/digits, "
-        "data/cifar10 and data/text; name another folder with DATA_PATH or -o train.dataset.dataset_root="
+        tr(
+            "dataset_root {path}: no such folder in {folder}; `make data` makes data/digits, "
+            "data/cifar10 and data/text; name another folder with DATA_PATH or -o "
+            "train.dataset.dataset_root=",
+            path=one_line(root),
+            folder=one_line(os.getcwd()),
+        )
     )
 
 
@@ -67,8 +73,12 @@ def check(config: dict, shards: int, by_data_path: bool = False) -> str | None:
         if not by_data_path:
             raise
         folder = locate(config.pop("eval")["dataset"]["dataset_root"])
-        early = ", and early_stop does nothing" if config.pop("early_stop", None) else ""
-        return f"DATA_PATH {one_line(folder)} has no held-out data, so the accuracy is not measured{early}"
+        if config.pop("early_stop", None):
+            return tr(
+                "DATA_PATH {folder} has no held-out data, so the accuracy is not measured, and early_stop does nothing",
+                folder=one_line(folder),
+            )
+        return tr("DATA_PATH {folder} has no held-out data, so the accuracy is not measured", folder=one_line(folder))
     return None
 
 
@@ -86,12 +96,22 @@ def _check_section(section: dict, shards: int) -> None:
     samples = _module(dataset).count(dataset, folder)
     limit = dataset.get("num_samples", samples)
     where = one_line(folder)
-    said = f"{where} has {samples} samples" if samples <= limit else f"{where}: dataset.num_samples is {limit}"
+    said = (
+        tr("{where} has {samples} samples", where=where, samples=samples)
+        if samples <= limit
+        else tr("{where}: dataset.num_samples is {limit}", where=where, limit=limit)
+    )
     each = min(samples, limit) // shards
     if each < least:
         raise DataError(
-            f"{said}, {each} for each of {shards} ranks: less than one batch of {least}; lower loader.batch_size or "
-            "take fewer ranks"
+            tr(
+                "{said}, {each} for each of {shards} ranks: less than one batch of {least}; lower "
+                "loader.batch_size or take fewer ranks",
+                said=said,
+                each=each,
+                shards=shards,
+                least=least,
+            )
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.config.modes import Part
 from tools.trainer.datasets import pipeline
@@ -36,8 +37,14 @@ def count(section: dict, folder: str) -> int:
     for name, records in counts.items():
         if records != counts[most]:
             raise DataError(
-                f"{one_line(os.path.join(folder, name))} has {records} records, {most} has {counts[most]}; all of "
-                "CIFAR-10's files have the same number: fetch it again"
+                tr(
+                    "{path} has {records} records, {other} has {wanted}; all of CIFAR-10's files "
+                    "have the same number: fetch it again",
+                    path=one_line(os.path.join(folder, name)),
+                    records=records,
+                    other=most,
+                    wanted=counts[most],
+                )
             )
     return sum(counts.values())
 
@@ -61,20 +68,34 @@ def _count_file(folder: str, name: str) -> int:
     path = os.path.join(folder, name)
     shown = one_line(path)
     if not os.path.isfile(path):
-        raise NoData(f"{one_line(folder)} has no file {name}; {_instead(folder)}")
+        raise NoData(
+            tr("{folder} has no file {name}; {instead}", folder=one_line(folder), name=name, instead=_instead(folder))
+        )
     size = os.path.getsize(path)
     if size == 0 or size % RECORD:
         raise DataError(
-            f"{shown} has {size} bytes, not a multiple of the {RECORD} bytes of a record (one label, then 32 x 32 red, "
-            "green and blue); fetch it again: the original's files have 30730000 bytes each"
+            tr(
+                "{path} has {number} bytes, not a multiple of the {wanted} bytes of a record (one "
+                "label, then 32 x 32 red, green and blue); fetch it again: the original's files have "
+                "30730000 bytes each",
+                path=shown,
+                number=size,
+                wanted=RECORD,
+            )
         )
     with open(path, "rb") as file:
         labels = file.read(100 * RECORD)[::RECORD]
     if max(labels) >= CLASSES:
         record = next(index for index, label in enumerate(labels) if label >= CLASSES)
         raise DataError(
-            f"{shown}: record {record + 1} begins with the label {labels[record]}, CIFAR-10 has 0 to {CLASSES - 1}; "
-            "this is another data set or another format"
+            tr(
+                "{path}: record {number} begins with the label {label}, CIFAR-10 has 0 to "
+                "{most}; this is another data set or another format",
+                path=shown,
+                number=record + 1,
+                label=labels[record],
+                most=CLASSES - 1,
+            )
         )
     return size // RECORD
 
@@ -83,13 +104,15 @@ def _instead(folder: str) -> str:
     """What to do, by what lies in the folder instead."""
     names = os.listdir(folder)
     if "data_batch_1" in names:
-        return "this is CIFAR-10's Python version; fetch the binary version, cifar-10-binary.tar.gz"
+        return tr("this is CIFAR-10's Python version; fetch the binary version, cifar-10-binary.tar.gz")
     packed = sorted(name for name in names if name.startswith("cifar-10") and name.endswith(".tar.gz"))
     if packed:
-        return f"unpack {one_line(packed[0])} with: tar -xzf, and name the folder cifar-10-batches-bin"
+        return tr(
+            "unpack {packed} with: tar -xzf, and name the folder cifar-10-batches-bin", packed=one_line(packed[0])
+        )
     if "data_batch_1.bin" in names:
-        return "the download is not whole: the original has data_batch_1.bin to data_batch_5.bin and test_batch.bin"
-    return "name the folder cifar-10-batches-bin of CIFAR-10's binary version; `make data` makes such a set"
+        return tr("the download is not whole: the original has data_batch_1.bin to data_batch_5.bin and test_batch.bin")
+    return tr("name the folder cifar-10-batches-bin of CIFAR-10's binary version; `make data` makes such a set")
 
 
 def build(section: dict, loader: dict, folder: str, part: Part) -> Dataset:

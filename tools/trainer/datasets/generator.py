@@ -7,13 +7,14 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 
+from hccl_tools.common.language import tr
 from tools.trainer import command
 
 
 def parser(description: str | None) -> ArgumentParser:
     """A parser with the argument FOLDER."""
     made = command.parser(description)
-    made.add_argument("folder", metavar="FOLDER", help="where to write; files of these names are replaced")
+    made.add_argument("folder", metavar="FOLDER", help=tr("where to write; files of these names are replaced"))
     return made
 
 
@@ -23,8 +24,14 @@ def run(parser: ArgumentParser, argv: Sequence[str] | None, write: Callable[[Nam
     try:
         made = write(options)
     except OSError as error:
-        parser.error(f"{error.filename or options.folder} cannot be written: {error.strerror}")
-    print(f"{parser.prog}: {made}, in {options.folder}", file=sys.stderr)
+        parser.error(
+            tr(
+                "{path} cannot be written: {reason}",
+                path=error.filename or options.folder,
+                reason=error.strerror,
+            )
+        )
+    print(tr("{program}: {made}, in {folder}", program=parser.prog, made=made, folder=options.folder), file=sys.stderr)
     return 0
 
 

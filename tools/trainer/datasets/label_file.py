@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.config.modes import Part
 from tools.trainer.datasets import pipeline
@@ -23,23 +24,32 @@ LOOKED_AT = 1000  # images that a check looks for on disk; a data set can have m
 def read(section: dict, folder: str) -> list[tuple[str, str, str]]:
     """[(absolute image path, label text, "FILE:LINE")] of a data set's label file."""
     path = os.path.join(folder, section["label_file"])
-    shown, wanted = one_line(path), "it should have a line for each image: its name, a tab, its label"
+    shown, wanted = one_line(path), tr("it should have a line for each image: its name, a tab, its label")
     images = os.path.join(folder, section["data_dir"])
     try:
         with open(path, encoding="utf-8") as file:
             lines = file.read().splitlines()
     except FileNotFoundError as error:
-        raise DataError(f"{shown}: no such file; {wanted}") from error
+        raise DataError(tr("{path}: no such file; {wanted}", path=shown, wanted=wanted)) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{shown} cannot be read as UTF-8 text: {one_line(error)}") from error
+        raise DataError(
+            tr("{path} cannot be read as UTF-8 text: {error}", path=shown, error=one_line(error))
+        ) from error
     entries = []
     for number, line in enumerate(lines, 1):
         name, tab, label = line.partition("\t")
         if not tab or not name:
-            raise DataError(f"{shown}:{number}: should be an image's name, a tab and its label, is: {one_line(line)}")
+            raise DataError(
+                tr(
+                    "{path}:{number}: should be an image's name, a tab and its label, is: {line}",
+                    path=shown,
+                    number=number,
+                    line=one_line(line),
+                )
+            )
         entries.append((os.path.join(images, name), label, f"{shown}:{number}"))
     if not entries:
-        raise DataError(f"{shown} is empty; {wanted}")
+        raise DataError(tr("{path} is empty; {wanted}", path=shown, wanted=wanted))
     return entries
 
 
@@ -62,9 +72,14 @@ def check_images(entries: list[tuple[str, str, str]]) -> None:
     step = -(-len(entries) // LOOKED_AT)
     for path, _, place in entries[::step]:
         if not os.path.isfile(path) or os.path.getsize(path) == 0:
-            what = "is empty" if os.path.isfile(path) else "is not there"
+            what = tr("is empty") if os.path.isfile(path) else tr("is not there")
             raise DataError(
-                f"{place}: the image {one_line(path)} {what}; the data is not whole, fetch or make it again"
+                tr(
+                    "{place}: the image {path} {what}; the data is not whole, fetch or make it again",
+                    place=place,
+                    path=one_line(path),
+                    what=what,
+                )
             )
 
 

@@ -6,6 +6,7 @@ import math
 import os
 import struct
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.config.modes import Part
 from tools.trainer.datasets import pipeline
@@ -28,7 +29,12 @@ def count(section: dict, folder: str) -> int:
     labels = _header(folder, section.get("usage"), "labels-idx1", LABELS, 1)[0]
     if images != labels:
         raise DataError(
-            f"{one_line(folder)} has {images} images but {labels} labels; the two files are of two data sets"
+            tr(
+                "{folder} has {images} images but {labels} labels; the two files are of two data sets",
+                folder=one_line(folder),
+                images=images,
+                labels=labels,
+            )
         )
     return images
 
@@ -73,15 +79,26 @@ def _header(folder: str, usage: str | None, kind: str, magic: int, axes: int) ->
     shown = one_line(path)
     if len(header) < 4 + 4 * axes or struct.unpack(">I", header[:4])[0] != magic:
         raise DataError(
-            f"{shown} is not in MNIST's IDX format: it should begin with the bytes "
-            f"{magic.to_bytes(4, 'big').hex(' ')}, not {header[:4].hex(' ') or 'end at once'}; was it unpacked?"
+            tr(
+                "{path} is not in MNIST's IDX format: it should begin with the bytes {wanted}, not "
+                "{found}; was it unpacked?",
+                path=shown,
+                wanted=magic.to_bytes(4, "big").hex(" "),
+                found=header[:4].hex(" ") or tr("end at once"),
+            )
         )
     sizes = struct.unpack(f">{axes}I", header[4:])
     expected, found = len(header) + math.prod(sizes), os.path.getsize(path)
     if found != expected:
         raise DataError(
-            f"{shown} has {found} bytes, its header promises {expected} ({sizes[0]} samples); "
-            "the file is not whole: fetch it again"
+            tr(
+                "{path} has {number} bytes, its header promises {expected} ({samples} samples); the "
+                "file is not whole: fetch it again",
+                path=shown,
+                number=found,
+                expected=expected,
+                samples=sizes[0],
+            )
         )
     return sizes
 
@@ -92,5 +109,14 @@ def _missing(folder: str, usage: str | None, kind: str, error: type[DataError] =
     packed = sorted(name for name in os.listdir(folder) if name.endswith("-ubyte.gz"))
     packed = [name for name in packed if usage is None or name.startswith(PREFIXES[usage])]
     if packed:
-        return DataError(f"{one_line(folder)} has no file {wanted}, but {one_line(packed[0])}: unpack it with gunzip")
-    return error(f"{one_line(folder)} has no file {wanted}; MNIST's files go there, unpacked")
+        return DataError(
+            tr(
+                "{folder} has no file {wanted}, but {packed}: unpack it with gunzip",
+                folder=one_line(folder),
+                wanted=wanted,
+                packed=one_line(packed[0]),
+            )
+        )
+    return error(
+        tr("{folder} has no file {wanted}; MNIST's files go there, unpacked", folder=one_line(folder), wanted=wanted)
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.config.modes import Part
 from tools.trainer.datasets import label_file
@@ -51,8 +52,12 @@ def boxes(label: str, place: str) -> list[Box]:
         ]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise DataError(
-            f"{place}: after the tab should come "
-            f'[{{"transcription": TEXT, "points": [[X, Y], ...]}}, ...], not: {one_line(label[:60])}'
+            tr(
+                '{place}: after the tab should come [{{"transcription": TEXT, "points": [[X, Y], '
+                "...]}}, ...], not: {found}",
+                place=place,
+                found=one_line(label[:60]),
+            )
         ) from error
 
 

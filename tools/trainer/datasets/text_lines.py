@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.config.modes import Part
 from tools.trainer.datasets import label_file
@@ -37,7 +38,7 @@ def check_texts(texts: Iterable[tuple[str, str]], section: dict) -> None:
     for text, place in texts:
         fault = _fault(text, known, section)
         if fault:
-            raise DataError(f"{place}: the label {one_line(text)} {fault}")
+            raise DataError(tr("{place}: the label {label} {fault}", place=place, label=one_line(text), fault=fault))
 
 
 def _fault(text: str, known: set[str], section: dict) -> str | None:
@@ -45,15 +46,27 @@ def _fault(text: str, known: set[str], section: dict) -> str | None:
     width, most = section.get("image_width", WIDTH), section.get("max_text_len")
     strange = sorted(set(text) - known)
     if strange:
-        return f"has {one_line(strange[0])}, which dataset.characters lacks; add it there or leave the line out"
+        return tr(
+            "has {strange}, which dataset.characters lacks; add it there or leave the line out",
+            strange=one_line(strange[0]),
+        )
     if not text:
-        return "has no text; leave the line out"
+        return tr("has no text; leave the line out")
     if most is not None and len(text) > most:
-        return f"has {len(text)} characters, more than dataset.max_text_len, {most}; leave the line out, or raise that"
+        return tr(
+            "has {number} characters, more than dataset.max_text_len, {most}; leave the line out, or raise that",
+            number=len(text),
+            most=most,
+        )
     # CTC needs one column per character, and one more between two that are the same.
     needed = len(text) + sum(one == other for one, other in zip(text, text[1:]))
     if needed > width // COLUMN:
-        return f"needs {needed} columns, an image of {width} pixels has {width // COLUMN}; raise dataset.image_width"
+        return tr(
+            "needs {needed} columns, an image of {width} pixels has {columns}; raise dataset.image_width",
+            needed=needed,
+            width=width,
+            columns=width // COLUMN,
+        )
     return None
 
 

@@ -16,6 +16,7 @@ import io
 import itertools
 import os
 
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.words import one_line, short
 from tools.config.modes import Part
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
     from mindspore.dataset import Dataset
 
-_NOT_WHOLE = "the data is not whole, fetch or make it again"
-
 
 def count(section: dict, folder: str) -> int:
     """Samples, once each text can be written with the section's characters and fits the image's width."""
@@ -43,7 +42,12 @@ def _sizes(section: dict, folder: str) -> dict[str, int]:
     root = os.path.join(folder, section["data_dir"])
     paths = sorted(path for path, _, names in os.walk(root, followlinks=True) if "data.mdb" in names)
     if not paths:
-        raise DataError(f"{one_line(root)}: there is no file data.mdb in it, nor below it; name the folder of the LMDB")
+        raise DataError(
+            tr(
+                "{root}: there is no file data.mdb in it, nor below it; name the folder of the LMDB",
+                root=one_line(root),
+            )
+        )
     return {path: _size(path) for path in paths}
 
 
@@ -56,7 +60,7 @@ def _texts(sizes: dict[str, int]) -> Iterator[tuple[str, str]]:
 
 
 def _place(path: str, number: int) -> str:
-    return f"{one_line(path)}, sample {number}"
+    return tr("{path}, sample {number}", path=one_line(path), number=number)
 
 
 @functools.cache  # a process can open a file once
@@ -65,11 +69,13 @@ def _environment(path: str) -> Any:
     try:
         lmdb = importlib.import_module("lmdb")
     except ImportError as error:
-        raise DataError("data of type LMDBDataset needs the package lmdb; install it: pip install lmdb") from error
+        raise DataError(tr("data of type LMDBDataset needs the package lmdb; install it: pip install lmdb")) from error
     try:
         return lmdb.open(path, readonly=True, lock=False, readahead=False, meminit=False)
     except lmdb.Error as error:
-        raise DataError(f"{one_line(path)} cannot be read as LMDB: {one_line(error)}") from error
+        raise DataError(
+            tr("{path} cannot be read as LMDB: {error}", path=one_line(path), error=one_line(error))
+        ) from error
 
 
 def _size(path: str) -> int:
@@ -78,18 +84,28 @@ def _size(path: str) -> int:
         text = (reader.get(b"num-samples") or b"").decode("latin-1")
     size = whole_number(text)
     if size is None:
-        raise DataError(f"{one_line(path)}: num-samples should be a whole number, is: {short(text)}")
+        raise DataError(
+            tr("{path}: num-samples should be a whole number, is: {found}", path=one_line(path), found=short(text))
+        )
     return size
 
 
 def _label(reader: Any, path: str, number: int) -> str:
     content = reader.get(b"label-%09d" % number)
     if content is None:
-        raise DataError(f"{_place(path, number)}: label-{number:09d} is missing; {_NOT_WHOLE}")
+        raise DataError(
+            tr(
+                "{place}: {key} is missing; the data is not whole, fetch or make it again",
+                place=_place(path, number),
+                key=f"label-{number:09d}",
+            )
+        )
     try:
         return str(content, "utf-8")
     except UnicodeDecodeError as error:
-        raise DataError(f"{_place(path, number)}: label-{number:09d} is not UTF-8 text") from error
+        raise DataError(
+            tr("{place}: label-{number:09d} is not UTF-8 text", place=_place(path, number), number=number)
+        ) from error
 
 
 class Lines(text_lines.Lines):
@@ -108,7 +124,13 @@ class Lines(text_lines.Lines):
         with _environment(path).begin() as reader:  # one of its own, because several threads read
             content, text = reader.get(b"image-%09d" % number), _label(reader, path, number)
         if content is None:
-            raise DataError(f"{_place(path, number)}: image-{number:09d} is missing; {_NOT_WHOLE}")
+            raise DataError(
+                tr(
+                    "{place}: {key} is missing; the data is not whole, fetch or make it again",
+                    place=_place(path, number),
+                    key=f"image-{number:09d}",
+                )
+            )
         return io.BytesIO(content), text
 
 

@@ -1,0 +1,49 @@
+"""The parser of every command: its --help and its mistakes are in the user's language, which --lang chooses."""
+
+from __future__ import annotations
+
+import argparse
+
+from hccl_tools.common.language import marked, speaks_chinese, tr
+from hccl_tools.common.words import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+# argparse looks up its own words by gettext's function, of which it has the name `_`.
+_OF_ARGPARSE = (
+    marked("usage: "),
+    marked("positional arguments"),
+    marked("options"),
+    marked("optional arguments"),  # Python 3.9
+    marked("show this help message and exit"),
+    marked("%(prog)s: error: %(message)s\n"),
+    marked("argument %(argument_name)s: %(message)s"),
+    marked("the following arguments are required: %s"),
+    marked("unrecognized arguments: %s"),
+    marked("expected one argument"),
+    marked("expected at least one argument"),
+    marked("ignored explicit argument %r"),
+    marked("invalid %(type)s value: %(value)r"),
+    marked("invalid choice: %(value)r (choose from %(choices)s)"),
+    marked("not allowed with argument %s"),
+    marked("one of the arguments %s is required"),
+)
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse's, with --lang, whose value the module `language` finds on the command line by itself."""
+
+    def __init__(self, program: str | None = None, description: str | None = None) -> None:
+        if speaks_chinese():
+            setattr(argparse, "_", tr)  # noqa: B010 - mypy does not know the name
+        form: Any = argparse.RawDescriptionHelpFormatter
+        super().__init__(prog=program, description=description, formatter_class=form, allow_abbrev=False)
+        self.add_argument(
+            "--lang", choices=("zh", "en"), help=tr("the language of the messages (default: that of your locale)")
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Ends the command; argparse itself would print the words of the command line as they are."""
+        super().error(one_line(message))

@@ -1,0 +1,93 @@
+"""Messages in the user's language: in English as the code has them, in Chinese from hccl_tools/locale."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+
+TYPE_CHECKING = False  # the launch path does not import typing
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from gettext import NullTranslations
+    from typing import TextIO
+
+DOMAIN = "launch"  # the name of the catalogues, launch.mo, as bash's TEXTDOMAIN has it
+LOCALE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "locale")
+
+
+def tr(message: str, **values: object) -> str:
+    """The message in the user's language, with the values in the places that have their names, as in str.format.
+
+    message: English, a constant: tools/pages/messages.py collects them for the catalogue.
+    """
+    catalogue = _catalogue()
+    text = message if catalogue is None else catalogue.gettext(message)
+    return text.format(**values) if values else text
+
+
+def speaks_chinese() -> bool:
+    """Whether `tr` does."""
+    return _catalogue() is not None
+
+
+def marked(message: str) -> str:
+    """The message itself: a constant of a module, which is translated where it is used, by tr(NAME)."""
+    return message
+
+
+def use(name: str) -> None:
+    """Chooses zh or en for this process and those that it starts."""
+    os.environ["LAUNCH_LANG"] = name
+    _catalogue.cache_clear()
+
+
+def is_chinese(environment: os._Environ[str] | dict[str, str] = os.environ, words: Iterable[str] = ()) -> bool:
+    """Whether the user reads Chinese, who typed a command with these words.
+
+    --lang counts, then LAUNCH_LANG.  Else these are the rules of GNU gettext: LANGUAGE counts, unless the locale is C.
+    scripts/lib/language.sh has the same rules.
+    """
+    typed = _typed(words)
+    if typed:
+        return typed == "zh"
+    if environment.get("LAUNCH_LANG") in ("zh", "en"):
+        return environment["LAUNCH_LANG"] == "zh"
+    names = ("LC_ALL", "LC_MESSAGES", "LANG")
+    locale = next((environment[name] for name in names if environment.get(name)), "C")
+    if locale in ("C", "POSIX"):
+        return False
+    languages = (environment.get("LANGUAGE") or locale).split(":")
+    return next((name.startswith("zh") for name in languages if name.startswith(("zh", "en"))), False)
+
+
+def _typed(words: Iterable[str]) -> str:
+    """zh or en after the first --lang before "--"; empty without it."""
+    before = ""
+    for word in words:
+        if word == "--":
+            break
+        value = word if before == "--lang" else word[len("--lang=") :] if word.startswith("--lang=") else ""
+        if value in ("zh", "en"):
+            return value
+        before = word
+    return ""
+
+
+def _has_chinese(stream: TextIO | None) -> bool:
+    """Whether the stream can write Chinese; one that is closed does not matter."""
+    try:
+        "中".encode(getattr(stream, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+@functools.cache
+def _catalogue() -> NullTranslations | None:
+    """The Chinese messages; None for English: gettext, and what it imports, is for those who need it."""
+    if not is_chinese(words=sys.argv[1:]) or not all(map(_has_chinese, (sys.stdout, sys.stderr))):
+        return None
+    import gettext
+
+    return gettext.translation(DOMAIN, LOCALE, ["zh"], fallback=True)

@@ -1,0 +1,120 @@
+"""What the Python code says in Chinese: nothing is left out, and each value has its place."""
+
+import ast
+import os
+import re
+import string
+import subprocess
+import sys
+
+import polib
+import pytest
+
+from tools.diagnosis import known_failures
+from tools.pages import messages
+
+OURS = [path for path in messages.files() if path.endswith(".py")]
+TRAINERS = ("tools/config/", "tools/diagnosis/", "tools/trainer/")
+CHINESE = {entry.msgid: entry.msgstr for entry in polib.pofile(messages.CATALOGUE)}
+
+
+def calls_of_tr(path):
+    tree = ast.parse((messages.ROOT / path).read_text(encoding="utf-8"))
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return [call for call in calls if getattr(call.func, "id", "") == "tr" and isinstance(call.args[0], ast.Constant)]
+
+
+@pytest.mark.parametrize("path", OURS)
+def test_a_call_has_the_values_of_its_message(path):
+    for call in calls_of_tr(path):
+        names = {keyword.arg for keyword in call.keywords}
+        if names and None not in names:
+            assert names == {name for _, name, _, _ in string.Formatter().parse(call.args[0].value) if name}, path
+
+
+# Functions whose arguments a person reads.
+SAYS = {"Refusal", "Problem", "Unusable", "ConfigError", "say", "error", "exit", "add_argument", "print"}
+# Where English is meant.
+ENGLISH = {
+    "hccl_tools/machine/interpreter.py": "runs in Pythons that cannot read the catalogue's module",
+    "hccl_tools/check/explain.py": "docs/zh/rank_table_checks.md has the Chinese",
+    "hccl_tools/commands/place_table.py": "nobody types it",
+    "tools/launch/main.py": "an import has failed, perhaps that of the catalogue's module",
+    "tools/launch/mindspore_scheduler.py": "a log",
+    "tools/pages/": "for those who change this project",
+}
+
+
+def words_of(node):
+    """The texts in an expression that are not for translation yet: of f-strings only what is between the values."""
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("tr", "marked", "count", "named"):
+        return
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.JoinedStr):
+        yield "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    elif isinstance(node, (ast.BinOp, ast.IfExp, ast.Starred, ast.List, ast.Tuple, ast.keyword)):
+        for child in ast.iter_child_nodes(node):
+            yield from words_of(child)
+
+
+@pytest.mark.parametrize("path", OURS)
+def test_no_message_is_left_out(path):
+    """A text of three words or more for a function that says it, or in what is raised, goes through tr."""
+    tree = ast.parse((messages.ROOT / path).read_text(encoding="utf-8"))
+    left = []
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        name = getattr(call.func, "id", None) or getattr(call.func, "attr", "")
+        if name not in SAYS or name == "print" and "stderr" not in ast.dump(call):
+            continue
+        texts = [text for argument in (*call.args, *call.keywords) for text in words_of(argument)]
+        left += [text for text in texts if len(re.findall(r"(?<![\w{./-])[a-z]{2,}(?![\w=(.])", text)) > 2]
+    assert path.startswith(tuple(ENGLISH)) or left == []
+
+
+def test_a_failure_of_our_trainer_is_known_in_both_languages():
+    """A rank writes its messages in the user's language into its log."""
+    entries, _ = known_failures.load({})
+
+    def codes(message):
+        line = "train.py: " + re.sub(r"\{\w+[^}]*\}", "*-1", message).replace("{{", "{").replace("}}", "}")
+        return {entry.code for entry, _ in known_failures.by_lines(entries, [line])}
+
+    found = {
+        message: (codes(message), codes(CHINESE[message]))
+        for path in OURS
+        if path.startswith(TRAINERS)
+        for message in map(text, calls_of_tr(path))
+    }
+    assert {message: both for message, both in found.items() if both[0] != both[1]} == {}
+    assert any(english for english, _ in found.values())
+
+
+def text(call):
+    return call.args[0].value
+
+
+DIGITS = "configs/mnist/lenet5_digits.yaml"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nix.yaml"], "nix.yaml：没有此文件；相对路径从"),
+        ([DIGITS, "-o", "system"], "-o system：请写成 键=值"),
+        ([DIGITS, "-o", "system.seed=["], "值无法使用：不是 YAML"),
+        ([DIGITS, "-o", "scheduler.min_lr=9"], "min_lr=9: /scheduler/min_lr: 学习率会从 0.05 升到 9"),
+        ([DIGITS, "-o", "system.distribute=False", "train.dataset.dataset_root=nix"], "dataset_root nix："),
+        ([DIGITS, "-o", "system.device_target=CPU"], "此进程不是由启动器启动的"),
+        ([DIGITS, "--help"], "按配置训练：单独运行"),
+    ],
+)
+def test_the_trainer_refuses_in_chinese(arguments, said):
+    environment = {**os.environ, "LAUNCH_LANG": "zh", "PYTHONIOENCODING": "utf-8"}
+    for name in ("RANK_SIZE", "DATA_PATH", "MS_ROLE"):
+        environment.pop(name, None)
+    command = [sys.executable, "tools/train.py", "--config", *arguments]
+    ended = subprocess.run(
+        command, cwd=messages.ROOT, env=environment, capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    assert said in ended.stdout + ended.stderr, ended
