@@ -22,12 +22,22 @@ def pytest_configure(config):
     """All tests, and the workers, get this Python's programs first on PATH, and the mpirun that OPEN_MPI chooses."""
     if hasattr(config, "workerinput"):
         return
+    speak_english()
     os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
     try:
         config.stash[_MPIRUN] = open_mpi.use()
     except open_mpi.NoSuchVersion as error:
         raise pytest.UsageError(str(error)) from error
     config.stash[_LEFT] = open_mpi.left_behind()
+
+
+def speak_english():
+    """The tests compare English messages, whatever the locale of the person who runs them."""
+    for name in ("LAUNCH_LANG", "LANGUAGE"):
+        os.environ.pop(name, None)
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        if os.environ.get(name, "").startswith("zh"):
+            os.environ[name] = "C.UTF-8"
 
 
 @pytest.hookimpl(trylast=True)

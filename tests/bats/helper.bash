@@ -7,6 +7,10 @@ PROJECT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd -P)
 SCRIPTS=$PROJECT/scripts
 FIXTURES=$PROJECT/tests/fixtures
 
+# The tests compare English messages, whatever the locale of the person who runs them.
+unset LAUNCH_LANG LANGUAGE
+[[ ${LC_ALL:-${LC_MESSAGES:-${LANG-}}} != zh* ]] || export LC_ALL=C.UTF-8
+
 # A folder of its own with blanks, quotes and Chinese in its name, a config, and no variable that the
 # person who runs the tests may have set.
 setup_world() {

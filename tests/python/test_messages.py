@@ -89,16 +89,16 @@ def test_a_translation_for_bash_runs_nothing():
     ],
     ids=lambda value: " ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, dict) else None,
 )
-def test_python_and_bash_choose_the_same_language(environment, chinese):
+def test_python_and_bash_choose_the_same_language(environment, chinese, tmp_path):
     assert language.is_chinese(environment) is chinese
-    ask = """
-      LAUNCH_ROOT=$0 LAUNCH_LIB=$0/scripts/lib
+    script = tmp_path / "ask.sh"  # a file, because it may start again
+    script.write_text(f"""
+      LAUNCH_ROOT={messages.ROOT} LAUNCH_LIB=$LAUNCH_ROOT/scripts/lib
       for part in own_shell language language_probe; do source "$LAUNCH_LIB/$part.sh"; done
       echo "$LAUNCH_LANG $REPLY"
-    """
-    command = ["bash", "-c", ask, messages.ROOT]
+    """)
     environment = {**environment, "PATH": os.environ["PATH"], "LAUNCH_SHELL": "///"}
-    told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+    told = subprocess.run(["bash", script], env=environment, capture_output=True, text=True, check=True).stdout.split()
     assert told == (["zh", "zh"] if chinese else ["en", "en"])
 
 
