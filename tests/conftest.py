@@ -15,6 +15,12 @@ from suite import open_mpi, summary
 from suite.bats_files import BatsFile
 
 _MPIRUN = pytest.StashKey[str]()  # a sentence about the mpirun of the tests
+# What the bare profile hides (tests/bare.sh), and the scripts and hosts that need it.
+_HIDDEN = re.compile(
+    r"mpi(run|exec)|open mpi|\b(orte|prte)|\bs(run|alloc|batch|control)\b|slurm|\bsshd?\b|munge"
+    r"|\bip (link|address|route|netns)\b|\bip\"|need .*\bip\b|\blab\b|lab_(up|of)",
+    re.IGNORECASE,
+)
 _LEFT = pytest.StashKey[set]()  # folders that killed mpiruns had left before the tests
 
 
@@ -49,6 +55,12 @@ def pytest_sessionstart(session):
 
 
 @functools.cache
+def names_what_is_hidden(path):
+    """Whether a file of tests has a word for a program that the bare profile hides.  No other file can presume one."""
+    return _HIDDEN.search(path.read_text(encoding="utf-8")) is not None
+
+
+@functools.cache
 def asks_for_mpirun(function):
     """Whether the source of a test in Python does."""
     return function is not None and re.search(r"\bneeds?\(.*\"mpirun\"", inspect.getsource(function)) is not None
@@ -63,11 +75,18 @@ def pytest_collect_file(file_path, parent):
 
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
 def pytest_collection_modifyitems(config, items):
-    """Marks who asks for mpirun, if somebody chooses by that.  Long tests come first: the workers end together."""
+    """Gives the marks that are found in the source, if somebody chooses by them.
+
+    Long tests come first: the workers end together.
+    """
     if "mpirun" in config.option.markexpr:
         for item in items:
             if "run_mpirun" in item.nodeid or asks_for_mpirun(getattr(item, "function", None)):
                 item.add_marker("mpirun")
+    if "hidden" in config.option.markexpr:
+        for item in items:
+            if names_what_is_hidden(item.path):
+                item.add_marker("hidden")
     items.sort(key=lambda item: [item.get_closest_marker(mark) is None for mark in ("trains", "thorough")])
 
 

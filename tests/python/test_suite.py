@@ -46,7 +46,9 @@ def suite(tmp_path):
     """suite(option...): runs the files that are in `suite.folder`; returns exit code and lines."""
     shutil.copy(TESTS / "conftest.py", tmp_path)
     (tmp_path / "suite").symlink_to(TESTS / "suite")
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  mpirun:\n  thorough:\n  trains:\n  other:\n")
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\nmarkers =\n  hidden:\n  mpirun:\n  thorough:\n  trains:\n  other:\n"
+    )
 
     def start(*options):
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
@@ -104,6 +106,14 @@ def test_those_that_ask_for_mpirun_are_chosen_by_the_mark(suite):
     listed = suite("--collect-only", "-m", "mpirun")[1]
     chosen = [line for line in listed if "::" in line]
     assert chosen == ["test_x.py::test_asks", "x.bats::asks", "x.bats::asks by a function", "y.bats::asks by its setup"]
+
+
+def test_files_that_name_what_the_bare_profile_hides_are_chosen_by_the_mark(suite):
+    (suite.folder / "x.bats").write_text('@test "a" { true; }\n@test "b" { bash run_slurm.sh; }\n')
+    (suite.folder / "y.bats").write_text('@test "labels are available, and hccn_tool -ip -g" { true; }\n')
+    (suite.folder / "test_x.py").write_text('def test_x():\n    "in the lab"\n')
+    listed = suite("--collect-only", "-m", "hidden")[1]
+    assert [line for line in listed if "::" in line] == ["test_x.py::test_x", "x.bats::a", "x.bats::b"]
 
 
 def test_results_are_those_of_the_tests_also_in_another_order(suite):
