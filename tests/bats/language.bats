@@ -50,7 +50,7 @@ says_in() {
 }
 
 @test "the report of a failure is Chinese, its columns under their heads" {
-  export STUB_DO='1: exit 7'
+  export STUB_DO='0: wait; 1: await 0, exit 7'
   ends 7 '*' launch ascend2p.sh --lang zh config.yaml
   [[ $stderr == *'ascend2p.sh: rank 1（设备 1） 运行 '*' 秒后以退出码 7 结束；正在停止另一个 rank'* ]]
   [[ $stderr == *'rank  设备    结束                         时间      日志'* ]]

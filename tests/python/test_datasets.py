@@ -84,6 +84,7 @@ def test_a_folder_without_the_files_is_named_and_packed_files_too(tmp_path):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("root", [".", "MNIST_Data", "MNIST_Data/train"])
 def test_mnist_is_found_in_all_the_ways_in_which_tutorials_lay_it_out(tmp_path, root):
     in_one = root == "."

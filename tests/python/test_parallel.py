@@ -110,6 +110,7 @@ def test_each_stage_of_a_pipeline_reads_the_same_shards():
     assert modes.data_part(config, 0, 4).shards == 2
 
 
+@pytest.mark.thorough
 def test_the_patches_of_all_ranks_are_the_images(tmp_path):
     """Two shards by 2 x 2 patches on 8 ranks, read by MindSpore, put together again."""
     pytest.importorskip("mindspore", reason="needs MindSpore")

@@ -173,6 +173,7 @@ def test_help_and_page_name_the_same_codes():
     assert named == {"0", "2", "78", "124", "128+N"} <= set(codes_of_scripts())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", [*(f"scripts/{name}" for name in commands.OTHERS), *commands.PYTHON_COMMANDS])
 def test_every_command_has_its_row_with_the_codes_of_its_help(command):
     generators.need_packages_of(command)
