@@ -15,15 +15,18 @@ language::_of_locale() {
 }
 
 # language::_typed WORD...: what the user typed as the value of --lang, in REPLY; empty if nothing. bash translates while
-# it reads a file, so this must be known before the command line is parsed. The first one counts: another may be the
-# program's.
+# it reads a file, so this must be known before the command line is parsed. What follows a program, that is -m or a file
+# that is no option's value, is the program's.
 language::_typed() {
+  local before=''
   REPLY=''
-  while (($#)) && [[ $1 != -- && -z $REPLY ]]; do
+  while (($#)) && [[ $1 != @(--|-m) && -z $REPLY ]]; do
     case $1 in
       --lang=*) REPLY=${1#*=} ;;
       --lang) REPLY=${2-} ;;
+      *.py | *.sh) [[ $before == --* ]] || break ;;
     esac
+    before=$1
     shift
   done
 }

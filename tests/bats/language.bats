@@ -71,6 +71,8 @@ says_in() {
   ends 0 '*' bash "$SCRIPTS/launch.sh" --dry_run --device_target CPU -n 1 -- "$(type -P python)" -c pass --lang fr
   [[ $output == '# launch.sh: 1 ranks; '* ]]
   [[ $output == *'-c pass --lang fr'* ]]
+  ends 2 '* is not a number *' bash "$SCRIPTS/launch.sh" --device_target CPU --n 0x train.py --lang zh
+  ends 2 '* 不是 *' bash "$SCRIPTS/launch.sh" --train_script train.py --lang zh --n 0x
 }
 
 @test "the caller's TEXTDOMAIN translates nothing of ours, and reaches the ranks" {

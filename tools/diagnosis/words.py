@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from hccl_tools.common.language import is_chinese, tr
+from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.words import one_line
 from tools.diagnosis.find import Match
 from tools.diagnosis.run import Member
@@ -52,7 +52,7 @@ def _match_lines(match: Match) -> list[str]:
     if raised and not match.sure:
         where = tr("{where}, earlier than the exception", where=where)
     quoted = "" if line is None or repeated else f": {_cut(line.strip())}"
-    chinese = is_chinese()
+    chinese = speaks_chinese()
     cause, remedy = entry.zh if chinese and entry.zh else (entry.cause, entry.remedy)
     lines = [f"{entry.code} ({where}){quoted}"]
     lines += [f"    {text}" for text in (tr("cause: {cause}", cause=cause), tr("remedy: {remedy}", remedy=remedy))]

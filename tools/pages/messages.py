@@ -132,7 +132,11 @@ def update() -> list[str]:
     catalogue.save(CATALOGUE)
     catalogue.save_as_mofile(CATALOGUE.replace(".po", ".mo"))
     os.makedirs(HELP, exist_ok=True)
-    for path, text in help_files({entry.msgid: entry.msgstr for entry in catalogue}).items():
+    wanted = help_files({entry.msgid: entry.msgstr for entry in catalogue})
+    for name in os.listdir(HELP):
+        if os.path.join(HELP, name) not in wanted:  # of a script that is gone
+            os.remove(os.path.join(HELP, name))
+    for path, text in wanted.items():
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
     return [entry.msgid for entry in catalogue if not entry.msgstr]

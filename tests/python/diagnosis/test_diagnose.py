@@ -123,6 +123,12 @@ def test_a_failure_without_chinese_is_told_in_english(explained, monkeypatch, tm
     assert "原因：our disk" in explained({"0": (1, "full\n")})[0]
 
 
+def test_lang_chooses_the_language_of_all_lines(launched, run):
+    folder = launched({"0": (1, "No space left on device\n")})
+    ended = run("tools/diagnose.py", folder, "--lang", "zh", env={"LC_ALL": "C.UTF-8"})
+    assert "处理：" in ended.stdout and "原因：磁盘已满" in ended.stdout and "a disk is full" not in ended.stdout
+
+
 def test_a_terminal_without_chinese_is_no_failure(launched, run):
     folder = launched({"0": (1, "设备上没有空间\n")})
     ended = run("tools/diagnose.py", folder, env={"PYTHONIOENCODING": "ascii", "LC_ALL": "C"})
