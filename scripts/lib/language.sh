@@ -16,7 +16,7 @@ language::_of_locale() {
 
 # language::_typed WORD...: what the user typed as the value of --lang, in REPLY; empty if nothing. bash translates while
 # it reads a file, so this must be known before the command line is parsed. What follows a program, that is -m or a file
-# that is no option's value, is the program's.
+# without an option before it, is the program's.
 language::_typed() {
   local before=''
   REPLY=''
