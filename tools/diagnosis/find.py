@@ -7,16 +7,23 @@ import sys
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line
-from tools.diagnosis import known_failures, log_tail
 from tools.launch import record
+from tools.logs import known_failures, log_tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from tools.diagnosis.known_failures import KnownFailure
+    from tools.diagnosis.faults import Fault
+    from tools.diagnosis.job_logs import Explained
     from tools.diagnosis.run import Member
+    from tools.diagnosis.verdict import Verdict
+    from tools.logs.known_failures import KnownFailure
+
+
+_MOST_FAULTS = 50  # in launch.json
+_MOST_ROOTS = 1000
 
 
 class Match(Record):
@@ -76,11 +83,42 @@ def _matches(entries: list[KnownFailure], member: Member, oom_kills: int, target
 # --- launch.json ------------------------------------------------------------------------------------------------------
 
 
-def as_data(members: list[Member], matches: list[Match]) -> dict[str, Any]:
+def as_data(members: list[Member], matches: list[Match], logs: Explained | None = None) -> dict[str, Any]:
     """What goes into launch.json; see schemas/launch.schema.json."""
     raised = members[0].exception
     exception = raised and {name: getattr(raised, name) for name in ("type", "message", "file", "line")}
-    return {"exception": exception, "matches": [_match_data(match) for match in matches]}
+    data: dict[str, Any] = {"exception": exception, "matches": [_match_data(match) for match in matches]}
+    if logs and logs.recorded:
+        data["root"] = _root_data(logs.recorded)
+    if logs and logs.faults:
+        data["faults"] = [_fault_data(fault) for fault in logs.faults[:_MOST_FAULTS]]
+    return data
+
+
+def _root_data(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "kind": verdict.kind,
+        "ranks": [one.rank for one in verdict.roots[:_MOST_ROOTS] if one.rank is not None],
+        "sentence": verdict.sentence,
+        "chain": verdict.chain,
+        "certainty": verdict.certainty,
+        "why": verdict.why,
+        "next": verdict.next,
+        "line": verdict.text or None,
+    }
+
+
+def _fault_data(fault: Fault) -> dict[str, Any]:
+    return {
+        "code": fault.entry.code,
+        "rank": fault.rank,
+        "file": fault.path,
+        "row": fault.seen.row,
+        "line": fault.seen.text,
+        "times": fault.count,
+        "cause": fault.entry.cause,
+        "remedy": fault.entry.remedy,
+    }
 
 
 def _match_data(match: Match) -> dict[str, Any]:

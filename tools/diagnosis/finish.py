@@ -9,7 +9,8 @@ other members end.  Lines on stdin:
   first_failure NAME          and what may follow in it
   stopped_by WORD
   also_failed NAME            with --keep_going, one line for each
-  member NAME STATUS SECONDS  -: none
+  member NAME STATUS SECONDS PID  -: none
+  plogs KEEP                  the ranks used CANN; which of its logs stay, see kept_plogs.py
   end OOM_KILLS               there are no more lines; -: there is nothing to explain
 
 The answer: "saved", or a line that says why the outcome is not in launch.json; then the lines of the explanation.
@@ -41,6 +42,7 @@ def main(run_dir: str, lines: Iterable[str]) -> None:
     """Does what the lines say; nothing, if the launcher was killed before it sent the last one."""
     attempts: list[dict[str, Any]] = []
     explain: Explain | None = None
+    keep = ""
     for line in lines:
         word, *values = line.split()
         if word == "failed":
@@ -48,9 +50,11 @@ def main(run_dir: str, lines: Iterable[str]) -> None:
         elif word == "attempt":
             attempts.append(outcome(*values))
         elif word == "member":
-            attempts[-1]["members"][values[0]] = {"status": number(values[1]), "seconds": number(values[2])}
+            attempts[-1]["members"][values[0]] = dict(zip(("status", "seconds", "pid"), map(number, values[1:])))
         elif word == "also_failed":
             attempts[-1].setdefault(word, []).append(values[0])
+        elif word == "plogs":
+            keep = values[0]
         elif word != "end":
             attempts[-1][word] = values[0]
         else:
@@ -58,6 +62,8 @@ def main(run_dir: str, lines: Iterable[str]) -> None:
             print(trouble or "saved", flush=True)
             if values[0] != "-":
                 (explain or explainer())(document, run_dir, int(values[0]), not trouble)
+            if keep:
+                settle_plogs(run_dir, attempts, keep)
             return
 
 
@@ -100,15 +106,25 @@ def explainer() -> Explain:
         import site
 
         site.main()
-    from tools.diagnosis import find, known_failures, main
+    from tools.diagnosis import find, job_logs, main
+    from tools.logs import known_failures
 
     known = known_failures.load()
+    job_logs.get_ready(known[0])
 
     def explain(document: dict[str, Any], run_dir: str, oom_kills: int, saves: bool) -> None:
-        if main.explain(document, run_dir, known, oom_kills) and saves:
+        if main.explain(document, run_dir, known, oom_kills, at_end=True) and saves:
             find.save(document, run_dir)
 
     return explain
+
+
+def settle_plogs(run_dir: str, attempts: list[dict[str, Any]], keep: str) -> None:
+    """Removes and cuts CANN's own logs, and prints what was cut."""
+    from tools.diagnosis import kept_plogs
+
+    for line in kept_plogs.settle(run_dir, attempts, keep):
+        print(line, flush=True)
 
 
 class Dotted:

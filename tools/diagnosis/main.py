@@ -1,13 +1,16 @@
-"""Says why a launch failed and what to do, from the logs of its ranks and the table of known failures.
+"""Says why a launch failed and what to do, from its logs and the table of known failures.
 
-The launcher's report runs it after a failure; by hand it explains any earlier run:
+  python tools/diagnose.py                        the newest run, logs/latest
+  python tools/diagnose.py logs/RUN               a run, its plogs, and what its ranks printed
+  python tools/diagnose.py FOLDER FILE.tar.gz     logs of any job: plogs, device logs, ranks' output, dmesg
+  python tools/diagnose.py --bundle NEW.tar.gz    packs the newest run's logs, for somebody who helps
 
-  python tools/diagnose.py logs/latest
+The launcher's report runs it after a failure.  Of several ranks it names the one that failed first in truth, with the
+reasons.  Folders are read with all that is below them, gzip and tar as they are.
+Known failures are in the file that LAUNCH_DIAGNOSES names, in configs/diagnoses.yaml, then in configs/faults/.
+The explanation goes to stdout, what was read to stderr, and of a run as outcome.diagnosis into its launch.json.
 
-Known failures are in the file that LAUNCH_DIAGNOSES names, then in configs/diagnoses.yaml.
-The explanation goes to stdout, and as outcome.diagnosis into the run's launch.json.
-
-Exit: 0 explained, 2 usage, or RUN_FOLDER holds no run that has ended.
+Exit: 0 explained, or found nothing to explain, 2 usage, RUN holds no run that has ended, or no bundle can be written.
 """
 
 from __future__ import annotations
@@ -19,39 +22,74 @@ from collections.abc import Sequence
 
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import Refusal
+from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
-from tools.diagnosis import find, known_failures, run, words
+from tools.diagnosis import find, run, words
+from tools.launch import record
+from tools.logs import known_failures
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from tools.diagnosis.known_failures import KnownFailure
+    from tools.diagnosis.job_logs import Explained
+    from tools.diagnosis.run import Member
+    from tools.logs.known_failures import KnownFailure
 
     Known = tuple[list[KnownFailure], list[str]]
+
+NEWEST = os.path.join("logs", "latest")
+MOST_LINES = 12  # of the explanation in the report after a failure
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     options = _options(argv)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not know Chinese
-    return explain_run(options.run_folder, known_failures.load(), options.oom_kills)
+    paths = options.logs or [NEWEST]
+    known = known_failures.load()
+    if options.bundle is not None:
+        from tools.diagnosis.bundle import make
+
+        is_run = len(paths) == 1 and _is_run(paths[0])
+        return make.make(options.bundle, options.bundle_limit, paths, is_run, lambda: _explain(paths, known, options))
+    return _explain(paths, known, options)
 
 
-def explain_run(folder: str, known: Known, oom_kills: int) -> int:
+def _explain(paths: list[str], known: Known, options: argparse.Namespace) -> int:
+    try:
+        if len(paths) == 1 and _is_run(paths[0]):
+            return explain_run(paths[0], known, options.oom_kills, options.events)
+        return explain_logs(paths, known, options.events)
+    except OSError as error:
+        return _tell([f"{error.filename}: {error.strerror}"], USAGE)
+
+
+def _is_run(path: str) -> bool:
+    """Whether it is a run's folder, or nothing at all, which the reader of runs refuses best."""
+    return os.path.lexists(record.path(path)) if os.path.isdir(path) else not os.path.exists(path)
+
+
+def explain_run(folder: str, known: Known, oom_kills: int, events: str | None = None) -> int:
     """Says why the run of the folder failed, and adds that to its launch.json; returns the exit code."""
     try:
         launch = run.read_launch(folder)
     except Refusal as error:
         return _tell(error.lines, error.status)
-    if explain(launch, folder, known, oom_kills):
+    if explain(launch, folder, known, oom_kills, events=events):
         find.save(launch, folder)
     return 0
 
 
-def explain(launch: dict[str, Any], folder: str, known: Known, oom_kills: int) -> bool:
-    """Says why the run of the folder failed, and adds that to `launch`; returns whether a rank has failed."""
+def explain(
+    launch: dict[str, Any], folder: str, known: Known, oom_kills: int, at_end: bool = False, events: str | None = None
+) -> bool:
+    """Says why the run of the folder failed, and adds that to `launch`; returns whether a rank has failed.
+
+    at_end: in the report after the failure, so briefly.
+    """
+    from tools.diagnosis import job_logs
+
     entries, complaints = known
     _tell([tr("{line}; left out", line=line) for line in complaints])
     members = run.read_members(launch, folder)
@@ -60,12 +98,63 @@ def explain(launch: dict[str, Any], folder: str, known: Known, oom_kills: int) -
         return False
     target = launch.get("device_target")
     matches = find.causes(entries, members, oom_kills, target if target in known_failures.TARGETS else None)
+    logs = _logs(launch, folder, entries, at_end)
+    lines = words.explain(members, matches, logs, brief=at_end and logs is not None)
+    if at_end and logs is not None and len(lines) > MOST_LINES:
+        more = tr("more: {command}", command=job_logs.command(folder))
+        lines = [*lines[: MOST_LINES - 1], more]
+    _print(lines)
+    launch["outcome"]["diagnosis"] = find.as_data(members, matches, logs)
+    if events:
+        _write_events(events, logs, members)
+    return True
+
+
+def _logs(launch: dict[str, Any], folder: str, entries: list[KnownFailure], at_end: bool) -> Explained | None:
+    """What the plogs say; None, where there are none, or they cannot be read."""
+    from tools.diagnosis import job_logs
+
     try:
-        print("\n".join(map(one_line, words.explain(members, matches))), flush=True)
+        logs = job_logs.of_run(launch, folder, entries, at_end)
+    except OSError as error:
+        _tell([f"{error.filename}: {error.strerror}"])
+        return None
+    if logs and not at_end:
+        _tell(job_logs.summary(logs))
+    return logs
+
+
+def explain_logs(paths: list[str], known: Known, events: str | None = None) -> int:
+    """Says what the logs of a job tell; returns the exit code.  Raises OSError: a path is not there."""
+    from tools.diagnosis import job_logs
+
+    entries, complaints = known
+    _tell([tr("{line}; left out", line=line) for line in complaints])
+    logs = job_logs.of_paths(paths, entries)
+    if not logs.reading.findings:
+        shown = ", ".join(map(one_line, paths))
+        return _tell(
+            [tr("{paths}: no logs in it; name the folder of a run, such as logs/latest, or of logs", paths=shown)],
+            USAGE,
+        )
+    _tell(job_logs.summary(logs))
+    _print(words.explain_logs(logs))
+    if events:
+        _write_events(events, logs, [])
+    return 0
+
+
+def _write_events(path: str, logs: Explained | None, members: list[Member]) -> None:
+    from tools.diagnosis import event_lines
+
+    event_lines.write(path, event_lines.of_job(logs, members))
+
+
+def _print(lines: Sequence[str]) -> None:
+    try:
+        print("\n".join(map(one_line, lines)), flush=True)
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the reader left; Python flushes once more at its end
-    launch["outcome"]["diagnosis"] = find.as_data(members, matches)
-    return True
 
 
 def _tell(lines: Sequence[str], status: int = 0) -> int:
@@ -76,7 +165,30 @@ def _tell(lines: Sequence[str], status: int = 0) -> int:
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = Parser(description=tr(__doc__))
-    parser.add_argument("run_folder", metavar="RUN_FOLDER", help=tr("the run's folder, with launch.json and the logs"))
+    parser.add_argument(
+        "logs",
+        nargs="*",
+        metavar="RUN|FOLDER|FILE",
+        help=tr("a run's folder, with launch.json; or folders, archives and files of logs (default: logs/latest)"),
+    )
+    parser.add_argument(
+        "--events",
+        metavar="FILE",
+        help=tr("write one JSON line for each fatal event: time, rank, host, device, code, cause; -: to stdout"),
+    )
+    parser.add_argument(
+        "--bundle",
+        metavar="FILE.tar.gz",
+        help=tr("pack the logs into this new file for somebody who helps, cut to size and without secrets"),
+    )
+    parser.add_argument(
+        "--bundle_limit",
+        "--bundle-limit",
+        metavar="MIB",
+        type=int,
+        default=256,
+        help=tr("bytes in the bundle before they are compressed, in MiB (default: 256)"),
+    )
     parser.add_argument(
         "--oom_kills",
         "--oom-kills",

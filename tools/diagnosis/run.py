@@ -9,8 +9,8 @@ from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
-from tools.diagnosis import log_tail
 from tools.launch import record
+from tools.logs import log_tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,13 +69,13 @@ def read_members(launch: dict[str, Any], folder: str) -> list[Member]:
     if not outcome.get("stopped_by"):  # with --keep_going a limit may end ranks after a failure, by other signals, too
         others += [name for name, code in status.items() if code and code not in _STOPPED_BY_US]
     others = [name for name in dict.fromkeys(others) if name != first]
-    folder, trainer = os.path.join(folder, _logs(outcome)), _trainer(launch)
+    folder, trainer = os.path.join(folder, logs_of(outcome)), _trainer(launch)
     return [_member(name, status.get(name), folder, trainer) for name in [first, *others[: _MOST_LOGS - 1]]]
 
 
-def _logs(outcome: dict[str, Any]) -> str:
+def logs_of(outcome: dict[str, Any] | None) -> str:
     """The folder of the last attempt's logs, in that of the run: launch.json may be anybody's, and names no other."""
-    logs = str(outcome.get("logs") or ".")
+    logs = str((outcome or {}).get("logs") or ".")
     return "." if os.path.isabs(logs) or os.pardir in logs.split(os.sep) else logs
 
 

@@ -25,7 +25,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
-from tools.diagnosis import log_tail
+from tools.logs import log_tail
 
 SECONDS = 10  # for each of the two ways
 

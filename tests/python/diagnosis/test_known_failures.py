@@ -1,16 +1,22 @@
 """The table of known failures, the pages made from it, and a file of the user's own."""
 
+import json
+import os
 import re
+from pathlib import Path
 
 import documents
 import pytest
 
-from tools.diagnosis import known_failures
+from tools.logs import known_failures
 from tools.pages import known_failures_page
 
+FAULTS = os.environ.get("FAULT_LOGS")
 ENTRIES, COMPLAINTS = known_failures.load({})
 CODES = [entry.code for entry in ENTRIES]
-SAMPLES = [(entry.code, sample, target) for entry in ENTRIES for sample in entry.samples for target in entry.targets]
+OF_LAUNCHES, _ = known_failures.load_file(known_failures.FILE)
+SAMPLES = [(entry, sample, target) for entry in OF_LAUNCHES for sample in entry.samples for target in entry.targets]
+SAMPLES += [(entry, sample, "Ascend") for entry in ENTRIES[len(OF_LAUNCHES) :] for sample in entry.samples]
 NO_SPACE = {"0": (1, "OSError: [Errno 28] No space left on device\n")}
 
 
@@ -22,10 +28,52 @@ def test_the_table_has_no_mistake():
 
 
 @pytest.mark.parametrize(
-    ("code", "sample", "target"), SAMPLES, ids=[f"{code}-{n}" for n, (code, _, _) in enumerate(SAMPLES)]
+    ("entry", "sample", "target"), SAMPLES, ids=[f"{entry.code}-{n}" for n, (entry, _, _) in enumerate(SAMPLES)]
 )
-def test_a_sample_is_taken_by_its_own_entry(code, sample, target):
-    assert [entry.code for entry, _ in known_failures.by_lines(ENTRIES, ["before", sample, "after"], target)] == [code]
+def test_a_sample_is_taken_by_its_own_entry(entry, sample, target):
+    for kind in entry.logs:
+        found = known_failures.by_lines(ENTRIES, ["before", sample, "after"], target, kind)
+        assert [other.code for other, _ in found] == [entry.code]
+
+
+def test_the_compiled_table_is_that_of_the_files():
+    """If not: python -m tools.logs.known_failures >tools/logs/known_failures.json"""
+    with open(known_failures.COMPILED, encoding="utf-8") as file:
+        assert file.read() == known_failures.compile_all()
+
+
+def test_an_edited_file_counts_at_once(monkeypatch, tmp_path):
+    edited = tmp_path / "host.yaml"
+    edited.write_text("diagnoses: [{code: of-a-site, words: [[our, words]], cause: c, remedy: r}]\n")
+    monkeypatch.setattr(known_failures, "FAULTS", (str(edited),))
+    entries, complaints = known_failures.load({})
+    assert complaints == [] and [entry.code for entry in entries] == [*(e.code for e in OF_LAUNCHES), "of-a-site"]
+
+
+def test_what_a_failure_leads_to_is_known():
+    codes = {entry.code for entry in ENTRIES}
+    assert [(entry.code, set(entry.leads_to) - codes) for entry in ENTRIES if set(entry.leads_to) - codes] == []
+
+
+@pytest.mark.skipif(not FAULTS, reason="FAULT_LOGS does not name a folder of known faults and real logs")
+def test_every_public_fault_is_covered():
+    """Each of FAULT_LOGS/known_faults.jsonl belongs to an entry, which takes its words, if no earlier one does."""
+    entry_of = {code: entry for entry in ENTRIES for code in (entry.code, *entry.covers)}
+    kinds = {
+        "CANN_Plog": ["plog"],
+        "CANN_Device": ["device"],
+        "TrainLog": ["train"],
+        "CANN_Plog | OS": ["plog", "host"],
+    }
+    lines = Path(FAULTS, "known_faults.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) > 400
+    for fault in map(json.loads, lines):
+        entry = entry_of[fault["code"]]
+        words = fault["match"].get("in", [])
+        for alternative in words if words and isinstance(words[0], list) else [words] if words else []:
+            for kind in kinds.get(fault["log"], ["host"]):
+                found = known_failures.by_lines(ENTRIES, [" ".join(alternative)], None, kind)
+                assert found and ENTRIES.index(found[0][0]) <= ENTRIES.index(entry), (fault["code"], kind)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +95,8 @@ def test_a_remedy_is_for_the_device_target_of_the_launch(target, line, codes):
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=CODES)
 def test_an_entry_is_complete(entry):
-    assert [p.pattern for p in entry.patterns if not any(map(p.search, entry.samples))] == []
+    assert entry.samples or not (entry.sources or entry.words)
+    assert entry.words or [p.pattern for p in entry.patterns if not any(map(p.search, entry.samples))] == []
     assert all(re.search("[\u4e00-\u9fff]", text) and not text.endswith("。") for text in entry.zh)
     assert all(text.isascii() and not text.endswith(".") for text in (entry.cause, entry.remedy))
     for status in entry.status:
@@ -111,7 +160,8 @@ def test_entries_of_the_user_come_first(own, explained):
         ("'disk .* is full'", "'disk (.* is full'", 3, "is not a regular expression"),
         ("cause: our disk", "course: our disk", 2, '"cause" is missing'),
         ("code: mine", "code: my own", 2, "does not fit"),
-        ("patterns: ['disk .* is full', 'No space left']", "vague: yes", 2, "neither patterns nor status"),
+        ("patterns: ['disk .* is full', 'No space left']", "vague: yes", 2, "neither patterns nor words nor status"),
+        ("'disk .* is full'", "'.*'", 3, "matches every line"),
         ("patterns:", "status: [300]\n    patterns:", 3, "too large"),
         ("    cause: our disk\n", "   cause: our disk\n", 4, "not YAML"),
     ],

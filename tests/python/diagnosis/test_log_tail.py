@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tools.diagnosis import log_tail
+from tools.logs import log_tail
 
 
 def log_of(root, name):

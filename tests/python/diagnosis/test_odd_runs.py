@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tools.diagnosis import find, finish, known_failures, main
+from tools.diagnosis import find, finish, main
+from tools.logs import known_failures
 
 ENTRIES = known_failures.load()
 _FIXTURE = [HealthCheck.function_scoped_fixture]

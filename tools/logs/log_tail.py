@@ -56,10 +56,15 @@ def read(path: str) -> RankLog:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - MOST_BYTES))
         data = file.read(MOST_BYTES)
+    return RankLog(lines_of(data), whole=size <= MOST_BYTES)
+
+
+def lines_of(data: bytes) -> list[str]:
+    """The lines of the end of a log, as text without colours."""
     lines = data.decode("utf-8", errors="replace").split("\n")
     if not lines[-1]:
         del lines[-1]
-    return RankLog([_plain(line) for line in lines], whole=size <= MOST_BYTES)
+    return [_plain(line) for line in lines]
 
 
 def _plain(line: str) -> str:

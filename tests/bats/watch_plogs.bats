@@ -1,0 +1,172 @@
+#!/usr/bin/env bats
+# What plogs say while the job runs: faults that training survives, and who waits for whom when it hangs.
+
+# bats file_tags=thorough
+load helper
+
+readonly CQE='[Heartbeat]cqe err status[12]' # AISW_CANN_HCCL_029
+readonly LOST='Device lost heartbeat'        # AISW_CANN_Runtime_055
+readonly CODE=AISW_CANN_HCCL_029
+
+setup() {
+  setup_world
+}
+
+# watched WHAT ARGUMENT...: ranks of simulated NPUs that do WHAT, in the background; waits until all of them run.
+watched() {
+  launch_ranks "$1" "$2" --device_target Ascend --no_check --watch_plogs "${@:3}"
+}
+
+# says TEXT: whether it is on the launcher's stderr.
+says() {
+  grep -qF -- "$1" "$BATS_TEST_TMPDIR/stderr"
+}
+
+# lines CODE: how many lines of the launcher's stderr have it.
+lines() {
+  grep -cF -- "$1:" "$BATS_TEST_TMPDIR/stderr" || :
+}
+
+# watcher: the process that watches.
+watcher() {
+  pgrep -P "$LAUNCHER" -f tools/diagnosis/watch_plogs.py
+}
+
+@test "a fault is a line while the job runs, once for each rank and code" {
+  watched "0: fault 1 $LOST, wait; 1: fault 3 $CQE, fault 1 $LOST, wait" ascend2p.sh config.yaml
+  eventually says 'rank 1 (device 1): '
+  eventually says AISW_CANN_Runtime_055
+  eventually eval '[[ $(lines AISW_CANN_Runtime_055) == 2 ]]'
+  grep -Eqx "ascend2p.sh: rank 1 \(device 1\): [0-9:]{8} $CODE: an RDMA packet stayed without an answer .*" "$BATS_TEST_TMPDIR/stderr"
+  end_by TERM 143
+  [[ $(lines "$CODE") == 1 && $(lines AISW_CANN_Runtime_055) == 2 ]] || fail "$stderr"
+}
+
+@test "1,000 lines of one fault are four lines; what comes just before the end of the job is said, too" {
+  watched "0: fault 1000 $CQE, await 7; 1: await 7, fault 1 $LOST" ascend2p.sh --quiet config.yaml
+  eventually says '; 1000 times so far'
+  touch "$STUB_OUT/rank_7.json"
+  ended 0 '*rank 1 (device 1): *Runtime_055: *'
+  [[ $(lines "$CODE") == 4 && $stderr == *'; 10 times so far'*'; 100 times so far'*'; 1000 times so far'* ]] || fail "$stderr"
+  [[ ! -e logs/latest/plog ]]
+}
+
+@test "SIGKILL of the launcher, of its whole group, and with the watcher stopped: it is gone" {
+  local pid how
+  for how in one group stopped; do
+    rm -f "$STUB_OUT"/*
+    watched "0: fault 1 $CQE, wait; 1: wait" ascend2p.sh config.yaml
+    eventually says "$CODE"
+    pid=$(watcher)
+    [[ $how != stopped ]] || kill -STOP "$pid"
+    if [[ $how == group ]]; then
+      kill -KILL -- "-$LAUNCHER"
+    else
+      kill -KILL "$LAUNCHER"
+    fi
+    eventually gone "$pid"
+    eventually nobody_left
+  done
+}
+
+@test "the watcher is killed, or stopped: the job goes on and ends as it would" {
+  watched '0: wait; 1: wait' ascend2p.sh config.yaml
+  eventually watcher
+  kill -KILL "$(watcher)"
+  end_by TERM 143
+  rm -f "$STUB_OUT"/*
+  watched "0: fault 1 $CQE, wait; 1: wait" ascend2p.sh config.yaml
+  eventually says "$CODE"
+  kill -STOP "$(watcher)"
+  end_by TERM 143
+}
+
+@test "it holds no pipe of the launcher, and is no member of the job" {
+  watched "0: fault 1 $CQE, wait; 1: wait" ascend2p.sh config.yaml
+  eventually says "$CODE"
+  [[ "$(find "/proc/$(watcher)/fd" -mindepth 1 -printf '%f\n' | sort -n | xargs)" = '0 1 2' ]] || fail "$(ls -l "/proc/$(watcher)/fd")"
+  end_by TERM 143
+  [[ "$(launch_json 'sorted(r["outcome"]["members"])')" = "['0', '1']" ]]
+}
+
+@test "restarts: the plogs of each attempt are watched" {
+  watched "0: fault 1 $CQE, wait; 1: wait" ascend2p.sh --max_restarts 1 config.yaml
+  eventually says "$CODE"
+  kill -KILL "$(recorded rank_0 'r["pid"]')"
+  eventually eval '[[ $(lines "$CODE") == 2 ]]'
+  [[ $(wc -l < <(watcher)) == 1 ]]
+  end_by TERM 143
+}
+
+@test "a folder of the user: plogs of earlier jobs say nothing" {
+  export ASCEND_PROCESS_LOG_PATH=$WORLD/mine
+  mkdir -p mine/rank_0/debug/plog
+  printf '[ERROR] HCCL(7,python3):2025-06-19-09:28:35.212.164 [a.cc:1] [7]%s\n' "$LOST" >mine/rank_0/debug/plog/plog-7_20250619092835212.log
+  touch -d '1 hour ago' mine/rank_0/debug/plog/*
+  watched "0: fault 1 $CQE, wait; 1: wait" ascend2p.sh config.yaml
+  eventually says "$CODE"
+  end_by TERM 143
+  [[ $stderr != *Runtime_055* ]] || fail "$stderr"
+}
+
+@test "a site's own fault, with what would command a terminal" {
+  printf 'diagnoses:\n  - {code: our-switch, words: [[switch 9]], logs: [plog], cause: "the \\e[31mswitch", remedy: call us}\n' >ours.yaml
+  export LAUNCH_DIAGNOSES=$PWD/ours.yaml
+  watched '0: wait; 1: fault 1 our switch 9 is down, wait' ascend2p.sh config.yaml
+  eventually says 'our-switch: the \x1b[31mswitch'
+  end_by TERM 143
+}
+
+@test "without NPUs nothing writes plogs: refused" {
+  refused 2 'ascend2p.sh: --watch_plogs is for Ascend: on CPU nothing writes plogs' launch ascend2p.sh --watch_plogs config.yaml
+}
+
+# ---- a job that hangs ------------------------------------------------------------------------------------
+
+@test "--hang_timeout on NPUs: after the stacks, who waits for whom, and the last events" {
+  STUB_DO='0: link 3, wait; 1: link 3, wait; 2: link 3, wait; 3: plog 0, wait' PATH=$(without py-spy) \
+    ends 124 '*ranks 0, 1, 2, 3: in wait*root: rank 3 *how sure: *next: *' launch_npu ascend4p.sh --hang_timeout 2 --grace 1 config.yaml
+  [[ $(grep -Ec 'rank [0-2], last in the plog: [0-9:]{8} \[ERROR\] HCCL \|  10\.' <<<"$stderr") == 3 ]] || fail "$stderr"
+  [[ $stderr != *'rank 3, last'* ]] || fail "$stderr"
+}
+
+@test "--hang_timeout: without plogs, and on CPU, nothing more is said" {
+  STUB_DO='0: wait; 1: wait' ends 124 '*' launch_npu ascend2p.sh --hang_timeout 2 --grace 1 config.yaml
+  [[ $stderr != *plog* && $stderr != *root:* ]] || fail "$stderr"
+}
+
+# in_parts WORD...: runs the words in a shell that has watch.sh and what it calls, with the program ./slow as Python.
+in_parts() {
+  run bash -euc 'for part in clock bus processes watch; do source "$1/$part.sh"; done
+    supervise::close_pipes() { :; }
+    console::close() { :; }
+    log::say() { printf "%s\n" "said $1"; }
+    PLAN_PLOGS=failed PLAN_RUN_DIR=. PLAN_LOG_DIR=. LIMITS_HANG=1 LAUNCH_ROOT=. LOG_NAME=x LOG_BEFORE="" PYTHON=./slow
+    '"$1"'
+    echo goes on' - "$SCRIPTS/lib"
+  [[ $status == 0 && $output == *$'goes on' ]] || fail "$output"
+}
+
+@test "--hang_timeout: who reads the plogs takes too long, and is ended" {
+  printf '#!/usr/bin/env bash\nprintf ".the first line\\n"\nprintf $$ >pid\nwhile :; do read -r -t 60 _ <> <(:); done\n' >slow
+  chmod +x slow
+  in_parts 'WATCH_PATIENCE=300; watch::report'
+  [[ $output == $'said the first line\ngoes on' ]] || fail "$output"
+  eventually gone "$(<pid)"
+}
+
+@test "a watcher that does not end when the job has ended is killed" {
+  printf '#!/usr/bin/env bash\ntrap "" TERM\nprintf $$ >pid\nwhile :; do read -r -t 60 _ <> <(:); done\n' >slow
+  chmod +x slow
+  in_parts 'watch::on; watch::open; until [[ -s pid ]]; do clock::sleep 0.02; done; watch::finish'
+  eventually gone "$(<pid)"
+}
+
+@test "mpirun: the same lines while the job runs, and when it hangs" {
+  need mpirun
+  HCCN=()
+  STUB_DO="0: fault 1 $LOST, wait; 1: plog 0, wait" \
+    ends 124 "*rank 0 (device 0): *Runtime_055: *rank*: in wait*rank 0, last in the plog: *heartbeat*" \
+    launch_npu run_mpirun.sh -n 2 --watch_plogs --hang_timeout 3 --grace 1 config.yaml
+  [[ $stderr == *'root: rank 0 '*'Device lost heartbeat'* ]] || fail "$stderr"
+}

@@ -1,0 +1,112 @@
+"""Ranks that do not do the same: other collectives, other steps, other TLS switches."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.words import named, one_line
+from tools.diagnosis.processes import Job, Process
+from tools.diagnosis.verdict import LIKELY, SURE, Verdict, who
+from tools.diagnosis.waits import Wait
+
+
+def conflict(job: Job, found: list[Wait]) -> Verdict | None:
+    """HCCL compared what two ranks want to do, and it differs."""
+    for process in job.processes:
+        for event in process.events:
+            if event.kind != "conflict":
+                continue
+            peer = next((wait.target for wait in found if wait.source is process and wait.kind == "transport"), None)
+            other = peer.process or peer if peer else None
+            said = event.values
+            return Verdict(
+                kind="conflict",
+                roots=[process, *([other] if other else [])],
+                sentence=tr(
+                    "{who} and {other} call different collectives: {what} is {local} here and {remote} there",
+                    who=who(process),
+                    other=who(other) if other else tr("another rank"),
+                    what=one_line(said["what"]),
+                    local=one_line(said["local"]),
+                    remote=one_line(said["remote"]),
+                ),
+                certainty=SURE,
+                why=tr("HCCL compared the two"),
+                text=event.text,
+                time=event.time,
+                next=[tr("batch sizes, shapes, branches of the program and the number of steps, rank by rank")],
+            )
+    return None
+
+
+def tls(job: Job, found: list[Wait]) -> Verdict | None:
+    """TLS is on for some cards and off for others: they cannot connect."""
+    switch: dict[int, str] = {}
+    differs = None
+    for process in job.processes:
+        for event in process.events:
+            if event.kind == "tls":
+                switch[id(process)] = event.values["switch"]
+            elif event.kind == "tls_differs":
+                differs = differs or event
+    for wait in found:
+        if wait.tls in ("ENABLE", "DISABLE"):
+            switch.setdefault(id(wait.source), "1" if wait.tls == "ENABLE" else "0")
+    counts = Counter(switch.values())
+    if len(counts) < 2 and not differs:
+        return None
+    rarest = min(counts, key=lambda key: counts[key]) if len(counts) > 1 else None
+    roots = [one for one in job.processes if rarest and switch.get(id(one)) == rarest]
+    value = tr("on") if roots and switch[id(roots[0])] == "1" else tr("off")
+    sentence = tr("the TLS switches of the cards differ")
+    if roots:
+        sentence = tr("TLS is {value} for {who} and not for the others", value=value, who=_listed(roots))
+    return Verdict(
+        kind="tls",
+        roots=list(roots),
+        sentence=sentence,
+        certainty=SURE,
+        why=tr("cards with different switches cannot connect"),
+        text=differs.text if differs else "",
+        next=[tr("on every host, for every device N: {command}", command="hccn_tool -i N -tls -g")],
+    )
+
+
+def behind(job: Job, found: list[Wait]) -> Verdict | None:
+    """All wait for a notify, but one is in another collective than the others."""
+    mine = {id(wait.source): wait for wait in reversed(found) if wait.kind == "notify"}
+    steps = Counter((wait.tag, wait.index) for wait in mine.values())
+    if len(steps) < 2 or len(mine) < 3:
+        return None
+    (usual, number), *rest = steps.most_common()
+    if sum(count for _, count in rest) >= number:
+        return None
+    odd = [wait for wait in mine.values() if (wait.tag, wait.index) != usual]
+    odd.sort(key=lambda wait: wait.source.place)
+    first = odd[0]
+    return Verdict(
+        kind="conflict",
+        roots=[wait.source for wait in odd],
+        sentence=tr(
+            "{who} waited in {odd}, the others in {usual}",
+            who=_listed([wait.source for wait in odd]),
+            odd=_step(first.tag, first.index),
+            usual=_step(*usual),
+        ),
+        certainty=LIKELY,
+        why=tr("all ranks of a communicator must call the same collectives in the same order"),
+        text=first.text,
+        time=first.time,
+        next=[tr("batch sizes, shapes, branches of the program and the number of steps, rank by rank")],
+    )
+
+
+def _step(tag: str, index: int | None) -> str:
+    return one_line(tag) if index is None else tr("{collective} number {index}", collective=one_line(tag), index=index)
+
+
+def _listed(processes: list[Process]) -> str:
+    if len(processes) < 3:
+        return tr(" and ").join(who(one) for one in processes)
+    return named("rank", [one.rank for one in processes if one.rank is not None])

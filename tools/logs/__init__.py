@@ -1,0 +1,1 @@
+"""What is in logs: of ranks, of CANN, of hosts."""

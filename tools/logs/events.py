@@ -1,0 +1,169 @@
+"""What HCCL's lines say about a job: who is in it, who waits for whom, which rank is lost.
+
+The forms are those of CANN 6 to 9, of plogs, of device logs, and of the messages that MindSpore prints from them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hccl_tools.common.record import Row
+
+_BRACKETS = re.compile(r"(\w+) ?\[([^\[\]]*)\]")
+_GROUP = re.compile(r"\[(hccl-\d+-\d+-\d+-\w+|\w*hccl_world_group)\]\[(\d+)\]")
+_PLACE = r"\[?(?P<{0}ip>[0-9A-Fa-f.:]+)/(?P<{0}device>\d+)\]?"
+# "|  124.0.0.11(1)  |  16666  |  124.0.0.21(0)  |  3234403008  |  server  | no connect |  DISABLE  |"
+# CANN 7 and older print neither ports nor TLS.
+_ROW = (
+    r"\|\s*(?P<ip>[0-9A-Fa-f.:]+)\((?P<rank>\d+)\)\s*\|(?:\s*(?P<port>\d+)\s*\|)?\s*(?P<own_ip>[0-9A-Fa-f.:]+)\((?P<own>\d+)\)"
+    r"\s*\|(?:\s*\d+\s*\|)?\s*(?P<role>server|client)\s*\|\s*(?P<status>[a-z ]+?)\s*\|(?:\s*(?P<tls>[A-Z]+)\s*\|)?"
+)
+
+
+class Event(Row):
+    """One line that says something of the job."""
+
+    kind: str
+    time: float | None
+    row: int
+    values: dict[str, str]
+    text: str
+
+
+class Form(Row):
+    """A form of lines: texts of which one must be there, and the expression that takes the values."""
+
+    kind: str
+    texts: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+def _form(kind: str, texts: tuple[str, ...], pattern: str = "") -> Form:
+    return Form(kind, texts, re.compile(pattern))
+
+
+FORMS = (
+    # --- who is in the job, and since when all are -----------------------------------------------------------------
+    _form("member", ("SetupAgent rankNum[", "hcclCommInitInfo:commId[", "Entry-HcclCommInitRootInfo", "hcom init by ")),
+    _form(
+        "together", ("HcclCommInitRootInfo success", "HcclCommInitRootInfoInner success", "hcom init by file success")
+    ),
+    _form("limit", ("HCCL_CONNECT_TIMEOUT",), r"HCCL_(?P<what>CONNECT)_TIMEOUT[^\d]*[\[ ](?P<seconds>\d+)\]?"),
+    _form(
+        "limit",
+        ("HCCL_EXEC_TIMEOUT", "ExecTimeOut is set"),
+        r"(?P<what>EXEC_TIMEOUT|ExecTimeOut)[^\d]*[\[ ](?P<seconds>\d+)\]?",
+    ),
+    _form(
+        "limit",
+        ("wait socket establish timeout", "get socket timeout! timeout["),
+        r"(?P<what>timeout)\[(?P<seconds>\d+)",
+    ),
+    _form("tls", ("TLS SWITCH (",), r"TLS SWITCH \((?P<switch>\d)\)"),
+    # --- who waits for whom -----------------------------------------------------------------------------------------
+    _form("link", ("no connect", "time out", "timeout", "connect fail"), _ROW),
+    _form(
+        "transport",
+        ("Transport init error",),
+        r"createLink para:\s*rank\[\d+\]-localUserrank\[(?P<own>\d+)\]-"
+        r"localIpAddr\[(?P<own_ip>[^\]/]+)(?:/(?P<own_device>\d+))?\]"
+        r".*?-remoteUserrank\[(?P<rank>\d+)\]-remote_?[iI]p_?[aA]ddr\[(?P<ip>[^\]/]+)(?:/(?P<device>\d+))?\]",
+    ),
+    _form(
+        "p2p",
+        ("connected p2p timeout",),
+        r"timeout:(?P<seconds>\d+) ?s\. ?local logicDevid:\d+, remote physic id:(?P<device>\d+)",
+    ),
+    _form("notify", ("taskType[Notify Wait]",), r"tag\[(?P<tag>[^\]]*)\](?:, index\[(?P<index>\d+)\])?"),
+    _form("remote", ("remote rank:[",), r"remote rank:\[(?P<rank>\w+)\]"),
+    _form("group", ("groupRank information is group:[",), r"group:\[(?P<group>[^\]]*)\](?:.*?rankId\[(?P<own>\d+)\])?"),
+    _form("aicpu", ("type:NOTIFY WAIT",), r"type:NOTIFY WAIT, localRank:(?P<own>\d+), remoteRank:(?P<rank>\d+)"),
+    _form("root_waits", ("need connect rankNum is [",), r"need connect rankNum is \[(?P<ranks>\d+)\]"),
+    _form("came", ("connected rankinfo[LINE",), r"connected rankinfo\[LINE \d+\]: ?(?P<came>[\[\]\d,;]+)"),
+    _form(
+        "missing",
+        ("Failed to connect agent[", "failedRankIdList["),
+        r"(?:Failed to connect agent|failedRankIdList)\[(?P<missing>[\d, ]+)\]",
+    ),
+    _form("root", ("TopoExchangeAgent: connect server[",), r"connect server\[(?P<ip>[0-9A-Fa-f.:]+) ?: ?\d+\] failed"),
+    _form("no_answer", ("receive msg length from fdhandle failed", "receive from fdhandle failed")),
+    # --- what HCCL itself found out -----------------------------------------------------------------------------------
+    _form(
+        "lost",
+        ("Cluster Exception Location[IP/ID]",),
+        rf"Location\[IP/ID\]:{_PLACE.format('')}(?:.*?Discoverer:{_PLACE.format('by_')})?"
+        r".*?ExceptionType:\[(?P<what>[^\]]*)\]",
+    ),
+    _form(
+        "lost",
+        ("Heartbeat Lost Occurred",),
+        r"serverId\[(?P<ip>[^\]]+)\], deviceId\[(?P<device>\d+)\], (?P<what>Heartbeat Lost Occurred)",
+    ),
+    _form(
+        "detected",
+        ("fails to connect to dstRank",),
+        r"srcRank \(server (?P<own_ip>[^,)]+), device ID (?P<own_device>\d+)\) fails to connect to dstRank "
+        r"\(server (?P<ip>[^,)]+), device ID (?P<device>\d+)\)",
+    ),
+    _form(
+        "cqe",
+        ("cqe err status[", "cqe error status["),
+        r"cqe err(?:or)? status\[(?P<status>\d+)\](?:, time:\[(?P<when>[^\]]+)\])?"
+        r".*?(?:ip|remoteIP):\[(?P<ip>[^\]]+)\]",
+    ),
+    _form(
+        "conflict",
+        ("CMD information ",),
+        r"CMD information (?P<what>\w+) check fail\. ?local\[(?P<local>[^\]]*)\], ?remote\[(?P<remote>[^\]]*)\]",
+    ),
+    _form("tls_differs", ("tlsStatus are inconsistent",)),
+)
+
+# ERROR lines that follow from a wait that ended, or that only say where in HCCL it was: not a failure of their own.
+FOLLOWS = re.compile(
+    "|".join(
+        (
+            r"call trace: hcclRet|time[ds]? ?out|Wait timeout|EI000[26]\b|receive (?:msg length )?from fdhandle",
+            r"LINK_ERROR_INFO|comm error, device|dest_ip\(|\|-{5}|_{20}|-{20}|\|  ?[\d.]+\(|[123]\. (?:the|an) ",
+            r"connection failure between this device|Notify Wait|NOTIFY WAIT|remote rank:|DisplayConnectionedRank",
+            r"TopoDetect ERROR|failedRankIdList|RanktableDetect|fails to connect to dstRank|links? establish",
+            r"Cluster Exception Location|setup topo detect error|comm is not exist|HcclCommInitRootInfo\w* failed",
+            r"\[TaskExceptionHandler\]|\[HeartbeatAbnormal\]|Transport init error|Alloc transports failed",
+            r"created commHD fail|op_base hcclComm|Heartbeat [Ll]ost|opData information|task sequence is",
+            r"\[Recv\]\[RaSocket\]",
+        )
+    )
+)
+
+
+def parse(form: Form, line: str, time: float | None, row: int) -> Event | None:
+    """The event that the line is; None, if it has not this form."""
+    if form.kind in ("member", "together"):
+        return _member(form.kind, line, time, row)
+    found = form.pattern.search(line)
+    if not found:
+        return None
+    return Event(form.kind, time, row, {name: value for name, value in found.groupdict().items() if value}, line[-400:])
+
+
+def _member(kind: str, line: str, time: float | None, row: int) -> Event | None:
+    """Rank, number of ranks, group, device and addresses, under one name each whatever CANN's version calls them."""
+    said = dict(_BRACKETS.findall(line))
+    values = {}
+    for name, names in (
+        ("ranks", ("rankNum", "totalRanks", "ranks")),
+        ("rank", ("rank",)),
+        ("server", ("server", "serverId")),
+        ("device", ("phydevId", "device", "logicDevId", "deviceLogicId")),
+        ("device_ip", ("deviceIp",)),
+        ("group", ("identifier",)),
+    ):
+        value = next((said[word] for word in names if said.get(word)), None)
+        if value is not None:
+            values[name] = value.partition("%")[0] if name == "server" and not value.startswith("%") else value
+    group = _GROUP.search(line)
+    if group:
+        values["group"] = group[1].rpartition("-")[2]
+    if not values.get("rank", "").isdigit():
+        return None
+    return Event(kind, time, row, values, "")
