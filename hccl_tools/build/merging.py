@@ -18,7 +18,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, Refusal
-from hccl_tools.common.words import shown
+from hccl_tools.common.words import shown, some
 from hccl_tools.table.address import packed
 
 VERSIONS = ("1.0", "1.2")  # the formats whose servers are a plain list
@@ -252,8 +252,7 @@ def _earlier_results(inputs: Sequence[Named], shared: Iterable[list[int]]) -> di
 
 
 def _listed(inputs: Sequence[Named], numbers: Sequence[int]) -> str:
-    names = ", ".join(inputs[number].name for number in numbers[:3])
-    return tr("{names} and {number} more", names=names, number=len(numbers) - 3) if len(numbers) > 3 else names
+    return some([inputs[number].name for number in numbers], 3)
 
 
 def _repeated_addresses(inputs: Iterable[Named]) -> Iterator[str]:

@@ -27,9 +27,15 @@ def add_hccn_conf(parser: argparse.ArgumentParser) -> None:
 
 
 def add_answer(parser: argparse.ArgumentParser) -> None:
-    """The options with which hosts/ask.py starts a command on every host of a hostfile."""
-    parser.add_argument("--answer", metavar="NONCE", help=argparse.SUPPRESS)
-    parser.add_argument("--hosts", nargs="+", default=(), help=argparse.SUPPRESS)
+    """The options of a command that asks the hosts of a hostfile, and with which hosts/ask.py starts it on each."""
+    parser.add_argument(
+        "--ssh",
+        metavar="COMMAND",
+        help=tr(
+            'the command that reaches other hosts, such as "ssh -F FILE" (default: OMPI_MCA_plm_rsh_agent, else ssh)'
+        ),
+    )
+    parser.add_argument("--answer", action="store_true", help=argparse.SUPPRESS)
 
 
 def add_output(parser: argparse.ArgumentParser, default: str) -> None:

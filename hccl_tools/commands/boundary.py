@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import signal
 import sys
 from collections.abc import Callable
 
@@ -38,6 +39,9 @@ def run(program: str, work: Callable[[], int]) -> int:
         from hccl_tools.build import output
 
         output.drop_stdout()
+    except KeyboardInterrupt:
+        say(program, tr("interrupted"))
+        return 128 + signal.SIGINT
     return USAGE
 
 

@@ -16,8 +16,8 @@ npu-smi reports; elsewhere it is of version 1.0:
 
   python hccl_tools/hccl_tools.py --generation A3
 
-For a whole cluster, with a hostfile of Open MPI; mpirun and this project must be on every host, at
-the same place, and ssh must reach the hosts without a password:
+For a whole cluster, with a hostfile of Open MPI; this project and Python must be on every host, at
+the same places, and ssh must reach the hosts without a password:
 
   python hccl_tools/hccl_tools.py --hostfile hosts --generation A2
 
@@ -112,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
         origin=origin,
     )
     if options.answer:
-        return answer(options, wanted)
+        return answer(wanted)
     if options.hostfile:
         table, name = of_all_hosts(options, wanted)
     else:
@@ -128,11 +128,12 @@ def run(options: argparse.Namespace) -> int:
 def of_all_hosts(options: argparse.Namespace, wanted: this_host.Wanted) -> tuple[JsonObject, str]:
     """The table of all hosts of the hostfile, and the name of its file.  Raises Refusal."""
     from hccl_tools.build import merging
-    from hccl_tools.hosts import ask
+    from hccl_tools.hosts import ask, hostfile, ssh
 
     this_host.chosen_devices(wanted)  # one message about a mistake on the command line, not one from every host
     try:
-        table = ask.collect(options.hostfile, forwarded(options), wanted.chip, say)
+        asker = ask.Asker(logins=hostfile.logins(options.hostfile), agent=ssh.agent(options.ssh), news=say)
+        table = ask.collect(asker, forwarded(options), wanted.chip, say)
     except (ask.ClusterError, merging.Refused) as refusal:
         raise Refusal(refusal.status, *refusal.lines, tr(output.NOT_WRITTEN)) from refusal
     return table, merging.file_name(table)
@@ -150,12 +151,12 @@ def forwarded(options: argparse.Namespace) -> list[str]:
     return [f"{name}={value}" for name, value in pairs.items() if value is not None]
 
 
-def answer(options: argparse.Namespace, wanted: this_host.Wanted) -> int:
+def answer(wanted: this_host.Wanted) -> int:
     """Answers the host that asks with this host's table."""
     from hccl_tools.hosts import ask
 
-    def build(entry: str | None, tell: Callable[[str], None]) -> JsonObject:
-        own = entry if entry and family(entry) else wanted.server_ip
+    def build(name: str, _: object, tell: Callable[[str], None]) -> JsonObject:
+        own = name if family(name) else wanted.server_ip
         return this_host.build(wanted.replace(server_ip=own), tell)
 
-    return ask.answer(options.answer, options.hosts, build)
+    return ask.answer(build)

@@ -20,7 +20,7 @@ from hccl_tools.common import project
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import LOCALE, speaks_chinese, tr
 from hccl_tools.common.refusal import Refusal
-from hccl_tools.hosts import cards_collect, cards_judge
+from hccl_tools.hosts import ask, cards, cards_collect, cards_judge, hostfile, ssh
 from hccl_tools.hosts.cards_judge import Facts
 from hccl_tools.show import network
 
@@ -39,7 +39,7 @@ def interruptible(options: argparse.Namespace) -> int:
     """Asks and judges, or answers another host; a signal becomes a Refusal after everything is restored."""
     try:
         if options.answer:
-            return cards_collect.answer(options.answer, options.hosts, options.table, options.ping)
+            return cards_collect.answer()
         return run(options)
     except KeyboardInterrupt as interrupt:
         status = 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
@@ -74,7 +74,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.usage = argparse.SUPPRESS
     add = parser.add_argument
     add("table", metavar="RANK_TABLE_FILE", help=tr("the rank table of the devices to check"))
-    add("--hostfile", metavar="FILE", help=tr("ask all hosts of this file (Open MPI's syntax), by one mpirun"))
+    add("--hostfile", metavar="FILE", help=tr("ask all hosts of this file (Open MPI's syntax) over ssh, at once"))
     add(
         "--ping",
         action="store_true",
@@ -102,11 +102,13 @@ def run(options: argparse.Namespace) -> int:
         importlib.import_module("hccl_tools.show.terminal")  # ends the command without rich, before a card is asked
     lines: list[str] = []
     if options.hostfile:
-        facts, lines = cards_collect.of_all_hosts(options.hostfile, servers, options.ping)
+        asker = ask.Asker(logins=hostfile.logins(options.hostfile), agent=ssh.agent(options.ssh), news=say)
+        facts, lines = cards_collect.of_all_hosts(asker, servers, options.ping)
         silent = [server.server_id for server in servers if server.server_id not in facts]
     else:
         own = cards_collect.own_server(servers, options.server_id)
-        facts, silent = {own.server_id: cards_collect.of_server(servers, own, options.ping)}, []
+        asked = cards_collect.questions(servers, own, cards_judge.partners(servers), options.ping)
+        facts, silent = {own.server_id: cards.ask(asked)}, []
         for other in servers:
             if other is not own:
                 say(

@@ -4,12 +4,9 @@
 An existing file stays: the hosts may share the folder.
 """
 
-import argparse
-import base64
 import hashlib
 import os
 import sys
-import zlib
 
 if not __package__:  # run as a file: its own folder would hide the package of the same name
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
@@ -25,24 +22,16 @@ from hccl_tools.table import rank_table
 
 
 def main():  # type: () -> int
-    """Answers with the digest of the table that is at PATH now."""
-    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
-    parser.add_argument("--answer", required=True)
-    parser.add_argument("--hosts", nargs="+", required=True)
-    parser.add_argument("path")
-    parser.add_argument("data", help="base64 of the deflated table")
-    options = parser.parse_args()
-
-    data = zlib.decompress(base64.b64decode(options.data))
-    return ask.answer(options.answer, options.hosts, lambda *_: place(options.path, data))
+    """Answers with the digest of the table that is at the path now."""
+    return ask.answer(lambda _name, asked, _tell: place(*asked))
 
 
-def place(path, data):  # type: (str, bytes) -> str
-    """The SHA-256 of what is at `path`, which is `data` if nothing was there.  Raises Refusal."""
+def place(path, text):  # type: (str, str) -> str
+    """The SHA-256 of what is at `path`, which is `text` if nothing was there.  Raises Refusal."""
     try:
         if not os.path.exists(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            rank_table.write(data.decode("utf-8"), path)
+            rank_table.write(text, path)
         with open(path, "rb") as file:
             return hashlib.sha256(file.read()).hexdigest()
     except OSError as error:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
 
 TYPE_CHECKING = False  # the launch path does not import typing
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from gettext import NullTranslations
     from typing import TextIO
 
 DOMAIN = "launch"  # the name of the catalogues, launch.mo, as bash's TEXTDOMAIN has it
 LOCALE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "locale")
+
+_records: list[bool] = []  # not empty: in_english
 
 
 def tr(message: str, **values: object) -> str:
@@ -21,14 +24,24 @@ def tr(message: str, **values: object) -> str:
 
     message: English, a constant: tools/pages/messages.py collects them for the catalogue.
     """
-    catalogue = _catalogue()
+    catalogue = None if _records else _catalogue()
     text = message if catalogue is None else catalogue.gettext(message)
     return text.format(**values) if values else text
 
 
 def speaks_chinese() -> bool:
     """Whether `tr` does."""
-    return _catalogue() is not None
+    return not _records and _catalogue() is not None
+
+
+@contextlib.contextmanager
+def in_english() -> Iterator[None]:
+    """What `tr` says in here is English: it goes into a record that programs read, such as launch.json."""
+    _records.append(True)
+    try:
+        yield
+    finally:
+        _records.pop()
 
 
 def marked(message: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 
 from hccl_tools.common.language import speaks_chinese, tr
 
@@ -17,6 +18,16 @@ def short(text: object, limit: int = 60) -> str:
     """`text` in one line, cut to `limit` characters for a message."""
     text = one_line(str(text)[: limit + 1])
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def short_path(path: str) -> str:
+    """`path` as it can be named from the current folder."""
+    try:
+        below = os.getcwd() + os.sep
+    except OSError:  # the current folder is gone; the launcher names everything from the root
+        return path
+    path = os.path.join(below, path)
+    return path[len(below) :] if path.startswith(below) else path
 
 
 def shown(value: object, limit: int = 60) -> str:
@@ -42,6 +53,12 @@ def ranges(numbers: Iterable[int]) -> str:
         parts += [f"{run[0]}-{run[-1]}"] if len(run) > 2 else map(str, run)
         start = index + 1
     return ",".join(parts)
+
+
+def some(names: Sequence[str], most: int) -> str:
+    """``a, b and 3 more``: at most so many of the names."""
+    shown = ", ".join(names[:most])
+    return tr("{names} and {number} more", names=shown, number=len(names) - most) if len(names) > most else shown
 
 
 def count(number: int, noun: str) -> str:

@@ -1,64 +1,71 @@
-"""Asks every host of a hostfile: mpirun starts one of our commands once on each, and we collect the answers.
+"""Asks every host of a hostfile: ssh starts one of our commands once on each, and we collect the answers.
 
-The table of a cluster is built this way, and its network checked.  A host answers with one frame on stdout,
-whether it has a result or not:
+The table of a cluster is built this way, and its network checked.  All hosts are asked at the same time, see
+together.py; this host is asked without ssh.  The command on a host gets the question as one line on its stdin,
+and ends when its stdin ends: then nobody waits for the answer.  It answers with one frame on stdout, whether it
+has a result or not:
 
     <<hccl_tools NONCE CRC DATA>>
 
 NONCE distinguishes the frames of this run from anything else that a host prints.  DATA is base64 of deflated
-JSON, CRC its checksum.  mpirun mixes the output of hosts even within a line, but does not cut what was
-written at once in up to 4096 bytes; a frame of 16 devices has a quarter of that.  Damaged frames are ignored.
+JSON, CRC its checksum.  Damaged frames are ignored.
 """
 
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import os
 import re
 import signal
-import socket
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from hccl_tools.build import merging
 from hccl_tools.common import project
-from hccl_tools.common.language import tr
-from hccl_tools.common.numbers import whole_number
+from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, Refusal
-from hccl_tools.common.words import one_line
-from hccl_tools.hosts import hostfile, mpirun
+from hccl_tools.common.words import one_line, some
+from hccl_tools.hosts import ssh, together
+from hccl_tools.hosts.running import Call
 from hccl_tools.machine import host, programs
+from hccl_tools.machine.programs import Ended
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_SSH_OPTIONS = "-o BatchMode=yes -o ConnectTimeout=8"
-_SECONDS = 300  # for the whole cluster; a thousand hosts take half a minute
+SECONDS = 300  # for each host
+_MOST_NAMED = 5  # hosts in one line
+
+
+class Asker(Record):
+    """Whom to ask, and how.
+
+    logins: {host: [user@]host, as ssh takes it}.
+    agent:  the words before the name of a host, see ssh.agent.
+    news:   gets words about hosts that are slow.
+    """
+
+    logins: Mapping[str, str]
+    agent: Sequence[str]
+    news: Callable[[str], None]
 
 
 class Answer(Record):
     """What one host answered.
 
-    entry:   the line of the hostfile that the host takes for itself; None where it found none.
-    name:    what the host calls itself.
+    host:    its line of the hostfile, without the user.
     content: its result, as JSON; None if it has none.
     lines:   remarks, or why there is no content.
     """
 
-    entry: str | None
-    name: str
+    host: str
     content: Any
     lines: list[str]
-
-    @property
-    def host(self) -> str:
-        """What messages call the host."""
-        return self.entry or self.name
 
 
 class ClusterError(Refusal):
@@ -68,14 +75,14 @@ class ClusterError(Refusal):
 # ---- where the command was typed -----------------------------------------------------------------
 
 
-def collect(path: str, forwarded: Sequence[str], generation: str | None, tell: Callable[[str], None]) -> dict[str, Any]:
-    """The merged table of the hosts in the hostfile `path`, checked by merging.merge.
+def collect(asker: Asker, forwarded: Sequence[str], generation: str | None, tell: Callable[[str], None]) -> JsonObject:
+    """The merged table of the hosts, checked by merging.merge.
 
     forwarded: the options of hccl_tools.py that every host gets.  generation: as for verdict.check.
     tell is called with each line that a host reports.
-    Raises ClusterError, merging.Refused and hostfile.HostfileError.
+    Raises ClusterError and merging.Refused.
     """
-    answers, lines = ask(path, "hccl_tools.py", forwarded)
+    answers, lines = ask(asker, ["hccl_tools.py", *forwarded], lambda _name: None)
     lines += _without_address(answers)
     if lines:
         raise ClusterError(BAD, *lines)
@@ -85,158 +92,80 @@ def collect(path: str, forwarded: Sequence[str], generation: str | None, tell: C
     return merging.merge([merging.Named(name=answer.host, table=answer.content) for answer in answers], generation)
 
 
-def ask(path: str, program: str, forwarded: Sequence[str]) -> tuple[list[Answer], list[str]]:
-    """(the Answers of the hosts in the hostfile `path`, lines about hosts without a good answer).
+def ask(
+    asker: Asker, words: Sequence[str], question: Callable[[str], object], seconds: int = SECONDS
+) -> tuple[list[Answer], list[str]]:
+    """(the Answers of the hosts, in their order; lines about hosts without a good answer).
 
-    program: the command in the folder hccl_tools that every host runs, with --answer and --hosts; forwarded:
-    its other options.  Raises ClusterError and hostfile.HostfileError.
+    words: a command in the folder hccl_tools, with its options.  question: what a host is asked, as JSON, made when
+    its turn comes.  seconds: the limit of each host.  Raises ClusterError.
     """
-    hosts = hostfile.read(path)
-    if not programs.on_path("mpirun"):
-        merging_them = tr(", and merge the tables with hccl_tools/merge_hccl.py") if program == "hccl_tools.py" else ""
-        words = tr(
-            "{remedy}, or run this command on every host{merging_them}",
-            remedy=mpirun.how_to_get(),
-            merging_them=merging_them,
-        )
-        raise ClusterError(BAD, tr("mpirun is not on PATH; {words}", words=words))
+    logins, agent = asker.logins, asker.agent
+    own = set(filter(host.owns, logins))
+    if len(own) < len(logins) and not programs.find(agent[0]):
+        install = tr("install an ssh client: apt install openssh-client (Debian), yum install openssh-clients (others)")
+        raise ClusterError(BAD, tr("{program} is not on PATH; {remedy}", program=one_line(agent[0]), remedy=install))
     nonce = os.urandom(8).hex()
-    status, stdout, stderr = _mpirun(command(path, hosts, nonce, forwarded, program))
-    place = {name: number for number, name in enumerate(hosts)}  # they answer in any order
-    answers = sorted(frames(stdout, nonce), key=lambda answer: place.get(answer.entry or "", len(hosts)))
-    return answers, _faults(answers, hosts, status, stderr)
+    there = command(words)
+
+    def call(name: str) -> Call:
+        sent = _packed({"nonce": nonce, "host": name, "question": question(name)}) + b"\n"
+        if name in own:
+            return Call(["/bin/sh", "-c", there], sent)
+        return Call(ssh.words(agent, logins[name], there, listens=True), sent)
+
+    def news(silent: list[str]) -> None:
+        counts = {"number": len(silent), "all": len(logins)}
+        asker.news(tr("waiting for {number} of {all} hosts: {names}", **counts, names=names(silent)))
+
+    ended = together.run(logins, call, seconds, news)
+    answers, lines, silent = [], [], {}
+    for name, end in ended.items():
+        answer = unframed(end.stdout.encode(), nonce, name)
+        if answer:
+            answers.append(answer)
+            lines += [f"{name}: {line}" for line in answer.lines if answer.content is None]
+        else:
+            silent[name] = end
+    return answers, lines + _about_silent(silent)
 
 
-def command(path: str, hosts: Sequence[str], nonce: str, forwarded: Sequence[str], program: str) -> list[str]:
-    """The mpirun command that asks every host once."""
-    carried = [name for name in ("PATH", "PYTHONPATH") if name in os.environ]
-    prefix = mpirun.prefix()
-    # -wdir is the project: it must exist on every host, which the current folder may not.
-    return [
-        *("mpirun", "--hostfile", os.path.abspath(path), "--map-by", "ppr:1:node", "--bind-to", "none"),
-        *("--timeout", str(_SECONDS)),
-        *(("--prefix", prefix) if prefix else ()),
-        *(word for name in carried for word in ("-x", name)),
-        *("-wdir", project.ROOT, sys.executable, project.path("hccl_tools", program)),
-        *("--answer", nonce, *forwarded),
-        *("--hosts", *hosts),
-    ]
+def names(hosts: Sequence[str]) -> str:
+    """The first of them, for a message."""
+    return some(hosts, _MOST_NAMED)
 
 
-def _mpirun(words: Sequence[str]) -> tuple[int, bytes, str]:
-    """(exit code, stdout, stderr) of mpirun."""
-    import subprocess
-
-    try:
-        with _signals_held() as let_go:
-            process = subprocess.Popen(
-                words,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=_environment(),
-                start_new_session=True,  # away from the terminal, where ssh would ask for a password
-            )
-    except OSError as error:
-        return 127, b"", tr("it cannot be started: {reason}", reason=error.strerror)
-    try:
-        let_go()
-        # mpirun has its own time limit; ours is for an mpirun that hangs beyond it
-        stdout, stderr = process.communicate(timeout=_SECONDS + 30)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        stdout, _ = process.communicate()
-        return 124, stdout, tr("no answer within {seconds} s", seconds=_SECONDS + 30)
-    except KeyboardInterrupt:
-        process.terminate()  # mpirun passes it on to all hosts, which restore what they have changed
-        process.communicate()
-        raise
-    return process.returncode, stdout, stderr.decode("utf-8", "replace")
+def command(words: Sequence[str]) -> str:
+    """The shell command that asks a host: one of ours, in the project's folder, with our PATH and language."""
+    carried = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    carried["LAUNCH_LANG"] = "zh" if speaks_chinese() else "en"
+    program = project.path("hccl_tools", words[0])
+    return ssh.command(project.ROOT, [sys.executable, program, "--answer", *words[1:]], carried)
 
 
-@contextlib.contextmanager
-def _signals_held() -> Iterator[Callable[[], None]]:
-    """Delays signals that would raise: what starts inside is known before it must be stopped.
-
-    Yields the function that handles those that came.
-    """
-    came: list[int] = []
-    found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    handlers = {number: handler for number, handler in found.items() if callable(handler)}
-    for number in handlers:
-        signal.signal(number, lambda number, _: came.append(number))
-
-    def let_go() -> None:
-        for number in came:
-            handlers[signal.Signals(number)](number, None)
-
-    try:
-        yield let_go
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+def _about_silent(ended: Mapping[str, Ended]) -> list[str]:
+    """Why hosts have not answered: one line for each reason, however many hosts have it."""
+    reasons: dict[str, list[str]] = {}
+    for name, end in ended.items():
+        reasons.setdefault(_reason(name, end), []).append(name)
+    return [tr("{hosts}: no answer; {reason}", hosts=names(hosts), reason=why) for why, hosts in reasons.items()]
 
 
-def _environment() -> dict[str, str]:
-    """mpirun's environment: root is allowed, and ssh fails at once instead of asking or waiting for long."""
-    environment = dict(os.environ)
-    if os.geteuid() == 0:  # Open MPI needs two confirmations from root
-        environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    for prefix, name in (("OMPI_MCA_plm_", "rsh_args"), ("PRTE_MCA_plm_", "ssh_args")):  # of Open MPI 4 and 5
-        if not any(variable.startswith(prefix) for variable in environment):
-            environment[prefix + name] = _SSH_OPTIONS
-    return environment
+def _reason(name: str, ended: Ended) -> str:
+    """What ssh printed, with HOST in the place of the host's name, and what to do."""
+    said = [line.strip() for line in ended.stderr.splitlines() if line.strip()]
+    text = (
+        re.sub(rf"(?<![\w.]){re.escape(name)}(?![\w])", "HOST", one_line(said[-1])) if said else tr("it said nothing")
+    )
+    return tr("{said} (exit {status}){hint}", said=text, status=ended.status, hint=_hint(ended))
 
 
-def frames(stdout: bytes, nonce: str) -> list[Answer]:
-    """The Answers in what mpirun printed; damaged frames are not among them."""
-    found = re.findall(rb"<<hccl_tools %s ([0-9]{1,10}) ([A-Za-z0-9+/=]+)>>" % nonce.encode(), stdout)
-    return list(filter(None, (_unframed(data) for crc, data in found if zlib.crc32(data) == int(crc))))
-
-
-def _unframed(data: bytes) -> Answer | None:
-    """The Answer in a frame; None, if it is of another version of this project."""
-    try:
-        answer = Answer(**json.loads(zlib.decompress(base64.b64decode(data))))
-        return answer.replace(lines=[one_line(line) for line in answer.lines])
-    except (ValueError, TypeError, zlib.error, RecursionError):
-        return None
-
-
-def _faults(answers: Sequence[Answer], hosts: Sequence[str], status: int, stderr: str) -> list[str]:
-    """Why the answers are not those of all hosts, one line per problem."""
-    lines = [f"{answer.host}: {line}" for answer in answers if answer.content is None for line in answer.lines]
-    known = {answer.entry for answer in answers}
-    silent = [name for name in hosts if name not in known]
-    missing = len(hosts) - len(answers)
-    if missing > 0:
-        which = ", ".join(silent[:5]) + (tr(" and {number} more", number=len(silent) - 5) if len(silent) > 5 else "")
-        which = which if len(silent) == missing else tr("one of {hosts}", hosts=which)
-        lines.append(
-            tr(
-                "{hosts}: no answer; mpirun: {said} (exit {status}){hint}",
-                hosts=which,
-                said=_said(stderr),
-                status=status,
-                hint=_hint(stderr),
-            )
-        )
-    elif missing < 0:
-        lines.append(tr("{number} more answers than hosts; two lines of the hostfile may be one host", number=-missing))
-    elif status and not lines:
-        lines.append(
-            tr("mpirun failed though all hosts answered: {said} (exit {status})", said=_said(stderr), status=status)
-        )
-    return lines
-
-
-def _hint(stderr: str) -> str:
-    """What to do about a failure of ssh, as the end of a message."""
-    if "Permission denied" in stderr:
-        return tr("; ssh must need no password: ssh-keygen -t ed25519 (once), then ssh-copy-id HOST for each host")
-    if "Host key verification failed" in stderr:
-        return tr("; ssh does not know the host yet: type ssh HOST once and compare its key")
-    return ""
+def _hint(ended: Ended) -> str:
+    """What to do, as the end of a message."""
+    if ended.status in (1, 2, 126, 127):  # of the shell there, of env, or of Python
+        paths = {"project": one_line(project.ROOT), "python": one_line(sys.executable)}
+        return tr("; it needs this project at {project} and Python at {python}, as here", **paths)
+    return ssh.hint(ended.stderr)
 
 
 def _without_address(answers: Sequence[Answer]) -> list[str]:
@@ -253,46 +182,59 @@ def _without_address(answers: Sequence[Answer]) -> list[str]:
     ]
 
 
-def _said(stderr: str) -> str:
-    """The first line with words; Open MPI draws lines of dashes around its texts."""
-    told = [line.strip() for line in stderr.splitlines() if line.strip(" -\t")]
-    return one_line(told[0]) if told else "nothing"
+def unframed(stdout: bytes, nonce: str, name: str) -> Answer | None:
+    """The Answer of the host `name` in what it printed; None if there is none, or of another version of ours."""
+    found = re.findall(rb"<<hccl_tools %s ([0-9]{1,10}) ([A-Za-z0-9+/=]+)>>" % nonce.encode(), stdout)
+    data = next((data for crc, data in found if zlib.crc32(data) == int(crc)), b"")
+    try:
+        answer = Answer(host=name, **_unpacked(data))
+        return answer.replace(lines=[one_line(line) for line in answer.lines])
+    except (ValueError, TypeError, zlib.error, RecursionError):
+        return None
 
 
 # ---- on every host -------------------------------------------------------------------------------
 
 
-def answer(nonce: str, hosts: Sequence[str], work: Callable[[str | None, Callable[[str], None]], object]) -> int:
-    """Answers with what `work(entry, tell)` returns, or with why it raised Refusal; the exit code is 0 either way.
+def answer(work: Callable[[str, Any, Callable[[str], None]], object]) -> int:
+    """Answers with what `work(host, question, tell)` returns, or with why it raised Refusal; the exit code is 0.
 
-    mpirun ends all other hosts when one fails, and then only the first failure would be reported.
+    host: the name that the asker has for this host.  When the asker has gone, this process gets SIGTERM.
     """
-    entry, content = own_entry(hosts), None
+    asked = _unpacked(sys.stdin.buffer.readline())
+    _end_with_asker()
+    content = None
     lines: list[str] = []
     try:
-        content = work(entry, lines.append)
+        content = work(asked["host"], asked["question"], lines.append)
     except Refusal as refusal:
         lines = list(refusal.lines)
-    answered = Answer(entry=entry, name=socket.gethostname(), content=content, lines=lines)
-    os.write(1, frame(answered, nonce))  # at once: mpirun may mix it with the output of other hosts otherwise
+    sys.stdout.buffer.write(frame({"content": content, "lines": lines}, asked["nonce"]))
+    sys.stdout.buffer.flush()
     return 0
 
 
-def own_entry(hosts: Sequence[str]) -> str | None:
-    """The entry of `hosts`, those of a hostfile, that is this host; None if that is uncertain.
+def _end_with_asker() -> None:
+    """From now on the end of stdin is SIGTERM for this process: a lost ssh connection does not end it otherwise."""
+    import threading
 
-    Open MPI does not tell a process under which name its host was listed.  An address is ours when
-    it can be bound here; a name when it is the host's own.  If several are ours, the one at the place
-    of our rank counts, which on most hostfiles is this host's line.
-    """
-    ours = [name for name in hosts if host.owns(name)]
-    rank = whole_number(os.environ.get("OMPI_COMM_WORLD_RANK", ""), most=len(hosts) - 1)
-    if len(ours) > 1 and rank is not None and hosts[rank] in ours:
-        return hosts[rank]
-    return ours[0] if ours else None
+    def watch() -> None:
+        while os.read(0, 1024):
+            pass
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
-def frame(answer: Answer, nonce: str) -> bytes:
-    """The Answer as bytes for one write, with line ends around it that keep it apart."""
-    data = base64.b64encode(zlib.compress(json.dumps(answer.as_dict()).encode(), 9))
+def frame(answer: JsonObject, nonce: str) -> bytes:
+    """The fields of an Answer as bytes, with line ends around them that keep them apart."""
+    data = _packed(answer)
     return b"\n<<hccl_tools %s %d %s>>\n" % (nonce.encode(), zlib.crc32(data), data)
+
+
+def _packed(document: object) -> bytes:
+    return base64.b64encode(zlib.compress(json.dumps(document).encode(), 1))
+
+
+def _unpacked(data: bytes) -> Any:
+    return json.loads(zlib.decompress(base64.b64decode(data)))

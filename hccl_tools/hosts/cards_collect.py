@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import zlib
 from collections.abc import Callable, Sequence
 
 from hccl_tools.check import verdict
@@ -12,13 +9,23 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
 from hccl_tools.common.words import one_line
-from hccl_tools.hosts import ask, cards, cards_judge
-from hccl_tools.hosts.cards_judge import Facts
+from hccl_tools.hosts import addresses, ask, cards, cards_judge
+from hccl_tools.hosts.ask import Answer, Asker
+from hccl_tools.hosts.cards import Question
+from hccl_tools.hosts.cards_judge import Facts, Partners
 from hccl_tools.machine import host, programs
 from hccl_tools.table import rank_table
+from hccl_tools.table.rank_table import Server
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_PING_SECONDS = 8  # more for each server of the table: every device is to ping one device of it
+_NO_TABLE = "-"  # the argument of check_network.py that the question replaces
 
 
-def read_servers(path: str) -> list[rank_table.Server]:
+def read_servers(path: str) -> list[Server]:
     """The servers of the table at `path`, which must be good and have addresses.  Raises Refusal."""
     table, problems = verdict.check_file(path)
     if errors(problems):
@@ -42,46 +49,97 @@ def read_servers(path: str) -> list[rank_table.Server]:
     return servers
 
 
-def of_all_hosts(hostfile: str, servers: Sequence[rank_table.Server], ping: bool) -> tuple[Facts, list[str]]:
-    """(what the cards of all hosts of the hostfile say, lines about hosts that did not answer).  Raises Refusal."""
-    # The hosts may lack the file, so the table is an argument: without JSON pointers, because its length is limited.
-    needed = [(server.server_id, [device[1:] for device in server.devices]) for server in servers]
-    data = base64.b64encode(zlib.compress(json.dumps(needed).encode(), 9)).decode()
-    try:
-        answers, lines = ask.ask(hostfile, "check_network.py", [*["--ping"][:ping], data])
-    except ask.ClusterError as error:
-        raise Refusal(USAGE, *error.lines) from error
+def of_all_hosts(asker: Asker, servers: Sequence[Server], ping: bool) -> tuple[Facts, list[str]]:
+    """(what the cards of all hosts say, lines about hosts that did not answer).  Raises Refusal."""
+    homes, lines = _homes(asker, servers)
+    partners = cards_judge.partners(servers)
+
+    def question(name: str) -> object:
+        server = homes[name]
+        return server.server_id, [asked.as_dict() for asked in questions(servers, server, partners, ping)]
+
+    logins = {name: asker.logins[name] for name in asker.logins if name in homes}
+    seconds = ask.SECONDS + (_PING_SECONDS * len(servers) if ping else 0)
+    answers, more = _ask(asker.replace(logins=logins), question, seconds)
     found = {}
     for answer in answers:
         try:
-            server_id, devices = answer.content or ("", {})
-            found[server_id] = {int(device): cards.Card(**said) for device, said in devices.items()}
+            said = {int(device): cards.Card(**card) for device, card in (answer.content or {}).items()}
+            if said:
+                found[homes[answer.host].server_id] = said
         except (TypeError, ValueError, AttributeError):
-            lines.append(
-                tr(
-                    "{host}: another version of this project answers there; install the same on all hosts",
-                    host=answer.host,
-                )
-            )
-    found.pop("", None)  # of hosts that have told why they cannot answer
-    return found, lines
+            more.append(_other_version(answer.host))
+    return found, lines + more
 
 
-def answer(nonce: str, hosts: Sequence[str], data: str, ping: bool) -> int:
+def _ask(asker: Asker, question: Callable[[str], object], seconds: int) -> tuple[list[Answer], list[str]]:
+    try:
+        return ask.ask(asker, ["check_network.py", _NO_TABLE], question, seconds)
+    except ask.ClusterError as error:
+        raise Refusal(USAGE, *error.lines) from error
+
+
+def _other_version(name: str) -> str:
+    return tr("{host}: another version of this project answers there; install the same on all hosts", host=name)
+
+
+def _homes(asker: Asker, servers: Sequence[Server]) -> tuple[dict[str, Server], list[str]]:
+    """({host: the server of the table that it is}, lines about hosts that are none).  Raises Refusal.
+
+    A host whose name and address do not tell is asked.
+    """
+    by_id = {server.server_id: server for server in servers}
+    found = {name: by_id[name] for name in asker.logins if name in by_id}
+    names = [name for name in asker.logins if name not in found]
+    for name, address in addresses.of(names).items():
+        if address in by_id:
+            found[name] = by_id[address]
+    claimed = {server.server_id for server in found.values()}
+    unknown = {name: login for name, login in asker.logins.items() if name not in found}
+    free = [server.server_id for server in servers if server.server_id not in claimed]
+    lines: list[str] = []
+    if unknown and not free:
+        foreign = ask.names(list(unknown))
+        lines = [tr("{hosts}: not a server of the rank table; remove it from the hostfile", hosts=foreign)]
+    elif unknown:
+        answers, lines = _ask(asker.replace(logins=unknown), lambda _name: free, ask.SECONDS)
+        for answer in answers:
+            if isinstance(answer.content, str) and answer.content in by_id:
+                found[answer.host] = by_id[answer.content]
+            elif answer.content is not None:
+                lines.append(_other_version(answer.host))
+    return found, lines + _twice(found)
+
+
+def _twice(found: dict[str, Server]) -> list[str]:
+    """One line for each two hosts that are one server, of which only the first is kept in `found`.
+
+    Two checks of one card at the same time would restore each other's detect address.
+    """
+    first: dict[str, str] = {}
+    lines = []
+    for name, server in list(found.items()):
+        if first.setdefault(server.server_id, name) != name:
+            words = {"first": first[server.server_id], "second": name, "server": one_line(server.server_id)}
+            lines.append(tr("{second} is server {server}, and so is {first}; remove one from the hostfile", **words))
+            del found[name]
+    return lines
+
+
+def answer() -> int:
     """Answers the host that asks `of_all_hosts` with what this host's cards say; the exit code is 0 either way."""
-    needed = json.loads(zlib.decompress(base64.b64decode(data)))
-    servers = [
-        rank_table.Server("", name, [rank_table.Device("", *device) for device in devices]) for name, devices in needed
-    ]
 
-    def ask_own(entry: str | None, tell: Callable[[str], None]) -> object:
-        server = own_server(servers, entry if entry in [server.server_id for server in servers] else None)
-        return [server.server_id, {device: card.as_dict() for device, card in of_server(servers, server, ping).items()}]
+    def ask_own(_name: str, asked: Any, _tell: Callable[[str], None]) -> object:
+        if all(isinstance(name, str) for name in asked):  # which of them is this host?
+            return own_server([Server("", name, []) for name in asked], None).server_id
+        server_id, questions = asked
+        own_server([Server("", server_id, [])], server_id)
+        return {device: card.as_dict() for device, card in cards.ask([Question(**q) for q in questions]).items()}
 
-    return ask.answer(nonce, hosts, ask_own)
+    return ask.answer(ask_own)
 
 
-def own_server(servers: Sequence[rank_table.Server], server_id: str | None) -> rank_table.Server:
+def own_server(servers: Sequence[Server], server_id: str | None) -> Server:
     """The server that is this host, by `server_id` or by its address; it has an hccn_tool.  Raises Refusal."""
     if not programs.on_path("hccn_tool"):
         text = tr("hccn_tool is not on PATH, and only it can ask the cards; it is in /usr/local/Ascend/driver/tools")
@@ -101,14 +159,12 @@ def own_server(servers: Sequence[rank_table.Server], server_id: str | None) -> r
     return ours[0]
 
 
-def of_server(servers: Sequence[rank_table.Server], server: rank_table.Server, ping: bool) -> dict[int, cards.Card]:
-    """What the cards of `server`, which is this host, say; with `ping`, about the other `servers` too."""
-    partners = cards_judge.partners(servers)
+def questions(servers: Sequence[Server], server: Server, partners: Partners, ping: bool) -> list[Question]:
+    """The questions to the cards of `server`; with `ping`, about the other `servers` too."""
     others = [other.devices for other in servers if other is not server] if ping else []
-    questions = []
+    found = []
     for place, device in enumerate(server.devices):
         number = int(device.device_id)
         pings = [ip for devices in others if (ip := devices[place % len(devices)].device_ip)]
-        partner = partners.get((server.server_id, number))
-        questions.append(cards.Question(device=number, partner=partner, pings=pings))
-    return cards.ask(questions)
+        found.append(Question(device=number, partner=partners.get((server.server_id, number)), pings=pings))
+    return found

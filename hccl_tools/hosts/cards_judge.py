@@ -16,6 +16,7 @@ from hccl_tools.table.rank_table import Device, Server
 _UNREACHED = ("Socket fail", "Socket failed", "Receive timeout", "Unreachable", "Time exceeded", "Fault")
 
 Facts = dict[str, dict[int, Card]]  # {server_id: {device id: what its card says}}
+Partners = dict[tuple[str, int], "str | None"]  # {(server_id, device id): address of the device that it has to reach}
 Fault = tuple[str, "str | None", str, str]  # check, code, text and remedy of a Finding
 
 
@@ -31,8 +32,8 @@ class Finding(Row):
     remedy: str
 
 
-def partners(servers: Sequence[Server]) -> dict[tuple[str, int], str | None]:
-    """{(server_id, device id): address of the device that it has to reach}, from the table.
+def partners(servers: Sequence[Server]) -> Partners:
+    """The Partners of all devices of the table.
 
     The partner is the device at the same place of the next server, as in HCCL's rings.  On a single server it is
     the next device of the same subnet, if there is one: the devices of a server need no network between them,

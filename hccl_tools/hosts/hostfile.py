@@ -3,8 +3,10 @@
     # the training cluster
     10.0.0.1 slots=8
     node2    slots=8 max_slots=8
+    node3    slots=8 spare
 
-Refuses lines that Open MPI silently accepts and then runs on the wrong hosts or not at all.
+The word `spare` is ours: the host gets ranks when another one is lost.  Open MPI does not know it.  Refuses lines that
+Open MPI silently accepts and then runs on the wrong hosts or not at all.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from hccl_tools.table.address import family
 
 _NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
 _KEYS = ("slots", "max_slots", "max-slots")
+SPARE = "spare"
 MAX_BYTES = 1 << 24  # 16 MiB: half a million hosts; more is another file
 
 
@@ -29,14 +32,19 @@ class HostfileError(Refusal):
         super().__init__(USAGE, line)
 
 
-def read(path: str) -> list[str]:
-    """The hosts of the file `path`, in its order, as a list of names or addresses.  Raises HostfileError."""
-    return parse(_content(path), one_line(path))
+def logins(path: str) -> dict[str, str]:
+    """{host: [user@]host, as ssh takes it} of the file `path`, in its order.  Raises HostfileError."""
+    return {_name(words): words[0] for words in _entries(_content(path), one_line(path))}
 
 
 def slots(path: str) -> list[tuple[str, int | None]]:
     """[(host as ssh takes it, its slots; None where the file does not say)].  Raises HostfileError."""
     return [(words[0], _slots(words)) for words in _entries(_content(path), one_line(path))]
+
+
+def spares(path: str) -> list[str]:
+    """The hosts, as ssh takes them, whose lines have the word `spare`.  Raises HostfileError."""
+    return [words[0] for words in _entries(_content(path), one_line(path)) if SPARE in words[1:]]
 
 
 def _content(path: str) -> bytes:
@@ -141,6 +149,10 @@ def fault_of_host(host: str) -> str | None:
 def _fault_of_key(word: str) -> str | None:
     key, equals, value = word.partition("=")
     shown = one_line(word)
+    if word == SPARE:
+        return None
+    if key.lower().startswith(SPARE):
+        return tr("{shown}: no such word; for a spare host write the word {spare} alone", shown=shown, spare=SPARE)
     if not equals:
         return tr("{shown}: only slots=N can follow a host; give each host a line of its own", shown=shown)
     if key not in _KEYS:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 from collections.abc import Mapping, Sequence
 
 from hccl_tools.common.language import marked, tr
@@ -22,6 +21,8 @@ def address() -> str:
 
     Debian resolves a host's own name to 127.0.1.1, which other hosts cannot reach either.
     """
+    import socket  # not at the top: most launches do not ask
+
     try:
         found = socket.gethostbyname(socket.gethostname())
     except (OSError, UnicodeError):  # UnicodeError: Linux takes names that DNS cannot express
@@ -31,6 +32,8 @@ def address() -> str:
 
 def owns(server_id: str) -> bool:
     """Whether `server_id` names this host: an address that can be bound here, or the host's name."""
+    import socket
+
     kind = family(server_id)
     if kind is None:
         return server_id in (socket.gethostname(), socket.gethostname().partition(".")[0], "localhost")

@@ -29,6 +29,13 @@ class Ended(Row):
     stderr: str
 
 
+def end_with_parent() -> None:
+    """From now on this process ends by SIGKILL when its parent has ended in any way."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG of <linux/prctl.h>
+
+
 def said(ended: Ended) -> str:
     """The first line that it printed, and its exit code or signal, for a message about a program that has failed."""
     first = (ended.stderr.strip() or ended.stdout.strip() or "no output").splitlines()[0]
@@ -43,7 +50,7 @@ def on_path(name: str) -> bool:
 
 def find(name: str) -> str | None:
     """The path of the program that the shell would run as `name`; shutil.which takes 2 ms to import."""
-    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep) if os.sep not in name else [""]
     paths = (os.path.join(folder, name) for folder in folders)
     return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
 
@@ -73,9 +80,6 @@ def ask_all(commands: Mapping[Key, Sequence[str]], seconds: float) -> dict[Key, 
 def _start(command: Sequence[str]) -> Process | OSError:
     import subprocess  # 5 ms that a launch with hccn.conf need not spend
 
-    # The tools of the driver count physical devices and must not see a list that renumbers them.
-    environment = {name: value for name, value in os.environ.items() if name != "ASCEND_RT_VISIBLE_DEVICES"}
-    environment["LC_ALL"] = "C"
     try:
         return subprocess.Popen(
             command,
@@ -83,10 +87,19 @@ def _start(command: Sequence[str]) -> Process | OSError:
             start_new_session=True,  # so that _kill also ends what the program started
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=environment,
+            env=environment(),
         )
     except OSError as error:
         return error
+
+
+def environment() -> dict[str, str]:
+    """That of a program whose answer we read.
+
+    The tools of the driver count physical devices and must not see a list that renumbers them.
+    """
+    kept = {name: value for name, value in os.environ.items() if name != "ASCEND_RT_VISIBLE_DEVICES"}
+    return {**kept, "LC_ALL": "C"}
 
 
 def _finish(process: Process | OSError, deadline: float, seconds: float) -> Ended:

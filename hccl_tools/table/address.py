@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import socket
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket as _socket
+else:
+    import _socket  # the module socket imports selectors and enum, for nothing that is needed here
 
 
-def family(address: str) -> socket.AddressFamily | None:
+def family(address: str) -> int | None:
     """socket.AF_INET or AF_INET6 of an address that inet_pton accepts, else None."""
-    return {4: socket.AF_INET, 16: socket.AF_INET6}.get(len(packed(address)))
+    return {4: _socket.AF_INET, 16: _socket.AF_INET6}.get(len(packed(address)))
 
 
 def packed(address: str) -> bytes:
     """The bytes of an address, so that two spellings of one compare equal; b"" if it is not an address."""
     try:
-        return socket.inet_pton(socket.AF_INET, address)
+        return _socket.inet_pton(_socket.AF_INET, address)
     except (OSError, ValueError):  # ValueError: a NUL inside, or a character that is not ASCII
         pass
     try:
-        return socket.inet_pton(socket.AF_INET6, address)
+        return _socket.inet_pton(_socket.AF_INET6, address)
     except (OSError, ValueError):
         return b""
 

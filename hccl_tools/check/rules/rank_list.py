@@ -142,8 +142,7 @@ def addr_does_not_fit_its_type(view: View) -> Findings:
 def _fits(kind: str, addr: str) -> bool:
     if kind == "EID":
         return _EID(addr) is not None
-    found = family(addr)
-    return found is not None and found.name == ("AF_INET" if kind == "IPV4" else "AF_INET6")
+    return family(addr) == family("0.0.0.0" if kind == "IPV4" else "::")
 
 
 @rule("shared-address", _FORMAT, WARNING)
