@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Trains in the pods of a Kubernetes job: the command of every pod's container.
+#
+# Usage: bash scripts/run_pod.sh [options] PROGRAM [its words]
+#        bash scripts/run_pod.sh [options] CONFIG [-- trainer arguments]
+#
+# The job comes from the environment: the variables of ascend-operator, Volcano, ModelArts or an Indexed Job, and the
+# rank table in RANK_TABLE_FILE. The script waits until the table is completed, finds its own server in it, and starts
+# the ranks of this pod. Without a table MindSpore's scheduler runs in pod 0, or in the pod that the operator has for it.
+# The log of the pod with rank 0 has the output of the job, the logs of the others have what failed. If the operator
+# writes the table anew, the script ends the ranks and exits with 138, so that the operator starts the pod again.
+#
+# Example:
+#   bash scripts/run_pod.sh train.py --epochs 9
+#   bash scripts/run_pod.sh --worker_num 16 --local_worker_num 8 --master_addr job-0.job configs/mnist/lenet5_mnist.yaml
+case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
+  "$$/"*) ;;
+  *)
+    LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
+    POSIXLY_CORRECT=${POSIXLY_CORRECT-}
+    case ${BASH-} in */bash*) ;; *) BASH=bash ;; esac # with BASH_ARGV0, bash says that it is the login shell
+    \export LAUNCH_SHELL && \unset EXECIGNORE BASH_ARGV0 && \exec "$BASH" -p -- "$0" "$@"
+    ;;
+esac
+set -euo pipefail
+LAUNCH_SCRIPT=$(readlink -f -- "$0")
+if [[ ! -r ${LAUNCH_SCRIPT%/*}/lib/launch.sh ]]; then
+  printf '%q: %q is missing: do not copy this script; call it by its path, or through a link\n' "${0##*/}" "${LAUNCH_SCRIPT%/*}/lib/launch.sh" >&2
+  exit 78
+fi
+# shellcheck source=scripts/lib/launch.sh
+source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
+
+launch::main engine=local placement=pod arguments=CONFIG grace=25 device_target=Ascend \
+  options='worker_num local_worker_num master_addr master_port node_rank table_dir pod_wait' -- "$@"
