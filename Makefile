@@ -8,7 +8,7 @@ has = $(VENV)/with-$(subst $(empty) $(empty),+,$(strip $(1)))
 DIGITS := data/digits/test/t10k-labels-idx1-ubyte
 CIFAR10 := data/cifar10/test_batch.bin
 TEXT := data/text/det/test/det_gt.txt
-DIAGNOSES := configs/diagnoses.yaml
+DIAGNOSES := configs/diagnoses.yaml $(wildcard configs/faults/*.yaml)
 CONFIGS := $(filter-out $(DIAGNOSES),$(shell find configs -name '*.yaml'))
 SCHEMAS := $(wildcard schemas/*.schema.json)
 PYTEST := $(BIN)/python tests/default_signals.py $(BIN)/python -m pytest
@@ -58,7 +58,7 @@ test-versions: $(call has,test) ## the fast tests on every Python found, with th
 chaos: $(call has,test) ## launches under random faults, for 10 minutes; FOR=60 SEED=7 ROUND=12: for how long, and which
 	$(BIN)/python -m tests.chaos $(if $(FOR),--seconds $(FOR)) $(if $(SEED),--seed $(SEED)) $(if $(ROUND),--round $(ROUND))
 
-lint: $(call has,lint) ## shellcheck, shfmt, ruff, mypy, and every schema and config against its schema
+lint: $(call has,lint) ## shellcheck, shfmt, ruff, mypy, hadolint, and every schema and config against its schema
 	$(BIN)/shellcheck --shell=bash $(filter-out %.bats,$(SHELL_FILES))
 	$(BIN)/shellcheck --shell=bats --exclude=$(MEANT_IN_TESTS) $(filter %.bats,$(SHELL_FILES))
 	$(BIN)/shfmt -i 2 -ci -bn -d $(SHELL_FILES)
@@ -68,6 +68,7 @@ lint: $(call has,lint) ## shellcheck, shfmt, ruff, mypy, and every schema and co
 	$(BIN)/check-jsonschema --check-metaschema $(SCHEMAS)
 	$(BIN)/check-jsonschema --schemafile schemas/train_config.schema.json $(CONFIGS)
 	$(BIN)/check-jsonschema --schemafile schemas/diagnoses.schema.json $(DIAGNOSES)
+	$(BIN)/hadolint deploy/kubernetes/Dockerfile
 
 format: $(call has,lint) ## let shfmt and ruff put the code into shape
 	$(BIN)/shfmt -i 2 -ci -bn -w $(SHELL_FILES)

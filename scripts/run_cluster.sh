@@ -38,7 +38,7 @@ for word; do
   case $word in
     --) break ;;
     --hostfile | --hostfile=*)
-      way=(engine=mpirun placement=servers arguments=DATA_PATH options='config hostfile ssh network' without='')
+      way=(engine=mpirun placement=servers arguments=DATA_PATH options='config hostfile ssh network spare min_ranks' without='')
       ;;
   esac
 done

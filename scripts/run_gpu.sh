@@ -28,5 +28,5 @@ fi
 # shellcheck source=scripts/lib/launch.sh
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
-launch::main engine=mpirun others=mpirun_words arguments=DATA_PATH options='config n output_filename ssh network' without='rank_table hccn_conf generation' \
+launch::main engine=mpirun others=mpirun_words arguments=DATA_PATH options='config n output_filename ssh network spare min_ranks' without='rank_table hccn_conf generation' \
   default_config=configs/cls/resnet/resnet50_cifar10.yaml device_target=GPU -- "$@"

@@ -27,5 +27,5 @@ fi
 # shellcheck source=scripts/lib/launch.sh
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
-launch::main engine=mpirun others=mpirun_words arguments=CONFIG options='n no_sink output_filename ssh network' without='rank_table hccn_conf generation' \
+launch::main engine=mpirun others=mpirun_words arguments=CONFIG options='n no_sink output_filename ssh network spare min_ranks' without='rank_table hccn_conf generation' \
   device_target=Ascend -- "$@"

@@ -30,6 +30,6 @@ fi
 # shellcheck source=scripts/lib/launch.sh
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
-launch::main engine=mpirun others=mpirun_words arguments=HOSTFILE options='config n no_sink output_filename ssh network' \
+launch::main engine=mpirun others=mpirun_words arguments=HOSTFILE options='config n no_sink output_filename ssh network spare min_ranks' \
   without='rank_table hccn_conf generation' default_config=configs/mnist/lenet5_mnist.yaml \
   device_target=Ascend -- "$@"

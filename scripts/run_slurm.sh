@@ -35,5 +35,5 @@ fi
 source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 LOG_NAME=run_slurm.sh
 
-launch::main engine=srun arguments=CONFIG options=ntasks_per_node without='rank_table hccn_conf generation' \
+launch::main engine=srun arguments=CONFIG options='ntasks_per_node spare min_ranks' without='rank_table hccn_conf generation' \
   device_target=Ascend -- "$@"

@@ -89,6 +89,7 @@ attempts::heard() {
   local rest=$2 number=${2%% *} status host text
   case $1 in
     say) log::say "$rest" ;;
+    moved) attempts::_moved "$number" "${rest#* }" ;;
     begin) ATTEMPTS_BEGUN=$number ;;
     again | end)
       rest=${rest#* }
@@ -115,6 +116,15 @@ attempts::_judged() {
     log::say "$4: $5"
   fi
   [[ $STOPPING_STATE != running ]] || stopping::begin
+}
+
+# attempts::_moved STATUS TEXT: an operator moves the job, so it ends on all hosts.
+attempts::_moved() {
+  [[ $ATTEMPTS_VERDICT != end ]] || return 0
+  ! attempts::is_open || attempts::stopped "$1" "$2"
+  ATTEMPTS_TOLD='' # the verdict is none of another host, but holds in the same way
+  attempts::_judged end "$ATTEMPTS_NUMBER" "$1" $"rank table" "$2"
+  ATTEMPTS_TOLD=yes
 }
 
 # attempts::check: ends the job on this host if the process beside us was killed. SIGCONT wakes it if somebody has stopped it.

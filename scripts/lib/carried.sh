@@ -28,10 +28,9 @@ carried::only_starts() {
 carried::engine_ended() {
   local name first=''
   for name in "${MEMBERS_NAMES[@]}"; do
-    if carried::_is "$name" && [[ -z ${MEMBERS_STATUS[$name]-} && -z ${MEMBERS_GROUP[$name]-} ]]; then
-      members::lost "$name"
-      first=${first:-$name}
-    fi
+    [[ -z ${MEMBERS_STATUS[$name]-}${MEMBERS_GROUP[$name]-}${MEMBERS_MINDER[$name]-} ]] || continue
+    members::lost "$name"
+    first=${first:-$name}
   done
   REPLY=$first
 }
@@ -76,6 +75,7 @@ carried::stack() {
 # carried::all_told: whether all agents whose ranks still run have answered.
 carried::all_told() {
   local name
+  ((${#CARRIED_STACK[@]} >= MEMBERS_RANKS_LEFT)) || return 1 # every answer comes here
   for name in "${MEMBERS_NAMES[@]}"; do
     if carried::_is "$name" && [[ -z ${MEMBERS_STATUS[$name]-}${CARRIED_STACK[$name]-} ]]; then
       return 1

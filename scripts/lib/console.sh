@@ -30,7 +30,7 @@ console::open() {
   [[ $CONSOLE_SHOWS != none ]] || return 0
   local -a ranks=("${PLAN_RANKS[0]}") logs=()
   local rank
-  [[ $CONSOLE_SHOWS == 0 ]] || ranks=("${PLAN_RANKS[@]}")
+  [[ $CONSOLE_SHOWS == 0 ]] || ! system::can_open "$((${#PLAN_RANKS[@]} + 64))" $"--console all shows rank ${ranks[0]} only" || ranks=("${PLAN_RANKS[@]}")
   for rank in "${ranks[@]}"; do
     logs+=("$PLAN_LOG_DIR/rank_$rank.log")
     { : >>"$PLAN_LOG_DIR/rank_$rank.log"; } 2>/dev/null || : # if that fails, the rank says so

@@ -16,7 +16,7 @@ source "$LAUNCH_LIB/system.sh"
 system::require # before an old bash reads files that it cannot parse
 system::open_streams
 
-for LAUNCH_PART in clock option_table cli help synonyms mpirun_table mpirun_words program quoted python bus processes members plan rank_entry limits carried stopping attempts unreported supervise output console engine report outcome together; do
+for LAUNCH_PART in clock alike option_table cli help synonyms mpirun_table mpirun_words program quoted python bus processes members plan dry_run plogs rank_entry limits carried stopping judging attempts unreported supervise output console pods engine report stacks outcome together elastic watch; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$LAUNCH_LIB/$LAUNCH_PART.sh"
 done
@@ -31,6 +31,7 @@ done
 #   device_num    DEVICE_NUM, where the script's tutorial has another number than that of the host's ranks
 #   others        a file with the options of another launcher, see lib/mpirun_words.sh
 #   quoted        quoted: the program is one quoted argument, see lib/quoted.sh
+#   grace         the default of --grace
 #   default_config  relative to the project; only for scripts with the option config
 # Other keys are for tools/launch/plan.py and are passed on to it.
 launch::main() {
@@ -48,11 +49,12 @@ launch::main() {
   cli::programs "${script[quoted]-program}" "${script[others]-} synonyms"
   cli::parse "${script[arguments]}" "$@"
   mpirun_words::check
-  launch::_check_options
+  launch::_check_options "${script[grace]-10}"
+  [[ ${script[placement]-} != pod ]] || pods::begin
   [[ -z ${script[default_config]-} ]] || script[default_config]=$LAUNCH_ROOT/${script[default_config]}
   words=("script=$LOG_NAME" "script_devices=${script[devices]-}" "job_pid=$$")
   for key in "${!script[@]}"; do
-    [[ $key == @(options|without|arguments|devices|others) ]] || words+=("$key=${script[$key]}")
+    [[ $key == @(options|without|arguments|devices|others|grace) ]] || words+=("$key=${script[$key]}")
   done
   for word in ${OPTIONS[@]+"${OPTIONS[@]}"}; do # after the script's words, because the last one counts
     [[ $word == @(console|grace|hang_timeout|keep_going|lang|max_restarts|timeout)=* ]] || words+=("$word")
@@ -71,7 +73,10 @@ launch::main() {
   fi
   words+=("max_restarts=$LAUNCH_RESTARTS" "lock_fd=$PLAN_LOCK_FD" "lock_file=$PLAN_LOCK_FILE")
   ((${#PROGRAM[@]} == 0)) || words+=(program=1)
-  plan::make "${words[@]}" -- ${TRAINER_ARGUMENTS[@]+"${TRAINER_ARGUMENTS[@]}"} ${PROGRAM[@]+"${PROGRAM[@]}"}
+  words+=(-- ${TRAINER_ARGUMENTS[@]+"${TRAINER_ARGUMENTS[@]}"} ${PROGRAM[@]+"${PROGRAM[@]}"})
+  plan::make "${words[@]}"
+  elastic::remember "${words[@]}"
+  pods::planned
   log::tell
   # shellcheck source=scripts/lib/engines/local.sh
   source "$LAUNCH_LIB/engines/${script[engine]}.sh"
@@ -90,17 +95,17 @@ launch::_lower() {
 
 # --dry_run: prints the plan as shell commands.
 launch::_print() {
-  plan::print_environment
+  dry_run::environment
   engine::scheduler
-  plan::print_scheduler
+  dry_run::scheduler
   engine::print
   printf 'wait\n'
 }
 
-# Checks the options that the shell itself uses; the plan checks the others.
+# launch::_check_options GRACE: checks the options that the shell itself uses; the plan checks the others.
 launch::_check_options() {
   local timeout
-  cli::number grace 10
+  cli::number grace "$1"
   stopping::set_grace "$REPLY"
   cli::number timeout 0
   timeout=$REPLY
@@ -117,6 +122,8 @@ launch::_check_options() {
     log::only_problems
     console::show none
   fi
+  ! cli::given watch_plogs || watch::on
+  cli::choice keep_plogs failed
   cli::choice console "$CONSOLE_SHOWS"
   console::show "$REPLY"
 }
@@ -135,15 +142,16 @@ launch::_run() {
   supervise::on member launch::_become
   supervise::on failed report::failure
   supervise::on ended launch::_member_ended
-  supervise::on hang report::stacks
+  supervise::on hang launch::_hangs
   supervise::on stops together::tell
   supervise::open "$LAUNCH_JOB"
   limits::start
-  attempts::open "$SUPERVISE_BUS" "$SUPERVISE_LIFELINE"
+  stopping::keeps_going || attempts::open "$SUPERVISE_BUS" "$SUPERVISE_LIFELINE"
+  pods::open "$SUPERVISE_BUS" "$SUPERVISE_LIFELINE"
   ! together::is_ready || launch::_attempt
   while ((restart < LAUNCH_RESTARTS)) && together::has_failed; do
     restart+=1
-    plan::make_logs "$restart" || break
+    { plan::make_logs "$restart" && elastic::prepare "$restart"; } || break
     outcome::add "$LAUNCH_STATUS"
     log::say $"restart $restart of $LAUNCH_RESTARTS in $pause s"
     supervise::again
@@ -156,12 +164,14 @@ launch::_run() {
     launch::_attempt
   done
   together::tell
+  pods::close
   attempts::close
   plan::unlock
   outcome::exit_status
   outcome::add "$LAUNCH_STATUS"
   outcome::hand_over
   report::print
+  elastic::report
   outcome::report
   supervise::close "$LAUNCH_JOB" # until now the guardian also watches over the process of the outcome
   report::where
@@ -178,7 +188,7 @@ launch::_run() {
 # nobody calls.
 launch::_silence() {
   local rank
-  ((${#PROGRAM[@]})) || return 0
+  ((${#PROGRAM[@]} && ${#PLAN_RANKS[@]})) || return 0
   for rank in "${PLAN_RANKS[@]}"; do # ends at the first rank that has printed something
     [[ -e $PLAN_LOG_DIR/rank_$rank.log && ! -s $PLAN_LOG_DIR/rank_$rank.log ]] || return 0
   done
@@ -189,6 +199,11 @@ launch::_silence() {
 launch::_announce() {
   local ranks devices host
   local -A hosts=()
+  if ((${#PLAN_RANKS[@]} == 0)); then
+    report::path "$PLAN_RUN_DIR"
+    log::say $"this pod has MindSpore's scheduler and no ranks, logs in $REPLY"
+    return
+  fi
   log::count "${#PLAN_RANKS[@]}" rank
   ranks=$REPLY
   log::named device "${PLAN_DEVICES[@]}"
@@ -207,6 +222,12 @@ launch::_become() {
   "$@"
 }
 
+# No rank has written for too long: where they are in their code, and what CANN's logs say.
+launch::_hangs() {
+  stacks::report
+  watch::report
+}
+
 # If a restart may follow, the outcome is not urgent: outcome::hand_over starts its process at the end.
 launch::_member_ended() {
   ((LAUNCH_RESTARTS)) || outcome::get_ready
@@ -214,12 +235,14 @@ launch::_member_ended() {
 
 # Runs all ranks once, from their start to their end.
 launch::_attempt() {
-  LAUNCH_LOGS=$PLAN_LOG_DIR
+  LAUNCH_LOGS=$PLAN_LOG_DIR LAUNCH_PLOGS=$PLAN_PLOGS
   console::open
+  watch::open
   engine::start
   outcome::begin
   supervise::run
   processes::sweep "$LAUNCH_JOB"
+  watch::finish
   console::finish
   together::await
   outcome::exit_status
@@ -227,7 +250,8 @@ launch::_attempt() {
 
 # launch::_next_attempt N: gives restart N its command, and its own logs. If train.log links to this job's log, it follows.
 launch::_next_attempt() {
-  local -r old=$PLAN_LOG_DIR/rank_${PLAN_RANKS[0]}.log
+  local -r old=$PLAN_LOG_DIR/rank_${PLAN_RANKS[0]-}.log
+  elastic::take "$1"
   plan::next_attempt "$1"
   if [[ -L train.log && train.log -ef $old ]]; then
     report::path "$PLAN_LOG_DIR"
@@ -246,7 +270,7 @@ launch::_given_up() {
 # Ends the launcher by the signal that stopped it, so that the shell which waits for it sees this.
 launch::_end() {
   trap - EXIT # the job's own exit code may be 254
-  if [[ -z $SUPERVISE_FIRST && -z $LIMITS_REACHED && -n $STOPPING_SIGNAL ]]; then
+  if [[ -z $JUDGING_FIRST && -z $LIMITS_REACHED && -n $STOPPING_SIGNAL ]]; then
     trap - "$STOPPING_SIGNAL"
     kill -s "$STOPPING_SIGNAL" "$$"
   fi

@@ -31,6 +31,13 @@ limits::watch() {
   LIMITS_LOGS+=("$1")
 }
 
+# limits::watch_ranks: the same for all ranks of the plan.
+limits::watch_ranks() {
+  ((LIMITS_HANG)) || return 0
+  LIMITS_LOGS=("${PLAN_RANKS[@]/#/$PLAN_LOG_DIR/rank_}")
+  LIMITS_LOGS=("${LIMITS_LOGS[@]/%/.log}")
+}
+
 # limits::again: forgets the logs of an attempt that has ended.
 limits::again() {
   LIMITS_LOGS=() LIMITS_LOOK='' LIMITS_LOOK_AT=0 LIMITS_FILES='' LIMITS_BLIND=''

@@ -120,8 +120,8 @@ log::_numbers() {
   printf -v REPLY '%q' "$1"
 }
 
-# log::_noun NOUN NUMBER: the noun for so many of them, in REPLY.
-log::_noun() {
+# log::noun NOUN NUMBER: the noun for so many of them, in REPLY.
+log::noun() {
   case $1$(($2 == 1)) in
     rank1) REPLY=$"rank" ;;
     rank0) REPLY=$"ranks" ;;
@@ -132,7 +132,7 @@ log::_noun() {
 
 # log::count NUMBER NOUN: "1 rank", "4 ranks", in REPLY.
 log::count() {
-  log::_noun "$2" "$1"
+  log::noun "$2" "$1"
   REPLY=$"$1 $REPLY"
 }
 
@@ -154,6 +154,6 @@ log::named() {
       first=''
     fi
   done
-  log::_noun "$1" "$found"
+  log::noun "$1" "$found"
   REPLY+=" ${list#,}"
 }

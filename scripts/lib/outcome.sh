@@ -6,7 +6,7 @@
 OUTCOME_PROCESS=''                 # its pid
 OUTCOME_ASKS='' OUTCOME_ANSWERS='' # pipes to and from it
 OUTCOME_FAILED=''                  # not empty: the process knows that a member has failed
-OUTCOME_LINES=''                   # the lines for the process about all attempts so far
+OUTCOME_LINES=()                   # the lines for the process about all attempts so far, many in each text
 OUTCOME_OOM_KILLS=0                # number of OOM kills on this machine before this attempt
 
 outcome::begin() {
@@ -26,13 +26,13 @@ outcome::_oom_kills() {
 # outcome::get_ready: starts the process when a member has ended. It does not while other members are starting, because
 # they need the processors more. It also does not if a rank could not be started, because there are too many processes.
 outcome::get_ready() {
-  if [[ -z $SUPERVISE_FIRST ]]; then
+  if [[ -z $JUDGING_FIRST ]]; then
     ((${#MEMBERS_BEGAN[@]} == ${#MEMBERS_NAMES[@]})) || return 0
   elif ! outcome::_is_to_be_explained; then
     return 0
   fi
   outcome::_call
-  if [[ -n $SUPERVISE_FIRST && -z $OUTCOME_FAILED ]]; then
+  if [[ -n $JUDGING_FIRST && -z $OUTCOME_FAILED ]]; then
     OUTCOME_FAILED=yes
     outcome::_tell $'failed\n'
   fi
@@ -40,7 +40,7 @@ outcome::get_ready() {
 
 # A rank that could not be started has no log to read, and report::first_failure has printed the reason.
 outcome::_is_to_be_explained() {
-  [[ -n $SUPERVISE_FIRST && -n ${MEMBERS_BEGAN[$SUPERVISE_FIRST]-}$CARRIED_ENGINE ]]
+  [[ -n $JUDGING_FIRST && -n ${MEMBERS_BEGAN[$JUDGING_FIRST]-}$CARRIED_ENGINE ]]
 }
 
 # Starts the process, unless it runs. It ignores signals to the launcher's group, and ends when the launcher ends.
@@ -59,17 +59,17 @@ outcome::_call() {
   exec {OUTCOME_ASKS}>"/dev/fd/$asks" {asks}>&-
 }
 
-# outcome::_tell LINES: sends LINES to the process. SIGPIPE is ignored, so that the launcher survives if it has ended.
+# outcome::_tell LINES...: sends LINES to the process. SIGPIPE is ignored, so that the launcher survives if it has ended.
 outcome::_tell() {
   trap '' PIPE
-  { printf '%s' "$1" >&"$OUTCOME_ASKS"; } 2>/dev/null || :
+  { printf '%s' "$@" >&"$OUTCOME_ASKS"; } 2>/dev/null || :
   trap - PIPE
 }
 
 # outcome::exit_status: the script's exit code if the job ended now, in LAUNCH_STATUS.
 outcome::exit_status() {
-  if [[ -n $SUPERVISE_FIRST ]]; then
-    LAUNCH_STATUS=${MEMBERS_STATUS[$SUPERVISE_FIRST]}
+  if [[ -n $JUDGING_FIRST ]]; then
+    LAUNCH_STATUS=${MEMBERS_STATUS[$JUDGING_FIRST]}
   elif [[ -n $LIMITS_REACHED ]]; then
     LAUNCH_STATUS=124 # as timeout(1) does
   elif [[ -n $STOPPING_SIGNAL ]]; then
@@ -81,18 +81,28 @@ outcome::exit_status() {
 
 # outcome::add STATUS: adds the lines about an attempt that has ended.
 outcome::add() {
-  local name ended stopped_by=$LIMITS_REACHED
+  local name seconds since until tenths lines='' ended stopped_by=$LIMITS_REACHED
   stopped_by=${stopped_by:-${STOPPING_SIGNAL:+SIG$STOPPING_SIGNAL}}
   stopped_by=${stopped_by:-$ATTEMPTS_HOST}
   TZ=UTC0 printf -v ended '%(%Y-%m-%dT%H:%M:%SZ)T' -1
-  OUTCOME_LINES+="attempt $1 $ended .${PLAN_LOG_DIR#"$PLAN_RUN_DIR"}"$'\n'
-  OUTCOME_LINES+=${SUPERVISE_FIRST:+"first_failure $SUPERVISE_FIRST"$'\n'}
-  OUTCOME_LINES+=${stopped_by:+"stopped_by $stopped_by"$'\n'}
-  for name in ${MEMBERS_NAMES[@]+"${MEMBERS_NAMES[@]}"}; do
-    members::seconds "$name"
-    [[ -z ${MEMBERS_FAILED[$name]-} || $name == "$SUPERVISE_FIRST" ]] || OUTCOME_LINES+="also_failed $name"$'\n'
-    OUTCOME_LINES+="member $name ${MEMBERS_STATUS[$name]--} $REPLY"$'\n'
+  lines+="attempt $1 $ended .${PLAN_LOG_DIR#"$PLAN_RUN_DIR"}"$'\n'
+  lines+=${JUDGING_FIRST:+"first_failure $JUDGING_FIRST"$'\n'}
+  lines+=${stopped_by:+"stopped_by $stopped_by"$'\n'}
+  lines+=${JUDGING_FIRST:+${REPORT_LOST_HOST:+"lost_host $REPORT_LOST_HOST"$'\n'}}
+  for name in ${MEMBERS_NAMES[@]+"${MEMBERS_NAMES[@]}"}; do # no function for each: there may be 65,536
+    seconds=- since=${MEMBERS_BEGAN[$name]-} until=${MEMBERS_ENDED[$name]-}
+    if [[ -n $since && -n $until ]]; then # as in members::seconds
+      tenths=$(((until - since) / 10))
+      seconds=$((tenths / 10)).$((tenths % 10))
+    fi
+    [[ -z ${MEMBERS_FAILED[$name]-} || $name == "$JUDGING_FIRST" ]] || lines+="also_failed $name"$'\n'
+    lines+="member $name ${MEMBERS_STATUS[$name]--} $seconds ${MEMBERS_PID[$name]--}"$'\n'
+    if ((${#lines} > 8000)); then # bash copies all of a text to add to it
+      OUTCOME_LINES+=("$lines")
+      lines=''
+    fi
   done
+  OUTCOME_LINES+=("$lines")
 }
 
 # outcome::hand_over: sends all lines. Call it when all attempts have ended and none of their processes runs.
@@ -102,9 +112,10 @@ outcome::hand_over() {
     outcome::_oom_kills
     oom_kills=$((REPLY - OUTCOME_OOM_KILLS))
   fi
-  OUTCOME_LINES+="end $oom_kills"$'\n'
+  [[ -z $PLAN_PLOGS ]] || OUTCOME_LINES+=("plogs ${PLAN_PLOGS%% *}"$'\n')
+  OUTCOME_LINES+=("end $oom_kills"$'\n')
   outcome::_call
-  outcome::_tell "$OUTCOME_LINES"
+  outcome::_tell "${OUTCOME_LINES[@]}"
 }
 
 # outcome::report: waits until the outcome is saved, and prints the explanation of the failure.
@@ -113,7 +124,7 @@ outcome::report() {
   if ! outcome::_answer; then # the process could not be started in time, or was killed
     OUTCOME_ASKS=''
     outcome::_call
-    outcome::_tell "$OUTCOME_LINES"
+    outcome::_tell "${OUTCOME_LINES[@]}"
     outcome::_answer || :
   fi
   line=$REPLY

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # What ranks print: lines, and progress bars. A program draws a line again after \r, and only its last state counts.
-# For the launcher's console and report, and for the agents.
+# For the launcher's console and report, and for the agents. Also what an agent does with a log as a file.
 #
 # The callers of split and state set LC_ALL=C, because all this is about bytes, and set -f, because word splitting cuts
 # the texts. Expansions like ${TEXT##*X} would take quadratic time.
@@ -115,4 +115,16 @@ output::_short() {
   done
   output::cut "$line" "$OUTPUT_TAIL_COLUMNS"
   ((${#REPLY} == ${#line} && ${#1} <= 4 * OUTPUT_TAIL_COLUMNS)) || REPLY+=' ...'
+}
+
+# output::link FOLDER RANK LOG: makes the LOG's link in Open MPI's layout below FOLDER; its path in REPLY.
+output::link() {
+  printf -v REPLY '%s/1/rank.%0*d/stdout' "$1" "${#RANK_SIZE}" "$2" # Open MPI pads the numbers, too
+  mkdir -p -- "${REPLY%/*}" && ln -sfn -- "$3" "$REPLY"
+}
+
+# output::has_grown LOG: whether it has grown since the last call; the file LOG.seen remembers that. This starts no process.
+output::has_grown() {
+  [[ ! -f $1 || $1 -nt $1.seen ]] || return 1 # a log that was removed does not show a hang
+  : >"$1.seen"
 }

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# The launch plan: one Python process makes it, this file reads it, and prints it for --dry_run.
+# The launch plan: one Python process makes it, this file reads it.
 #
 # tools/launch/main.py writes pairs of NUL-terminated words, so that a path may contain any character:
-#   run_dir DIR, export NAME=VALUE, rank "RANK DEVICE", host NAME (of that rank), trainer WORD,
+#   run_dir DIR, export NAME=VALUE, rank "RANK DEVICE RANK DEVICE ...", host "NUMBER NAME" (of the next so many ranks), trainer WORD,
 #   restart WORD, scheduler WORD, about TEXT, setup WORD, convert WORD, engine "NAME VALUE", bind WORDS,
-#   end NUMBER (of pairs before it)
+#   plogs "KEEP [FOLDER]", lost "HOST REASON", end NUMBER (of pairs before it)
 # After that comes how Python ended: status NUMBER.
 
 PLAN_RUN_DIR=''
@@ -18,9 +18,11 @@ PLAN_RESTART=()           # their command from the second attempt on; empty: the
 PLAN_SCHEDULER=()         # the command of MindSpore's scheduler; empty if none is needed
 declare -A PLAN_ENGINE=() # what the engine needs to know
 PLAN_BIND=''              # the cores of the ranks, see rank_entry.sh; empty: they are not bound
+PLAN_PLOGS=''             # where CANN logs, see plogs.sh; empty: the ranks do not use it
 PLAN_SETUP=()             # --dry_run: the command that writes the rank table that a launch would build
 PLAN_CONVERT=()           # --dry_run: the command that makes checkpoints for this number of ranks
 PLAN_ABOUT=''             # --dry_run: what every rank runs, for people
+PLAN_LOST=()              # "HOST REASON" of each host that the job has lost
 PLAN_LOCK_FD='' PLAN_LOCK_FILE=''
 
 # plan::make WORD...: gets the plan from Python; ends the script if Python refuses the launch, or if the plan is not whole.
@@ -57,19 +59,30 @@ plan::_read() {
   done
 }
 
+# plan::replace FILE: the plan is that of FILE from now on, for a restart without a lost host; fails if FILE is damaged.
+plan::replace() {
+  local status='' fault='' count=0 planned=''
+  (plan::_read <"$1" && [[ -z $fault && $planned == "$count" ]]) || return
+  PLAN_EXPORTS=() PLAN_RANKS=() PLAN_DEVICES=() PLAN_HOSTS=() PLAN_TRAINER=() PLAN_RESTART=() PLAN_SCHEDULER=()
+  PLAN_ENGINE=() PLAN_BIND='' PLAN_PLOGS='' PLAN_LOST=()
+  plan::_read <"$1"
+}
+
 # plan::_take KIND VALUE: keeps a pair. Fails if it does not belong in a plan; tools/launch/protocol.py refuses the same.
 plan::_take() {
   case $1 in
     run_dir) [[ -n $2 ]] && PLAN_RUN_DIR=$2 PLAN_LOG_DIR=$2 ;;
     export) [[ $2 == [a-zA-Z_]*([a-zA-Z0-9_])=* ]] && PLAN_EXPORTS+=("$2") ;;
-    rank) [[ $2 == +([0-9])' '+([0-9]) ]] && PLAN_RANKS+=("${2% *}") && PLAN_DEVICES+=("${2#* }") ;;
-    host) [[ -n $2 && $2 != -* && $2 != *[[:space:][:cntrl:]]* ]] && PLAN_HOSTS+=("$2") ;;
+    rank) plan::_take_ranks "$2" ;;
+    host) plan::_take_hosts "${2%% *}" "${2#* }" ;;
     engine) [[ $2 == +([a-z_])' '* ]] && PLAN_ENGINE[${2%% *}]=${2#* } ;;
     trainer) PLAN_TRAINER+=("$2") ;;
     restart) PLAN_RESTART+=("$2") ;;
     scheduler) PLAN_SCHEDULER+=("$2") ;;
     about) PLAN_ABOUT=$2 ;;
     bind) [[ $2 == @(core|numa)' '+([a-zA-Z])*(' '+([0-9])=+([0-9,])) ]] && PLAN_BIND=$2 ;;
+    plogs) [[ $2 == @(failed|all|none)?(' /'*) ]] && PLAN_PLOGS=$2 ;;
+    lost) [[ $2 == +([! ])' '* ]] && PLAN_LOST+=("$2") ;;
     setup) PLAN_SETUP+=("$2") ;;
     convert) PLAN_CONVERT+=("$2") ;;
     end) planned=$2 && return 0 ;;
@@ -77,6 +90,28 @@ plan::_take() {
     *) return 1 ;;
   esac || return 1
   count=$((count + 1))
+}
+
+# plan::_take_ranks WORDS: "RANK DEVICE" of some ranks.
+plan::_take_ranks() {
+  local i
+  [[ $1 == [0-9]* && $1 != *[!0-9\ ]* ]] || return 1
+  # shellcheck disable=SC2206 # a list of numbers
+  local -a words=($1)
+  ((${#words[@]} % 2 == 0)) || return 1
+  for ((i = 0; i < ${#words[@]}; i += 2)); do
+    PLAN_RANKS+=("${words[i]}")
+    PLAN_DEVICES+=("${words[i+1]}")
+  done
+}
+
+# plan::_take_hosts NUMBER NAME: the host of so many ranks.
+plan::_take_hosts() {
+  local i
+  [[ $1 == +([0-9]) && $1 != 0* && -n $2 && $2 != -* && $2 != *[[:space:][:cntrl:]]* ]] || return 1
+  for ((i = 0; i < $1; i++)); do
+    PLAN_HOSTS+=("$2")
+  done
 }
 
 # plan::lock_file: makes the file with which this job locks its devices, in a folder that only this user can write.
@@ -154,97 +189,4 @@ plan::logs_problem() {
     REPLY=$"the log folder $PLAN_LOG_DIR cannot be written any more: ${REPLY##*: }; the ends of the logs may be missing; make room, or choose another disk with --log_dir"
   fi
   rm -f -- "$probe" 2>/dev/null || :
-}
-
-# ---- the plan as shell commands --------------------------------------------------------------------
-
-# plan::print_environment: prints what all ranks have in common.
-plan::print_environment() {
-  local name
-  log::harmless "$LOG_NAME"
-  printf '# %s\n' $"$REPLY: ${#PLAN_RANKS[@]} ranks; this is what it would start"
-  printf '# %s\n' $"every rank runs $PLAN_ABOUT"
-  if ((${#PLAN_RESTART[@]})); then
-    printf '# from the second attempt on it runs: '
-    plan::print_line "${PLAN_RESTART[@]}"
-  fi
-  plan::print_line cd "$PWD"
-  plan::print_line mkdir -p "$PLAN_RUN_DIR"
-  plan::print_line ${PLAN_SETUP[@]+"${PLAN_SETUP[@]}"}
-  plan::print_line ${PLAN_CONVERT[@]+"${PLAN_CONVERT[@]}"}
-  rank_entry::job_environment ${PLAN_EXPORTS[@]+"${PLAN_EXPORTS[@]}"}
-  for name in $RANK_ENTRY_CONTRACT; do
-    [[ -n ${!name+set} ]] || printf 'unset %s\n' "$name"
-  done
-  ((${#PLAN_EXPORTS[@]} == 0)) || plan::print_line export "${PLAN_EXPORTS[@]}"
-}
-
-# plan::print_scheduler: prints the command of MindSpore's scheduler, if the plan has one.
-plan::print_scheduler() {
-  ((${#PLAN_SCHEDULER[@]} == 0)) || plan::_print_member scheduler "${PLAN_SCHEDULER[@]}"
-}
-
-# plan::print_ranks: prints every rank of this host, with its own variables.
-plan::print_ranks() {
-  local i
-  LAUNCH_DEVICES=${PLAN_DEVICES[*]} LAUNCH_SIZES=${PLAN_ENGINE[sizes]} LAUNCH_BIND=$PLAN_BIND
-  for i in "${!PLAN_RANKS[@]}"; do
-    LAUNCH_RANK=${PLAN_RANKS[i]} LAUNCH_LOCAL_RANK=$i
-    plan::_print_member rank "${PLAN_TRAINER[@]}"
-  done
-}
-
-# plan::print_engine WORD...: prints the engine's command. The WORDs are all before the trainer's.
-plan::print_engine() {
-  local name
-  local -a words=()
-  for name in $RANK_ENTRY_FOR_AGENTS ${!LAUNCH_KEPT_@}; do
-    words+=("$name=${!name}")
-  done
-  plan::print_line export "${words[@]}"
-  plan::print_line "$@" "${PLAN_TRAINER[@]}"
-  ((${#PLAN_SCHEDULER[@]} == 0)) || printf 'kill %%1 # the scheduler\n'
-}
-
-# plan::print_line WORD...: prints the words as one line, quoted for the shell; without words, nothing.
-plan::print_line() {
-  (($#)) || return 0
-  plan::_print_words "$@"
-  printf '\n'
-}
-
-# plan::_print_member rank|scheduler COMMAND...: prints one line that starts it in the background.
-plan::_print_member() (
-  bound=() own=(RANK_ID DEVICE_ID MS_ROLE MS_NODE_ID)
-  for variable in $RANK_ENTRY_DEFAULTS; do
-    [[ -n ${!variable+set} ]] || own+=("$variable")
-  done
-  if [[ $1 == rank ]]; then
-    rank_entry::cores
-    [[ -z $REPLY ]] || bound=(taskset -c "$REPLY") own+=(MSRUN_CPU_LIST) MSRUN_CPU_LIST="[$REPLY]"
-  fi
-  rank_entry::"$1"
-  if [[ $1 == rank ]]; then
-    name=rank_$RANK_ID words=(env)
-    printf '# rank %s on device %s\n' "$RANK_ID" "$DEVICE_ID"
-  else
-    name=scheduler words=(env -u RANK_TABLE_FILE) own=(MS_ROLE)
-    printf '# the scheduler of MindSpore'\''s cluster\n'
-  fi
-  shift
-  for variable in "${own[@]}"; do
-    [[ -z ${!variable+set} ]] || words+=("$variable=${!variable}")
-  done
-  plan::_print_words "${words[@]}" ${bound[@]+"${bound[@]}"} "$@"
-  log::one_line "$PLAN_RUN_DIR/$name.log"
-  printf ' >%s 2>&1 </dev/null &\n' "$REPLY"
-)
-
-plan::_print_words() {
-  local word separator=''
-  for word; do
-    log::one_line "$word"
-    printf '%s%s' "$separator" "$REPLY"
-    separator=' '
-  done
 }

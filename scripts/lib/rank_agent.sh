@@ -27,7 +27,7 @@ case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells
 esac
 set -u
 readonly AGENT_LIB=${0%/*}
-for AGENT_PART in own_shell log clock python bus output processes rank_entry; do
+for AGENT_PART in own_shell log clock python bus output processes plogs rank_entry; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$AGENT_LIB/$AGENT_PART.sh"
 done
@@ -73,9 +73,10 @@ agent::main() {
   local -r status=$REPLY
   # Slurm signals the trainer first and then the agent. Wait for that signal: it explains why the trainer ended.
   ((status != 143)) || [[ -n ${LAUNCH_BUS-} ]] || agent::_heed 3
-  ((status == 0)) || [[ -z $AGENT_AWAY ]] || agent::_tell_tail
+  ((status == 0)) || [[ -z $AGENT_AWAY ]] || agent::_tell_away
   agent::tell exit "$AGENT_NAME" "$status"
   agent::_sweep
+  [[ -z $AGENT_AWAY ]] || plogs::leave "$AGENT_NAME" "$status"
   # After a failure the launcher orders all ranks to stop. If that order does not come, the launcher is gone. Then the
   # agent exits with the rank's code, so that the engine ends the job.
   ((status == 0)) || [[ -n ${LAUNCH_BUS-}${LAUNCH_KEEPS_GOING-} ]] || agent::_heed "$(((LAUNCH_GRACE + 5) * 10))"
@@ -152,11 +153,7 @@ agent::_open_log() {
   AGENT_LOG=$LAUNCH_LOGS/$AGENT_NAME.log
   [[ $AGENT_NAME == scheduler ]] || AGENT_LOG=$LAUNCH_LOGS/rank_$AGENT_NAME.log
   if [[ -n ${LAUNCH_LINKS-} && $AGENT_NAME != scheduler ]]; then
-    local folder
-    printf -v folder '%s/1/rank.%0*d' "$LAUNCH_LINKS" "${#RANK_SIZE}" "$AGENT_NAME" # Open MPI pads the numbers, too
-    if ! mkdir -p -- "$folder" || ! ln -sfn -- "$AGENT_LOG" "$folder/stdout"; then
-      agent::refuse "$folder/stdout cannot be made"
-    fi
+    output::link "$LAUNCH_LINKS" "$AGENT_NAME" "$AGENT_LOG" || agent::refuse "$REPLY cannot be made"
   fi
   : >>"$AGENT_LOG" || agent::refuse "the log $AGENT_LOG cannot be written"
 }
@@ -165,18 +162,24 @@ agent::_open_log() {
 agent::tell() {
   if [[ -n ${LAUNCH_BUS-} ]]; then
     [[ $1 != start ]] || printf '.start %d\n' "$3" >"$LAUNCH_LIFELINE"
-    [[ $1 == line ]] || printf '.%s\n' "$*" >"$LAUNCH_BUS"
+    [[ $1 == @(line|plog) ]] || printf '.%s\n' "$*" >"$LAUNCH_BUS"
   else
     printf '\n.%s %s\n' "$LAUNCH_SECRET" "$*" # another rank's line may lack its newline
   fi 2>/dev/null
 }
 
-# Sends the end of a log that the launcher's host cannot read.
-agent::_tell_tail() {
+# Sends what the launcher's host cannot read of a rank that failed: the end of its log, and what CANN logged as errors.
+agent::_tell_away() {
+  agent::_tell_each line < <(output::tail "$AGENT_LOG")
+  agent::_tell_each plog < <(plogs::errors "$AGENT_NAME" "$AGENT_TRAINER")
+}
+
+# agent::_tell_each WORD: sends each line of stdin.
+agent::_tell_each() {
   local line
   while IFS= read -r line; do
-    agent::tell line "$AGENT_NAME" "$line"
-  done < <(output::tail "$AGENT_LOG")
+    agent::tell "$1" "$AGENT_NAME" "$line"
+  done
 }
 
 agent::_handle_signals() {
@@ -256,19 +259,14 @@ agent::_watch() {
     elif (($? <= 128)); then
       break # the end of the pipe: the agent or the launcher was killed
     fi
-    [[ -z $AGENT_STDOUT ]] || agent::_tell_written
+    if [[ -n $AGENT_STDOUT ]] && output::has_grown "$AGENT_LOG"; then # the launcher cannot see that itself
+      agent::tell wrote "$AGENT_NAME" >&"$AGENT_STDOUT"
+    fi
   done
   [[ -z ${LAUNCH_BUS-} ]] || agent::tell exit "$AGENT_NAME" 137 # the engine may not notice it
   processes::signal TERM "$AGENT_TRAINER"
   processes::kill_late "$AGENT_TRAINER" "$LAUNCH_GRACE"
   agent::_sweep
-}
-
-# Reports to the launcher that the log has grown, if it cannot see that itself. This starts no process.
-agent::_tell_written() {
-  [[ ! -f $AGENT_LOG || $AGENT_LOG -nt $AGENT_LOG.seen ]] || return 0 # a log that was removed does not show a hang
-  : >"$AGENT_LOG.seen"
-  agent::tell wrote "$AGENT_NAME" >&"$AGENT_STDOUT"
 }
 
 # Kills what the trainer left, in its group and, by the marks in their environment, outside of it.

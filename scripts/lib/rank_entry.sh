@@ -8,6 +8,7 @@
 #   LAUNCH_RANK, LAUNCH_LOCAL_RANK   its numbers; under mpirun, srun and msrun rank_entry::place finds them
 #   LAUNCH_UMASK       the umask of its files
 #   LAUNCH_LOGS        the folder of this attempt's logs
+#   LAUNCH_PLOGS       where CANN logs, see plogs.sh; empty: the rank does not use it
 #   LAUNCH_BIND        if ranks have cores of their own: how, the device target, and the cores of each rank on the
 #                      launcher's host: "core CPU 0=0,1 1=2,3"
 # An agent (rank_agent.sh) also gets
@@ -75,7 +76,7 @@ rank_entry::_warn_of_kept_numbers() {
 }
 
 # rank_entry::agent_environment ENGINE: exports what the engine's agents (rank_agent.sh) need to know.
-readonly RANK_ENTRY_FOR_AGENTS='LAUNCH_ENGINE LAUNCH_DEVICES LAUNCH_SIZES LAUNCH_BIND LAUNCH_FOLDER LAUNCH_HOST LAUNCH_EXPORTS LAUNCH_LOGS LAUNCH_LINKS LAUNCH_UMASK LAUNCH_HANG LAUNCH_PYTHON'
+readonly RANK_ENTRY_FOR_AGENTS='LAUNCH_ENGINE LAUNCH_DEVICES LAUNCH_SIZES LAUNCH_BIND LAUNCH_FOLDER LAUNCH_HOST LAUNCH_EXPORTS LAUNCH_LOGS LAUNCH_PLOGS LAUNCH_LINKS LAUNCH_UMASK LAUNCH_HANG LAUNCH_PYTHON'
 rank_entry::agent_environment() {
   local assignment
   rank_entry::_forget # what the user's shell may have of these names
@@ -83,7 +84,7 @@ rank_entry::agent_environment() {
   LAUNCH_BIND=$PLAN_BIND LAUNCH_FOLDER=$PWD LAUNCH_EXPORTS=''
   LAUNCH_LINKS=${PLAN_ENGINE[logs]-}
   LAUNCH_PYTHON=$(type -P -- "$PYTHON")
-  LAUNCH_LOGS=$PLAN_LOG_DIR LAUNCH_UMASK=$(umask) LAUNCH_HANG=$LIMITS_HANG
+  LAUNCH_LOGS=$PLAN_LOG_DIR LAUNCH_PLOGS=$PLAN_PLOGS LAUNCH_UMASK=$(umask) LAUNCH_HANG=$LIMITS_HANG
   read -r LAUNCH_HOST </proc/sys/kernel/hostname
   for assignment in "${PLAN_EXPORTS[@]}"; do
     LAUNCH_EXPORTS+="${LAUNCH_EXPORTS:+ }${assignment%%=*}"
@@ -147,7 +148,7 @@ rank_entry::_defaults() {
 rank_entry::_forget() {
   unset LAUNCH_DEVICES LAUNCH_SIZES LAUNCH_BIND LAUNCH_RANK LAUNCH_LOCAL_RANK LAUNCH_ENGINE LAUNCH_EXPORTS LAUNCH_SECRET LAUNCH_BUS \
     LAUNCH_LIFELINE LAUNCH_CONTROL LAUNCH_GRACE LAUNCH_PATIENCE LAUNCH_HOST LAUNCH_FOLDER LAUNCH_LINKS LAUNCH_HANG \
-    LAUNCH_PYTHON LAUNCH_KEEPS_GOING
+    LAUNCH_PYTHON LAUNCH_KEEPS_GOING LAUNCH_PLOGS
 }
 
 # rank_entry::scheduler: the environment of MindSpore's scheduler. If it saw the rank table, it would take the ranks'
@@ -161,6 +162,7 @@ rank_entry::scheduler() {
 # rank_entry::become rank|scheduler COMMAND...: this process becomes the trainer or the scheduler.
 rank_entry::become() {
   [[ $1 != rank || -z ${LAUNCH_BIND-} ]] || rank_entry::_bind
+  [[ $1 != rank ]] || plogs::open "$LAUNCH_RANK"
   rank_entry::"$1"
   if [[ $1 == rank ]]; then
     rank_entry::_keep "rank_$RANK_ID.env"

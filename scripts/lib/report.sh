@@ -2,12 +2,20 @@
 # Reports to the user: the first failure at once, and a table at the end.
 
 readonly REPORT_SIGNALS=('' HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM)
-readonly REPORT_ROWS=16 # with more ranks, ranks that ended the same way share a row
-REPORT_LOST_RANKS=''    # of the host that the engine has lost
+readonly REPORT_ROWS=16     # with more ranks, ranks that ended the same way share a row
+readonly REPORT_FAILURES=20 # so many are printed when they happen
+REPORT_LOST_RANKS=''        # of the host that the engine has lost
+REPORT_LOST_HOST=''         # that host, as the plan names it
+REPORT_FAILED=0             # failures so far
 
 # report::failure NAME stop|go: prints it when it happens, before the others are stopped, or go on.
 report::failure() {
   local others=''
+  REPORT_FAILED=$((REPORT_FAILED + 1))
+  if ((REPORT_FAILED > REPORT_FAILURES)) && [[ $2 == go ]]; then
+    ((REPORT_FAILED > REPORT_FAILURES + 1)) || log::say $"more ranks fail; the report at the end names them"
+    return 0
+  fi
   case $2$MEMBERS_RANKS_LEFT in
     stop0 | go0) ;;
     stop1) others=$"; stopping the other rank" ;;
@@ -21,7 +29,7 @@ report::failure() {
 
 # report::what NAME: which member has failed, and how, in REPLY.
 report::what() {
-  report::_lost_host "$1"
+  report::lost_host "$1"
   [[ -z $REPLY ]] || return 0
   local who seconds status
   report::_who "$1"
@@ -41,11 +49,11 @@ report::what() {
   fi
 }
 
-# report::_lost_host NAME: if the engine NAME ended because it lost a host: a sentence about it in REPLY, and the host's
-# ranks in REPORT_LOST_RANKS. Else both are empty.
-report::_lost_host() {
+# report::lost_host NAME: if the engine NAME ended because it lost a host: a sentence about it in REPLY, the host in
+# REPORT_LOST_HOST and its ranks in REPORT_LOST_RANKS. Else all are empty.
+report::lost_host() {
   local i host own named='' ranks=''
-  REPLY='' REPORT_LOST_RANKS=''
+  REPLY='' REPORT_LOST_RANKS='' REPORT_LOST_HOST=''
   [[ $1 == "$CARRIED_ENGINE" ]] || return 0
   engine::lost_host "${MEMBERS_LOG[$1]}"
   host=$REPLY
@@ -53,7 +61,7 @@ report::_lost_host() {
   for i in "${!PLAN_HOSTS[@]}"; do # Open MPI 4 has the name that the user wrote, 5 the host's own, without its domain
     own=${MEMBERS_HOST[${PLAN_RANKS[i]}]-}
     if [[ $host == "${PLAN_HOSTS[i]#*@}" || $host == "$own" || $host == "${own%%.*}" ]]; then
-      REPORT_LOST_RANKS+=" ${PLAN_RANKS[i]}" named=${PLAN_HOSTS[i]#*@}
+      REPORT_LOST_RANKS+=" ${PLAN_RANKS[i]}" REPORT_LOST_HOST=${PLAN_HOSTS[i]} named=${PLAN_HOSTS[i]#*@}
     fi
   done
   if [[ -n $REPORT_LOST_RANKS ]]; then
@@ -66,48 +74,13 @@ report::_lost_host() {
   REPLY=$"the host $host is lost after $REPLY s: $1 does not reach it any more; check that it is up, and its network"
 }
 
-# report::stacks: writes every rank's stack to rank_N.stack beside its log, and a summary to stderr.
-report::stacks() {
-  local name line
-  local -a processes=()
-  for name in "${PLAN_RANKS[@]}"; do
-    [[ -n ${MEMBERS_STATUS[$name]-} || -z ${MEMBERS_GROUP[$name]-} ]] || processes+=("$name=${MEMBERS_GROUP[$name]}")
-  done
-  if ((${#processes[@]} == 0)); then
-    [[ -z $CARRIED_ENGINE ]] || report::_carried_stacks
-    return 0
-  fi
-  while IFS= read -r line; do
-    log::say "$line"
-  done < <(supervise::close_pipes && exec "$PYTHON" "$LAUNCH_ROOT/tools/diagnosis/stacks.py" "$PLAN_LOG_DIR" "${processes[@]}")
-}
-
-# The same for ranks that an engine started: their agents report it. Ranks at the same place share a line.
-report::_carried_stacks() {
-  local name place
-  local -a order=()
-  local -A at=()
-  supervise::ask_stacks
-  for name in "${PLAN_RANKS[@]}"; do
-    place=${CARRIED_STACK[$name]-}
-    [[ -n $place ]] || continue
-    [[ -n ${at[$place]-} ]] || order+=("$place")
-    at[$place]+=" $name"
-  done
-  for place in ${order[@]+"${order[@]}"}; do
-    # shellcheck disable=SC2086 # a list of numbers
-    log::named rank ${at[$place]}
-    log::say "$REPLY: $place"
-  done
-}
-
 # report::print: on stderr, the table of ranks, then the end of the log of the member that failed first.
 report::print() {
   ((${#MEMBERS_NAMES[@]})) || return 0
-  [[ -n $LOG_QUIET && -z $SUPERVISE_FIRST ]] || report::_table
-  if [[ -n $SUPERVISE_FIRST ]]; then
+  [[ -n $LOG_QUIET && -z $JUDGING_FIRST ]] || report::_table
+  if [[ -n $JUDGING_FIRST ]]; then
     ! stopping::keeps_going || report::_failed
-    report::_log "$SUPERVISE_FIRST"
+    report::_log "$JUDGING_FIRST"
     report::_tail "$REPLY"
   fi
   plan::logs_problem
@@ -116,16 +89,16 @@ report::print() {
 
 # report::_failed: which ranks failed by themselves, where the others went on.
 report::_failed() {
-  local name failed=''
+  local name
   ((${#PLAN_RANKS[@]} > 1)) || return 0
+  alike::clear
   for name in "${PLAN_RANKS[@]}"; do
-    failed+=${MEMBERS_FAILED[$name]+ $name}
+    [[ -z ${MEMBERS_FAILED[$name]+set} ]] || alike::add failed "$name"
   done
-  [[ -n $failed ]] || return 0
-  # shellcheck disable=SC2086 # a list of numbers
-  set -- $failed
-  log::named rank "$@"
-  log::say $"$# of ${#PLAN_RANKS[@]} ranks failed: $REPLY (--keep_going)"
+  ((${#ALIKE_KEYS[@]})) || return 0
+  alike::named 0
+  set -- "${ALIKE_COUNT[0]}"
+  log::say $"$1 of ${#PLAN_RANKS[@]} ranks failed: $REPLY (--keep_going)"
 }
 
 # report::where: what is left of the run in its folder, as the end of a sentence, in REPLY.
@@ -142,38 +115,55 @@ report::where() {
 
 # The table of all ranks, with their hosts if there are several. See REPORT_ROWS for many ranks.
 report::_table() {
-  local i name how seconds log key place=''
-  local -a order=()
-  local -A alike=()
+  local i name place='' rows=${#PLAN_RANKS[@]}
   # shellcheck disable=SC2256 # words of the heading; some are also the names of variables
   ((${#PLAN_HOSTS[@]} == 0)) || report::_cell place 16 $"host"
   # shellcheck disable=SC2256
   report::_row $"rank" $"device" "$place" $"exit" $"time" $"log"
   for i in "${!PLAN_RANKS[@]}"; do
     name=${PLAN_RANKS[i]}
-    report::_exit "$name"
-    how=$REPLY
-    if ((${#PLAN_RANKS[@]} > REPORT_ROWS)) && [[ $name != "$SUPERVISE_FIRST" ]]; then
-      [[ -n ${alike[$how]-} ]] || order+=("$how")
-      alike[$how]+=" $name"
-      continue
+    if ((rows <= REPORT_ROWS)) || [[ $name == "$JUDGING_FIRST" ]]; then
+      report::_exit "$name"
+      report::_row_of "$i" "$REPLY"
     fi
-    members::seconds "$name"
-    seconds=$REPLY
-    [[ $seconds == - ]] || seconds+=' s'
-    report::_log "$name"
-    log::harmless "$REPLY"
-    log=$REPLY
-    if [[ -n $place ]]; then
-      log::harmless "${PLAN_HOSTS[i]}"
-      printf -v place '%-15s ' "$REPLY"
-    fi
-    report::_row "$name" "${PLAN_DEVICES[i]}" "$place" "$how" "$seconds" "$log"
   done
-  for key in ${order[@]+"${order[@]}"}; do
-    # shellcheck disable=SC2086 # a list of numbers
-    log::named rank ${alike[$key]}
-    printf '%s: %s\n' "$key" "$REPLY" >&2 || :
+  ((rows <= REPORT_ROWS)) || report::_ways
+}
+
+# report::_row_of I EXIT: the row of the plan's rank I.
+report::_row_of() {
+  local -r i=$1 name=${PLAN_RANKS[$1]}
+  local seconds log place=''
+  members::seconds "$name"
+  seconds=$REPLY
+  [[ $seconds == - ]] || seconds+=' s'
+  report::_log "$name"
+  log::harmless "$REPLY"
+  log=$REPLY
+  if ((${#PLAN_HOSTS[@]})); then
+    log::harmless "${PLAN_HOSTS[i]}"
+    printf -v place '%-15s ' "$REPLY"
+  fi
+  report::_row "$name" "${PLAN_DEVICES[i]}" "$place" "$2" "$seconds" "$log"
+}
+
+# report::_ways: a line for each way in which ranks ended. What makes a way is put into words once, not for each rank.
+report::_ways() {
+  local name what at
+  local -A words=()
+  alike::clear
+  for name in "${PLAN_RANKS[@]}"; do
+    [[ $name != "$JUDGING_FIRST" ]] || continue
+    what="${MEMBERS_STATUS[$name]-} ${MEMBERS_BEGAN[$name]+began} ${MEMBERS_FAILED[$name]-} ${MEMBERS_LOST[$name]+$REPORT_LOST_RANKS $name}"
+    if [[ -z ${words[$what]-} ]]; then
+      report::_exit "$name"
+      words[$what]=$REPLY
+    fi
+    alike::add "${words[$what]}" "$name"
+  done
+  for at in "${!ALIKE_KEYS[@]}"; do
+    alike::named "$at"
+    printf '%s: %s\n' "${ALIKE_KEYS[at]}" "$REPLY" >&2 || :
   done
 }
 
@@ -239,7 +229,7 @@ report::_exit() {
   REPLY=$status
   ((status <= 128)) || signal=${REPORT_SIGNALS[status-128]-}
   [[ -z $signal ]] || REPLY+=" SIG$signal"
-  if [[ $1 == "$SUPERVISE_FIRST" ]]; then
+  if [[ $1 == "$JUDGING_FIRST" ]]; then
     REPLY+=$", failed first"
   elif [[ -n ${MEMBERS_FAILED[$1]-} ]]; then
     REPLY+=$", failed"

@@ -7,19 +7,16 @@
 # the supervisor is killed, the guardian sees the end of the pipe and ends the process groups.
 #
 #   bus       (see bus.sh) "start NAME PID", "exit NAME STATUS", "signal NAME". From an engine's ranks (carried.sh):
-#             "began NAME", a rank that we cannot signal; "was NAME STATUS", a rank that the engine ended; "wrote NAME",
+#             "began NAME PID HOST", a rank that we cannot signal; "was NAME STATUS", a rank that the engine ended; "wrote NAME",
 #             a log that we cannot see has grown; "stack NAME PLACE"; "cancelled SECONDS REASON", the engine ends the
-#             ranks and kills them after SECONDS; "wake", from the guardian; "hosts WORD REST", see attempts.sh
+#             ranks and kills them after SECONDS; "wake", from the guardian; "hosts WORD REST", see attempts.sh.
+#             A line "began", "was" or "exit" may have the words of many ranks, one after the other
 #   lifeline  see guardian.sh
 
 SUPERVISE_BUS='' SUPERVISE_LIFELINE='' # file descriptors
 SUPERVISE_GUARDIAN=''                  # pid, from open to close
-SUPERVISE_FIRST=''                     # the member that failed first
-SUPERVISE_SHARED=''                    # not empty: ranks of other hosts need our scheduler, too
-SUPERVISE_SIGNALLED=''                 # a member that a signal ended, until we know whether the signal comes to us, too
-SUPERVISE_SIGNALLED_UNTIL=0
-SUPERVISE_WAKES='' # not empty: the guardian wakes us once a second, see guardian.sh
-SUPERVISE_EVENT=() # the bus's last line: event, name, the rest
+SUPERVISE_WAKES=''                     # not empty: the guardian wakes us once a second, see guardian.sh
+SUPERVISE_EVENT=()                     # the bus's last line: event, name, the rest
 declare -A SUPERVISE_HOOKS=([member]='' [failed]=: [ended]=: [hang]=: [stops]=:)
 
 # supervise::on EVENT FUNCTION: registers what the launcher does at an event:
@@ -60,8 +57,9 @@ supervise::_guard() {
 
 # supervise::again: forgets the members of an attempt that has ended, for the next one.
 supervise::again() {
-  SUPERVISE_FIRST='' SUPERVISE_WAKES=''
+  SUPERVISE_WAKES=''
   bus::say "$SUPERVISE_LIFELINE" running
+  judging::again
   stopping::again
   limits::again
   members::clear
@@ -79,9 +77,10 @@ supervise::expect() {
   [[ $1 != [0-9]* ]] || limits::watch "$2"
 }
 
-# supervise::share_scheduler: ranks of other hosts need our scheduler, which ends by itself when the last has left.
-supervise::share_scheduler() {
-  SUPERVISE_SHARED=yes
+# supervise::expect_ranks: adds all ranks of the plan, which an engine will start.
+supervise::expect_ranks() {
+  members::add_ranks "${PLAN_RANKS[@]}"
+  limits::watch_ranks
 }
 
 # supervise::close_pipes: for a child that is not a member: closes the supervisor's pipes.
@@ -91,7 +90,7 @@ supervise::close_pipes() {
 
 # supervise::run: returns when every member has ended and none of its processes lives.
 supervise::run() {
-  while members::any || [[ -n $SUPERVISE_SIGNALLED ]]; do
+  while members::any || [[ -n $JUDGING_SIGNALLED ]]; do
     supervise::_longest_sleep
     if supervise::_next "$REPLY"; then
       supervise::_event "${SUPERVISE_EVENT[@]}"
@@ -99,7 +98,7 @@ supervise::run() {
       supervise::_find_unreported # only when the bus is empty for the whole sleep
     fi
     supervise::_collect
-    supervise::_judge_signalled
+    judging::check_signalled
     stopping::check
     supervise::_limits
   done
@@ -107,7 +106,7 @@ supervise::run() {
 
 # supervise::_longest_sleep: how many seconds may pass before the next check, in REPLY.
 supervise::_longest_sleep() {
-  if [[ $STOPPING_STATE != running || -n $SUPERVISE_SIGNALLED ]]; then
+  if [[ $STOPPING_STATE != running || -n $JUDGING_SIGNALLED ]]; then
     [[ $STOPPING_STATE == running ]] || "${SUPERVISE_HOOKS[stops]}"
     REPLY=0.05
     [[ -n $SUPERVISE_WAKES ]] || bus::say "$SUPERVISE_LIFELINE" stopping
@@ -147,82 +146,14 @@ supervise::_event() {
       members::began "$2" "${3%% *}" # an agent's host may follow
       [[ $STOPPING_STATE == running ]] || stopping::signal_groups TERM
       ;;
-    began) members::began "$2" '' "$3" ;;
-    was) members::ended "$2" "$3" ;;
-    exit) supervise::_ended "$2" "$3" ;;
+    began) members::all_began "$2 $3" ;;
+    was | exit) judging::have_ended "$1" "$2 $3" ;;
     wrote) limits::log_has_grown ;;
     cancelled) stopping::cancelled "$2" "$3" ;;
     stack) carried::stack "$2" "$3" ;;
     signal) stopping::on_signal "$2" ;;
     hosts) attempts::heard "$2" "$3" ;;
   esac
-}
-
-# supervise::_ended NAME STATUS: records the end of a member, and decides whether the job goes on.
-supervise::_ended() {
-  local name=$1 status=$2
-  [[ -z ${MEMBERS_STATUS[$name]-} ]] || return 0 # _find_unreported was faster than its minder
-  members::ended "$name" "$status"
-  # Stop what it left in its group, for example workers of a data loader.
-  [[ -z ${MEMBERS_GROUP[$name]-} ]] || kill -TERM -- "-${MEMBERS_GROUP[$name]}" 2>/dev/null || :
-  if [[ $name == "$CARRIED_ENGINE" ]]; then
-    carried::engine_ended
-    if ((status == 0)) && [[ -n $REPLY ]]; then
-      name=$REPLY status=${MEMBERS_STATUS[$REPLY]}
-    fi
-  fi
-  [[ $STOPPING_STATE != running ]] || supervise::_judge "$name" "$status"
-  "${SUPERVISE_HOOKS[ended]}"
-}
-
-# supervise::_judge NAME STATUS: a member has ended while the job was running normally.
-supervise::_judge() {
-  if [[ $2 == @(129|130|131|143) && -z $SUPERVISE_SIGNALLED ]]; then # HUP, INT, QUIT, TERM
-    clock::now
-    SUPERVISE_SIGNALLED=$1 SUPERVISE_SIGNALLED_UNTIL=$((REPLY + 30))
-  elif (($2 != 0)); then
-    [[ -z $SUPERVISE_SIGNALLED ]] || supervise::_fail "$SUPERVISE_SIGNALLED"
-    [[ $STOPPING_STATE != running ]] || supervise::_fail "$1"
-  elif [[ -z $SUPERVISE_SIGNALLED ]] && supervise::_work_is_done; then
-    stopping::begin # the members that are left have nothing to do
-  fi
-}
-
-# supervise::_judge_signalled: batch systems, systemd and container engines end a job by signalling all its processes,
-# and may hit a rank before us. If the signal then comes to us, no rank has failed, and it does not count as a second
-# signal. If it does not come in time, the rank has failed.
-supervise::_judge_signalled() {
-  [[ -n $SUPERVISE_SIGNALLED ]] || return 0
-  if [[ $STOPPING_STATE != running ]]; then
-    SUPERVISE_SIGNALLED=''
-  elif clock::reached "$SUPERVISE_SIGNALLED_UNTIL"; then
-    supervise::_fail "$SUPERVISE_SIGNALLED"
-    "${SUPERVISE_HOOKS[ended]}"
-  fi
-}
-
-# supervise::_fail NAME: handles the first failure, with --keep_going each of them.
-supervise::_fail() {
-  local then=stop
-  SUPERVISE_SIGNALLED=''
-  ! supervise::_goes_on_without "$1" || then=go
-  SUPERVISE_FIRST=${SUPERVISE_FIRST:-$1}
-  members::failed "$1"
-  "${SUPERVISE_HOOKS[failed]}" "$1" "$then"
-  [[ $then == go ]] || stopping::begin
-}
-
-# supervise::_goes_on_without NAME: whether NAME has failed and the job goes on. The scheduler may fail because a rank has.
-supervise::_goes_on_without() {
-  stopping::keeps_going && ! supervise::_work_is_done \
-    && [[ $1 == [0-9]* || ($1 == scheduler && -n $SUPERVISE_FIRST) ]]
-}
-
-# Whether all ranks have ended. Then nobody needs the engine any more, nor MindSpore's scheduler. But if ranks of other
-# hosts share the scheduler, it must have ended, too; see supervise::share_scheduler.
-supervise::_work_is_done() {
-  ((MEMBERS_RANKS_LEFT == 0)) \
-    && [[ -z $SUPERVISE_SHARED || -z ${MEMBERS_LOG[scheduler]-} || -n ${MEMBERS_STATUS[scheduler]-} ]]
 }
 
 # Forgets the process groups of ended members that have no process left. The kernel may reuse their numbers, so from
@@ -262,12 +193,14 @@ supervise::ask_stacks() {
 # stopped it. When the launcher dies, the kernel wakes its children itself.
 supervise::_find_unreported() {
   local name
+  local -a names=("${MEMBERS_NAMES[@]}")
   attempts::check
   kill -CONT "${MEMBERS_GROUP[${CARRIED_ENGINE:-none}]-}" 2>/dev/null || :
-  for name in "${MEMBERS_NAMES[@]}"; do
+  ((CARRIED_WAY == 0)) || names=("${!MEMBERS_MINDER[@]}") # of the others only their agents know
+  for name in "${names[@]}"; do
     [[ -z ${MEMBERS_STATUS[$name]-} ]] || continue
     unreported::status "$name"
-    [[ -z $REPLY ]] || supervise::_ended "$name" "$REPLY"
+    [[ -z $REPLY ]] || judging::ended "$name" "$REPLY"
   done
 }
 

@@ -41,3 +41,11 @@ system::open_streams() {
   [[ -e /dev/fd/1 ]] || exec >/dev/null
   [[ -e /dev/fd/2 ]] || exec 2>/dev/null
 }
+
+# system::can_open NUMBER TEXT: whether this process may have so many files open. If not, says TEXT, and why.
+system::can_open() {
+  local -r most=$(ulimit -n)
+  [[ $most != unlimited ]] && (($1 > most)) || return 0
+  log::say $"$2: $1 files must be open, and ulimit -n is $most; type: ulimit -n $1"
+  return 1
+}

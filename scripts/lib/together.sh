@@ -10,15 +10,15 @@ together::is_ready() {
 
 # together::has_failed: whether the attempt has failed, here or on another host, and nothing has ended the job.
 together::has_failed() {
-  [[ -z $STOPPING_SIGNAL && $ATTEMPTS_VERDICT != end && -n $SUPERVISE_FIRST$ATTEMPTS_VERDICT ]]
+  [[ -z $STOPPING_SIGNAL && $ATTEMPTS_VERDICT != end && -n $JUDGING_FIRST$ATTEMPTS_VERDICT ]]
 }
 
 # together::tell: tells the other hosts, once, what ends the attempt or the job on this one.
 together::tell() {
   attempts::is_open || return 0
   outcome::exit_status
-  if [[ -n $SUPERVISE_FIRST ]]; then
-    report::what "$SUPERVISE_FIRST"
+  if [[ -n $JUDGING_FIRST ]]; then
+    report::what "$JUDGING_FIRST"
     attempts::failed "$LAUNCH_STATUS" "$REPLY"
   elif [[ -n $LIMITS_REACHED ]]; then
     attempts::stopped "$LAUNCH_STATUS" "its --${LIMITS_REACHED/hang/hang_timeout} is reached"

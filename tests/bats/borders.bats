@@ -24,8 +24,10 @@ SH
     plan::make
     printf "run_dir\0%s\0" "$PLAN_RUN_DIR"
     printf "export\0%s\0" "${PLAN_EXPORTS[@]}"
-    for i in "${!PLAN_RANKS[@]}"; do printf "rank\0%s\0" "${PLAN_RANKS[i]} ${PLAN_DEVICES[i]}"; done
-    printf "host\0%s\0" "${PLAN_HOSTS[@]}"
+    words=""
+    for i in "${!PLAN_RANKS[@]}"; do words+=" ${PLAN_RANKS[i]} ${PLAN_DEVICES[i]}"; done
+    printf "rank\0%s\0" "${words# }"
+    for name in "${PLAN_HOSTS[@]}"; do printf "host\0%s\0" "1 $name"; done
     for name in "${!PLAN_ENGINE[@]}"; do printf "engine\0%s\0" "$name ${PLAN_ENGINE[$name]}"; done
     printf "trainer\0%s\0" "${PLAN_TRAINER[@]}"
     printf "scheduler\0%s\0" "${PLAN_SCHEDULER[@]}"
@@ -33,7 +35,7 @@ SH
 }
 
 good_plan() {
-  printf '%s\0' run_dir /runs/1 export A=1 rank '0 4' host n1 engine 'version 4.1' trainer python scheduler python setup cp end 8
+  printf '%s\0' run_dir /runs/1 export A=1 rank '0 4' host '1 n1' engine 'version 4.1' trainer python scheduler python setup cp end 8
 }
 
 @test "every byte, in every kind of word: bash has it as Python sent it, or refuses it" {
@@ -45,8 +47,8 @@ from tools.launch import protocol
 
 every = b"".join(bytes([n]) for n in range(1, 256)) + b"".join(b"\xd6" + bytes([n]) for n in range(1, 256))
 odd = "世界\n\t'\"$(id)\x1b[2J" + every.decode("utf-8", "surrogateescape")
-pairs = [("run_dir", odd), ("export", "A=" + odd), ("export", "B="), ("rank", "0 4"), ("rank", "65535 15")]
-pairs += [("host", "me@n1"), ("host", "世界"), ("engine", "hosts " + odd), ("trainer", ""), ("trainer", odd)]
+pairs = [("run_dir", odd), ("export", "A=" + odd), ("export", "B="), ("rank", "0 4 65535 15 3 4")]
+pairs += [("host", "1 me@n1"), ("host", "1 世界"), ("engine", "hosts " + odd), ("trainer", ""), ("trainer", odd)]
 pairs += [("trainer", "a%n" % n if 0 else chr(n)) for n in range(1, 128)]
 pairs += [("trainer", bytes([n]).decode("utf-8", "surrogateescape")) for n in range(128, 256)]
 pairs += [("scheduler", odd), ("setup", odd)]
@@ -64,11 +66,17 @@ PY
   local pair
   good_plan >plan
   reads_plan 0 >/dev/null
-  for pair in 'rank|0' 'rank|0 4 5' 'rank|0 x' 'rank|a[$(id)] 1' 'host|' 'host|-oProxyCommand=x' 'host|a b' $'host|a\eb' \
+  for pair in 'rank|0' 'rank|0 4 5' 'rank|0 x' 'rank|a[$(id)] 1' 'rank| 0 4' 'host|' 'host|n1' 'host|0 n1' 'host|x n1' 'host|1 ' 'host|1 -oProxyCommand=x' 'host|1 a b' $'host|1 a\eb' \
     'export|A' 'export|1=2' 'export|A-B=2' 'engine|version' 'engine|a[$(id)] 1' 'run_dir|' 'word|x' '|'; do
     { printf '%s\0' "${pair%%|*}" "${pair#*|}" && good_plan; } | sed 's/\x00end\x008\x00$/\x00end\x009\x00/' >plan
     ends 78 '*: the plan is damaged at: *; does this Python print something*' reads_plan 0
   done
+}
+
+@test "the host of several ranks is there once, with their number" {
+  good_plan | sed 's/host\x001 n1/rank\x001 2 2 4\x00host\x003 n1/; s/\x00end\x008\x00$/\x00end\x009\x00/' >plan
+  reads_plan 0 | tr '\0' '\n' >received
+  [[ $(grep -cx '1 n1' received) -eq 3 && $(<received) == *$'rank\n0 4 1 2 2 4\n'* ]] || fail "$(<received)"
 }
 
 # bats test_tags=thorough

@@ -22,7 +22,7 @@ follow() {
   # shellcheck disable=SC2016 # for the other bash
   LIB=$SCRIPTS/lib bash -c '
     set -euo pipefail
-    for part in log clock bus output console; do
+    for part in log system clock bus output console; do
       source "$LIB/$part.sh"
     done
     supervise::close_pipes() { :; }

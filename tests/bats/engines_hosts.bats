@@ -189,6 +189,32 @@ lost_host() {
 @test "a host is switched off: the job ends and names it" { lost_host off 2; }
 @test "mpirun's daemon on a host is killed: the job ends and names the host" { lost_host root 2 pkill -KILL -x 'orted|prted'; }
 
+@test "more hosts than mpirun begins at a time: it does not wait for ever" {
+  set_mpirun plm_rsh_num_concurrent=1 plm_ssh_num_concurrent=1 # 128 by default
+  lab_up 4
+  ends 0 '*' launch_on_hosts run_mpirun_1.sh node0:1,node1:1,node2:1,node3:1
+  ranks_up 0 1 2 3
+}
+
+# behind_gateway N: N hosts, of which node1 is the gateway to the others; its sshd lets two log in at a time.
+behind_gateway() {
+  lab_up "$1"
+  printf 'MaxStartups 2:100:2\n' >>"$LAB/host1/sshd_config"
+  # shellcheck disable=SC2016 # for the shell of the host
+  "$LAB_SH" root 1 bash -c 'kill -HUP "$(cat /run/sshd.pid)"'
+  printf '%s\n' 'Host node1' '  ProxyJump none' 'Host node*' '  ProxyJump node1' >jump
+  cat "$LAB/host0/etc/ssh/ssh_config" >>jump
+}
+
+@test "a gateway whose sshd drops connections: all hosts answer in the end, and mpirun is not left to fail" {
+  behind_gateway 7
+  printf 'node%d slots=8\n' {0..6} >hosts
+  run --separate-stderr on 0 python "$PROJECT/hccl_tools/hccl_tools.py" --hostfile hosts --ssh 'ssh -F jump' --stdout
+  [[ $status -eq 0 && $(grep -c server_id <<<"$output") -eq 7 ]] || fail "$stderr"
+  ends 78 '*an sshd dropped the first connections of * hosts; mpirun begins those of all 6 at once*MaxStartups*' \
+    launch_on_hosts run_mpirun_1.sh --ssh 'ssh -F jump' node0:1,node1:1,node2:1,node3:1,node4:1,node5:1,node6:1
+}
+
 @test "the network to a host is cut: the job ends and names it, also where mpirun would reach it by way of another" {
   set_mpirun routed_radix=1 # each host behind the one before it: what Open MPI does with more than 64
   lost_host link 2 down

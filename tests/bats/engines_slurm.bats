@@ -218,3 +218,11 @@ reported() {
     --config "$PROJECT/configs/mnist/lenet5_digits.yaml" -o system.device_target=CPU
   [[ $stderr != *Traceback* ]] || fail "$stderr"
 }
+
+@test "on NPUs each rank has a folder of its own for CANN's logs; those of a failed job stay" {
+  STUB_DO='0: plog 1; 3: plog 2, await 0 1 2, exit 3' ends 3 '*' allocated --device_target Ascend --no_check
+  [[ "$(places ASCEND_PROCESS_LOG_PATH LAUNCH_PLOGS | sed 's|.*/logs/[^/]*/||' | xargs)" = 'plog/rank_0 - plog/rank_1 - plog/rank_2 - plog/rank_3 -' ]] || fail "$(places ASCEND_PROCESS_LOG_PATH)"
+  [[ "$(find logs/latest/plog -name '*.log' | wc -l)" = 2 ]]
+  STUB_DO='0: plog 1' ends 0 '*' allocated --device_target Ascend --no_check
+  [[ ! -e logs/latest/plog ]]
+}

@@ -14,7 +14,7 @@ device_num() {
 
 # expect_npu RANK RANKS DEVICE TABLE PORT
 expect_npu() {
-  printf '%s\n' "DEVICE_ID=$3" "DEVICE_NUM=$(device_num "$2")" "LOCAL_RANK=$1" "LOCAL_WORLD_SIZE=$2" LOG_DIR=RUN \
+  printf '%s\n' "ASCEND_PROCESS_LOG_PATH=RUN/plog/rank_$1" "DEVICE_ID=$3" "DEVICE_NUM=$(device_num "$2")" "LOCAL_RANK=$1" "LOCAL_WORLD_SIZE=$2" LOG_DIR=RUN \
     MASTER_ADDR=127.0.0.1 "MASTER_PORT=$5" PYTHONFAULTHANDLER=1 "RANK=$1" "RANK_ID=$1" "RANK_SIZE=$2" "RANK_TABLE_FILE=RUN/$4" \
     SERVER_ID=0 "WORLD_SIZE=$2"
 }

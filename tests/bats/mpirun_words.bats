@@ -129,6 +129,7 @@ has_not() {
     refused 2 "${arguments[0]}: $message*" || fail "${arguments[*]}"
   done <<'LIST'
 run_mpirun.sh -mca routed_radix 2|-mca routed_radix: mpirun would not learn of a lost host; the launch connects it to each of them
+run_mpirun.sh -mca plm_rsh_num_concurrent 9|-mca plm_rsh_num_concurrent: mpirun would hang if it were less than the number of hosts; the launch sets it
 run_mpirun.sh --prtemca prte_forward_signals 2|--prtemca prte_forward_signals: the launcher needs the signals that mpirun forwards by itself
 run_mpirun.sh -mca plm_rsh_args "-p 22"|-mca plm_rsh_args: write the whole command: --ssh "ssh -p 2222"
 run_mpirun.sh -mca orte_abort_on_non_zero_status maybe|-mca orte_abort_on_non_zero_status maybe: write 1, or 0 for --keep_going

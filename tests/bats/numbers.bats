@@ -77,27 +77,6 @@ in_first_second() {
   [[ ! -e ran ]]
 }
 
-@test "the relay takes no line whose numbers are none for one of an agent, and no name that is a path" {
-  # shellcheck disable=SC2016 # for the inner shell; the words in the lines are not meant to run
-  run -0 bash -euc '
-    declare -A PLAN_ENGINE=()
-    PLAN_LOG_DIR=$PWD/logs LAUNCH_LIB=$1/lib
-    mkdir logs
-    for part in bus engine engines/mpirun; do source "$1/lib/$part.sh"; done
-    LAUNCH_SECRET=secret told=exit failed=0 heard=0 engine="" ordered=""
-    exec {bus}<> <(:)
-    for line in "exit 1 a[\$(touch ran)]" "exit 1" "exit x 3" "start ../../x 3" "line ../x evil" "ended a[\$(touch ran)]"; do
-      relay::_line "label: secret $line"
-    done
-    relay::_line "secret exit 1 7"
-    relay::_line "secret line 1   two  blanks"
-    rm -r logs
-    relay::_line "secret line 1 lost" 2>/dev/null
-    bus::next "$bus" 0.1 && printf "%s|%s" "$REPLY" "$failed"
-    bus::empty "$bus"' - "$SCRIPTS"
-  [[ $output == *'a[$(touch ran)]'*'exit 1 7|7' && ! -e ran && ! -e x.log ]] || fail "$output"
-}
-
 @test "variables of our agents in the user's shell do not reach them" {
   need mpirun
   HCCN=()

@@ -209,3 +209,21 @@ table() {
   ends 0 '*rank tables not taken: hccl_4p_0123_127.0.0.1.json (devices 0-3); *rank table: built for devices 4-7*' \
     launch_npu ascend4p.sh config.yaml
 }
+
+@test "spare hosts and the least number of ranks: what cannot be is refused before anything is asked" {
+  local -r hosts=127.0.0.2:1,127.0.0.3:1
+  HCCN=()
+  refused 2 'run_mpirun_1.sh: --spare 1: spare hosts are for restarts; add --max_restarts N' \
+    launch run_mpirun_1.sh --config config.yaml --spare 1 "$hosts"
+  refused 2 'run_mpirun_1.sh: --spare 2: the job has 2 hosts in all, and one at least must train' \
+    launch run_mpirun_1.sh --config config.yaml --max_restarts 1 --spare 2 "$hosts"
+  refused 2 'run_mpirun_1.sh: --min_ranks none is not a number from 1 to 65536' \
+    launch run_mpirun_1.sh --config config.yaml --max_restarts 1 --min_ranks none "$hosts"
+  printf '127.0.0.2 slots=1 spare\n127.0.0.3 slots=1 spare\n' >hosts
+  refused 2 'run_mpirun_2.sh: every host of the hostfile is spare; remove the word *' \
+    launch run_mpirun_2.sh --config config.yaml --max_restarts 1 hosts
+  printf '127.0.0.2 slots=1\n127.0.0.3 slots=1 spares\n' >hosts
+  refused 78 'run_mpirun_2.sh: HOSTFILE hosts:2: spares: no such word; for a spare host write the word spare alone' \
+    launch run_mpirun_2.sh --config config.yaml --max_restarts 1 hosts
+  refused 2 'ascend2p.sh: unknown option --spare*' launch ascend2p.sh --spare 1 config.yaml
+}

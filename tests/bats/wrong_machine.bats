@@ -120,6 +120,7 @@ like() {
 
 @test "a Python without what the plan needs: one line, from every way to launch" {
   like bare_python <<<"exec $PYTHON -S \"\$@\""
+  local -x PATH=$FIXTURES/many_agents:$PATH # an mpirun, because the plan asks for that first
   for script in ascend4p.sh run_cpu.sh run_mpirun.sh; do
     PYTHON=$PWD/bare_python refused 78 "$script: * cannot plan a launch: No module named 'yaml'; activate *" \
       bash "$SCRIPTS/$script" config.yaml

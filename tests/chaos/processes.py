@@ -93,6 +93,7 @@ _PROGRAMS = {
     "mindspore_scheduler.py": "scheduler",
     "guardian.sh": "guardian",
     "chaos/rank.py": "child",
+    "tools/launch/relay.py": "relay",
 }
 
 
@@ -132,9 +133,9 @@ def _shell(process: Process, launcher: int, by_pid: dict[int, Process], parents:
     parent = by_pid.get(process.parent)
     if not parent:
         return "other"
-    if parent.parent == launcher or _shell(parent, launcher, by_pid, parents) == "relay":
-        return "relay" if process.pid in parents else "starting"  # the relay's child, too, which waits for the engine
-    return "other"
+    if "tools/launch/relay.py" in parent.command:
+        return "relay" if process.pid in parents else "starting"  # waits for the engine
+    return "starting" if parent.parent == launcher else "other"
 
 
 def _agent(process: Process, by_pid: dict[int, Process], parents: set[int]) -> str:

@@ -36,7 +36,7 @@ ODD_VARIABLES = [
     {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONOPTIMIZE": "2", "PYTHONHASHSEED": "1"},
     {"PYTHONDEVMODE": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONCOERCECLOCALE": "0"},
     {"HOSTNAME": "", "PWD": "/none/such", "OLDPWD": "relative", "SHLVL": "x", "HOME": "/none/such", "UID": "7"},
-    {"REPLY": "x", "LAUNCH_LIB": "/none", "SUPERVISE_FIRST": "0", "PLAN_RANKS": "9", "LAUNCH_JOB": "other"},
+    {"REPLY": "x", "LAUNCH_LIB": "/none", "JUDGING_FIRST": "0", "PLAN_RANKS": "9", "LAUNCH_JOB": "other"},
     {"COLUMNS": "1", "LINES": "0", "RANDOM": "1", "SECONDS": "1", "OPTIND": "9", "MAILCHECK": "0", "MAIL": "x"},
 ]
 FUNCTIONS = ["read", "kill", "printf", "wait", "exec", "trap", "command", "grep", "local", "log::say", "clock::now"]

@@ -19,7 +19,7 @@
 # takes one away from a host.
 #
 # A lab goes when process OWNER goes, by SIGKILL too; it is the one that called `up` if none is named. Several at once do not meet:
-# the addresses exist only inside. Nothing of the user's is read or changed: not ~/.ssh, not /etc.
+# the addresses exist only inside. Nothing of the user's is read or changed: not ~/.ssh, not ~/.bashrc, not /etc.
 # Works for root, and for others where the kernel lets them make user namespaces.
 set -euo pipefail
 here=$(readlink -f -- "${BASH_SOURCE[0]}")
@@ -255,6 +255,7 @@ lab::mounts() {
   mount -t overlay -o "lowerdir=/etc,upperdir=/run/lab/etc,workdir=/run/lab/work$options" overlay /etc
   mount -t overlay -o "lowerdir=/run/lab/bin:/usr/local/bin$options" overlay /usr/local/bin
   [[ ! -d $home/.ssh ]] || mount -t tmpfs tmpfs "$home/.ssh"
+  [[ ! -f $home/.bashrc ]] || mount --bind /dev/null "$home/.bashrc" # ssh's bash reads it, and some take seconds
 }
 
 # lab::as_caller COMMAND...: not as root of the user namespace, which sshd and mpirun would mistake for root.

@@ -1,3 +1,5 @@
+import socket
+
 import pytest
 
 from hccl_tools.table.address import family, is_one_of
@@ -6,15 +8,14 @@ from hccl_tools.table.address import family, is_one_of
 @pytest.mark.parametrize(
     ("address", "kind"),
     [
-        ("10.0.0.1", "AF_INET"),
-        ("fd00::1", "AF_INET6"),
-        ("::ffff:10.0.0.1", "AF_INET6"),
+        ("10.0.0.1", socket.AF_INET),
+        ("fd00::1", socket.AF_INET6),
+        ("::ffff:10.0.0.1", socket.AF_INET6),
         *((text, None) for text in ("10.0.0", "010.0.0.1", "10.0.0.1/24", "fe80::1%eth0", "", "\0", "机")),
     ],
 )
 def test_an_address_is_what_inet_pton_accepts(address, kind):
-    found = family(address)
-    assert (found and found.name) == kind
+    assert family(address) == kind
 
 
 def test_an_address_is_found_in_a_list_in_any_spelling():

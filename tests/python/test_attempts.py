@@ -162,6 +162,7 @@ class Beside:
             "alike": ALIKE,
             "restarts": 2,
             "wait": PATIENCE,
+            "late": 78,
             **facts,
         }
         command = [sys.executable, "-S", str(MAIN)]

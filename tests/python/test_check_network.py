@@ -230,43 +230,92 @@ def test_without_hccn_tool_there_is_nothing_to_ask(network, tmp_path):
 
 @pytest.fixture
 def two(network, tmp_path, root, monkeypatch, table):
-    """Two simulated hosts, 127.0.0.2 and 127.0.0.3, and their table."""
-    (tmp_path / "programs" / "mpirun").symlink_to(root / "tests" / "fixtures" / "bin" / "mpirun")
+    """Two simulated hosts, 10.99.0.2 and 10.99.0.3, and their table."""
+    (tmp_path / "programs" / "ssh").symlink_to(root / "tests" / "fixtures" / "bin" / "ssh")
     folder = tmp_path / "hosts"
-    monkeypatch.setenv("MPIRUN_SIM", str(folder))
+    monkeypatch.setenv("SSH_SIM", str(folder))
     for number in range(2):
-        cards = folder / f"host_{number}"
+        cards = folder / f"10.99.0.{number + 2}"
         cards.mkdir(parents=True)
         lines = [f"address_{d}=192.168.{100 + number}.{d + 1}\nnetmask_{d}=255.255.0.0\n" for d in range(4)]
         (cards / "hccn.conf").write_text("".join(lines))
-    edits = {f"/server_list/{n}/server_id": f"127.0.0.{n + 2}" for n in range(2)}
+    edits = {f"/server_list/{n}/server_id": f"10.99.0.{n + 2}" for n in range(2)}
     (network.here / "table.json").write_text(json.dumps(table(4, 4, edits=edits)))
-    (network.here / "hosts").write_text("127.0.0.2 slots=4\n127.0.0.3 slots=4\n")
+    (network.here / "hosts").write_text("10.99.0.2 slots=4\n10.99.0.3 slots=4\n")
     return folder
 
 
 def test_all_hosts_are_asked_and_judged_together(network, two):
     assert network.check("--hostfile", "hosts").returncode == 0
-    (two / "host_1" / "link_2").write_text("DOWN\n")
+    (two / "10.99.0.3" / "link_2").write_text("DOWN\n")
     for device in range(4):  # on both hosts each for itself all devices are alike
-        with (two / "host_1" / "hccn.conf").open("a") as file:
+        with (two / "10.99.0.3" / "hccn.conf").open("a") as file:
             file.write(f"tls_enable_{device}=1\n")
     found = network.problems("--hostfile", "hosts")
-    assert ("127.0.0.3", 2, "link", "EI0009") in found
+    assert ("10.99.0.3", 2, "link", "EI0009") in found
     assert [(server, device) for server, device, check, _ in found if check == "tls"] == [
-        ("127.0.0.3", device) for device in range(4)
+        ("10.99.0.3", device) for device in range(4)
     ]
 
 
+def test_each_host_gets_its_own_questions_only(network, two):
+    """What a host is sent must not grow with the number of hosts."""
+    (two / "10.99.0.2" / "lost_1").write_text("66.67\n")
+    found = network.problems("--hostfile", "hosts", "--ping")
+    assert found == [("10.99.0.2", 1, "ping", "EI0006")]
+    calls = (two / "calls").read_text()
+    assert calls.count("check_network.py --answer -\n") == 2
+
+
 def test_a_host_that_does_not_answer_is_named_and_the_others_are_shown(network, two):
-    (two / "fault_1").write_text("silent\n")
+    (two / "fault_10.99.0.3").write_text("silent\n")
     ended = network.check("--hostfile", "hosts")
     assert ended.returncode == 1
-    assert "127.0.0.3: no answer" in ended.stderr
+    assert "10.99.0.3: no answer" in ended.stderr
     assert "no answer" in ended.stdout and "4 devices asked on 1 of 2 servers" in ended.stdout
 
 
 def test_a_host_of_the_hostfile_that_is_not_in_the_table_says_so(network, two, table):
-    (network.here / "table.json").write_text(json.dumps(table(4, edits={"/server_list/0/server_id": "127.0.0.2"})))
+    (network.here / "table.json").write_text(json.dumps(table(4, edits={"/server_list/0/server_id": "10.99.0.2"})))
     ended = network.check("--hostfile", "hosts")
     assert ended.returncode == 1
+    assert "10.99.0.3: not a server of the rank table; remove it from the hostfile" in ended.stderr
+    assert "4 devices asked on 1 of 1 servers" in ended.stdout
+
+
+def test_a_host_whose_name_does_not_tell_which_server_it_is_is_asked(network, two, table):
+    edits = {"/server_list/0/server_id": "127.0.0.1", "/server_list/1/server_id": "10.99.0.3"}
+    (network.here / "table.json").write_text(json.dumps(table(4, 4, edits=edits)))
+    (network.here / "hosts").write_text("me@login.invalid slots=4\n10.99.0.3 slots=4\n")
+    (two / "10.99.0.2").rename(two / "login.invalid")
+    ended = network.check("--hostfile", "hosts")
+    assert "8 devices asked on 2 of 2 servers, 0 with a problem" in ended.stdout, ended.stderr
+    assert {line.split("\t")[0] for line in (two / "calls").read_text().splitlines()} == {
+        "me@login.invalid",
+        "10.99.0.3",
+    }
+
+
+def test_two_lines_that_are_one_server_do_not_check_it_twice_at_the_same_time(network, two, table):
+    (network.here / "table.json").write_text(json.dumps(table(4, 4, edits={"/server_list/0/server_id": "127.0.0.1"})))
+    (network.here / "hosts").write_text("127.0.0.1 slots=4\nlocalhost slots=4\n")
+    ended = network.check("--hostfile", "hosts")
+    assert "localhost is server 127.0.0.1, and so is 127.0.0.1; remove one from the hostfile" in ended.stderr
+    assert "4 devices asked on 1 of 2 servers" in ended.stdout
+
+
+def test_ctrl_c_ends_the_checks_on_all_hosts_which_put_the_detect_addresses_back(network, two, root):
+    for name in ("10.99.0.2", "10.99.0.3"):
+        (two / name / "netdetect_0").write_text("1.2.3.4\n")
+        (two / name / "health_0").write_text("Init\n")  # never ready: the check waits
+    words = [sys.executable, str(root / PROGRAM), "--hostfile", "hosts", "table.json"]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+    deadline = time.monotonic() + 20
+    detect = [two / name / "netdetect_0" for name in ("10.99.0.2", "10.99.0.3")]
+    while any(file.read_text() == "1.2.3.4\n" for file in detect):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130 and "Traceback" not in stderr, stderr
+    assert [file.read_text() for file in detect] == ["1.2.3.4\n"] * 2

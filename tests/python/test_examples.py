@@ -20,7 +20,7 @@ from hccl_tools.build import merging
 from hccl_tools.check import verdict
 from hccl_tools.machine import hccn
 from hccl_tools.table import rank_table
-from tools.diagnosis import known_failures
+from tools.logs import known_failures
 from tools.trainer.checkpoints import strategies
 
 EXAMPLES = ranks.PROJECT / "examples"

@@ -16,8 +16,8 @@ PLAN = {
     **{"device_target": "CPU", "run_dir": "/home/logs/run", "exports": {}, "trainer": ["python"], "scheduler": []},
     "ranks": [{"rank": 0, "device": 0, "log": "rank_0.log"}],
 }
-FIRST = ["attempt 7 2026-01-31T12:00:01Z .", "first_failure 1", "member scheduler 143 0.5", "member 1 7 12.0"]
-LAST = ["attempt 130 2026-01-31T12:00:09Z ./restart_1", "stopped_by SIGINT", "member 0 - -"]
+FIRST = ["attempt 7 2026-01-31T12:00:01Z .", "first_failure 1", "member scheduler 143 0.5 -", "member 1 7 12.0 4711"]
+LAST = ["attempt 130 2026-01-31T12:00:09Z ./restart_1", "stopped_by SIGINT", "member 0 - - -"]
 
 
 @pytest.fixture
@@ -40,9 +40,16 @@ def test_the_outcome_is_added_with_those_of_earlier_attempts(run_dir, capsys):
     document = record.read(run_dir)
     assert schema_check.problems(document, schema_check.load_schema("launch")) == []
     earlier = {"ended": "2026-01-31T12:00:01Z", "exit": 7, "logs": ".", "first_failure": "1", "stopped_by": None}
-    earlier["members"] = {"scheduler": {"status": 143, "seconds": 0.5}, "1": {"status": 7, "seconds": 12.0}}
+    earlier["members"] = {
+        "scheduler": {"status": 143, "seconds": 0.5, "pid": None},
+        "1": {"status": 7, "seconds": 12.0, "pid": 4711},
+    }
     last = {"ended": "2026-01-31T12:00:09Z", "exit": 130, "logs": "./restart_1", "first_failure": None}
-    last |= {"stopped_by": "SIGINT", "members": {"0": {"status": None, "seconds": None}}, "attempts": [earlier]}
+    last |= {
+        "stopped_by": "SIGINT",
+        "members": {"0": {"status": None, "seconds": None, "pid": None}},
+        "attempts": [earlier],
+    }
     assert document == {**PLAN, "outcome": last}
     assert stat.S_IMODE(os.stat(record.path(run_dir)).st_mode) == 0o640
     assert os.listdir(run_dir) == ["launch.json"]
@@ -65,7 +72,7 @@ def test_a_launcher_that_is_killed_before_it_has_told_all_changes_nothing(run_di
 def failed(run_dir):
     """What the launcher says of a run whose rank 1 failed, after it wrote one line."""
     Path(run_dir, "rank_1.log").write_text("working\n")
-    return ["failed", "attempt 7 2026-01-31T12:00:01Z .", "first_failure 1", "member 1 7 12.0", "end 0"]
+    return ["failed", "attempt 7 2026-01-31T12:00:01Z .", "first_failure 1", "member 1 7 12.0 -", "end 0"]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +128,18 @@ def test_a_record_that_cannot_be_written_stays_as_it_is_and_nothing_beside_it(
 @pytest.mark.parametrize("ready", [["failed"], []], ids=["ready", "unprepared"])
 def test_a_failure_is_explained_with_what_the_kernel_killed(run_dir, capsys, ready):
     Path(run_dir, "rank_1.log").write_text("working\n")
-    lines = [*ready, "attempt 137 2026-01-31T12:00:01Z .", "first_failure 1", "member 1 137 12.0", "end 1"]
+    lines = [*ready, "attempt 137 2026-01-31T12:00:01Z .", "first_failure 1", "member 1 137 12.0 -", "end 1"]
     saved, *explanation = told(run_dir, capsys, *lines)
     assert saved == "saved" and "rank 1, exit status 137" in explanation[0]
     assert record.read(run_dir)["outcome"]["diagnosis"]["matches"][0]["rank"] == 1
+
+
+def test_plogs_are_cut_after_the_explanation_although_the_record_cannot_be_written(run_dir, capsys, failed):
+    folder = Path(run_dir, "plog", "rank_1")
+    folder.mkdir(parents=True)
+    (folder / "plog-7_1.log").write_bytes(b"a line\n" * 2000000)
+    os.remove(record.path(run_dir))
+    trouble, *explanation, cut = told(run_dir, capsys, *failed[:-1], "plogs failed", failed[-1])
+    assert "launch.json" in trouble and explanation and cut.startswith("the plogs that stay are cut: ")
+    assert told(run_dir, capsys, "attempt 0 2026-01-31T12:00:01Z .", "plogs failed", "end -")
+    assert not (folder.parent).exists()

@@ -7,8 +7,8 @@ import needs
 import pytest
 
 from hccl_tools.common.refusal import Refusal
-from tools.diagnosis import known_failures
 from tools.launch import device_check
+from tools.logs import known_failures
 from tools.trainer import gpu_backend, job
 
 # what MindSpore 2.10 raises, shortened

@@ -27,6 +27,24 @@ def test_a_wheel_must_be_in_the_same_folder_there():
     assert "$(command -v /env/bin/mpirun >/dev/null && /env/bin/mpirun --version" in question
 
 
+def test_hosts_whose_sshd_drops_connections_are_told_before_mpirun_begins_all_at_once(tmp_path, monkeypatch):
+    """The check tries them again, mpirun would not."""
+    program = tmp_path / "ssh"
+    program.write_text(
+        f"#!/bin/sh\nwhile [ $# -gt 2 ]; do shift; done\ncd {tmp_path}\n"
+        "[ -e $1 ] || { : >$1; echo kex_exchange_identification: Connection closed by remote host >&2; exit 255; }\n"
+        "echo $1\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(host_check, "faults", lambda *_: [])
+    placed = Placement(ranks=[(0, 0)], world=1, engine={"version": "4.1.4"})
+    found = host_check.problems(request(ssh=str(program)), placed, ["a", "b"])
+    assert len(found) == 1 and found[0].startswith("an sshd dropped the first connections of 2 hosts; mpirun begins")
+    assert "MaxStartups" in found[0] and "ControlMaster" in found[0]
+    assert host_check.problems(request(ssh=str(program)), placed, ["a", "b"]) == []
+    assert host_check.problems(request(ssh=str(program)), placed, ["c"]) == []
+
+
 def test_a_host_that_answers_as_this_one_is_ready():
     assert host_check.faults("node1", answer(), HERE, []) == []
 
@@ -44,7 +62,7 @@ def test_a_host_that_answers_as_this_one_is_ready():
         (answer(mindspore=""), "that host has: none"),
         (Ended(255, "", "root@node1: Permission denied (publickey,password)."), "ssh-copy-id node1"),
         (Ended(255, "", "Host key verification failed."), "its key is not known here"),
-        (Ended(124, "", ""), "no answer over ssh within 10 s"),
+        (Ended(124, "", ""), "no answer within 10 s over ssh"),
         (Ended(255, "", "ssh: connect to host node1 port 22: Connection refused"), "Connection refused"),
     ],
 )

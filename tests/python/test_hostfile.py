@@ -21,6 +21,7 @@ def refusal(text):
         ("node1\r\nnode2\r\n", ["node1", "node2"]),
         ("root@node1 slots=8\n", ["node1"]),
         ("a-b.example.com\tmax-slots=4", ["a-b.example.com"]),
+        ("node1 slots=8\nnode2 slots=8 spare # for later\nnode3 spare\n", ["node1", "node2", "node3"]),
     ],
 )
 def test_hosts_are_read_in_the_order_of_the_file(text, hosts):
@@ -43,6 +44,10 @@ def test_hosts_are_read_in_the_order_of_the_file(text, hosts):
         ("node1 slots\n", "slots: only slots=N can follow a host"),
         ("node1 node2\n", "node2: only slots=N can follow a host"),
         ("node1 cpus=8\n", "cpus=8: no such key; write slots=N"),
+        ("node1\nnode2 slots=8 spares\n", "hosts:2: spares: no such word; for a spare host write the word spare"),
+        ("node1 SPARE\n", "SPARE: no such word"),
+        ("node1 spare=1\n", "spare=1: no such word"),
+        ("node1 slots=1 spar\n", "spar: only slots=N can follow a host"),
         ("node1:8\n", "hosts:1: node1:8: number of slots after a colon; write node1 slots=N"),
         ("slots=8\n", "slots=8: the host is missing before it"),
         ("node1\n\nnode1 slots=4\n", "hosts:3: node1 is in line 1 too"),
@@ -69,11 +74,17 @@ def test_what_open_mpi_would_stumble_over_is_said_with_its_line(text, words):
 
 def test_a_file_that_is_not_there_is_said(world):
     with pytest.raises(hostfile.HostfileError, match="hosts cannot be read: No such file or directory"):
-        hostfile.read("hosts")
+        hostfile.logins("hosts")
 
 
 def test_a_file_of_another_kind_is_refused_by_its_size(world, monkeypatch):
     (world / "hosts").write_bytes(b"node1\n" * 10)
     monkeypatch.setattr(hostfile, "MAX_BYTES", 10)
     with pytest.raises(hostfile.HostfileError, match="has more than 10 bytes"):
-        hostfile.read("hosts")
+        hostfile.logins("hosts")
+
+
+def test_hosts_that_stand_by_are_marked_with_a_word(world):
+    (world / "hosts").write_text("node1 slots=8\nroot@node2 slots=8 spare\nnode3 spare slots = 4\n")
+    assert hostfile.spares("hosts") == ["root@node2", "node3"]
+    assert hostfile.slots("hosts") == [("node1", 8), ("root@node2", 8), ("node3", 4)]

@@ -10,7 +10,7 @@ import sys
 import polib
 import pytest
 
-from tools.diagnosis import known_failures
+from tools.logs import known_failures
 from tools.pages import messages
 
 OURS = [path for path in messages.files() if path.endswith(".py")]

@@ -45,7 +45,7 @@ CHANGING = (
 # What our scripts call.
 COMMANDS = """
 bash chmod chrt cp cut date dirname env grep head hostname id ln ls mkdir mpirun msrun nice paste ps python python3
-readlink rm salloc sbatch scontrol sed setsid sh sleep sort srun ssh stat tail timeout tr uname xargs
+readlink rm rmdir salloc sbatch scontrol sed setsid sh sleep sort srun ssh stat tail timeout tr uname xargs
 """
 GROUPS = [tuple(name for name in VARIABLES if name not in ALONE), *((name,) for name in ALONE)]
 EXITS = {"check_network.sh": "1", "lib/abandoned.sh": "78"}  # of undisturbed programs, if not 0
@@ -134,6 +134,8 @@ def seen(program, environment, tmp_path):
     if (tmp_path / "logs").exists():
         document = json.loads((tmp_path / "logs" / "latest" / "launch.json").read_text())
         document["outcome"]["members"].pop("mpirun", None)  # the launcher ends it, sooner or later
+        for member in document["outcome"]["members"].values():
+            del member["pid"]
         found["launch.json"] = without_chance(json.dumps(document, indent=1))
     left = [path for path in tmp_path.iterdir() if path.name in ("EVIL", "history")]
     found["left behind"] = " ".join(path.name for path in left)

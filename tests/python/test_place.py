@@ -123,7 +123,9 @@ def test_ranks_that_can_meet_go_on(environment, target, parts):
 @needs("mpirun")
 def test_the_ranks_of_a_real_mpirun_have_a_device_each(environment, root):
     environment({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
-    code = "from tools.trainer import place; print(place.device(), place.ranks_of({'system': {'distribute': True}}))"
+    # one write, because two ranks write at the same time
+    words = "f\"{place.device()} {place.ranks_of({'system': {'distribute': True}})}\\n\".encode()"
+    code = f"import os; from tools.trainer import place; os.write(1, {words})"
     command = ["mpirun", "-n", "2", "-H", "localhost:2", sys.executable, "-c", code]
     ended = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=100)
     assert sorted(ended.stdout.splitlines()) == ["0 2", "1 2"], ended.stderr

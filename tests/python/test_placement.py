@@ -7,7 +7,7 @@ from launching import request
 
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import programs
-from tools.launch import msrun, open_mpi, placement, plan, slurm, table_servers
+from tools.launch import all_servers, msrun, open_mpi, placement, plan, slurm
 from tools.launch.placement import Placement
 
 
@@ -186,9 +186,9 @@ def servers(*sizes):
     ],
 )
 def test_mpirun_numbers_ranks_in_the_order_of_the_table(version, others, order):
-    assert table_servers.host_order(servers(1, 2), others, version) == order
+    assert all_servers.host_order(servers(1, 2), others, version) == order
 
 
 def test_more_names_than_a_command_line_holds_are_refused():
     with pytest.raises(Refusal, match="the rank table with 10.0.0.0; type the command there"):
-        table_servers.host_order(servers(1, 1 << 15), ["10.0.0.0"], "4.1.4")
+        all_servers.host_order(servers(1, 1 << 15), ["10.0.0.0"], "4.1.4")

@@ -55,7 +55,9 @@ def read_by_bash(sources):
     used = set(re.findall(r"\$\{?#?([A-Z][A-Z_]+)\b", text))
     own = set(re.findall(r"(?:^|[\s;({!])([A-Z][A-Z_]+)(?:\+?=|\[)|\bread\b[^\n]*?\b([A-Z][A-Z_]+)", text))
     own = {name for pair in own for name in pair} | set(re.findall(r"\{([A-Z][A-Z_]+)\}[<>]", text))
-    internal = re.compile("(SUPERVISE|PLAN|CLI|LOG_NAME|LOG_QUIET|CONSOLE|REPORT|DOCTOR|AGENT|ENGINE|CARRIED|GUARDIAN)")
+    internal = re.compile(
+        "(SUPERVISE|JUDGING|PLAN|CLI|LOG_NAME|LOG_QUIET|CONSOLE|REPORT|DOCTOR|AGENT|ENGINE|CARRIED|GUARDIAN)"
+    )
     return {name for name in (used - own) | optional if name not in OF_BASH and not internal.match(name)}
 
 

@@ -7,7 +7,7 @@ from launching import request, words
 
 from hccl_tools.common import project
 from hccl_tools.common.refusal import USAGE, Refusal
-from tools.launch import checks, placement, trainer_command
+from tools.launch import config_checks, placement, trainer_command
 from tools.launch.request import Request
 
 
@@ -101,7 +101,7 @@ def test_no_words_make_planning_raise_anything_else(given_words, arguments):
     try:
         asked = request(*arguments, **{"device_target": "CPU", **given_words, "config": config})
         placement.local(asked)
-        checks.config(asked, config, True, trainer_command.arguments(asked))
+        config_checks.config(asked, config, True, trainer_command.arguments(asked))
     except Refusal as refusal:
         for line in refusal.lines:
             assert "\n" not in line

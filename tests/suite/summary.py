@@ -8,6 +8,7 @@ from collections import Counter
 # What a skip says that it needs: the packages that have it, of Debian and Ubuntu, and of openEuler.
 PACKAGES = {
     "ip": ("iproute2", "iproute"),
+    "kubectl": ("kubernetes-client", "kubernetes-client"),
     "localedef": ("libc-bin", "glibc-common"),
     "mpirun": ("openmpi-bin", "openmpi"),
     "nsenter": ("util-linux", "util-linux"),
@@ -27,8 +28,11 @@ EXTRAS = {
     "NumPy": "train",
     "Pillow": "train",
     "check-jsonschema": "lint",
+    "hadolint": "lint",
+    "kubernetes-validate": "lint",
     "matplotlib": "train",
     "mkdocs-material": "docs",
+    "hyperscan": "test",
     "hypothesis": "test",
     "lmdb": "lmdb",
     "mpirun": "mpi",

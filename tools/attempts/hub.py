@@ -30,7 +30,7 @@ class Hub:
         self.launcher, self.facts = launcher, facts
         self.hosts: dict[int, Connection] = {}
         self.guests: dict[Connection, float] = {}  # who has not said what host it is, and until when it may
-        self.attempts = Attempts(facts["hosts"], facts["restarts"], facts["wait"], self.tell)
+        self.attempts = Attempts(facts["hosts"], facts["restarts"], facts["wait"], self.tell, facts["late"])
         self.selector = selectors.DefaultSelector()
         self.selector.register(0, selectors.EVENT_READ, self.obey)
         self.door: socket.socket | None = None

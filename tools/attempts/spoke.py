@@ -73,7 +73,7 @@ class Spoke:
             self.launcher.wait(None, 0, TRY_EVERY)
         remedy = tr("type the command there, too, with the same rank table, and let the port through the firewall")
         self.end(
-            NOT_STARTED,
+            self.facts["late"],
             tr(
                 "nobody answers at {place} after {seconds:.0f} s ({reason}); {remedy}",
                 place=place,

@@ -23,10 +23,13 @@ TOLD_AFTER = 10  # seconds until hosts that wait are told for which others
 
 
 class Attempts:
-    """The attempts of one job.  `tell` sends a message to every host; `hosts` are their names, by number."""
+    """The attempts of one job.  `tell` sends a message to every host; `hosts` are their names, by number.
 
-    def __init__(self, hosts: list[str], restarts: int, wait: float, tell: Tell) -> None:
-        self.hosts, self.restarts, self.wait, self.tell = hosts, restarts, wait, tell
+    late: the exit code where a host is not ready for the first attempt within `wait` seconds.
+    """
+
+    def __init__(self, hosts: list[str], restarts: int, wait: float, tell: Tell, late: int = NOT_STARTED) -> None:
+        self.hosts, self.restarts, self.wait, self.tell, self.late = hosts, restarts, wait, tell, late
         self.number = 0  # of the attempt that runs, or that hosts get ready for
         self.begun = self.ended = self.told = False
         self.come: set[int] = set()  # hosts that are ready for the attempt; once it has begun, those that are done
@@ -78,7 +81,7 @@ class Attempts:
         if not self.waits():
             return
         if not self.begun and waited >= self.wait:
-            status = NOT_STARTED if self.number == 0 else LOST
+            status = self.late if self.number == 0 else LOST
             self.end(
                 status,
                 self._missing()[0],

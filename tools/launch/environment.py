@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from tools.launch.binding import Binding
 
 
-def needs_cluster(request: Request) -> bool:
+def needs_cluster(request: Request, placement: Placement) -> bool:
     """Whether the ranks find each other through MindSpore's scheduler, and not by a rank table or by mpirun."""
     own_gpus = request.engine == "local" and request.device_target == "GPU"
-    return request.device_target == "CPU" or own_gpus or request.engine in ("msrun", "srun")
+    always = request.device_target == "CPU" or own_gpus or request.engine in ("msrun", "srun")
+    return always or "cluster" in placement.engine
 
 
 def exports(
@@ -38,7 +39,7 @@ def exports(
         defaults["DEVICE_NUM"] = str(request.device_num)
     if request.no_sink:
         found.update(GRAPH_OP_RUN="1", HCCL_WHITELIST_DISABLE="1")  # see also no_sink.py
-    if not alone and needs_cluster(request):
+    if not alone and needs_cluster(request, placement):
         port = placement.engine.get("scheduler_port") or str(ports.free(request.job_pid))
         found["MS_WORKER_NUM"] = world
         found["MS_SCHED_HOST"] = placement.engine.get("scheduler_host", LOOPBACK)
@@ -51,7 +52,7 @@ def exports(
         if binding and binding.cores:
             cores, ranks = len(binding.all()), len(binding.cores)
         # ONEDNN: see tools/train.py; here it is for other trainers too.
-        defaults.update(OMP_NUM_THREADS=str(max(1, cores // ranks)), GLOG_v="3", ONEDNN_MAX_CPU_ISA="AVX2")
+        defaults.update(OMP_NUM_THREADS=str(max(1, cores // max(1, ranks))), GLOG_v="3", ONEDNN_MAX_CPU_ISA="AVX2")
         if not alone:
             # A rank that asked the scheduler too early asks again after so many seconds; MindSpore's 3 to 5 are for
             # thousands of ranks.

@@ -1,4 +1,4 @@
-"""Asks the other hosts of a launch over ssh, all at the same time, whether they are ready.
+"""Asks the other hosts of a launch over ssh, at the same time, whether they are ready.
 
 A host is ready when ssh gets there without a password; when it has the folder of the command, the project
 and the NPUs of its ranks; and when its Open MPI, Python and MindSpore are the same as here.  A difference
@@ -11,17 +11,22 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Callable
 
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import named, one_line
-from hccl_tools.machine import programs
+from hccl_tools.hosts import ssh, together
+from hccl_tools.hosts.running import Call
 from hccl_tools.machine.programs import Ended
 from tools.launch import trainer_command
 from tools.launch.placement import Placement
 from tools.launch.request import Request
 
-SECONDS = 10
+SECONDS = 10  # for each of a few hosts
+PATIENCE = 30  # seconds, for a restart: who does not answer then is out of the job, and a host may be busy
+_MOST_SECONDS = 60  # for each of many, whose connections share the cores of this host
+_MOST_DROPPED = 2  # connections; a single one may have another cause
 _MARK = "launch-host-check"
 _MINDSPORE = "from importlib import metadata as m; print(m.version('mindspore'))"
 
@@ -30,30 +35,48 @@ def problems(request: Request, placement: Placement, others: list[str]) -> list[
     """One line per problem of the hosts `others`, in their order; empty when all are ready."""
     version, prefix = placement.engine.get("version"), placement.engine.get("prefix")
     question = questions(request, version, prefix)
-    answers = ask(request, placement, dict.fromkeys(others, question))
+    dropped: set[str] = set()
+    answers = ask(request, placement, dict.fromkeys(others, question), dropped.add)
     here = expected(version, prefix)
     # GPUs cannot be seen as files, and CPU has none.
-    wanted = placement.devices_by_host() if request.device_target == "Ascend" else {}
-    return [line for name in others for line in faults(name, answers[name], here, wanted.get(name, []))]
+    wanted = {**placement.devices_by_host(), **placement.spares} if request.device_target == "Ascend" else {}
+    lines = [line for name in others for line in faults(name, answers[name], here, wanted.get(name, []))]
+    return lines or _too_many_at_once(len(dropped), len(others))
 
 
-def ask(request: Request, placement: Placement, by_host: dict[str, str]) -> dict[str, Ended]:
-    """{host: how its shell command ended}, for {host: the command}; over ssh as mpirun itself gets there."""
-    version = placement.engine.get("version")
-    old = version is None or version.startswith("4.")
-    agent_name = "OMPI_MCA_plm_rsh_agent" if old else "PRTE_MCA_plm_ssh_agent"
-    args_name = "OMPI_MCA_plm_rsh_args" if old else "PRTE_MCA_plm_ssh_args"
-    command = request.ssh or os.environ.get(agent_name) or "ssh"
-    agent = [*shlex.split(command), *shlex.split(os.environ.get(args_name, ""))]
-    words = {name: [*agent, *_options(agent), name, question] for name, question in by_host.items()}
-    return programs.ask_all(words, SECONDS)
-
-
-def _options(agent: list[str]) -> list[str]:
-    """Makes ssh ask for no password, and give up on a host that does not answer."""
-    if os.path.basename(agent[0]) != "ssh":
+def _too_many_at_once(dropped: int, others: int) -> list[str]:
+    """A line if sshd dropped connections of the check, all of which came in the end: mpirun has no patience."""
+    if dropped < _MOST_DROPPED:
         return []
-    return ["-n", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={SECONDS - 2}"]
+    return [
+        tr(
+            "an sshd dropped the first connections of {dropped} hosts; mpirun begins those of all {others} at once, "
+            "and tries none again: {remedy}",
+            dropped=dropped,
+            others=others,
+            remedy=ssh.more_logins(),
+        )
+    ]
+
+
+def ask(
+    request: Request,
+    placement: Placement,
+    by_host: dict[str, str],
+    dropped: Callable[[str], None] | None = None,
+) -> dict[str, Ended]:
+    """{host: how its shell command ended}, for {host: the command}; over ssh as mpirun itself gets there.
+
+    dropped: as for together.run.
+    """
+    agent = ssh.agent(request.ssh, placement.engine.get("version", "4."))
+
+    seconds = PATIENCE if request.attempt else SECONDS
+
+    def call(name: str) -> Call:
+        return Call(ssh.words(agent, name, by_host[name], listens=False, connect=seconds - 2))
+
+    return together.run(by_host, call, min(_MOST_SECONDS, seconds + len(by_host) // 4), dropped=dropped)
 
 
 def questions(request: Request, version: str | None, prefix: str | None) -> str:
@@ -92,7 +115,7 @@ def faults(name: str, answer: Ended, here: dict[str, str | None], wanted: list[i
         (line.split(None, 2) + [""])[1:3] for line in answer.stdout.splitlines() if line.startswith(_MARK + " ")
     )
     if "mindspore" not in told:
-        return [f"{name}: {_no_answer(name, answer)}"]
+        return [f"{name}: {no_answer(name, answer)}"]
     lines = []
     if told["folder"] != "yes":
         lines.append(
@@ -153,16 +176,13 @@ def _other_open_mpi(here: dict[str, str | None], other: str) -> str:
     )
 
 
-def _no_answer(name: str, answer: Ended) -> str:
+def no_answer(name: str, answer: Ended) -> str:
     """Why ssh did not reach the host, and what to do."""
     text = [line.strip() for line in answer.stderr.splitlines() if line.strip()]
     reason = one_line(text[-1]) if text else tr("exit {status}", status=answer.status)
     if answer.status == 124:
-        return tr(
-            "no answer over ssh within {seconds} s; is it up, and reached from here? Try: ssh {name} true",
-            seconds=SECONDS,
-            name=name,
-        )
+        said = answer.stderr or tr("no answer within {seconds} s", seconds=SECONDS)
+        return tr("{said} over ssh; is it up, and reached from here? Try: ssh {name} true", said=said, name=name)
     if "Permission denied" in reason:
         return tr(
             "ssh asks for a password ({reason}); set up a key for it: ssh-copy-id {name}", reason=reason, name=name

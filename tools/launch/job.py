@@ -37,17 +37,32 @@ def find(request: Request, placed: placement.Placement, run_dir: str) -> Job:
     return of_program(request, placed, run_dir) if checks.is_program(request) else of_trainer(request, placed, run_dir)
 
 
+def none() -> Job:
+    """The job of a host that has MindSpore's scheduler and no ranks."""
+    return Job(
+        words=[],
+        restart=[],
+        about=tr("nothing here: MindSpore's scheduler is alone"),
+        source=None,
+        alone=False,
+        is_own=False,
+        needs_mindspore=True,
+    )
+
+
 def of_trainer(request: Request, placed: placement.Placement, run_dir: str) -> Job:
     """A trainer with a config.  Raises Refusal."""
+    from tools.launch import config_checks  # not at the top: programs need no YAML
+
     named = str(trainer_command.config_path(request))
     path = trainer_command.trainer(request)
     own = trainer_command.is_own(path)
     arguments = trainer_command.arguments(request)
     about = tr("the trainer {path} with the config {config}", path=one_line(path), config=one_line(named))
-    config = checks.config(request, path=named, is_own=own, arguments=arguments)
+    config = config_checks.config(request, path=named, is_own=own, arguments=arguments)
     saves, resumed = None, None
     if own and config:
-        checks.training(request, config, placed.world)
+        config_checks.training(request, config, placed.world)
         arguments = latest_link.without_it(request, config, arguments)
         if resumed := _resumed(request, config, named, placed, run_dir):
             arguments = trainer_command.with_setting(arguments, resumed.setting())
@@ -62,14 +77,14 @@ def of_trainer(request: Request, placed: placement.Placement, run_dir: str) -> J
     restart = []
     if words := trainer_command.restart_words(request):
         arguments_then = trainer_command.with_words(arguments, words)
-        config_then = checks.config(request, path=named, is_own=own, arguments=arguments_then)
+        config_then = config_checks.config(request, path=named, is_own=own, arguments=arguments_then)
         restart = trainer_command.command(path, request, config_then, named, arguments_then)
     return Job(
         words=trainer_command.command(path, request, config, named, arguments),
         restart=restart,
         about=about,
         source=None if own else path,
-        alone=checks.runs_alone(config, placed.world),
+        alone=config_checks.runs_alone(config, placed.world),
         is_own=own,
         needs_mindspore=own,
         checkpoints=saves,
@@ -88,7 +103,9 @@ def of_program(request: Request, placed: placement.Placement, run_dir: str) -> J
     if named is None:
         _refuse_to_resume(request, found.about)
     elif _wants_to_resume(request):
-        config = checks.config(request, path=named, is_own=True, arguments=command)
+        from tools.launch import config_checks
+
+        config = config_checks.config(request, path=named, is_own=True, arguments=command)
         resumed = _resumed(request, config, named, placed, run_dir) if config else None
         command = trainer_command.with_setting(command, resumed.setting()) if resumed else command
     words = trainer_command.restart_words(request)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line, short
-from tools.config import yaml_text
-from tools.config.config_file import Config
 from tools.launch import trainer_command
 from tools.launch.request import Request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.config.config_file import Config
 
 RESUME_FROM = "train.resume_from"
 _PATHS = (RESUME_FROM, "train.pretrained", "parallel.strategy_ckpt_load_file")
@@ -55,6 +56,10 @@ def _through_latest(request: Request, path: str) -> str | None:
 
 def yaml_word(path: str) -> str:
     """The path as a value of YAML."""
+    import json  # not at the top: a launch without a config needs neither
+
+    from tools.config import yaml_text
+
     try:
         plain = yaml_text.read(path)[0] == path
     except yaml_text.NotYaml:

@@ -28,6 +28,8 @@ class LaunchTable(Record):
     text: str | None = None  # of a table that is not yet written to `path`
     setup: tuple[str, ...] = ()  # the command that writes such a table by hand, for --dry_run
     digest: str | None = None  # its SHA-256, where it must be the same on several hosts
+    # if it is a part of the table of all hosts: where that is, and its text if it is not written yet
+    whole: tuple[str, str | None] | None = None
 
 
 def choose(request: Request, devices: list[int], run_dir: str, beside: str | None = None) -> LaunchTable:

@@ -20,7 +20,7 @@ from tools.launch.request import Request
 
 VERSION = 1  # of what the launchers say to each other
 _OWN_PLACE = "train.resume_from="
-WAIT = 600  # seconds in which all hosts must be ready for an attempt, where MS_TOPO_TIMEOUT does not say
+WAIT = 600  # seconds
 
 
 class Meeting(Record):
@@ -31,6 +31,9 @@ class Meeting(Record):
     address: str  # IPv4, of the host of rank 0
     scheduler_port: int
     job: str  # what is the same on all hosts of this job only, as far as the hosts can know
+    always: bool = False  # also without restarts: the first failure ends the ranks of all hosts
+    late: int = REFUSED  # the exit code where a host is not ready for the first attempt within `wait`
+    wait: int = WAIT  # seconds in which all hosts must be ready, where MS_TOPO_TIMEOUT does not say
 
 
 def facts(request: Request, meeting: Meeting, commands: list[list[str]], config: str | None) -> dict[str, str]:
@@ -44,8 +47,8 @@ def facts(request: Request, meeting: Meeting, commands: list[list[str]], config:
         )
         remedy = tr("set MS_SCHED_PORT, or for msrun --master_port, to another one, the same on every host")
         text = tr("{fault}; it is that of the scheduler plus 1: {remedy}", fault=fault, remedy=remedy)
-        raise Refusal(REFUSED, f"--max_restarts: {where}: {text}")
-    wait = whole_number(os.environ.get("MS_TOPO_TIMEOUT", ""), 1, 10**6) or WAIT
+        raise Refusal(REFUSED, f"{where}: {text}" if meeting.always else f"--max_restarts: {where}: {text}")
+    wait = whole_number(os.environ.get("MS_TOPO_TIMEOUT", ""), 1, 10**6) or meeting.wait
     found = {
         "launcher": request.job_pid,
         "hosts": ["_".join(one_line(name).split()) for name in meeting.hosts],
@@ -56,6 +59,7 @@ def facts(request: Request, meeting: Meeting, commands: list[list[str]], config:
         "alike": alike(request, commands, config),
         "restarts": request.max_restarts,
         "wait": wait,
+        "late": meeting.late,
     }
     return {"attempts": json.dumps(found)}
 

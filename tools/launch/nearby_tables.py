@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import one_line, some
 from hccl_tools.machine import hccn
 from hccl_tools.table.address import is_one_of
 from tools.launch import table_fit
@@ -41,10 +41,9 @@ def _about(others: list[str]) -> list[str]:
     """One line, however many there are."""
     if not others:
         return []
-    more = tr(" and {number} more", number=len(others) - _MOST_NAMED) if len(others) > _MOST_NAMED else ""
     text = tr(
         "rank tables not taken: {others}; --rank_table FILE takes one, or says what is wrong with it",
-        others=", ".join(others[:_MOST_NAMED]) + more,
+        others=some(others, _MOST_NAMED),
     )
     return [text]
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
+from hccl_tools.hosts import addresses
 from hccl_tools.machine import host
 
 
@@ -29,18 +30,17 @@ def ipv4(name: str, what: str) -> str:
 
 def own_address_towards(names: Iterable[str]) -> str:
     """The IPv4 address at which the hosts reach this one.  Raises Refusal, also if one of them has no address."""
-    addresses = {ipv4(name, one_line(name)): name for name in names}
-    first = next(iter(addresses))
+    found = {name: address or ipv4(name, one_line(name)) for name, address in addresses.of(names).items()}
+    name, first = next(iter(found.items()))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((first, 9))  # sends nothing: it only looks up the route
         except OSError as error:
-            name = one_line(addresses[first])
             raise Refusal(
                 REFUSED,
                 tr(
                     "no route to {name} ({address}): {reason}; is the network up?",
-                    name=name,
+                    name=one_line(name),
                     address=first,
                     reason=error.strerror,
                 ),

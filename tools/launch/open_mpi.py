@@ -12,22 +12,21 @@ from hccl_tools.common.words import one_line
 from hccl_tools.hosts import hostfile, mpirun
 from hccl_tools.machine import programs
 from hccl_tools.table.address import family
-from tools.launch import network, placement
+from tools.launch import network, placement, spares
 from tools.launch.request import MAX_RANKS, Request
 
+LONGEST_WORD = (1 << 17) - 1  # bytes of one word of a command line, which is Linux's limit
 _VERSION = re.compile(r"\(Open MPI\) ([0-9]+)\.([0-9]+)[0-9.a-z]*")
 
 
 def place(request: Request) -> placement.Placement:
     """Ranks by -n on this host, or by the slots of hosts, in an argument or in a file.  Raises Refusal."""
-    if request.hosts is not None:
-        slots = host_list(request.hosts)
-    elif request.hostfile is not None:
-        slots = host_file(request.hostfile)
-    else:
-        slots = [("localhost", request.n or 8)]
+    slots, names = all_hosts(request)
+    slots, standing_by = spares.split(slots, names, spares.lost(request))
     room = sum(count for _, count in slots)
-    ranks = request.n or room
+    ranks = min(request.n or room, room) if request.attempt else request.n or room
+    if not slots:
+        raise Refusal(REFUSED, spares.none_left())
     if ranks > room:
         raise Refusal(
             USAGE,
@@ -37,18 +36,44 @@ def place(request: Request) -> placement.Placement:
                 room=room,
             ),
         )
-    others = network.others(name for name, _ in slots)
+    others = network.others(name for name, _ in (*slots, *standing_by))
     engine = {**facts(request, bool(others)), "ranks": str(ranks)}
     if engine["version"].startswith("4."):  # it begins with this host; 5 keeps the order
         far = set(others)
         slots.sort(key=lambda slot: slot[0] in far)
     if others:  # MindSpore's scheduler runs here, and takes no name
         engine["scheduler_host"] = network.own_address_towards(name.rpartition("@")[2] for name in others)
-    if request.hostfile is not None:
+    if request.hostfile is not None and not names and not request.lost:
         engine["hostfile"] = os.path.abspath(request.hostfile)
+    else:  # mpirun does not know the word `spare`
+        engine["hosts"] = short_enough(",".join(f"{name}:{count}" for name, count in slots))
+    placed = placement.spread(request, slots, ranks, engine)
+    devices = placement.named_devices(request, f"[0,{max(count for _, count in (*slots, *standing_by))})")
+    return placed.replace(spares={name: list(devices[:count]) for name, count in standing_by})
+
+
+def all_hosts(request: Request) -> tuple[list[tuple[str, int]], list[str]]:
+    """([(host, slots)] as the user named them, those of them that stand by).  Raises Refusal."""
+    marked: list[str] = []
+    if request.hosts is not None:
+        slots = host_list(request.hosts)
+    elif request.hostfile is not None:
+        slots, marked = host_file(request.hostfile), hostfile.spares(request.hostfile)
     else:
-        engine["hosts"] = ",".join(f"{name}:{count}" for name, count in slots)
-    return placement.spread(request, slots, ranks, engine)
+        slots = [("localhost", request.n or 8)]
+    return slots, spares.named(request, [name for name, _ in slots], marked)
+
+
+def short_enough(hosts: str) -> str:
+    """`hosts`, the word after mpirun's -H.  Raises Refusal if it is longer than a command line takes."""
+    if len(hosts) > LONGEST_WORD:
+        text = tr(
+            "the names of the hosts have {number} characters in all, a command line takes {most}; shorten them",
+            number=len(hosts),
+            most=LONGEST_WORD,
+        )
+        raise Refusal(REFUSED, text)
+    return hosts
 
 
 def facts(request: Request, several: bool = False) -> dict[str, str]:
@@ -56,8 +81,7 @@ def facts(request: Request, several: bool = False) -> dict[str, str]:
 
     Raises Refusal.
     """
-    if not programs.on_path("mpirun"):
-        raise Refusal(REFUSED, tr("mpirun is not on PATH; {remedy}", remedy=mpirun.how_to_get()))
+    require()
     said = programs.ask(["mpirun", "--version"], 20)
     version = version_in(said.stdout)
     if version is None and said.status:
@@ -86,10 +110,16 @@ def facts(request: Request, several: bool = False) -> dict[str, str]:
         engine["network"] = request.network
     if request.output_filename is not None:
         engine["logs"] = os.path.abspath(request.output_filename)
-        if os.path.lexists(os.path.join(engine["logs"], "1")):
+        if os.path.lexists(os.path.join(engine["logs"], "1")) and not request.attempt:
             words = tr("there are logs of an earlier run in it; name another folder")
             raise Refusal(REFUSED, f"--output_filename {one_line(request.output_filename)}: {words}")
     return engine
+
+
+def require() -> None:
+    """Raises Refusal where mpirun is not on PATH."""
+    if not programs.on_path("mpirun"):
+        raise Refusal(REFUSED, tr("mpirun is not on PATH; {remedy}", remedy=mpirun.how_to_get()))
 
 
 def version_in(text: str) -> str | None:
@@ -100,7 +130,7 @@ def version_in(text: str) -> str | None:
 
 def host_list(text: str) -> list[tuple[str, int]]:
     """[(host, slots)] of HOST:SLOTS,HOST:SLOTS.  Raises Refusal."""
-    slots: list[tuple[str, int]] = []
+    slots: dict[str, int] = {}
     for word in text.split(","):
         name, colon, number = word.rpartition(":")
         count = whole_number(number, 1, MAX_RANKS) if colon else None
@@ -113,13 +143,13 @@ def host_list(text: str) -> list[tuple[str, int]]:
                 word=one_line(word),
                 most=MAX_RANKS,
             )
-        elif any(name == other for other, _ in slots):
+        elif name in slots:
             # Open MPI would put the ranks of both on it, with the same devices.
             fault = tr("{name} is there twice; give each host once, with all its ranks", name=one_line(name))
         if fault or count is None:
             raise Refusal(USAGE, f"HOSTS: {fault}")
-        slots.append((name, count))
-    return slots
+        slots[name] = count
+    return list(slots.items())
 
 
 def host_file(path: str) -> list[tuple[str, int]]:

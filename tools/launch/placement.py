@@ -24,6 +24,7 @@ class Placement(Record):
     world: int  # ranks of the whole job, some of which other commands may start
     hosts: list[str] = []  # the host of each rank; empty where all are on this one
     engine: dict[str, str]  # what scripts/lib/engines/ needs to know, by name
+    spares: dict[str, list[int]] = {}  # the hosts that stand by, with the devices that their ranks would get
     job: list[int] = []  # the number of ranks of each host; empty where the job has no others than `ranks`
     meeting: Meeting | None = None  # of the launchers; None where this one has all ranks of the job
 

@@ -14,13 +14,15 @@ from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
-from tools.launch import checks, environment, placement, protocol, run_folder, trainer_command
+from tools.launch import checks, environment, placement, plogs, protocol, run_folder, trainer_command
 from tools.launch import job as jobs
 from tools.launch.protocol import Plan
 from tools.launch.request import Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tools.launch.binding import Binding
     from tools.launch.launch_table import LaunchTable
 
@@ -35,12 +37,12 @@ def main(script: str, words: list[str]) -> int:
         request = Request.from_words(words)
         checks.folder()
         checks.limits()
-        plan, text = begin(request)
+        remarks, text = again(request) if request.attempt else first(request)
     except Refusal as refusal:
         for line in refusal.lines:
             say(script, line)
         return refusal.status
-    for remark in () if request.quiet else plan.remarks:
+    for remark in remarks:
         say(script, remark)
     sys.stdout.buffer.write(text)
     return 0
@@ -55,6 +57,19 @@ def say(script: str, line: str) -> None:
         sys.stderr.buffer.flush()  # now: we may wait for devices next, and at the end nobody flushes (main.py)
     except OSError:
         pass
+
+
+def first(request: Request) -> tuple[Sequence[str], bytes]:
+    """(what to tell the user, the words for bash) of the plan of a launch.  Raises Refusal."""
+    plan, text = begin(request)
+    return () if request.quiet else plan.remarks, text
+
+
+def again(request: Request) -> tuple[Sequence[str], bytes]:
+    """The same of the plan of a restart, if a host is lost.  Raises Refusal."""
+    from tools.launch import elastic
+
+    return elastic.begin(request, make)
 
 
 def begin(request: Request) -> tuple[Plan, bytes]:
@@ -76,10 +91,12 @@ def begin(request: Request) -> tuple[Plan, bytes]:
 
 def make(request: Request) -> Plan:
     """The Plan, checked in the order in which a user would correct mistakes.  Raises Refusal."""
-    run_dir = run_folder.free_name(request)
+    plogs.check(request)
+    run_dir = request.run_dir or run_folder.free_name(request)
     placed, table = place(request, run_dir)
+    standing_by = stand_by(request, placed)
     checks.data_path(request)
-    job = jobs.find(request, placed, run_dir)
+    job = jobs.find(request, placed, run_dir) if placed.ranks else jobs.none()
     own_gpus = request.engine == "local" and request.device_target == "GPU"
     if job.needs_mindspore or ((request.device_target == "CPU" or own_gpus) and not job.alone):  # or the scheduler does
         checks.mindspore()
@@ -90,7 +107,7 @@ def make(request: Request) -> Plan:
 
         job = job.replace(resumed=resumed_hosts.check(request, placed, job.resumed))
     checks.parallel_mode(request, job.source)
-    if request.engine == "local" and not own_gpus and not job.alone and not table:
+    if request.engine == "local" and request.placement != "pod" and not own_gpus and not job.alone and not table:
         from tools.launch import launch_table
 
         table = launch_table.choose(request, [device for _, device in placed.ranks], run_dir, job.source)
@@ -113,12 +130,15 @@ def make(request: Request) -> Plan:
         restart=job.restart,
         checkpoints=job.checkpoints,
         resumed=job.resumed,
+        spares=list(placed.spares),
         scheduler=scheduler(request, placed, exports),
         exports=exports,
         binding=binding,
+        plogs=plogs.choose(request),
         remarks=(
             *(table.remarks if table else ()),
             *jobs.remarks(request, placed.world, job),
+            *standing_by,
         ),
     )
 
@@ -129,10 +149,18 @@ def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTa
     An engine that is not named here starts its ranks on this host, as `local` does.
     """
     way = request.placement or request.engine
-    if way in ("server", "servers"):
+    if way == "server":
         from tools.launch import table_servers
 
-        return table_servers.place(request, run_dir)
+        return table_servers.place(request)
+    if way == "servers":
+        from tools.launch import all_servers
+
+        return all_servers.place(request, run_dir)
+    if way == "pod":
+        from tools.launch import pod_place
+
+        return pod_place.place(request, run_dir, lambda line: say(request.script, line))
     if way == "mpirun":
         from tools.launch import open_mpi
 
@@ -148,9 +176,19 @@ def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTa
     return placement.local(request), None
 
 
+def stand_by(request: Request, placed: placement.Placement) -> Sequence[str]:
+    """Checks the options about lost hosts; returns what to know of the hosts that stand by.  Raises Refusal."""
+    if request.min_ranks is None and not placed.spares:
+        return ()
+    from tools.launch import spares
+
+    spares.check(request, placed)
+    return spares.remarks(request, placed)
+
+
 def attempts(request: Request, placed: placement.Placement, job: jobs.Job) -> dict[str, str]:
-    """With restarts: what the launchers of several hosts must know to agree on them.  Raises Refusal."""
-    if not request.max_restarts or not placed.meeting:
+    """With restarts, and in pods: what the launchers of several hosts must know to agree.  Raises Refusal."""
+    if not placed.meeting or not (request.max_restarts or placed.meeting.always):
         return {}
     from tools.launch import launchers
 
@@ -199,8 +237,7 @@ def take_devices(plan: Plan) -> list[str]:
                 raise Refusal(REFUSED, *(f"{line}; {remedy}" for line in lines))
             say(request.script, tr("waiting: {reason}", reason=lines[0]))
             while not device_locks.has_ended(holders[0]):
-                if protocol.nobody_reads():
-                    raise Refusal(REFUSED, tr("the launcher has ended, so this launch waits no longer"))
+                protocol.heed_launcher()
                 time.sleep(0.5)
     except OSError as error:
         where = one_line(error.filename or request.lock_file)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
@@ -61,6 +60,8 @@ def near(seed: int) -> int:
 
 def fault(port: int, address: str = LOOPBACK) -> str | None:
     """Why no server can listen at this port now; None where one can."""
+    import socket  # not at the top: not every launch chooses a port
+
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the scheduler does
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from tools.launch.binding import Binding
     from tools.launch.launch_table import LaunchTable
+    from tools.launch.plogs import Plogs
     from tools.launch.request import Request
     from tools.launch.resumption import Resumption
 
@@ -34,9 +36,12 @@ class Plan(Record):
     scheduler: list[str]  # the command of MindSpore's scheduler; empty where the launcher starts none
     exports: dict[str, str]  # the part of the environment that all ranks share
     binding: Binding | None = None  # the cores of the ranks, with --bind_core and --bind_numa
+    plogs: Plogs | None = None  # where CANN logs; None: the ranks do not use it
     checkpoints: dict[str, Any] | None = None  # where our trainer saves, and of which network, for launch.json
     resumed: Resumption | None = None  # what it goes on from
     restart: list[str] = []  # the command of every rank from the second attempt on; empty: the same
+    spares: list[str] = []  # the hosts that stand by
+    lost: list[str] = []  # "HOST REASON" of those that this job has lost
     remarks: tuple[str, ...] = ()  # lines for the user once it is sure to start
 
 
@@ -44,13 +49,15 @@ class Plan(Record):
 _KINDS = {
     "run_dir": ".+",
     "export": "[A-Za-z_][A-Za-z0-9_]*=.*",
-    "rank": "[0-9]+ [0-9]+",
-    "host": r"(?!-)\S+",
+    "rank": "[0-9]+ [0-9]+( [0-9]+ [0-9]+)*",  # RANK DEVICE of many ranks, because bash reads a pipe byte by byte
+    "host": r"[0-9]+ (?!-)\S+",  # of so many ranks
     "engine": "[a-z_]+ .*",
+    "lost": r"(?!-)\S+ .+",
     "about": ".+",
     "trainer": ".*",
     "restart": ".*",
     "scheduler": ".*",
+    "plogs": "(failed|all|none)( /.*)?",
     "bind": "(core|numa) [A-Za-z]+( [0-9]+=[0-9]+(,[0-9]+)*)*",
     "setup": ".*",
     "convert": ".*",
@@ -66,10 +73,12 @@ def _origin(kind: str) -> str:
         "rank": tr("the rank table, or the number of ranks"),
         "host": tr("the hostfile, HOSTS, the rank table or Slurm"),
         "engine": tr("the options"),
+        "lost": tr("launch.json, Slurm or ssh"),
         "about": tr("the program, or the trainer and its config"),
         "trainer": tr("PYTHON, --train_script, the config or the arguments after --"),
         "restart": "--restart_args",
         "scheduler": tr("PYTHON, or the path of this project"),
+        "plogs": "ASCEND_PROCESS_LOG_PATH",
         "bind": tr("--bind_core or --bind_numa"),
         "setup": tr("the options for the rank table"),
         "convert": tr("PYTHON, the path of this project, --resume or --log_dir"),
@@ -81,12 +90,16 @@ def words(plan: Plan) -> bytes:
     """The plan as pairs KIND, VALUE; the last one has the number of those before it.  Raises Refusal."""
     pairs = [("run_dir", plan.run_dir)]
     pairs += [("export", f"{name}={value}") for name, value in plan.exports.items()]
-    pairs += [("rank", f"{rank} {device}") for rank, device in plan.ranks]
-    pairs += [("host", name) for name in plan.hosts]
+    ranks = [f"{rank} {device}" for rank, device in plan.ranks]
+    pairs += [("rank", " ".join(ranks[start : start + 500])) for start in range(0, len(ranks), 500)]
+    pairs += [("host", f"{len(list(group))} {name}") for name, group in itertools.groupby(plan.hosts)]
     pairs += [("engine", f"{name} {value}") for name, value in plan.engine.items()]
     pairs += [("trainer", word) for word in plan.trainer]
     pairs += [("restart", word) for word in plan.restart]
     pairs += [("scheduler", word) for word in plan.scheduler]
+    pairs += [("lost", words) for words in plan.lost]
+    if plan.plogs:
+        pairs.append(("plogs", plan.plogs.word()))
     if plan.binding:
         pairs.append(("bind", plan.binding.word()))
     if plan.request.dry_run:
@@ -118,10 +131,11 @@ def _pair(kind: str, value: str) -> bytes:
     return b"%s\0%s\0" % (kind.encode(), word)
 
 
-def nobody_reads() -> bool:
-    """Whether the launcher, which reads the plan from a pipe, has ended or given up."""
+def heed_launcher() -> None:
+    """Raises Refusal if the launcher, which reads the plan from a pipe, has ended or given up."""
     import select  # only a launch that waits needs it
 
     plan = select.poll()
     plan.register(1, 0)
-    return bool(plan.poll(0))
+    if plan.poll(0):
+        raise Refusal(REFUSED, tr("the launcher has ended, so this launch waits no longer"))

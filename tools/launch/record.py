@@ -19,20 +19,25 @@ if TYPE_CHECKING:
 
 def begin(plan: Plan) -> None:
     """Writes launch.json as it is at the start, into the run's folder.  Raises OSError."""
-    import socket
     import time
 
     document: dict[str, Any] = {
         "script": plan.request.script,
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "host": socket.gethostname(),
+        "host": os.uname().nodename,
         "folder": os.getcwd(),
         "device_target": plan.request.device_target,
         "run_dir": plan.run_dir,
-        "exports": plan.exports,
-        "trainer": plan.trainer,
-        "scheduler": plan.scheduler,
+        **of_plan(plan),
     }
+    if plan.spares:
+        document["spares"] = plan.spares
+    _save(plan.run_dir, document, None)
+
+
+def of_plan(plan: Plan) -> dict[str, Any]:
+    """What the document has of a plan, of which a run that loses hosts has several."""
+    document: dict[str, Any] = {"exports": plan.exports, "trainer": plan.trainer, "scheduler": plan.scheduler}
     if plan.restart:
         document["restart"] = plan.restart
     if plan.checkpoints:
@@ -41,6 +46,13 @@ def begin(plan: Plan) -> None:
         document["resumed"] = plan.resumed.record()
     if plan.table and plan.table.digest:
         document["rank_table"] = {"file": plan.table.path, "sha256": plan.table.digest}
+        if plan.table.whole:
+            document["rank_table"]["whole"] = plan.table.whole[0]
+    if plan.plogs:
+        from tools.launch import plogs
+
+        document["plogs"] = plan.plogs.record()
+        document["other_logs"] = plogs.others()
     document["ranks"] = [{"rank": rank, "device": device, "log": f"rank_{rank}.log"} for rank, device in plan.ranks]
     for rank, host in zip(document["ranks"], plan.hosts):
         rank["host"] = host
@@ -48,7 +60,7 @@ def begin(plan: Plan) -> None:
     for rank in document["ranks"] if cores else ():
         if rank["rank"] in cores:
             rank["cores"] = ranges(cores[rank["rank"]])
-    _save(plan.run_dir, document, None)
+    return document
 
 
 def path(run_dir: str) -> str:
@@ -84,6 +96,14 @@ def _save(run_dir: str, document: dict[str, Any], mode: int | None) -> None:
     except RecursionError as error:
         raise ValueError(documents.TOO_DEEP) from error
     whole_file.write(text, path(run_dir), mode=mode, errors="backslashreplace")  # \udcff is JSON
+
+
+def again(document: dict[str, Any], plan: Plan, until: int) -> None:
+    """Replaces the plan in the `document` of a run by the one of a restart, and keeps what was true until the attempt
+    number `until`, from 0 on.  Raises OSError."""
+    old = {name: document[name] for name in ("exports", "rank_table", "ranks") if name in document}
+    earlier = [*document.get("earlier_plans", ()), {"until": until, **old}]
+    write(plan.run_dir, {**document, **of_plan(plan), "earlier_plans": earlier})
 
 
 def finish(run_dir: str, attempts: list[dict[str, Any]]) -> dict[str, Any]:

@@ -35,7 +35,9 @@ BOUNDS = {
     "node_rank": (0, MAX_RANKS),
     "rank_start": (0, MAX_RANKS),
     "max_restarts": (0, 10**8),
+    "attempt": (1, 10**8),
     "master_port": (ports.LEAST, ports.MOST),
+    "pod_wait": (0, 10**6),
 }
 
 
@@ -52,6 +54,9 @@ class Request(Record):
     script_devices: Script[str] = ""  # the devices that a script without RANK_SIZE is for
     device_num: Script[int | None] = None  # DEVICE_NUM of the script's tutorial; None: the ranks of a host
     max_restarts: Script[int] = 0  # how often the launcher may start the ranks again
+    attempt: Script[int | None] = None  # the number of the restart that the plan is for; None: the first attempt
+    run_dir: Script[str] = ""  # of a restart: the folder of its run
+    lost: Script[str] = ""  # of a restart: the hosts that are lost, with commas between them; see spares.py
     quoted: Script[bool] = False  # the program is one text, which is split as a shell splits words
     alone: Script[bool] = False  # one rank, which does not join a job
     chip: Host[str] = None  # the generation whose rules hold for devices and rank tables; None: those of all
@@ -74,11 +79,13 @@ class Request(Record):
     rank_table: Option[str] = None
     hccn_conf: Option[str] = None
     restart_args: Option[str] = None
+    keep_plogs: Option[str] = None  # failed, all or none
     resume: Option[str] = None  # the folder of a run or of checkpoints, or "newest"
     train_script: Option[str] = None
     pytest: Option[str] = None
     log_dir: Option[str] = None
     quiet: Flag = False
+    watch_plogs: Flag = False
     wait_for_devices: Flag = False
     no_check: Flag = False
     no_sink: Flag = False
@@ -98,6 +105,10 @@ class Request(Record):
     master_port: Option[int] = None
     node_rank: Option[int] = None
     ntasks_per_node: Option[int] = None
+    pod_wait: Option[int] = None  # seconds
+    table_dir: Option[str] = None
+    spare: Option[int] = None  # the last so many hosts stand by
+    min_ranks: Option[int] = None  # with fewer a job that has lost a host ends
 
     @classmethod
     def from_words(cls, words: list[str]) -> Request:

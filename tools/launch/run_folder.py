@@ -9,9 +9,15 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.table import rank_table
-from tools.launch import record
+from tools.launch import plogs, record
 from tools.launch.protocol import Plan
 from tools.launch.request import Request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_OURS = ("rank_", "scheduler", "ascend", "run", "launch")  # how the names begin that links of a launch point to
 
 
 class Taken(Exception):
@@ -49,13 +55,10 @@ def fill(plan: Plan) -> list[str]:
     """
     try:
         make(plan.run_dir)
-        if plan.table and plan.table.text is not None:
-            rank_table.write(plan.table.text, plan.table.path)
-        if plan.table and plan.table.digest and plan.hosts:
-            from tools.launch import table_servers
-
-            table_servers.distribute(plan.request, plan.table)
+        put_table(plan)
         record.begin(plan)
+        if plan.plogs and plan.request.engine in ("local", "msrun"):  # else agents make them, on the hosts of the ranks
+            plogs.make(plan.plogs, (rank for rank, _ in plan.ranks), plan.run_dir)
         if plan.resumed:
             plan.resumed.make()
     except (OSError, Refusal) as error:
@@ -71,9 +74,39 @@ def fill(plan: Plan) -> list[str]:
         )
         raise Refusal(REFUSED, text) from error
     logs, name = os.path.split(plan.run_dir)
-    first = os.path.join(plan.run_dir, f"rank_{plan.ranks[0][0]}.log")
+    member = f"rank_{plan.ranks[0][0]}" if plan.ranks else "scheduler"
+    first = os.path.join(plan.run_dir, f"{member}.log")
     shown = os.path.relpath(first) if first.startswith(os.getcwd() + os.sep) else first
     return move_link(os.path.join(logs, "latest"), name) + move_link("train.log", shown)
+
+
+def put_again(plan: Plan, document: dict[str, Any]) -> None:
+    """The same for a restart with another plan, in the folder that the run has; document: its launch.json.
+
+    Raises Refusal.
+    """
+    try:
+        put_table(plan)
+        if plan.resumed:
+            plan.resumed.make()
+        record.again(document, plan, (plan.request.attempt or 1) - 1)
+    except OSError as error:
+        text = tr("{folder} cannot be written: {reason}", folder=one_line(plan.run_dir), reason=error.strerror)
+        raise Refusal(REFUSED, text) from error
+
+
+def put_table(plan: Plan) -> None:
+    """Writes a new rank table to its place: with several hosts, on all of them.  Raises OSError and Refusal."""
+    table = plan.table
+    if not table:
+        return
+    for path, text in ((table.path, table.text), table.whole or ("", None)):
+        if text is not None:
+            rank_table.write(text, path)
+    if table.digest and plan.hosts:
+        from tools.launch import host_questions
+
+        host_questions.distribute(plan.request, table, list(dict.fromkeys(plan.hosts)))
 
 
 def make(path: str) -> None:
@@ -88,7 +121,7 @@ def make(path: str) -> None:
 
 def move_link(link: str, target: str) -> list[str]:
     """Makes `link` point to `target`.  Keeps what is not such a link, with a remark."""
-    ours = os.path.islink(link) and os.path.basename(os.readlink(link)).startswith(("rank_", "ascend", "run", "launch"))
+    ours = os.path.islink(link) and os.path.basename(os.readlink(link)).startswith(_OURS)
     if os.path.lexists(link) and not ours:
         return [tr("{link} is not a link to a run; it is left as it is", link=one_line(link))]
     draft = f"{link}.{os.getpid()}.part"

@@ -11,7 +11,7 @@ from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.hosts import hostfile
 from hccl_tools.machine import programs
-from tools.launch import network, placement, ports
+from tools.launch import network, placement, ports, spares
 from tools.launch.request import MAX_RANKS, Request
 
 _KILL_WAIT, _MOST_KILL_WAIT = 30, 65535  # seconds; Slurm's default, and the most that slurm.conf takes
@@ -19,7 +19,7 @@ _KILL_WAIT, _MOST_KILL_WAIT = 30, 65535  # seconds; Slurm's default, and the mos
 
 def place(request: Request) -> placement.Placement:
     """--ntasks_per_node ranks on each node; MindSpore's scheduler is on the first.  Raises Refusal."""
-    nodes = allocated_nodes()
+    nodes, standing_by = nodes_in_use(request)
     each = request.ntasks_per_node or tasks_per_node()
     address, kill_wait = facts(nodes[0])
     engine = {
@@ -33,7 +33,31 @@ def place(request: Request) -> placement.Placement:
     }
     if os.environ.get("SLURMD_NODENAME") != nodes[0]:
         engine["scheduler_node"] = nodes[0]
-    return placement.spread(request, [(node, each) for node in nodes], each * len(nodes), engine)
+    placed = placement.spread(request, [(node, each) for node in nodes], each * len(nodes), engine)
+    return placed.replace(spares={name: list(range(each)) for name in standing_by})
+
+
+def nodes_in_use(request: Request) -> tuple[list[str], list[str]]:
+    """(the nodes with ranks, those that stand by).  Raises Refusal."""
+    allocated = [(name, None) for name in allocated_nodes()]
+    names = spares.named(request, [name for name, _ in allocated])
+    nodes, standing_by = spares.split(allocated, names, spares.lost(request))
+    if not nodes:
+        raise Refusal(REFUSED, spares.none_left())
+    return [name for name, _ in nodes], [name for name, _ in standing_by]
+
+
+def lost_nodes(names: list[str]) -> dict[str, str]:
+    """{node of `names` that Slurm has lost: why, for a message}."""
+    known = set(names)
+    answer = programs.ask(["sinfo", "--noheader", "--Node", "--nodes", ",".join(names), "--format", "%N|%T|%E"], 20)
+    found = {}
+    for line in answer.stdout.splitlines():
+        name, state, reason = [word.strip() for word in (line + "||").split("|", 2)]
+        if name in known and (state.startswith(("down", "fail", "unknown")) or state.endswith("*")):
+            said = tr("Slurm says: {state}, {reason}", state=one_line(state), reason=one_line(reason.rstrip("|")))
+            found[name] = said
+    return found
 
 
 def tasks_per_node() -> int:

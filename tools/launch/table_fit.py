@@ -88,3 +88,8 @@ def path_faults(path: str) -> list[str]:
     """validate_hccl.py only warns about this path: here HCCL will read it."""
     problem = verdict.path_problem(path)
     return [tr("{problem}; move the file", problem=problem.text)] if problem else []
+
+
+def without_servers(path: str) -> str:
+    """Why a good table of another version cannot be used."""
+    return tr("{path} has no server_list; ranks are started from versions 1.0 and 1.2", path=one_line(path))

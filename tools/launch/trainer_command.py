@@ -10,9 +10,12 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine.programs import path_word
-from tools.config.config_file import Config
 from tools.launch import shell_words
 from tools.launch.request import Request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.config.config_file import Config
 
 OWN = project.path("tools", "train.py")
 OVERRIDES = ("-o", "--opt")  # the trainers' option that takes key=value words

@@ -1,4 +1,4 @@
-"""Makes the pages that list every known failure from configs/diagnoses.yaml.
+"""Makes the pages that list every known failure from configs/diagnoses.yaml and configs/faults/.
 
 python -m tools.pages.known_failures_page    > docs/when_it_fails.md
 python -m tools.pages.known_failures_page zh > docs/zh/when_it_fails.md
@@ -6,84 +6,12 @@ python -m tools.pages.known_failures_page zh > docs/zh/when_it_fails.md
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 
-from tools.diagnosis import known_failures
-
-_HEAD = """\
-# When it fails
-
-Made by `python -m tools.pages.known_failures_page` from [configs/diagnoses.yaml](../configs/diagnoses.yaml). In
-[Chinese](zh/when_it_fails.md).
-
-After a failure the launcher names the rank that failed first and shows the end of its log. It also shows the Python
-exception and where it was raised. If the failure is one of those below, the launcher prints its cause and remedy. The
-run's `launch.json` has the same under `outcome.diagnosis`. To explain an earlier run again:
-
-<!-- not run: needs a run that failed -->
-```bash
-python tools/diagnose.py logs/latest
-```
-
-The log of the rank that failed first counts most. A cause from another rank's log is named with that rank.
-
-## Failures of your own
-
-Write them into a file of the same form, and name it in `LAUNCH_DIAGNOSES`; its entries come before the ones below. If
-an entry has a mistake, the report names its line and leaves the entry out.
-
-<!-- file my_diagnoses.yaml -->
-```yaml
-diagnoses:
-  - code: license-server
-    patterns: ['license .* denied']    # Python's regular expressions, looked for in every line of a log
-    status: [42]                       # or exit statuses; 128+N is signal N
-    targets: [Ascend, GPU]             # of which --device_target; may be left out: all
-    cause: no license is free
-    remedy: wait, or ask the owner of the license server
-    zh:                                # may be left out
-      cause: 没有空闲的许可证
-      remedy: 等待，或联系许可证服务器的负责人
-```
-"""
-
-_HEAD_ZH = """\
-# 启动失败时
-
-由 `python -m tools.pages.known_failures_page zh` 根据 [configs/diagnoses.yaml](../../configs/diagnoses.yaml) 生成。
-[英文版](../when_it_fails.md)。
-
-失败后，启动脚本会指出最先失败的 rank，显示其日志末尾、Python 异常及抛出位置；
-若属于下列已知失败，还会说明原因和处理方法。同样的内容写入 `launch.json` 的 `outcome.diagnosis`。
-要再次查看某次运行的说明：
-
-<!-- not run: needs a run that failed -->
-```bash
-python tools/diagnose.py logs/latest
-```
-
-以最先失败的 rank 的日志为主；若原因出现在其他 rank 的日志中，会注明该 rank。
-
-## 添加自己的条目
-
-写入同样格式的文件，并用环境变量 `LAUNCH_DIAGNOSES` 指定；其条目优先于下列条目。文件中的错误会连同行号给出，
-该条目被跳过，报告照常进行。
-
-<!-- file my_diagnoses.yaml -->
-```yaml
-diagnoses:
-  - code: license-server
-    patterns: ['license .* denied']    # Python 正则表达式，在日志的每一行中查找
-    status: [42]                       # 或退出码；128+N 表示信号 N
-    targets: [Ascend, GPU]             # 适用的 --device_target；可省略：全部
-    cause: no license is free
-    remedy: wait, or ask the owner of the license server
-    zh:                                # 可省略
-      cause: 没有空闲的许可证
-      remedy: 等待，或联系许可证服务器的负责人
-```
-"""
+from hccl_tools.common import project
+from tools.logs import known_failures
 
 _STEPS = re.compile(r"(?:; |；)(?![^(（]*[)）])")  # between the parts of a remedy, but not within brackets
 _WORDS = {
@@ -101,13 +29,72 @@ _WORDS = {
 }
 
 
+_FAULTS = {
+    "en": (
+        "Known faults of CANN, MindSpore and hosts",
+        "The codes are those of MindCluster's ascend-faultdiag, whose documents can be searched for them. A code of\n"
+        "lower-case letters covers several. A message is shown with … where it varies. Each table has the order of "
+        "its file.",
+        "| code | message | cause | remedy |",
+        {
+            "hccl": "HCCL, which carries collectives",
+            "runtime": "CANN's runtime, graph engine and operators",
+            "driver": "The driver, and DVPP",
+            "mindspore": "MindSpore and Python",
+            "host": "The host",
+        },
+    ),
+    "zh": (
+        "CANN、MindSpore 和主机的已知故障",
+        "故障码与 MindCluster 的 ascend-faultdiag 相同，可据此查阅其文档；小写字母的码涵盖其中多个。"
+        "消息中变化的部分写作 …；各表按文件中的顺序排列。",
+        "| 码 | 消息 | 原因 | 处理 |",
+        {
+            "hccl": "HCCL（集合通信）",
+            "runtime": "CANN 的运行时、图引擎与算子",
+            "driver": "驱动与 DVPP",
+            "mindspore": "MindSpore 与 Python",
+            "host": "主机",
+        },
+    ),
+}
+_HEADS = {"en": "when_it_fails.md", "zh": "when_it_fails_zh.md"}  # the text above the failures
+_MOST_MESSAGES = 2
+
+
 def page(language: str = "en") -> str:
     """The whole of docs/when_it_fails.md, or with "zh" of docs/zh/when_it_fails.md."""
-    entries, complaints = known_failures.load_file(known_failures.FILE)
+    with open(project.path("tools", "pages", "heads", _HEADS[language]), encoding="utf-8") as file:
+        head = file.read()
+    sections = [_section(entry, language) for entry in _entries(known_failures.FILE)]
+    return "\n".join([head, f"## {_WORDS[language][0]}\n", *sections, *_tables(language)])
+
+
+def _entries(path: str) -> list[known_failures.KnownFailure]:
+    entries, complaints = known_failures.load_file(path)
     if complaints:
         raise SystemExit("\n".join(complaints))
-    head = _HEAD_ZH if language == "zh" else _HEAD
-    return "\n".join([head, f"## {_WORDS[language][0]}\n", *(_section(entry, language) for entry in entries)])
+    return entries
+
+
+def _tables(language: str) -> list[str]:
+    title, text, heading, names = _FAULTS[language]
+    lines = [f"## {title}", "", text, ""]
+    for path in known_failures.FAULTS:
+        name = os.path.splitext(os.path.basename(path))[0]
+        lines += [f"### {names[name]}", "", heading, "|---|---|---|---|"]
+        lines += [_row(entry, language) for entry in _entries(path)]
+        lines.append("")
+    return lines
+
+
+def _row(entry: known_failures.KnownFailure, language: str) -> str:
+    why, what = entry.zh if entry.zh and language == "zh" else (entry.cause, entry.remedy)
+    messages = [_code(" … ".join(words)) for words in entry.words[:_MOST_MESSAGES]] or [_code(entry.sources[0])]
+    if len(entry.words) > _MOST_MESSAGES:
+        messages.append("…")
+    cells = [_code(entry.code), "<br>".join(messages), why, what]
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def _section(entry: known_failures.KnownFailure, language: str) -> str:

@@ -110,7 +110,9 @@ class Continuation:
         if "resume_from" in self.config["train"]:
             roots.append(self.config["train"]["resume_from"])
         for root in roots:
-            found = choosing.choose(root, self.rank, self.ranks, self.config["model"]["name"], gather)
+            found = choosing.choose(
+                root, self.rank, self.ranks, self.config["model"]["name"], gather, checkpoints.earlier_sizes()
+            )
             if found:
                 print(
                     tr("continues after {point}, from {path}", point=self._shown(found[1]), path=one_line(found[0])),

@@ -3,9 +3,10 @@
 
 engine::start() {
   local i
-  LAUNCH_DEVICES=${PLAN_DEVICES[*]} LAUNCH_SIZES=${PLAN_ENGINE[sizes]} LAUNCH_BIND=$PLAN_BIND
+  plogs::make
+  LAUNCH_DEVICES=${PLAN_ENGINE[device_ids]-${PLAN_DEVICES[*]-}} LAUNCH_SIZES=${PLAN_ENGINE[sizes]} LAUNCH_BIND=$PLAN_BIND
   if ((${#PLAN_SCHEDULER[@]})); then
-    [[ -z ${PLAN_ENGINE[scheduler_is_shared]-} ]] || supervise::share_scheduler
+    [[ -z ${PLAN_ENGINE[scheduler_is_shared]-} ]] || judging::share_scheduler
     supervise::start scheduler "$PLAN_LOG_DIR/scheduler.log" rank_entry::become scheduler "${PLAN_SCHEDULER[@]}"
   fi
   for i in "${!PLAN_RANKS[@]}"; do
@@ -16,5 +17,5 @@ engine::start() {
 }
 
 engine::print() {
-  plan::print_ranks
+  dry_run::ranks
 }

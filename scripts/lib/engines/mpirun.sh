@@ -17,13 +17,15 @@ COLUMNS LS_COLORS SSH_* XDG_* DBUS_* OMPI_* PMIX_* PRTE_* SLURM_* SLURMD_* BASH_
 #                      is only busy is not given up, because its kernel answers
 #   routed_radix       connects mpirun to every host directly. By default it connects to 64 hosts, and these connect to
 #                      the others; then mpirun never learns that a host behind another one is lost
+#   num_concurrent     how many ssh begin at a time. Each one stays, so with fewer (the default is 128) than hosts, mpirun
+#                      would wait for ever
 engine::command() {
-  local name variable mca=-mca mine=OMPI_MCA exit_is_failure=orte_abort_on_non_zero_status abort=1 agent=plm_rsh_agent
+  local name variable mca=-mca mine=OMPI_MCA exit_is_failure=orte_abort_on_non_zero_status abort=1 plm=plm_rsh
   local -a where=()
   local -A hosts=()
   ! engine::bears_failures || abort=0
   if ((${PLAN_ENGINE[version]%%.*} >= 5)); then # its run time, PRRTE, has names of its own
-    mca=--prtemca mine=PRTE_MCA exit_is_failure=state_base_error_non_zero_exit agent=plm_ssh_agent
+    mca=--prtemca mine=PRTE_MCA exit_is_failure=state_base_error_non_zero_exit plm=plm_ssh
   fi
   if [[ -n ${PLAN_ENGINE[hostfile]-} ]]; then
     where=(--hostfile "${PLAN_ENGINE[hostfile]}")
@@ -41,13 +43,13 @@ engine::command() {
     hosts[$name]=1
   done
   [[ -z ${PLAN_ENGINE[prefix]-} ]] || mpirun_words::given prefix || ENGINE_COMMAND+=(--prefix "${PLAN_ENGINE[prefix]}")
-  ((${#hosts[@]} < 2)) || ENGINE_COMMAND+=("$mca" routed_radix "${#hosts[@]}")
+  ((${#hosts[@]} < 2)) || ENGINE_COMMAND+=("$mca" routed_radix "${#hosts[@]}" "$mca" "${plm}_num_concurrent" "${#hosts[@]}")
   for name in time=5 intvl=2 probes=3; do
     variable=${mine}_oob_tcp_keepalive_${name%=*} # what the user has set counts
     [[ -n ${!variable-} ]] || mpirun_words::given "oob_tcp_keepalive_${name%=*}" || ENGINE_COMMAND+=("$mca" "oob_tcp_keepalive_${name%=*}" "${name#*=}")
   done
   if [[ -n ${PLAN_ENGINE[ssh]-} ]]; then
-    ENGINE_COMMAND+=("$mca" "$agent" "${PLAN_ENGINE[ssh]}")
+    ENGINE_COMMAND+=("$mca" "${plm}_agent" "${PLAN_ENGINE[ssh]}")
   fi
   if [[ -n ${PLAN_ENGINE[network]-} ]]; then
     mpirun_words::given oob_tcp_if_include || ENGINE_COMMAND+=("$mca" oob_tcp_if_include "${PLAN_ENGINE[network]}")
@@ -57,15 +59,6 @@ engine::command() {
     [[ $name == @(${ENGINE_OWN_VARIABLES//[[:space:]]/|}) && -z ${MPIRUN_WORDS_EXPORT[$name]-} ]] || ENGINE_COMMAND+=(-x "$name")
   done < <(compgen -e)
   ENGINE_COMMAND+=(${MPIRUN_WORDS_PASSED[@]+"${MPIRUN_WORDS_PASSED[@]}"} bash "$LAUNCH_LIB/rank_agent.sh")
-}
-
-# mpirun forwards these signals to every rank's process group, in which the agent is the only process. SIGURG is safe:
-# by default, programs ignore it.
-engine::order() {
-  local signal=$1
-  [[ $1 != stop ]] || signal=URG
-  [[ $1 != stacks ]] || signal=ABRT
-  kill -s "$signal" "$2" 2>/dev/null
 }
 
 # engine::cancelled: mpirun, not the launcher, told an agent to end, for example because it lost a host. From now on the

@@ -10,12 +10,13 @@ ENGINE_COMMAND=() # msrun with its options, up to the agent
 # engine::start: msrun; the processes that it starts are members, too.
 engine::start() {
   local rank
+  plogs::make
   carried::by msrun
   for rank in "${PLAN_RANKS[@]}"; do
     supervise::expect "$rank" "$PLAN_LOG_DIR/rank_$rank.log"
   done
   [[ -z ${PLAN_ENGINE[scheduler]-} ]] || supervise::expect scheduler "$PLAN_LOG_DIR/scheduler.log"
-  [[ ${PLAN_ENGINE[world]} == "${#PLAN_RANKS[@]}" ]] || supervise::share_scheduler
+  [[ ${PLAN_ENGINE[world]} == "${#PLAN_RANKS[@]}" ]] || judging::share_scheduler
   supervise::start msrun "$PLAN_LOG_DIR/msrun.log" msrun::_become \
     "/proc/$$/fd/$SUPERVISE_BUS" "/proc/$$/fd/$SUPERVISE_LIFELINE"
 }
@@ -24,7 +25,7 @@ engine::start() {
 engine::print() {
   rank_entry::agent_environment msrun
   engine::command
-  plan::print_engine "${ENGINE_COMMAND[@]}"
+  dry_run::engine "${ENGINE_COMMAND[@]}"
 }
 
 msrun::_become() {

@@ -29,17 +29,29 @@ engine::command() {
   export LAUNCH_CONTROL LAUNCH_PATIENCE
 }
 
-# engine::order WORD PID: over srun's stdin.
-engine::order() {
-  bus::say "$ENGINE_ORDERS" "$1"
-}
-
 # engine::cancelled: the supervisor's event, in REPLY, when Slurm ordered an agent to end: after scancel, or at the
 # job's time limit. Slurm kills what is left after its KillWait.
 engine::cancelled() {
   local -r kill_wait=${PLAN_ENGINE[kill_wait]}
   REPLY="cancelled $kill_wait "$"Slurm kills what is left after $kill_wait s, its KillWait: the grace time ends before that"
 }
+
+# engine::lost_host LOG: the node that Slurm has lost, or that does not take its part of a step.
+engine::lost_host() {
+  local line
+  REPLY=''
+  while IFS= read -r line; do
+    case $line in
+      *'error: Node failure on '*) REPLY=${line##* on } && return 0 ;;
+      *'error: Task launch for '*' failed on node '*': Communication connection failure'*)
+        REPLY=${line#* failed on node } && REPLY=${REPLY%%:*} && return 0
+        ;;
+    esac
+  done < <(tr -d '\r' 2>/dev/null <"$1")
+}
+
+# engine::knows_hosts: Slurm knows the states of all nodes, and may not say it in srun's log.
+engine::knows_hosts() { :; }
 
 # engine::scheduler: MindSpore's scheduler runs on the allocation's first node. This script may run elsewhere: under
 # salloc, on a login node.

@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 
 from hccl_tools.common.language import tr
+from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import one_line
 from tools.config.unusable import Unusable
@@ -36,6 +37,23 @@ def folder_of(config: dict) -> str:
 def rank_folder(folder: str, rank: int) -> str:
     """The folder for the checkpoints of rank `rank` under `folder`."""
     return os.path.join(folder, f"rank_{rank}")
+
+
+def earlier_sizes() -> list[int]:
+    """How many ranks the earlier attempts of this job had, after the loss of a host; else empty.
+
+    The launcher says so in RESUME_RANK_SIZES (tools/launch/elastic.py), such as "6,4".  Raises CheckpointError.
+    """
+    text = os.environ.get("RESUME_RANK_SIZES", "")
+    sizes = [whole_number(word, 1) for word in text.split(",")] if text and os.environ.get("RESUME") == "1" else []
+    if None in sizes:
+        raise CheckpointError(
+            tr(
+                "RESUME_RANK_SIZES {text} is not a list of numbers of ranks, such as 6,4; do not set it yourself",
+                text=one_line(text),
+            )
+        )
+    return [size for size in sizes if size is not None]
 
 
 def problems(config: dict) -> list[Problem]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from itertools import islice
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
-from hccl_tools.common.words import one_line, short
+from hccl_tools.common.words import named, one_line, short
 from tools.trainer.checkpoints import CheckpointError, labels, rank_folder
 from tools.trainer.checkpoints.labels import Label, Point
 
@@ -16,6 +17,10 @@ Points = list[Point]
 
 # How many checkpoints of each rank the ranks tell each other of: more than a rank could be ahead.
 GATHERED = 8
+
+# After the loss of a host a rank looks into the folders of so many ranks.  More are on a disk that the hosts share:
+# there its own folder is as good as any.
+_NEIGHBOURS = 64
 
 
 def newest_first(folder: str, limit: int | None = None) -> list[tuple[str, Label]]:
@@ -26,20 +31,70 @@ def newest_first(folder: str, limit: int | None = None) -> list[tuple[str, Label
 
 
 def choose(
-    folder: str, rank: int, ranks: int, model: str, gather: Callable[[Points], list[Points]] | None = None
+    folder: str,
+    rank: int,
+    ranks: int,
+    model: str,
+    gather: Callable[[Points], list[Points]] | None = None,
+    earlier: Collection[int] = (),
 ) -> tuple[str, Label] | None:
     """(path, Label) of the checkpoint from which rank `rank` of `ranks` goes on, or None: from the start.
 
-    `gather` gives the lists of points of all ranks, the same on every rank.  Raises CheckpointError when
-    there are checkpoints, but of another model or another number of ranks.
+    `gather` gives the lists of points of all ranks, the same on every rank.  earlier: the job has lost a host and had
+    these numbers of ranks before; then a whole network of such an attempt will do, whichever rank has saved it.
+    Raises CheckpointError when there are checkpoints, but of another model or another number of ranks.
     """
-    own = newest_first(rank_folder(folder, rank), GATHERED)
-    fitting = [(path, label) for path, label in own if label.model == model and label.ranks == ranks]
-    if own and not fitting:
+    own = _seen_by(folder, rank) if earlier else newest_first(rank_folder(folder, rank), GATHERED)
+    known = [(path, label) for path, label in own if label.model == model]
+    fitting = [
+        (path, label) for path, label in known if label.ranks == ranks or (label.whole and label.ranks in earlier)
+    ]
+    if own and not fitting and not (known and earlier):
         raise _of_another_job(*own[0], folder, ranks, model)
     points = [label.point for _, label in fitting]
-    common = set(points).intersection(*(gather(points) if gather else []))
+    everyone = gather(points) if gather else []
+    common = set(points).intersection(*everyone)
+    if earlier and not common and any(everyone):
+        raise _not_on_all(folder, everyone)
     return next(((path, label) for path, label in fitting if label.point in common), None)
+
+
+def _seen_by(folder: str, rank: int) -> list[tuple[str, Label]]:
+    """[(path, Label)], newest first, of the whole checkpoints on this host, a rank's own before those of others.
+
+    On a disk of its own a host has the folders of the ranks that it had before.
+    """
+    own = rank_folder(folder, rank)
+    found: dict[Point, list[tuple[str, Label]]] = {}
+    for path in [own, *(path for path in _neighbours(folder) if path != own)]:
+        for item in _of_newest_run(path):
+            found.setdefault(item[1].point, []).append(item)
+    newest = sorted(found, reverse=True)[:GATHERED]
+    one_each = (next((item for item in found[point] if labels.is_whole(*item)), None) for point in newest)
+    return [item for item in one_each if item]
+
+
+def _neighbours(folder: str) -> list[str]:
+    """The folders of all ranks in `folder`; none if they are many.  No more names are read than that takes."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [entry.path for entry in islice(entries, _NEIGHBOURS + 8) if entry.name.startswith("rank_")]
+    except OSError:
+        return []
+    return sorted(found) if len(found) <= _NEIGHBOURS else []
+
+
+def _not_on_all(folder: str, everyone: list[Points]) -> CheckpointError:
+    without = [rank for rank, points in enumerate(everyone) if not points]
+    lacking = without or range(len(everyone))
+    return CheckpointError(
+        tr(
+            "{folder}: a host is lost, and no checkpoint is on all the others: {ranks} cannot go on; save where all "
+            "hosts see it: set train.ckpt_save_dir to a folder that they share",
+            folder=one_line(folder),
+            ranks=named("rank", lacking),
+        )
+    )
 
 
 def _of_another_job(path: str, label: Label, folder: str, ranks: int, model: str) -> CheckpointError:
