@@ -27,7 +27,7 @@ MEANT_IN_TESTS := SC2016,SC2030,SC2031
 .DEFAULT_GOAL := help
 # two targets must not install into one environment at once
 .NOTPARALLEL:
-.PHONY: help demo test test-fast test-mpi test-bare test-versions open-mpi chaos lint format data docs bench lab lock clean
+.PHONY: help demo test test-fast test-again test-mpi test-bare test-versions open-mpi chaos lint format data docs bench lab lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ test: $(call has,train test mpi lint docs) data open-mpi ## all tests: bats for 
 
 test-fast: $(call has,test) ## the tests that take milliseconds, without MindSpore: for the loop while editing
 	$(PYTEST) -q -n auto -m 'not thorough'
+
+test-again: ## the tests that failed in the last run, one after the other: do they fail on a quiet machine, too?
+	$(PYTEST) -q --last-failed --last-failed-no-failures none
 
 test-mpi: $(call has,train test mpi) data open-mpi ## the tests that need mpirun; OPEN_MPI=4 or 5: with that version
 	$(PYTEST) -q -n auto -m '$(MPI)'

@@ -105,10 +105,16 @@ versions() {
   pip freeze | grep -iE "^($(lowest | sed 's/==[^ ]*//g; s/ /|/g'))==" | sort -f
 }
 
+# What fails beside other tests is run again alone, as in .ci/run.
 run_tests() {
   [[ -e $WORK/venv/bin/bats ]] || ln -s "$BATS" "$WORK/venv/bin/bats"
-  PATH=$WORK/venv/bin:$PATH python tests/default_signals.py python -m pytest -q -n auto -p no:cacheprovider -m 'not thorough' \
-    --ignore tests/bats/make.bats # make wants 3.10
+  # shellcheck disable=SC2310 # its status is all that counts
+  run_pytest -n auto || run_pytest --last-failed --last-failed-no-failures none
+}
+
+run_pytest() {
+  PATH=$WORK/venv/bin:$PATH python tests/default_signals.py python -m pytest -q -o "cache_dir=$WORK/cache" -m 'not thorough' \
+    --ignore tests/bats/make.bats "$@" # make wants 3.10
 }
 
 pip() {

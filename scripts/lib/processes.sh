@@ -2,7 +2,7 @@
 # Processes: start one under a minder, check whether it lives, end it with all its children. For the launcher, the
 # agents and the guardian.
 
-PROCESSES_STAT=() # state, parent, process group ... of the process that was read last
+PROCESSES_STAT=() # state, parent, process group ... of the process that was read last: proc(5), from the third field on
 
 # processes::start BUS LIFELINE NAME LOG COMMAND...: runs COMMAND (a program or a function) with its output in LOG,
 # in a process group of its own. $! is its minder, a subshell that waits for it. They write "start NAME PID", then
@@ -76,6 +76,12 @@ processes::_runs() {
 # processes::is_child PID PARENT: whether PARENT is still the parent of PID.
 processes::is_child() {
   processes::_stat "/proc/$1/stat" && [[ ${PROCESSES_STAT[1]} == "$2" ]]
+}
+
+# processes::policy PID: its scheduling policy, in REPLY, as a number: 0 is SCHED_OTHER, 3 SCHED_BATCH.
+processes::policy() {
+  REPLY=''
+  ! processes::_stat "/proc/$1/stat" || REPLY=${PROCESSES_STAT[38]}
 }
 
 # processes::_stat FILE: reads /proc/PID/stat into PROCESSES_STAT; fails if the process is gone.

@@ -33,6 +33,8 @@ MS_SCHED_HOST MS_SCHED_PORT MS_ROLE MS_NODE_ID LOG_DIR MINDSPORE_HCCL_CONFIG_PAT
 # So a value of the user counts. The plan adds those that all ranks share: WORLD_SIZE, MASTER_ADDR, MASTER_PORT.
 readonly RANK_ENTRY_DEFAULTS='RANK LOCAL_RANK LOCAL_WORLD_SIZE SERVER_ID DEVICE_NUM'
 
+RANK_ENTRY_BATCH='' # not empty: this shell has the batch policy, for the ranks that it starts
+
 # rank_entry::job_environment NAME=VALUE...: exports the job-wide variables in the launcher, and prints which variables
 # of the caller's shell they override.
 rank_entry::job_environment() {
@@ -222,8 +224,23 @@ rank_entry::_keep() {
 
 # MindSpore 2.10 has a race: if a thread runs before the one that woke it, the connection to the scheduler counts as
 # failed, and MindSpore retries it, for minutes at worst. It happens on a busy machine, where both threads share a core.
-# Under the batch policy a woken thread waits. If the policy cannot be set, the rank runs without it.
+# Under the batch policy a woken thread waits. If the policy cannot be set, the rank runs without it. A rank of the
+# launcher's own (engine local) has it from the launcher: chrt is a process, and 64 of them are 60 ms.
 rank_entry::_wake_late() {
-  [[ -n ${MS_WORKER_NUM-} ]] || return 0
+  processes::policy "$BASHPID"
+  [[ -n ${MS_WORKER_NUM-} && $REPLY != 3 ]] || return 0 # SCHED_BATCH
   chrt --batch --pid 0 "$BASHPID" >/dev/null 2>&1 || :
+}
+
+# What this shell starts between rank_entry::starting and rank_entry::started has the policy. The shell itself has it only
+# so long: on a busy machine it would notice the end of a rank late. A policy that the user has chosen stays.
+rank_entry::starting() {
+  processes::policy "$$"
+  [[ -n ${MS_WORKER_NUM-} && $REPLY == 0 ]] && chrt --batch --pid 0 "$$" >/dev/null 2>&1 || return 0
+  RANK_ENTRY_BATCH=yes
+}
+
+rank_entry::started() {
+  [[ -z $RANK_ENTRY_BATCH ]] || chrt --other --pid 0 "$$" >/dev/null 2>&1 || :
+  RANK_ENTRY_BATCH=''
 }

@@ -49,9 +49,10 @@ supervise::open() {
 
 # The guardian is a file of its own, so that `pkill -9 -f ascend8p` does not hit it together with us. It opens the
 # lifeline again, for reading only, because it must not keep that pipe open itself. Signals must not end it at its start.
+# Its environment is ours already, so bash need not start again there: see own_shell.sh.
 supervise::_guard() {
   trap '' INT TERM HUP QUIT
-  exec "$BASH" "$LAUNCH_LIB/guardian.sh" "$STOPPING_GRACE" "$SUPERVISE_BUS" \
+  LAUNCH_SHELL=$BASHPID/ exec "$BASH" -p -- "$LAUNCH_LIB/guardian.sh" "$STOPPING_GRACE" "$SUPERVISE_BUS" \
     <"/dev/fd/$SUPERVISE_LIFELINE" >/dev/null 2>&1 {SUPERVISE_LIFELINE}>&-
 }
 

@@ -365,3 +365,28 @@ one_stop() {
     printf "%s" "$REPLY"' - "$SCRIPTS"
   [[ $output == 'not judged, 137' ]] || fail "$output"
 }
+
+# policy PID: its scheduling policy, as chrt names it.
+policy() {
+  chrt --pid "$1" | sed -n 's/.* policy: //p'
+}
+
+@test "ranks that find one another by MindSpore have the batch policy, their launcher has the one that it had" {
+  need chrt
+  local own
+  own=$(policy "$BASHPID")
+  launch_ranks '0: wait; 1: wait' ascend2p.sh config.yaml
+  eventually has_policy "$LAUNCHER" "$own"
+  [[ "$(policy "$(recorded rank_0 'r["pid"]')") $(policy "$(recorded rank_1 'r["pid"]')")" == 'SCHED_BATCH SCHED_BATCH' ]]
+  end_by TERM 143
+  chrt --batch --pid 0 "$BASHPID"
+  rm "$STUB_OUT"/rank_*.json
+  launch_ranks '0: wait; 1: wait' ascend2p.sh config.yaml
+  [[ "$(policy "$LAUNCHER")" == SCHED_BATCH ]]
+  end_by TERM 143
+}
+
+# has_policy PID POLICY: whether it has it.
+has_policy() {
+  [[ $(policy "$1") == "$2" ]]
+}

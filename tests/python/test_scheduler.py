@@ -103,6 +103,44 @@ def test_it_ends_by_the_signal_that_ended_mindspores_part(started, tmp_path, num
     assert process.wait(60) == -number
 
 
+CORE = """
+class MSContext:
+    get_instance = classmethod(lambda cls: cls())
+
+    def set_device_target_inner(self, target):
+        print(target)
+
+
+class DeviceManagerConf(MSContext):
+    def set_device(self, *words):
+        print(*words)
+
+
+def init_cluster():
+    print("init_cluster")
+
+
+def finalize_hccl():
+    print("finalize_hccl")
+"""
+
+
+@pytest.mark.parametrize(
+    ("left_out", "said"), [("", "CPU|CPU 0 True|init_cluster|finalize_hccl"), ("set_device(", "CPU|all")]
+)
+def test_only_the_extension_module_of_mindspore_is_imported_if_it_has_all_that_is_needed(
+    started, tmp_path, left_out, said
+):
+    package = tmp_path / "mindspore"
+    (package / "communication").mkdir(parents=True)
+    (package / "_c_expression.py").write_text(CORE.replace(f"def {left_out}", "def other(") if left_out else CORE)
+    (package / "__init__.py").write_text("print('all')\ndef set_device(target): pass\n")
+    (package / "communication" / "__init__.py").write_text("def init(): pass\nrelease = init\n")
+    process = started(PYTHONPATH=str(tmp_path), PYTHONUNBUFFERED="1")
+    assert process.communicate(timeout=60)[0].split("\n") == [*said.split("|"), ""]
+    assert process.returncode == 0
+
+
 def wait_until_it_serves(process, folder):
     """Waits until MindSpore's part has started."""
     record = folder / "scheduler.json"

@@ -9,11 +9,13 @@ engine::start() {
     [[ -z ${PLAN_ENGINE[scheduler_is_shared]-} ]] || judging::share_scheduler
     supervise::start scheduler "$PLAN_LOG_DIR/scheduler.log" rank_entry::become scheduler "${PLAN_SCHEDULER[@]}"
   fi
+  rank_entry::starting
   for i in "${!PLAN_RANKS[@]}"; do
     LAUNCH_RANK=${PLAN_RANKS[i]} LAUNCH_LOCAL_RANK=$i
     supervise::start "$LAUNCH_RANK" "$PLAN_LOG_DIR/rank_$LAUNCH_RANK.log" \
       rank_entry::become rank "${PLAN_TRAINER[@]}"
   done
+  rank_entry::started
 }
 
 engine::print() {
