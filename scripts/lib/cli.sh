@@ -17,21 +17,20 @@ CLI_TAKEN=1          # number of words of the option that was read last
 readonly CLI_NUMBER='^[0-9]{1,8}$'
 
 # cli::declare NAMES [WITHOUT]: sets this script's options: those in NAMES. If WITHOUT is given, the script launches and
-# also has all options below the empty line, except those in WITHOUT. Names are separated by blanks.
+# also has all options below the line ---, except those in WITHOUT. Names are separated by blanks.
 cli::declare() {
-  local line name shared='' rest=$OPTION_TABLE
+  local line name shared='' IFS=$'\n'
   CLI_TABLE='' CLI_LAUNCHES=${2+yes} CLI_HINT=${2+$"; trainer arguments come after --"}
-  while [[ -n $rest ]]; do # a here-string needs a temporary file, for which there may be no room
-    line=${rest%%$'\n'*}
-    rest=${rest#"$line"}
-    rest=${rest#$'\n'}
+  set -f
+  for line in $OPTION_TABLE; do # a here-string needs a temporary file, for which there may be no room
     name=" ${line%% *} "
-    if [[ -z $line ]]; then
+    if [[ $line == --- ]]; then
       shared=$CLI_LAUNCHES
     elif [[ " $1 " == *"$name"* || (-n $shared && " $2 " != *"$name"*) ]]; then
       CLI_TABLE+=${CLI_TABLE:+$'\n'}$line
     fi
   done
+  set +f
 }
 
 # cli::programs FILE [OTHERS]: a program may replace arguments. These functions say so:
@@ -217,11 +216,7 @@ cli::_letter() {
 
 # cli::_find NAME: what the option takes and its meaning, in REPLY; nothing if there is no such option.
 cli::_find() {
-  local -r table=$'\n'$CLI_TABLE$'\n' start=$'\n'"$1 "
-  REPLY=''
-  [[ $table == *"$start"* ]] || return 0
-  REPLY=${table#*"$start"}
-  REPLY=${REPLY%%$'\n'*}
+  option_table::find "$CLI_TABLE" "$1" || :
 }
 
 # cli::_unknown NAME WORD: refuses the option.

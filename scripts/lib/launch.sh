@@ -136,7 +136,8 @@ launch::_run() {
   # One from the caller's shell is exported: our own processes would get the mark, and be swept.
   unset LAUNCH_JOB
   LAUNCH_JOB=${PLAN_RUN_DIR##*/}@$host
-  LAUNCH_UMASK=$(umask)
+  system::umask
+  LAUNCH_UMASK=$REPLY
   rank_entry::job_environment ${PLAN_EXPORTS[@]+"${PLAN_EXPORTS[@]}"}
   launch::_announce
   supervise::on member launch::_become

@@ -14,7 +14,7 @@ mpirun_words::takes() {
   local -a values=()
   name=${name#-}
   name=${name//-/_}
-  mpirun_words::_find "$MPIRUN_TABLE" "$name" || return 1
+  option_table::find "$MPIRUN_TABLE" "$name" || return 1
   count=${REPLY%% *} kind=${REPLY#* }
   if [[ $1 == *=* && $count == 1 ]]; then
     values=("${1#*=}")
@@ -51,14 +51,6 @@ mpirun_words::binds() {
   mpirun_words::given bind_to || [[ ${MPIRUN_WORDS_GIVEN[map_by]-} == *:[pP][eE]=* ]]
 }
 
-# mpirun_words::_find TABLE NAME: the rest of its line in REPLY; fails if it has none.
-mpirun_words::_find() {
-  local -r table=$'\n'$1$'\n' start=$'\n'"$2 "
-  [[ $table == *"$start"* ]] || return 1
-  REPLY=${table#*"$start"}
-  REPLY=${REPLY%%$'\n'*}
-}
-
 # mpirun_words::_check_values TYPED COUNT VALUE...: refuses missing values, and what mpirun would take for an option.
 mpirun_words::_check_values() {
   local -r typed=$1 count=$2
@@ -80,7 +72,7 @@ mpirun_words::_means() {
   local -r typed=$1 text=${2#* } name=$3
   case ${2%% *} in
     =) cli::option "--$text${4+=$4}" ;;
-    \~) mpirun_words::_find "$MPIRUN_TABLE" "$text" && mpirun_words::_means "$typed" "${REPLY#* }" "$text" "$4" ;;
+    \~) option_table::find "$MPIRUN_TABLE" "$text" && mpirun_words::_means "$typed" "${REPLY#* }" "$text" "$4" ;;
     .) ;;
     ,) log::later $"note: $typed is not needed: $text" ;;
     \>) mpirun_words::_pass "$name" "${@:4}" ;;
@@ -147,7 +139,7 @@ mpirun_words::_depends() {
 mpirun_words::_parameter() {
   local -r typed="$1 $4"
   [[ $4 != *[!a-zA-Z0-9_]* ]] || cli::usage $"$typed: $4 is not the name of a parameter"
-  if mpirun_words::_find "$MPIRUN_TABLE_OF_MCA" "$4"; then
+  if option_table::find "$MPIRUN_TABLE_OF_MCA" "$4"; then
     mpirun_words::_means "$typed" "$REPLY" "$3" "$5"
   else
     mpirun_words::_pass_once "$typed" "$4" "$3" "$4" "$5"

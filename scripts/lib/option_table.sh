@@ -2,7 +2,7 @@
 # Every option of every script. They are declared in this table, and nowhere else: cli.sh reads it, --help prints it, and
 # docs/options.md is generated from --help.
 
-# Name, value ("-": none; "[True|False]": a flag that one of these words may follow; "[RUN]": see program::is_run), meaning. Above the empty line:
+# Name, value ("-": none; "[True|False]": a flag that one of these words may follow; "[RUN]": see program::is_run), meaning. Above the line ---:
 # options that a script must name to have them. Below it: options of every script that launches.
 readonly OPTION_TABLE='config FILE '$"the training config, whatever its name (default: the argument CONFIG, else the script's own)"'
 n N '$"number of ranks, also --nproc (default: launch.sh: the NPUs of this machine; else one for each slot of the hosts, without hosts 8)"'
@@ -22,7 +22,7 @@ ntasks_per_node N '$"ranks of each node (default: as in the allocation)"'
 spare N '$"the last N hosts stand by: one of them takes the place of a host that is lost; needs --max_restarts. In a hostfile, the word spare after a host does the same"'
 min_ranks N '$"when a host is lost, start again only with at least N ranks, else end the job; needs --max_restarts (default: 1)"'
 format text|json '$"a page for people, or the same for a program (default: text)"'
-
+---
 device_target Ascend|GPU|CPU '$"the hardware that the ranks run on (default: the script's; GPU: run_gpu.sh, run_mpirun*.sh, run_msrun.sh, run_slurm.sh); CPU: real MindSpore ranks on this machine, to try a launch without NPUs"'
 devices RANGE '$"the devices, such as \"[4,8)\" or \"0,1,4,5\" (default: the script's own)"'
 rank_table FILE '$"the rank table (default: RANK_TABLE_FILE if it is set, else one in the current folder or beside the program that fits, else a new one)"'
@@ -54,4 +54,20 @@ help - '$"print this page"
 option_table::typed() {
   REPLY=--$1
   [[ $1 != ? ]] || REPLY=-$1
+}
+
+# option_table::find TABLE NAME: the rest of NAME's line in a table, in REPLY; if there is none, it fails, and REPLY is empty. It
+# goes line by line, because ${table#*NAME} compares every beginning of the table: milliseconds for 7 kB.
+option_table::find() {
+  local line IFS=$'\n'
+  REPLY=''
+  set -f
+  for line in $1; do
+    if [[ ${line%% *} == "$2" ]]; then
+      REPLY=${line#* }
+      break
+    fi
+  done
+  set +f
+  [[ -n $REPLY ]]
 }

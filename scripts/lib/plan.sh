@@ -118,7 +118,9 @@ plan::_take_hosts() {
 # PLAN_LOCK_FD is its descriptor, or stays empty if there can be none. tools/launch/device_locks.py checks all of it
 # once more and takes the lock. The lock lasts as long as the launcher or a rank has the descriptor open.
 plan::lock_file() {
-  local -r mask=$(umask)
+  local mask
+  system::umask
+  mask=$REPLY
   plan::_lock_folder
   PLAN_LOCK_FILE=$REPLY/$$.$RANDOM
   [[ -O $REPLY && ! -L $REPLY ]] || return 0 # the plan prints a note

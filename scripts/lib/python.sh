@@ -30,3 +30,11 @@ python::require() {
   fi
   log::die 78 "$PYTHON_PROBLEM; $remedy"
 }
+
+# python::path: the path of that Python, in REPLY, without a new process, which $(type -P) would be.
+python::path() {
+  REPLY=$PYTHON
+  [[ $PYTHON != */* ]] || return 0
+  hash -- "$PYTHON"
+  REPLY=${BASH_CMDS[$PYTHON]}
+}

@@ -27,12 +27,10 @@ cluster_time_out SECONDS @ MS_TOPO_TIMEOUT'
 # first word is none.
 synonyms::takes() {
   local typed=${1%%=*} line kind meaning
-  local -r table=$'\n'$SYNONYMS$'\n'
   typed=${typed#--}
   typed=${typed//-/_}
-  [[ $1 == --* && $table == *$'\n'"$typed "* ]] || return 1
-  line=${table#*$'\n'"$typed "}
-  line=${line%%$'\n'*}
+  [[ $1 == --* ]] && option_table::find "$SYNONYMS" "$typed" || return 1
+  line=$REPLY
   meaning=${line#* } kind=${meaning%% *}
   cli::value_of "${line%% *}" "$@"
   local -r taken=$CLI_TAKEN

@@ -34,6 +34,15 @@ system::user_id() {
   done <"/proc/$$/status"
 }
 
+# system::umask: the umask of this process, in REPLY; without a new process where the kernel is 4.7 or later.
+system::umask() {
+  local key
+  while read -r key REPLY _; do
+    [[ $key != Umask: ]] || return 0
+  done <"/proc/$BASHPID/status"
+  REPLY=$(umask)
+}
+
 # system::open_streams: /dev/null for stdin, stdout and stderr where the caller has closed them. Bash would give their
 # numbers to its pipes, and with few open files allowed it would then close these pipes.
 system::open_streams() {

@@ -5,9 +5,9 @@
 source "$LAUNCH_LIB/engines/relay.sh"
 
 ENGINE_NAME=mpirun
-# Variables that belong to a host, a login or an engine, so other hosts must not get them. NAME* matches a prefix.
-readonly ENGINE_OWN_VARIABLES='HOME USER LOGNAME SHELL MAIL PWD OLDPWD SHLVL _ TERM HOSTNAME DISPLAY TMPDIR LINES
-COLUMNS LS_COLORS SSH_* XDG_* DBUS_* OMPI_* PMIX_* PRTE_* SLURM_* SLURMD_* BASH_* LAUNCH_KEPT_BASH_*'
+# Variables that belong to a host, a login or an engine, so other hosts must not get them: a pattern.
+ENGINE_OWN_VARIABLES='HOME|USER|LOGNAME|SHELL|MAIL|PWD|OLDPWD|SHLVL|_|TERM|HOSTNAME|DISPLAY|TMPDIR|LINES|COLUMNS|LS_COLORS'
+readonly ENGINE_OWN_VARIABLES+='|@(SSH|XDG|DBUS|OMPI|PMIX|PRTE|SLURM|SLURMD|BASH|LAUNCH_KEPT_BASH)_*'
 
 # Why each option is there; Open MPI's documentation says what it does:
 #   --bind-to none     with one or two ranks per host, Open MPI would bind each rank to one core
@@ -56,7 +56,7 @@ engine::command() {
     mpirun_words::given btl_tcp_if_include || ENGINE_COMMAND+=(-mca btl_tcp_if_include "${PLAN_ENGINE[network]}")
   fi
   while IFS= read -r name; do
-    [[ $name == @(${ENGINE_OWN_VARIABLES//[[:space:]]/|}) && -z ${MPIRUN_WORDS_EXPORT[$name]-} ]] || ENGINE_COMMAND+=(-x "$name")
+    [[ $name == @($ENGINE_OWN_VARIABLES) && -z ${MPIRUN_WORDS_EXPORT[$name]-} ]] || ENGINE_COMMAND+=(-x "$name")
   done < <(compgen -e)
   ENGINE_COMMAND+=(${MPIRUN_WORDS_PASSED[@]+"${MPIRUN_WORDS_PASSED[@]}"} bash "$LAUNCH_LIB/rank_agent.sh")
 }
