@@ -7,6 +7,7 @@ from collections import Counter
 
 # What a skip says that it needs: the packages that have it, of Debian and Ubuntu, and of openEuler.
 PACKAGES = {
+    "chrt": ("util-linux", "util-linux"),
     "ip": ("iproute2", "iproute"),
     "kubectl": ("kubernetes-client", "kubernetes-client"),
     "localedef": ("libc-bin", "glibc-common"),
