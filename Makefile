@@ -9,7 +9,8 @@ DIGITS := data/digits/test/t10k-labels-idx1-ubyte
 CIFAR10 := data/cifar10/test_batch.bin
 TEXT := data/text/det/test/det_gt.txt
 DIAGNOSES := configs/diagnoses.yaml $(wildcard configs/faults/*.yaml)
-CONFIGS := $(filter-out $(DIAGNOSES),$(shell find configs -name '*.yaml'))
+PROGRESS := configs/progress.yaml
+CONFIGS := $(filter-out $(DIAGNOSES) $(PROGRESS),$(shell find configs -name '*.yaml'))
 SCHEMAS := $(wildcard schemas/*.schema.json)
 PYTEST := $(BIN)/python tests/default_signals.py $(BIN)/python -m pytest
 SHELL_FILES := .ci/run $(shell find scripts tools tests examples -name '*.sh' -o -name '*.bash' -o -name '*.bats' -o -path '*/bin/*' -type f)
@@ -71,6 +72,7 @@ lint: $(call has,lint) ## shellcheck, shfmt, ruff, mypy, hadolint, and every sch
 	$(BIN)/check-jsonschema --check-metaschema $(SCHEMAS)
 	$(BIN)/check-jsonschema --schemafile schemas/train_config.schema.json $(CONFIGS)
 	$(BIN)/check-jsonschema --schemafile schemas/diagnoses.schema.json $(DIAGNOSES)
+	$(BIN)/check-jsonschema --schemafile schemas/progress.schema.json $(PROGRESS)
 	$(BIN)/hadolint deploy/kubernetes/Dockerfile
 
 format: $(call has,lint) ## let shfmt and ruff put the code into shape

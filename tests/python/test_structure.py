@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PYTHON = sorted(path for folder in ("hccl_tools", "tools") for path in (ROOT / folder).rglob("*.py"))
 # Which room may use which: each only those behind it. A room that is not named here fails the test.
 HCCL_ROOMS = ["commands", "show", "hosts", "build", "check", "machine", "table", "common"]
-TOOLS_ROOMS = ["pages", "doctor", "diagnosis", "launch", "attempts", "trainer", "logs", "config"]
+TOOLS_ROOMS = ["pages", "doctor", "history", "diagnosis", "launch", "attempts", "trainer", "progress", "logs", "config"]
 
 
 def name_of(path):

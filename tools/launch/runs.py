@@ -23,7 +23,7 @@ _NAME = re.compile(r"-(\d{8}T\d{6}Z)-(\d+)(?:-(\d+))?$")  # time, process id of 
 def newest(logs: str, config: str) -> str:
     """The newest run of the config in the folder `logs` that has checkpoints.  Raises Refusal."""
     others = None
-    for run in _newest_first(logs):
+    for run in newest_first(logs):
         try:
             document = record.read(run)
         except Refusal:
@@ -71,24 +71,31 @@ def checkpoints_of(run: str) -> str:
 
 def check_ended(run: str) -> None:
     """Raises Refusal while the run's launcher is alive on this host: checkpoints would go while they are read."""
-    document, name = record.read(run), _NAME.search(run)
-    if "outcome" in document or not name or document.get("host") != socket.gethostname():
-        return
-    try:
-        with open(f"/proc/{name[2]}/cmdline", "rb") as file:
-            words = file.read().split(b"\0")
-    except OSError:
-        return
-    script = os.fsencode(str(document.get("script")))
-    if any(os.path.basename(word) == script for word in words):
+    document = record.read(run)
+    process = None if "outcome" in document else process_of(run, document)
+    if process is not None:
         raise Refusal(
             REFUSED,
             tr(
                 "{run} still runs as process {process}; stop it first, or name another run",
                 run=one_line(shown(run)),
-                process=name[2],
+                process=process,
             ),
         )
+
+
+def process_of(run: str, document: dict[str, Any]) -> int | None:
+    """The run's launcher, if it is alive on this host; `document`: the run's launch.json."""
+    name = _NAME.search(run)
+    if not name or document.get("host") != socket.gethostname():
+        return None
+    try:
+        with open(f"/proc/{name[2]}/cmdline", "rb") as file:
+            words = file.read().split(b"\0")
+    except OSError:
+        return None
+    script = os.fsencode(str(document.get("script")))
+    return int(name[2]) if any(os.path.basename(word) == script for word in words) else None
 
 
 def check_same_network(run: str, filled: dict[str, Any]) -> None:
@@ -113,8 +120,8 @@ def check_same_network(run: str, filled: dict[str, Any]) -> None:
             )
 
 
-def _newest_first(logs: str) -> list[str]:
-    """The folders of runs in the folder `logs`, by the time in their names."""
+def newest_first(logs: str) -> list[str]:
+    """The folders of runs in the folder `logs`, without links, by the time in their names."""
     found = []
     for name in os.listdir(logs) if os.path.isdir(logs) else ():
         path, parts = os.path.join(logs, name), _NAME.search(name)

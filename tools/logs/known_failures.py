@@ -21,7 +21,7 @@ from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem, pointer
 from hccl_tools.common.record import Record
-from hccl_tools.common.words import short
+from tools.config import expressions
 from tools.logs import kinds
 
 TYPE_CHECKING = False
@@ -125,20 +125,11 @@ def _problems(data: dict[str, Any]) -> list[Problem]:
             text = tr("{code} has neither patterns nor words nor status, so nothing can match it", code=entry["code"])
             found.append(Problem("missing-field", place, text, tr("add one of them")))
         for index, pattern in enumerate(entry.get("patterns", [])):
-            text = _fault_of(pattern)
-            if text:
+            fault = expressions.compiled(pattern, pattern, re.MULTILINE)
+            if isinstance(fault, str):
                 hint = tr("see docs.python.org/3/howto/regex")
-                found.append(Problem("bad-value", f"{place}/patterns/{index}", text, hint))
+                found.append(Problem("bad-value", f"{place}/patterns/{index}", fault, hint))
     return found
-
-
-def _fault_of(pattern: str) -> str:
-    """What is wrong with a regular expression; nothing, if it can be used."""
-    try:
-        matches_nothing = re.compile(pattern, re.MULTILINE).match("")
-    except (re.error, OverflowError, RecursionError) as error:
-        return tr("{pattern} is not a regular expression: {error}", pattern=short(pattern), error=error)
-    return tr("{pattern} matches every line, also an empty one", pattern=short(pattern)) if matches_nothing else ""
 
 
 def _made(entry: dict[str, Any]) -> KnownFailure:

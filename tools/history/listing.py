@@ -1,0 +1,161 @@
+"""What became of the runs in a folder of logs: a record each, from launch.json and the end of rank 0's log."""
+
+from __future__ import annotations
+
+import calendar
+import os
+import time
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.words import one_line
+from tools.diagnosis.run import logs_of
+from tools.launch import record, runs
+from tools.logs import log_tail
+from tools.progress import lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tools.progress.lines import Pattern, Values
+
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+RUNNING, LOST = "running", "lost"  # the states of a run without an outcome
+
+
+class Run(Record):
+    """One run.  What launch.json does not say, or says in a form of its own, is None."""
+
+    folder: str
+    script: str | None
+    target: str | None  # device target
+    program: str | None  # the config, else the program's file
+    ranks: int | None
+    hosts: int | None
+    started: str | None  # UTC, as launch.json has it
+    seconds: int | None  # from its start to its end, or until now
+    state: str  # "ended", RUNNING, or LOST: its launcher wrote no outcome, and is gone from this host
+    exit: int | None
+    restarts: int | None
+    cause: str | None  # why it failed, or what stopped it
+    progress: Values  # the last numbers in rank 0's log, see lines.GROUPS
+
+    @property
+    def failed(self) -> bool:
+        """Whether it did not end well."""
+        return self.state == LOST or bool(self.exit)
+
+
+def read_all(logs: str) -> list[Run]:
+    """The runs in the folder `logs`, the newest first; a folder without a launch.json is none.  Raises Refusal."""
+    if not os.path.isdir(logs):
+        what = tr("is not a folder") if os.path.exists(logs) else tr("no such folder")
+        text = tr("{path}: {what}; name the folder of the runs, such as logs", path=one_line(logs), what=what)
+        raise Refusal(USAGE, text)
+    patterns = lines.load()
+    folders = [os.path.join(logs, os.path.basename(run)) for run in runs.newest_first(logs)]
+    return [read(folder, patterns) for folder in folders if os.path.lexists(record.path(folder))]
+
+
+def read(folder: str, patterns: list[Pattern]) -> Run:
+    """The run in `folder`; where its launch.json cannot be read, the cause says why."""
+    try:
+        document, trouble = record.read(folder), None
+    except Refusal as refusal:
+        document, trouble = {}, refusal.lines[0]
+    outcome = document.get("outcome")
+    outcome = outcome if isinstance(outcome, dict) else {}
+    state = "ended" if outcome else RUNNING if runs.process_of(folder, document) or _elsewhere(document) else LOST
+    ranks = _list(document.get("ranks"))
+    return Run(
+        folder=folder,
+        script=_text(document.get("script")),
+        target=_text(document.get("device_target")),
+        program=_program(document),
+        ranks=len(ranks) if ranks else None,
+        hosts=len({rank.get("host") for rank in ranks if isinstance(rank, dict)}) if ranks else None,
+        started=_text(document.get("started")),
+        seconds=_seconds(document.get("started"), outcome.get("ended") if outcome else None, state),
+        state=state,
+        exit=_number(outcome.get("exit")),
+        restarts=len(_list(outcome.get("attempts"))) if outcome else None,
+        cause=trouble or _cause(outcome),
+        progress=_progress(os.path.join(folder, logs_of(outcome)), ranks, patterns),
+    )
+
+
+def _elsewhere(document: dict[str, Any]) -> bool:
+    """Whether the launcher runs, or ran, on another host: nobody here sees it."""
+    host = document.get("host")
+    return isinstance(host, str) and host != os.uname().nodename
+
+
+def _program(document: dict[str, Any]) -> str | None:
+    """The config that the ranks' command names, else the first word in it that is not an option."""
+    words = [word for word in _list(document.get("trainer")) if isinstance(word, str)]
+    for word, following in zip(words, words[1:]):
+        if word == "--config":
+            return following
+    files = [word for word in words[1:] if not word.startswith("-")]
+    return files[0] if files else (words[0] if words else None)
+
+
+def _seconds(started: object, ended: object, state: str) -> int | None:
+    """How long it took; of a run that goes on, until now."""
+    try:
+        first = calendar.timegm(time.strptime(str(started), _TIME))
+        last = time.time() if state == RUNNING else calendar.timegm(time.strptime(str(ended), _TIME))
+    except ValueError:
+        return None
+    return max(0, int(last - first))  # the date may have been set back
+
+
+def _cause(outcome: dict[str, Any]) -> str | None:
+    """Why a run failed, in the words of its diagnosis; else which rank failed first, or what stopped it."""
+    diagnosis = outcome.get("diagnosis")
+    diagnosis = diagnosis if isinstance(diagnosis, dict) else {}
+    root, exception = diagnosis.get("root"), diagnosis.get("exception")
+    if isinstance(root, dict) and root.get("sentence"):
+        return str(root["sentence"])
+    for match in [*_list(diagnosis.get("matches")), *_list(diagnosis.get("faults"))]:
+        if isinstance(match, dict) and match.get("cause"):
+            return str(match["cause"])
+    if isinstance(exception, dict) and exception.get("type"):
+        return f"{exception['type']}: {exception.get('message')}"
+    if outcome.get("lost_host"):
+        return tr("the host {host} was lost", host=outcome["lost_host"])
+    if outcome.get("stopped_by"):
+        return tr("stopped by {what}", what=outcome["stopped_by"])
+    first = outcome.get("first_failure")
+    if first is None:
+        return None
+    return (
+        tr("rank {rank} failed first", rank=first) if str(first).isdecimal() else tr("{name} failed first", name=first)
+    )
+
+
+def _progress(folder: str, ranks: list[Any], patterns: list[Pattern]) -> Values:
+    """The last numbers in the log of the first rank."""
+    first = ranks[0] if ranks else None
+    name = first.get("log") if isinstance(first, dict) else None
+    if not isinstance(name, str) or os.path.basename(name) != name:
+        return {}
+    try:
+        log = log_tail.read(os.path.join(folder, name))
+    except (OSError, ValueError):
+        return {}
+    return lines.last_of("\n".join(log.lines), patterns)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

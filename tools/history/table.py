@@ -1,0 +1,91 @@
+"""Runs as lines for people, and as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+
+from hccl_tools.common.words import one_line
+from tools.history.listing import LOST, RUNNING, Run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    Cells = tuple[str, ...]
+
+_MOST_NAME = 40  # columns of what ran
+_HEAD = ("run", "ranks", "took", "exit", "loss", "measured", "what ran", "cause")  # English: all letters are as wide
+
+
+def rows(runs: Sequence[Run], columns: int | None) -> Iterator[str]:
+    """A head and a line for each run; columns: the width of the terminal, None: lines may be of any length."""
+    table = [_HEAD, *map(_cells, runs)]
+    widths = [max(map(len, column)) for column in zip(*table)]
+    for cells in table:
+        line = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip()
+        yield line if columns is None or len(line) <= columns else line[: max(0, columns - 1)] + "…"
+
+
+def _cells(run: Run) -> Cells:
+    return (
+        one_line(os.path.basename(run.folder)),
+        _ranks(run),
+        _time(run.seconds),
+        _end(run),
+        _figure(run.progress.get("loss")),
+        _measured(run),
+        _shortened(one_line(run.program or "")),
+        one_line(run.cause or ""),
+    )
+
+
+def _ranks(run: Run) -> str:
+    if run.ranks is None:
+        return "?"
+    return f"{run.ranks}" if (run.hosts or 1) < 2 else f"{run.ranks} on {run.hosts} hosts"
+
+
+def _time(seconds: int | None) -> str:
+    """Hours, minutes and seconds, such as 1:02:03."""
+    if seconds is None:
+        return ""
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def _end(run: Run) -> str:
+    if run.state == RUNNING:
+        return "runs"
+    if run.state == LOST:
+        return "killed"
+    return "?" if run.exit is None else str(run.exit)
+
+
+def _figure(value: float | str | None) -> str:
+    return "" if value is None else f"{value:.5g}"
+
+
+def _measured(run: Run) -> str:
+    """A measurement on held-out data, such as "accuracy 97.21%"."""
+    name, percent = run.progress.get("metric", ""), run.progress.get("percent")
+    text = _figure(run.progress.get("value")) if percent is None else f"{percent:.4g}%"
+    return one_line(f"{name} {text}".strip()) if text else ""
+
+
+def _shortened(path: str) -> str:
+    """The end of a long path is what tells it from others."""
+    return path if len(path) <= _MOST_NAME else "…" + path[1 - _MOST_NAME :]
+
+
+def as_json(runs: Sequence[Run]) -> str:
+    """A list of objects.  JSON has no nan and no inf: those are texts."""
+    documents = []
+    for run in runs:
+        progress = {name: _of_json(value) for name, value in run.progress.items()}
+        documents.append({**run.as_dict(), "progress": progress})
+    return json.dumps(documents, ensure_ascii=True, indent=2, allow_nan=False)
+
+
+def _of_json(value: float | str) -> float | str:
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,142 @@
+"""The numbers in a trainer's lines: loss, step, step time, accuracy, whatever trainer printed them.
+
+The table of lines is configs/progress.yaml; a file of the user's, named in LAUNCH_PROGRESS, comes before it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+
+from hccl_tools.check import schema_check
+from hccl_tools.common import project
+from hccl_tools.common.language import tr
+from hccl_tools.common.problem import Problem, pointer
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.words import one_line, short
+from tools.config import config_file, expressions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Values = dict[str, "float | str"]
+
+FILE = project.path("configs", "progress.yaml")
+VARIABLE = "LAUNCH_PROGRESS"
+NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?nan|[-+]?inf(?:inity)?"
+WHOLE = ("epoch", "epochs", "step", "steps")
+GROUPS = (
+    *WHOLE,
+    "loss",
+    "lr",
+    "step_ms",
+    "step_s",
+    "steps_per_s",
+    "data_ms",
+    "samples_per_s",
+    "metric",
+    "value",
+    "percent",
+)
+_DIGITS = 15  # of a step's number: a float has no more
+
+
+class Pattern(Record):
+    """An entry of the table."""
+
+    name: str  # what prints such a line
+    expression: re.Pattern[str]
+    samples: tuple[tuple[str, Values], ...] = ()
+
+
+def load(environ: Mapping[str, str] = os.environ) -> list[Pattern]:
+    """The entries, the user's own first.  Raises Refusal, with a line for each mistake in the user's file."""
+    paths = [environ[VARIABLE]] if environ.get(VARIABLE) else []
+    return [pattern for path in (*paths, FILE) for pattern in load_file(path)]
+
+
+def load_file(path: str) -> list[Pattern]:
+    """The entries of one file.  Raises Refusal."""
+    try:
+        document = config_file.load(path)
+    except config_file.ConfigError as error:
+        raise Refusal(USAGE, *error.lines) from error
+    problems = schema_check.problems(document.data, schema_check.load_schema("progress")) or _problems(document.data)
+    if problems:
+        raise Refusal(USAGE, *(problem.line(document.place(problem.pointer)) for problem in problems))
+    return [
+        Pattern(
+            name=entry["name"],
+            expression=re.compile(_with_numbers(entry["pattern"])),
+            samples=tuple((sample["line"], sample["says"]) for sample in entry.get("samples", ())),
+        )
+        for entry in document.data["progress"]
+    ]
+
+
+def _with_numbers(pattern: str) -> str:
+    return pattern.replace("<number>", f"(?:{NUMBER})")
+
+
+def _problems(data: dict[str, list[dict[str, str]]]) -> list[Problem]:
+    """What is wrong with the expressions."""
+    found = []
+    for number, entry in enumerate(data["progress"]):
+        if text := _fault_of(entry["pattern"]):
+            place = pointer("progress", number, "pattern")
+            found.append(Problem("bad-value", place, text, tr("see docs.python.org/3/howto/regex")))
+    return found
+
+
+def _fault_of(pattern: str) -> str:
+    """What is wrong with a regular expression; nothing, if it can be used."""
+    expression = expressions.compiled(_with_numbers(pattern), pattern)
+    if isinstance(expression, str):
+        return expression
+    unknown = [name for name in expression.groupindex if name not in GROUPS]
+    if unknown:
+        known = ", ".join(GROUPS)
+        return tr("a group is named {name}; the names are {known}", name=one_line(unknown[0]), known=known)
+    if not expression.groupindex:
+        return tr("{pattern} has no group with a name, such as (?P<loss><number>)", pattern=short(pattern))
+    return ""
+
+
+def of_line(line: str, patterns: list[Pattern]) -> Values:
+    """What the line says, by the name of the group; empty if no pattern matches."""
+    for pattern in patterns:
+        if found := pattern.expression.search(line):
+            return _values(found)
+    return {}
+
+
+def last_of(text: str, patterns: list[Pattern]) -> Values:
+    """The last value of each kind in a text of many lines; those of a place (epoch, step) are of one line.
+
+    It costs a search of the text for each pattern, not for each line.
+    """
+    matches = [found for pattern in patterns for found in deque(pattern.expression.finditer(text), maxlen=1)]
+    values: Values = {}
+    for found in sorted(matches, key=lambda each: each.start(), reverse=True):  # the last one counts
+        new = _values(found)
+        if "step" in values:
+            new = {name: value for name, value in new.items() if name not in WHOLE}
+        values = {**new, **values}
+    return values
+
+
+def _values(found: re.Match[str]) -> Values:
+    values: Values = {}
+    for name, text in found.groupdict().items():
+        if text is None:
+            continue
+        if name == "metric":
+            values[name] = text
+        elif name not in WHOLE:
+            values[name] = float(text)
+        elif len(text) <= _DIGITS:
+            values[name] = int(text)
+    return values

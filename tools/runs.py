@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Shows what became of the runs in a folder of logs, the newest first, and removes old ones.
+
+  python tools/runs.py                      a line for each run in logs/
+  python tools/runs.py --failed --json      those that failed, for a program
+  python tools/runs.py clean --keep 20      removes all but the newest 20, after a question
+
+Loss and measurements are the last ones in rank 0's log; which lines have them, configs/progress.yaml says, and the
+file that LAUNCH_PROGRESS names.  A run that still runs, and the one of the link `latest`, are never removed.
+Exit: 0 shown or removed, 1 a run could not be removed, 2 usage or no such folder.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+
+if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+from hccl_tools.machine import interpreter
+
+interpreter.check("yaml")
+
+from hccl_tools.common.command_line import Parser
+from hccl_tools.common.language import tr
+from hccl_tools.common.numbers import whole_number
+from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.words import count, one_line
+from tools.history import listing, removing, table
+
+
+def main(argv: "list[str] | None" = None) -> int:
+    options = parse(argv)
+    try:
+        runs = listing.read_all(options.logs)
+    except Refusal as refusal:
+        for line in refusal.lines:
+            say(line)
+        return refusal.status
+    if options.failed:
+        runs = [run for run in runs if run.failed]
+    if options.what == "clean":
+        return clean(runs, options)
+    if options.json:
+        print(table.as_json(runs))
+        return 0
+    if not runs:
+        say(tr("no run in {folder}", folder=one_line(options.logs)))
+        return 0
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in table.rows(runs, columns):
+        print(line)
+    return 0
+
+
+def parse(argv: "list[str] | None") -> argparse.Namespace:
+    parser = Parser(description=tr(__doc__))
+    parser.add_argument(
+        "what", nargs="?", choices=("list", "clean"), default="list", help=tr("what to do (default: list)")
+    )
+    parser.add_argument(
+        "--logs",
+        metavar="DIR",
+        default="logs",
+        help=tr("the folder of the runs, as --log_dir names it (default: logs)"),
+    )
+    parser.add_argument("--failed", action="store_true", help=tr("only runs that failed"))
+    parser.add_argument("--json", action="store_true", help=tr("print a list of objects for a program"))
+    parser.add_argument("--keep", metavar="N", help=tr("clean: how many of the newest runs stay"))
+    parser.add_argument("--yes", action="store_true", help=tr("clean: remove without a question"))
+    options = parser.parse_args(argv)
+    if options.what == "clean":
+        keep = whole_number(options.keep or "")
+        if keep is None:
+            parser.error(tr("clean needs --keep N, how many of the newest runs stay"))
+        options.keep = keep
+    elif options.keep is not None or options.yes:
+        parser.error(tr("--keep and --yes are for clean"))
+    return options
+
+
+def clean(runs: "list[listing.Run]", options: argparse.Namespace) -> int:
+    """Removes the old ones of `runs`."""
+    old = removing.choose(runs, options.keep, options.logs)
+    if not old:
+        say(tr("nothing to remove"))
+        return 0
+    sizes = [removing.size(run.folder) for run in old]
+    for run, size in zip(old, sizes):
+        note = tr(", with checkpoints") if removing.has_checkpoints(run) else ""
+        print(f"{one_line(run.folder)}  {removing.shown(size)}{note}")
+    total = removing.shown(sum(sizes))
+    if not options.yes:
+        if not sys.stdin.isatty():
+            say(tr("nothing was removed: nobody is here to say yes; add --yes"))
+            return USAGE
+        question = tr("Remove these {runs}, {size}? Type yes: ", runs=count(len(old), "run"), size=total)
+        sys.stderr.write(question)
+        sys.stderr.flush()
+        if sys.stdin.readline().strip() != "yes":
+            say(tr("nothing was removed"))
+            return 0
+    troubles = [trouble for trouble in map(removing.remove, old) if trouble is not None]
+    for trouble in troubles:
+        say(trouble)
+    say(tr("removed: {runs}", runs=count(len(old) - len(troubles), "run")))
+    return 1 if troubles else 0
+
+
+def say(line: str) -> None:
+    print(f"runs.py: {one_line(line)}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    try:
+        code = main()
+    except BrokenPipeError:  # the reader has seen enough: runs.py | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the interpreter flushes stdout at its end
+        code = 0
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)
