@@ -19,7 +19,7 @@ if not __package__:  # run as a file: import the packages hccl_tools and tools f
 
 from hccl_tools.machine import interpreter
 
-interpreter.check()
+interpreter.check("yaml")
 
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr

@@ -26,7 +26,7 @@ from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import USAGE, Refusal
-from hccl_tools.common.words import count, one_line
+from hccl_tools.common.words import count, one_line, size_of
 from tools.history import listing, removing, table
 
 
@@ -89,8 +89,8 @@ def clean(runs: "list[listing.Run]", options: argparse.Namespace) -> int:
     sizes = [removing.size(run.folder) for run in old]
     for run, size in zip(old, sizes):
         note = tr(", with checkpoints") if removing.has_checkpoints(run) else ""
-        print(f"{one_line(run.folder)}  {removing.shown(size)}{note}")
-    total = removing.shown(sum(sizes))
+        print(f"{one_line(run.folder)}  {size_of(size)}{note}")
+    total = size_of(sum(sizes))
     if not options.yes:
         if not sys.stdin.isatty():
             say(tr("nothing was removed: nobody is here to say yes; add --yes"))

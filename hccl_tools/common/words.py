@@ -75,3 +75,13 @@ def named(noun: str, numbers: Iterable[int]) -> str:
     if speaks_chinese():
         return f"{tr(noun)} {listed}"
     return f"{noun} {listed}" if listed.isdigit() else f"{noun}s {listed}"
+
+
+def size_of(number: int) -> str:
+    """A number of bytes: ``512 bytes``, ``8.1 KB``, ``3.4 GB``."""
+    size, units = float(number), ["KB", "MB", "GB"]
+    if number < 1000:
+        return f"{number} bytes"
+    while (size := size / 1000) >= 1000 and len(units) > 1:
+        units.pop(0)
+    return f"{size:.1f} {units[0]}"

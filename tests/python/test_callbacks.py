@@ -7,6 +7,7 @@ from needs import Later, needs_packages
 
 from hccl_tools.common.refusal import Refusal
 from tools.diagnosis import loss_curve
+from tools.progress import lines
 
 ms, np, progress = Later("mindspore"), Later("numpy"), Later("tools.trainer.progress")
 
@@ -51,7 +52,7 @@ def test_lines_are_as_upstream_and_plot_log_know_them(capsys):
     ]
     losses = {2: 3.0, 3: 2.0, 5: 1.0, 6: 0.5}
     points = [loss_curve.Point(step, loss, 1250.0, 250.0) for step, loss in losses.items()]
-    assert loss_curve.read_log(printed.splitlines()) == points
+    assert loss_curve.read_log(printed.splitlines(), lines.load({})) == points
 
 
 def test_with_data_sinking_there_is_one_line_an_epoch(capsys):

@@ -170,7 +170,7 @@ def test_clean_removes_the_old_ones_after_yes(add, said, logs, monkeypatch):
     (folders[0] / "ckpt").mkdir()
     monkeypatch.setattr("sys.stdin", Terminal("no\n"))
     status, out, err = said("clean", "--keep", "2")
-    assert status == 0 and out.splitlines()[1].endswith(" B, with checkpoints") and "Remove these 2 runs, " in err
+    assert status == 0 and out.splitlines()[1].endswith(" bytes, with checkpoints") and "Remove these 2 runs, " in err
     assert all(folder.exists() for folder in folders) and err.endswith("runs.py: nothing was removed\n")
     monkeypatch.setattr("sys.stdin", Terminal("yes\n"))
     assert said("clean", "--keep", "2")[0] == 0

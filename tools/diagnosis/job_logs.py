@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from hccl_tools.common.language import in_english, speaks_chinese, tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.words import count, one_line, short_path
+from hccl_tools.common.words import count, one_line, short_path, size_of
 from tools.diagnosis import faults, processes, root, run
 from tools.diagnosis.bundle import page_names as bundle_pages
 from tools.launch import plogs
@@ -225,13 +225,3 @@ def _processes(job: Job) -> str:
 
 def _troubled(findings: list[Findings]) -> list[Findings]:
     return [one for one in findings if one.trouble][:10]
-
-
-def size_of(number: int) -> str:
-    """``8.1 KB``."""
-    size = float(number)
-    for unit in ("bytes", "KB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1000
-    return ""

@@ -1,7 +1,4 @@
-"""Reads the logs of a run: loss and step time of every rank, as tools/trainer/progress.py prints them.
-
-Lines of MindSpore's LossMonitor and TimeMonitor and of MindOCR are understood too.
-"""
+"""Reads the logs of a run: loss and step time of every rank, from the lines that configs/progress.yaml names."""
 
 from __future__ import annotations
 
@@ -15,12 +12,11 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
+from tools.progress import lines
 
-_NUMBER = r"([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf))"
-_PLACE = r"epoch: \[?(\d{1,10})(?:/\d+\])?,? step: \[?(\d{1,10})(?:/\d+\])?"
-_LOSS = re.compile(rf"{_PLACE}, loss(?: is|:) {_NUMBER}(?:,.* per step time: {_NUMBER} ms)?")
-_TIME = re.compile(rf"{_PLACE}, step time is {_NUMBER} ms(?:, {_NUMBER} ms of it for data)?")
-_EPOCH_TIME = re.compile(rf"epoch time: {_NUMBER} ms, per step time: {_NUMBER} ms")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.progress.lines import Pattern
 
 
 class Point(Row):
@@ -30,6 +26,9 @@ class Point(Row):
     loss: float | None = None
     step_time: float | None = None
     data_time: float | None = None
+
+
+_FIELDS = {"loss": "loss", "step_time": "step_ms", "data_time": "data_ms"}  # of a Point: the name of the group
 
 
 class Laggard(Row):
@@ -46,47 +45,42 @@ def read_run(folder: str) -> dict[int, list[Point]]:
     if not os.path.isdir(folder):
         text = tr("{folder}: no such folder; name a run's folder, such as logs/latest", folder=one_line(folder))
         raise Refusal(USAGE, text)
-    found = {}
+    found, patterns = {}, lines.load()
     for name in os.listdir(folder):
         match = re.fullmatch(r"rank_(\d+)\.log", name)
         if match:
-            found[int(match[1])] = _read_file(os.path.join(folder, name))
+            found[int(match[1])] = _read_file(os.path.join(folder, name), patterns)
     if not found:
         text = tr("{folder}: has no file rank_0.log; name a run's folder, such as logs/latest", folder=one_line(folder))
         raise Refusal(USAGE, text)
     return dict(sorted(found.items()))
 
 
-def _read_file(path: str) -> list[Point]:
+def _read_file(path: str, patterns: list[Pattern]) -> list[Point]:
     try:
         documents.refuse_special(path)
         with open(path, encoding="utf-8", errors="replace") as file:
-            return read_log(file)
+            return read_log(file, patterns)
     except OSError as error:
         text = tr("{path} cannot be read: {reason}", path=one_line(path), reason=error.strerror)
         raise Refusal(USAGE, text) from error
 
 
-def read_log(lines: Iterable[str]) -> list[Point]:
-    """The Points of one rank's log, each step at most once, in the order of the steps."""
+def read_log(log: Iterable[str], patterns: list[Pattern]) -> list[Point]:
+    """The Points of one rank's log, each step at most once, in the order of the steps.
+
+    A line without a step, such as TimeMonitor's, belongs to the last step before it.
+    """
     places: dict[tuple[int, int], dict[str, float]] = {}
     last = None
-    for line in lines:
-        loss, time = _LOSS.search(line), _TIME.search(line)
-        step = loss or time
-        if step:
-            last = int(step[1]), int(step[2])
-            values = places.setdefault(last, {})
-        if loss:
-            values["loss"] = float(loss[3])
-            if loss[4]:
-                values["step_time"] = float(loss[4])
-        elif time:
-            values["step_time"] = float(time[3])
-            if time[4]:
-                values["data_time"] = float(time[4])
-        elif last and (epoch := _EPOCH_TIME.search(line)):  # TimeMonitor's, after the epoch's last loss
-            places[last].setdefault("step_time", float(epoch[2]))
+    for line in log:
+        said = lines.of_line(line, patterns)
+        values = {name: float(said[key]) for name, key in _FIELDS.items() if key in said}
+        if "step" in said:
+            last = int(said.get("epoch", 1)), int(said["step"])
+            places.setdefault(last, {}).update(values)
+        elif last:
+            places[last] = {**values, **places[last]}
     in_epoch = max((step for _, step in places), default=0)
     return [Point((epoch - 1) * in_epoch + step, **places[epoch, step]) for epoch, step in sorted(places)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hccl_tools.common.language import speaks_chinese, tr
-from hccl_tools.common.words import one_line, short_path
+from hccl_tools.common.words import one_line, short_path, size_of
 from tools.diagnosis.find import Match
 from tools.diagnosis.run import Member
 
@@ -106,8 +106,6 @@ def _seen_at(fault: Fault) -> str:
 
 
 def _not_read(logs: Explained) -> str:
-    from tools.diagnosis.job_logs import size_of
-
     return tr("{size} of logs are not read yet: python tools/diagnose.py RUN reads them", size=size_of(logs.left_out))
 
 

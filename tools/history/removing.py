@@ -13,8 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_UNITS = ("B", "kB", "MB", "GB", "TB")
-
 
 def choose(runs: Sequence[Run], keep: int, logs: str) -> list[Run]:
     """The runs that can go: all but the newest `keep`, the one that `latest` links to, and those that still run."""
@@ -33,14 +31,6 @@ def size(folder: str) -> int:
             except OSError:
                 continue
     return total
-
-
-def shown(number: int) -> str:
-    """A number of bytes, such as "3.4 GB"."""
-    value, unit = float(number), 0
-    while value >= 1000 and unit < len(_UNITS) - 1:
-        value, unit = value / 1000, unit + 1
-    return f"{value:.3g} {_UNITS[unit]}" if unit else f"{number} B"
 
 
 def has_checkpoints(run: Run) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from datetime import timedelta
 
 from hccl_tools.common.words import one_line
 from tools.history.listing import LOST, RUNNING, Run
@@ -32,7 +33,7 @@ def _cells(run: Run) -> Cells:
     return (
         one_line(os.path.basename(run.folder)),
         _ranks(run),
-        _time(run.seconds),
+        "" if run.seconds is None else str(timedelta(seconds=run.seconds)),
         _end(run),
         _figure(run.progress.get("loss")),
         _measured(run),
@@ -45,13 +46,6 @@ def _ranks(run: Run) -> str:
     if run.ranks is None:
         return "?"
     return f"{run.ranks}" if (run.hosts or 1) < 2 else f"{run.ranks} on {run.hosts} hosts"
-
-
-def _time(seconds: int | None) -> str:
-    """Hours, minutes and seconds, such as 1:02:03."""
-    if seconds is None:
-        return ""
-    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
 def _end(run: Run) -> str:

@@ -41,6 +41,7 @@ GROUPS = (
     "value",
     "percent",
 )
+_COLUMNS = 4000  # of a line: keeps an expression from trying again and again
 _DIGITS = 15  # of a step's number: a float has no more
 
 
@@ -106,9 +107,9 @@ def _fault_of(pattern: str) -> str:
 
 
 def of_line(line: str, patterns: list[Pattern]) -> Values:
-    """What the line says, by the name of the group; empty if no pattern matches."""
+    """What the line says, by the name of the group; empty if no pattern matches.  Of a long line only its beginning."""
     for pattern in patterns:
-        if found := pattern.expression.search(line):
+        if found := pattern.expression.search(line, 0, _COLUMNS):
             return _values(found)
     return {}
 

@@ -6,6 +6,7 @@ import pytest
 
 from tools import plot_log
 from tools.diagnosis import loss_curve
+from tools.progress import lines
 
 
 def write(folder, **ranks):
@@ -62,7 +63,7 @@ def test_the_step_that_compiled_the_network_does_not_count(tmp_path):
     ],
 )
 def test_lines_of_mindspore_and_mindocr_are_understood(line, point):
-    assert loss_curve.read_log(line.splitlines()) == [point]
+    assert loss_curve.read_log(line.splitlines(), lines.load({})) == [point]
 
 
 def test_what_is_no_number_is_seen_in_the_sparkline():
