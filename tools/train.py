@@ -25,7 +25,7 @@ from hccl_tools.common.words import count
 from tools.config import config_file as configs
 from tools.config import modes
 from tools.launch import mindspore_scheduler
-from tools.trainer import checkpoints, command, datasets, job, place
+from tools.trainer import before_collective, checkpoints, command, datasets, job, place
 
 
 def main(argv: "list[str] | None" = None) -> int:
@@ -77,10 +77,14 @@ def train(config: dict) -> None:
         ),
         flush=True,
     )
+    note = before_collective.note(config, ranks)
+    if note and rank == 0:
+        print(note, flush=True)
     sink = config["train"]["dataset_sink_mode"]
     batch = config["train"]["loader"]["batch_size"] * part.shards
     interval, at_nan = config["system"]["log_interval"], config["train"]["stop_at_nan"]
-    callbacks = [progress.Progress(interval, at_nan, rank, epochs, batch)]
+    own_ended = run.parts.own_ended if run.parts else None
+    callbacks = [progress.Progress(interval, at_nan, rank, epochs, batch, own_ended)]
     held_out = measuring.of(config, run, rank, ranks)
     if held_out and config["system"]["val_while_train"]:
         callbacks.append(measuring.Evaluate(held_out, config.get("early_stop")))

@@ -55,6 +55,17 @@ def test_lines_are_as_upstream_and_plot_log_know_them(capsys):
     assert loss_curve.read_log(printed.splitlines(), lines.load({})) == points
 
 
+def test_a_line_says_how_long_a_rank_took_before_it_waited_for_the_others(capsys):
+    run = Run(interval=2)
+    run.progress.own_ended = lambda: run.now - 0.75  # of a step of one second
+    run.epoch([4.0, 3.0, 2.0])
+    parts = "step time is 1250.0 ms, 250.0 ms of it for data, 500.0 ms before the collective"
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[1::2] == [f"epoch: 1 step: {step}, {parts}" for step in (2, 3)]
+    points = [loss_curve.Point(2, 3.0, 1250.0, 250.0, 500.0), loss_curve.Point(3, 2.0, 1250.0, 250.0, 500.0)]
+    assert loss_curve.read_log(printed, lines.load({})) == points
+
+
 def test_with_data_sinking_there_is_one_line_an_epoch(capsys):
     run = Run(interval=1, sink=True)
     run.epoch([4.0, 3.0, 2.0, 1.0], data=0, step=8)

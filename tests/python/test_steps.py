@@ -215,6 +215,67 @@ def test_a_batch_in_parts_is_the_batch_for_a_step_with_loss_scale_and_clipping()
     np.testing.assert_allclose(found[0], found[1], atol=1e-6)
 
 
+def normalized():
+    """A network with batch normalization, whose statistics a second forward run would change once more."""
+    ms.set_seed(1)
+    return nn.SequentialCell([nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Dense(4 * 64, 10)])
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_step_in_two_parts_is_the_step(mode, scaled):
+    """But for 1e-6: MindSpore tries out how many threads are best, and two runs add up in different orders."""
+    found = []
+    for in_two in (False, True):
+        network = normalized()
+        section = {**SECTION, "opt": "momentum"}
+        optimizer = optimizers.build(section, network.trainable_params(), RATES)
+        forward = nn.WithLossCell(network, nn.CrossEntropyLoss())
+        if scaled:
+            step = steps.Step(forward, optimizer, scale=DYNAMIC, norm=0.5)
+            step = steps.InTwoParts(step.own, step.rest) if in_two else step
+        elif in_two:
+            step = steps.InTwoParts(steps.Gradients(forward, optimizer), steps.Update(optimizer, 1))
+        else:
+            step = nn.TrainOneStepCell(forward, optimizer)
+        step.set_train()
+        draw, losses = np.random.default_rng(1), []
+        for _ in RATES:
+            batch = ms.Tensor(draw.random((4, 1, 8, 8)), ms.float32), ms.Tensor(draw.integers(0, 10, 4), ms.int32)
+            outputs = step(*batch)
+            losses.append(float((outputs[0] if scaled else outputs).asnumpy()))
+        found.append((losses, {parameter.name: parameter.asnumpy() for parameter in step.get_parameters()}))
+    (losses, one), (losses_of_two, two) = found
+    np.testing.assert_allclose(losses, losses_of_two, atol=1e-6)
+    assert set(one) == set(two) and len(set(losses)) == len(RATES)
+    for name, value in one.items():
+        np.testing.assert_allclose(value, two[name], atol=1e-6, err_msg=name)
+    assert np.abs(one["1.moving_mean"]).max() > 0
+    if mode == 0:  # compiling takes as long as ten steps
+        assert (len(step.own.compile_cache), len(step.rest.compile_cache)) == (1, 1)
+
+
+def test_the_time_before_the_collective_is_taken_between_the_parts():
+    ms.set_device("CPU")
+    order = []
+
+    class Own(nn.Cell):
+        weights = (ms.Tensor(1.0),)
+
+        def __call__(self, data, label):
+            order.append("own")
+            return data, (label,)
+
+    class Rest(nn.Cell):
+        def __call__(self, loss, *gradients):
+            order.append("rest")
+            return loss, gradients
+
+    step = steps.InTwoParts(Own(), Rest(), clock=lambda: order.append("clock") or 5.0)
+    data, label = tensors(1.0, 2.0)
+    assert step(data, label) == (data, (label,))
+    assert order == ["own", "clock", "rest"] and step.own_ended() == 5.0
+
+
 def test_a_checkpoint_has_the_optimizer_and_the_loss_scale(tmp_path):
     ms.set_device("CPU")
     cell, _ = linear()

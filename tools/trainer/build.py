@@ -9,7 +9,7 @@ from mindspore import nn
 
 from hccl_tools.common.record import Record
 from tools.config import modes
-from tools.trainer import checkpoints, losses, metrics, models, optimizers, schedules, steps
+from tools.trainer import before_collective, checkpoints, losses, metrics, models, optimizers, schedules, steps
 from tools.trainer.checkpoints import saving, strategies
 from tools.trainer.models import parallel
 
@@ -17,7 +17,8 @@ from tools.trainer.models import parallel
 class Run(Record):
     """`model` trains and `measure` evaluates; they differ where training needs a different form of the network.
 
-    state: what a checkpoint has beside the network: the optimizer, or the step that has it and a loss scale.
+    state: what a checkpoint has beside the network: the optimizer, or the step that has it and a loss scale; parts: the
+    step where it is in two parts, see tools.trainer.before_collective.
     """
 
     network: nn.Cell
@@ -25,6 +26,7 @@ class Run(Record):
     model: ms.Model
     measure: ms.Model | None
     metrics: dict[str, metrics.Count] = {}
+    parts: steps.InTwoParts | None = None
 
 
 def build(config: dict, rank: int, ranks: int, per_epoch: int) -> Run:
@@ -45,20 +47,25 @@ def build(config: dict, rank: int, ranks: int, per_epoch: int) -> Run:
     pipeline, scale, clip = config["parallel"]["pipeline_stages"] > 1, config.get("loss_scaler"), _clip_norm(config)
     parts = config["parallel"]["micro_batches"] if pipeline else config["train"]["gradient_accumulation_steps"]
     whole = parallel.in_parts(network, loss, parts, pipeline) if pipeline or parts > 1 else None
-    if not (whole or scale or clip):
+    split = before_collective.is_measured(config, ranks)
+    if not (whole or scale or clip or split):
         model = ms.Model(network, loss, optimizer, metrics=measures)
         return Run(network=network, state=optimizer, model=model, measure=model, metrics=measures)
-    state = optimizer
+    mean, state, parts = config["parallel"]["gradients_mean"], optimizer, None
+    forward = whole or nn.WithLossCell(network, loss)
     if scale or clip:
-        forward = whole or nn.WithLossCell(network, loss)
-        state = steps.Step(forward, optimizer, scale, clip, ranks, config["parallel"]["gradients_mean"])
-        model = ms.Model(state)
+        state = steps.Step(forward, optimizer, scale, clip, ranks, mean, in_two=split)
+        parts = steps.InTwoParts(state.own, state.rest) if split else None
+        model = ms.Model(parts or state)
+    elif split:
+        parts = steps.InTwoParts(steps.Gradients(forward, optimizer), steps.Update(optimizer, ranks, mean))
+        model = ms.Model(parts)
     elif config["parallel"]["mode"] in modes.BY_MINDSPORE:
         model = ms.Model(whole, optimizer=optimizer)
     else:  # the step that Model would choose for it leaves out the exchange of gradients between ranks
         model = ms.Model(nn.TrainOneStepCell(whole, optimizer))
     measure = ms.Model(network, loss, metrics=measures)
-    return Run(network=network, state=state, model=model, measure=measure, metrics=measures)
+    return Run(network=network, state=state, model=model, measure=measure, metrics=measures, parts=parts)
 
 
 def _clip_norm(config: dict) -> float | None:
