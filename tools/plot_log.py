@@ -56,7 +56,11 @@ def say(line: str) -> None:
 
 
 def table(ranks: "dict[int, list[loss_curve.Point]]") -> "Iterator[str]":
-    yield f"rank  {'loss':{WIDTH}}  {'first':>9} {'last':>9}  {'step time':{WIDTH}}  {'median':>10} {'for data':>10}"
+    before = any(point.before_time is not None for points in ranks.values() for point in points)
+    yield (
+        f"rank  {'loss':{WIDTH}}  {'first':>9} {'last':>9}  {'step time':{WIDTH}}  {'median':>10} {'for data':>10}"
+        + f" {'before':>10}" * before
+    )
     for rank, points in ranks.items():
         losses = [point.loss for point in points if point.loss is not None]
         times = [point.step_time for point in points if point.step_time is not None][1:]
@@ -64,11 +68,18 @@ def table(ranks: "dict[int, list[loss_curve.Point]]") -> "Iterator[str]":
             f"{rank:<4}  {sparkline(losses):{WIDTH}}  {number(losses[:1])} {number(losses[-1:])}  "
             f"{sparkline(times):{WIDTH}}  {milliseconds(loss_curve.typical(points, 'step_time'))} "
             f"{milliseconds(loss_curve.typical(points, 'data_time'))}"
+            + f" {milliseconds(loss_curve.typical(points, 'before_time'))}"
+            * before
         )
     for slow in loss_curve.laggards(ranks):
         times_of = {"rank": slow.rank, "time": slow.time, "middle": slow.middle}
         if slow.field == "step_time":
             yield tr("rank {rank} is slow: a step takes it {time:.1f} ms, the middle rank {middle:.1f} ms", **times_of)
+        elif slow.field == "before_time":
+            yield tr(
+                "rank {rank} is slow: before the collective it takes {time:.1f} ms, the middle rank {middle:.1f} ms",
+                **times_of,
+            )
         else:
             yield tr(
                 "rank {rank} is slow: it waits for data {time:.1f} ms, the middle rank {middle:.1f} ms", **times_of
@@ -110,11 +121,12 @@ def picture(ranks: "dict[int, list[loss_curve.Point]]", path: str, required: boo
     for rank, points in ranks.items():
         label, colour = f"rank {rank}", f"C{rank % 10}"
         of_loss.plot(*columns(points, "loss"), label=label, color=colour)
-        steps, times = columns(points, "step_time")
-        of_time.plot(steps[1:], times[1:], label=label, color=colour)  # the first step compiled the network
         of_time.plot(*columns(points, "data_time"), linestyle=":", color=colour)
+        for field, line in (("step_time", "-"), ("before_time", "--")):
+            steps, times = columns(points, field)
+            of_time.plot(steps[1:], times[1:], linestyle=line, color=colour)  # the first step compiled the network
     of_time.set_ylim(bottom=0)
-    of_time.set_title("solid: a step; dotted: of it, waiting for data", fontsize="small")
+    of_time.set_title("solid: a step; dotted: waiting for data; dashed: before the collective", fontsize="small")
     of_loss.legend(ncols=math.ceil(len(ranks) / 8), fontsize="small")
     try:
         figure.savefig(path)

@@ -216,3 +216,8 @@ def test_a_run_that_cannot_be_removed_is_told(add, said, monkeypatch):
 )
 def test_options_that_do_not_fit_are_refused(logs, said, words):
     assert said(*words)[0] == 2
+
+
+def test_a_host_that_is_no_text_is_a_host(add):
+    ranks = [{"rank": 0, "device": 0, "log": "rank_0.log", "host": ["n1"]}]
+    assert listing.read(str(add(1, ranks=ranks)), []).hosts == 1

@@ -26,9 +26,11 @@ class Point(Row):
     loss: float | None = None
     step_time: float | None = None
     data_time: float | None = None
+    before_time: float | None = None  # until the rank began to wait for others, its wait for data included
 
 
-_FIELDS = {"loss": "loss", "step_time": "step_ms", "data_time": "data_ms"}  # of a Point: the name of the group
+# of a Point: the name of the group
+_FIELDS = {"loss": "loss", "step_time": "step_ms", "data_time": "data_ms", "before_time": "before_ms"}
 
 
 class Laggard(Row):
@@ -96,17 +98,25 @@ def laggards(ranks: dict[int, list[Point]]) -> list[Laggard]:
     """The ranks that are behind the others.
 
     Ranks that wait for each other in every step all take the time of the slowest, so that its step time
-    does not show who that is; the time for data does, because it has no wait for other ranks.  A rank is behind if
-    its time is longer than that of the middle rank by a twentieth of the step.
+    does not show who that is; the time before the collective and that for data do, because they have no wait for
+    other ranks.  Where logs have the time before the collective, the step time does not count.  A rank is behind if its
+    time is longer than that of the middle rank by a twentieth of the step.
     """
     found = []
-    steps = [time for time in (typical(points, "step_time") for points in ranks.values()) if time is not None]
-    for field in ("step_time", "data_time"):
-        medians = {rank: typical(points, field) for rank, points in ranks.items()}
-        times = {rank: time for rank, time in medians.items() if time is not None}
+    compared = {field: _times(ranks, field) for field in ("step_time", "before_time", "data_time")}
+    steps = compared["step_time"] or compared["before_time"]
+    if len(compared["before_time"]) > 1:
+        del compared["step_time"]
+    for field, times in compared.items():
         if len(times) < 2:
             continue
         middle = statistics.median_low(times.values())
-        limit = middle + statistics.median(steps) / 20
+        limit = middle + statistics.median(steps.values()) / 20
         found += [Laggard(rank, field, time, middle) for rank, time in times.items() if time > limit]
     return found
+
+
+def _times(ranks: dict[int, list[Point]], field: str) -> dict[int, float]:
+    """{rank: its typical time}, of the ranks whose logs have it."""
+    medians = {rank: typical(points, field) for rank, points in ranks.items()}
+    return {rank: time for rank, time in medians.items() if time is not None}

@@ -75,7 +75,7 @@ def read(folder: str, patterns: list[Pattern]) -> Run:
         target=_text(document.get("device_target")),
         program=_program(document),
         ranks=len(ranks) if ranks else None,
-        hosts=len({rank.get("host") for rank in ranks if isinstance(rank, dict)}) if ranks else None,
+        hosts=len({str(rank.get("host")) for rank in ranks if isinstance(rank, dict)}) if ranks else None,
         started=_text(document.get("started")),
         seconds=_seconds(document.get("started"), outcome.get("ended") if outcome else None, state),
         state=state,

@@ -36,10 +36,12 @@ GROUPS = (
     "step_s",
     "steps_per_s",
     "data_ms",
+    "before_ms",
     "samples_per_s",
     "metric",
     "value",
     "percent",
+    "left",
 )
 _COLUMNS = 4000  # of a line: keeps an expression from trying again and again
 _DIGITS = 15  # of a step's number: a float has no more
@@ -110,7 +112,7 @@ def of_line(line: str, patterns: list[Pattern]) -> Values:
     """What the line says, by the name of the group; empty if no pattern matches.  Of a long line only its beginning."""
     for pattern in patterns:
         if found := pattern.expression.search(line, 0, _COLUMNS):
-            return _values(found)
+            return values_of(found)
     return {}
 
 
@@ -122,20 +124,44 @@ def last_of(text: str, patterns: list[Pattern]) -> Values:
     matches = [found for pattern in patterns for found in deque(pattern.expression.finditer(text), maxlen=1)]
     values: Values = {}
     for found in sorted(matches, key=lambda each: each.start(), reverse=True):  # the last one counts
-        new = _values(found)
+        new = values_of(found)
         if "step" in values:
             new = {name: value for name, value in new.items() if name not in WHOLE}
         values = {**new, **values}
     return values
 
 
-def _values(found: re.Match[str]) -> Values:
+def _seconds(text: str) -> float:
+    """A time such as 1:02:03, 02:03 or "2 days, 1:02:03"; nan if it is none."""
+    days, _, clock = text.rpartition("day")
+    seconds = 0
+    for part in clock.lstrip("s, ").split(":"):
+        if not part.isdecimal() or len(part) > _DIGITS:
+            return float("nan")
+        seconds = 60 * seconds + int(part)
+    return float(seconds + 86400 * int(days)) if days.strip().isdecimal() else float(seconds)
+
+
+def losses_of(text: str, patterns: list[Pattern]) -> list[float]:
+    """All losses in a text of many lines, of the pattern that finds most of them."""
+    found = (
+        [float(match["loss"]) for match in pattern.expression.finditer(text) if match["loss"] is not None]
+        for pattern in patterns
+        if "loss" in pattern.expression.groupindex
+    )
+    return max(found, key=len, default=[])
+
+
+def values_of(found: re.Match[str]) -> Values:
+    """What a match of an entry's expression says, by the name of the group."""
     values: Values = {}
     for name, text in found.groupdict().items():
         if text is None:
             continue
         if name == "metric":
             values[name] = text
+        elif name == "left":
+            values[name] = _seconds(text)
         elif name not in WHOLE:
             values[name] = float(text)
         elif len(text) <= _DIGITS:

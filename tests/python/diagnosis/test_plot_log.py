@@ -33,6 +33,23 @@ def test_each_rank_gets_a_line_and_the_slow_one_a_word(tmp_path, capsys):
     assert lines[-1] == "rank 2 is slow: it waits for data 60.0 ms, the middle rank 1.0 ms"
 
 
+def test_the_time_before_the_collective_names_the_slow_rank_though_all_steps_take_alike(tmp_path, capsys):
+    for rank in range(8):
+        before = 60.0 if rank == 5 else 20.0 + rank / 10
+        with open(tmp_path / f"rank_{rank}.log", "w", encoding="utf-8") as file:
+            for step in range(1, 9):
+                took = 90.0 if rank == 2 else 80.0  # a clock that differs: without this time rank 2 would be named
+                place = f"epoch: 1 step: {step}"
+                print(f"{place}, loss is 2.5", file=file)
+                parts = f"1.5 ms of it for data, {before} ms before the collective"
+                print(f"{place}, step time is {took} ms, {parts}, 99.5 samples/s, ends in 0:00:01", file=file)
+    assert plot_log.main([str(tmp_path)]) == 0
+    heading, *lines = capsys.readouterr().out.splitlines()
+    assert heading.endswith("   median   for data     before")
+    assert lines[5].endswith("   80.0 ms     1.5 ms    60.0 ms")
+    assert lines[8:] == ["rank 5 is slow: before the collective it takes 60.0 ms, the middle rank 20.3 ms"]
+
+
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
 def test_a_log_that_is_no_file_is_told_and_not_waited_for(tmp_path, capsys, make):
     make(tmp_path / "rank_0.log")

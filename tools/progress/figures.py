@@ -1,0 +1,62 @@
+"""Numbers as short text: times, ages, a bar, a curve."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from datetime import timedelta
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def middle(values: Iterable[float | None]) -> float | None:
+    """The median of those that are there and finite; None if there are none."""
+    there = [value for value in values if value is not None and math.isfinite(value)]
+    return statistics.median_low(there) if there else None
+
+
+def figure(value: float | None) -> str:
+    """A number in four digits; nothing for None."""
+    return "" if value is None else f"{value:.4g}"
+
+
+def milliseconds(value: float | None) -> str:
+    """Such as "45.1 ms" or "2.31 s"."""
+    if value is None:
+        return ""
+    return f"{value / 1e3:.3g} s" if value >= 1e3 else f"{value:.3g} ms"
+
+
+def age(seconds: float | None) -> str:
+    """Such as "12 s" or "0:02:10"."""
+    if seconds is None:
+        return ""
+    return f"{seconds:.0f} s" if seconds < 100 else clock(seconds)
+
+
+def clock(seconds: float) -> str:
+    """Such as "1:02:03"."""
+    return str(timedelta(seconds=int(seconds)))
+
+
+def bar(share: float | None, width: int) -> str:
+    """A bar of `width` characters; nothing where nobody knows how far the job is."""
+    if share is None or width < 1:
+        return ""
+    full = round(share * width)
+    return "█" * full + "░" * (width - full)
+
+
+def curve(values: Sequence[float], width: int) -> str:
+    """The values as a small curve; gaps where they are not finite."""
+    values = list(values)[-max(0, width) :]
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite:
+        return ""
+    low, high = min(finite), max(finite)
+    scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
+    return "".join(_BARS[round((value - low) * scale)] if math.isfinite(value) else " " for value in values)

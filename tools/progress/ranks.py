@@ -1,0 +1,128 @@
+"""How far each rank is, from the newest lines of its log: step, loss, step time; and when it last wrote."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+from tools.progress.tails import Tail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tools.progress.lines import Values
+    from tools.progress.tails import Patterns
+
+_CURVE = 120  # losses that are kept
+_WINDOW = 30.0  # seconds over which steps are counted, where a trainer prints no step time
+
+
+class RankProgress:
+    """One rank.  Step times are milliseconds; None: its log does not say."""
+
+    __slots__ = ("_counted", "epoch", "grown", "losses", "rank", "step", "steps_done", "tail", "values")
+
+    def __init__(self, rank: int, log: str) -> None:
+        self.rank, self.tail = rank, Tail(log)
+        self.values: Values = {}  # the last of each kind, see lines.GROUPS
+        self.grown: float | None = None  # when its log grew last, in the seconds of those who looked
+        self.epoch: int | None = None
+        self.step: int | None = None
+        self.steps_done = 0  # since it is watched
+        self.losses: deque[float] = deque(maxlen=_CURVE)
+        self._counted: deque[tuple[float, int]] = deque()  # (when it wrote, steps_done) of the last _WINDOW
+
+    def look(self, patterns: Patterns, now: float) -> bool:
+        """Reads what is new; returns whether its log has grown."""
+        values = self.tail.look(patterns)
+        if values is None:
+            return False
+        if self.grown is None:
+            self.losses.extend(self.tail.losses[:-1])
+        self.grown = now
+        self.take(values, self.tail.written)  # not `now`: between two looks a rank may do 1 step or 2
+        return True
+
+    def take(self, values: Values, moment: float) -> None:
+        """Takes the newest numbers of its log, as lines.last_of finds them; moment: when it wrote them, in seconds."""
+        self.values.update(values)
+        if "loss" in values:
+            self.losses.append(float(values["loss"]))
+        if "step" in values:
+            self._count(values.get("epoch"), int(values["step"]), moment)
+
+    def _count(self, epoch: float | str | None, step: int, moment: float) -> None:
+        epoch = self.epoch if epoch is None else int(epoch)
+        if self.step is None:
+            done = 0
+        elif epoch == self.epoch and step >= self.step:
+            done = step - self.step
+        else:  # another epoch, or a restart
+            done = step
+        self.epoch, self.step = epoch, step
+        self.steps_done += done
+        if self._counted and moment < self._counted[-1][0]:  # the clock was set back
+            self._counted.clear()
+        self._counted.append((moment, self.steps_done))
+        while len(self._counted) > 2 and moment - self._counted[1][0] >= _WINDOW:
+            self._counted.popleft()
+
+    @property
+    def step_ms(self) -> float | None:
+        """The time of a step: as it printed it, else counted."""
+        printed = [
+            found
+            for found in (
+                _positive(self.values.get("step_ms")),
+                _positive(self.values.get("step_s"), 1e3),
+                _reciprocal(self.values.get("steps_per_s")),
+            )
+            if found is not None
+        ]
+        return printed[0] if printed else self._counted_ms()
+
+    def _counted_ms(self) -> float | None:
+        if len(self._counted) < 2:
+            return None
+        (begun, first), (now, last) = self._counted[0], self._counted[-1]
+        return (now - begun) / (last - first) * 1e3 if last > first else None
+
+    @property
+    def before_ms(self) -> float | None:
+        """The time of a step before the rank waits for others."""
+        return _positive(self.values.get("before_ms"))
+
+    @property
+    def data_ms(self) -> float | None:
+        """The time of a step that it waits for data; it may be 0."""
+        value = self.values.get("data_ms")
+        return float(value) if value is not None and math.isfinite(float(value)) else None
+
+    def number(self, name: str) -> float | None:
+        """The last number of a kind, see lines.GROUPS; it may be nan."""
+        value = self.values.get(name)
+        return None if value is None else float(value)
+
+
+def _positive(value: float | str | None, factor: float = 1.0) -> float | None:
+    number = float("nan") if value is None else float(value) * factor
+    return number if 0 < number < math.inf else None
+
+
+def _reciprocal(value: float | str | None) -> float | None:
+    number = _positive(value)
+    return None if number is None else 1e3 / number
+
+
+class Ranks:
+    """All ranks whose logs are followed."""
+
+    def __init__(self, logs: Iterable[tuple[int, str]], patterns: Patterns) -> None:
+        """logs: (rank, path of its log)."""
+        self.by_rank = {rank: RankProgress(rank, path) for rank, path in logs}
+        self._patterns = patterns
+
+    def look(self, now: float) -> list[RankProgress]:
+        """Those whose log has grown since the last look.  The cost: a question to the file system for each rank."""
+        return [one for one in self.by_rank.values() if one.look(self._patterns, now)]

@@ -1,0 +1,242 @@
+"""The numbers of a whole log, step by step: one Series a rank, of logs of any size.
+
+A large log is read in part: its beginning, its end, and blocks in between.  Lines that differ in digits only are of
+one kind, so that most lines cost one search of one expression, or none.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from hccl_tools.common import documents
+from hccl_tools.common.record import Record
+from tools.logs import log_tail, plog
+from tools.progress import lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
+    from tools.progress.lines import Pattern, Values
+
+    Place = tuple[int, int]  # epoch and step, from 1
+
+FIELDS = ("loss", "lr", "step_ms", "data_ms", "before_ms", "samples_per_s")
+_BLOCK = 1 << 20
+_LONGEST = 16 << 10  # bytes of a line: more of it is left out
+_KINDS = 4096  # of lines that are remembered
+_LONGEST_KIND = 400
+_MOST_METRICS = 8
+_MOST_PLACES = 1 << 20  # steps of one log
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
+_COUNTS = re.compile(r"\{\d*,?\d*\}")
+
+
+class Series(Record):
+    """What one log says.  The places are in order; a column has a value for each of them, or None."""
+
+    places: list[Place]
+    columns: dict[str, list[float | None]]  # by FIELDS; without those of which the log has no number
+    metrics: dict[str, dict[Place, float]]  # measurements on held-out data, by name; those in percent end with " %"
+    in_epoch: int  # the highest step of an epoch that is named
+    size: int  # bytes of the log
+    read: int  # bytes of it that were read
+    first: float | None  # times that lines have, as tools/logs/plog.seconds reads them: of the first line,
+    first_step: float | None  # of the first line with a number,
+    last: float | None  # and of the last line
+
+
+class Reader:
+    """Reads logs with one table of lines.  What kind a line is, is remembered from log to log."""
+
+    def __init__(self, patterns: list[Pattern]) -> None:
+        self._patterns = patterns
+        # A digit in an expression tells apart what is one kind here.
+        self._forgets_none = any(re.search(r"\d", _COUNTS.sub("", _text(each))) for each in patterns)
+        self._kinds: dict[bytes, int | None] = {}
+
+    def read(self, path: str, most: int) -> Series:
+        """The Series of the file `path`, of at most about `most` bytes of it.  Raises OSError."""
+        documents.refuse_special(path)
+        with open(path, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            log = _Log()
+            places = _places(size, most)
+            for start, length in places:
+                file.seek(start)
+                for block, follows in _lines_of(file, start, length):
+                    log.take(block, follows, self)
+        return log.series(size, sum(length for _, length in places))
+
+    def of_block(self, block: bytes) -> Iterator[tuple[bytes, Values]]:
+        """Each line of the block that says something, and what."""
+        for line, kind in zip(block.split(b"\n"), block.translate(_DIGITS).split(b"\n")):
+            known = self._kinds.get(kind, -1)
+            if known is None:
+                continue
+            text = _plain(line)
+            found = self._patterns[known].expression.search(text) if known >= 0 else None
+            if not found:
+                known, found = self._search(text)
+                self._remember(kind, known if found else None)
+            if found:
+                yield line, lines.values_of(found)
+
+    def _search(self, text: str) -> tuple[int, re.Match[str] | None]:
+        for number, pattern in enumerate(self._patterns):
+            if found := pattern.expression.search(text):
+                return number, found
+        return -1, None
+
+    def _remember(self, kind: bytes, pattern: int | None) -> None:
+        if len(kind) > _LONGEST_KIND or (pattern is None and self._forgets_none):
+            return
+        if len(self._kinds) >= _KINDS:
+            self._kinds.clear()
+        self._kinds[kind] = pattern
+
+
+def _text(pattern: Pattern) -> str:
+    return pattern.expression.pattern.replace(f"(?:{lines.NUMBER})", "")
+
+
+def _plain(line: bytes) -> str:
+    text = line[:_LONGEST].decode("utf-8", "replace")
+    return text[: log_tail.MOST_COLUMNS] if text.isprintable() else "".join(log_tail.lines_of(line[:_LONGEST])[:1])
+
+
+def _places(size: int, most: int) -> list[tuple[int, int]]:
+    """(start, length) of what is read of a log: all, or of a large one its two ends, and blocks between them."""
+    if size <= most:
+        return [(0, size)]
+    half, between = most // 4, most // 2
+    number = max(1, between // _BLOCK)
+    stride = (size - 2 * half) // number
+    length = min(_BLOCK, between // number)
+    return [(0, half), *((half + stride * place, length) for place in range(number)), (size - half, half)]
+
+
+def _lines_of(file: BinaryIO, start: int, length: int) -> Iterator[tuple[bytes, bool]]:
+    """(whole lines, whether they follow those before them) of a part of a log."""
+    rest, cut, follows = b"", start > 0, start == 0
+    while length > 0:
+        block = file.read(min(_BLOCK, length))
+        if not block:
+            break
+        length -= len(block)
+        block = (rest + block).replace(b"\r", b"\n")  # each drawing of a progress bar is a line
+        if cut:  # the first line has lost its beginning
+            block = block.partition(b"\n")[2]
+            cut = not block
+        whole, end, rest = block.rpartition(b"\n")
+        rest = rest[-_LONGEST:]
+        if end:
+            yield whole, follows
+            follows = True
+    if rest:
+        yield rest, follows
+
+
+class _Log:
+    """The state while one log is read."""
+
+    def __init__(self) -> None:
+        self._said: dict[Place, Values] = {}
+        self._metrics: dict[str, dict[Place, float]] = {}
+        self._last: Place | None = None
+        self._in_epoch = 0
+        self._first: float | None = None
+        self._first_step: float | None = None
+        self._last_time: float | None = None
+        self._begun = False  # a line had a number
+
+    def take(self, block: bytes, follows: bool, reader: Reader) -> None:
+        """The next lines; without `follows` some lines before them were left out."""
+        if not follows:
+            self._last = None
+        if self._first is None:
+            self._first = _time_of(block[:400])
+        for line, values in reader.of_block(block):
+            if not self._begun:
+                self._begun, self._first_step = True, _time_of(line)
+            self._add(values)
+        last = _time_of(block[-800:].rpartition(b"\n")[2])
+        self._last_time = self._last_time if last is None else last
+
+    def _add(self, said: Values) -> None:
+        has_step = "step" in said
+        if has_step:
+            self._go_to(said)
+        place = self._last
+        if place is None:
+            return
+        there = self._said.get(place)
+        if there is None:
+            if len(self._said) < _MOST_PLACES:
+                self._said[place] = said
+        elif has_step:
+            there.update(said)
+        else:  # a line without a step, such as TimeMonitor's, belongs to the last step before it
+            self._said[place] = {**said, **there}
+        if "percent" in said or "value" in said:
+            self._measured(said, place)
+
+    def _go_to(self, said: Values) -> None:
+        step, before = int(said["step"]), self._last
+        epoch = before[0] if before else 1
+        if "epoch" in said:
+            epoch = int(said["epoch"])
+        elif before and step < before[1]:  # a progress bar of each epoch, without its number
+            epoch += 1
+        self._last = epoch, step
+        if step > self._in_epoch:
+            self._in_epoch = step
+        if "steps" in said:
+            self._in_epoch = max(self._in_epoch, int(said["steps"]))
+
+    def _measured(self, said: Values, place: Place) -> None:
+        value = said["percent"] if "percent" in said else said["value"]
+        name = str(said.get("metric", "metric"))[:60] + (" %" if "percent" in said else "")
+        if name in self._metrics or len(self._metrics) < _MOST_METRICS:
+            self._metrics.setdefault(name, {})[place] = float(value)
+
+    def series(self, size: int, read: int) -> Series:
+        """What all lines have said, of a log of `size` bytes of which `read` were read."""
+        places = sorted(self._said)
+        every = [self._said[place] for place in places]
+        columns: dict[str, list[float | None]] = {}
+        for field in FIELDS:
+            column = [_number(said.get(field)) for said in every]
+            if field == "step_ms" and not any(value is not None for value in column):
+                column = [_step_ms(said) for said in every]
+            if any(value is not None for value in column):
+                columns[field] = column
+        return Series(
+            places=places,
+            columns=columns,
+            metrics=self._metrics,
+            in_epoch=self._in_epoch,
+            size=size,
+            read=read,
+            first=self._first,
+            first_step=self._first_step,
+            last=self._last_time,
+        )
+
+
+def _number(value: float | str | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _step_ms(said: Values) -> float | None:
+    """The time of a step, where a line has it in seconds or as steps a second."""
+    if "step_s" in said:
+        return float(said["step_s"]) * 1000
+    speed = float(said.get("steps_per_s", 0))
+    return 1000 / speed if speed else None
+
+
+def _time_of(line: bytes) -> float | None:
+    return plog.seconds(line[:120].decode("utf-8", "replace"))

@@ -1,0 +1,117 @@
+"""The newest lines of many logs that grow: how many there are does not matter, only the end of each is read.
+
+A log may grow by megabytes between two looks.  Its last few kilobytes have its newest numbers.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from tools.logs import log_tail
+from tools.progress import lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.progress.lines import Pattern, Values
+
+NEWEST = 4 << 10  # bytes of a look
+FIRST = 64 << 10  # bytes of the first look, and of one in which the newest have no numbers
+_ALL = 16  # so many looks later the patterns that never matched are tried again
+_OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Patterns:
+    """The table of lines.  The patterns that have matched come first: trying the others costs most of a look."""
+
+    def __init__(self, patterns: list[Pattern]) -> None:
+        self._all, self._useful = patterns, [False] * len(patterns)
+
+    def last_of(self, text: str, thorough: bool) -> Values:
+        """See lines.last_of; not thorough: only with patterns that matched before, if one of them matches."""
+        if not thorough:
+            known = [pattern for pattern, useful in zip(self._all, self._useful) if useful]
+            values = lines.last_of(text, known)
+            if values:
+                return values
+        matching = [bool(pattern.expression.search(text)) for pattern in self._all]
+        self._useful = [useful or matches for useful, matches in zip(self._useful, matching)]
+        return lines.last_of(text, [pattern for pattern, matches in zip(self._all, matching) if matches])
+
+    def losses_of(self, text: str) -> list[float]:
+        """See lines.losses_of."""
+        return lines.losses_of(text, self._all)
+
+
+class Tail:
+    """How far one log was seen."""
+
+    __slots__ = ("_empty", "_looks", "_read", "_turn", "losses", "path", "size", "there", "written")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.size = 0
+        self.there = False  # whether there is a log
+        self.losses: list[float] = []  # of the first look, which sees what there was before
+        self.written = 0.0  # when it was written last, seconds since 1970 by the clock of its file system
+        self._read = 0  # where the first line begins that was not read
+        self._looks = 0
+        self._turn = sum(os.fsencode(path)) % _ALL  # not all logs get a thorough look at the same time
+        self._empty = 0  # looks in a row that found no number
+
+    def look(self, patterns: Patterns) -> Values | None:
+        """The newest numbers among what was appended since the last look; None if nothing was."""
+        try:
+            found = os.stat(self.path)
+        except (OSError, ValueError):
+            self.there = False
+            return None
+        self.there, size = True, found.st_size
+        if size == self.size:
+            return None
+        if size < self.size:  # cut, or another file
+            self._read = 0
+        self._looks += 1
+        # A log that prints much between two lines with numbers gets a longer look, and fewer of them.
+        longer = self._looks == 1 or (self._empty > 0 and self._empty & (self._empty - 1) == 0)
+        text = self._text(size, FIRST if longer else NEWEST)
+        self.size, self.written = size, found.st_mtime
+        if self._looks == 1:
+            self.losses = patterns.losses_of(text)
+        values = patterns.last_of(text, self._looks % _ALL == self._turn)
+        self._empty = 0 if values else self._empty + 1
+        return values
+
+    def _text(self, size: int, most: int) -> str:
+        """The whole lines among the last bytes, as text without colours."""
+        begin = max(self._read, size - most)
+        try:
+            file = os.open(self.path, _OPEN)
+        except OSError:
+            return ""
+        try:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                return ""
+            data = os.pread(file, size - begin, begin)
+        except OSError:
+            return ""
+        finally:
+            os.close(file)
+        end = end_of_lines(data)
+        text = plain(data[:end], begin > self._read)
+        self._read = begin + end
+        return text
+
+
+def end_of_lines(data: bytes) -> int:
+    """Where the unfinished line begins.  A progress bar has no end of line: its last drawing counts as a line."""
+    end = data.rfind(b"\n") + 1
+    return len(data) if b"\r" in data[end:] else end
+
+
+def plain(data: bytes, cut: bool) -> str:
+    """Lines as text without colours; cut: the first one may lack its beginning."""
+    data = data[data.find(b"\n") + 1 if cut else 0 :]
+    if b"\r" in data or b"\x1b" in data:
+        return "\n".join(log_tail.lines_of(data))
+    return data.decode("utf-8", errors="replace")
