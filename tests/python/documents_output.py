@@ -18,6 +18,7 @@ _PLAIN = [  # what differs from run to run, and what stands for it; in this orde
     (r"\b(loss(?: is|:)) [-+0-9.e]+", r"\1 N"),
     (r"(?i)\b(accuracy[^:\n]*|hmean[^:\n]*): \d+(\.\d+)?%", r"\1: N%"),
     (r"/tmp/[\w./-]+", "/tmp/NAME"),
+    (r"(\bin \S+ \(\S+\.py:)\d+\)", r"\1LINE)"),  # of a stack: the stub trainer's lines move
     (r"[ \t]+", " "),
 ]
 
