@@ -1,0 +1,111 @@
+"""The ranks that --straggler has named: as a line while the job runs, in the report, and for launch.json.
+
+The process that measures (tools/monitor) may be killed at any time.  So it keeps them in a file of the run folder.  At
+the end tools/diagnosis/finish.py reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+
+from hccl_tools.common import documents, whole_file
+from hccl_tools.common.language import tr
+from tools.launch import record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tools.progress.slowness import Pace
+
+FILE = "stragglers.json"
+MOST_ROWS, MOST_LINES = 1024, 20
+_MOST = 1e12  # of a number that we print
+_WHOLE = ("rank", "device", "attempt", "steps")
+_NUMBERS = ("factor", "time_ms", "median_ms")
+
+
+def row(rank: int, device: object, host: str, attempt: int, pace: Pace, steps: int) -> dict[str, Any]:
+    """What launch.json says of one.  attempt: 0 is the first; steps: for so many it was slow."""
+    return {
+        "rank": rank,
+        "device": device,
+        "host": host,
+        "attempt": attempt,
+        "kind": pace.kind.partition("_")[0],
+        "factor": round(min(pace.ratio, _MOST), 3),
+        "time_ms": round(min(pace.time, _MOST), 3),
+        "median_ms": round(min(pace.median, _MOST), 3),
+        "steps": steps,
+    }
+
+
+def says(found: dict[str, Any], at_end: bool = False) -> str:
+    """A line about one of these rows."""
+    values = {"who": record.who(found), "factor": _factor(found["factor"]), "steps": found["steps"]}
+    values["times"] = _times(found)
+    if found["kind"] == "data":
+        if at_end:
+            return tr("slow: {who} made each step {factor} times as long for {steps} steps ({times})", **values)
+        return tr("{who} makes each step {factor} times as long for {steps} steps ({times})", **values)
+    if at_end:
+        return tr("slow: {who} took {factor} times as long as the median rank for {steps} steps ({times})", **values)
+    return tr("{who} takes {factor} times as long as the median rank for {steps} steps ({times})", **values)
+
+
+def _times(found: dict[str, Any]) -> str:
+    time, median = _ms(found["time_ms"]), _ms(found["median_ms"])
+    if found["kind"] == "before":
+        return tr("{time} ms against {median} ms, before the ranks wait for one another", time=time, median=median)
+    if found["kind"] == "data":
+        return tr("it waits {time} ms for data, the median rank {median} ms", time=time, median=median)
+    return tr("{time} ms against {median} ms a step", time=time, median=median)
+
+
+def _factor(factor: float) -> str:
+    return f"{factor:.1f}" if factor >= 1.1 else f"{factor:.3f}"
+
+
+def _ms(time: float) -> str:
+    return f"{time:.0f}" if time >= 10 else f"{time:.2f}"
+
+
+def report(rows: list[dict[str, Any]]) -> list[str]:
+    """The lines of the launcher's report, the slowest rank first."""
+    slowest = sorted(rows, key=lambda found: (-found["factor"], found["rank"]))
+    lines = [says(found, at_end=True) for found in slowest[:MOST_LINES]]
+    if len(rows) > MOST_LINES:
+        lines.append(tr("{count} more slow ranks are in launch.json", count=len(rows) - MOST_LINES))
+    return lines
+
+
+def path(run_dir: str) -> str:
+    """The file, in the run's folder."""
+    return os.path.join(run_dir, FILE)
+
+
+def save(run_dir: str, rows: list[dict[str, Any]]) -> None:
+    """Writes the file, whole or not at all.  Raises OSError."""
+    whole_file.write(json.dumps(rows[:MOST_ROWS]) + "\n", path(run_dir), errors="replace")
+
+
+def read(run_dir: str) -> list[dict[str, Any]]:
+    """The rows of the file; none, if it is not there.  Other rows are left out.  Raises OSError, ValueError."""
+    try:
+        rows = documents.read_json(path(run_dir))
+    except FileNotFoundError:
+        return []
+    return [found for found in rows if _is_row(found)][:MOST_ROWS] if isinstance(rows, list) else []
+
+
+def _is_row(found: object) -> bool:
+    return (
+        isinstance(found, dict)
+        and found.keys() == {*_WHOLE, *_NUMBERS, "host", "kind"}
+        and all(type(found[name]) is int and found[name] >= 0 for name in _WHOLE)
+        and all(type(found[name]) in (int, float) and math.isfinite(found[name]) for name in _NUMBERS)
+        and isinstance(found["host"], str)
+        and found["kind"] in ("before", "step", "data")
+    )

@@ -1,0 +1,82 @@
+"""The options of the process beside the launcher: --straggler FACTOR and --metrics FILE, checked before the start."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import stat
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.words import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.launch.request import Request
+
+MOST_FACTOR = 1000.0
+LINES = ".jsonl"  # how the name of a file of JSON lines ends; every other file is in Prometheus' text format
+MARK = "# mindspore_launch metrics"  # begins the first line of our files in Prometheus' text format
+MARK_OF_LINES = '{"mindspore_launch_metrics": '  # begins each line of our JSON lines
+_FACTOR = re.compile(r"[0-9]{1,8}(\.[0-9]{0,8})?")
+
+
+def check(request: Request) -> None:
+    """Raises Refusal where one of the two options cannot be used."""
+    if request.straggler is not None:
+        factor(request.straggler)
+    if request.metrics is not None and not request.attempt:  # at a restart the process looks itself
+        reason = fault_of(request.metrics)
+        if reason:
+            raise Refusal(USAGE, f"--metrics {one_line(request.metrics)}: {reason}")
+
+
+def factor(text: str) -> float:
+    """The number that --straggler takes.  Raises Refusal."""
+    number = float(text) if _FACTOR.fullmatch(text) else math.nan
+    if 1 < number <= MOST_FACTOR:
+        return number
+    raise Refusal(
+        USAGE,
+        tr(
+            "--straggler {text}: write how many times the median a step may take, a number above 1 such as 1.5",
+            text=one_line(text),
+        ),
+    )
+
+
+def fault_of(path: str) -> str:
+    """Why metrics cannot be written to `path`, for a message; empty, if they can."""
+    path = os.path.realpath(path)
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        return tr("there is no folder {folder}; make it, or name another file", folder=one_line(folder))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return tr("the folder {folder} cannot be written; name another file", folder=one_line(folder))
+    try:
+        return fault_of_file(path)
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        return tr("cannot be read: {reason}", reason=getattr(error, "strerror", None) or error)
+
+
+def fault_of_file(path: str) -> str:
+    """Why the file may not be replaced, or added to; empty, if it is one of ours.  Raises OSError."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        return tr("it is not a regular file; name another one")
+    mark = MARK_OF_LINES if path.endswith(LINES) else MARK
+    begin = first_line(path)
+    if begin and not begin.startswith(mark):
+        return tr("the file is there and holds no metrics of a launch; name another one, or remove it")
+    return ""
+
+
+def first_line(path: str) -> str:
+    """The beginning of a regular file's first line, up to some hundred characters.  Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, 500).split(b"\n")[0].decode("utf-8", "replace")
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,74 @@
+"""Which ranks have a process on this host: the one that became the trainer, by its environment.
+
+The environment of a process is read once.  After that its state is read, and no other process is looked at until a rank
+is missing.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SOONEST, LATEST = 2.0, 64.0  # seconds between two searches for ranks that were not found yet
+
+
+class Living:
+    """The ranks of one attempt.  Times are seconds of a monotonic clock."""
+
+    def __init__(self, job: str, host_of: Mapping[int, str], proc: str = "/proc") -> None:
+        """job: the mark LAUNCH_JOB of its processes; host_of: the host of each rank."""
+        self._mark, self._proc = os.fsencode(f"LAUNCH_JOB={job}"), proc
+        self._host_of = host_of
+        self._found: dict[int, tuple[str, int]] = {}  # rank: process id, and when it began
+        self._alive: set[int] = set()
+        self._here: set[str] = set()  # hosts of which a rank was found
+        self._search_at, self._pause = 0.0, SOONEST
+
+    def look(self, now: float) -> dict[int, bool]:
+        """{rank: whether it runs}, without the ranks of other hosts: what runs there cannot be seen."""
+        self._alive = {rank for rank in self._alive if self._began(self._found[rank][0]) == self._found[rank][1]}
+        if now >= self._search_at and len(self._found) < len(self._host_of):
+            self._search()
+            self._search_at = now + self._pause
+            self._pause = min(LATEST, self._pause * 2)
+        one_host = len(set(self._host_of.values())) < 2
+        return {rank: rank in self._alive for rank, host in self._host_of.items() if one_host or host in self._here}
+
+    def _search(self) -> None:
+        """Looks for ranks that were not found yet.  Of several processes of one the oldest is the trainer itself."""
+        known = {pid for pid, _ in self._found.values()}
+        oldest: dict[int, tuple[int, str]] = {}
+        for pid in os.listdir(self._proc):
+            rank = self._rank_of(pid) if pid.isdecimal() and pid not in known else None
+            began = None if rank is None or rank in self._found else self._began(pid)
+            if rank is not None and began is not None:
+                oldest[rank] = min(oldest.get(rank, (began, pid)), (began, pid))
+        for rank, (began, pid) in oldest.items():
+            self._found[rank] = (pid, began)
+            self._alive.add(rank)
+            self._here.add(self._host_of[rank])
+
+    def _rank_of(self, pid: str) -> int | None:
+        """The rank of this job that the process has in its environment."""
+        try:
+            with open(f"{self._proc}/{pid}/environ", "rb") as file:
+                variables = file.read().split(b"\0")
+        except OSError:  # it has ended, or is another user's
+            return None
+        if self._mark not in variables:
+            return None
+        numbers = [variable[8:] for variable in variables if variable.startswith(b"RANK_ID=")]
+        rank = int(numbers[0]) if numbers and numbers[0].isdigit() and len(numbers[0]) < 10 else -1
+        return rank if rank in self._host_of else None
+
+    def _began(self, pid: str) -> int | None:
+        """When the process began, in ticks of the kernel; None if it does not run."""
+        try:
+            with open(f"{self._proc}/{pid}/stat", "rb") as file:
+                words = file.read().rpartition(b")")[2].split()  # before it is the program's name, with any characters
+        except OSError:
+            return None
+        return None if words[0] in b"ZX" else int(words[19])

@@ -1,0 +1,111 @@
+"""The process beside the launcher that does --straggler and --metrics: it names slow ranks, and writes metrics.
+
+  python tools/monitor/main.py LAUNCHER RUN MARK FACTOR FILE NAME BEFORE
+
+Started by scripts/lib/monitor.sh.  LAUNCHER is its process, with which this one ends; RUN: the run's folder; MARK:
+LAUNCH_JOB of the job's processes; FACTOR and FILE: of the two options, or empty; NAME and BEFORE: what goes before a
+message.  Orders come on stdin, one per line:
+
+  attempt N          an attempt begins; 0 is the first
+  failed NAME STATUS a member of the job has failed
+  end STATUS         the job has ended: looks once more, then ends
+
+The lines go to stderr from here, not through the launcher: a terminal that takes nothing must not stop it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+if not __package__:  # run as a file: see docs/architecture.md
+    os.closerange(3, 256)  # pipes and locks of the launcher
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+
+import select
+import time
+from contextlib import suppress
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.words import one_line
+from hccl_tools.machine import programs
+from tools.monitor.metrics_file import MetricsFile
+from tools.monitor.monitor import Monitor
+from tools.monitor.voice import Voice
+from tools.progress import lines
+from tools.progress.tails import Patterns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LEAST, MOST = 2.0, 600.0  # seconds between two looks
+SHARE = 0.01  # of a processor
+
+
+class Orders:
+    """What the launcher writes to the pipe `descriptor`."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor, self._rest = descriptor, b""
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLIN)
+
+    def wait(self, seconds: float) -> list[list[str]] | None:
+        """The words of each order that has come, after this time at the latest; None: there will be no more."""
+        if not self._poll.poll(seconds * 1000):
+            return []
+        data = os.read(self._descriptor, 4096)
+        if not data:
+            return None
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        return [line.decode("utf-8", "replace").split() for line in whole if line.strip()]
+
+
+def follow(monitor: Monitor, voice: Voice, launcher: int, orders: Orders) -> None:
+    """Looks until the job has ended."""
+    seconds = MOST
+    while os.getppid() == launcher:
+        new = orders.wait(seconds)
+        if new is None:
+            return
+        begun = time.process_time()
+        ended = list(obey(monitor, new))
+        monitor.look(happened=bool(new), ended=ended[0] if ended else None)
+        voice.flush()
+        if ended:
+            return
+        seconds = min(MOST, max(LEAST, (time.process_time() - begun) / SHARE))
+
+
+def obey(monitor: Monitor, orders: list[list[str]]) -> Iterator[int]:
+    """Tells the monitor; yields the exit code if the job has ended."""
+    for word, *values in orders:
+        if word == "attempt":
+            monitor.begin(int(values[0]))
+        elif word == "failed":
+            monitor.failed(values[0], int(values[1]))
+        elif word == "end":
+            yield int(values[0])
+
+
+def main(arguments: list[str]) -> None:
+    """Returns when the job has ended."""
+    launcher, run_dir, mark, factor, path, name, before = arguments
+    programs.end_with_parent()
+    with suppress(OSError):
+        os.nice(5)  # the ranks come first
+    voice = Voice(name, before)
+    try:
+        file = MetricsFile(path, os.path.basename(run_dir)) if path else None
+        patterns = Patterns(lines.load())
+        monitor = Monitor(run_dir, mark, patterns, voice.say, float(factor) if factor else None, file)
+        follow(monitor, voice, int(launcher), Orders(0))
+    except Exception as error:  # the job goes on
+        reason = f"{type(error).__name__}: {one_line(error)}"
+        voice.say(tr("--straggler and --metrics have ended: {reason}", reason=reason))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
+    os._exit(0)
