@@ -28,6 +28,7 @@ BENCHMARKS = (
     "scale",
     "rank_tables",
     "logs",
+    "report",
     "check_network",
     "input_pipeline",
     "training",

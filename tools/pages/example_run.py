@@ -1,0 +1,168 @@
+"""A run that never was, always the same: for the picture of its page, and for tests.
+
+  python -m tools.pages.example_run FOLDER
+
+Eight ranks on two hosts: rank 3 waits for its data, the loss of rank 6 drifts away, rank 5 ends twice.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+NAME = "run_cluster-20260131T120000Z-4711"
+_RANKS, _STEPS, _IN_EPOCH = 8, 1200, 300
+_SLOW, _DRIFTS, _FAILS = 3, 6, 5
+_TRACEBACK = """\
+Traceback (most recent call last):
+  File "/home/user/project/tools/train.py", line 88, in main
+    loss = step(images, labels)
+RuntimeError: Malloc for kernel input failed, Memory isn't enough, node:Default/Conv2D-op12
+"""
+
+
+def make(above: str) -> str:
+    """Writes the run into a new folder in `above`; returns its path.  Raises OSError."""
+    folder = os.path.join(above, NAME)
+    os.makedirs(os.path.join(folder, "restart_1"))
+    numbers = random.Random(20)
+    for rank in range(_RANKS):
+        _log(os.path.join(folder, f"rank_{rank}.log"), rank, 1, 700, numbers)
+        _log(os.path.join(folder, "restart_1", f"rank_{rank}.log"), rank, 601, _STEPS, numbers)
+        _environment(os.path.join(folder, f"rank_{rank}.env"), rank)
+    with open(os.path.join(folder, "table.json"), "w", encoding="utf-8") as file:
+        json.dump(_table(), file)
+    with open(os.path.join(folder, "launch.json"), "w", encoding="utf-8") as file:
+        json.dump(_launch(), file, indent=2)
+    return folder
+
+
+def _log(path: str, rank: int, first: int, last: int, numbers: random.Random) -> None:
+    second = 9 + numbers.randrange(4)
+    lines = [f"2026-01-31 12:00:00 - rank {rank} begins", f"2026-01-31 12:00:{second:02} - compiled"]
+    clock = float(second)
+    for number in range(first + 1, last + 1, 2):
+        epoch, step = (number - 1) // _IN_EPOCH + 1, (number - 1) % _IN_EPOCH + 1
+        drift = 0.0006 * (number - 500) if rank == _DRIFTS and number > 500 else 0.0
+        loss = 2.3 * math.exp(-number / 350) + 0.08 + 0.03 * numbers.random() + drift
+        data = (19 if rank == _SLOW else 3) + numbers.random()
+        time = 61 + 3 * numbers.random() + (25 if number % 300 == 2 else 0)
+        speed = 64_000 / time
+        clock += 0.17
+        head = f"2026-01-31 12:{int(clock) // 60:02}:{int(clock) % 60:02} - epoch: {epoch} step: {step}"
+        lines.append(f"{head}, loss is {loss:.6f}")
+        lines.append(f"{head}, step time is {time:.1f} ms, {data:.1f} ms of it for data, {speed:.1f} samples/s")
+        if step == _IN_EPOCH and rank == 0:
+            lines.append(f"epoch: {epoch}, accuracy on held-out data: {97.5 - 60 * math.exp(-epoch):.2f}%")
+    text = "\n".join(lines) + "\n"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text + (_TRACEBACK if rank == _FAILS else ""))
+
+
+def _environment(path: str, rank: int) -> None:
+    names = {
+        "RANK_ID": rank,
+        "DEVICE_ID": rank % 4,
+        "OMP_NUM_THREADS": 24,
+        "HCCL_IF_IP": f"10.0.0.{1 + rank // 4}",
+        "ASCEND_HOME_PATH": "/usr/local/Ascend/latest" if rank < 4 else "/usr/local/Ascend/8.0.RC2",
+        "WANDB_API_KEY": "0123456789abcdef",
+    }
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("".join(f'declare -x {name}="{value}"\n' for name, value in names.items()))
+
+
+def _table() -> dict[str, Any]:
+    servers = []
+    for server in range(2):
+        devices = [
+            {
+                "device_id": str(device),
+                "device_ip": f"192.168.10{server}.{device + 1}",
+                "rank_id": str(4 * server + device),
+            }
+            for device in range(4)
+        ]
+        servers.append({"server_id": f"10.0.0.{server + 1}", "device": devices})
+    return {"version": "1.0", "server_count": "2", "server_list": servers, "status": "completed"}
+
+
+def _launch() -> dict[str, Any]:
+    ranks = [
+        {"rank": rank, "device": rank % 4, "log": f"rank_{rank}.log", "host": f"node{1 + rank // 4}"}
+        for rank in range(_RANKS)
+    ]
+    cause = "the NPU had no memory left for an operator's input"
+    diagnosis = {
+        "exception": {
+            "type": "RuntimeError",
+            "message": "Malloc for kernel input failed, Memory isn't enough, node:Default/Conv2D-op12",
+            "file": "/home/user/project/tools/train.py",
+            "line": 88,
+        },
+        "matches": [
+            {
+                "code": "npu-out-of-memory",
+                "rank": _FAILS,
+                "line": None,
+                "row": None,
+                "cause": cause,
+                "remedy": "make the batch smaller, or give the device to one job only",
+            }
+        ],
+    }
+    config = "configs/mnist/lenet5_mnist.yaml"
+    return {
+        "script": "run_cluster.sh",
+        "typed": f"scripts/run_cluster.sh --hostfile hosts --max_restarts 1 {config}",
+        "started": "2026-01-31T12:00:00Z",
+        "host": "node1",
+        "folder": "/home/user/project",
+        "device_target": "Ascend",
+        "run_dir": f"/home/user/project/logs/{NAME}",
+        "exports": {"RANK_SIZE": "8", "RANK_TABLE_FILE": f"/home/user/project/logs/{NAME}/table.json"},
+        "trainer": ["python", "-u", "tools/train.py", "--config", config],
+        "scheduler": [],
+        "ranks": ranks,
+        "outcome": {
+            **_outcome("2026-01-31T12:02:24Z", ".", 132.4, 137),
+            "diagnosis": diagnosis,
+            "ended": "2026-01-31T12:04:31Z",
+            "logs": "restart_1",
+            "members": _members(118.2, 143),
+            "attempts": [_outcome("2026-01-31T12:02:24Z", ".", 132.4, 137)],
+        },
+    }
+
+
+def _outcome(ended: str, logs: str, seconds: float, status: int) -> dict[str, Any]:
+    first = str(_FAILS)
+    return {
+        "ended": ended,
+        "exit": 1,
+        "logs": logs,
+        "first_failure": first,
+        "stopped_by": None,
+        "members": _members(seconds, status),
+    }
+
+
+def _members(seconds: float, status: int) -> dict[str, Any]:
+    """Rank 2 needs the whole grace time; the others end soon."""
+    found: dict[str, Any] = {}
+    for rank in range(_RANKS):
+        more = 0.0 if rank == _FAILS else 10.0 if rank == 2 else 1.2 + rank / 10
+        ended = 1 if rank == _FAILS else 137 if rank == 2 else 143
+        found[str(rank)] = {"status": ended, "seconds": round(seconds + more, 1), "pid": 4800 + rank}
+    return found
+
+
+if __name__ == "__main__":
+    print(make(sys.argv[1]))

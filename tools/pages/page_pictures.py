@@ -1,0 +1,82 @@
+"""The picture of a run's page in the README, taken in a real browser.
+
+  make pictures-of-pages
+
+It needs Debian's chromium and chromium-driver, and the package selenium.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import os
+import shutil
+import sys
+import tempfile
+
+from hccl_tools.common import project
+from tools.pages import example_run
+from tools.run_page import writing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+PICTURE = project.path("docs", "pictures", "report.png")
+PROGRAMS = ("chromium", "chromedriver")
+_WIDTH, _HEIGHT = 1100, 1580
+_COLOURS = 192  # so few make the picture small
+
+
+@contextlib.contextmanager
+def browser(width: int, height: int, dark: bool = False) -> Iterator[Any]:
+    """A browser of this size without a window, as selenium's driver; it reaches no network."""
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which(PROGRAMS[0]) or PROGRAMS[0]
+    for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
+        options.add_argument(word)
+    options.add_argument(f"--window-size={width},{height}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = webdriver.ChromeService(executable_path=shutil.which(PROGRAMS[1]))
+    driver = webdriver.Chrome(options=options, service=service)
+    try:
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        yield driver
+    finally:
+        driver.quit()
+
+
+def taken(above: str) -> bytes:
+    """The picture of the example's page as PNG; `above`: a folder for the example."""
+    page = writing.write([example_run.make(above)], None)
+    with browser(_WIDTH, _HEIGHT) as driver:
+        driver.get("file://" + page)
+        clip = {"x": 0, "y": 0, "width": _WIDTH, "height": _HEIGHT, "scale": 1}
+        driver.execute_script("document.querySelector('#diagnosis details').open = false")
+        shot = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png", "clip": clip})
+    return base64.b64decode(shot["data"])
+
+
+def main() -> int:
+    from PIL import Image
+
+    missing = [name for name in PROGRAMS if not shutil.which(name)]
+    if missing:
+        print(f"page_pictures: {missing[0]} is not on PATH: apt-get install chromium chromium-driver", file=sys.stderr)
+        return 1
+    with tempfile.TemporaryDirectory() as above:
+        image = Image.open(io.BytesIO(taken(above))).convert("RGB")
+    image.quantize(_COLOURS, dither=Image.Dither.NONE).save(PICTURE, optimize=True)
+    print(f"written: {os.path.relpath(PICTURE)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Writes a page about a run, one HTML file: outcome and cause, a time line, curves of all ranks, ends of logs.
+
+  python tools/report.py                     logs/latest/report.html, of the newest run
+  python tools/report.py logs/RUN            of this run
+  python tools/report.py logs/A logs/B --output both.html     of several runs, side by side
+
+The page needs no network, and can be read on a phone.  Which lines of logs have numbers, configs/progress.yaml says,
+and the file that LAUNCH_PROGRESS names.  Of large logs parts are read, and of many steps some are drawn; the page says
+so.  Secrets are masked, as --bundle of diagnose.py does.  Only its owner may read the page.
+Exit: 0 written, its path is on stdout, 2 usage, no such run, or the page cannot be written.
+"""
+
+import argparse
+import gc
+import os
+import sys
+
+if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+from hccl_tools.machine import interpreter
+
+interpreter.check("yaml")
+
+from hccl_tools.common.command_line import Parser
+from hccl_tools.common.language import tr
+from hccl_tools.common.refusal import Refusal
+from hccl_tools.common.words import one_line
+from tools.run_page import writing
+
+NEWEST = os.path.join("logs", "latest")
+
+
+def main(argv: "list[str] | None" = None) -> int:
+    options = parse(argv)
+    runs = options.runs or [NEWEST]
+    gc.disable()  # millions of numbers, none of which is in a circle
+    try:
+        path = writing.write(runs, options.output)
+    except Refusal as refusal:
+        for line in refusal.lines:
+            print(f"report.py: {one_line(line)}", file=sys.stderr)
+        return refusal.status
+    finally:
+        gc.enable()
+    print(one_line(path))
+    return 0
+
+
+def parse(argv: "list[str] | None") -> argparse.Namespace:
+    parser = Parser(description=tr(__doc__))
+    parser.add_argument(
+        "runs", nargs="*", metavar="RUN", help=tr("the folder of a run; several are compared (default: logs/latest)")
+    )
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        help=tr("the page (default: report.html in the run's folder; of several runs in the first one's)"),
+    )
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    try:
+        code = main()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the interpreter flushes stdout at its end
+        code = 0
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)

@@ -1,0 +1,65 @@
+"""Text as HTML.  What comes from logs and launch.json becomes text: without secrets, and nothing in it is markup."""
+
+from __future__ import annotations
+
+import html
+import json
+
+from hccl_tools.common.words import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tools.diagnosis.bundle.masking import Masker
+
+_MOST_TEXT = 2000  # characters of one text
+
+
+class Writer:
+    """Writes texts of one run."""
+
+    def __init__(self, masker: Masker) -> None:
+        self._masker = masker
+        self._known: dict[str, str] = {}
+
+    def text(self, text: object) -> str:
+        """One line of text, of bounded length."""
+        text = whole(str(text)[: 2 * _MOST_TEXT])
+        if text not in self._known:
+            line = one_line(self._masker.text(text))
+            self._known[text] = escaped(line if len(line) <= _MOST_TEXT else line[:_MOST_TEXT] + "…")
+        return self._known[text]
+
+    def lines(self, lines: Iterable[str]) -> str:
+        """Several lines, masked together, because a secret may go over the end of one."""
+        masked = self._masker.text(whole("\n".join(line[:_MOST_TEXT] for line in lines)))
+        return "\n".join(escaped(one_line(line)) for line in masked.split("\n"))
+
+
+def whole(text: str) -> str:
+    """The text; half a character, which JSON may have and UTF-8 cannot write, becomes a mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def escaped(text: str) -> str:
+    """The text for HTML, also in quotes."""
+    return html.escape(whole(text), quote=True)
+
+
+def section(name: str, title: str, body: str) -> str:
+    """A part of the page with a heading; nothing without a body.  The body is HTML."""
+    return f'<section id="{name}">\n<h2>{escaped(title)}</h2>\n{body}\n</section>\n' if body else ""
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; the heads are text, the cells HTML."""
+    head = "".join(f"<th>{escaped(text)}</th>" for text in heads)
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>\n" for row in rows)
+    return f'<div class="wide"><table>\n<tr>{head}</tr>\n{body}</table></div>\n'
+
+
+def data(value: object) -> str:
+    """JSON for a script element: nothing in it can end the element.  Raises ValueError for nan."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,105 @@
+"""Which ranks differ from the others, and by how much: slow ones, losses that drift away, nan and inf."""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+
+from hccl_tools.common.record import Record
+from tools.run_page.reading import finite
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tools.run_page.reading import Curve
+
+    Curves = dict[str, dict[int, Curve]]
+
+SLOW, DRIFT, NOT_FINITE = "slow", "drift", "not finite"
+TIMES = ("step_ms", "data_ms", "before_ms")
+_STEP_SHARE = 20  # a rank is slow, if it is behind the middle one by so small a part of a step
+_LEAST_RANKS = 3
+_FAR = 8  # spreads of the middle ranks
+_LEAST_DRIFT = 0.02  # of the loss
+MOST = 12  # of one field
+
+
+class Outlier(Record):
+    """A rank that differs."""
+
+    kind: str  # SLOW, DRIFT or NOT_FINITE
+    field: str
+    rank: int
+    value: float  # of the rank
+    middle: float  # of the ranks
+    step: int | None = None  # of the first value that is nan or infinite
+    times: int = 0  # how many are
+
+
+def find(curves: Curves) -> list[Outlier]:
+    """All of them, by field; of each field those that differ most come first."""
+    steps = typical(curves.get("step_ms", {}))
+    step = median(steps.values()) if steps else None
+    found: list[Outlier] = []
+    for field, ranks in curves.items():
+        found += _worst(_not_finite(field, ranks))
+        if field in TIMES:
+            found += _worst(_slow(field, ranks, step))
+        elif field == "loss":
+            found += _worst(_drifting(ranks))
+    return found
+
+
+def _worst(found: Iterable[Outlier]) -> list[Outlier]:
+    return sorted(found, key=lambda one: (-one.times, -abs(one.value - one.middle)))[:MOST]
+
+
+def typical(ranks: dict[int, Curve]) -> dict[int, float]:
+    """{rank: the median of its values}; the first of several is left out: its step compiled the network."""
+    found = {}
+    for rank, curve in ranks.items():
+        values = finite(curve.values[1:] or curve.values)
+        if values:
+            found[rank] = median(values)
+    return found
+
+
+def _slow(field: str, ranks: dict[int, Curve], step: float | None) -> Iterable[Outlier]:
+    times = typical(ranks)
+    if len(times) < 2:
+        return
+    ordered = sorted(times.values())
+    middle = ordered[(len(ordered) - 1) // 2]
+    limit = middle + (step if step is not None else middle) / _STEP_SHARE
+    for rank, time in times.items():
+        if time > limit:
+            yield Outlier(kind=SLOW, field=field, rank=rank, value=time, middle=middle)
+
+
+def _drifting(ranks: dict[int, Curve]) -> Iterable[Outlier]:
+    """Ranks whose loss in the last quarter of the run is far from that of the others."""
+    ends = [curve.steps[-1] for curve in ranks.values() if curve.steps]
+    since = max(ends, default=0) * 3 // 4
+    means = {}
+    for rank, curve in ranks.items():
+        values = finite([value for step, value in zip(curve.steps, curve.values) if step > since])
+        if values:
+            means[rank] = sum(values) / len(values)
+    if len(means) < _LEAST_RANKS:
+        return
+    middle = median(means.values())
+    spread = median(abs(mean - middle) for mean in means.values())
+    limit = max(_FAR * spread, _LEAST_DRIFT * abs(middle))
+    for rank, mean in means.items():
+        if abs(mean - middle) > limit:
+            yield Outlier(kind=DRIFT, field="loss", rank=rank, value=mean, middle=middle)
+
+
+def _not_finite(field: str, ranks: dict[int, Curve]) -> Iterable[Outlier]:
+    for rank, curve in ranks.items():
+        bad = [step for step, value in zip(curve.steps, curve.values) if not math.isfinite(value)]
+        if bad:
+            yield Outlier(
+                kind=NOT_FINITE, field=field, rank=rank, value=math.nan, middle=math.nan, step=bad[0], times=len(bad)
+            )

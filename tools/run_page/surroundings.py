@@ -1,0 +1,138 @@
+"""What surrounds the ranks: environment variables, of which only differences matter, versions, and the command.
+
+Secrets are masked as in the bundle of tools/diagnose.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+from collections import Counter
+
+from hccl_tools.common import documents
+from hccl_tools.common.record import Record
+from tools.diagnosis.bundle import masking, names, structured
+from tools.run_page.markup import whole
+from tools.run_page.reading import chosen_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.run_page.reading import RunData
+
+_MOST_FILES = 1024
+_MOST_BYTES = 256 << 10  # of one file
+_MOST_DIFFERENT = 200  # variables
+_OF_RUN = ("LAUNCH_JOB", "LOG_DIR")  # differ between runs by nature
+
+
+class Variable(Record):
+    """A variable that not all ranks have alike."""
+
+    name: str
+    values: list[tuple[str | None, list[int]]]  # None: not set; the most frequent value first
+
+
+class Surroundings(Record):
+    """Of one run."""
+
+    masker: masking.Masker
+    secrets: dict[str, str]  # {value: name}; nothing of it may be shown
+    exports: dict[str, str]  # what all ranks share, by the plan
+    different: list[Variable]
+    own: list[str]  # variables of which each rank has a value of its own
+    files: int  # how many ranks' files were read
+    unreadable: int  # belong to another user
+    command: str | None  # to be pasted into a shell
+    typed: bool  # it is the user's own command; else that of one rank
+
+
+def of(data: RunData) -> Surroundings:
+    """Reads the environments of the ranks, which only their owner may."""
+    found: dict[int, dict[str, str]] = {}
+    secrets = {value: name for name, value in os.environ.items() if names.is_secret(name)}
+    unreadable = 0
+    for rank in chosen_of(data.ranks, data.attempts, _MOST_FILES):
+        path = os.path.join(data.folder, f"rank_{rank.rank}.env")
+        try:
+            documents.refuse_special(path)
+            with open(path, "rb") as file:
+                content = file.read(_MOST_BYTES)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            unreadable += 1
+            continue
+        found[rank.rank] = structured.variables(content)
+        secrets.update({value: name for name, value in found[rank.rank].items() if names.is_secret(name)})
+    with contextlib.suppress(RecursionError):
+        secrets.update(structured.secrets_of_json(data.launch))
+    secrets = {whole(value): name for value, name in secrets.items()}
+    different, own = _differences(found)
+    command, typed = _command(data)
+    exports = data.launch.get("exports")
+    exports = exports if isinstance(exports, dict) else {}
+    return Surroundings(
+        masker=masking.Masker(secrets),
+        secrets=secrets,
+        exports={str(name): str(value) for name, value in exports.items()},
+        different=different,
+        own=own,
+        files=len(found),
+        unreadable=unreadable,
+        command=command,
+        typed=typed,
+    )
+
+
+def shown(name: str, value: str | None) -> str | None:
+    """The value of a variable, masked by the variable's name."""
+    return structured.MASK if value and names.is_secret(name) else value
+
+
+def _differences(found: dict[int, dict[str, str]]) -> tuple[list[Variable], list[str]]:
+    """The variables with some values, and the names of those with a value for each rank."""
+    different: list[Variable] = []
+    own: list[str] = []
+    for name in sorted({name for each in found.values() for name in each}):
+        ranks: dict[str | None, list[int]] = {}
+        for rank, each in found.items():
+            ranks.setdefault(shown(name, each.get(name)), []).append(rank)
+        if len(ranks) < 2:
+            continue
+        if len(ranks) == len(found) and len(found) > 2:
+            own.append(name)
+        elif len(different) < _MOST_DIFFERENT:
+            values = sorted(ranks.items(), key=lambda pair: -len(pair[1]))
+            different.append(Variable(name=name, values=values))
+    return different, own
+
+
+def _command(data: RunData) -> tuple[str | None, bool]:
+    folder, typed = data.launch.get("folder"), data.launch.get("typed")
+    goes = f"cd {shlex.quote(folder)} && " if isinstance(folder, str) else ""
+    if isinstance(typed, str):
+        return f"{goes}bash {typed}", True
+    trainer = data.launch.get("trainer")
+    if isinstance(trainer, list) and trainer:
+        return goes + " ".join(shlex.quote(str(word)) for word in trainer), False
+    return None, False
+
+
+def masked_document(data: RunData, surroundings: Surroundings) -> dict[str, str]:
+    """What two runs are compared by, as flat texts without secrets: the plan and what all ranks share."""
+    launch, found = data.launch, {}
+    for key in ("script", "typed", "device_target", "host", "folder"):
+        if isinstance(launch.get(key), str):
+            found[key] = launch[key]
+    found["ranks"] = str(len(data.ranks))
+    found["hosts"] = ", ".join(sorted({rank.host for rank in data.ranks if rank.host}))
+    found["devices"] = ", ".join(str(rank.device) for rank in data.ranks[:64])
+    for key in ("trainer", "scheduler"):
+        words = launch.get(key)
+        found[key] = " ".join(shlex.quote(str(word)) for word in words) if isinstance(words, list) else ""
+    for name, value in surroundings.exports.items():
+        if name not in _OF_RUN:
+            found[name] = shown(name, value) or ""
+    counts: Counter[str] = Counter()
+    return {name: surroundings.masker.text(whole(value), counts) for name, value in found.items()}
