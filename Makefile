@@ -28,7 +28,7 @@ MEANT_IN_TESTS := SC2016,SC2030,SC2031
 .DEFAULT_GOAL := help
 # two targets must not install into one environment at once
 .NOTPARALLEL:
-.PHONY: help demo test test-fast test-again test-mpi test-bare test-versions open-mpi chaos lint format data docs bench lab lock clean
+.PHONY: help demo test test-fast test-again test-mpi test-bare test-versions open-mpi chaos lint format data docs pictures-of-pages uplot bench lab lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,7 +36,7 @@ help: ## this list
 demo: $(call has,train) data ## train LeNet-5 with four real MindSpore ranks on this machine's processors
 	PYTHON=$(BIN)/python bash scripts/ascend4p.sh --device_target CPU configs/mnist/lenet5_digits.yaml
 
-test: $(call has,train test mpi lint docs) data open-mpi ## all tests: bats for the scripts, pytest for the Python
+test: $(call has,train test mpi lint docs browser) data open-mpi ## all tests: bats for the scripts, pytest for the Python
 	$(PYTEST) -q -n auto
 
 test-fast: $(call has,test) ## the tests that take milliseconds, without MindSpore: for the loop while editing
@@ -88,13 +88,21 @@ docs: $(call has,docs) ## the pages as a site, in site/html/index.html; a dead l
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "the site is in site/html/index.html"
 
+pictures-of-pages: $(call has,browser) ## the README's picture of a run's page, by chromium and chromium-driver
+	$(BIN)/python -m tools.pages.page_pictures
+
+uplot: ## fetch uPlot, which draws a page's charts, from the npm registry (needs npm); VERSION=1.6.32: that one
+	cd tools/run_page/vendor && npm pack --silent uplot@$(or $(VERSION),latest) | \
+	  xargs -I{} sh -c 'tar -xzf {} --strip-components=1 package/LICENSE package/package.json && \
+	  tar -xzf {} --strip-components=2 package/dist/uPlot.iife.min.js package/dist/uPlot.min.css && rm {}'
+
 lab: ## a shell on the first of two test hosts, which exist inside this machine only
 	bash tests/lab/lab.sh shell
 
 data: $(DIGITS) $(CIFAR10) $(TEXT) ## the demo's handwritten digits; images in CIFAR-10's format; images of text
 
 lock: ## write constraints.txt anew from pyproject.toml (needs uv)
-	uv pip compile --universal --python-version 3.10 --extra train --extra dev --extra docs --upgrade \
+	uv pip compile --universal --python-version 3.10 --extra train --extra dev --extra docs --extra browser --upgrade \
 	  --no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file constraints.txt pyproject.toml
 
 clean: ## remove what make made: the environment, the demo's data and the site (logs stay)

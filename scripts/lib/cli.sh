@@ -8,6 +8,7 @@ ARGUMENTS=()         # positional
 TRAINER_ARGUMENTS=() # the words after --
 CLI_TABLE=''         # this script's lines of OPTION_TABLE
 CLI_LAUNCHES=''      # not empty: this script launches, and the words after -- go to the trainer
+CLI_TYPED=''         # the command line, in a form that a shell reads; empty: it is too long to be kept
 CLI_HINT=''          # for a script that launches: the end of a message about a word too many
 CLI_ARGUMENTS=''     # names of the positional arguments, such as "CONFIG"
 CLI_PROGRAM=''       # the file whose functions say where a program begins, see cli::programs
@@ -51,6 +52,9 @@ cli::programs() {
 cli::parse() {
   CLI_ARGUMENTS=$1
   shift
+  printf -v CLI_TYPED '%q ' "$0" "$@"
+  CLI_TYPED=${CLI_TYPED% }
+  ((${#CLI_TYPED} < 32768)) || CLI_TYPED='' # an argument of a program has bounds
   while (($#)); do
     CLI_TAKEN=1
     case $1 in

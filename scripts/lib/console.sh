@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The output of the ranks while they run: rank 0's log, or all logs, followed on stdout.
+# The output of the ranks while they run: rank 0's log, or all logs, followed on stdout. live.sh has the table of ranks.
 #
 # The ranks write their logs themselves; nothing passes through the launcher. A reader follows the files until the
 # launcher closes the pipe to it, then prints the rest and ends. It is a process of its own, so that a blocked terminal
@@ -10,7 +10,7 @@
 # The state comes at the line's end, and every CONSOLE_STATE_EVERY while the line has none. Of several logs, the reader
 # shows whole lines and the same states; it cuts what is longer than CONSOLE_LONGEST.
 
-CONSOLE_SHOWS=0    # 0: the first rank's log; all: every rank's, with its number; none
+CONSOLE_SHOWS=0    # 0: the first rank's log; all: every rank's, with its number; table; none
 CONSOLE_CONTROL='' # the launcher's end of the pipe
 CONSOLE_PID=''
 
@@ -35,12 +35,17 @@ console::open() {
     logs+=("$PLAN_LOG_DIR/rank_$rank.log")
     { : >>"$PLAN_LOG_DIR/rank_$rank.log"; } 2>/dev/null || : # if that fails, the rank says so
   done
-  exec {CONSOLE_CONTROL}<> <(:)
   set -m # a process group of its own: Ctrl-C must not cut off the last lines
-  console::_follow "${logs[@]}" &
+  console::run console::_follow "${logs[@]}"
   set +m
-  CONSOLE_PID=$!
   [[ $CONSOLE_SHOWS != 0 || ! -t 1 || ! -t 2 || ${TERM-dumb} == dumb ]] || log::shares_terminal yes
+}
+
+# console::run COMMAND...: starts the reader, a process that ends with the pipe CONSOLE_CONTROL.
+console::run() {
+  exec {CONSOLE_CONTROL}<> <(:)
+  "$@" &
+  CONSOLE_PID=$!
 }
 
 # console::close: closes the launcher's end of the pipe, so that the reader ends.
@@ -49,7 +54,7 @@ console::close() {
   CONSOLE_CONTROL=''
 }
 
-# console::finish: waits until the logs are on stdout up to their end; a signal ends the wait and the reader.
+# console::finish: waits until the logs are on stdout up to their end; a signal ends this. The reader's status is in REPLY.
 console::finish() {
   local status=0
   [[ -n $CONSOLE_PID ]] || return 0
@@ -59,6 +64,7 @@ console::finish() {
   ((status <= 128)) || kill -TERM "$CONSOLE_PID" 2>/dev/null || :
   CONSOLE_PID=''
   log::shares_terminal
+  REPLY=$status
 }
 
 # console::_follow LOG...: the reader. Its waits grow while nothing comes, because a job may run for weeks.
@@ -82,8 +88,7 @@ console::_follow() {
   done
   console::_prefixes
   console::_way
-  clock::now
-  last_output=$REPLY
+  clock::now && last_output=$REPLY
   while :; do
     for i in "${!fds[@]}"; do
       console::_read "$i"
@@ -128,8 +133,7 @@ console::_read() {
     [[ -n $chunk ]] || continue
     idle=0
     if [[ -n $terminal ]]; then
-      clock::now
-      last_output=$REPLY
+      clock::now && last_output=$REPLY
     fi
     console::_show "$1" "$chunk"
   done
@@ -203,8 +207,7 @@ console::_wait() {
     rests[$1]=''
     console::_print "${prefixes[$1]}%s ...\n... " "$REPLY"
   elif [[ -z ${since[$1]} ]]; then
-    clock::now
-    since[$1]=$REPLY
+    clock::now && since[$1]=$REPLY
   fi
 }
 

@@ -16,7 +16,7 @@ source "$LAUNCH_LIB/system.sh"
 system::require # before an old bash reads files that it cannot parse
 system::open_streams
 
-for LAUNCH_PART in clock alike option_table cli help synonyms mpirun_table mpirun_words program quoted python bus processes members plan dry_run plogs rank_entry limits carried stopping judging attempts unreported supervise output console pods engine report stacks outcome together elastic watch; do
+for LAUNCH_PART in clock alike option_table cli help synonyms mpirun_table mpirun_words program quoted python bus processes members plan dry_run plogs rank_entry limits carried stopping judging attempts unreported supervise output console live pods engine report stacks outcome together elastic watch page announce monitor; do
   # shellcheck source=/dev/null # each of them is checked as a file of its own
   source "$LAUNCH_LIB/$LAUNCH_PART.sh"
 done
@@ -52,12 +52,12 @@ launch::main() {
   launch::_check_options "${script[grace]-10}"
   [[ ${script[placement]-} != pod ]] || pods::begin
   [[ -z ${script[default_config]-} ]] || script[default_config]=$LAUNCH_ROOT/${script[default_config]}
-  words=("script=$LOG_NAME" "script_devices=${script[devices]-}" "job_pid=$$")
+  words=("script=$LOG_NAME" "script_devices=${script[devices]-}" "job_pid=$$" "typed=$CLI_TYPED")
   for key in "${!script[@]}"; do
     [[ $key == @(options|without|arguments|devices|others|grace) ]] || words+=("$key=${script[$key]}")
   done
   for word in ${OPTIONS[@]+"${OPTIONS[@]}"}; do # after the script's words, because the last one counts
-    [[ $word == @(console|grace|hang_timeout|keep_going|lang|max_restarts|timeout)=* ]] || words+=("$word")
+    [[ $word == @(console|grace|hang_timeout|keep_going|lang|max_restarts|report|timeout)=* ]] || words+=("$word")
   done
   # shellcheck disable=SC2206 # a list of names
   names=($CLI_ARGUMENTS)
@@ -104,7 +104,7 @@ launch::_print() {
 
 # launch::_check_options GRACE: checks the options that the shell itself uses; the plan checks the others.
 launch::_check_options() {
-  local timeout
+  local timeout factor
   cli::number grace "$1"
   stopping::set_grace "$REPLY"
   cli::number timeout 0
@@ -118,11 +118,13 @@ launch::_check_options() {
     stopping::keep_going
   fi
   ! cli::given restart_args || cli::given max_restarts || cli::usage $"--restart_args is for restarts; add --max_restarts N"
-  if cli::given quiet; then
-    log::only_problems
-    console::show none
-  fi
+  ! cli::given quiet || { log::only_problems && console::show none; }
   ! cli::given watch_plogs || watch::on
+  ! cli::given report || page::want
+  cli::value straggler ''
+  factor=$REPLY
+  cli::value metrics ''
+  monitor::set "$factor" "$REPLY"
   cli::choice keep_plogs failed
   cli::choice console "$CONSOLE_SHOWS"
   console::show "$REPLY"
@@ -139,9 +141,9 @@ launch::_run() {
   system::umask
   LAUNCH_UMASK=$REPLY
   rank_entry::job_environment ${PLAN_EXPORTS[@]+"${PLAN_EXPORTS[@]}"}
-  launch::_announce
+  announce::start
   supervise::on member launch::_become
-  supervise::on failed report::failure
+  supervise::on failed launch::_failed
   supervise::on ended launch::_member_ended
   supervise::on hang launch::_hangs
   supervise::on stops together::tell
@@ -169,57 +171,28 @@ launch::_run() {
   attempts::close
   plan::unlock
   outcome::exit_status
+  monitor::finish "$LAUNCH_STATUS" # before the outcome, which has its slow ranks
   outcome::add "$LAUNCH_STATUS"
   outcome::hand_over
   report::print
   elastic::report
   outcome::report
-  supervise::close "$LAUNCH_JOB" # until now the guardian also watches over the process of the outcome
-  report::where
+  page::write "$LAUNCH_STATUS"
+  supervise::close "$LAUNCH_JOB" # until now the guardian also watches over the processes of outcome and page
+  page::where
   if ((LAUNCH_STATUS)); then
     log::say $"exit $LAUNCH_STATUS$REPLY"
   else
-    launch::_silence
+    announce::silence
     log::note $"exit 0$REPLY"
   fi
   launch::_end "$LAUNCH_STATUS"
 }
 
-# launch::_silence: says that no rank of a program printed anything: Python also "succeeds" with a file of functions that
-# nobody calls.
-launch::_silence() {
-  local rank
-  ((${#PROGRAM[@]} && ${#PLAN_RANKS[@]})) || return 0
-  for rank in "${PLAN_RANKS[@]}"; do # ends at the first rank that has printed something
-    [[ -e $PLAN_LOG_DIR/rank_$rank.log && ! -s $PLAN_LOG_DIR/rank_$rank.log ]] || return 0
-  done
-  log::note $"note: all ranks ended with 0 and printed nothing; does the program call what it defines? A file of tests: --pytest FILE"
-}
-
-# What is about to run, and where its logs are.
-launch::_announce() {
-  local ranks devices host
-  local -A hosts=()
-  if ((${#PLAN_RANKS[@]} == 0)); then
-    report::path "$PLAN_RUN_DIR"
-    log::say $"this pod has MindSpore's scheduler and no ranks, logs in $REPLY"
-    return
-  fi
-  log::count "${#PLAN_RANKS[@]}" rank
-  ranks=$REPLY
-  log::named device "${PLAN_DEVICES[@]}"
-  devices=$REPLY
-  for host in ${PLAN_HOSTS[@]+"${PLAN_HOSTS[@]}"}; do
-    hosts[$host]=1
-  done
-  ((${#hosts[@]} < 2)) || devices=$"$devices of ${#hosts[@]} hosts"
-  report::path "$PLAN_RUN_DIR"
-  log::note $"$ranks on $devices, logs in $REPLY"
-}
-
-# launch::_become COMMAND...: in the new process of a member: closes the console's pipe, then runs COMMAND.
+# launch::_become COMMAND...: in the new process of a member: closes pipes that are not for it, then runs COMMAND.
 launch::_become() {
-  console::close
+  live::leave
+  monitor::close
   "$@"
 }
 
@@ -227,6 +200,12 @@ launch::_become() {
 launch::_hangs() {
   stacks::report
   watch::report
+}
+
+# launch::_failed NAME stop|go: a member has failed.
+launch::_failed() {
+  report::failure "$@"
+  monitor::failed "$1" "${MEMBERS_STATUS[$1]}"
 }
 
 # If a restart may follow, the outcome is not urgent: outcome::hand_over starts its process at the end.
@@ -237,14 +216,15 @@ launch::_member_ended() {
 # Runs all ranks once, from their start to their end.
 launch::_attempt() {
   LAUNCH_LOGS=$PLAN_LOG_DIR LAUNCH_PLOGS=$PLAN_PLOGS
-  console::open
+  live::open
   watch::open
+  monitor::begin "$ATTEMPTS_NUMBER"
   engine::start
   outcome::begin
   supervise::run
   processes::sweep "$LAUNCH_JOB"
   watch::finish
-  console::finish
+  live::finish
   together::await
   outcome::exit_status
 }
@@ -263,6 +243,7 @@ launch::_next_attempt() {
 # launch::_given_up STATUS: the EXIT trap. The only safe step is to exec another program when the shell ended with 254
 # (bash could not start another process), or with an internal error while ranks run.
 launch::_given_up() {
+  live::own_stderr
   [[ $1 != 254 && -z $SUPERVISE_GUARDIAN ]] \
     || exec "$BASH" "$LAUNCH_LIB/abandoned.sh" "$1" "$LOG_NAME" "$SUPERVISE_GUARDIAN" "$SUPERVISE_LIFELINE" "$SUPERVISE_BUS" \
       ${MEMBERS_MINDER[@]+"${MEMBERS_MINDER[@]}"}

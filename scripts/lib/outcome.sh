@@ -52,7 +52,7 @@ outcome::_call() {
     processes::ignore INT TERM HUP QUIT
     bus::say "$SUPERVISE_LIFELINE" helper "$BASHPID"
     supervise::close_pipes
-    console::close
+    live::leave
     exec "$PYTHON" -S "$LAUNCH_ROOT/tools/diagnosis/finish.py" "$PLAN_RUN_DIR" <"/dev/fd/$asks" 2>/dev/null {asks}>&-
   )
   OUTCOME_PROCESS=$!
@@ -113,6 +113,7 @@ outcome::hand_over() {
     oom_kills=$((REPLY - OUTCOME_OOM_KILLS))
   fi
   [[ -z $PLAN_PLOGS ]] || OUTCOME_LINES+=("plogs ${PLAN_PLOGS%% *}"$'\n')
+  ! monitor::names_slow_ranks || OUTCOME_LINES+=($'stragglers\n')
   OUTCOME_LINES+=("end $oom_kills"$'\n')
   outcome::_call
   outcome::_tell "${OUTCOME_LINES[@]}"

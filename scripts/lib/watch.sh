@@ -13,7 +13,7 @@ watch::on() {
   WATCH_ON=yes
 }
 
-# watch::open: follows the plogs of the attempt that begins, after console::open, which may change how messages begin.
+# watch::open: follows the plogs of the attempt that begins, after live::open, which may change how messages begin.
 watch::open() {
   local now
   [[ -n $WATCH_ON ]] || return 0
@@ -28,7 +28,7 @@ watch::open() {
 watch::_become() {
   trap '' INT HUP QUIT USR1 USR2 TTOU XFSZ
   supervise::close_pipes
-  console::close
+  live::leave
   exec "$PYTHON" "$LAUNCH_ROOT/tools/diagnosis/watch_plogs.py" "$$" "$1" "$PLAN_RUN_DIR" "$PLAN_LOG_DIR" "$LOG_NAME" \
     "$LOG_BEFORE" </dev/null >/dev/null
 }
@@ -57,7 +57,7 @@ watch::report() {
   exec {answers}< <(
     processes::ignore INT TERM HUP QUIT
     supervise::close_pipes
-    console::close
+    live::leave
     exec "$PYTHON" "$LAUNCH_ROOT/tools/diagnosis/plogs_now.py" "$PLAN_RUN_DIR" "$PLAN_LOG_DIR" "$((LIMITS_HANG + 600))" \
       </dev/null 2>/dev/null
   )

@@ -60,7 +60,7 @@ offers() {
   offers 'Ascend GPU CPU' bash scripts/ascend4p.sh --device_target ''
   offers 'CPU' bash scripts/ascend4p.sh --device-target C
   offers 'all' bash scripts/ascend4p.sh --console = al
-  offers '0 all none' bash scripts/ascend4p.sh --console =
+  offers '0 all table none' bash scripts/ascend4p.sh --console =
   offers 'True False' bash scripts/ascend4p.sh --bind_core ''
   offers '910A' python hccl_tools/validate_hccl.py --generation 91
   offers 'docs' bash scripts/ascend4p.sh --log_dir doc

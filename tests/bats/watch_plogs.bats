@@ -139,7 +139,7 @@ watcher() {
 in_parts() {
   run bash -euc 'for part in clock bus processes watch; do source "$1/$part.sh"; done
     supervise::close_pipes() { :; }
-    console::close() { :; }
+    live::leave() { :; }
     log::say() { printf "%s\n" "said $1"; }
     PLAN_PLOGS=failed PLAN_RUN_DIR=. PLAN_LOG_DIR=. LIMITS_HANG=1 LAUNCH_ROOT=. LOG_NAME=x LOG_BEFORE="" PYTHON=./slow
     '"$1"'

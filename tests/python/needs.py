@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-_PACKAGES = {"mindspore": "MindSpore", "numpy": "NumPy", "sklearn": "scikit-learn"}
+_PACKAGES = {"mindspore": "MindSpore", "numpy": "NumPy", "pyte": "pyte", "sklearn": "scikit-learn"}
 
 
 def _why_not(programs):
@@ -27,7 +27,7 @@ def needs(*programs):
 
 def needs_packages(*names):
     """The mark for packages; it asks whether they are there, and does not import them."""
-    missing = next((f"needs {_PACKAGES[name]}" for name in names if not importlib.util.find_spec(name)), "")
+    missing = next((f"needs {_PACKAGES.get(name, name)}" for name in names if not importlib.util.find_spec(name)), "")
     return pytest.mark.skipif(bool(missing), reason=missing)
 
 

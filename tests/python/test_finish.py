@@ -1,6 +1,7 @@
 """The end of a launch: the outcome goes into launch.json, whole or not at all, and a failure is explained."""
 
 import json
+import math
 import os
 import stat
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hccl_tools.check import schema_check
-from tools.diagnosis import finish
+from tools.diagnosis import finish, slow_ranks
 from tools.launch import record
 
 PLAN = {
@@ -143,3 +144,60 @@ def test_plogs_are_cut_after_the_explanation_although_the_record_cannot_be_writt
     assert "launch.json" in trouble and explanation and cut.startswith("the plogs that stay are cut: ")
     assert told(run_dir, capsys, "attempt 0 2026-01-31T12:00:01Z .", "plogs failed", "end -")
     assert not (folder.parent).exists()
+
+
+ROW = {
+    **{"rank": 1, "device": 5, "host": "node1", "attempt": 0, "kind": "before", "factor": 1.83},
+    **{"time_ms": 45.0, "median_ms": 25.0, "steps": 340},
+}
+SLOW = (
+    "slow: rank 1 (device 5 of node1) took 1.8 times as long as the median rank for 340 steps "
+    "(45 ms against 25 ms, before the ranks wait for one another)"
+)
+
+
+def test_slow_ranks_are_in_the_outcome_and_in_the_report_and_their_file_is_gone(run_dir, capsys):
+    slow_ranks.save(run_dir, [ROW])
+    assert told(run_dir, capsys, *FIRST, *LAST, "stragglers", "end -") == ["saved", SLOW]
+    document = record.read(run_dir)
+    assert schema_check.problems(document, schema_check.load_schema("launch")) == []
+    assert document["outcome"]["stragglers"] == [ROW]
+    assert os.listdir(run_dir) == ["launch.json"]
+
+
+def test_slow_ranks_that_cannot_be_saved_are_reported_and_kept(run_dir, capsys, failed, monkeypatch):
+    slow_ranks.save(run_dir, [ROW])
+    os.remove(record.path(run_dir))
+    assert told(run_dir, capsys, *failed[:-1], "stragglers", "end -")[1] == SLOW
+    assert slow_ranks.read(run_dir) == [ROW]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[" * 100000,
+        "7",
+        "[7, {}]",
+        json.dumps([{**ROW, "rank": -1}]),
+        json.dumps([{**ROW, "factor": math.inf}]),
+    ],
+)
+def test_a_damaged_file_of_slow_ranks_names_none(run_dir, capsys, text):
+    Path(slow_ranks.path(run_dir)).write_text(text)
+    assert told(run_dir, capsys, *LAST, "stragglers", "end -") == ["saved"]
+    assert "stragglers" not in record.read(run_dir)["outcome"]
+
+
+def test_a_pipe_in_the_place_of_that_file_names_none(run_dir, capsys):
+    os.mkfifo(slow_ranks.path(run_dir))
+    assert told(run_dir, capsys, *LAST, "stragglers", "end -") == ["saved"]
+
+
+def test_thousands_of_slow_ranks_are_20_lines(run_dir, capsys):
+    slow_ranks.save(run_dir, [{**ROW, "rank": rank, "host": "a\n\x1b"} for rank in range(5000)])
+    _, *lines = told(run_dir, capsys, *LAST, "stragglers", "end -")
+    assert len(lines) == 21 and lines[-1] == "1004 more slow ranks are in launch.json"
+    assert r"of a\n\x1b)" in lines[0]
+    assert len(record.read(run_dir)["outcome"]["stragglers"]) == 1024

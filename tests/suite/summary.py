@@ -7,6 +7,8 @@ from collections import Counter
 
 # What a skip says that it needs: the packages that have it, of Debian and Ubuntu, and of openEuler.
 PACKAGES = {
+    "chromedriver": ("chromium-driver", "chromedriver"),
+    "chromium": ("chromium", "chromium"),
     "chrt": ("util-linux", "util-linux"),
     "ip": ("iproute2", "iproute"),
     "kubectl": ("kubernetes-client", "kubernetes-client"),
@@ -39,6 +41,7 @@ EXTRAS = {
     "mpirun": "mpi",
     "rich": "test",
     "scikit-learn": "train",
+    "selenium": "browser",
 }
 _NEEDS = re.compile(r"needs ([\w.-]+)(?:$|: )")
 

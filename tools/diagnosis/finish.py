@@ -10,6 +10,7 @@ other members end.  Lines on stdin:
   stopped_by WORD
   also_failed NAME            with --keep_going, one line for each
   member NAME STATUS SECONDS PID  -: none
+  stragglers                  --straggler may have named some, see slow_ranks.py
   plogs KEEP                  the ranks used CANN; which of its logs stay, see kept_plogs.py
   end OOM_KILLS               there are no more lines; -: there is nothing to explain
 
@@ -19,6 +20,7 @@ A dot precedes each line.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 
@@ -42,29 +44,38 @@ def main(run_dir: str, lines: Iterable[str]) -> None:
     """Does what the lines say; nothing, if the launcher was killed before it sent the last one."""
     attempts: list[dict[str, Any]] = []
     explain: Explain | None = None
-    keep = ""
+    wanted: dict[str, list[str]] = {}
     for line in lines:
         word, *values = line.split()
         if word == "failed":
             explain = explainer()
-        elif word == "attempt":
-            attempts.append(outcome(*values))
-        elif word == "member":
-            attempts[-1]["members"][values[0]] = dict(zip(("status", "seconds", "pid"), map(number, values[1:])))
-        elif word == "also_failed":
-            attempts[-1].setdefault(word, []).append(values[0])
-        elif word == "plogs":
-            keep = values[0]
+        elif word in ("plogs", "stragglers"):
+            wanted[word] = values
         elif word != "end":
-            attempts[-1][word] = values[0]
+            take(attempts, word, values)
         else:
+            if "stragglers" in wanted:
+                add_slow_ranks(run_dir, attempts[-1])
             document, trouble = finished(run_dir, attempts)
             print(trouble or "saved", flush=True)
+            report_slow_ranks(run_dir, attempts[-1], not trouble)
             if values[0] != "-":
                 (explain or explainer())(document, run_dir, int(values[0]), not trouble)
-            if keep:
-                settle_plogs(run_dir, attempts, keep)
+            if "plogs" in wanted:
+                settle_plogs(run_dir, attempts, wanted["plogs"][0])
             return
+
+
+def take(attempts: list[dict[str, Any]], word: str, values: list[str]) -> None:
+    """A line about an attempt: it begins one, or belongs to the last one."""
+    if word == "attempt":
+        attempts.append(outcome(*values))
+    elif word == "member":
+        attempts[-1]["members"][values[0]] = dict(zip(("status", "seconds", "pid"), map(number, values[1:])))
+    elif word == "also_failed":
+        attempts[-1].setdefault(word, []).append(values[0])
+    else:
+        attempts[-1][word] = values[0]
 
 
 def outcome(status: str, ended: str, logs: str) -> dict[str, Any]:
@@ -117,6 +128,29 @@ def explainer() -> Explain:
             find.save(document, run_dir)
 
     return explain
+
+
+def add_slow_ranks(run_dir: str, last: dict[str, Any]) -> None:
+    """Adds the ranks that --straggler has named to the outcome.  Without their file there are none."""
+    from tools.diagnosis import slow_ranks
+
+    with contextlib.suppress(OSError, ValueError):
+        found = slow_ranks.read(run_dir)
+        if found:
+            last["stragglers"] = found
+
+
+def report_slow_ranks(run_dir: str, last: dict[str, Any], saved: bool) -> None:
+    """Prints them; saved: they are in launch.json, so their own file can go."""
+    if "stragglers" not in last:
+        return
+    from tools.diagnosis import slow_ranks
+
+    for line in slow_ranks.report(last["stragglers"]):
+        print(one_line(line), flush=True)
+    if saved:
+        with contextlib.suppress(OSError):
+            os.unlink(slow_ranks.path(run_dir))
 
 
 def settle_plogs(run_dir: str, attempts: list[dict[str, Any]], keep: str) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # The launcher ends the other ranks with SIGTERM and, after the grace time, SIGKILL: not failures of their own.
-_STOPPED_BY_US = (128 + 15, 128 + 9)
+STOPPED_BY_US = (128 + 15, 128 + 9)
 _MOST_LOGS = 8  # if 1,000 ranks fail together, the first few are enough
 
 
@@ -41,6 +41,12 @@ class Member(Record):
 def is_rank(name: str) -> bool:
     """Whether the member of that name is a rank."""
     return whole_number(name) is not None
+
+
+def not_a_run(folder: str, what: str) -> Refusal:
+    """Why `folder` is not that of a run."""
+    text = tr("{path}: {what}; name the folder of a run, such as logs/latest", path=one_line(folder), what=what)
+    return Refusal(USAGE, text)
 
 
 def read_launch(folder: str) -> dict[str, Any]:
@@ -67,7 +73,7 @@ def read_members(launch: dict[str, Any], folder: str) -> list[Member]:
     also = outcome.get("also_failed")
     others = [name for name in status if name in also] if isinstance(also, list) else []
     if not outcome.get("stopped_by"):  # with --keep_going a limit may end ranks after a failure, by other signals, too
-        others += [name for name, code in status.items() if code and code not in _STOPPED_BY_US]
+        others += [name for name, code in status.items() if code and code not in STOPPED_BY_US]
     others = [name for name in dict.fromkeys(others) if name != first]
     folder, trainer = os.path.join(folder, logs_of(outcome)), _trainer(launch)
     return [_member(name, status.get(name), folder, trainer) for name in [first, *others[: _MOST_LOGS - 1]]]

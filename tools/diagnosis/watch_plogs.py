@@ -52,11 +52,7 @@ class Places:
 
     def who(self, rank: int) -> str:
         """``rank 3 (device 7 of node1)``."""
-        row = self._rows.get(rank, {})
-        device, host = row.get("device"), row.get("host")
-        if host:
-            return tr("rank {rank} (device {device} of {host})", rank=rank, device=device, host=host)
-        return tr("rank {rank} (device {device})", rank=rank, device=device)
+        return record.who(self._rows.get(rank, {"rank": rank}))
 
 
 class Said:

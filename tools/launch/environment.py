@@ -31,14 +31,11 @@ def exports(
     found = {"RANK_SIZE": world, "LOG_DIR": run_dir}
     if table:
         found["RANK_TABLE_FILE"] = table
-    if request.data_path is not None:
-        found["DATA_PATH"] = os.path.abspath(request.data_path)
+    found.update(of_options(request))
     # PYTHONFAULTHANDLER: a rank that crashes, or is aborted, tells where it was.
     defaults = {"PYTHONFAULTHANDLER": "1", "WORLD_SIZE": world}
     if request.device_num is not None:
         defaults["DEVICE_NUM"] = str(request.device_num)
-    if request.no_sink:
-        found.update(GRAPH_OP_RUN="1", HCCL_WHITELIST_DISABLE="1")  # see also no_sink.py
     if not alone and needs_cluster(request, placement):
         port = placement.engine.get("scheduler_port") or str(ports.free(request.job_pid))
         found["MS_WORKER_NUM"] = world
@@ -58,6 +55,18 @@ def exports(
             # thousands of ranks.
             defaults.update(MS_RETRY_INTERVAL_LOWER="1", MS_RETRY_INTERVAL_UPPER="1")
     return {**found, **{name: value for name, value in defaults.items() if name not in os.environ}}
+
+
+def of_options(request: Request) -> dict[str, str]:
+    """What arguments and options of the user become, without more."""
+    found = {}
+    if request.data_path is not None:
+        found["DATA_PATH"] = os.path.abspath(request.data_path)
+    if request.no_sink:
+        found.update(GRAPH_OP_RUN="1", HCCL_WHITELIST_DISABLE="1")  # see also no_sink.py
+    if request.straggler is not None:
+        found["LAUNCH_STRAGGLER"] = request.straggler  # tools/train.py then also times a step without its waits
+    return found
 
 
 def meeting_point(request: Request, placement: Placement, found: dict[str, str]) -> dict[str, str]:

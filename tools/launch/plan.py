@@ -92,6 +92,10 @@ def begin(request: Request) -> tuple[Plan, bytes]:
 def make(request: Request) -> Plan:
     """The Plan, checked in the order in which a user would correct mistakes.  Raises Refusal."""
     plogs.check(request)
+    if request.straggler is not None or request.metrics is not None:
+        from tools.launch import monitored
+
+        monitored.check(request)
     run_dir = request.run_dir or run_folder.free_name(request)
     placed, table = place(request, run_dir)
     standing_by = stand_by(request, placed)

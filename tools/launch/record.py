@@ -12,6 +12,7 @@ from hccl_tools.common.words import one_line, ranges
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from tools.launch.protocol import Plan
@@ -30,6 +31,8 @@ def begin(plan: Plan) -> None:
         "run_dir": plan.run_dir,
         **of_plan(plan),
     }
+    if plan.request.typed:
+        document["typed"] = plan.request.typed
     if plan.spares:
         document["spares"] = plan.spares
     _save(plan.run_dir, document, None)
@@ -83,6 +86,14 @@ def read(run_dir: str) -> dict[str, Any]:
             return document
         reason = tr("is JSON, but not an object")
     raise Refusal(USAGE, f"{one_line(path(run_dir))}: {reason}")
+
+
+def who(row: Mapping[str, Any]) -> str:
+    """A rank by its row of launch.json: ``rank 3 (device 7 of node1)``."""
+    rank, device, host = row.get("rank"), row.get("device"), row.get("host")
+    if host:
+        return tr("rank {rank} (device {device} of {host})", rank=rank, device=device, host=host)
+    return tr("rank {rank} (device {device})", rank=rank, device=device)
 
 
 def write(run_dir: str, document: dict[str, Any]) -> None:

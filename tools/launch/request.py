@@ -45,6 +45,7 @@ class Request(Record):
     """One launch as the user typed it.  What was not given is None, False or empty."""
 
     script: Script[str]  # its name, for messages and the run folder
+    typed: Script[str] = ""  # the command line, as a shell reads it; empty: it is too long to be kept
     job_pid: Script[int]  # the launcher's process
     lock_fd: Script[int | None] = None  # the launcher's open file that holds the devices, see device_locks.py
     lock_file: Script[str] = ""  # its path
@@ -84,6 +85,8 @@ class Request(Record):
     train_script: Option[str] = None
     pytest: Option[str] = None
     log_dir: Option[str] = None
+    straggler: Option[str] = None  # see monitored.py, and metrics, too
+    metrics: Option[str] = None
     quiet: Flag = False
     watch_plogs: Flag = False
     wait_for_devices: Flag = False

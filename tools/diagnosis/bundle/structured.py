@@ -41,6 +41,12 @@ def environment(data: bytes, masker: Masker, counts: Counter[str]) -> bytes:
     return masking.applied(data, masking.merged(spans + masker.spans(data)), counts)
 
 
+def variables(data: bytes) -> dict[str, str]:
+    """{name: value} of a file such as rank_0.env, with the secrets in it."""
+    found = (found for found in _VARIABLE.finditer(data) if found.lastgroup)
+    return {one["name"].decode(): _unquoted(one) for one in found}
+
+
 def _secret_variables(data: bytes) -> Iterator[tuple[re.Match[bytes], str]]:
     for found in _VARIABLE.finditer(data):
         name = found["name"].decode()

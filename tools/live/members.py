@@ -1,0 +1,79 @@
+"""The processes of the ranks on this host, and the memory that they take.
+
+Every process of a job has LAUNCH_JOB in its environment, and RANK_ID if it is of a rank.  To read the environments of
+all processes of a host costs some milliseconds.  So it is done rarely, and in between only known processes are asked.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tools.live.job import Job
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_AGAIN = 10.0  # seconds until processes are searched again
+_MOST = 256 << 10  # bytes of an environment
+
+
+class Members:
+    """The processes of one job."""
+
+    def __init__(self, proc: str = "/proc") -> None:
+        self._proc = proc
+        self._of_rank: dict[int, list[int]] = {}
+        self._searched: float | None = None
+        self.seen: set[int] = set()  # ranks that had a process on this host at some time
+
+    def look(self, job: Job, now: float) -> dict[int, int]:
+        """{rank: bytes of memory of its largest process}, of the ranks that live on this host."""
+        if job.host != os.uname().nodename:
+            return {}
+        memory = self._memory()
+        if self._searched is None or now - self._searched >= _AGAIN or memory.keys() != self._of_rank.keys():
+            self._searched = now
+            self._of_rank = self._search(f"LAUNCH_JOB={job.name}@{job.host}")
+            memory = self._memory()
+        self.seen |= memory.keys()
+        return memory
+
+    def pids(self) -> dict[int, int]:
+        """{pid: rank} of all processes that are known."""
+        return {pid: rank for rank, pids in self._of_rank.items() for pid in pids}
+
+    def _memory(self) -> dict[int, int]:
+        sizes = ((rank, self._largest(pids)) for rank, pids in self._of_rank.items())
+        return {rank: size for rank, size in sizes if size}
+
+    def _largest(self, pids: Iterable[int]) -> int:
+        """A process that has gone takes nothing; nor does one that has ended, and whose end nobody has taken."""
+        return max(map(self._resident, pids), default=0)
+
+    def _resident(self, pid: int) -> int:
+        try:
+            with open(f"{self._proc}/{pid}/statm", "rb") as file:
+                return int(file.read().split()[1]) * _PAGE
+        except (OSError, ValueError, IndexError):
+            return 0
+
+    def _search(self, mark: str) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for name in os.listdir(self._proc):
+            rank = self._rank_of(name, os.fsencode(mark)) if name.isdecimal() else None
+            if rank is not None:
+                found.setdefault(rank, []).append(int(name))
+        return found
+
+    def _rank_of(self, pid: str, mark: bytes) -> int | None:
+        try:
+            with open(f"{self._proc}/{pid}/environ", "rb") as file:
+                words = file.read(_MOST).split(b"\0")
+        except OSError:  # another user's, or gone
+            return None
+        if mark not in words:
+            return None
+        rank = next((word[8:] for word in words if word.startswith(b"RANK_ID=")), b"")
+        return int(rank) if rank.isdigit() and len(rank) < 10 else None

@@ -1,0 +1,55 @@
+"""The memory that the ranks' processes take on NPUs, by npu-smi; a thread asks it, because it takes seconds."""
+
+from __future__ import annotations
+
+import threading
+
+from hccl_tools.machine import programs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_EVERY = 30.0  # seconds
+_SECONDS = 30  # limit of one npu-smi
+_MIB = 1 << 20
+
+
+class NpuMemory:
+    """Asks npu-smi now and then, if this host has it."""
+
+    def __init__(self) -> None:
+        self._there = programs.on_path("npu-smi")
+        self._asked: float | None = None
+        self._thread: threading.Thread | None = None
+        self._by_process: dict[int, int] = {}
+
+    def look(self, ranks: Mapping[int, int], now: float) -> dict[int, int]:
+        """{rank: bytes} as of the last answer; ranks: {pid: rank}."""
+        busy = self._thread is not None and self._thread.is_alive()
+        if self._there and ranks and not busy and (self._asked is None or now - self._asked >= _EVERY):
+            self._asked = now
+            self._thread = threading.Thread(target=self._ask, daemon=True)
+            self._thread.start()
+        found: dict[int, int] = {}
+        for pid, size in self._by_process.items():
+            if pid in ranks:
+                found[ranks[pid]] = found.get(ranks[pid], 0) + size
+        return found
+
+    def _ask(self) -> None:
+        ended = programs.ask(["npu-smi", "info"], _SECONDS)
+        self._by_process = process_memory(ended.stdout) if ended.status == 0 else {}
+
+
+def process_memory(text: str) -> dict[int, int]:
+    """{pid: bytes} of the processes in the second table that ``npu-smi info`` prints."""
+    found: dict[int, int] = {}
+    in_processes = False
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if len(cells) > 1 and cells[1].lower() == "process id":
+            in_processes = True
+        elif in_processes and len(cells) > 3 and cells[1].isdecimal() and cells[3].isdecimal():
+            found[int(cells[1])] = found.get(int(cells[1]), 0) + int(cells[3]) * _MIB
+    return found

@@ -1,0 +1,148 @@
+"""The ranks of a job as lines of text: a line for each, or for several that are alike."""
+
+from __future__ import annotations
+
+from hccl_tools.common.record import Row
+from hccl_tools.common.words import one_line, ranges, size_of
+from tools.live.watcher import PROBLEMS
+from tools.progress.figures import age, figure, middle, milliseconds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from tools.live.watcher import Seen
+
+_GAP = "  "
+
+
+class Line(Row):
+    """A line of the table."""
+
+    cells: tuple[str, ...]  # of all COLUMNS
+    state: str  # of watcher.ORDER
+    rank: int | None  # None: several
+
+
+class Column(Row):
+    """A column, for a group of like ranks; its place in the list is its importance."""
+
+    head: str  # English: all letters are as wide
+    width: int
+    cell: Callable[[Sequence[Seen]], str]
+    left: bool = False  # not aligned to the right
+
+
+def _ranks(rows: Sequence[Seen]) -> str:
+    return ranges(row.rank for row in rows)
+
+
+def _hosts(rows: Sequence[Seen]) -> str:
+    hosts = {row.place.host for row in rows}
+    return one_line(hosts.pop()) if len(hosts) == 1 else f"{len(hosts)} hosts"
+
+
+def _state(rows: Sequence[Seen]) -> str:
+    first = rows[0]
+    return f"{first.state} {first.status}" if first.status else first.state
+
+
+def _step(rows: Sequence[Seen]) -> str:
+    steps = [row.progress.step for row in rows if row.progress.step is not None]
+    if not steps:
+        return ""
+    low, high = min(steps), max(steps)
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def _loss(rows: Sequence[Seen]) -> str:
+    if len(rows) == 1:
+        return figure(rows[0].progress.number("loss"))
+    return figure(middle(row.progress.number("loss") for row in rows))
+
+
+def _ratio(rows: Sequence[Seen]) -> str:
+    worst = max((row.pace.ratio for row in rows if row.pace), default=None)
+    return "" if worst is None else f"x{worst:.2f}"
+
+
+def _most(sizes: Iterable[int | None]) -> str:
+    known = [size for size in sizes if size]
+    return size_of(max(known)) if known else ""
+
+
+COLUMNS = (
+    Column("rank", 9, _ranks, left=True),
+    Column("state", 10, _state, left=True),
+    Column("step", 9, _step),
+    Column("loss", 9, _loss),
+    Column("step time", 9, lambda rows: milliseconds(middle(row.progress.step_ms for row in rows))),
+    Column("pace", 6, _ratio),
+    Column("last line", 9, lambda rows: age(middle(row.age for row in rows))),
+    Column("samples/s", 9, lambda rows: figure(middle(row.progress.number("samples_per_s") for row in rows))),
+    Column("before", 8, lambda rows: milliseconds(middle(row.progress.before_ms for row in rows))),
+    Column("memory", 8, lambda rows: _most(row.memory for row in rows)),
+    Column("NPU", 8, lambda rows: _most(row.npu_memory for row in rows)),
+    Column("data", 8, lambda rows: milliseconds(middle(row.progress.data_ms for row in rows))),
+    Column("host", 20, _hosts, left=True),
+)
+
+
+def fitting(lines: Sequence[Line], width: int) -> list[int]:
+    """The columns for a terminal so wide, the most important first: the first one, and those that say something."""
+    found, used = [0], COLUMNS[0].width
+    for number, column in enumerate(COLUMNS[1:], 1):
+        if number > 1 and not any(line.cells[number] for line in lines):
+            continue
+        used += len(_GAP) + column.width
+        if used > width:
+            break
+        found.append(number)
+    return found
+
+
+def head(shown: Sequence[int]) -> str:
+    """The names of these columns."""
+    return _joined([column.head for column in COLUMNS], shown)
+
+
+def text(line: Line, shown: Sequence[int]) -> str:
+    """The line with these columns."""
+    return _joined(line.cells, shown)
+
+
+def _joined(cells: Sequence[str], shown: Sequence[int]) -> str:
+    return _GAP.join(_fitted(cells[number], COLUMNS[number]) for number in shown).rstrip()
+
+
+def _fitted(cell: str, column: Column) -> str:
+    if len(cell) > column.width:
+        return f"{cell[: column.width - 1]}…"
+    return cell.ljust(column.width) if column.left else cell.rjust(column.width)
+
+
+def body(rows: Sequence[Seen], height: int) -> list[Line]:
+    """Lines for all rows, at most `height`: what has a problem has a line of its own as far as there is room."""
+    if len(rows) <= height:
+        return [_line([row]) for row in rows]
+    alone = [row for row in rows if row.state in PROBLEMS]
+    groups = _groups([row for row in rows if row.state not in PROBLEMS], max(1, height // 2))
+    if len(alone) + len(groups) > height:
+        room = max(0, height - len(groups) - 1)
+        groups = [alone[room:], *groups]
+        alone = alone[:room]
+    return [_line(group) for group in [*([row] for row in alone), *filter(None, groups)]][:height]
+
+
+def _groups(rows: Sequence[Seen], most: int) -> list[list[Seen]]:
+    """Like ranks of one host together, or of all hosts if that makes too many groups."""
+    by_host: dict[tuple[str, str], list[Seen]] = {}
+    by_state: dict[str, list[Seen]] = {}
+    for row in rows:
+        by_host.setdefault((row.state, row.place.host), []).append(row)
+        by_state.setdefault(row.state, []).append(row)
+    return list(by_host.values()) if len(by_host) <= most else list(by_state.values())
+
+
+def _line(rows: Sequence[Seen]) -> Line:
+    return Line(tuple(column.cell(rows) for column in COLUMNS), rows[0].state, rows[0].rank if len(rows) == 1 else None)

@@ -1,0 +1,190 @@
+"""Looks at a job again and again: what each rank does, and which of them need a look of a person."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import deque
+
+from hccl_tools.common.record import Record
+from tools.live.job import ENDED, RUNNING, Reader
+from tools.live.members import Members
+from tools.live.npu_memory import NpuMemory
+from tools.progress import lines, slowness
+from tools.progress.ranks import Ranks
+from tools.progress.tails import Patterns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tools.live.job import Job, Place
+    from tools.progress.ranks import RankProgress
+    from tools.progress.slowness import Pace
+
+# The states of a rank, the worst one first.
+FAILED, NOT_FINITE, SLOW, SILENT, DRIFTS, NO_LOG, STARTS, TRAINS, OVER = (
+    "failed",
+    "loss?",
+    "slow",
+    "silent",
+    "drifts",
+    "no log",
+    "starts",
+    "trains",
+    "ended",
+)
+ORDER = (FAILED, NOT_FINITE, SLOW, SILENT, DRIFTS, NO_LOG, STARTS, TRAINS, OVER)
+PROBLEMS = (FAILED, NOT_FINITE, SLOW, SILENT, DRIFTS)
+SLOW_FROM = 1.25  # times the median, in the median of the last _PACES looks at which a rank had written
+_PACES = 5
+SILENT_FROM = 30.0  # seconds without a line, and three times as long as half of the ranks
+_LOSSES = 10  # for a drift: so many at least
+
+
+class Seen(Record):
+    """A rank now."""
+
+    place: Place
+    progress: RankProgress
+    state: str  # of ORDER
+    pace: Pace | None  # how slow it is
+    age: float | None  # seconds since its log grew, as far as somebody looked
+    memory: int | None  # bytes, on this host
+    npu_memory: int | None  # bytes, as npu-smi says
+    status: int | None = None  # its exit status, once the run has ended
+
+    @property
+    def rank(self) -> int:
+        return self.place.rank
+
+
+class View(Record):
+    """A job now."""
+
+    job: Job
+    seconds: float | None  # since its start
+    rows: list[Seen]  # the worst first
+    lead: RankProgress | None  # the first rank that says where it is
+    quiet: float | None  # seconds since any rank wrote
+    lives: int  # ranks with a process on this host
+
+    @property
+    def problems(self) -> list[Seen]:
+        return [row for row in self.rows if row.state in PROBLEMS]
+
+
+class Watcher:
+    """Follows one job."""
+
+    def __init__(self, reader: Reader) -> None:
+        """Raises Refusal for a bad file of lines."""
+        self._reader, self._patterns = reader, Patterns(lines.load())
+        self._members, self._npus = Members(), NpuMemory()
+        self._ranks = Ranks((), self._patterns)
+        self._places: tuple[Place, ...] = ()
+        self._paces: dict[int, deque[Pace]] = {}
+
+    def look(self, now: float, date: float) -> View:
+        """now: seconds of a monotonic clock; date: seconds since 1970."""
+        job = self._reader.read()
+        if job.places != self._places:  # another attempt, or ranks on other hosts
+            self._places = job.places
+            self._ranks = Ranks(((place.rank, place.log) for place in job.places), self._patterns)
+            self._paces.clear()
+        grown = self._ranks.look(now)
+        self._keep_paces(grown)
+        memory = self._members.look(job, now) if job.state == RUNNING else {}
+        npus = self._npus.look(self._members.pids(), now) if job.target == "Ascend" else {}
+        rows = list(self._rows(job, memory, npus, now))
+        rows.sort(key=_order)
+        ages = [row.age for row in rows if row.age is not None]
+        return View(
+            job=job,
+            seconds=job.seconds if job.seconds is not None else _since(job.started, date),
+            rows=rows,
+            lead=next((one for one in self._ranks.by_rank.values() if one.values), None),
+            quiet=min(ages, default=None),
+            lives=len(memory),
+        )
+
+    def _keep_paces(self, grown: Iterable[RankProgress]) -> None:
+        host_of = {place.rank: place.host for place in self._places}
+        found = slowness.paces(self._ranks.by_rank.values(), host_of)
+        for one in grown:
+            if one.rank in found:
+                self._paces.setdefault(one.rank, deque(maxlen=_PACES)).append(found[one.rank])
+
+    def _pace(self, rank: int) -> Pace | None:
+        """The middle one of the last: one long step makes no rank slow."""
+        kept = sorted(self._paces.get(rank, ()), key=lambda pace: pace.ratio)
+        return kept[(len(kept) - 1) // 2] if kept else None
+
+    def _rows(self, job: Job, memory: Mapping[int, int], npus: Mapping[int, int], now: float) -> Iterable[Seen]:
+        ranks = self._ranks.by_rank
+        ages = {rank: now - one.grown for rank, one in ranks.items() if one.grown is not None}
+        middle = statistics.median_low(ages.values()) if ages else 0.0
+        drifting = _drifting(ranks.values())
+        for place in job.places:
+            one, age, pace = ranks[place.rank], ages.get(place.rank), self._pace(place.rank)
+            status = job.ends.get(place.rank)
+            state = (FAILED if place.rank in job.failed else OVER) if job.state == ENDED else None
+            if state is None and place.rank in self._members.seen and place.rank not in memory:
+                state = OVER
+            if state is None:
+                silent = age is not None and age >= max(SILENT_FROM, 3 * middle)
+                state = _state(one, pace, silent, place.rank in drifting)
+            yield Seen(
+                place=place,
+                progress=one,
+                state=state,
+                pace=pace,
+                age=age,
+                memory=memory.get(place.rank),
+                npu_memory=npus.get(place.rank),
+                status=status,
+            )
+
+
+def _state(one: RankProgress, pace: Pace | None, silent: bool, drifts: bool) -> str:
+    loss = one.number("loss")
+    if loss is not None and not math.isfinite(loss):
+        return NOT_FINITE
+    if silent:
+        return SILENT
+    if pace is not None and pace.ratio >= SLOW_FROM:
+        return SLOW
+    if drifts:
+        return DRIFTS
+    if not one.tail.there:
+        return NO_LOG
+    return TRAINS if one.values else STARTS
+
+
+def _order(row: Seen) -> tuple[int, float, int]:
+    worse = row.pace.ratio if row.state == SLOW and row.pace else row.age if row.state == SILENT and row.age else 0.0
+    problem = ORDER.index(row.state) if row.state in PROBLEMS else len(PROBLEMS)
+    return problem, -worse, row.rank
+
+
+def _drifting(ranks: Iterable[RankProgress]) -> set[int]:
+    """The ranks whose loss, on average of the last ones, is far from that of the others.
+
+    Ranks have different samples, so their losses differ: far is six times the usual distance from the median, and a
+    fifth of the median.
+    """
+    means = {}
+    for one in ranks:
+        last = list(one.losses)[-2 * _LOSSES :]
+        if len(last) >= _LOSSES and all(map(math.isfinite, last)):
+            means[one.rank] = statistics.fmean(last)
+    if len(means) < 3:
+        return set()
+    middle = statistics.median(means.values())
+    usual = statistics.median(abs(mean - middle) for mean in means.values())
+    limit = max(6 * usual, abs(middle) / 5)
+    return {rank for rank, mean in means.items() if abs(mean - middle) > limit}
+
+
+def _since(started: float | None, date: float) -> float | None:
+    return None if started is None else max(0.0, date - started)  # the date may have been set back

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Shows a job while it runs: how far it is, and which ranks are slow, silent or gone.
+
+  python tools/watch.py                     the newest run in logs/
+  python tools/watch.py logs/RUN            that run
+  python tools/watch.py --once              what is known now, as a table
+
+On a terminal it is a live screen; its keys are on its last line.  Elsewhere it prints a line every 10 seconds.  It
+only reads: the ranks' logs, launch.json and /proc.  Which lines have numbers, configs/progress.yaml says, and the file
+that LAUNCH_PROGRESS names.  It ends with the job, and with the job's exit code.
+Exit: 0 the job ended well or somebody pressed q, 1 the launcher was killed, 2 usage or no such run.
+"""
+
+import argparse
+import os
+import sys
+import time
+
+if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+from hccl_tools.machine import interpreter
+
+interpreter.check("yaml", "rich")
+
+from hccl_tools.common.command_line import Parser
+from hccl_tools.common.language import tr
+from hccl_tools.common.numbers import whole_number
+from hccl_tools.common.refusal import Refusal
+from hccl_tools.common.words import one_line
+from tools.live import loop
+from tools.live.job import RUNNING, Reader
+from tools.live.watcher import Watcher
+
+
+def main(argv: "list[str] | None" = None) -> int:
+    options = parse(argv)
+    try:
+        watcher = Watcher(Reader(options.run))
+    except Refusal as refusal:
+        for line in refusal.lines:
+            say(line)
+        return refusal.status
+    console = loop.console_for_stdout()
+    if options.once:
+        view = watcher.look(time.monotonic(), time.time())
+        loop.show(view, console)
+        return 0
+    if sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb" and options.every is None:
+        view, enough = loop.Screen(watcher, console, terminal()).run()
+        if enough:
+            return 0
+        loop.show(view, console)
+    else:
+        view = loop.follow(watcher, options.every or 10, print_line)
+        if view.job.state != RUNNING:
+            loop.show(view, console)
+    code, text = loop.status(view)
+    if text:
+        say(text)
+    return code
+
+
+def parse(argv: "list[str] | None") -> argparse.Namespace:
+    parser = Parser(description=tr(__doc__))
+    parser.add_argument(
+        "run", metavar="RUN", nargs="?", default="logs/latest", help=tr("the folder of a run (default: logs/latest)")
+    )
+    parser.add_argument("--once", action="store_true", help=tr("print what is known now, and end"))
+    parser.add_argument(
+        "--every", metavar="SECONDS", help=tr("print a line so often, on a terminal, too (default: 10)")
+    )
+    options = parser.parse_args(argv)
+    if options.every is not None:
+        every = whole_number(options.every)
+        if not every:
+            parser.error(
+                tr("--every {value}: expected a whole number of seconds, at least 1", value=one_line(options.every))
+            )
+        options.every = every
+    return options
+
+
+def terminal() -> "int | None":
+    """Where keys come from."""
+    try:
+        return 0 if os.isatty(0) else os.open("/dev/tty", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+def print_line(line: str) -> None:
+    print(line, flush=True)
+
+
+def say(line: str) -> None:
+    print(f"watch.py: {one_line(line)}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    try:
+        code = main()
+    except BrokenPipeError:  # the reader has seen enough: watch.py | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the interpreter flushes stdout at its end
+        code = 0
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)
