@@ -26,6 +26,10 @@ here=$(readlink -f -- "${BASH_SOURCE[0]}")
 readonly here
 readonly FIXTURES=${here%/lab/*}/fixtures
 readonly CARDS=8
+# By these Open MPI 4 and 5 leave what they leave when they are killed in a folder of the host, which goes with it.  mpirun
+# hands its own value to the other hosts, so the name is one for all.  Process ids of hosts are alike, and Open MPI 5 fails
+# where another's folder is.
+readonly OPEN_MPI_FOLDERS=(OMPI_MCA_orte_tmpdir_base=/run/open_mpi PRTE_MCA_prte_tmpdir_base=/run/open_mpi)
 # Programs of administrators, such as sshd, lie beside the others.
 [[ :$PATH: == */sbin:* ]] || PATH+=:${PATH//\/bin/\/sbin}
 export LAB_UID=${LAB_UID-$EUID} LAB_GID=${LAB_GID-$(id -g)} # the caller's, also inside of its user namespace
@@ -185,7 +189,7 @@ lab::__inside() {
 lab::files() {
   local -r host=$LAB/host$1
   local i
-  mkdir -p "$host/etc/ssh" "$host/bin" "$host/cards" "$host/tmp"
+  mkdir -p "$host/etc/ssh" "$host/bin" "$host/cards"
   cp "$LAB/user_key.pub" "$host/authorized_keys"
   printf 'node%d\n' "$1" >"$host/etc/hostname"
   printf '127.0.0.1 localhost\n' >"$host/etc/hosts"
@@ -201,15 +205,9 @@ lab::files() {
     >"$host/etc/ssh/ssh_config"
   printf '%s\n' 'Port 22' "HostKey $LAB/host_key" "AuthorizedKeysFile $host/authorized_keys" 'PidFile /run/sshd.pid' \
     'UsePAM no' 'StrictModes no' 'PasswordAuthentication no' 'KbdInteractiveAuthentication no' \
-    "SetEnv $(lab::open_mpi_folders "$host")" >"$host/sshd_config"
+    "SetEnv ${OPEN_MPI_FOLDERS[*]}" >"$host/sshd_config"
   printf '%s\n' '#!/usr/bin/env bash' "HCCN_SIM=$host/cards exec $FIXTURES/bin/hccn_tool \"\$@\"" >"$host/bin/hccn_tool"
   chmod +x "$host/bin/hccn_tool"
-}
-
-# lab::open_mpi_folders FOLDER: variables by which Open MPI 4 and 5 leave what they leave when they are killed in the
-# host's FOLDER, which goes with the lab. Process ids of hosts are alike, and 5 fails where such a folder is there already.
-lab::open_mpi_folders() {
-  printf '%s' "OMPI_MCA_orte_tmpdir_base=$1/tmp PRTE_MCA_prte_tmpdir_base=$1/tmp"
 }
 
 # The first process of a host. It never ends by itself: the end is a failure, and its reason is told.
@@ -249,7 +247,7 @@ lab::mounts() {
   ((LAB_UID == 0)) || options=,userxattr
   mount -t tmpfs tmpfs /run
   mount -t tmpfs tmpfs /dev/shm
-  mkdir --mode=1777 /run/launch-locks
+  mkdir --mode=1777 /run/launch-locks /run/open_mpi
   mkdir /run/sshd /run/lab /run/lab/work # the upper folder must be on a tmpfs: /tmp may be an overlay itself
   cp -r "$1/etc" "$1/bin" /run/lab
   mount -t overlay -o "lowerdir=/etc,upperdir=/run/lab/etc,workdir=/run/lab/work$options" overlay /etc
@@ -282,15 +280,14 @@ lab::run() {
   (($# >= 3)) || lab::die 'usage: lab.sh run HOST COMMAND...'
   lab::host "$2"
   # The folder is looked up inside: a host may have another one mounted there.
-  lab::enter "$REPLY" --mount --net --pid --ipc --uts -- bash "$here" __in "$LAB/host$2" "$PWD" "$1" "${@:3}"
+  lab::enter "$REPLY" --mount --net --pid --ipc --uts -- bash "$here" __in "$PWD" "$1" "${@:3}"
 }
 
 lab::__in() {
   export LAUNCH_LOCKS=/run/launch-locks # /tmp, where they are by default, is one for all hosts
-  # shellcheck disable=SC2046 # several words
-  export $(lab::open_mpi_folders "$1")
-  cd -- "$2"
-  shift 2
+  export "${OPEN_MPI_FOLDERS[@]}"
+  cd -- "$1"
+  shift
   "$@"
 }
 
