@@ -57,15 +57,6 @@ def test_of_a_log_that_grows_fast_the_newest_lines_are_read(log, patterns, monke
     assert read == [FIRST, *[NEWEST] * 18]
 
 
-def test_a_log_that_was_cut_is_read_from_its_beginning(log, patterns):
-    tail = Tail(log.path)
-    log(STEP.format(1) * 5)
-    tail.look(patterns)
-    os.truncate(log.path, 0)
-    log(STEP.format(2))
-    assert tail.look(patterns)["step"] == 2
-
-
 def test_a_step_that_has_no_time_is_timed_by_when_the_log_was_written(log, patterns):
     """Looks every 2 s at a rank that writes every 2.5 s would see 50 steps a second, then 25."""
     rank = RankProgress(0, log.path)

@@ -56,6 +56,13 @@ def test_a_number_that_is_too_long_for_a_step_is_none():
     assert lines.of_line(f"epoch: {'9' * 400} step: 1, loss is 1", PATTERNS) == {"step": 1, "loss": 1.0}
 
 
+@pytest.mark.parametrize("line", ["at 5, of 9: loss=0.5,", "at 1,000 of x: loss=none", "at ٣ of 9: loss="])
+def test_what_the_users_expression_finds_may_be_no_number(own, line):
+    mine = own(r"progress: [{name: mine, pattern: 'at (?P<step>\S+) of (?P<steps>\w+): loss=(?P<loss>\S*)'}]")[:1]
+    assert "loss" not in lines.of_line(line, mine)
+    assert lines.losses_of(line, mine) == []
+
+
 def test_own_entries_come_first(own):
     found = own(
         r"progress: [{name: mine, pattern: 'epoch: \d+ step: (?P<step>\d+), loss is \d+ \((?P<loss><number>)'}]"

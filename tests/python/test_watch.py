@@ -15,6 +15,7 @@ from tools.live.estimate import estimate
 from tools.live.job import ENDED, LOST, RUNNING, Reader
 from tools.live.members import Members
 from tools.live.npu_memory import process_memory
+from tools.progress import figures
 
 STARTED = 1769860800.0  # 2026-01-31T12:00:00Z
 PLAN = {
@@ -164,6 +165,13 @@ def test_the_end_of_a_job_by_epochs_and_steps(run):
     share, left = estimate(view_of(folder))
     assert share == pytest.approx(150 / 400)
     assert left == pytest.approx(250 * 0.2)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(3723, "1:02:03"), (1e300, "1000000 days, 0:00:00"), (float("nan"), "?")]
+)
+def test_a_time_that_a_trainer_prints_may_be_any_number(seconds, text):
+    assert figures.clock(seconds) == text
 
 
 def test_an_ended_job_names_who_failed_but_not_those_that_the_launcher_stopped(run):

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _BARS = "▁▂▃▄▅▆▇█"
+_LONGEST = 1e6 * 86400  # seconds that are put into words: a trainer may print any number
 
 
 def middle(values: Iterable[float | None]) -> float | None:
@@ -40,7 +41,7 @@ def age(seconds: float | None) -> str:
 
 def clock(seconds: float) -> str:
     """Such as "1:02:03"."""
-    return str(timedelta(seconds=int(seconds)))
+    return "?" if math.isnan(seconds) else str(timedelta(seconds=int(min(seconds, _LONGEST))))
 
 
 def bar(share: float | None, width: int) -> str:

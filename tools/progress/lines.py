@@ -145,25 +145,34 @@ def _seconds(text: str) -> float:
 def losses_of(text: str, patterns: list[Pattern]) -> list[float]:
     """All losses in a text of many lines, of the pattern that finds most of them."""
     found = (
-        [float(match["loss"]) for match in pattern.expression.finditer(text) if match["loss"] is not None]
+        [_float(match["loss"]) for match in pattern.expression.finditer(text)]
         for pattern in patterns
         if "loss" in pattern.expression.groupindex
     )
-    return max(found, key=len, default=[])
+    return max(([loss for loss in losses if loss is not None] for losses in found), key=len, default=[])
 
 
 def values_of(found: re.Match[str]) -> Values:
-    """What a match of an entry's expression says, by the name of the group."""
+    """What a match of an entry's expression says, by the name of the group; without what is no number."""
     values: Values = {}
     for name, text in found.groupdict().items():
         if text is None:
             continue
-        if name == "metric":
-            values[name] = text
-        elif name == "left":
-            values[name] = _seconds(text)
-        elif name not in WHOLE:
-            values[name] = float(text)
-        elif len(text) <= _DIGITS:
-            values[name] = int(text)
+        value = text if name == "metric" else _seconds(text) if name == "left" else _number(name, text)
+        if value is not None:
+            values[name] = value
     return values
+
+
+def _number(name: str, text: str) -> float | None:
+    """None for what is none: an expression of the user's may find any text, such as 1,000 or 0.5;"""
+    if name not in WHOLE:
+        return _float(text)
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS else None
+
+
+def _float(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return None
