@@ -23,9 +23,9 @@ from hccl_tools.machine import interpreter
 
 interpreter.check("yaml")
 
+from hccl_tools.commands import boundary
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import one_line
 from tools.run_page import writing
 
@@ -34,14 +34,13 @@ NEWEST = os.path.join("logs", "latest")
 
 def main(argv: "list[str] | None" = None) -> int:
     options = parse(argv)
-    runs = options.runs or [NEWEST]
+    return boundary.run("report.py", lambda: run(options))
+
+
+def run(options: argparse.Namespace) -> int:
     gc.disable()  # millions of numbers, none of which is in a circle
     try:
-        path = writing.write(runs, options.output)
-    except Refusal as refusal:
-        for line in refusal.lines:
-            print(f"report.py: {one_line(line)}", file=sys.stderr)
-        return refusal.status
+        path = writing.write(options.runs or [NEWEST], options.output)
     finally:
         gc.enable()
     print(one_line(path))
@@ -62,11 +61,4 @@ def parse(argv: "list[str] | None") -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    try:
-        code = main()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the interpreter flushes stdout at its end
-        code = 0
-    except KeyboardInterrupt:
-        code = 130
-    sys.exit(code)
+    sys.exit(main())

@@ -11,6 +11,7 @@ Exit: 0 shown or removed, 1 a run could not be removed, 2 usage or no such folde
 """
 
 import argparse
+import functools
 import os
 import shutil
 import sys
@@ -22,22 +23,25 @@ from hccl_tools.machine import interpreter
 
 interpreter.check("yaml")
 
+from hccl_tools.commands import boundary
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import USAGE
 from hccl_tools.common.words import count, one_line, size_of
 from tools.history import listing, removing, table
+
+PROGRAM = "runs.py"
+say = functools.partial(boundary.say, PROGRAM)
 
 
 def main(argv: "list[str] | None" = None) -> int:
     options = parse(argv)
-    try:
-        runs = listing.read_all(options.logs)
-    except Refusal as refusal:
-        for line in refusal.lines:
-            say(line)
-        return refusal.status
+    return boundary.run(PROGRAM, lambda: run(options))
+
+
+def run(options: argparse.Namespace) -> int:
+    runs = listing.read_all(options.logs)
     if options.failed:
         runs = [run for run in runs if run.failed]
     if options.what == "clean":
@@ -108,16 +112,5 @@ def clean(runs: "list[listing.Run]", options: argparse.Namespace) -> int:
     return 1 if troubles else 0
 
 
-def say(line: str) -> None:
-    print(f"runs.py: {one_line(line)}", file=sys.stderr)
-
-
 if __name__ == "__main__":
-    try:
-        code = main()
-    except BrokenPipeError:  # the reader has seen enough: runs.py | head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the interpreter flushes stdout at its end
-        code = 0
-    except KeyboardInterrupt:
-        code = 130
-    sys.exit(code)
+    sys.exit(main())

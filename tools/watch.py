@@ -23,24 +23,25 @@ from hccl_tools.machine import interpreter
 
 interpreter.check("yaml", "rich")
 
+from hccl_tools.commands import boundary
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
-from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import one_line
 from tools.live import loop
 from tools.live.job import RUNNING, Reader
 from tools.live.watcher import Watcher
 
+PROGRAM = "watch.py"
+
 
 def main(argv: "list[str] | None" = None) -> int:
     options = parse(argv)
-    try:
-        watcher = Watcher(Reader(options.run))
-    except Refusal as refusal:
-        for line in refusal.lines:
-            say(line)
-        return refusal.status
+    return boundary.run(PROGRAM, lambda: run(options))
+
+
+def run(options: argparse.Namespace) -> int:
+    watcher = Watcher(Reader(options.run))
     console = loop.console_for_stdout()
     if options.once:
         view = watcher.look(time.monotonic(), time.time())
@@ -57,7 +58,7 @@ def main(argv: "list[str] | None" = None) -> int:
             loop.show(view, console)
     code, text = loop.status(view)
     if text:
-        say(text)
+        boundary.say(PROGRAM, text)
     return code
 
 
@@ -93,16 +94,5 @@ def print_line(line: str) -> None:
     print(line, flush=True)
 
 
-def say(line: str) -> None:
-    print(f"watch.py: {one_line(line)}", file=sys.stderr)
-
-
 if __name__ == "__main__":
-    try:
-        code = main()
-    except BrokenPipeError:  # the reader has seen enough: watch.py | head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the interpreter flushes stdout at its end
-        code = 0
-    except KeyboardInterrupt:
-        code = 130
-    sys.exit(code)
+    sys.exit(main())

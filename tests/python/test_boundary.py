@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 
@@ -8,12 +9,16 @@ from hccl_tools.common.refusal import Refusal
 from hccl_tools.table import rank_table
 
 COMMANDS = {
-    "hccl_tools.py": ["--device_num", "0", "--server_ip", "10.0.0.1", "--stdout"],
-    "merge_hccl.py": ["t.json", "--stdout"],
-    "validate_hccl.py": ["t.json"],
-    "show_hccl.py": ["t.json", "--format", "svg"],
-    "check_network.py": ["t.json", "--format", "json", "--server_id", "10.0.0.1"],
+    "hccl_tools/hccl_tools.py": ["--device_num", "0", "--server_ip", "10.0.0.1", "--stdout"],
+    "hccl_tools/merge_hccl.py": ["t.json", "--stdout"],
+    "hccl_tools/validate_hccl.py": ["t.json"],
+    "hccl_tools/show_hccl.py": ["t.json", "--format", "svg"],
+    "hccl_tools/check_network.py": ["t.json", "--format", "json", "--server_id", "10.0.0.1"],
+    "tools/runs.py": ["--json"],
+    "tools/watch.py": ["--once", "logs/run"],
+    "tools/report.py": ["logs/run"],
 }
+PLAN = {"script": "ascend2p.sh", "started": "2026-01-31T12:00:00Z", "host": "h", "device_target": "CPU", "run_dir": "x"}
 
 
 def raising(error):
@@ -46,12 +51,13 @@ def test_a_mistake_of_ours_is_not_hidden():
 @pytest.mark.parametrize(("stdout", "lines"), [("full", 1), ("closed", 0)])
 def test_a_stdout_that_cannot_be_written_is_exit_2_without_a_traceback(run, cards, world, program, stdout, lines):
     (world / "t.json").write_text(rank_table.dump(rank_table.build([(0, "192.168.100.1")], "10.0.0.1")))
+    (world / "logs" / "run").mkdir(parents=True)
+    (world / "logs" / "run" / "launch.json").write_text(json.dumps({**PLAN, "ranks": []}))
     target = os.open("/dev/full", os.O_WRONLY)
     if stdout == "closed":
         reading, target = os.pipe()
         os.close(reading)
-    words = [f"hccl_tools/{program}", *COMMANDS[program]]
-    ended = run(*words, capture_output=False, stdout=target, stderr=subprocess.PIPE)
+    ended = run(program, *COMMANDS[program], capture_output=False, stdout=target, stderr=subprocess.PIPE)
     os.close(target)
     complaints = [
         line for line in ended.stderr.splitlines() if "cannot write to stdout: No space left on device" in line
