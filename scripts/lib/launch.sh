@@ -172,6 +172,7 @@ launch::_run() {
   plan::unlock
   outcome::exit_status
   monitor::finish "$LAUNCH_STATUS" # before the outcome, which has its slow ranks
+  live::rest
   outcome::add "$LAUNCH_STATUS"
   outcome::hand_over
   report::print

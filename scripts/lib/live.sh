@@ -6,6 +6,7 @@
 
 LIVE_STDERR=''   # a copy of the launcher's stderr, while that is the file
 LIVE_MESSAGES='' # the file
+LIVE_UNREAD=''   # a descriptor of it: what is behind its place has not been on stderr; the screen's process shares the place
 
 # live::open: starts to show the attempt that begins: by the screen, or as console.sh does it.
 live::open() {
@@ -15,12 +16,12 @@ live::open() {
     return
   fi
   LIVE_MESSAGES=$PLAN_RUN_DIR/messages.txt
-  console::run live::_become
-  exec {LIVE_STDERR}>&2
   if { : >>"$LIVE_MESSAGES"; } 2>/dev/null; then
-    exec 2>>"$LIVE_MESSAGES"
+    [[ -n $LIVE_UNREAD ]] || exec {LIVE_UNREAD}<"$LIVE_MESSAGES"
+    console::run live::_become
+    exec {LIVE_STDERR}>&2 2>>"$LIVE_MESSAGES"
   else # a full disk: messages come between the frames
-    live::own_stderr
+    console::run live::_become
   fi
 }
 
@@ -43,14 +44,15 @@ live::_become() {
   supervise::close_pipes
   exec {control}<"/dev/fd/$CONSOLE_CONTROL"
   console::close
-  exec "$PYTHON" "$LAUNCH_ROOT/tools/live/beside.py" "$control" "$PLAN_RUN_DIR" "$LIVE_MESSAGES" </dev/null
+  exec "$PYTHON" "$LAUNCH_ROOT/tools/live/beside.py" "$control" "$PLAN_RUN_DIR" "$LIVE_MESSAGES" "$LIVE_UNREAD" </dev/null
 }
 
 # live::leave: for a child: closes what only the launcher needs to show the job.
 live::leave() {
   console::close
   [[ -z $LIVE_STDERR ]] || exec {LIVE_STDERR}>&-
-  LIVE_STDERR=''
+  [[ -z $LIVE_UNREAD ]] || exec {LIVE_UNREAD}<&-
+  LIVE_STDERR='' LIVE_UNREAD=''
 }
 
 # live::own_stderr: stderr is stderr again.
@@ -62,10 +64,13 @@ live::own_stderr() {
 # live::finish: waits until all is shown. If the screen was killed, the messages in its file come now.
 live::finish() {
   console::finish
-  [[ -n $LIVE_STDERR ]] || return 0
+  [[ -n $LIVE_UNREAD ]] || return 0
   live::own_stderr
-  if ((REPLY)); then
-    printf '\e[?25h\e[?1049l' # the cursor, and the usual screen
-    cat -- "$LIVE_MESSAGES" >&2 || :
-  fi
+  ((REPLY == 0)) || printf '\e[?25h\e[?1049l' # the cursor, and the usual screen
+  live::rest
+}
+
+# live::rest: writes to stderr what came into the file since then, from the process of --straggler say.
+live::rest() {
+  [[ -z $LIVE_UNREAD ]] || cat <&"$LIVE_UNREAD" >&2 || :
 }

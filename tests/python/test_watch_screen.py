@@ -179,6 +179,22 @@ def test_a_launch_with_a_table_shows_its_messages_on_the_screen_and_after_it(wor
     assert not termios_changed(job)
 
 
+def test_what_is_said_after_the_screen_comes_too(world):
+    """The process of --straggler says at the end that it had nothing to compare."""
+    words = ["bash", project.path("scripts", "launch.sh"), "--device_target", "CPU", "-n", "1"]
+    job = Terminal(
+        [*words, "--console", "table", "--straggler", "1.5", "train.py"], 80, 24, STEPS="1", PYTHON=sys.executable
+    )
+    assert job.end() == 0
+    assert job.all.rpartition(b"\x1b[?1049l")[2].count(b"--straggler had nothing to compare") == 1
+
+
+def test_a_message_from_before_the_first_frame_is_not_lost(world):
+    job = launched("--console", "table", STEPS="1", STUB_FAILS="1")
+    assert job.end() == 3
+    assert job.all.rpartition(b"\x1b[?1049l")[2].count(b"rank 1 (device 1) exited with code 3") == 1
+
+
 def test_after_the_key_q_the_messages_of_a_launch_come_as_ever(world):
     job = launched("--console", "table", "--hang_timeout", "5", STUB_HANGS="0", STEPS="150")
     job.wait_for("q quit")

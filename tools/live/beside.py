@@ -1,10 +1,11 @@
 """The live screen of the launcher's own job: --console table.
 
-  python tools/live/beside.py CONTROL RUN MESSAGES
+  python tools/live/beside.py CONTROL RUN MESSAGES UNREAD
 
-Started by scripts/lib/console.sh.  CONTROL: the descriptor of a pipe that ends with the attempt; RUN: the folder of the
+Started by scripts/lib/live.sh.  CONTROL: the descriptor of a pipe that ends with the attempt; RUN: the folder of the
 run; MESSAGES: the file that has the launcher's messages meanwhile.  They go to stderr after the screen: at the end, or
-after the key q.  Exit 0: that was done.
+after the key q.  UNREAD is a descriptor of that file, whose place the launcher shares: what is behind it was not on
+stderr; empty if there is no such file.  Exit 0: that was done.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tools.live.watcher import Watcher
 def main(arguments: list[str]) -> None:
     """Returns when the attempt has ended."""
     control, run, messages = int(arguments[0]), arguments[1], arguments[2]
-    begun = _size(messages)
+    unread = int(arguments[3]) if arguments[3] else None
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTTOU):  # the launcher decides what Ctrl-C means
         signal.signal(number, signal.SIG_IGN)
     beside = loop.Beside(control=control, messages=messages)
@@ -39,31 +40,20 @@ def main(arguments: list[str]) -> None:
         last = traceback.extract_tb(error.__traceback__)[-1]
         reason = f"{type(error).__name__}: {one_line(error)} ({os.path.basename(last.filename)}:{last.lineno})"
         print(tr("--console table has ended: {reason}", reason=reason), file=sys.stderr)
-    pass_on(messages, begun, control)
+    if unread is not None:
+        pass_on(unread, control)
 
 
-def pass_on(messages: str, begun: int, control: int) -> None:
-    """Writes what has come into the file since the start, and what still comes, to stderr until the attempt ends."""
+def pass_on(unread: int, control: int) -> None:
+    """Writes what has come into the file, and what still comes, to stderr until the attempt ends."""
     while True:
         ended = bool(select.select([control], [], [], 0)[0])
-        size = _size(messages)
-        if size > begun:
-            with open(messages, "rb") as file:
-                file.seek(begun)
-                data = file.read(size - begun)
+        while data := os.read(unread, 65536):
             sys.stderr.buffer.write(data)
             sys.stderr.flush()
-            begun += len(data)
         if ended:
             return
         select.select([control], [], [], 0.5)
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
 
 
 def _terminal() -> int | None:
