@@ -45,9 +45,9 @@ class Terminal:
         self._stream = pyte.ByteStream(self.screen)
         self.pid, self._fd = pty.fork()
         if not self.pid:
-            os.environ.update({"TERM": "xterm-256color", "LANG": "C.UTF-8", **environ})
-            for name in ("COLUMNS", "LINES", "NO_COLOR"):
-                os.environ.pop(name, None)
+            exported = {"COLUMNS": str(columns), "LINES": str(lines)}  # GNU readline, in Python say, exports them
+            os.environ.update({"TERM": "xterm-256color", "LANG": "C.UTF-8", **exported, **environ})
+            os.environ.pop("NO_COLOR", None)
             os.execvp(words[0], words)
         self.resize(columns, lines)
 

@@ -69,7 +69,12 @@ class Looks:
 
 
 def console_for_stdout() -> Console:
-    """rich's console without its own ideas about numbers and paths; a file is as wide as the table."""
+    """rich's console without its own ideas about numbers and paths; a file is as wide as the table.
+
+    The kernel tells a terminal's size at every moment.  COLUMNS and LINES, where some program exported them, are old.
+    """
+    for name in ("COLUMNS", "LINES"):
+        os.environ.pop(name, None)
     console = Console(highlight=False, markup=False, emoji=False)
     return console if console.is_terminal else Console(highlight=False, markup=False, emoji=False, width=_FILE_WIDTH)
 

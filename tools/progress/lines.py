@@ -165,7 +165,7 @@ def values_of(found: re.Match[str]) -> Values:
 
 
 def _number(name: str, text: str) -> float | None:
-    """None for what is none: an expression of the user's may find any text, such as 1,000 or 0.5;"""
+    """None for other text: an expression of the user may find any, such as 1,000"""
     if name not in WHOLE:
         return _float(text)
     return int(text) if text.isdecimal() and len(text) <= _DIGITS else None
