@@ -153,7 +153,7 @@ def losses_of(text: str, patterns: list[Pattern]) -> list[float]:
 
 
 def values_of(found: re.Match[str]) -> Values:
-    """What a match of an entry's expression says, by the name of the group; without what is no number."""
+    """What a match of an entry's expression says, by the name of the group; text that is not a number is left out."""
     values: Values = {}
     for name, text in found.groupdict().items():
         if text is None:
