@@ -215,7 +215,7 @@ trains_without() {
   sed '/^eval:/,$d' "$PROJECT/configs/mnist/lenet5_digits.yaml" >no_eval.yaml
   set -m
   "$LAB_SH" run 0 timeout -k 5 400 bash "$SCRIPTS/run_mpirun_1.sh" --device_target CPU --config no_eval.yaml --max_restarts 1 "$@" \
-    -- -o train.dataset.dataset_root=digits scheduler.num_epochs=30 train.save_checkpoint_steps=20 \
+    -- -o train.dataset.dataset_root=digits scheduler.num_epochs=12 train.save_checkpoint_steps=20 \
     >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
   LAUNCHER=$!
   set +m
@@ -236,7 +236,7 @@ trains_without() {
 # its beginning, up to epoch 30.
 loss_goes_on() {
   grep -E "^continues after (step [0-9]+ of )?epoch [0-9]+, from .*/ckpt/rank_" "$2" || fail "$(<"$2")"
-  grep -q '^epoch: 30 ' "$2" || fail "$(<"$2")"
+  grep -q '^epoch: 12 ' "$2" || fail "$(<"$2")"
   python - "$1" "$2" <<'PY' || fail "$(<"$1")" "$(<"$2")"
 import re
 import sys
@@ -265,7 +265,7 @@ PY
   set -m
   "$LAB_SH" run 0 timeout -k 5 400 bash "$SCRIPTS/run_mpirun_1.sh" --device_target CPU --max_restarts 1 \
     --config "$PROJECT/configs/parallel/hybrid_digits.yaml" node0:2,node1:2 \
-    -- -o train.dataset.dataset_root="$PWD/digits" eval.dataset.dataset_root="$PWD/digits" scheduler.num_epochs=20 \
+    -- -o train.dataset.dataset_root="$PWD/digits" eval.dataset.dataset_root="$PWD/digits" scheduler.num_epochs=10 \
     >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
   LAUNCHER=$!
   set +m
