@@ -4,7 +4,7 @@
 
 PAGE_WANTED=''       # not empty: --report
 PAGE_PATIENCE=6000   # hundredths of a second for a page that the user wants
-PAGE_SHORT=200       # and for one after a failure
+PAGE_SHORT=500       # and for one after a failure: 0.1 s is usual, but on a busy machine it takes longer
 readonly PAGE_LATE=1 # seconds more until the process is killed: its own timer ends it, unless somebody has stopped it
 
 page::want() {

@@ -78,7 +78,7 @@ python_that() {
 @test "a page that hangs is a note, and the job keeps its exit code" {
   python_that 'exec sleep 600'
   STUB_DO='1: exit 3; 0: wait' ends 3 \
-    '*no page of this run: it was not ready after 2.00 s, or was ended; *exit 3; logs and launch.json are in logs/*' \
+    '*no page of this run: it was not ready after 5.00 s, or was ended; *exit 3; logs and launch.json are in logs/*' \
     launch ascend2p.sh --grace 1 config.yaml
   no_page
   nobody_left
