@@ -93,7 +93,7 @@ def test_the_slow_rank_comes_first_and_is_named_with_its_device_and_by_how_much(
     assert view.rows[0].state == "slow"
     sentence = sentences.trouble(view)
     assert sentence == (
-        "rank 2 (device 2 of elsewhere) takes 1.60 times as long as the median rank: 80 ms a step, against 50 ms"
+        "rank 2 (device 2 of elsewhere) takes 1.6 times as long as the median rank (80 ms against 50 ms a step)"
     )
 
 

@@ -13,6 +13,7 @@ import os
 from hccl_tools.common import documents, whole_file
 from hccl_tools.common.language import tr
 from tools.launch import record
+from tools.progress import wording
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ MOST_ROWS, MOST_LINES = 1024, 20
 _MOST = 1e12  # of a number that we print
 _WHOLE = ("rank", "device", "attempt", "steps")
 _NUMBERS = ("factor", "time_ms", "median_ms")
+_KIND_ENDS = "_ms"  # of slowness.Pace's kinds; launch.json has them without
 
 
 def row(rank: int, device: object, host: str, attempt: int, pace: Pace, steps: int) -> dict[str, Any]:
@@ -34,7 +36,7 @@ def row(rank: int, device: object, host: str, attempt: int, pace: Pace, steps: i
         "device": device,
         "host": host,
         "attempt": attempt,
-        "kind": pace.kind.partition("_")[0],
+        "kind": pace.kind[: -len(_KIND_ENDS)],
         "factor": round(min(pace.ratio, _MOST), 3),
         "time_ms": round(min(pace.time, _MOST), 3),
         "median_ms": round(min(pace.median, _MOST), 3),
@@ -44,8 +46,8 @@ def row(rank: int, device: object, host: str, attempt: int, pace: Pace, steps: i
 
 def says(found: dict[str, Any], at_end: bool = False) -> str:
     """A line about one of these rows."""
-    values = {"who": record.who(found), "factor": _factor(found["factor"]), "steps": found["steps"]}
-    values["times"] = _times(found)
+    values = {"who": record.who(found), "factor": wording.factor(found["factor"]), "steps": found["steps"]}
+    values["times"] = wording.times(found["kind"] + _KIND_ENDS, found["time_ms"], found["median_ms"])
     if found["kind"] == "data":
         if at_end:
             return tr("slow: {who} made each step {factor} times as long for {steps} steps ({times})", **values)
@@ -53,23 +55,6 @@ def says(found: dict[str, Any], at_end: bool = False) -> str:
     if at_end:
         return tr("slow: {who} took {factor} times as long as the median rank for {steps} steps ({times})", **values)
     return tr("{who} takes {factor} times as long as the median rank for {steps} steps ({times})", **values)
-
-
-def _times(found: dict[str, Any]) -> str:
-    time, median = _ms(found["time_ms"]), _ms(found["median_ms"])
-    if found["kind"] == "before":
-        return tr("{time} ms against {median} ms, before the ranks wait for one another", time=time, median=median)
-    if found["kind"] == "data":
-        return tr("it waits {time} ms for data, the median rank {median} ms", time=time, median=median)
-    return tr("{time} ms against {median} ms a step", time=time, median=median)
-
-
-def _factor(factor: float) -> str:
-    return f"{factor:.1f}" if factor >= 1.1 else f"{factor:.3f}"
-
-
-def _ms(time: float) -> str:
-    return f"{time:.0f}" if time >= 10 else f"{time:.2f}"
 
 
 def report(rows: list[dict[str, Any]]) -> list[str]:

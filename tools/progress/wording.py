@@ -1,4 +1,4 @@
-"""Text about a slow rank."""
+"""Text about a slow rank, the same on the live screen, in the launcher's lines and in its report."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ if TYPE_CHECKING:
 
 def slow(who: str, pace: Pace) -> str:
     """How much slower than the others the rank `who` is, and in what."""
-    values = {
-        "who": who,
-        "ratio": f"{pace.ratio:.2f}",
-        "time": milliseconds(pace.time),
-        "median": milliseconds(pace.median),
-    }
-    if pace.kind == BEFORE:
-        return tr(
-            "{who} takes {ratio} times as long as the median rank: {time} a step before it waits for others, against "
-            "{median}",
-            **values,
-        )
+    values = {"who": who, "factor": factor(pace.ratio), "times": times(pace.kind, pace.time, pace.median)}
     if pace.kind == DATA:
-        return tr(
-            "{who} makes a step {ratio} times as long: it waits {time} a step for data, the median rank {median}",
-            **values,
-        )
-    return tr("{who} takes {ratio} times as long as the median rank: {time} a step, against {median}", **values)
+        return tr("{who} makes each step {factor} times as long ({times})", **values)
+    return tr("{who} takes {factor} times as long as the median rank ({times})", **values)
+
+
+def times(kind: str, time: float, median: float) -> str:
+    """What a rank takes, and the median rank; kind: see slowness.Pace; milliseconds."""
+    values = {"time": milliseconds(time), "median": milliseconds(median)}
+    if kind == BEFORE:
+        return tr("{time} against {median}, before the ranks wait for one another", **values)
+    if kind == DATA:
+        return tr("it waits {time} for data, the median rank {median}", **values)
+    return tr("{time} against {median} a step", **values)
+
+
+def factor(ratio: float) -> str:
+    """How many times as long, with as many digits as tell it from 1."""
+    return f"{ratio:.1f}" if ratio >= 1.1 else f"{ratio:.3f}"
