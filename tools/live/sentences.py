@@ -77,7 +77,9 @@ def trouble(view: View) -> str:
     first = worst[0]
     sentence = _sentence(first)
     more = len(worst) - 1
-    return tr("{sentence}; {more} more ranks with problems", sentence=sentence, more=more) if more else sentence
+    return (
+        tr("{sentence}; {ranks} more with problems", sentence=sentence, ranks=count(more, "rank")) if more else sentence
+    )
 
 
 def _sentence(row: Seen) -> str:

@@ -12,6 +12,7 @@ import math
 import os
 import random
 import sys
+from datetime import timedelta
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,10 +56,13 @@ def _log(path: str, rank: int, first: int, last: int, numbers: random.Random) ->
         data = (19 if rank == _SLOW else 3) + numbers.random()
         time = 61 + 3 * numbers.random() + (25 if number % 300 == 2 else 0)
         speed = 64_000 / time
+        left = timedelta(seconds=int((_STEPS - number) * 0.085))
         clock += 0.17
         head = f"2026-01-31 12:{int(clock) // 60:02}:{int(clock) % 60:02} - epoch: {epoch} step: {step}"
         lines.append(f"{head}, loss is {loss:.6f}")
-        lines.append(f"{head}, step time is {time:.1f} ms, {data:.1f} ms of it for data, {speed:.1f} samples/s")
+        lines.append(
+            f"{head}, step time is {time:.1f} ms, {data:.1f} ms of it for data, {speed:.1f} samples/s, ends in {left}"
+        )
         if step == _IN_EPOCH and rank == 0:
             lines.append(f"epoch: {epoch}, accuracy on held-out data: {97.5 - 60 * math.exp(-epoch):.2f}%")
     text = "\n".join(lines) + "\n"

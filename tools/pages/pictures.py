@@ -20,7 +20,7 @@ from xml.sax.saxutils import escape
 import yaml
 
 from hccl_tools.common import project
-from tools.pages import svg
+from tools.pages import live_picture, svg
 
 FOLDER = Path(project.path("docs", "pictures"))
 _SUFFIX = {"en": "", "zh": "_cn"}
@@ -154,7 +154,12 @@ def rooms(words: dict[str, Any]) -> str:
     return svg.document(1092, max(heights) + 8, words["title"], parts)
 
 
-PICTURES = (report, rank_table, groups_910a, who_starts_whom, supervisor, rooms)
+def live_screen(words: dict[str, Any]) -> str:
+    """The screen of tools/watch.py."""
+    return live_picture.drawing(words["title"])
+
+
+PICTURES = (report, live_screen, rank_table, groups_910a, who_starts_whom, supervisor, rooms)
 
 
 def drawings() -> dict[str, str]:
