@@ -103,8 +103,11 @@ def sparkline(values: "list[float]", width: int = WIDTH) -> str:
         values = [sum(values[a:b]) / (b - a) for a, b in zip(cuts, cuts[1:])]
     finite = [value for value in values if math.isfinite(value)]
     low, high = min(finite, default=0), max(finite, default=0)
-    step = (high - low) / (len(BARS) - 1) or 1
-    return "".join(BARS[round((value - low) / step)] if math.isfinite(value) else "x" for value in values)
+    half = high / 2 - low / 2 or 1  # the whole difference may be more than a float can be
+    last = len(BARS) - 1
+    return "".join(
+        BARS[round((value / 2 - low / 2) / half * last)] if math.isfinite(value) else "x" for value in values
+    )
 
 
 def picture(ranks: "dict[int, list[loss_curve.Point]]", path: str, required: bool) -> int:

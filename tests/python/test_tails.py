@@ -173,6 +173,20 @@ def test_the_time_before_the_collective_counts_more_than_the_step_time(ranks):
     assert (paces[2].kind, paces[2].ratio) == (BEFORE, 4)
 
 
+@pytest.mark.parametrize(
+    ("step", "times", "slow"),
+    [  # eight ranks on four cores; rank 5 shared a core with another program, and the others had theirs
+        (98.6, [6.6, 7.2, 5.9, 5.4, 5.3, 26.8, 5.6, 6.7], {5}),
+        (98.6, [5.3, 4.1, 3.5, 3.9, 3.4, 26.8, 5.6, 6.5], {5}),
+        (25.6, [7.6, 8.3, 9.5, 8.8, 10.7, 10.2, 7.8, 7.5], set()),
+    ],
+)
+def test_a_rank_from_which_the_job_loses_nothing_is_not_slow(ranks, step, times, slow):
+    found = look_at(ranks, [step] * len(times), before=dict(enumerate(times)))
+    paces = slowness.paces(found.by_rank.values(), {})
+    assert {rank for rank, pace in paces.items() if pace.is_slow(1.25)} == slow
+
+
 def test_a_rank_that_waits_for_data_is_slow_though_all_steps_take_the_same_time(ranks):
     paces = slowness.paces(look_at(ranks, [90, 90, 90, 90], data={2: 61}).by_rank.values(), {})
     assert paces[2].kind == DATA

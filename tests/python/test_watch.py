@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import subprocess
 import sys
 
@@ -145,6 +146,26 @@ def test_a_loss_that_is_far_from_the_others_is_named(run):
     for rank in range(4):
         write(folder, rank, "".join(line(step, loss=2.0 if rank == 3 else 0.5 + rank / 100) for step in range(20)))
     assert states(view_of(folder)) == {0: "trains", 1: "trains", 2: "trains", 3: "drifts"}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_losses_near_nothing_that_jump_are_no_drift(run, seed):
+    """A net that knows its samples by heart: its losses are 1e-7 here and 1e-3 there."""
+    folder, numbers = run(8), random.Random(seed)
+    for rank in range(8):
+        losses = [numbers.lognormvariate(-13, 3) for _ in range(20)]
+        write(folder, rank, "".join(line(step, loss=loss) for step, loss in enumerate(losses)))
+    assert set(states(view_of(folder)).values()) == {"trains"}
+
+
+@pytest.mark.parametrize("loss", [1e308, -1e308])
+def test_losses_at_the_end_of_all_numbers(run, loss):
+    folder = run(3)
+    for rank in range(3):
+        write(folder, rank, "".join(line(step, loss=loss * (-1) ** step) for step in range(20)))
+    view = view_of(folder)
+    assert set(states(view).values()) == {"trains"}
+    assert set(figures.curve(view.lead.losses, 40)) == {"▁", "█"}
 
 
 def test_the_logs_of_the_newest_attempt_are_read(run):

@@ -152,7 +152,7 @@ def _state(one: RankProgress, pace: Pace | None, silent: bool, drifts: bool) -> 
         return NOT_FINITE
     if silent:
         return SILENT
-    if pace is not None and pace.ratio >= SLOW_FROM:
+    if pace is not None and pace.is_slow(SLOW_FROM):
         return SLOW
     if drifts:
         return DRIFTS
@@ -170,20 +170,22 @@ def _order(row: Seen) -> tuple[int, float, int]:
 def _drifting(ranks: Iterable[RankProgress]) -> set[int]:
     """The ranks whose loss, on average of the last ones, is far from that of the others.
 
-    Ranks have different samples, so their losses differ: far is six times the usual distance from the median, and a
-    fifth of the median.
+    Ranks have different samples, so their losses differ: far is six times the usual distance from the median, a fifth
+    of the median, and more than its own losses usually differ from one another.
     """
-    means = {}
+    means, scatter = {}, {}
     for one in ranks:
         last = list(one.losses)[-2 * _LOSSES :]
         if len(last) >= _LOSSES and all(map(math.isfinite, last)):
-            means[one.rank] = statistics.fmean(last)
+            mean = sum(last) / len(last)  # may be infinite, where statistics.fmean would raise an error
+            squares = sum((loss - mean) * (loss - mean) for loss in last)
+            means[one.rank], scatter[one.rank] = mean, math.sqrt(squares / len(last))
     if len(means) < 3:
         return set()
     middle = statistics.median(means.values())
     usual = statistics.median(abs(mean - middle) for mean in means.values())
     limit = max(6 * usual, abs(middle) / 5)
-    return {rank for rank, mean in means.items() if abs(mean - middle) > limit}
+    return {rank for rank, mean in means.items() if abs(mean - middle) > max(limit, scatter[rank])}
 
 
 def _since(started: float | None, date: float) -> float | None:

@@ -59,5 +59,8 @@ def curve(values: Sequence[float], width: int) -> str:
     if not finite:
         return ""
     low, high = min(finite), max(finite)
-    scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
-    return "".join(_BARS[round((value - low) * scale)] if math.isfinite(value) else " " for value in values)
+    half = high / 2 - low / 2 or 1.0  # the whole difference may be more than a float can be
+    last = len(_BARS) - 1
+    return "".join(
+        _BARS[round((value / 2 - low / 2) / half * last)] if math.isfinite(value) else " " for value in values
+    )

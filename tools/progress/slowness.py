@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 BEFORE, STEP, DATA = "before_ms", "step_ms", "data_ms"
 STEPS = 20  # for so many steps a rank must be slow, before it counts as slow
+LEAST_SHARE = 0.1  # of a step: on a busy machine times before the collective differ by a few per cent of it
 
 
 class Pace(Row):
@@ -32,6 +33,11 @@ class Pace(Row):
     median: float  # of all ranks
     ratio: float  # how many times as long as the job would take with the median
     ratio_of_host: float | None  # the same among the ranks of its host, if there are others
+    share: float | None = None  # of BEFORE: how much of a step it is behind the median
+
+    def is_slow(self, factor: float) -> bool:
+        """Whether it takes `factor` times as long, and the job could gain from it."""
+        return self.ratio >= factor and (self.share is None or self.share >= LEAST_SHARE)
 
 
 def paces(ranks: Iterable[RankProgress], host_of: Mapping[int, str]) -> dict[int, Pace]:
@@ -40,7 +46,7 @@ def paces(ranks: Iterable[RankProgress], host_of: Mapping[int, str]) -> dict[int
     for kind in (BEFORE, STEP):
         found = _paces_of(kind, _times(known, kind), host_of)
         if kind == BEFORE and found:
-            return found
+            return _with_shares(found, known)
     return _with_data(found, _times(known, DATA), host_of)
 
 
@@ -71,6 +77,15 @@ def _medians_of_hosts(times: dict[int, float], host_of: Mapping[int, str]) -> di
 
 def _ratio(time: float, median: float | None) -> float | None:
     return time / median if median else None
+
+
+def _with_shares(found: dict[int, Pace], ranks: list[RankProgress]) -> dict[int, Pace]:
+    """The paces, with how much of a step each rank is behind, where it says how long its steps take."""
+    steps = {one.rank: one.step_ms for one in ranks}
+    return {
+        rank: pace._replace(share=(pace.time - pace.median) / step) if (step := steps[rank]) else pace
+        for rank, pace in found.items()
+    }
 
 
 def _with_data(found: dict[int, Pace], data: dict[int, float], host_of: Mapping[int, str]) -> dict[int, Pace]:
@@ -110,7 +125,7 @@ class Stragglers:
         new = []
         for one in ranks:
             pace = found.get(one.rank)
-            if pace is None or pace.ratio < self._factor:
+            if pace is None or not pace.is_slow(self._factor):
                 self._since.pop(one.rank, None)
                 continue
             since = self._since.setdefault(one.rank, one.steps_done)

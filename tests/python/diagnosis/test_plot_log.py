@@ -87,6 +87,7 @@ def test_what_is_no_number_is_seen_in_the_sparkline():
     assert plot_log.sparkline([3.0, float("nan"), 1.0, 2.0]) == "█x▁▅"
     assert plot_log.sparkline([]) == ""
     assert plot_log.sparkline([1.0] * 3) == "▁▁▁"
+    assert plot_log.sparkline([1e308, -1e308, 0.0]) == "█▁▅"
     assert plot_log.sparkline(list(range(1000)), width=8) == "▁▂▃▄▅▆▇█"
 
 
