@@ -29,6 +29,7 @@ BENCHMARKS = (
     "rank_tables",
     "logs",
     "report",
+    "watch",
     "check_network",
     "input_pipeline",
     "training",

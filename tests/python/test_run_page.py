@@ -193,6 +193,19 @@ def test_several_runs_are_compared(run, page):
     assert rows == ["device_target"]
 
 
+def test_configs_are_compared_without_their_secrets(run, page, tmp_path):
+    folders = []
+    for name in "ab":
+        (tmp_path / f"{name}.yaml").write_text(f"train:\n  batch: {len(folders)}\n  api_key: word-{name}\n")
+        trainer = ["python", "-u", "tools/train.py", "--config", f"{name}.yaml"]
+        folders.append(run(name=name, folder=str(tmp_path), trainer=trainer))
+    text, _ = page(*folders)
+    assert "<code>train.batch</code></td><td><code>0</code></td><td><code>1</code>" in text
+    assert "word-a" not in text and "word-b" not in text
+    names = re.findall(r'\bid="([^"]+)"', text)
+    assert len(set(names)) == len(names)
+
+
 # ---- bad input -------------------------------------------------------------------------------------------------------
 
 

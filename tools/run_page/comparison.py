@@ -22,17 +22,16 @@ _MOST_ROWS = 500
 
 def html_of(runs: list[RunData], around: list[Surroundings], writer: Writer) -> str:
     """The body of the page."""
-    names = ", ".join(data.name for data in runs)
     head = f'<header id="outcome"><h1>{escaped(tr("{number} runs", number=len(runs)))}</h1></header>\n'
     parts = [head, _table(runs, writer), charts.html_of(charts.of_runs(runs))]
     parts += [_differences(runs, around, writer), _configs(runs, writer)]
-    for data, each in zip(runs, around):
+    for number, (data, each) in enumerate(zip(runs, around), 1):
         if each.command:
             body = f"<pre>{writer.text(each.command)}</pre>"
-            parts.append(section("command", tr("To repeat {run}", run=data.name), body))
+            parts.append(section(f"command-{number}", tr("To repeat {run}", run=data.name), body))
     notes = [f"<li>{writer.text(f'{data.name}: {note}')}</li>" for data in runs for note in data.notes]
     parts.append(section("notes", tr("What is not on this page"), f"<ul>{''.join(notes)}</ul>" if notes else ""))
-    return "".join(parts) if names else ""
+    return "".join(parts)
 
 
 def _table(runs: list[RunData], writer: Writer) -> str:
@@ -79,7 +78,7 @@ def _configs(runs: list[RunData], writer: Writer) -> str:
 
 
 def _config(path: str) -> dict[str, str] | None:
-    """The config as flat keys; None where it cannot be read."""
+    """The config as flat keys, without secrets; None where it cannot be read."""
     from tools.config import config_file
 
     try:
@@ -93,7 +92,7 @@ def _config(path: str) -> dict[str, str] | None:
 
 def _flat(value: object, name: str) -> dict[str, str]:
     if not isinstance(value, dict):
-        return {name: str(value)}
+        return {name: surroundings.shown(name.rpartition(".")[2], str(value)) or ""}
     found: dict[str, str] = {}
     for key, inner in value.items():
         found.update(_flat(inner, f"{name}.{key}" if name else str(key)))
