@@ -158,6 +158,25 @@ def test_attempts_are_one_curve_and_the_last_one_counts(tmp_path):
     assert names == {("drift", "loss", 6), ("slow", "data_ms", 3)}
 
 
+@pytest.mark.parametrize(("first", "found"), [(1, [(1, None, None)]), (301, [(1, 301, 400)]), (391, [])])
+def test_a_rank_that_becomes_slow_late_is_named_with_its_steps(first, found):
+    """The rank is slow from the step `first` on, of 400."""
+    steps = list(range(1, 401))
+    ranks = {
+        rank: Curve(steps=steps, values=[30.0 if rank == 1 and step >= first else 5.0 for step in steps])
+        for rank in range(4)
+    }
+    times = {rank: Curve(steps=steps, values=[100.0] * len(steps)) for rank in range(4)}
+    slow = outliers.find({"step_ms": times, "before_ms": ranks})
+    assert [(one.rank, one.since, one.until) for one in slow] == found
+
+
+def test_a_rank_that_the_launcher_named_is_on_the_page(run, page):
+    row = {"rank": 1, "device": 1, "host": "a", "attempt": 0, "kind": "before", "factor": 2.0, "steps": 40}
+    text, _ = page(run(outcome={**END, "stragglers": [{**row, "time_ms": 40.0, "median_ms": 20.0}, {"rank": "<b>"}]}))
+    assert "slow: rank 1 (device 1 of a) took 2.0 times as long as the median rank for 40 steps" in text
+
+
 def test_secrets_are_masked_and_only_differences_are_shown(tmp_path, page):
     folder = example_run.make(str(tmp_path))
     with open(f"{folder}/restart_1/rank_5.log", "a", encoding="utf-8") as file:

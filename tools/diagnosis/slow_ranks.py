@@ -82,7 +82,12 @@ def read(run_dir: str) -> list[dict[str, Any]]:
         rows = documents.read_json(path(run_dir))
     except FileNotFoundError:
         return []
-    return [found for found in rows if _is_row(found)][:MOST_ROWS] if isinstance(rows, list) else []
+    return rows_of(rows)
+
+
+def rows_of(document: object) -> list[dict[str, Any]]:
+    """The rows in a document, such as `outcome.stragglers` of launch.json.  What is not a row is left out."""
+    return [found for found in document if _is_row(found)][:MOST_ROWS] if isinstance(document, list) else []
 
 
 def _is_row(found: object) -> bool:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from statistics import median
 
 from hccl_tools.common.record import Record
-from tools.run_page.reading import finite
+from tools.run_page.reading import Curve, finite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from tools.run_page.reading import Curve
 
     Curves = dict[str, dict[int, Curve]]
 
 SLOW, DRIFT, NOT_FINITE = "slow", "drift", "not finite"
 TIMES = ("step_ms", "data_ms", "before_ms")
 _STEP_SHARE = 20  # a rank is slow, if it is behind the middle one by so small a part of a step
+_PARTS, _SHARE_IN_PART, _LEAST_IN_PART = (
+    4,
+    10,
+    5,
+)  # or in a quarter of the run, which has so many values of it, by a tenth
 _LEAST_RANKS = 3
 _FAR = 8  # spreads of the middle ranks
 _LEAST_DRIFT = 0.02  # of the loss
@@ -35,17 +39,17 @@ class Outlier(Record):
     middle: float  # of the ranks
     step: int | None = None  # of the first value that is nan or infinite
     times: int = 0  # how many are
+    since: int | None = None  # the steps in which it is slow, if it is not so in the whole run
+    until: int | None = None
 
 
 def find(curves: Curves) -> list[Outlier]:
     """All of them, by field; of each field those that differ most come first."""
-    steps = typical(curves.get("step_ms", {}))
-    step = median(steps.values()) if steps else None
     found: list[Outlier] = []
     for field, ranks in curves.items():
         found += _worst(_not_finite(field, ranks))
         if field in TIMES:
-            found += _worst(_slow(field, ranks, step))
+            found += _worst(_slow(field, ranks, curves.get("step_ms", {})))
         elif field == "loss":
             found += _worst(_drifting(ranks))
     return found
@@ -65,13 +69,37 @@ def typical(ranks: dict[int, Curve]) -> dict[int, float]:
     return found
 
 
-def _slow(field: str, ranks: dict[int, Curve], step: float | None) -> Iterable[Outlier]:
-    times = typical(ranks)
+def _slow(field: str, ranks: dict[int, Curve], steps: dict[int, Curve]) -> Iterable[Outlier]:
+    """Those that are slow in the whole run, and those that are so in a quarter of it; steps: the times of steps."""
+    found = {one.rank: one for one in _slower(field, ranks, steps, _STEP_SHARE)}
+    last = max((curve.steps[-1] for curve in ranks.values() if curve.steps), default=0)
+    in_parts: dict[int, Outlier] = {}
+    for part in range(_PARTS):
+        since, until = last * part // _PARTS, last * (part + 1) // _PARTS
+        inside = {rank: _part(curve, since, until) for rank, curve in ranks.items()}
+        inside = {rank: curve for rank, curve in inside.items() if len(curve.steps) >= _LEAST_IN_PART}
+        steps_inside = {rank: _part(curve, since, until) for rank, curve in steps.items()}
+        for one in _slower(field, inside, steps_inside, _SHARE_IN_PART):
+            known = in_parts.get(one.rank)
+            if one.rank not in found and (known is None or one.value - one.middle > known.value - known.middle):
+                in_parts[one.rank] = one.replace(since=since + 1, until=until)
+    return [*found.values(), *in_parts.values()]
+
+
+def _part(curve: Curve, since: int, until: int) -> Curve:
+    """What it has after the step `since`, up to `until`."""
+    first, end = bisect_right(curve.steps, since), bisect_right(curve.steps, until)
+    return Curve(steps=curve.steps[first:end], values=curve.values[first:end])
+
+
+def _slower(field: str, ranks: dict[int, Curve], steps: dict[int, Curve], share: int) -> Iterable[Outlier]:
+    """Ranks that are behind the middle one by more than one of `share` parts of a step."""
+    times, step = typical(ranks), typical(steps)
     if len(times) < 2:
         return
     ordered = sorted(times.values())
     middle = ordered[(len(ordered) - 1) // 2]
-    limit = middle + (step if step is not None else middle) / _STEP_SHARE
+    limit = middle + (median(step.values()) if step else middle) / share
     for rank, time in times.items():
         if time > limit:
             yield Outlier(kind=SLOW, field=field, rank=rank, value=time, middle=middle)

@@ -11,6 +11,7 @@ from hccl_tools.common.words import count, ranges, short_path
 from hccl_tools.show import drawing, overview
 from hccl_tools.table import rank_table
 from tools.diagnosis import run as run_folder
+from tools.diagnosis import slow_ranks
 from tools.diagnosis.bundle import pages
 from tools.history.listing import LOST, RUNNING
 from tools.run_page import charts, surroundings
@@ -158,9 +159,12 @@ def _excerpt(data: RunData, writer: Writer) -> str:
     return f'<details open><summary>{writer.text(title)}</summary><pre class="end">{lines}</pre></details>'
 
 
-def differing(found: list[Outlier], writer: Writer) -> str:
-    """The ranks that differ from the others, by name."""
-    items = "".join(f"<li>{writer.text(charts.outlier_text(one))}</li>" for one in found)
+def differing(data: RunData, found: list[Outlier], writer: Writer) -> str:
+    """The ranks that differ from the others, by name: those that --straggler named, and what the curves show."""
+    outcome = data.launch.get("outcome")
+    named = slow_ranks.rows_of(outcome.get("stragglers")) if isinstance(outcome, dict) else []
+    lines = [*slow_ranks.report(named), *map(charts.outlier_text, found)]
+    items = "".join(f"<li>{writer.text(line)}</li>" for line in lines)
     body = f"<ul>{items}</ul>" if items else ""
     if any(one.kind == "slow" and one.field == "step_ms" for one in found):
         text = tr(
