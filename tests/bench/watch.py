@@ -20,7 +20,8 @@ import rank_tables
 
 PROJECT = rank_tables.PROJECT
 SIZES = ((64, 100), (1024, 10))  # ranks, and lines that each prints in a second
-SHORT, LONG = 6.0, 26.0  # seconds
+SHORT, LONG = 10.0, 40.0  # seconds
+_HISTORY = 50  # tenths of a second that the logs have before anybody looks
 _TIMES_A_SECOND = 10
 
 
@@ -28,9 +29,7 @@ def tables():
     """Measures; yields a figures.Table."""
     rows = []
     for ranks, lines in SIZES:
-        with tempfile.TemporaryDirectory() as folder:
-            plan(folder, ranks)
-            (first, drawn), (second, redrawn) = (watched(folder, ranks, lines, seconds) for seconds in (SHORT, LONG))
+        (first, drawn), (second, redrawn) = (watched(ranks, lines, seconds) for seconds in (SHORT, LONG))
         share = (second - first) / (LONG - SHORT)
         frames = redrawn - drawn
         rows.append(
@@ -55,26 +54,40 @@ def plan(folder, ranks):
         json.dump(document, file)
 
 
-def watched(folder, ranks, lines, seconds):
+def watched(ranks, lines, seconds):
     """(seconds of processor time, frames) of a screen that is ended after so many seconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        plan(folder, ranks)
+        for step in range(1, _HISTORY):
+            grow(folder, ranks, lines, step)
+        return on_terminal(folder, ranks, lines, seconds)
+
+
+def on_terminal(folder, ranks, lines, seconds):
+    """The same, of a run that is there."""
     pid, terminal = pty.fork()
     if not pid:
         os.environ.update(TERM="xterm-256color")
         os.execv(sys.executable, [sys.executable, os.path.join(PROJECT, "tools", "watch.py"), folder])
-    logs = [os.path.join(folder, f"rank_{rank}.log") for rank in range(ranks)]
-    frames, step, end, due = 0, 0, time.monotonic() + seconds, time.monotonic()
+    frames, step, end, due = 0, _HISTORY, time.monotonic() + seconds, time.monotonic()
     while time.monotonic() < end:
         due += 1 / _TIMES_A_SECOND
         step += 1
-        for log in logs:
-            with open(log, "a", encoding="utf-8") as file:
-                file.write(text_of(step, lines // _TIMES_A_SECOND))
+        grow(folder, ranks, lines, step)
         while (left := due - time.monotonic()) > 0:
             if select.select([terminal], [], [], left)[0]:
                 frames += os.read(terminal, 1 << 16).count(b"\x1b[H")
     os.write(terminal, b"q")
     _, _, used = drained(pid, terminal)
     return used.ru_utime + used.ru_stime, frames
+
+
+def grow(folder, ranks, lines, step):
+    """Each rank prints what it does in a tenth of a second."""
+    text = text_of(step, lines // _TIMES_A_SECOND)
+    for rank in range(ranks):
+        with open(os.path.join(folder, f"rank_{rank}.log"), "a", encoding="utf-8") as file:
+            file.write(text)
 
 
 def drained(pid, terminal):

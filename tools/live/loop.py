@@ -50,22 +50,22 @@ class Beside(Record):
 
 
 class Looks:
-    """Looks at the job as often as SHARE allows."""
+    """Looks at the job as often as SHARE allows.  The first look reads more than the others, and does not count."""
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
-        self._spent = 0.0
-        self._begun = time.process_time()
+        self._counted: float | None = None  # seconds of processor time before the last pause
 
     def look(self) -> View:
         """The job now."""
-        self._begun = time.process_time()
         return self._watcher.look(time.monotonic(), time.time())
 
     def pause(self) -> float:
-        """Seconds until the next look, after the job was shown."""
-        self._spent = time.process_time() - self._begun
-        return min(_LONGEST, max(EVERY, self._spent / SHARE))
+        """Seconds until the next look, by all that this process did since the last pause."""
+        now = time.process_time()
+        spent = 0.0 if self._counted is None else now - self._counted
+        self._counted = now
+        return min(_LONGEST, max(EVERY, spent / SHARE))
 
 
 def console_for_stdout() -> Console:
@@ -135,7 +135,8 @@ class Screen:
                 if key in (keys.QUIT, keys.CLOSED):
                     return view, key == keys.QUIT
                 self._take(key)
-                self._draw(view)
+                if time.monotonic() < end:  # else the next look draws
+                    self._draw(view)
 
     def _take(self, key: str | None) -> None:
         picture, page = self._picture, max(1, len(self._picture.lines) - 1)
