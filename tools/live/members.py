@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 
+from tools.launch import member_processes
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _AGAIN = 10.0  # seconds until processes are searched again
-_MOST = 256 << 10  # bytes of an environment
 
 
 class Members:
@@ -62,18 +63,7 @@ class Members:
     def _search(self, mark: str) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
         for name in os.listdir(self._proc):
-            rank = self._rank_of(name, os.fsencode(mark)) if name.isdecimal() else None
+            rank = member_processes.rank_of(name, os.fsencode(mark), self._proc) if name.isdecimal() else None
             if rank is not None:
                 found.setdefault(rank, []).append(int(name))
         return found
-
-    def _rank_of(self, pid: str, mark: bytes) -> int | None:
-        try:
-            with open(f"{self._proc}/{pid}/environ", "rb") as file:
-                words = file.read(_MOST).split(b"\0")
-        except OSError:  # another user's, or gone
-            return None
-        if mark not in words:
-            return None
-        rank = next((word[8:] for word in words if word.startswith(b"RANK_ID=")), b"")
-        return int(rank) if rank.isdigit() and len(rank) < 10 else None

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 
+from tools.launch import member_processes
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,15 +55,7 @@ class Living:
 
     def _rank_of(self, pid: str) -> int | None:
         """The rank of this job that the process has in its environment."""
-        try:
-            with open(f"{self._proc}/{pid}/environ", "rb") as file:
-                variables = file.read().split(b"\0")
-        except OSError:  # it has ended, or is another user's
-            return None
-        if self._mark not in variables:
-            return None
-        numbers = [variable[8:] for variable in variables if variable.startswith(b"RANK_ID=")]
-        rank = int(numbers[0]) if numbers and numbers[0].isdigit() and len(numbers[0]) < 10 else -1
+        rank = member_processes.rank_of(pid, self._mark, self._proc)
         return rank if rank in self._host_of else None
 
     def _began(self, pid: str) -> int | None:
