@@ -36,8 +36,8 @@ def tables():
             [f"{ranks:,} ranks, {lines} lines a second each", f"{share:.2%}", frames, f"{first:.2f} s of {SHORT:.0f} s"]
         )
     note = (
-        f"Processor time of the screen in {LONG - SHORT:.0f} s, as a share of one core; a frame every 2 s, or less "
-        "often if that took more than 1 % of a core. The start of the program is in the last column only."
+        f"Processor time of the screen in {LONG - SHORT:.0f} s, as a share of one core. There is a frame every 2 s, or "
+        "less often if that took more than 1 % of a core. The start of the program is in the last column only."
     )
     yield figures.Table("The live screen", ["", "of a core", "frames", "with its start"], rows, note)
 
