@@ -71,6 +71,14 @@ reported() {
   [[ "$(<logs/latest/rank_3.log)" == "note: this rank is bound to cores "* ]]
 }
 
+@test "--straggler and --metrics: the ranks of both nodes, by their logs" {
+  export STUB_DO='0: steps 400 20; 1: steps 400 20; 2: steps 400 20; 3: steps 200 40'
+  ends 0 '*rank 3 (device 1 of n1) takes 2.0 times *slow: rank 3 (device 1 of n1) took 2.0 times *' \
+    allocated --straggler 1.5 --metrics m.prom
+  grep -q '^mindspore_launch_ranks_expected{.*} 4$' m.prom && grep -q '^mindspore_launch_exit_code{.*} 0$' m.prom || fail "$(<m.prom)"
+  grep -q '^mindspore_launch_rank_step{.*rank="3",host="n1".*} 200$' m.prom || fail "$(<m.prom)"
+}
+
 @test "sbatch: the exit code of the job is the failed rank's, and its file has the report" {
   export STUB_DO='0: wait; 1: wait; 2: await 0 1 3, exit 7; 3: ignore TERM'
   run batch --wait

@@ -199,6 +199,19 @@ eventually() {
   done
 }
 
+# dies_with_launcher HOW PID: after SIGKILL of the launcher PID ends, as everything else does.  HOW: `one`, the launcher
+# alone; `group`, with its process group; `stopped`, while somebody has stopped PID
+dies_with_launcher() {
+  [[ $1 != stopped ]] || kill -STOP "$2"
+  if [[ $1 == group ]]; then
+    kill -KILL -- "-$LAUNCHER"
+  else
+    kill -KILL "$LAUNCHER"
+  fi
+  eventually gone "$2"
+  eventually nobody_left
+}
+
 # ranks_up N...: whether these ranks run.
 ranks_up() {
   local rank

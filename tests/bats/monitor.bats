@@ -88,20 +88,12 @@ END
 }
 
 @test "SIGKILL of the launcher: the process is gone, and the file stays as it was" {
-  local pid how
+  local how
   for how in one group stopped; do
     rm -f "$STUB_OUT"/* m.prom
     launch_ranks '0: wait; 1: wait' ascend2p.sh --straggler 2 --metrics m.prom config.yaml
     eventually metric_is ranks_up 2
-    pid=$(beside)
-    [[ $how != stopped ]] || kill -STOP "$pid"
-    if [[ $how == group ]]; then
-      kill -KILL -- "-$LAUNCHER"
-    else
-      kill -KILL "$LAUNCHER"
-    fi
-    eventually gone "$pid"
-    eventually nobody_left
+    dies_with_launcher "$how" "$(beside)"
     metric_is running 1
   done
 }

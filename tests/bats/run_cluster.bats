@@ -309,6 +309,22 @@ signal.pause()' "$port" >taken 3>&- &
     cluster_on 1 data hccl.json 4 0
 }
 
+@test "lab: --straggler and --metrics on both hosts: each compares the ranks of its host, and needs a file of its own" {
+  lab_up 2
+  table 10.77.0.1 10.77.0.2
+  export STUB_DO='0: steps 400 20; 1: steps 200 40; 2: steps 400 20; 3: steps 400 20'
+  cluster_on 1 --straggler 1.5 --metrics m.prom data hccl.json 4 2 2>stderr1 3>&- &
+  ends 0 '*' cluster_on 0 --straggler 1.5 --metrics m.prom data hccl.json 4 0
+  wait "$!" || fail "$(<stderr1)"
+  [[ $stderr == *'slow: rank 1 (device 1 of node0) took '* && $(<stderr1) != *'slow: '* ]] || fail "$stderr$(<stderr1)"
+  [[ $stderr$(<stderr1) == *'--metrics '*'m.prom: another launch writes to it, too; each needs its own'* ]] || fail "$stderr$(<stderr1)"
+  cluster_on 1 --metrics m1.prom data hccl.json 4 2 3>&- &
+  cluster_on 0 --metrics m0.prom data hccl.json 4 0
+  wait "$!"
+  grep -q '^mindspore_launch_rank_step{.*rank="0",host="node0".*} 400$' m0.prom || fail "$(<m0.prom)"
+  grep -q '^mindspore_launch_rank_step{.*rank="3",host="node1".*} 400$' m1.prom || fail "$(<m1.prom)"
+}
+
 @test "lab: typed on both hosts at once, in a folder that they share: each run has a folder of its own" {
   lab_up 2
   table 10.77.0.1 10.77.0.2

@@ -52,20 +52,12 @@ watcher() {
 }
 
 @test "SIGKILL of the launcher, of its whole group, and with the watcher stopped: it is gone" {
-  local pid how
+  local how
   for how in one group stopped; do
     rm -f "$STUB_OUT"/*
     watched "0: fault 1 $CQE, wait; 1: wait" ascend2p.sh config.yaml
     eventually says "$CODE"
-    pid=$(watcher)
-    [[ $how != stopped ]] || kill -STOP "$pid"
-    if [[ $how == group ]]; then
-      kill -KILL -- "-$LAUNCHER"
-    else
-      kill -KILL "$LAUNCHER"
-    fi
-    eventually gone "$pid"
-    eventually nobody_left
+    dies_with_launcher "$how" "$(watcher)"
   done
 }
 
