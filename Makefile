@@ -88,7 +88,8 @@ docs: $(call has,docs) ## the pages as a site, in site/html/index.html; a dead l
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "the site is in site/html/index.html"
 
-pictures-of-pages: $(call has,browser) ## the README's picture of a run's page, by chromium and chromium-driver
+pictures-of-pages: $(call has,browser) ## the README's pictures: of a run's page (by chromium and chromium-driver), of the live screen, and the drawings
+	$(BIN)/python -m tools.pages.pictures
 	$(BIN)/python -m tools.pages.page_pictures
 
 uplot: ## fetch uPlot, which draws a page's charts, from the npm registry (needs npm); VERSION=1.6.32: that one
