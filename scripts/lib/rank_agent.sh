@@ -80,7 +80,7 @@ agent::main() {
   # After a failure the launcher orders all ranks to stop. If that order does not come, the launcher is gone. Then the
   # agent exits with the rank's code, so that the engine ends the job.
   ((status == 0)) || [[ -n ${LAUNCH_BUS-}${LAUNCH_KEEPS_GOING-} ]] || agent::_heed "$(((LAUNCH_GRACE + 5) * 10))"
-  kill -KILL "$AGENT_WATCHER" 2>/dev/null
+  { kill -KILL "$AGENT_WATCHER" && wait "$AGENT_WATCHER"; } 2>/dev/null # bash would say "Killed", in mpirun's log
   [[ ! -e $AGENT_LOG.seen ]] || rm -f -- "$AGENT_LOG.seen"
   # The launcher knows the code. If the engine saw a failure, it would stop the other ranks in its own way.
   [[ $AGENT_STOPS == 0 && -z ${LAUNCH_BUS-}${LAUNCH_KEEPS_GOING-} ]] || exit "$AGENT_CODE"
