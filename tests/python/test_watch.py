@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 
 import pytest
 from rich.console import Console
@@ -146,6 +147,33 @@ def test_a_loss_that_is_far_from_the_others_is_named(run):
     for rank in range(4):
         write(folder, rank, "".join(line(step, loss=2.0 if rank == 3 else 0.5 + rank / 100) for step in range(20)))
     assert states(view_of(folder)) == {0: "trains", 1: "trains", 2: "trains", 3: "drifts"}
+
+
+def test_a_slow_rank_among_slow_ones_is_compared_with_those_of_its_host_too(run):
+    rows = [{"rank": rank, "device": rank, "log": f"rank_{rank}.log", "host": "aaab"[rank // 2]} for rank in range(8)]
+    folder = run(8, ranks=rows)
+    for rank in range(8):
+        write(folder, rank, line(20, ms=50.0 if rank < 6 else 100.0 + rank))
+    assert sentences.trouble(view_of(folder)) == (
+        "rank 7 (device 7 of b) takes 2.1 times as long as the median rank (107 ms against 50 ms a step); "
+        "1.0 times the median of its host; 1 rank more with problems"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ahead", "says"), [(3600, "is 1:00:00 ahead of ours"), (-600, "is 0:10:00 behind ours"), (5, ""), (-60, "")]
+)
+def test_a_clock_that_differs_is_named(run, ahead, says):
+    folder, now = run(2), time.time()
+    watched = watcher.Watcher(Reader(str(folder)))
+    for number in range(2):
+        for rank in range(2):
+            write(folder, rank, line(20 + number))
+            os.utime(folder / f"rank_{rank}.log", (now + ahead, now + ahead + number))
+        view = watched.look(now=2.0 * number, date=now + number)
+    assert sentences.clocks(view) == (f"the clock of elsewhere {says}" if says else "")
+    shown = [text.plain for text in screen.frame(view, screen.Picture(), console(80, 24))]
+    assert (f"the clock of elsewhere {says}" in shown) == bool(says)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -89,8 +89,8 @@ def follow(watcher: Watcher, every: float, say: Callable[[str], None]) -> View:
         view = looks.look()
         if view.job.state != RUNNING:
             return view
-        parts = [sentences.title(view), sentences.where(view), sentences.numbers(view), sentences.trouble(view)]
-        line = "; ".join(filter(None, parts))
+        parts = (sentences.title, sentences.where, sentences.numbers, sentences.trouble, sentences.clocks)
+        line = "; ".join(filter(None, (part(view) for part in parts)))
         if line != last:
             say(line)
         last = line

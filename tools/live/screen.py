@@ -95,6 +95,8 @@ def header(view: View, console: Console) -> list[Text]:
         found.append(numbers)
     if trouble := sentences.trouble(view):
         found += Text(trouble, style="bold yellow").wrap(console, max(1, width))[:_TROUBLE]
+    if clocks := sentences.clocks(view):
+        found.append(Text(clocks, style="yellow"))
     return found
 
 

@@ -82,6 +82,20 @@ def trouble(view: View) -> str:
     )
 
 
+def clocks(view: View) -> str:
+    """Which clocks are wrong; nothing if none is."""
+    found = sorted(view.clocks.items(), key=lambda each: -abs(each[1]))
+    if not found:
+        return ""
+    host, ahead = found[0]
+    values = {"host": one_line(host) or "?", "time": clock(abs(ahead)), "more": len(found) - 1}
+    if len(found) > 1:
+        return tr("the clocks of {host} and {more} more differ from ours, by up to {time}", **values)
+    if ahead > 0:
+        return tr("the clock of {host} is {time} ahead of ours", **values)
+    return tr("the clock of {host} is {time} behind ours", **values)
+
+
 def _sentence(row: Seen) -> str:
     if row.state == SLOW and row.pace:
         return wording.slow(_who(row.place), row.pace)

@@ -7,6 +7,7 @@ import statistics
 from collections import deque
 
 from hccl_tools.common.record import Record
+from tools.live.clocks import Clocks
 from tools.live.job import ENDED, RUNNING, Reader
 from tools.live.members import Members
 from tools.live.npu_memory import NpuMemory
@@ -68,6 +69,7 @@ class View(Record):
     lead: RankProgress | None  # the first rank that says where it is
     quiet: float | None  # seconds since any rank wrote
     lives: int  # ranks with a process on this host
+    clocks: dict[str, float]  # {host: seconds that its clock is ahead of ours}, of those that differ
 
     @property
     def problems(self) -> list[Seen]:
@@ -84,6 +86,8 @@ class Watcher:
         self._ranks = Ranks((), self._patterns)
         self._places: tuple[Place, ...] = ()
         self._paces: dict[int, deque[Pace]] = {}
+        self._clocks = Clocks()
+        self._looked: float | None = None  # the date of the last look at these ranks
 
     def look(self, now: float, date: float) -> View:
         """now: seconds of a monotonic clock; date: seconds since 1970."""
@@ -92,7 +96,9 @@ class Watcher:
             self._places = job.places
             self._ranks = Ranks(((place.rank, place.log) for place in job.places), self._patterns)
             self._paces.clear()
+            self._looked = None
         grown = self._ranks.look(now)
+        self._compare_clocks(grown, date)
         self._keep_paces(grown)
         memory = self._members.look(job, now) if job.state == RUNNING else {}
         npus = self._npus.look(self._members.pids(), now) if job.target == "Ascend" else {}
@@ -106,7 +112,16 @@ class Watcher:
             lead=next((one for one in self._ranks.by_rank.values() if one.values), None),
             quiet=min(ages, default=None),
             lives=len(memory),
+            clocks=dict(self._clocks.wrong),
         )
+
+    def _compare_clocks(self, grown: Iterable[RankProgress], date: float) -> None:
+        """By the logs that were written since the last look."""
+        if self._looked is not None:
+            hosts = {place.rank: place.host for place in self._places}
+            for one in grown:
+                self._clocks.take(hosts[one.rank], one.tail.written, self._looked, date)
+        self._looked = date
 
     def _keep_paces(self, grown: Iterable[RankProgress]) -> None:
         host_of = {place.rank: place.host for place in self._places}

@@ -62,12 +62,14 @@ def watched(above: str) -> View:
         later[log] = "".join(lines[len(lines) // 2 :])
         with open(log, "w", encoding="utf-8") as file:
             file.writelines(lines[: len(lines) // 2])
+        os.utime(log, (_STARTED + 31, _STARTED + 31))
     watcher = Watcher(Reader(folder))
     watcher.look(0.0, _STARTED + 31)
     for rank, (log, text) in enumerate(later.items()):
         if rank != _SILENT:
             with open(log, "a", encoding="utf-8") as file:
                 file.write(text)
+            os.utime(log, (_STARTED + 31 + _QUIET, _STARTED + 31 + _QUIET))
     return watcher.look(_QUIET, _STARTED + 31 + _QUIET)
 
 

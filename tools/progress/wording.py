@@ -12,7 +12,14 @@ if TYPE_CHECKING:
 
 
 def slow(who: str, pace: Pace) -> str:
-    """How much slower than the others the rank `who` is, and in what."""
+    """How much slower than the others the rank `who` is, and in what; and than those of its host, if that differs."""
+    text, host = _slow(who, pace), pace.ratio_of_host
+    if host is None or f"{host:.1f}" == f"{pace.ratio:.1f}":
+        return text
+    return tr("{text}; {factor} times the median of its host", text=text, factor=f"{host:.1f}")
+
+
+def _slow(who: str, pace: Pace) -> str:
     values = {"who": who, "factor": factor(pace.ratio), "times": times(pace.kind, pace.time, pace.median)}
     if pace.kind == DATA:
         return tr("{who} makes each step {factor} times as long ({times})", **values)
