@@ -5,7 +5,8 @@
 #   such as: bash tests/bare.sh python -m pytest tests/python/test_ask.py
 #
 # Its PATH is one folder of links to all programs of PATH but Open MPI's, Slurm's, sshd, ip and munge's. The folder is a
-# virtual environment, too, with the packages of the project's .venv, or of the environment that is active.
+# virtual environment, too, with the packages of the project's .venv, or of the environment that is active. A Python
+# that is not that environment's stays where it is: what is made with it outlives the folder of links.
 # Exit: as COMMAND; 2 without one.
 set -euo pipefail
 shopt -s extglob nullglob
@@ -23,6 +24,19 @@ bare::programs() {
   for folder in "${folders[@]}"; do
     found=("${folder:-.}"/!($ABSENT))
     ((${#found[@]} == 0)) || ln -s -t "$1" -- "${found[@]}" 2>/dev/null || : # the others are linked all the same
+  done
+}
+
+# bare::pythons BIN: a Python of no environment by its own path. By a link it would take its folder for BIN, which make's
+# .venv then names, and for a part of the environment that BIN belongs to.
+bare::pythons() {
+  local link python
+  for link in "$1"/python?(3?(.+([0-9]))); do
+    python=$(readlink -- "$link")
+    [[ ! -e ${python%/*}/../pyvenv.cfg ]] || continue
+    rm -f -- "$link"
+    printf '#!/usr/bin/env bash\nexec %q "$@"\n' "$python" >"$link"
+    chmod 755 "$link"
   done
 }
 
@@ -49,6 +63,7 @@ trap 'rm -rf -- "$bare"' EXIT
 chmod 755 "$bare" # tests become other users
 mkdir "$bare/bin"
 bare::programs "$bare/bin"
-bare::environment "$(python -c 'import sys; print(sys.prefix)')" "$bare"
+bare::pythons "$bare/bin"
+bare::environment "$(! type -P python >/dev/null || python -c 'import sys; print(sys.prefix)')" "$bare"
 unset OPEN_MPI LAB_REQUIRED # they demand what is not there
 PATH=$bare/bin VIRTUAL_ENV=$bare "$@"

@@ -1,6 +1,7 @@
 """tests/bare.sh: a machine without engines and test hosts, on which everything else is as it was."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -60,6 +61,23 @@ def test_python_is_the_profiles_with_the_packages_of_the_environment(bare):
     executable, package = told.stdout.splitlines()
     assert executable.startswith(f"{bare.temporary}/bare.") and executable.endswith("/bin/python")
     assert package == os.path.realpath(pytest.__file__)
+
+
+def test_an_environment_that_is_made_with_another_python_outlives_the_profile(bare, tmp_path):
+    (tmp_path / "programs/python3.99").symlink_to(sys._base_executable)
+    no_environment = {"PATH": f"{tmp_path}/programs:{os.path.dirname(shutil.which('bash'))}", "VIRTUAL_ENV": "none"}
+    told = bare("python3.99", "-m", "venv", "--without-pip", tmp_path / "made", **no_environment)
+    assert (told.returncode, told.stderr) == (0, "")
+    python = subprocess.run([tmp_path / "made/bin/python", "-c", "print('works')"], capture_output=True, text=True)
+    assert python.stdout == "works\n"
+
+
+def test_without_any_python_it_says_nothing_of_its_own(bare, tmp_path):
+    for name in ["bash", "mktemp", "chmod", "mkdir", "ln", "rm", "readlink", "env"]:
+        (tmp_path / "programs" / name).unlink(missing_ok=True)
+        (tmp_path / "programs" / name).symlink_to(shutil.which(name))
+    told = bare("echo", "here", PATH=str(tmp_path / "programs"), VIRTUAL_ENV="none")
+    assert (told.returncode, told.stdout, told.stderr) == (0, "here\n", "")
 
 
 def test_activated_it_is_the_profile_still(bare):
