@@ -1,6 +1,7 @@
 """One session for all tests: pytest for the Python, bats for the scripts."""
 
 import functools
+import gc
 import inspect
 import os
 import re
@@ -90,13 +91,20 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: [item.get_closest_marker(mark) is None for mark in ("trains", "thorough")])
 
 
+def pytest_collection_finish():
+    """Nine thousand tests stay until the end, so Python's collector need not look at them."""
+    gc.freeze()
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol():
     """A test leaves the environment as it was: some code sets variables, with which the next test would start."""
-    before = dict(os.environ)
+    before, had_mindspore = dict(os.environ), "mindspore" in sys.modules
     yield
     os.environ.clear()
     os.environ.update(before)
+    if "mindspore" in sys.modules and not had_mindspore:
+        gc.freeze()  # see tools/trainer/job.py
 
 
 def pytest_xdist_auto_num_workers():

@@ -43,6 +43,7 @@ def checked_config(options: argparse.Namespace) -> dict:
 def measure(config: dict, checkpoint: str) -> None:
     """Prints a line for each metric of the network with the weights of the file, or folder, `checkpoint`."""
     device = job.before_mindspore(config)
+    job.import_mindspore()
     import mindspore as ms
 
     from tools.trainer import build, losses, measuring, metrics

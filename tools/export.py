@@ -72,6 +72,7 @@ def export(options: argparse.Namespace) -> None:
     """Writes the MindIR file."""
     config = checked_config(options)
     device = job.before_mindspore(config)
+    job.import_mindspore()
     import mindspore as ms
     import numpy as np
 

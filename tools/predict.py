@@ -95,6 +95,7 @@ def predict(config: dict, source: str, out: str) -> None:
     device = job.before_mindspore(config)
     if os.environ.get("MS_ROLE") == "MS_SCHED":  # msrun starts it once more, as its scheduler
         sys.exit(mindspore_scheduler.main())
+    job.import_mindspore()
     import mindspore as ms
 
     from tools.trainer import build

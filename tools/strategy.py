@@ -90,6 +90,7 @@ def write(options: argparse.Namespace) -> None:
     """Writes the strategy file."""
     config = checked_config(options)
     device = job.before_mindspore(config)
+    job.import_mindspore()
     if not knows_its_cuts(config):
         compile_for(options.ranks, config, device, options.out)
     else:

@@ -56,6 +56,7 @@ def train(config: dict) -> None:
     device = job.before_mindspore(config)
     if os.environ.get("MS_ROLE") == "MS_SCHED":  # msrun starts the trainer once more, as its scheduler
         sys.exit(mindspore_scheduler.main())
+    job.import_mindspore()
     from tools.trainer import agreement, build, measuring, progress, resume  # they import MindSpore
 
     rank, ranks = job.start(config, device)

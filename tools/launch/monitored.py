@@ -52,14 +52,16 @@ def fault_of(path: str) -> str:
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         return tr("there is no folder {folder}; make it, or name another file", folder=one_line(folder))
-    if not os.access(folder, os.W_OK | os.X_OK):
-        return tr("the folder {folder} cannot be written; name another file", folder=one_line(folder))
     try:
-        return fault_of_file(path)
+        if reason := fault_of_file(path):
+            return reason
     except FileNotFoundError:
-        return ""
+        pass  # it will be made
     except (OSError, ValueError) as error:
         return tr("cannot be read: {reason}", reason=getattr(error, "strerror", None) or error)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return tr("the folder {folder} cannot be written; name another file", folder=one_line(folder))
+    return ""
 
 
 def fault_of_file(path: str) -> str:

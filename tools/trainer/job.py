@@ -5,6 +5,8 @@ Nothing here imports MindSpore at the top: that takes 2.5 s, and comes when ther
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
 import sys
 
@@ -29,6 +31,22 @@ def before_mindspore(config: dict) -> int | None:
     # (seen with ONEDNN_VERBOSE=1: "ref:any"), 20 to 60 times slower than the one for AVX2.
     os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
     return None if config["system"]["device_target"] == "CPU" else place.device()
+
+
+def import_mindspore() -> None:
+    """Imports MindSpore, and tells Python's collector that what it has made stays.
+
+    The collector would look at these 160,000 objects during the import, and again each time that MindSpore compiles.
+    Without that a rank of the demo takes a fifth less processor time.
+    """
+    if "mindspore" in sys.modules:
+        return
+    gc.disable()
+    try:
+        importlib.import_module("mindspore")
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def start(config: dict, device: int | None) -> tuple[int, int]:
