@@ -110,7 +110,13 @@ ends() {
 }
 
 gone() {
-  ! kill -0 "$1" 2>/dev/null || [[ $(ps -o stat= -p "$1") == Z* ]]
+  ! kill -0 "$1" 2>/dev/null || [[ $(stat_of "$1") == Z* ]]
+}
+
+# stat_of PID: what follows its name in /proc/PID/stat: state, parent and more; without a program, for those who poll.
+stat_of() {
+  local line
+  { read -r line <"/proc/$1/stat"; } 2>/dev/null && printf '%s\n' "${line##*) }"
 }
 
 # need PROGRAM...: skips the test where one of them is not on PATH. The end of `make test` says how to get it.
@@ -144,15 +150,14 @@ need_whole_signals() {
 
 # stands_still PID: whether somebody has stopped it.
 stands_still() {
-  [[ $(ps -o stat= -p "$1") == T* ]]
+  [[ $(stat_of "$1") == T* ]]
 }
 
 # above PID N: its Nth parent.
 above() {
   local pid=$1 i
   for ((i = 0; i < $2; i++)); do
-    pid=$(ps -o ppid= -p "$pid")
-    pid=${pid//[[:space:]]/}
+    pid=$(stat_of "$pid" | cut -d ' ' -f 2)
   done
   printf '%s\n' "$pid"
 }
@@ -190,12 +195,15 @@ fail() {
   return 1
 }
 
-# eventually COMMAND...: polls until it is true; 60 s at most, for a machine that does much else.
+# eventually COMMAND...: polls until it is true; 60 s at most, for a machine that does much else. What takes long is
+# asked less often: the other tests need the processor.
 eventually() {
   local -r end=$((SECONDS + 60))
+  local -i pause=20 # milliseconds
   until "$@"; do
     ((SECONDS < end)) || fail "never came true: $*" || return 1
-    sleep 0.02
+    sleep "0.$(printf %03d "$pause")"
+    pause=$((pause < 100 ? pause + pause / 4 : 100))
   done
 }
 
