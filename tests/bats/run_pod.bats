@@ -211,3 +211,21 @@ as_config_map() {
   pod_ended 0 0 '*restart 1 of 1*'
   pod_ended 1 0 '*rank 3 (device 1) exited with code 9*restart 1 of 1*'
 }
+
+@test "--straggler and --metrics: each pod compares its own ranks and writes the file of its own" {
+  local number
+  table >"$TABLE"
+  export STUB_DO='0: steps 400 20; 1: steps 200 40; 2: steps 400 20; 3: steps 400 20'
+  for number in 0 1; do
+    pod "$number" -- --straggler 1.5 --metrics "pod$number.prom"
+  done
+  pod_ended 1 0 '*'
+  [[ $stderr != *'takes '*' times as long'* ]] || fail "$stderr"
+  pod_ended 0 0 '*rank 1 (device 1 of *) takes 2.0 times as long as the median rank*slow: rank 1 (device 1 of *) took 2.0 times*'
+  for number in 0 1; do
+    [[ "$(sed -n 's/^mindspore_launch_\(exit_code\|ranks_expected\|stragglers\){.*} /\1 /p' "pod$number.prom" | sort)" = "\
+exit_code 0
+ranks_expected 2
+stragglers $((1 - number))" ]] || fail "$(<"pod$number.prom")"
+  done
+}
