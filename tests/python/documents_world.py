@@ -34,7 +34,7 @@ def _kept():
 def _temporary(prefix):
     """A folder that goes when this process ends."""
     base = tempfile.mkdtemp(prefix=prefix, dir="/tmp")
-    atexit.register(shutil.rmtree, base)
+    atexit.register(shutil.rmtree, base, ignore_errors=True)
     return Path(base)
 
 
@@ -76,6 +76,35 @@ def _add_data(folder):
             (folder / data.name).symlink_to(copy)
 
 
+_FREE = []  # copies that are as they were made
+
+
+def _copy():
+    """A folder with a copy of the project in home/me: one that an earlier page has left, or a new one."""
+    if _FREE:
+        return _FREE.pop()
+    base = _temporary("docs.")
+    home = base / "home" / "me"
+    home.mkdir(parents=True)
+    subprocess.run(["cp", "-a", str(_project()), str(home)], check=True)
+    return base
+
+
+def _restore(base):
+    """Takes away all that a page did.  That is quicker than another copy: a file system needs half a second for one."""
+    keep = base / "home" / "me" / "project"
+    for folder in (base, base / "home", base / "home" / "me"):
+        for path in folder.iterdir():
+            if path != keep and path not in keep.parents:
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=_project(), capture_output=True, text=True, check=True
+    ).stdout.strip()
+    for words in (["reset", "-q", "--hard", commit], ["clean", "-ffdxq", "-e", "__pycache__"]):
+        subprocess.run(["git", *words], cwd=keep, env=_kept(), check=True)
+    subprocess.run(["cp", "-a", str(_project() / "data"), str(_project() / ".venv"), str(keep)], check=True)
+
+
 class World:
     """A throw-away copy of the project in which one page's blocks are run, in order.
 
@@ -83,15 +112,13 @@ class World:
     """
 
     def __init__(self):
-        self.base = tempfile.mkdtemp(prefix="docs.", dir="/tmp")
+        self.base = str(_copy())
         self.home = Path(self.base, "home", "me")
         self.folder = self.home / "project"
         self.lab = None
         self.output = None  # of the run block before, if it was run
         self.unmade = {}  # a file that skipped blocks name: why they were skipped
         self.excuse = ""  # why the run block before was skipped, or may go wrong
-        self.home.mkdir(parents=True)
-        subprocess.run(["cp", "-a", str(_project()), str(self.folder)], check=True)
         self.train = (self.folder / "tools" / "train.py").read_bytes()
 
     def _environment(self, world, do):
@@ -221,7 +248,7 @@ class World:
         return self.lab
 
     def close(self):
-        """Ends what still runs, and takes the copy away."""
+        """Ends what still runs; the next page may have the copy."""
         if self.lab:
             down = ["bash", str(self.folder / "tests/lab/lab.sh"), "down"]
             subprocess.run(down, env={**os.environ, "LAB": self.lab}, timeout=60, capture_output=True)
@@ -230,7 +257,8 @@ class World:
             with contextlib.suppress(OSError):
                 if mark in Path("/proc", process, "environ").read_bytes().split(b"\0"):
                     os.kill(int(process), signal.SIGKILL)
-        shutil.rmtree(self.base)
+        _restore(Path(self.base))
+        _FREE.append(Path(self.base))
 
 
 def _run(command, folder, env, limit):

@@ -231,13 +231,25 @@ def run_in(world, *lines):
     return world.run(block)
 
 
-def test_the_copy_is_the_users_project_and_is_thrown_away():
+def test_the_copy_is_the_users_project_and_the_next_page_finds_it_as_it_was():
+    changes = [
+        "pwd; rm -r README.md .venv; echo more >>Makefile; chmod -x scripts/run.sh",
+        "mkdir logs configs/new; touch logs/x configs/new/y data/z ~/left",
+        "git -c user.name=me -c user.email=me commit -qam changed; false",
+        "echo not reached",
+    ]
     world = World()
-    code, output = run_in(world, "<!-- run -->", "```bash", "pwd", "rm README.md", "false", "echo no", "```")
+    code, output = run_in(world, "<!-- run -->", "```bash", *changes, "```")
     assert (code, output) == (1, "/home/me/project\n")
     assert (documents.ROOT / "README.md").exists()
     world.close()
-    assert not world.folder.exists()
+    world = World()
+    code, output = run_in(world, "<!-- run -->", "```bash", "git status --short; ls README.md .venv/bin/python", "```")
+    assert (code, output) == (0, ".venv/bin/python\nREADME.md\n")
+    assert [path.name for path in world.home.iterdir()] == ["project"]
+    assert not any((world.folder / name).exists() for name in ("logs", "configs/new", "data/z"))
+    assert "more" not in (world.folder / "Makefile").read_text().splitlines()
+    world.close()
 
 
 def test_the_pretended_npus_and_the_stub_trainer(copy):
