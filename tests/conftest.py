@@ -30,6 +30,7 @@ def pytest_configure(config):
     if hasattr(config, "workerinput"):
         return
     speak_english()
+    keep_bytecode()
     os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
     try:
         config.stash[_MPIRUN] = open_mpi.use()
@@ -45,6 +46,12 @@ def speak_english():
     for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
         if os.environ.get(name, "").startswith("zh"):
             os.environ[name] = "C.UTF-8"
+
+
+def keep_bytecode():
+    """Images of containers often forbid it; then thousands of programs and all workers compile the same files."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
 
 
 @pytest.hookimpl(trylast=True)
