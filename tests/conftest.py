@@ -115,8 +115,8 @@ def pytest_runtest_protocol():
 
 
 def pytest_xdist_auto_num_workers():
-    """Twice the processors: many tests wait for events."""
-    return 2 * len(os.sched_getaffinity(0))
+    """Three times the processors: most tests of launches wait for events, and few compute."""
+    return 3 * len(os.sched_getaffinity(0))
 
 
 def pytest_xdist_make_scheduler(config, log):

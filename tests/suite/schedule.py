@@ -34,8 +34,9 @@ def units(nodeids):
 class ByUnit(LoadScopeScheduling):
     """xdist's scheduler, which gives a worker all tests of a unit.
 
-    Trainings with real ranks run side by side as many as there are processors, because more of them slow one another
-    down by far more than their number: the other workers take units that wait a lot.
+    Trainings with real ranks run side by side as many as half of the processors, because each has several ranks, and
+    more of them slow one another down by far more than their number.  They last the longer, and all the while the other
+    workers take units that wait a lot: so the processors are busy from the beginning to the end.
     """
 
     _units = None
@@ -46,7 +47,7 @@ class ByUnit(LoadScopeScheduling):
         return self._units[nodeid]
 
     def _assign_work_unit(self, node):
-        if self._trainings() >= len(os.sched_getaffinity(0)):
+        if self._trainings() >= max(1, len(os.sched_getaffinity(0)) // 2):
             others = (unit for unit in self.workqueue if not _TRAINING.search(unit))
             if (other := next(others, None)) is not None:
                 self.workqueue.move_to_end(other, last=False)
