@@ -1,5 +1,7 @@
 """A process's place in its job, as our launcher, mpirun or srun tells it; and the ranks that nobody brings together."""
 
+import contextlib
+import gc
 import os
 import subprocess
 import sys
@@ -72,6 +74,23 @@ def test_a_rank_sets_the_device_of_its_place(environment, monkeypatch, target, p
     environment(MPIRUN, {"DEVICE_ID": MPIRUN["OMPI_COMM_WORLD_LOCAL_RANK"]})  # as MindSpore does on import
     job.set_device(config(target), device)
     assert calls == [call]
+
+
+@pytest.mark.parametrize("then", ["", "raise ImportError"])
+def test_pythons_collector_does_not_look_at_what_mindspore_makes(monkeypatch, tmp_path, then):
+    (tmp_path / "mindspore.py").write_text(
+        f"import gc, sys\nsys.collected = gc.isenabled()\nsys.stays = [[] for _ in range(1000)]\n{then}"
+    )
+    monkeypatch.setattr(sys, "collected", None, raising=False)
+    monkeypatch.setattr(sys, "stays", [], raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "mindspore", None)
+    del sys.modules["mindspore"]  # at the end it is again what it was
+    before = gc.get_freeze_count()
+    with pytest.raises(ImportError) if then else contextlib.nullcontext():
+        job.import_mindspore()
+    assert not sys.collected and gc.isenabled()
+    assert gc.get_freeze_count() >= before + len(sys.stays)
 
 
 @pytest.mark.parametrize("text", ["x", "", "0", "-1", "²", "9" * 5000])
