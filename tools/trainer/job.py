@@ -37,7 +37,7 @@ def import_mindspore() -> None:
     """Imports MindSpore, and tells Python's collector that what it has made stays.
 
     The collector would look at these 160,000 objects during the import, and again each time that MindSpore compiles.
-    Without that a rank of the demo takes a fifth less processor time.
+    Without that, one rank that trains LeNet-5 for an epoch takes a fifth less time.
     """
     if "mindspore" in sys.modules:
         return
