@@ -47,7 +47,7 @@ bound() {
     [[ "$(head -n 1 "logs/latest/rank_$rank.log")" = "note: this rank is bound to cores $(cores_of "$rank")" ]]
   done
   [[ "$(launch_json '[rank["cores"] for rank in r["ranks"]]')" = "['$A', '$B']" ]]
-  check-jsonschema --schemafile "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json
+  launch_json_fits
   end_by TERM 143
   [[ -z "$(ls "$LAUNCH_LOCKS"/*)" ]]
 }

@@ -41,7 +41,7 @@ launch_on_hosts() {
 ended_well() {
   ended
   was 0 "$1"
-  check-jsonschema --schemafile "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json
+  launch_json_fits
 }
 
 # hosts_now: the hosts of the ranks of the last attempt, in their order.
@@ -114,7 +114,7 @@ lost() {
   [[ $stderr == *': no restart 1: 1 rank can still run, --min_ranks is 2; lost: node1; '* && $stderr != *': restart 1 of'* ]] || fail "$stderr"
   [[ $stderr == *'lost with its host'* && $stderr == *': host-lost (mpirun, '* ]] || fail "$stderr"
   [[ "$(lost)" = "[('node1', 0, [1])]" ]]
-  check-jsonschema --schemafile "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json
+  launch_json_fits
 }
 
 # cluster_of N MORE...: run_cluster.sh on N hosts of two devices, as many ranks, with these words.

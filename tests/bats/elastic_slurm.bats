@@ -73,7 +73,7 @@ end_of() {
   loses n1 # Slurm ends the whole step: sometimes a rank of another node is seen to end first
   ended 0 "*: n1 (rank 1) is out of this job from now on: Slurm says: down*broken fan; *
 *: the job goes on with 2 ranks on 2 hosts; it had 3 ranks*: restart 1 of 2 in 1 s*: the job went on without n1 (*"
-  check-jsonschema --schemafile "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json
+  launch_json_fits
   [[ "$(launch_json '[rank["host"] for rank in r["ranks"]]')" = "['n0', 'n2']" ]]
   [[ "$(recorded rank_1 '[r["env"][n] for n in ("SLURMD_NODENAME", "RANK_SIZE", "MS_WORKER_NUM", "RESUME_RANK_SIZES")]')" = "['n2', '2', '2', '3']" ]]
 }

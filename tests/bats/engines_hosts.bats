@@ -59,7 +59,7 @@ refused_lines() {
     [[ "$(recorded "rank_$rank" 'r["env"]["MY_OWN"], r["cwd"]')" = "('a b', \"$WORLD\")" ]]
     [[ -e logs/latest/rank_$rank.log ]]
   done
-  check-jsonschema --schemafile "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json
+  launch_json_fits
   [[ "$(launch_json 'r["ranks"][3]["host"], r["ranks"][3]["device"]')" = "('node1', 1)" ]]
 }
 
@@ -182,7 +182,7 @@ lost_host() {
   [[ $stderr == *": host-lost (mpirun, "* && $stderr != *"rank mpirun"* && $stderr != *"failed first"* ]] || fail "$stderr"
   [[ $stderr == *$'\n0     0       node0           '@(143\ SIGTERM,\ stopped\ by\ us|end\ not\ reported)\ * ]] || fail "$stderr"
   [[ "$(launch_json 'r["outcome"]["first_failure"]')" = mpirun ]]
-  check-jsonschema --schemafile "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json
+  launch_json_fits
   eventually no_rank_left
 }
 

@@ -296,6 +296,16 @@ launch_json() {
   python -c 'import json, sys; r = json.load(open("logs/latest/launch.json")); print(eval(sys.argv[1]))' "$1"
 }
 
+# launch_json_fits: the latest launch.json has the form of its schema.
+launch_json_fits() {
+  python -I - "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json <<'PY'
+import json, jsonschema, sys
+
+schema, document = (json.load(open(path)) for path in sys.argv[1:])
+jsonschema.validate(document, schema)
+PY
+}
+
 # need_mindspore: the real one, not its stub.
 need_mindspore() {
   unset PYTHONPATH

@@ -79,7 +79,7 @@ goes_on() {
   says 'rank 3 (device 7) was ended by SIGTERM .*; the other rank goes on$'
   end_by USR1 139 $'*\n0 * 0  *\n1 * 137 SIGKILL, failed  *\n2 * 139 SIGSEGV, failed first *\n3 * 143 SIGTERM, failed  *: 3 of 4 ranks failed: ranks 1-3 (--keep_going)*'
   [[ "$(launch_json 'r["outcome"]["exit"], r["outcome"]["first_failure"], r["outcome"]["also_failed"]')" = "(139, '2', ['1', '3'])" ]]
-  check-jsonschema --schemafile "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json
+  launch_json_fits
 }
 
 @test "signals that end several ranks at once: all of them have failed" {

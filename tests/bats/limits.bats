@@ -61,7 +61,7 @@ END
   [[ $(readlink train.log) == logs/ascend2p-*/restart_1/rank_0.log ]]
   [[ "$(recorded rank_0 'r["env"]["RESUME"]')" = 1 ]]
   [[ "$(launch_json '[a["exit"] for a in r["outcome"]["attempts"]], r["outcome"]["exit"]')" = '([5], 0)' ]]
-  check-jsonschema --schemafile "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json
+  launch_json_fits
 }
 
 @test "--max_restarts, typed where an earlier job's LAUNCH_JOB is exported: there is a guardian after the first attempt" {
@@ -206,7 +206,7 @@ readonly HEED='note: a restart sets RESUME=1, which the trainer must heed; --res
   [[ "$(recorded rank_0 'r["argv"]')" = "['first', '--resume', 'a b', 'c d', \"e'f\", '\$HOME', '']" ]] || fail "$(recorded rank_0 'r["argv"]')"
   [[ $stderr != *'must heed'* ]] || fail "$stderr"
   [[ "$(launch_json 'r["trainer"][-1], r["restart"][-2:]')" = "('first', ['\$HOME', ''])" ]]
-  check-jsonschema --schemafile "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json
+  launch_json_fits
   STUB_DO='0: first exit 3' ends 0 '*' launch ascend2p.sh --max_restarts 1 --restart_args -x config.yaml -- -o a=1
   [[ "$(recorded rank_0 'r["argv"]')" = "['--config', 'config.yaml', '-o', 'a=1', '-x']" ]] || fail "$(recorded rank_0 'r["argv"]')"
   STUB_DO='0: wait; 1: await 0, exit 4' ends 4 '*' launch ascend2p.sh --max_restarts 0 --restart_args -x config.yaml

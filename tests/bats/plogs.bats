@@ -64,7 +64,7 @@ plog_of() {
   [[ $(plogs mine) == $'./note.log\n./rank_0/debug/plog/plog-PID_TIME.log\n./rank_0/debug/plog/plog-PID_TIME.log\n./rank_1/'* ]] || fail "$(plogs mine)"
   [[ "$(find mine -size +9000k | wc -l)" = 2 && ! -e logs/latest/plog ]]
   [[ "$(launch_json 'r["plogs"], r["other_logs"]["ASCEND_PROCESS_LOG_PATH"]')" = "({'folder': \"$WORLD/mine\", 'keep': 'failed'}, 'mine')" ]]
-  check-jsonschema --schemafile "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json
+  launch_json_fits
 }
 
 @test "an empty variable of the user is none" {
@@ -185,7 +185,7 @@ PY
     pair
   )
   [[ "$(launch_json 'r["other_logs"]["core_limit"]')" = 0 ]]
-  check-jsonschema --schemafile "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json
+  launch_json_fits
 }
 
 # ---- engines ----------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ launched_on_hosts() {
   [[ $stderr == *"root: rank 3 (host $host, device 7) never opened its socket; 3 ranks waited 120 s for it, rank "[012]" (host $host, device "[456]") first"* ]] || fail "$stderr"
   [[ $stderr == *"how sure: likely; its own log has no error"*"next: "*"hccn_tool -i 7 -link -g"* ]]
   [[ "$(launch_json 'r["outcome"]["diagnosis"]["root"]["ranks"]')" = '[3]' ]]
-  check-jsonschema --schemafile "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json
+  launch_json_fits
   ends 0 '*read *' python "$PROJECT/tools/diagnose.py"
   [[ $output == *'root: rank 3 '* ]]
 }

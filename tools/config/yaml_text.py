@@ -59,8 +59,10 @@ def read(text: str) -> tuple[Any, yaml.Node | None]:
             place,
         ) from error
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        raise NotYaml(_not_yaml(one_line(getattr(error, "problem", None) or error), mark), mark) from error
+        mark, problem = getattr(error, "problem_mark", None), one_line(getattr(error, "problem", None) or error)
+        if "maximum nesting depth" in problem:  # the half in C of PyYAML 6.0.4, which reads 1,000 levels ahead
+            raise NotYaml(_too_deep(), mark) from error
+        raise NotYaml(_not_yaml(problem, mark), mark) from error
     except UnicodeError as error:  # in an argument; a file was decoded before
         raise NotYaml(tr("not YAML: a byte of it is not UTF-8")) from error
 
@@ -69,6 +71,10 @@ def _not_yaml(reason: str, mark: Any) -> str:
     if mark is None:
         return tr("not YAML: {reason}", reason=reason)
     return tr("not YAML: {reason} (column {column})", reason=reason, column=mark.column + 1)
+
+
+def _too_deep() -> str:
+    return tr("more than {most} levels inside each other; a config has five", most=MOST_LEVELS)
 
 
 class _Loader(_Base):
@@ -143,10 +149,7 @@ def _measure(text: str) -> None:
             if ended.anchor:
                 known[ended.anchor] = ended
         if len(around) + around[-1].levels > MOST_LEVELS:
-            raise NotYaml(
-                tr("more than {most} levels inside each other; a config has five", most=MOST_LEVELS),
-                event.start_mark,
-            )
+            raise NotYaml(_too_deep(), event.start_mark)
         if around[-1].size > _MOST_SIZE:
             reason = tr(
                 "more than {most} characters once its aliases (*NAME) are written out; a config is short",
