@@ -62,7 +62,11 @@ class Archive:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         try:
             with contextlib.suppress(OSError):
-                self._file.close()  # tar and gzip would write their ends: what is not committed needs none
+                if not self._file.closed:  # not committed: its end goes nowhere, but gzip complains without one
+                    with open(os.devnull, "wb") as nowhere:
+                        os.dup2(nowhere.fileno(), self._file.fileno(), inheritable=False)
+                self._packed.close()
+                self._file.close()
         finally:
             if self._made:
                 with contextlib.suppress(FileNotFoundError):
