@@ -34,9 +34,9 @@ def units(nodeids):
 class ByUnit(LoadScopeScheduling):
     """xdist's scheduler, which gives a worker all tests of a unit.
 
-    Trainings with real ranks run side by side as many as half of the processors, because each has several ranks, and
-    more of them slow one another down by far more than their number.  They last the longer, and all the while the other
-    workers take units that wait a lot: so the processors are busy from the beginning to the end.
+    At most one training for two processors runs at a time: each has several ranks, and more of them slow one another
+    down by far more than their number.  Meanwhile the other workers take units that wait a lot, so the processors are
+    busy from the beginning to the end.
     """
 
     _units = None

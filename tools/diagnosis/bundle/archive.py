@@ -62,7 +62,7 @@ class Archive:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         try:
             with contextlib.suppress(OSError):
-                if not self._file.closed:  # not committed: its end goes nowhere, but gzip complains without one
+                if not self._file.closed:  # not committed: gzip insists on writing an end, which goes nowhere
                     with open(os.devnull, "wb") as nowhere:
                         os.dup2(nowhere.fileno(), self._file.fileno(), inheritable=False)
                 self._packed.close()
