@@ -28,12 +28,14 @@ bare::programs() {
 }
 
 # bare::pythons BIN: a Python of no environment by its own path. By a link it would take its folder for BIN, which make's
-# .venv then names, and for a part of the environment that BIN belongs to.
+# .venv then names, and for a part of the environment that BIN belongs to. A version manager's is asked which it is: from
+# BIN it would find itself again, without end. One that does not answer stays as it is.
 bare::pythons() {
   local link python
   for link in "$1"/python?(3?(.+([0-9]))); do
     python=$(readlink -- "$link")
     [[ ! -e ${python%/*}/../pyvenv.cfg ]] || continue
+    python=$("$python" -I -c 'import sys; print(sys.executable)' 2>/dev/null) && [[ -x $python ]] || continue
     rm -f -- "$link"
     printf '#!/usr/bin/env bash\nexec %q "$@"\n' "$python" >"$link"
     chmod 755 "$link"

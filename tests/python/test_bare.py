@@ -72,6 +72,27 @@ def test_an_environment_that_is_made_with_another_python_outlives_the_profile(ba
     assert python.stdout == "works\n"
 
 
+SHIM = """#!/usr/bin/env bash
+# A version manager's: the version that is chosen, or else the program of its own name in another folder than its own.
+[[ ${0##*/} != python3.98 ]] || exec %s "$@"
+export ASKED=$((${ASKED-0} + 1)) PATH=:$PATH:
+((ASKED < 9)) || exit 99
+PATH=${PATH//:${0%%/*}:/:}
+exec "${0##*/}" "$@"
+"""
+
+
+@pytest.mark.parametrize(("name", "ends"), [("python3.98", 0), ("python3.99", 127)])
+def test_a_version_managers_python_is_asked_once_which_it_is(bare, tmp_path, name, ends):
+    for shim in ("python3.98", "python3.99"):
+        (tmp_path / "programs" / shim).write_text(SHIM % sys._base_executable)
+        (tmp_path / "programs" / shim).chmod(0o755)
+    no_environment = {"PATH": f"{tmp_path}/programs:{os.path.dirname(shutil.which('bash'))}", "VIRTUAL_ENV": "none"}
+    told = bare(name, "-c", "import sys; print(sys.executable)", **no_environment)
+    assert told.returncode == ends, told.stderr
+    assert ends or told.stdout == f"{os.path.realpath(sys._base_executable)}\n"
+
+
 def test_without_any_python_it_says_nothing_of_its_own(bare, tmp_path):
     for name in ["bash", "mktemp", "chmod", "mkdir", "ln", "rm", "readlink", "env"]:
         (tmp_path / "programs" / name).unlink(missing_ok=True)
