@@ -28,7 +28,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import count, one_line
 from tools.config import config_file as configs
 from tools.config import modes
-from tools.launch import mindspore_scheduler
+from tools.launch.engines import mindspore_scheduler
 from tools.trainer import checkpoints, command, datasets, inference, job, place
 
 TYPE_CHECKING = False

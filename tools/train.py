@@ -24,7 +24,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import count
 from tools.config import config_file as configs
 from tools.config import modes
-from tools.launch import mindspore_scheduler
+from tools.launch.engines import mindspore_scheduler
 from tools.trainer import before_collective, checkpoints, command, datasets, job, place
 
 

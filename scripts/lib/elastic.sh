@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # Restarts of a job that has lost a host: without it, on the hosts that are left, or with a spare one in its place.
 #
-# After an attempt in which the engine may have lost a host, tools/launch/elastic.py makes another plan while nothing
-# runs. It knows the hosts from launch.json, asks those that are left, and checks again what the launch has checked.
-# If there can be no such plan, it says why, and the job ends with the failure that it has had.
+# After an attempt in which the engine may have lost a host, tools/launch/hosts/elastic.py makes another plan while
+# nothing runs. It knows the hosts from launch.json, asks those that are left, and checks again what the launch has
+# checked. If there can be no such plan, it says why, and the job ends with the failure that it has had.
 
 ELASTIC_WORDS=()             # the words of the first plan
 declare -A ELASTIC_CALLER=() # what the caller has of the variables that a plan sets

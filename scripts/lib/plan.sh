@@ -115,8 +115,8 @@ plan::_take_hosts() {
 }
 
 # plan::lock_file: makes the file with which this job locks its devices, in a folder that only this user can write.
-# PLAN_LOCK_FD is its descriptor, or stays empty if there can be none. tools/launch/device_locks.py checks all of it
-# once more and takes the lock. The lock lasts as long as the launcher or a rank has the descriptor open.
+# PLAN_LOCK_FD is its descriptor, or stays empty if there can be none. tools/launch/devices/device_locks.py checks all of
+# it once more and takes the lock. The lock lasts as long as the launcher or a rank has the descriptor open.
 plan::lock_file() {
   local mask
   system::umask

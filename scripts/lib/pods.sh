@@ -5,8 +5,8 @@
 # but a pod may wait for its rank table for half an hour before that. Process 1 inherits orphans. bash reaps them, in 5.2
 # only when its `read -t` ends, which is after 10 s at the latest.
 #
-# tools/launch/pod_watch.py runs beside the launcher and looks at the rank table. What it sees comes on the bus, as events
-# "hosts moved STATUS TEXT" and "hosts say TEXT" of attempts.sh.
+# tools/launch/pods/pod_watch.py runs beside the launcher and looks at the rank table. What it sees comes on the bus, as
+# events "hosts moved STATUS TEXT" and "hosts say TEXT" of attempts.sh.
 
 PODS_ON=''      # not empty: this script is for pods
 PODS_STDERR=''  # stderr, from begin to planned: while bash reads the plan, its own is /dev/null
@@ -56,7 +56,7 @@ pods::_become() {
   local bus=$1 lifeline=$2
   trap '' INT HUP QUIT USR1 USR2
   exec </dev/null >"/dev/fd/$bus" {bus}>&- {lifeline}>&-
-  exec "$PYTHON" -S "$LAUNCH_ROOT/tools/launch/pod_watch.py" "$$" "${PLAN_ENGINE[watch_table]}" "${PLAN_ENGINE[watch_digest]}"
+  exec "$PYTHON" -S "$LAUNCH_ROOT/tools/launch/pods/pod_watch.py" "$$" "${PLAN_ENGINE[watch_table]}" "${PLAN_ENGINE[watch_digest]}"
 }
 
 # pods::close: the job has ended.

@@ -55,7 +55,7 @@ agent::main() {
   AGENT_NAME=$LAUNCH_RANK
   if [[ $AGENT_NAME == scheduler ]]; then
     kind=scheduler
-    set -- "$LAUNCH_PYTHON" -u "${AGENT_LIB%/scripts/lib}/tools/launch/mindspore_scheduler.py"
+    set -- "$LAUNCH_PYTHON" -u "${AGENT_LIB%/scripts/lib}/tools/launch/engines/mindspore_scheduler.py"
   fi
   agent::_open_log
   if [[ -z ${LAUNCH_SECRET-} ]]; then

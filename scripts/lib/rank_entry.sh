@@ -192,7 +192,7 @@ rank_entry::cores() {
     ranks=${#devices[@]}
     [[ $LAUNCH_ENGINE != mpirun ]] || ranks=$OMPI_COMM_WORLD_LOCAL_SIZE
     python::find
-    REPLY=$("$PYTHON" "${0%/scripts/lib/*}/tools/launch/cores_here.py" "${words[0]}" "${words[1]}" \
+    REPLY=$("$PYTHON" "${0%/scripts/lib/*}/tools/launch/devices/cores_here.py" "${words[0]}" "${words[1]}" \
       "$LAUNCH_LOCAL_RANK" "$ranks" "${devices[@]}") || REPLY=''
   fi
 }

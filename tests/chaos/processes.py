@@ -93,7 +93,7 @@ _PROGRAMS = {
     "mindspore_scheduler.py": "scheduler",
     "guardian.sh": "guardian",
     "chaos/rank.py": "child",
-    "tools/launch/relay.py": "relay",
+    "tools/launch/engines/relay.py": "relay",
 }
 
 
@@ -133,7 +133,7 @@ def _shell(process: Process, launcher: int, by_pid: dict[int, Process], parents:
     parent = by_pid.get(process.parent)
     if not parent:
         return "other"
-    if "tools/launch/relay.py" in parent.command:
+    if "tools/launch/engines/relay.py" in parent.command:
         return "relay" if process.pid in parents else "starting"  # waits for the engine
     return "starting" if parent.parent == launcher else "other"
 

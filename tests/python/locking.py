@@ -10,7 +10,7 @@ import traceback
 
 import pytest
 
-from tools.launch import device_locks
+from tools.launch.devices import device_locks
 
 OTHER = 54321  # a user who has nothing and needs no name
 numbers = itertools.count(1)

@@ -54,14 +54,14 @@ def rows(package):
     return {room: named(words) for room, words in re.findall(r"^\| `(\w+)/` \| (.*) \|$", part, re.MULTILINE)}
 
 
-@pytest.mark.parametrize("package", ["hccl_tools", "tools"])
+@pytest.mark.parametrize("package", ["hccl_tools", "tools", "tools/launch"])
 def test_the_table_of_rooms_names_every_module_and_no_other(package, files):
     there = {}
     for path in files:
-        parts = path.split("/")
-        if parts[0] == package and len(parts) > 2 and path.endswith(".py"):
-            inside = there.setdefault(parts[1], set())
-            inside |= {parts[2] + "/"} if len(parts) > 3 else {parts[2][:-3]} - {"__init__"}
+        room, *inner = path.removeprefix(f"{package}/").split("/")
+        if path.startswith(f"{package}/") and inner and path.endswith(".py"):
+            inside = there.setdefault(room, set())
+            inside |= {inner[0] + "/"} if len(inner) > 1 else {inner[0][:-3]} - {"__init__"}
     told = {room: {word for word in words if re.fullmatch(r"[a-z_]+/?", word)} for room, words in rows(package).items()}
     assert told == there
 

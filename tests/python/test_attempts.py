@@ -13,7 +13,7 @@ import documents
 import pytest
 
 from tools.attempts import verdict, wire
-from tools.launch import launchers
+from tools.launch.hosts import launchers
 from tools.launch.request import Request
 
 MAIN = documents.ROOT / "tools" / "attempts" / "main.py"

@@ -9,9 +9,9 @@ from locking import Job, base
 
 from hccl_tools.common import project
 from hccl_tools.common.refusal import Refusal
-from tools.launch import binding, core_shares, cores_here, device_locks, device_places, topology
-from tools.launch.core_shares import CORE, NUMA
-from tools.launch.placement import Placement
+from tools.launch.devices import binding, core_shares, cores_here, device_locks, device_places, topology
+from tools.launch.devices.core_shares import CORE, NUMA
+from tools.launch.engines.placement import Placement
 
 __all__ = ["base"]
 

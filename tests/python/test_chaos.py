@@ -87,7 +87,7 @@ AGENT = "bash -p -- /x/scripts/lib/rank_agent.sh python -u /x/tests/chaos/rank.p
 ROLES = [  # role, pid, its parent, its command
     ("launcher", 1001, 1000, SCRIPT),
     ("guardian", 1002, 1001, "bash -p -- /x/scripts/lib/guardian.sh 1 13"),
-    ("relay", 1004, 1003, "python -I -S /x/tools/launch/relay.py 1005 16 17 15  "),
+    ("relay", 1004, 1003, "python -I -S /x/tools/launch/engines/relay.py 1005 16 17 15  "),
     ("relay", 1005, 1004, SCRIPT),  # waits for the engine
     ("engine", 1006, 1005, "{engine} -n 2 bash /x/scripts/lib/rank_agent.sh python -u /x/tests/chaos/rank.py"),
     ("agent", 1007, 1006, AGENT),

@@ -11,7 +11,7 @@ from locking import OTHER, Job, as_user, base, free_pid, start_as
 from needs import needs_root
 
 from hccl_tools.common.refusal import Refusal
-from tools.launch import device_locks
+from tools.launch.devices import device_locks
 
 __all__ = ["base"]
 

@@ -17,8 +17,11 @@ from hccl_tools.common.problem import errors
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.machine import programs
 from hccl_tools.machine.programs import Ended
-from tools.launch import elastic, open_mpi, run_folder, slurm, spares, trainer_command
-from tools.launch.placement import Placement
+from tools.launch import run_folder
+from tools.launch.engines import open_mpi, slurm
+from tools.launch.engines.placement import Placement
+from tools.launch.hosts import elastic, spares
+from tools.launch.programs import trainer_command
 from tools.launch.protocol import Plan
 from tools.trainer import checkpoints
 from tools.trainer.checkpoints import CheckpointError, choosing, labels
@@ -356,7 +359,7 @@ def test_what_is_no_list_of_numbers_of_ranks_is_refused(monkeypatch, text):
 
 def other_size(tmp_path, mode="data_parallel", whole=1, ranks=6):
     """The plan of 4 ranks after such checkpoints were saved, and the remarks."""
-    from tools.launch import other_sizes
+    from tools.launch.resume import other_sizes
 
     for rank in range(ranks):
         path = saved(tmp_path / "ckpt", rank, 6, 1, whole=whole)

@@ -7,7 +7,7 @@ import needs
 import pytest
 
 from hccl_tools.common.refusal import Refusal
-from tools.launch import device_check
+from tools.launch.devices import device_check
 from tools.logs import known_failures
 from tools.trainer import gpu_backend, job
 

@@ -4,8 +4,8 @@ import pytest
 from launching import request
 
 from hccl_tools.machine.programs import Ended
-from tools.launch import host_check
-from tools.launch.placement import Placement
+from tools.launch.engines.placement import Placement
+from tools.launch.hosts import host_check
 
 HERE = {"mpi": "4.1.4", "prefix": None, "python": "Python 3.11.7", "mindspore": "2.10.0"}
 

@@ -7,8 +7,8 @@ import pytest
 from launching import request
 
 from hccl_tools.common.refusal import Refusal
-from tools.launch import host_limits
-from tools.launch.placement import Placement
+from tools.launch.engines.placement import Placement
+from tools.launch.hosts import host_limits
 
 
 def placement(hosts, ranks=1):

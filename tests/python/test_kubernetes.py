@@ -11,8 +11,8 @@ import pytest
 import yaml
 from needs import needs
 
-from tools.launch import ports
-from tools.launch.pod_watch import MOVED
+from tools.launch.engines import ports
+from tools.launch.pods.pod_watch import MOVED
 
 ROOT = documents.ROOT
 FOLDER = ROOT / "deploy" / "kubernetes"

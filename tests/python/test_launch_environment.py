@@ -6,8 +6,10 @@ import socket
 import pytest
 from launching import request
 
-from tools.launch import device_num, environment, ports
-from tools.launch.placement import Placement
+from tools.launch import environment
+from tools.launch.engines import ports
+from tools.launch.engines.placement import Placement
+from tools.launch.programs import device_num
 
 
 @pytest.fixture

@@ -9,7 +9,9 @@ from launching import request
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import programs
 from tools.config import config_file
-from tools.launch import plan, ports, protocol, run_folder, slurm, trainer_command
+from tools.launch import plan, protocol, run_folder
+from tools.launch.engines import ports, slurm
+from tools.launch.programs import trainer_command
 from tools.launch.protocol import Plan
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from hccl_tools.machine import host
 from hccl_tools.table import rank_table
-from tools.launch import table_fit
+from tools.launch.tables import table_fit
 
 
 @pytest.fixture

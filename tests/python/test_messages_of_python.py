@@ -40,7 +40,7 @@ ENGLISH = {
     "hccl_tools/check/explain.py": "docs/zh/rank_table_checks.md has the Chinese",
     "hccl_tools/commands/place_table.py": "nobody types it",
     "tools/launch/main.py": "an import has failed, perhaps that of the catalogue's module",
-    "tools/launch/mindspore_scheduler.py": "a log",
+    "tools/launch/engines/mindspore_scheduler.py": "a log",
     "tools/pages/": "for those who change this project",
 }
 

@@ -8,7 +8,7 @@ from launching import request
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import hccn, host
 from hccl_tools.table import rank_table
-from tools.launch import launch_table, table_fit
+from tools.launch.tables import launch_table, table_fit
 
 CONF = "".join(f"address_{device}=192.168.100.{device + 1}\n" for device in range(8))
 
@@ -145,6 +145,6 @@ def test_a_folder_with_data_in_it_is_not_read_through(write, world, monkeypatch)
     for number in range(300):
         (world / f"{number:03}.json").write_text("{}")
     opened = []
-    monkeypatch.setattr("tools.launch.nearby_tables._is_table", lambda path, most: opened.append(path))
+    monkeypatch.setattr("tools.launch.tables.nearby_tables._is_table", lambda path, most: opened.append(path))
     chosen()
     assert len(opened) == 100

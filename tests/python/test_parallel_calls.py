@@ -3,7 +3,7 @@
 import pytest
 
 from hccl_tools.common.refusal import REFUSED, Refusal
-from tools.launch import parallel_calls
+from tools.launch.programs import parallel_calls
 
 AUTO = 'ms.set_auto_parallel_context(parallel_mode="auto_parallel")'
 SEMI = "context.set_auto_parallel_context(gradients_mean=True, parallel_mode=ParallelMode.SEMI_AUTO_PARALLEL)"

@@ -7,8 +7,10 @@ from launching import request
 
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import programs
-from tools.launch import all_servers, msrun, open_mpi, placement, plan, slurm
-from tools.launch.placement import Placement
+from tools.launch import plan
+from tools.launch.engines import msrun, open_mpi, placement, slurm
+from tools.launch.engines.placement import Placement
+from tools.launch.hosts import all_servers
 
 
 @pytest.mark.parametrize(

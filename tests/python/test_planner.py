@@ -40,7 +40,7 @@ def test_a_damaged_cache_of_python_is_named_with_its_remedy(root, planned, tmp_p
     for name in ("tools", "hccl_tools"):
         shutil.copytree(root / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     compileall.compile_dir(tmp_path / "tools" / "launch", quiet=2)
-    (cached,) = (tmp_path / "tools/launch/__pycache__").glob("placement.*.pyc")
+    (cached,) = (tmp_path / "tools/launch/engines/__pycache__").glob("placement.*.pyc")
     os.truncate(cached, 1024)
     code, told = planned(tmp_path, subprocess.DEVNULL, os.getpid())
     assert code == 78

@@ -10,10 +10,10 @@ from launching import request
 
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import host
-from tools.launch import pod_checks, pod_job, pod_place, pod_table, pod_watch
-from tools.launch.pod_job import Fact, PodJob
-from tools.launch.pod_table import Initializing, NotReady
-from tools.launch.pod_wait import Patience
+from tools.launch.pods import pod_checks, pod_job, pod_place, pod_table, pod_watch
+from tools.launch.pods.pod_job import Fact, PodJob
+from tools.launch.pods.pod_table import Initializing, NotReady
+from tools.launch.pods.pod_wait import Patience
 
 NAMES = (*pod_job.ADDRESSES, "MS_ROLE", "MS_WORKER_NUM", "MS_LOCAL_WORKER", "MS_NODE_RANK", "MS_SCHED_HOST", "NPU_POD")
 

@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from tools.config import config_file as configs
-from tools.launch import no_sink
+from tools.launch.programs import no_sink
 from tools.trainer import schedules
 
 CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "configs"

@@ -10,9 +10,9 @@ import time
 import documents
 import pytest
 
-from tools.launch.relay import LINE, LONGEST, Relay
+from tools.launch.engines.relay import LINE, LONGEST, Relay
 
-RELAY = documents.ROOT / "tools" / "launch" / "relay.py"
+RELAY = documents.ROOT / "tools" / "launch" / "engines" / "relay.py"
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from launching import request, words
 
 from hccl_tools.common import project
 from hccl_tools.common.refusal import USAGE, Refusal
-from tools.launch import config_checks, placement, trainer_command
+from tools.launch.engines import placement
+from tools.launch.programs import config_checks, trainer_command
 from tools.launch.request import Request
 
 

@@ -14,8 +14,11 @@ from launching import request
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine.programs import Ended
 from tools.config import config_file
-from tools.launch import host_check, latest_link, resumed_hosts, resuming, trainer_command
-from tools.launch.placement import Placement
+from tools.launch import latest_link
+from tools.launch.engines.placement import Placement
+from tools.launch.hosts import host_check
+from tools.launch.programs import trainer_command
+from tools.launch.resume import resumed_hosts, resuming
 from tools.trainer import checkpoints
 from tools.trainer.checkpoints import choosing, labels
 
@@ -350,7 +353,7 @@ def hosts(tmp_path, monkeypatch):
         return {"node2": Ended(done.returncode, done.stdout, "")}
 
     monkeypatch.setattr(host_check, "ask", ask)
-    monkeypatch.setattr("tools.launch.network.others", lambda names: ["node2"] if "node2" in names else [])
+    monkeypatch.setattr("tools.launch.hosts.network.others", lambda names: ["node2"] if "node2" in names else [])
     names = ["node1", "node1", "node2", "node2"]
     placed = Placement(ranks=[(n, n % 2) for n in range(4)], world=4, engine={}, hosts=names)
     resumed = found("here", world=4, hosts=names)

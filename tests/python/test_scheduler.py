@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from tools.launch import mindspore_scheduler
+from tools.launch.engines import mindspore_scheduler
 
 pytestmark = pytest.mark.thorough
 
@@ -41,7 +41,7 @@ def started(root, tmp_path, listening):
         stub = {"PYTHONPATH": str(root / "tests/fixtures/stub_mindspore"), "STUB_OUT": str(tmp_path)}
         cluster = {"MS_WORKER_NUM": "2", "MS_SCHED_PORT": str(listening.getsockname()[1])}
         environment = {**os.environ, **stub, **cluster, **variables}
-        command = [sys.executable, *(words or [str(root / "tools/launch/mindspore_scheduler.py")])]
+        command = [sys.executable, *(words or [str(root / "tools/launch/engines/mindspore_scheduler.py")])]
         processes.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
         return processes[-1]
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tools.launch import sources
+from tools.launch.programs import sources
 
 
 @pytest.fixture

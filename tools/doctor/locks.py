@@ -11,7 +11,7 @@ import sys
 
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
-from tools.launch import device_locks, lock_folders
+from tools.launch.devices import device_locks, lock_folders
 
 if __name__ == "__main__":
     try:

@@ -13,7 +13,7 @@ from hccl_tools.machine.programs import Ended
 from tools.doctor import answer, files
 from tools.doctor.page import OK, PROBLEM, UNKNOWN, WARNING, Line, masked
 from tools.doctor.section import Facts, Options
-from tools.launch.ports import SCHEDULER
+from tools.launch.engines.ports import SCHEDULER
 
 TITLE = "Network"
 

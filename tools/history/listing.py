@@ -11,7 +11,8 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from tools.diagnosis.run import logs_of
-from tools.launch import record, runs
+from tools.launch import record
+from tools.launch.resume import runs
 from tools.logs import log_tail
 from tools.progress import lines
 

@@ -9,8 +9,8 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import interpreter
-from tools.launch import trainer_command
-from tools.launch.placement import Placement
+from tools.launch.engines.placement import Placement
+from tools.launch.programs import trainer_command
 from tools.launch.request import Request
 
 LEAST_FILES = 256  # the launcher and its console keep a few files open, a MindSpore rank hundreds
@@ -74,7 +74,7 @@ def devices(request: Request, placement: Placement, by_mindspore: bool) -> None:
     by_host = placement.devices_by_host()
     own = sorted({device for _, device in placement.ranks})
     if by_host:
-        from tools.launch import host_check, host_limits, network
+        from tools.launch.hosts import host_check, host_limits, network
 
         host_limits.check(request, placement)
         others = network.others([*by_host, *placement.spares])
@@ -84,7 +84,7 @@ def devices(request: Request, placement: Placement, by_mindspore: bool) -> None:
         own = sorted({device for name in by_host if name not in others for device in by_host[name]})
     problem = None
     if own and request.device_target != "CPU":
-        from tools.launch import device_check
+        from tools.launch.devices import device_check
 
         if request.device_target == "Ascend":
             problem = device_check.missing_npus(request.script, own)
@@ -118,6 +118,6 @@ def is_program(request: Request) -> bool:
 def parallel_mode(request: Request, program: str | None) -> None:
     """Checks that MindSpore does what the program's file asks for, as far as that is written there."""
     if program and not request.no_check:
-        from tools.launch import parallel_calls
+        from tools.launch.programs import parallel_calls
 
         parallel_calls.check(program, request.device_target)

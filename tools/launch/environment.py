@@ -7,13 +7,14 @@ import os
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from hccl_tools.machine.host import LOOPBACK
-from tools.launch import network, ports
-from tools.launch.placement import Placement
+from tools.launch.engines import ports
+from tools.launch.engines.placement import Placement
+from tools.launch.hosts import network
 from tools.launch.request import Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tools.launch.binding import Binding
+    from tools.launch.devices.binding import Binding
 
 
 def needs_cluster(request: Request, placement: Placement) -> bool:

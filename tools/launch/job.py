@@ -7,7 +7,9 @@ import os
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line
-from tools.launch import checks, latest_link, placement, trainer_command
+from tools.launch import checks, latest_link
+from tools.launch.engines import placement
+from tools.launch.programs import trainer_command
 from tools.launch.request import Request
 
 TYPE_CHECKING = False
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tools.config.config_file import Config
-    from tools.launch.resumption import Resumption
+    from tools.launch.resume.resumption import Resumption
 
 
 class Job(Record):
@@ -52,7 +54,7 @@ def none() -> Job:
 
 def of_trainer(request: Request, placed: placement.Placement, run_dir: str) -> Job:
     """A trainer with a config.  Raises Refusal."""
-    from tools.launch import config_checks  # not at the top: programs need no YAML
+    from tools.launch.programs import config_checks  # not at the top: programs need no YAML
 
     named = str(trainer_command.config_path(request))
     path = trainer_command.trainer(request)
@@ -69,7 +71,7 @@ def of_trainer(request: Request, placed: placement.Placement, run_dir: str) -> J
         folder = config.filled["train"].get("ckpt_save_dir") or os.path.join(run_dir, "ckpt")
         saves = {"folder": os.path.abspath(folder), "model": config.filled["model"]}
         if request.no_sink:
-            from tools.launch import no_sink
+            from tools.launch.programs import no_sink
 
             arguments = no_sink.arguments(config, arguments)
     else:
@@ -94,7 +96,7 @@ def of_trainer(request: Request, placed: placement.Placement, run_dir: str) -> J
 
 def of_program(request: Request, placed: placement.Placement, run_dir: str) -> Job:
     """A program with its own words.  Raises Refusal."""
-    from tools.launch import program
+    from tools.launch.programs import program
 
     found = program.find(request)
     own = found.source is not None and trainer_command.is_own(found.source)
@@ -103,7 +105,7 @@ def of_program(request: Request, placed: placement.Placement, run_dir: str) -> J
     if named is None:
         _refuse_to_resume(request, found.about)
     elif _wants_to_resume(request):
-        from tools.launch import config_checks
+        from tools.launch.programs import config_checks
 
         config = config_checks.config(request, path=named, is_own=True, arguments=command)
         resumed = _resumed(request, config, named, placed, run_dir) if config else None
@@ -131,7 +133,7 @@ def _resumed(
     """What a launch of our trainer goes on from, if the user wants that.  Raises Refusal."""
     if not _wants_to_resume(request):
         return None
-    from tools.launch import resuming
+    from tools.launch.resume import resuming
 
     return resuming.find(request, config, named, placed, run_dir)
 
@@ -139,7 +141,7 @@ def _resumed(
 def _refuse_to_resume(request: Request, about: str) -> None:
     """Raises Refusal for --resume with another trainer than ours."""
     if request.resume is not None:
-        from tools.launch import resuming
+        from tools.launch.resume import resuming
 
         resuming.refuse_foreign(request, about)
 
@@ -164,7 +166,7 @@ def _device_num_remarks(request: Request, ranks: int, job: Job) -> list[str]:
     """What to know where DEVICE_NUM is another number than that of the ranks."""
     if request.device_num in (None, ranks):
         return []
-    from tools.launch import device_num
+    from tools.launch.programs import device_num
 
     return device_num.remarks(request, ranks, job.words)
 
@@ -180,6 +182,6 @@ def _no_sink_remarks(request: Request, job: Job) -> list[str]:
     """What --no_sink does, since MindSpore no longer reads the variables of the tutorials."""
     if not request.no_sink:
         return []
-    from tools.launch import no_sink
+    from tools.launch.programs import no_sink
 
     return no_sink.remarks(job.is_own, job.words)

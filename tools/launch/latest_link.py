@@ -6,7 +6,7 @@ import os
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line, short
-from tools.launch import trainer_command
+from tools.launch.programs import trainer_command
 from tools.launch.request import Request
 
 TYPE_CHECKING = False

@@ -14,8 +14,10 @@ from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
-from tools.launch import checks, environment, placement, plogs, protocol, run_folder, trainer_command
+from tools.launch import checks, environment, plogs, protocol, run_folder
 from tools.launch import job as jobs
+from tools.launch.engines import placement
+from tools.launch.programs import trainer_command
 from tools.launch.protocol import Plan
 from tools.launch.request import Request
 
@@ -23,8 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tools.launch.binding import Binding
-    from tools.launch.launch_table import LaunchTable
+    from tools.launch.devices.binding import Binding
+    from tools.launch.tables.launch_table import LaunchTable
 
 
 class CoresTaken(Exception):
@@ -67,7 +69,7 @@ def first(request: Request) -> tuple[Sequence[str], bytes]:
 
 def again(request: Request) -> tuple[Sequence[str], bytes]:
     """The same of the plan of a restart, if a host is lost.  Raises Refusal."""
-    from tools.launch import elastic
+    from tools.launch.hosts import elastic
 
     return elastic.begin(request, make)
 
@@ -107,12 +109,12 @@ def make(request: Request) -> Plan:
     # A program may use CPU where nobody asked for GPUs.
     checks.devices(request, placed, job.is_own or (job.needs_mindspore and not request.target_found))
     if job.resumed and placed.hosts:
-        from tools.launch import resumed_hosts
+        from tools.launch.resume import resumed_hosts
 
         job = job.replace(resumed=resumed_hosts.check(request, placed, job.resumed))
     checks.parallel_mode(request, job.source)
     if request.engine == "local" and request.placement != "pod" and not own_gpus and not job.alone and not table:
-        from tools.launch import launch_table
+        from tools.launch.tables import launch_table
 
         table = launch_table.choose(request, [device for _, device in placed.ranks], run_dir, job.source)
     ranks = table.ranks if table else placed.ranks
@@ -154,27 +156,27 @@ def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTa
     """
     way = request.placement or request.engine
     if way == "server":
-        from tools.launch import table_servers
+        from tools.launch.hosts import table_servers
 
         return table_servers.place(request)
     if way == "servers":
-        from tools.launch import all_servers
+        from tools.launch.hosts import all_servers
 
         return all_servers.place(request, run_dir)
     if way == "pod":
-        from tools.launch import pod_place
+        from tools.launch.pods import pod_place
 
         return pod_place.place(request, run_dir, lambda line: say(request.script, line))
     if way == "mpirun":
-        from tools.launch import open_mpi
+        from tools.launch.engines import open_mpi
 
         return open_mpi.place(request), None
     if way == "srun":
-        from tools.launch import slurm
+        from tools.launch.engines import slurm
 
         return slurm.place(request), None
     if way == "msrun":
-        from tools.launch import msrun
+        from tools.launch.engines import msrun
 
         return msrun.place(request), None
     return placement.local(request), None
@@ -184,7 +186,7 @@ def stand_by(request: Request, placed: placement.Placement) -> Sequence[str]:
     """Checks the options about lost hosts; returns what to know of the hosts that stand by.  Raises Refusal."""
     if request.min_ranks is None and not placed.spares:
         return ()
-    from tools.launch import spares
+    from tools.launch.hosts import spares
 
     spares.check(request, placed)
     return spares.remarks(request, placed)
@@ -194,7 +196,7 @@ def attempts(request: Request, placed: placement.Placement, job: jobs.Job) -> di
     """With restarts, and in pods: what the launchers of several hosts must know to agree.  Raises Refusal."""
     if not placed.meeting or not (request.max_restarts or placed.meeting.always):
         return {}
-    from tools.launch import launchers
+    from tools.launch.hosts import launchers
 
     config = None if checks.is_program(request) else trainer_command.config_path(request)
     return launchers.facts(request, placed.meeting, [job.words, job.restart], config)
@@ -204,7 +206,7 @@ def bind(request: Request, placed: placement.Placement) -> Binding | None:
     """The cores of the ranks, if the user wants them bound.  Raises Refusal."""
     if not request.bind_core and not request.bind_numa:
         return None
-    from tools.launch import binding
+    from tools.launch.devices import binding
 
     return binding.plan(request, placed)
 
@@ -214,7 +216,7 @@ def scheduler(request: Request, placed: placement.Placement, exports: dict[str, 
     elsewhere = request.engine == "local" and "scheduler_node" in placed.engine
     if "MS_SCHED_PORT" not in exports or request.engine == "msrun" or elsewhere:
         return []
-    return [trainer_command.python(), "-u", project.path("tools", "launch", "mindspore_scheduler.py")]
+    return [trainer_command.python(), "-u", project.path("tools", "launch", "engines", "mindspore_scheduler.py")]
 
 
 def take_devices(plan: Plan) -> list[str]:
@@ -227,7 +229,7 @@ def take_devices(plan: Plan) -> list[str]:
     cores = plan.binding.own() if plan.binding else set()
     if not devices and not cores:
         return []
-    from tools.launch import device_locks
+    from tools.launch.devices import device_locks
 
     mine = request.lock_fd, request.lock_file
     try:

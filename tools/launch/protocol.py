@@ -15,11 +15,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from tools.launch.binding import Binding
-    from tools.launch.launch_table import LaunchTable
+    from tools.launch.devices.binding import Binding
     from tools.launch.plogs import Plogs
     from tools.launch.request import Request
-    from tools.launch.resumption import Resumption
+    from tools.launch.resume.resumption import Resumption
+    from tools.launch.tables.launch_table import LaunchTable
 
 
 class Plan(Record):

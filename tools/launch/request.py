@@ -9,7 +9,8 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import host
-from tools.launch import ports, shell_words
+from tools.launch.engines import ports
+from tools.launch.programs import shell_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -104,7 +104,7 @@ def put_table(plan: Plan) -> None:
         if text is not None:
             rank_table.write(text, path)
     if table.digest and plan.hosts:
-        from tools.launch import host_questions
+        from tools.launch.hosts import host_questions
 
         host_questions.distribute(plan.request, table, list(dict.fromkeys(plan.hosts)))
 

@@ -13,7 +13,8 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import Refusal
 from tools.diagnosis.run import STOPPED_BY_US, logs_of, not_a_run
 from tools.history.listing import LOST, RUNNING
-from tools.launch import record, runs
+from tools.launch import record
+from tools.launch.resume import runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -152,7 +152,8 @@ def leave(code: int) -> None:
 
     The crash (SIGSEGV, in MindSpore's function at exit) came after all work was done and communication
     released, on a busy machine; it would end the job as failed.  That function also tells MindSpore's
-    scheduler that this rank leaves; tools/launch/mindspore_scheduler.py sees it without being told, under msrun too.
+    scheduler that this rank leaves.  tools/launch/engines/mindspore_scheduler.py sees it without being
+    told, under msrun too.
     """
     sys.stdout.flush()
     sys.stderr.flush()

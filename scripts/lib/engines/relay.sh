@@ -2,8 +2,8 @@
 # The relay between the supervisor and an engine that starts ranks on other hosts (mpirun, srun).
 #
 # The engine's process is a member of the job, like a rank. Every rank is an agent (lib/rank_agent.sh). Its lines about
-# its trainer arrive on the engine's stdout, and the relay (tools/launch/relay.py) puts them on the supervisor's bus.
-# Orders go the other way.
+# its trainer arrive on the engine's stdout, and the relay (tools/launch/engines/relay.py) puts them on the supervisor's
+# bus. Orders go the other way.
 # When the supervisor sends SIGTERM, the relay orders the agents to stop, and they give their trainers the grace time.
 # It does not pass SIGTERM to the engine, which would kill the agents after a time of its own. If the engine does not
 # end, the supervisor kills it and all that it left.
@@ -35,8 +35,9 @@ engine::print() {
   dry_run::engine "${ENGINE_COMMAND[@]}"
 }
 
-# relay::_main BUS: the engine's member: starts the engine and becomes tools/launch/relay.py, which reads its output and passes
-# orders to it. It exports the job's environment here, not in the launcher, whose own children do not belong to the job.
+# relay::_main BUS: the engine's member: starts the engine and becomes tools/launch/engines/relay.py, which reads its
+# output and passes orders to it. It exports the job's environment here, not in the launcher, whose own children do not
+# belong to the job.
 relay::_main() {
   local bus pipe cancelled
   rank_entry::agent_environment "$ENGINE_NAME"
@@ -50,7 +51,8 @@ relay::_main() {
   relay::_run "$pipe" &
   set +m
   trap '' TERM ABRT USR1 USR2 # until relay.py handles them; an order to stop is repeated
-  exec "$PYTHON" -I -S "$LAUNCH_ROOT/tools/launch/relay.py" "$!" "$pipe" "$ENGINE_ORDERS" "$bus" "${LAUNCH_CONTROL-}" "$cancelled"
+  exec "$PYTHON" -I -S "$LAUNCH_ROOT/tools/launch/engines/relay.py" \
+    "$!" "$pipe" "$ENGINE_ORDERS" "$bus" "${LAUNCH_CONTROL-}" "$cancelled"
 }
 
 # relay::_run PIPE: runs the engine, its stdout in PIPE, its stderr in its log. Only the relay holds the other end of

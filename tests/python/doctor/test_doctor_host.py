@@ -6,7 +6,7 @@ import pytest
 
 from hccl_tools.machine.programs import Ended
 from tools.doctor import installed, limits, network
-from tools.launch import ports
+from tools.launch.engines import ports
 
 GIB, MIB = 1 << 30, 1 << 20
 

@@ -42,7 +42,7 @@ def rank_folder(folder: str, rank: int) -> str:
 def earlier_sizes() -> list[int]:
     """How many ranks the earlier attempts of this job had, after the loss of a host; else empty.
 
-    The launcher says so in RESUME_RANK_SIZES (tools/launch/elastic.py), such as "6,4".  Raises CheckpointError.
+    The launcher says so in RESUME_RANK_SIZES (tools/launch/hosts/elastic.py), such as "6,4".  Raises CheckpointError.
     """
     text = os.environ.get("RESUME_RANK_SIZES", "")
     sizes = [whole_number(word, 1) for word in text.split(",")] if text and os.environ.get("RESUME") == "1" else []

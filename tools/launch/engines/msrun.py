@@ -1,0 +1,117 @@
+"""Ranks that MindSpore's msrun starts on this host; the same command runs on every other host of the job."""
+
+from __future__ import annotations
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.machine import host
+from tools.launch.engines import placement
+from tools.launch.hosts import network
+from tools.launch.hosts.launchers import Meeting
+from tools.launch.request import Request
+
+DEFAULT_PORT = 8118  # msrun's own
+
+
+def place(request: Request) -> placement.Placement:
+    """--local_worker_num of the --worker_num ranks, on the host number --node_rank.  Raises Refusal."""
+    world = request.worker_num or 8
+    here = request.local_worker_num or world
+    hosts = count_hosts(world, here)
+    node = request.node_rank or 0
+    if hosts > 1 and request.node_rank is None:
+        raise Refusal(
+            USAGE,
+            tr(
+                "--node_rank is missing: {hosts} hosts have {here} of {world} ranks each; count from 0",
+                hosts=hosts,
+                here=here,
+                world=world,
+            ),
+        )
+    if node >= hosts:
+        raise Refusal(
+            USAGE,
+            tr(
+                "--node_rank {node}: {world} ranks, {here} a host, are on hosts 0 to {last}",
+                node=node,
+                world=world,
+                here=here,
+                last=hosts - 1,
+            ),
+        )
+    address, is_here = master_address(request, hosts, node)
+    devices = placement.named_devices(request, f"[0,{here})")
+    if len(devices) != here:
+        raise Refusal(
+            USAGE,
+            tr(
+                '--devices "{devices}" names {number}, this host has {ranks} ranks',
+                devices=request.devices,
+                number=len(devices),
+                ranks=here,
+            ),
+        )
+    engine = {"devices": placement.words(devices), "world": str(world), "node": str(node), "scheduler_host": address}
+    if request.master_port or hosts > 1:
+        engine["scheduler_port"] = str(request.master_port or DEFAULT_PORT)
+    if is_here:
+        engine["scheduler"] = "here"
+    ranks = [(node * here + index, device) for index, device in enumerate(devices)]
+    meeting = None
+    if hosts > 1:
+        meeting = Meeting(
+            hosts=[f"--node_rank={number}" for number in range(hosts)],
+            number=node,
+            address=address,
+            scheduler_port=int(engine["scheduler_port"]),
+            job=f"{world} {here} {address} {engine['scheduler_port']}",
+        )
+    return placement.Placement(ranks=ranks, world=world, engine=engine, job=[here] * hosts, meeting=meeting)
+
+
+def count_hosts(world: int, here: int) -> int:
+    """The number of hosts that `world` ranks are on, `here` of them on each.  Raises Refusal."""
+    if here > world:
+        raise Refusal(
+            USAGE,
+            tr("--local_worker_num {here}: the job has --worker_num {world} ranks in all", here=here, world=world),
+        )
+    if world % here:
+        words = tr(
+            "--worker_num {world} is not a multiple of --local_worker_num {here}: msrun has equal hosts",
+            world=world,
+            here=here,
+        )
+        raise Refusal(USAGE, words)
+    return world // here
+
+
+def master_address(request: Request, hosts: int, node: int) -> tuple[str, bool]:
+    """(the IPv4 address of the host number 0, whether that is this host).  Raises Refusal."""
+    address = network.ipv4(request.master_addr or host.LOOPBACK, f"--master_addr {request.master_addr}")
+    if hosts > 1 and address.startswith("127."):
+        raise Refusal(
+            USAGE,
+            tr(
+                "--master_addr {address} is reached from this host only; give the address of the host with "
+                "--node_rank 0",
+                address=address,
+            ),
+        )
+    is_here = not network.others([address])
+    if is_here != (node == 0):
+        if is_here:
+            text = tr(
+                "--master_addr {address} is an address of this host, which has --node_rank {node}",
+                address=address,
+                node=node,
+            )
+        else:
+            text = tr(
+                "--master_addr {address} is not an address of this host, which has --node_rank {node}",
+                address=address,
+                node=node,
+            )
+        raise Refusal(REFUSED, tr("{text}; give the address of the host with --node_rank 0", text=text))
+    return address, is_here

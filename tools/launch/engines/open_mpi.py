@@ -1,0 +1,172 @@
+"""Ranks that Open MPI's mpirun starts, on this host or on others."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.numbers import whole_number
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.words import one_line
+from hccl_tools.hosts import hostfile, mpirun
+from hccl_tools.machine import programs
+from hccl_tools.table.address import family
+from tools.launch.engines import placement
+from tools.launch.hosts import network, spares
+from tools.launch.request import MAX_RANKS, Request
+
+LONGEST_WORD = (1 << 17) - 1  # bytes of one word of a command line, which is Linux's limit
+_VERSION = re.compile(r"\(Open MPI\) ([0-9]+)\.([0-9]+)[0-9.a-z]*")
+
+
+def place(request: Request) -> placement.Placement:
+    """Ranks by -n on this host, or by the slots of hosts, in an argument or in a file.  Raises Refusal."""
+    slots, names = all_hosts(request)
+    slots, standing_by = spares.split(slots, names, spares.lost(request))
+    room = sum(count for _, count in slots)
+    ranks = min(request.n or room, room) if request.attempt else request.n or room
+    if not slots:
+        raise Refusal(REFUSED, spares.none_left())
+    if ranks > room:
+        raise Refusal(
+            USAGE,
+            tr(
+                "-n {ranks}: the hosts have {room} slots in all; give them more, or start fewer ranks",
+                ranks=ranks,
+                room=room,
+            ),
+        )
+    others = network.others(name for name, _ in (*slots, *standing_by))
+    engine = {**facts(request, bool(others)), "ranks": str(ranks)}
+    if engine["version"].startswith("4."):  # it begins with this host; 5 keeps the order
+        far = set(others)
+        slots.sort(key=lambda slot: slot[0] in far)
+    if others:  # MindSpore's scheduler runs here, and takes no name
+        engine["scheduler_host"] = network.own_address_towards(name.rpartition("@")[2] for name in others)
+    if request.hostfile is not None and not names and not request.lost:
+        engine["hostfile"] = os.path.abspath(request.hostfile)
+    else:  # mpirun does not know the word `spare`
+        engine["hosts"] = short_enough(",".join(f"{name}:{count}" for name, count in slots))
+    placed = placement.spread(request, slots, ranks, engine)
+    devices = placement.named_devices(request, f"[0,{max(count for _, count in (*slots, *standing_by))})")
+    return placed.replace(spares={name: list(devices[:count]) for name, count in standing_by})
+
+
+def all_hosts(request: Request) -> tuple[list[tuple[str, int]], list[str]]:
+    """([(host, slots)] as the user named them, those of them that stand by).  Raises Refusal."""
+    marked: list[str] = []
+    if request.hosts is not None:
+        slots = host_list(request.hosts)
+    elif request.hostfile is not None:
+        slots, marked = host_file(request.hostfile), hostfile.spares(request.hostfile)
+    else:
+        slots = [("localhost", request.n or 8)]
+    return slots, spares.named(request, [name for name, _ in slots], marked)
+
+
+def short_enough(hosts: str) -> str:
+    """`hosts`, the word after mpirun's -H.  Raises Refusal if it is longer than a command line takes."""
+    if len(hosts) > LONGEST_WORD:
+        text = tr(
+            "the names of the hosts have {number} characters in all, a command line takes {most}; shorten them",
+            number=len(hosts),
+            most=LONGEST_WORD,
+        )
+        raise Refusal(REFUSED, text)
+    return hosts
+
+
+def facts(request: Request, several: bool = False) -> dict[str, str]:
+    """What lib/engines/mpirun.sh needs: the version, how `several` hosts are reached, where logs are linked.
+
+    Raises Refusal.
+    """
+    require()
+    said = programs.ask(["mpirun", "--version"], 20)
+    version = version_in(said.stdout)
+    if version is None and said.status:
+        text = tr(
+            "the mpirun on PATH does not work, it said: {said}; put a good one first on PATH", said=programs.said(said)
+        )
+        raise Refusal(REFUSED, text)
+    if version is None:
+        first = [one_line(line) for line in (said.stdout + said.stderr).strip().splitlines()[:1]]
+        words = tr(
+            "the mpirun on PATH is not Open MPI's; it says: {words}; put Open MPI's first on PATH",
+            words=first[0] if first else tr("nothing"),
+        )
+        raise Refusal(REFUSED, words)
+    if int(version.partition(".")[0]) not in (4, 5):
+        raise Refusal(
+            REFUSED, tr("mpirun is of Open MPI {version}; 4 or 5 is needed, put it first on PATH", version=version)
+        )
+    engine = {"version": version}
+    prefix = mpirun.prefix() if several else None
+    if prefix is not None:
+        engine["prefix"] = prefix
+    if request.ssh is not None:
+        engine["ssh"] = request.ssh
+    if request.network is not None:
+        engine["network"] = request.network
+    if request.output_filename is not None:
+        engine["logs"] = os.path.abspath(request.output_filename)
+        if os.path.lexists(os.path.join(engine["logs"], "1")) and not request.attempt:
+            words = tr("there are logs of an earlier run in it; name another folder")
+            raise Refusal(REFUSED, f"--output_filename {one_line(request.output_filename)}: {words}")
+    return engine
+
+
+def require() -> None:
+    """Raises Refusal where mpirun is not on PATH."""
+    if not programs.on_path("mpirun"):
+        raise Refusal(REFUSED, tr("mpirun is not on PATH; {remedy}", remedy=mpirun.how_to_get()))
+
+
+def version_in(text: str) -> str | None:
+    """The version in what ``mpirun --version`` prints, such as "4.1.4"; None for another MPI."""
+    found = _VERSION.search(text)
+    return found.group(0).rpartition(" ")[2] if found else None
+
+
+def host_list(text: str) -> list[tuple[str, int]]:
+    """[(host, slots)] of HOST:SLOTS,HOST:SLOTS.  Raises Refusal."""
+    slots: dict[str, int] = {}
+    for word in text.split(","):
+        name, colon, number = word.rpartition(":")
+        count = whole_number(number, 1, MAX_RANKS) if colon else None
+        fault = hostfile.fault_of_host(name)
+        if family(word.strip("[]")) == family("::1"):
+            fault = tr("{word} is an IPv6 address, which -H cannot hold; write a name", word=one_line(word))
+        elif count is None:
+            fault = tr(
+                "{word} has no number of ranks from 1 to {most}; write HOST:8,HOST:8",
+                word=one_line(word),
+                most=MAX_RANKS,
+            )
+        elif name in slots:
+            # Open MPI would put the ranks of both on it, with the same devices.
+            fault = tr("{name} is there twice; give each host once, with all its ranks", name=one_line(name))
+        if fault or count is None:
+            raise Refusal(USAGE, f"HOSTS: {fault}")
+        slots[name] = count
+    return list(slots.items())
+
+
+def host_file(path: str) -> list[tuple[str, int]]:
+    """[(host, slots)] of a file in Open MPI's syntax.  Raises Refusal."""
+    try:
+        slots: list[tuple[str, int | None]] = hostfile.slots(path)
+    except hostfile.HostfileError as error:
+        raise Refusal(REFUSED, f"HOSTFILE {error}") from error
+    return with_slots(slots, f"HOSTFILE {one_line(path)}")
+
+
+def with_slots(slots: list[tuple[str, int | None]], what: str) -> list[tuple[str, int]]:
+    """The same, every host with a number of slots.  Raises Refusal, whose text begins with `what`."""
+    found = [(name, count) for name, count in slots if count is not None]
+    for name, count in slots:
+        if count is None:
+            text = tr("{name} has no slots=N; write how many devices it has: {name} slots=8", name=name)
+            raise Refusal(REFUSED, f"{what}: {text}")
+    return found

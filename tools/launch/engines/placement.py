@@ -1,0 +1,143 @@
+"""Places ranks on hosts and devices: the result of every engine, and the ranks that this host's shell starts.
+
+Open MPI, Slurm, msrun and tables of several servers have files of their own, each with a function `place`.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from hccl_tools.check import rules
+from hccl_tools.common.language import tr
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.table import device_range
+from tools.launch.request import HOST_RANKS, Request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.launch.hosts.launchers import Meeting
+
+
+class Placement(Record):
+    ranks: list[tuple[int, int]]  # (rank, device), in rank order
+    world: int  # ranks of the whole job, some of which other commands may start
+    hosts: list[str] = []  # the host of each rank; empty where all are on this one
+    engine: dict[str, str]  # what scripts/lib/engines/ needs to know, by name
+    spares: dict[str, list[int]] = {}  # the hosts that stand by, with the devices that their ranks would get
+    job: list[int] = []  # the number of ranks of each host; empty where the job has no others than `ranks`
+    meeting: Meeting | None = None  # of the launchers; None where this one has all ranks of the job
+
+    def sizes(self) -> list[int]:
+        """The number of ranks of each host of the job, in the order of the ranks."""
+        if self.hosts:
+            return [len(list(group)) for _, group in groupby(self.hosts)]
+        return self.job or [len(self.ranks)]
+
+    def most_on_a_host(self) -> int:
+        """The number of ranks on the host that has the most of them, of those that this command starts."""
+        return max(self.sizes()) if self.hosts else len(self.ranks)
+
+    def devices_by_host(self) -> dict[str, list[int]]:
+        """{host: its ranks' devices, sorted}, where there are several hosts."""
+        found: dict[str, set[int]] = {}
+        for name, (_, device) in zip(self.hosts, self.ranks):
+            found.setdefault(name, set()).add(device)
+        return {name: sorted(devices) for name, devices in found.items()}
+
+
+def local(request: Request) -> Placement:
+    """Ranks of this shell: as many devices as the script or RANK_SIZE is for, and a set that the chip can run."""
+    if not request.rank_size and not request.script_devices:
+        return any_number(request)
+    own = f"[0,{request.rank_size})" if request.rank_size else request.script_devices
+    count = len(device_range.parse(own))
+    devices = named_devices(request, own)
+    if len(devices) != count:
+        names = tr('--devices "{devices}" names {number}', devices=request.devices, number=len(devices))
+        if request.rank_size:
+            raise Refusal(
+                USAGE, tr("{names}, RANK_SIZE is {number}; give the same number in both", names=names, number=count)
+            )
+        remedy = tr("1, 2, 4 and 8 devices have a script each")
+        if len(devices) in HOST_RANKS:
+            remedy = tr("use scripts/ascend{number}p.sh", number=len(devices))
+        names = f"{names} ({comma(devices)})"
+        text = tr(
+            "{names}, {script} starts {number}; {remedy}",
+            names=names,
+            script=request.script,
+            number=count,
+            remedy=remedy,
+        )
+        raise Refusal(USAGE, text)
+    return _here(request, devices)
+
+
+def any_number(request: Request) -> Placement:
+    """Ranks of this shell, as many as -n or --devices say, else one for each device that is here."""
+    if request.devices is None and request.n is None:
+        from hccl_tools.machine import host
+
+        present = host.devices() if request.device_target == "Ascend" else ()
+        if not present:
+            raise Refusal(USAGE, tr("-n is missing: how many ranks? Such as: -n 2"))
+        return _here(request, tuple(present))
+    devices = named_devices(request, f"[0,{request.n})")
+    if request.n not in (None, len(devices)):
+        names = tr('--devices "{devices}" names {number}', devices=request.devices, number=len(devices))
+        raise Refusal(
+            USAGE,
+            tr(
+                "{names}, -n is {number}; give the same number in both, or only one of them",
+                names=names,
+                number=request.n,
+            ),
+        )
+    return _here(request, devices)
+
+
+def _here(request: Request, devices: tuple[int, ...]) -> Placement:
+    problem = rules.group_problem_910a(devices) if request.chip == "910A" else None
+    if problem:
+        raise Refusal(USAGE, f'--devices "{request.devices or comma(devices)}": {problem[0]}; {problem[1]}')
+    return Placement(ranks=list(enumerate(devices)), world=len(devices), engine={})
+
+
+def spread(request: Request, slots: list[tuple[str, int]], ranks: int, engine: dict[str, str]) -> Placement:
+    """`ranks` ranks on hosts with (name, slots), host by host: rank r of a host is on the host's r-th device."""
+    most = min(ranks, max(count for _, count in slots))
+    devices = named_devices(request, f"[0,{most})")
+    if len(devices) < most:
+        names = tr('--devices "{devices}" names {number}', devices=request.devices, number=len(devices))
+        raise Refusal(USAGE, tr("{names}, but a host has {number} ranks; name as many", names=names, number=most))
+    places = [(name, local_rank) for name, count in slots for local_rank in range(count)][:ranks]
+    return Placement(
+        ranks=[(rank, devices[local_rank]) for rank, (_, local_rank) in enumerate(places)],
+        world=ranks,
+        hosts=[name for name, _ in places] if len(slots) > 1 or slots[0][0] != "localhost" else [],
+        engine={**engine, "devices": words(devices)},
+    )
+
+
+def named_devices(request: Request, default: str) -> tuple[int, ...]:
+    """The device ids of --devices, else of the range `default`."""
+    try:
+        return device_range.parse(default if request.devices is None else request.devices)
+    except device_range.RangeError as error:
+        raise Refusal(USAGE, f"--devices {error}") from error
+
+
+def sizes_words(sizes: list[int]) -> str:
+    """The numbers of ranks as scripts/lib/rank_entry.sh reads them: "8x2 4x1" is two hosts with 8, then one with 4."""
+    return " ".join(f"{size}x{len(list(group))}" for size, group in groupby(sizes))
+
+
+def words(devices: tuple[int, ...] | list[int]) -> str:
+    """The devices as scripts/lib/engines/ reads them."""
+    return " ".join(map(str, devices))
+
+
+def comma(devices: tuple[int, ...] | list[int]) -> str:
+    """The devices as --devices takes them."""
+    return ",".join(map(str, devices))

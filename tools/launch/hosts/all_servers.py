@@ -1,0 +1,197 @@
+"""The ranks of a launch over all servers of a rank table, by one command; mpirun starts them."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from hccl_tools.build import merging, parts
+from hccl_tools.common import project
+from hccl_tools.common.language import tr
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import one_line
+from hccl_tools.hosts import addresses, ask, hostfile
+from hccl_tools.machine.programs import path_word
+from hccl_tools.table import rank_table
+from tools.launch import record
+from tools.launch.engines import open_mpi
+from tools.launch.engines.placement import Placement, words
+from tools.launch.hosts import host_questions, network, spares, table_servers
+from tools.launch.hosts.table_servers import Server
+from tools.launch.programs import trainer_command
+from tools.launch.tables import table_fit
+from tools.launch.tables.launch_table import LaunchTable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.launch.request import Request
+
+WITH_SPARES = "hccl_with_spares.json"  # in the folder of a run: the table of all its hosts, those that stand by, too
+
+
+def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
+    """The ranks of all hosts of the hostfile, by mpirun; the table is the one named, or built.  Raises Refusal."""
+    open_mpi.require()  # before the hosts are asked
+    if request.attempt:
+        return place_again(request, run_dir)
+    path = request.hostfile or ""
+    try:
+        slots, marked = hostfile.slots(path), hostfile.spares(path)
+        names = spares.named(request, [name for name, _ in slots], marked)
+        if request.rank_table:
+            data, servers = table_servers.read_table(request.rank_table, request.chip)
+            name = os.path.basename(request.rank_table)
+            setup = ["cp", path_word(request.rank_table)]
+        else:
+            options = build_options(request, slots)
+            asker = host_questions.asker(request)
+            table = ask.collect(asker, options, request.chip, lambda _line: None)  # the whole is checked here
+            setup = [trainer_command.python(), project.path("hccl_tools", "hccl_tools.py")]
+            setup += [f"--ssh={request.ssh}"] if request.ssh else []
+            setup += ["--hostfile", path_word(path), *options, "--output"]
+            data, servers = rank_table.dump(table).encode("utf-8"), table_servers.servers_of(table)
+            name = merging.file_name(table)
+    except hostfile.HostfileError as error:
+        raise Refusal(REFUSED, f"--hostfile {error}") from error
+    except (ask.ClusterError, merging.Refused) as error:
+        raise Refusal(REFUSED, *error.lines) from error
+    check_hosts(slots, servers)
+    if names:
+        by_address = {network.ipv4(server.name, one_line(server.name)): server.name for server in servers}
+        standing_by = [by_address[network.ipv4(name.rpartition("@")[2], one_line(name))] for name in names]
+        return with_part(request, data, servers, standing_by, run_dir)
+    written = os.path.join(run_dir, name)
+    return placed(request, servers, {}), shared_table(written, servers, data, tuple(setup))
+
+
+def place_again(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
+    """The same for a restart, after the loss of hosts: the table is a part of the one of all hosts.  Raises Refusal."""
+    document = record.read(run_dir)
+    kept = document.get("rank_table")
+    names = document.get("spares", [])  # checked by elastic.py
+    if not isinstance(kept, dict):
+        raise Refusal(REFUSED, tr("{path} has no rank table; go on with --resume", path=one_line(record.path(run_dir))))
+    whole = str(kept.get("whole") or kept.get("file"))
+    data, servers = table_servers.read_table(whole, request.chip)
+    folder = os.path.join(run_dir, f"restart_{request.attempt}")
+    placement, table = with_part(request, data, servers, names, folder)
+    return placement, table.replace(whole=(whole, None))
+
+
+def with_part(
+    request: Request, data: bytes, servers: list[Server], names: list[str], folder: str
+) -> tuple[Placement, LaunchTable]:
+    """The ranks of those of the `servers` that have some now, by a table of these alone in `folder`.  Raises Refusal.
+
+    data: the table of all of them; names: those that were spare at the start.
+    """
+    by_name = [(server.name, server) for server in servers]
+    active, standing_by = spares.split(by_name, names, spares.lost(request))
+    if not active:
+        raise Refusal(REFUSED, spares.none_left())
+    try:
+        part = parts.only(json.loads(data), [name for name, _ in active], request.chip)
+    except merging.Refused as error:
+        raise Refusal(REFUSED, *error.lines) from error
+    text = rank_table.dump(part)
+    written = os.path.join(folder, merging.file_name(part))
+    whole = os.path.join(folder, WITH_SPARES), data.decode("utf-8")
+    setup = ("sh", "-c", 'printf %s "$1" >"$2"', "sh", text, written)
+    found = table_servers.servers_of(part)
+    table = shared_table(written, found, text.encode("utf-8"), setup).replace(whole=whole)
+    return placed(request, found, dict(standing_by)), table
+
+
+def placed(request: Request, servers: list[Server], standing_by: dict[str, Server]) -> Placement:
+    """Ranks on the `servers`, in their order.  Raises Refusal."""
+    ranks = [pair for server in servers for pair in server.ranks]
+    return Placement(
+        ranks=ranks,
+        world=len(ranks),
+        hosts=[server.name for server in servers for _ in server.ranks],
+        engine=engine_of(request, servers, list(standing_by)),
+        spares={name: [device for _, device in server.ranks] for name, server in standing_by.items()},
+    )
+
+
+def shared_table(path: str, servers: list[Server], data: bytes, setup: tuple[str, ...]) -> LaunchTable:
+    """The table with the bytes `data`, to be written to `path` on every host.  Raises Refusal."""
+    faults = table_fit.path_faults(path)
+    if faults:
+        raise Refusal(REFUSED, *faults)
+    ranks = [pair for server in servers for pair in server.ranks]
+    text = data.decode("utf-8")
+    return table_servers.shared(path, ranks, data, text=text, setup=(*setup, path) if path not in setup else setup)
+
+
+def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list[str]:
+    """The options with which hccl_tools.py builds the table of every host.  Raises Refusal."""
+    rest = [f"--hccn_conf={os.path.abspath(request.hccn_conf)}"] if request.hccn_conf else []
+    rest += [f"--generation={request.generation}"] if request.generation else []
+    if request.devices is not None:
+        return [f"--device_num={request.devices}", *rest]
+    counts = {count for _, count in open_mpi.with_slots(slots, "--hostfile")}
+    if len(counts) > 1:
+        numbers = ", ".join(map(str, sorted(counts)))
+        text = tr("the hosts have different numbers of slots ({numbers})", numbers=numbers)
+        raise Refusal(REFUSED, f"--hostfile: {text}; {tr('a job has the same number of devices on every server')}")
+    return [f"--device_num=[0,{counts.pop()})", *rest]
+
+
+def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> None:
+    """The hosts of the hostfile are the servers of the table, which have the same devices.  Raises Refusal."""
+    faults = ((one_line(each.name), hostfile.fault_of_host(each.name)) for each in servers)
+    unfit = [tr("server {name} of the rank table: {fault}", name=name, fault=fault) for name, fault in faults if fault]
+    if unfit:
+        raise Refusal(REFUSED, *unfit)  # mpirun and ssh get these names
+    found = addresses.of([*(name for name, _ in slots), *(each.name for each in servers)])
+    hosts = {found[name] or network.ipv4(name, f"--hostfile: {one_line(name)}"): one_line(name) for name, _ in slots}
+    table = {
+        found[each.name] or network.ipv4(each.name, tr("server {name}", name=one_line(each.name))): each
+        for each in servers
+    }
+    foreign = [
+        tr("{host} is not a server of the rank table; add it there, or remove it here", host=f"{name} ({address})")
+        for address, name in hosts.items()
+        if address not in table
+    ]
+    lines = [f"--hostfile: {line}" for line in foreign]
+    for address, server in table.items():
+        if address not in hosts:
+            what = tr("server {name} of the rank table is not in the hostfile", name=one_line(server.name))
+            lines.append(tr("{what}; add it: {line}", what=what, line=f"{address} slots={len(server.ranks)}"))
+    devices = [[device for _, device in server.ranks] for server in servers]
+    if any(ids != devices[0] for ids in devices):
+        text = tr("the servers of the rank table have different devices")
+        lines.append(f"{text}; {tr('type run_cluster.sh on each host instead')}")
+    if lines:
+        raise Refusal(REFUSED, *lines)
+
+
+def engine_of(request: Request, servers: list[Server], standing_by: list[str]) -> dict[str, str]:
+    """What lib/engines/mpirun.sh needs to start all ranks, server by server in the table's order.  Raises Refusal."""
+    names = [server.name for server in servers]
+    others = network.others(names)
+    facts = open_mpi.facts(request, bool(others or network.others(standing_by)))
+    return {
+        **facts,
+        "ranks": str(sum(len(server.ranks) for server in servers)),
+        **host_order(servers, others, facts["version"]),
+        "devices": words([device for _, device in servers[0].ranks]),
+        "scheduler_host": network.own_address_towards(others or names[:1]),
+    }
+
+
+def host_order(servers: list[Server], others: list[str], version: str) -> dict[str, str]:
+    """The hosts for mpirun, and how it numbers ranks over them: in the order of the servers.  Raises Refusal.
+
+    Open MPI 4 begins with this host, in whatever order it gets them, unless it gets a name for every rank.
+    """
+    first = servers[0].name
+    if not version.startswith("4.") or first not in others or len(others) == len(servers):
+        return {"hosts": ",".join(f"{server.name}:{len(server.ranks)}" for server in servers)}
+    hosts = ",".join(server.name for server in servers for _ in server.ranks)
+    if len(hosts) > open_mpi.LONGEST_WORD:
+        text = tr("Open MPI 4 begins with this host, the rank table with {host}", host=one_line(first))
+        raise Refusal(REFUSED, f"{text}; {tr('type the command there')}")
+    return {"hosts": hosts, "map": "seq"}

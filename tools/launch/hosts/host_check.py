@@ -1,0 +1,192 @@
+"""Asks the other hosts of a launch over ssh, at the same time, whether they are ready.
+
+A host is ready when ssh gets there without a password; when it has the folder of the command, the project
+and the NPUs of its ranks; and when its Open MPI, Python and MindSpore are the same as here.  A difference
+would end the job minutes later, or have no message at all: Open MPI starts a rank whose folder is missing
+in the home folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable
+
+from hccl_tools.common import project
+from hccl_tools.common.language import tr
+from hccl_tools.common.words import named, one_line
+from hccl_tools.hosts import ssh, together
+from hccl_tools.hosts.running import Call
+from hccl_tools.machine.programs import Ended
+from tools.launch.engines.placement import Placement
+from tools.launch.programs import trainer_command
+from tools.launch.request import Request
+
+SECONDS = 10  # for each of a few hosts
+PATIENCE = 30  # seconds, for a restart: who does not answer then is out of the job, and a host may be busy
+_MOST_SECONDS = 60  # for each of many, whose connections share the cores of this host
+_MOST_DROPPED = 2  # connections; a single one may have another cause
+_MARK = "launch-host-check"
+_MINDSPORE = "from importlib import metadata as m; print(m.version('mindspore'))"
+
+
+def problems(request: Request, placement: Placement, others: list[str]) -> list[str]:
+    """One line per problem of the hosts `others`, in their order; empty when all are ready."""
+    version, prefix = placement.engine.get("version"), placement.engine.get("prefix")
+    question = questions(request, version, prefix)
+    dropped: set[str] = set()
+    answers = ask(request, placement, dict.fromkeys(others, question), dropped.add)
+    here = expected(version, prefix)
+    # GPUs cannot be seen as files, and CPU has none.
+    wanted = {**placement.devices_by_host(), **placement.spares} if request.device_target == "Ascend" else {}
+    lines = [line for name in others for line in faults(name, answers[name], here, wanted.get(name, []))]
+    return lines or _too_many_at_once(len(dropped), len(others))
+
+
+def _too_many_at_once(dropped: int, others: int) -> list[str]:
+    """A line if sshd dropped connections of the check, all of which came in the end: mpirun has no patience."""
+    if dropped < _MOST_DROPPED:
+        return []
+    return [
+        tr(
+            "an sshd dropped the first connections of {dropped} hosts; mpirun begins those of all {others} at once, "
+            "and tries none again: {remedy}",
+            dropped=dropped,
+            others=others,
+            remedy=ssh.more_logins(),
+        )
+    ]
+
+
+def ask(
+    request: Request,
+    placement: Placement,
+    by_host: dict[str, str],
+    dropped: Callable[[str], None] | None = None,
+) -> dict[str, Ended]:
+    """{host: how its shell command ended}, for {host: the command}; over ssh as mpirun itself gets there.
+
+    dropped: as for together.run.
+    """
+    agent = ssh.agent(request.ssh, placement.engine.get("version", "4."))
+
+    seconds = PATIENCE if request.attempt else SECONDS
+
+    def call(name: str) -> Call:
+        return Call(ssh.words(agent, name, by_host[name], listens=False, connect=seconds - 2))
+
+    return together.run(by_host, call, min(_MOST_SECONDS, seconds + len(by_host) // 4), dropped=dropped)
+
+
+def questions(request: Request, version: str | None, prefix: str | None) -> str:
+    """One shell command whose answers come as lines "MARK name value"."""
+    mpirun = shlex.quote(os.path.join(prefix, "bin", "mpirun")) if prefix else "mpirun"
+    python = shlex.quote(trainer_command.python())
+    trainer = shlex.quote(os.path.abspath(request.train_script or __file__))
+    said = f"$(command -v {mpirun} >/dev/null && {mpirun} --version 2>/dev/null | head -n 1)"
+    return "; ".join(
+        [
+            f"echo {_MARK} folder $(cd {shlex.quote(os.getcwd())} 2>/dev/null && echo yes)",
+            f"echo {_MARK} project $(test -r {shlex.quote(__file__)} && echo yes)",
+            f"echo {_MARK} trainer $(test -r {trainer} && echo yes)",
+            f'echo {_MARK} mpi "{said}"' if version else "true",
+            f"echo {_MARK} devices $(cd /dev && echo davinci[0-9]*)",
+            f"echo {_MARK} python $({python} --version 2>&1)",
+            f"echo {_MARK} mindspore $({python} -c {shlex.quote(_MINDSPORE)} 2>/dev/null)",
+        ]
+    )
+
+
+def expected(version: str | None, prefix: str | None) -> dict[str, str | None]:
+    """What this host answers, {name: value}; "prefix": the folder of Open MPI, if it must be the same everywhere."""
+    from importlib import metadata
+
+    try:
+        mindspore: str = metadata.version("mindspore")
+    except metadata.PackageNotFoundError:
+        mindspore = ""
+    return {"mpi": version, "prefix": prefix, "python": "Python " + sys.version.split()[0], "mindspore": mindspore}
+
+
+def faults(name: str, answer: Ended, here: dict[str, str | None], wanted: list[int]) -> list[str]:
+    """The lines about one host; wanted: the NPUs that its ranks run on."""
+    told = dict(
+        (line.split(None, 2) + [""])[1:3] for line in answer.stdout.splitlines() if line.startswith(_MARK + " ")
+    )
+    if "mindspore" not in told:
+        return [f"{name}: {no_answer(name, answer)}"]
+    lines = []
+    if told["folder"] != "yes":
+        lines.append(
+            tr(
+                "the folder {folder} is not there; ranks run where the command was typed: share it",
+                folder=one_line(os.getcwd()),
+            )
+        )
+    if told["project"] != "yes":
+        lines.append(tr("this project is not at {folder}; put it there", folder=one_line(project.ROOT)))
+    elif told["trainer"] != "yes":
+        lines.append(tr("the trainer is not at the same path there; share it"))
+    if here["mpi"] and here["mpi"] not in told["mpi"].split():
+        lines.append(_other_open_mpi(here, one_line(told["mpi"])))
+    if told["python"] != here["python"]:
+        lines.append(
+            tr(
+                "{version} is needed at {path}, as here; that host has: {other}",
+                version=here["python"],
+                path=sys.executable,
+                other=one_line(told["python"]),
+            )
+        )
+    elif told["mindspore"] != here["mindspore"]:
+        other = one_line(told["mindspore"]) or tr("none")
+        lines.append(
+            tr(
+                "MindSpore {version} is here; that host has: {other}; install the same",
+                version=here["mindspore"] or tr("none"),
+                other=other,
+            )
+        )
+    present = [int(word[7:]) for word in told.get("devices", "").split() if word[7:].isdecimal()]
+    if not set(wanted) <= set(present):
+        has = named("device", present) if present else tr("no NPU (no file /dev/davinci0)")
+        text = tr(
+            "its ranks need {wanted}, it has {present}; start fewer ranks there, or see npu-smi info",
+            wanted=named("device", wanted),
+            present=has,
+        )
+        lines.append(text)
+    return [f"{name}: {line}" for line in lines]
+
+
+def _other_open_mpi(here: dict[str, str | None], other: str) -> str:
+    """That the host has another Open MPI, or none where this host has it."""
+    if here["prefix"]:
+        return tr(
+            "Open MPI {version} is needed in {folder}, as here; that host has: {other}",
+            version=here["mpi"],
+            folder=one_line(here["prefix"]),
+            other=other or tr("none there"),
+        )
+    return tr(
+        "Open MPI {version} is needed, as here; that host has: {other}",
+        version=here["mpi"],
+        other=other or tr("none on the PATH that ssh's shell has"),
+    )
+
+
+def no_answer(name: str, answer: Ended) -> str:
+    """Why ssh did not reach the host, and what to do."""
+    text = [line.strip() for line in answer.stderr.splitlines() if line.strip()]
+    reason = one_line(text[-1]) if text else tr("exit {status}", status=answer.status)
+    if answer.status == 124:
+        said = answer.stderr or tr("no answer within {seconds} s", seconds=SECONDS)
+        return tr("{said} over ssh; is it up, and reached from here? Try: ssh {name} true", said=said, name=name)
+    if "Permission denied" in reason:
+        return tr(
+            "ssh asks for a password ({reason}); set up a key for it: ssh-copy-id {name}", reason=reason, name=name
+        )
+    if "Host key verification failed" in reason:
+        return tr("its key is not known here; check it and accept it: ssh {name} true", name=name)
+    return tr("ssh: {reason}; try: ssh {name} true", reason=reason, name=name)

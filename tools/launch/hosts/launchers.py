@@ -1,0 +1,95 @@
+"""What launchers on several hosts must have alike, and where they meet, to agree on the attempts of a job.
+
+The facts go to tools/attempts/, by way of scripts/lib/attempts.sh.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+
+from hccl_tools.common import project
+from hccl_tools.common.language import tr
+from hccl_tools.common.numbers import whole_number
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import one_line, short
+from tools.launch.engines import ports
+from tools.launch.programs import trainer_command
+from tools.launch.request import Request
+
+VERSION = 1  # of what the launchers say to each other
+_OWN_PLACE = "train.resume_from="
+WAIT = 600  # seconds
+
+
+class Meeting(Record):
+    """The hosts of a job that have a launcher each."""
+
+    hosts: list[str]  # what a message calls them, in the order of their ranks
+    number: int  # of this host
+    address: str  # IPv4, of the host of rank 0
+    scheduler_port: int
+    job: str  # what is the same on all hosts of this job only, as far as the hosts can know
+    always: bool = False  # also without restarts: the first failure ends the ranks of all hosts
+    late: int = REFUSED  # the exit code where a host is not ready for the first attempt within `wait`
+    wait: int = WAIT  # seconds in which all hosts must be ready, where MS_TOPO_TIMEOUT does not say
+
+
+def facts(request: Request, meeting: Meeting, commands: list[list[str]], config: str | None) -> dict[str, str]:
+    """{"attempts": JSON}; `commands`: of the first attempt and of the others.  Raises Refusal."""
+    port = ports.beside(meeting.scheduler_port)
+    if meeting.number == 0 and (fault := ports.fault(port, meeting.address)):
+        where = tr(
+            "the launcher cannot listen at {address} port {port} for the other hosts",
+            address=meeting.address,
+            port=port,
+        )
+        remedy = tr("set MS_SCHED_PORT, or for msrun --master_port, to another one, the same on every host")
+        text = tr("{fault}; it is that of the scheduler plus 1: {remedy}", fault=fault, remedy=remedy)
+        raise Refusal(REFUSED, f"{where}: {text}" if meeting.always else f"--max_restarts: {where}: {text}")
+    wait = whole_number(os.environ.get("MS_TOPO_TIMEOUT", ""), 1, 10**6) or meeting.wait
+    found = {
+        "launcher": request.job_pid,
+        "hosts": ["_".join(one_line(name).split()) for name in meeting.hosts],
+        "number": meeting.number,
+        "address": meeting.address,
+        "port": port,
+        "job": _digest(f"{VERSION} {meeting.job}"),
+        "alike": alike(request, commands, config),
+        "restarts": request.max_restarts,
+        "wait": wait,
+        "late": meeting.late,
+    }
+    return {"attempts": json.dumps(found)}
+
+
+def alike(request: Request, commands: list[list[str]], config: str | None) -> list[tuple[str, str, str]]:
+    """(what it is, its digest, its words) of all that must be the same on every host."""
+    restarts = str(request.max_restarts)
+    found = [("--max_restarts", restarts, restarts)]
+    for label, command in zip((tr("the command"), tr("the command of a restart")), commands):
+        text = " ".join(map(_portable, command))
+        found.append((label, _digest(text), short(text, 200)))
+    digest = "none"
+    if config is not None:
+        with open(config, "rb") as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+    label = tr("the config {config}", config=short(config)) if config else tr("the config")
+    found.append((label, digest, f"sha256 {digest[:16]}"))
+    return found
+
+
+def _portable(word: str) -> str:
+    """A word of a command without what may differ between hosts: the places of Python, this project and checkpoints."""
+    if word == trainer_command.python():
+        return "python"
+    if word.startswith(_OWN_PLACE):
+        return _OWN_PLACE
+    root = project.path("")
+    return word[len(root) :] if word.startswith(root) else word
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

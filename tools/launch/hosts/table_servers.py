@@ -1,0 +1,160 @@
+"""The ranks of a launch over the servers of a rank table; the command is typed on each of them.
+
+Where it is typed once for all of them: see all_servers.py.
+
+All that commands share which are typed on each server comes from the table:
+the ranks of each server, the host of MindSpore's scheduler (the server of rank 0, at the address that is its
+server_id) and the scheduler's port (from the table's digest).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+from hccl_tools.check import verdict
+from hccl_tools.common.language import tr
+from hccl_tools.common.problem import ERROR
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import one_line
+from hccl_tools.machine import host
+from hccl_tools.table import rank_table
+from tools.launch.engines import ports
+from tools.launch.engines.placement import Placement
+from tools.launch.hosts import network
+from tools.launch.hosts.launchers import Meeting
+from tools.launch.tables import table_fit
+from tools.launch.tables.launch_table import LaunchTable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tools.launch.request import Request
+
+
+class Server:
+    """One server of a table: name is its server_id, ranks are (rank, device) in rank order."""
+
+    def __init__(self, entry: rank_table.Server) -> None:
+        self.name = entry.server_id
+        self.ranks = sorted((int(device.rank_id), int(device.device_id)) for device in entry.devices)
+        self.first = self.ranks[0][0]
+        self.addresses = entry.device_ips()
+
+    def words(self) -> str:
+        """The server for a message."""
+        last = self.ranks[-1][0]
+        return tr("{name} has ranks {first} to {last}", name=one_line(self.name), first=self.first, last=last)
+
+
+def shared(path: str, ranks: list[tuple[int, int]], data: bytes, **written: Any) -> LaunchTable:
+    """The table with the bytes `data`, which must be the same on every host."""
+    digest = hashlib.sha256(data).hexdigest()
+    remark = tr("rank table: {about} (must be the same on every host)", about=f"{one_line(path)}, sha256 {digest[:16]}")
+    return LaunchTable(path=path, ranks=ranks, remarks=(remark,), digest=digest, **written)
+
+
+# ---- typed on each host --------------------------------------------------------------------------
+
+
+def place(request: Request) -> tuple[Placement, LaunchTable]:
+    """This host's ranks, if the numbers that were typed fit the table.  Raises Refusal."""
+    path = request.rank_table_file or ""
+    data, servers = read_table(path, request.chip)
+    world = sum(len(server.ranks) for server in servers)
+    if request.rank_size != world:
+        parts = "; ".join(server.words() for server in servers[:4]) + ("; ..." if len(servers) > 4 else "")
+        text = tr("{path} has {world} ranks ({parts}); type {world}", path=one_line(path), world=world, parts=parts)
+        raise Refusal(REFUSED, f"RANK_SIZE {request.rank_size}: {text}")
+    own = own_server(servers, request.rank_start, path)
+    table = shared(os.path.abspath(path), own.ranks, data)
+    engine = scheduler(servers, table.digest or "")
+    if own is not servers[0]:
+        engine["scheduler_node"] = servers[0].name
+    else:
+        if request.device_target == "CPU":
+            check_port(engine["scheduler_host"], int(engine["scheduler_port"]))
+        if len(servers) > 1:
+            engine["scheduler_is_shared"] = "yes"
+    job = [len(server.ranks) for server in servers]
+    meeting = None
+    if len(servers) > 1:
+        meeting = Meeting(
+            hosts=[server.name for server in servers],
+            number=servers.index(own),
+            address=engine["scheduler_host"],
+            scheduler_port=int(engine["scheduler_port"]),
+            job=table.digest or "",
+        )
+    return Placement(ranks=own.ranks, world=world, engine=engine, job=job, meeting=meeting), table
+
+
+def own_server(servers: list[Server], start: int | None, path: str) -> Server:
+    """The Server that is this host, whose ranks begin with `start`.  Raises Refusal."""
+    ours = [servers[place] for place in host.servers_here([(server.name, server.addresses) for server in servers])]
+    if not ours:
+        names = ", ".join(one_line(server.name) for server in servers[:8]) + (", ..." if len(servers) > 8 else "")
+        text = tr(
+            "this host is not one of its servers ({names}); type the command on those, or build the table again with "
+            "hccl_tools/hccl_tools.py --hostfile",
+            names=names,
+        )
+        raise Refusal(REFUSED, f"{one_line(path)}: {text}")
+    for server in ours:
+        if server.first == start:
+            return server
+    whose = next((server.name for server in servers if server.first == start), None)
+    if whose is None:
+        text = tr("RANK_START {start} is the first rank of no server of the table", start=start)
+    else:
+        text = tr("RANK_START {start} is the first rank of {server}", start=start, server=one_line(whose))
+    here = "; ".join(server.words() for server in ours)
+    remedy = tr("this host is another: {here}; type {first} here", here=here, first=ours[0].first)
+    raise Refusal(REFUSED, f"{text}; {remedy}")
+
+
+def scheduler(servers: list[Server], digest: str) -> dict[str, str]:
+    """Where MindSpore's scheduler is, which follows from the table on every host.  Raises Refusal."""
+    first = servers[0].name
+    address = network.ipv4(first, tr("server {name}, which has rank 0,", name=one_line(first)))
+    if address.startswith("127.") and network.others(server.name for server in servers):
+        text = tr("server {name} has rank 0, and the other servers cannot reach that address", name=one_line(first))
+        raise Refusal(REFUSED, text)
+    port = ports.named() or ports.derived(int(digest, 16))
+    return {"scheduler_host": address, "scheduler_port": str(port)}
+
+
+def check_port(address: str, port: int) -> None:
+    """The scheduler can listen there, on the host where it will run.  Raises Refusal."""
+    fault = ports.fault(port, address)
+    if fault:
+        text = tr("MindSpore's scheduler cannot listen at {address} port {port}", address=address, port=port)
+        remedy = tr("set MS_SCHED_PORT to another one, the same on every host")
+        raise Refusal(REFUSED, f"{text}: {fault}; {remedy}")
+
+
+# ---- the table -----------------------------------------------------------------------------------
+
+
+def read_table(path: str, generation: str | None) -> tuple[bytes, list[Server]]:
+    """(bytes, Servers in the order of their ranks) of the good table at `path`.  Raises Refusal."""
+    try:
+        data = rank_table.read_bytes(path)
+    except rank_table.NotReadable as error:
+        raise Refusal(REFUSED, tr("the rank table {problem}", problem=error)) from error
+    table, problems = verdict.check_bytes(data, generation)
+    # MindSpore numbers servers in dictionary order, whatever the table says: here that is an error.
+    wrong = [problem for problem in problems if problem.severity == ERROR or problem.code == "server-order"]
+    lines = [problem._replace(severity=ERROR).line(path) for problem in wrong] + table_fit.path_faults(path)
+    if lines:
+        raise Refusal(REFUSED, *lines)
+    servers = servers_of(table)
+    if not servers:
+        raise Refusal(REFUSED, table_fit.without_servers(path))
+    return data, servers
+
+
+def servers_of(table: dict[str, Any]) -> list[Server]:
+    """The Servers of a good table, in the order of their ranks."""
+    return sorted(map(Server, rank_table.servers(table)), key=lambda server: server.first)

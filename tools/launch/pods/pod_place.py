@@ -1,0 +1,261 @@
+"""The ranks of a pod: by the rank table of an operator, or by numbers, where MindSpore's scheduler connects the ranks.
+
+A job of several pods has a launcher in each.  They meet at the pod of rank 0, so that the first failure ends all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.words import named, one_line
+from hccl_tools.machine import host
+from hccl_tools.machine.programs import path_word
+from tools.launch.engines.placement import Placement, words
+from tools.launch.hosts import network
+from tools.launch.hosts.launchers import Meeting
+from tools.launch.pods import pod_checks, pod_job, pod_scheduler, pod_table
+from tools.launch.pods.pod_job import PodJob
+from tools.launch.pods.pod_scheduler import Shape
+from tools.launch.pods.pod_table import PodTable
+from tools.launch.pods.pod_wait import TOO_LATE, Patience
+from tools.launch.request import MAX_RANKS, Request
+from tools.launch.tables.launch_table import LaunchTable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tools.launch.pods.pod_parts import Parts
+
+COPY = "hccl.json"  # of the table, in the run folder: the operator may write its own anew while ranks read
+
+
+def place(request: Request, run_dir: str, say: Callable[[str], None]) -> tuple[Placement, LaunchTable | None]:
+    """The ranks of this pod, and the table that they come from; waits for what is not there yet.  Raises Refusal."""
+    job = pod_job.read(request)
+    for remark in pod_checks.check(request, job):
+        say(remark)
+    patience = Patience(request, say)
+    path = table_path(request)
+    if not job.has_ranks:
+        return scheduler_alone(request, job, patience), None
+    source = shared_parts(request, job, path) or path
+    if source is not None:
+        placed, table = by_table(request, job, source, run_dir, patience)
+    else:
+        placed, table = by_numbers(request, job, patience), None
+    if len(placed.job) > 1 and not request.quiet:
+        say(_about(placed))
+    return placed, table
+
+
+def table_path(request: Request) -> str | None:
+    """The rank table that the user or the operator names; ModelArts has two of them, of which we read one."""
+    named_ = (request.rank_table, *map(os.environ.get, ("RANK_TABLE_FILE_V_1_0", "RANK_TABLE_FILE")))
+    return next(filter(None, named_), None)
+
+
+def _about(placed: Placement) -> str:
+    """Which part of the job this pod has, for its log."""
+    first = placed.ranks[0][0]
+    text = tr(
+        "this pod has {ranks} of {world}, in a job of {pods} pods",
+        ranks=named("rank", (rank for rank, _ in placed.ranks)),
+        world=placed.world,
+        pods=len(placed.job),
+    )
+    return text if first == 0 else f"{text}; {tr('the log of the pod with rank 0 has the output')}"
+
+
+# ---- with a rank table ---------------------------------------------------------------------------
+
+
+def shared_parts(request: Request, job: PodJob, path: str | None) -> Parts | None:
+    """The folder in which the pods make their table themselves.  Raises Refusal."""
+    if request.table_dir is None:
+        return None
+    if path is not None:
+        text = tr("--table_dir makes a rank table, but {path} is one; give one of them", path=one_line(path))
+        raise Refusal(USAGE, text)
+    if request.dry_run:
+        raise Refusal(USAGE, tr("--dry_run writes nothing, so it cannot make the rank table of --table_dir"))
+    from tools.launch.pods.pod_parts import Parts
+
+    shape = _shape(request, job)
+    return Parts(
+        request,
+        shape.node,
+        shape.pods,
+        _devices(request, job, shape.local),
+        pod_scheduler.own_ipv4(job) or host.address(),
+    )
+
+
+def by_table(
+    request: Request, job: PodJob, source: str | Parts, run_dir: str, patience: Patience
+) -> tuple[Placement, LaunchTable]:
+    """The ranks that the table gives this pod; `source`: its path, or who makes it.  Raises Refusal."""
+    path = source if isinstance(source, str) else source.path
+    remedy = tr("--pod_wait SECONDS waits longer")
+    if isinstance(source, str):
+        who = tr("the log of ascend-operator, and the ConfigMap rings-config-JOB")
+        remedy = f"{who}; {remedy}"
+
+    def look() -> PodTable:
+        if not isinstance(source, str):
+            source.look()
+        return pod_table.take(path, job, request.device_target == "Ascend", request.chip)
+
+    pods = tr("look at: kubectl get pods -o wide (do all pods of the job run?)")
+    table = patience.until_ready(look, f"{pods}; {remedy}")
+    own = table.servers[table.own]
+    engine = pod_scheduler.by_table(job, table, patience)
+    engine.update(device_ids(request, own.ranks), watch_table=os.path.abspath(path), watch_digest=table.digest)
+    job_sizes = [len(server.ranks) for server in table.servers]
+    meeting = None
+    if not pods_can_meet(table):
+        patience.say(
+            tr(
+                "note: {path} has no container_ip, so the launchers of the pods cannot connect, and a failure ends the "
+                "others only when their ranks notice",
+                path=one_line(path),
+            )
+        )
+    elif len(table.servers) > 1:
+        meeting = Meeting(
+            hosts=[server.address for server in table.servers],
+            number=table.own,
+            address=network.ipv4(table.servers[0].address, tr("the pod of rank 0")),
+            scheduler_port=int(engine["scheduler_port"]),
+            job=f"{table.digest} {job.uid}",
+            always=True,
+            late=TOO_LATE,
+            wait=patience.seconds,
+        )
+    placed = Placement(ranks=own.ranks, world=sum(job_sizes), engine=engine, job=job_sizes, meeting=meeting)
+    return placed, _copied(path, table, run_dir)
+
+
+def pods_can_meet(table: PodTable) -> bool:
+    """Whether the pods reach each other by the table: it has the nodes' addresses only, where pods may have others."""
+    has_pods = all(server.addresses[0] for server in table.servers)
+    return has_pods or len(table.servers) == 1 or host.owns(table.servers[table.own].address)
+
+
+def _copied(path: str, table: PodTable, run_dir: str) -> LaunchTable:
+    """The table, to be copied into the run folder."""
+    copy = os.path.join(run_dir, COPY)
+    digest = hashlib.sha256(table.data).hexdigest()
+    return LaunchTable(
+        path=copy,
+        ranks=table.servers[table.own].ranks,
+        remarks=(
+            *table.warnings,
+            tr("rank table: {path}, sha256 {digest}, copied for the ranks", path=one_line(path), digest=digest[:16]),
+        ),
+        text=table.data.decode("utf-8"),
+        setup=("cp", path_word(path), copy),
+        digest=digest,
+    )
+
+
+# ---- by numbers ----------------------------------------------------------------------------------
+
+
+def by_numbers(request: Request, job: PodJob, patience: Patience) -> Placement:
+    """The ranks of this pod, which has as many as the others.  Raises Refusal."""
+    shape = _shape(request, job)
+    devices = _devices(request, job, shape.local)
+    engine = {**pod_scheduler.by_numbers(request, job, shape, patience), "cluster": "yes"}
+    ranks = [(shape.node * shape.local + index, device) for index, device in enumerate(devices)]
+    engine.update(device_ids(request, ranks))
+    meeting = None
+    if shape.pods > 1 and not job.role:  # an operator's service lets the scheduler's port through, and no other
+        names = job.names or [f"pod-{number}" for number in range(shape.pods)]
+        meeting = Meeting(
+            hosts=names,
+            number=shape.node,
+            address=engine["scheduler_host"],
+            scheduler_port=int(engine["scheduler_port"]),
+            job=f"{shape.pods} {shape.local} {engine['scheduler_port']} {job.uid}",
+            always=True,
+            late=TOO_LATE,
+            wait=patience.seconds,
+        )
+    world = shape.pods * shape.local
+    return Placement(ranks=ranks, world=world, engine=engine, job=[shape.local] * shape.pods, meeting=meeting)
+
+
+def _shape(request: Request, job: PodJob) -> Shape:
+    """How many pods and ranks the job has, and which pod this is.  Raises Refusal."""
+    local = job.local.value if job.local else None
+    if local is None and request.device_target == "Ascend":
+        local = len(host.devices()) or None
+    if local is None:
+        text = tr("nothing says how many ranks this pod has")
+        remedy = tr("set MS_LOCAL_WORKER, or give --local_worker_num")
+        raise Refusal(USAGE, f"{text}; {remedy}")
+    pods = job.pods.value if job.pods else (job.world.value // local if job.world else 1)
+    if pods * local > MAX_RANKS or pods * local != (job.world.value if job.world else pods * local):
+        text = tr(
+            "{pods} pods with {local} ranks each are not the {world} ranks of {source}",
+            pods=pods,
+            local=local,
+            world=job.world.value if job.world else MAX_RANKS,
+            source=job.world.source if job.world else tr("the largest job"),
+        )
+        raise Refusal(REFUSED, text)
+    return Shape(pods=pods, node=_node(job, pods), local=local)
+
+
+def _node(job: PodJob, pods: int) -> int:
+    """The number of this pod.  Raises Refusal."""
+    if job.node:
+        if job.node.value >= pods:
+            text = tr(
+                "{source} is {number}, so there are several pods, but nothing says how many",
+                source=job.node.source,
+                number=job.node.value,
+            )
+            raise Refusal(REFUSED, f"{text}; {tr('set MS_WORKER_NUM, or give --worker_num, the ranks of all pods')}")
+        return job.node.value
+    own = socket.gethostname().partition(".")[0]
+    found = [number for number, name in enumerate(job.names) if name.partition(".")[0] == own]
+    if len(found) == 1 or pods == 1:
+        return found[0] if found else 0
+    text = tr("nothing says which of the {pods} pods this is", pods=pods)
+    remedy = tr("set MS_NODE_RANK, let an Indexed Job set JOB_COMPLETION_INDEX, or give --node_rank")
+    raise Refusal(USAGE, f"{text}; {remedy}")
+
+
+def _devices(request: Request, job: PodJob, local: int) -> tuple[int, ...]:
+    """The physical devices of this pod's ranks; on CPU only numbers."""
+    if request.device_target == "Ascend":
+        return (job.devices or tuple(host.devices()))[:local] or tuple(range(local))
+    return tuple(range(local))
+
+
+def scheduler_alone(request: Request, job: PodJob, patience: Patience) -> Placement:
+    """A pod that an operator made for the scheduler: it has no ranks.  Raises Refusal."""
+    if not job.world:
+        remedy = tr("set MS_WORKER_NUM, or give --worker_num, the ranks of all pods")
+        text = tr("MS_ROLE={role}: nothing says for how many ranks the scheduler is", role=job.role)
+        raise Refusal(REFUSED, f"{text}; {remedy}")
+    engine = {**pod_scheduler.of_operator(job, patience), "cluster": "yes"}
+    return Placement(ranks=[], world=job.world.value, engine=engine)
+
+
+def device_ids(request: Request, ranks: list[tuple[int, int]]) -> dict[str, str]:
+    """DEVICE_ID of the ranks where it is another than the physical device: CANN numbers those of a container from 0."""
+    if request.device_target != "Ascend":
+        return {}
+    there = host.devices()
+    physical = [device for _, device in ranks]
+    if not set(physical) <= set(there):
+        return {}
+    logical = [there.index(device) for device in physical]
+    return {} if logical == physical else {"device_ids": words(logical)}

@@ -1,0 +1,96 @@
+"""Where MindSpore's scheduler is in a job of pods: in a pod that an operator makes for it, else in that of rank 0."""
+
+from __future__ import annotations
+
+import socket
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.words import one_line
+from hccl_tools.machine import host
+from hccl_tools.table.address import family
+from tools.launch.engines import ports
+from tools.launch.engines.msrun import DEFAULT_PORT
+from tools.launch.hosts import network
+from tools.launch.pods import pod_job
+from tools.launch.pods.pod_job import PodJob
+from tools.launch.pods.pod_table import NotReady, PodTable
+from tools.launch.pods.pod_wait import Patience
+from tools.launch.request import Request
+
+
+class Shape(Record):
+    """The pods of a job without a rank table: each has the same number of ranks."""
+
+    pods: int
+    node: int  # the number of this pod
+    local: int  # ranks of a pod
+
+
+def by_table(job: PodJob, table: PodTable, patience: Patience) -> dict[str, str]:
+    """Where MindSpore's scheduler is: in the operator's pod for it, else in that of rank 0.  Raises Refusal."""
+    if job.role:
+        return of_operator(job, patience)
+    first = table.servers[0].address
+    port = ports.named() or ports.derived(int(table.digest, 16))
+    engine = {"scheduler_host": network.ipv4(first, tr("the pod of rank 0")), "scheduler_port": str(port)}
+    if table.own:
+        engine["scheduler_node"] = first
+    elif len(table.servers) > 1:
+        engine["scheduler_is_shared"] = "yes"
+    return engine
+
+
+def by_numbers(request: Request, job: PodJob, shape: Shape, patience: Patience) -> dict[str, str]:
+    """Where MindSpore's scheduler is: in the operator's pod for it, else in pod 0.  Raises Refusal."""
+    if job.role:
+        return of_operator(job, patience)
+    port = request.master_port or ports.named()
+    if shape.pods == 1:
+        return {"scheduler_port": str(port)} if port else {}
+    engine = {"scheduler_port": str(port or DEFAULT_PORT)}
+    if shape.node:
+        engine["scheduler_node"] = engine["scheduler_host"] = resolved(job, patience)
+    else:
+        engine.update(scheduler_host=own_ipv4(job) or resolved(job, patience), scheduler_is_shared="yes")
+    return engine
+
+
+def of_operator(job: PodJob, patience: Patience) -> dict[str, str]:
+    """The scheduler of an operator that has a pod for it, which may have ranks, too.  Raises Refusal."""
+    engine = {"scheduler_port": str(ports.named() or DEFAULT_PORT), "cluster": "yes"}
+    if job.role == pod_job.SCHEDULER:
+        engine.update(scheduler_host=own_ipv4(job) or resolved(job, patience), scheduler_is_shared="yes")
+    else:
+        engine["scheduler_node"] = engine["scheduler_host"] = resolved(job, patience)
+    return engine
+
+
+def own_ipv4(job: PodJob) -> str | None:
+    """An address at which this pod can listen; that of its node is one with hostNetwork only."""
+    found = (text for text in job.addresses.values() if family(text) == socket.AF_INET and host.owns(text))
+    return next(found, None)
+
+
+def resolved(job: PodJob, patience: Patience) -> str:
+    """The IPv4 address of the scheduler's host, once DNS knows it.  Raises Refusal."""
+    if job.scheduler is None:
+        text = tr("nothing says in which pod MindSpore's scheduler is")
+        remedy = tr("set MS_SCHED_HOST, or give --master_addr: the name of pod 0 in a headless service")
+        raise Refusal(USAGE, f"{text}; {remedy}")
+    name = job.scheduler
+
+    def look() -> str:
+        try:
+            return network.ipv4(name, tr("the scheduler's host {name}", name=one_line(name)))
+        except Refusal as refusal:
+            raise NotReady(refusal.lines[0]) from refusal
+
+    return patience.until_ready(
+        look,
+        tr(
+            "is that pod there, and has the headless service publishNotReadyAddresses: true? See: kubectl get pods, "
+            "endpoints"
+        ),
+    )

@@ -1,0 +1,190 @@
+"""The rank table that an operator writes for the pods of a job: is it complete, and which of its servers is this pod?
+
+The file is missing, empty or "initializing" until all pods have their devices.  After a fault it is written anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+
+from hccl_tools.check import verdict
+from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.language import tr
+from hccl_tools.common.problem import errors
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import count, named, one_line, short, some
+from hccl_tools.machine import host
+from hccl_tools.table import rank_table
+from hccl_tools.table.address import packed
+from hccl_tools.table.view import objects
+from tools.launch.pods.pod_job import PodJob, described
+from tools.launch.tables import table_fit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+COMPLETED = "completed"
+# By which a pod knows itself, in this order.  Beside a container_ip the other two are the node's, which another pod, of
+# this job or of another one, has, too.
+_KEYS = ("container_ip", "host_ip", "server_id")
+
+
+class NotReady(Exception):
+    """It cannot be used yet.  The text is the reason, for the user."""
+
+
+class Initializing(NotReady):
+    """The operator has written the table, but says that it is not completed."""
+
+
+class PodServer(Record):
+    """A server of the table."""
+
+    address: str  # at which other pods reach it
+    addresses: list[str | None]  # its values for _KEYS
+    ranks: list[tuple[int, int]]  # (rank, device), in rank order
+
+
+class PodTable(Record):
+    """A completed table that has this pod."""
+
+    data: bytes
+    servers: list[PodServer]  # in the order of their ranks
+    own: int  # the number of this pod's server
+    digest: str  # see below
+    warnings: list[str]  # what validate_hccl.py would warn about
+
+
+def read(path: str) -> tuple[bytes, JsonObject]:
+    """(bytes, document) of the completed table at `path`.  Raises NotReady, and Refusal where waiting cannot help."""
+    shown = one_line(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise Refusal(REFUSED, tr("{path} is not a regular file; name the file of the rank table", path=shown))
+    try:
+        with open(path, "rb") as file:
+            data = rank_table.read_stream(file, path)
+    except FileNotFoundError as error:
+        raise NotReady(tr("there is no rank table {path}", path=shown)) from error
+    except OSError as error:
+        raise NotReady(tr("{path} cannot be read: {reason}", path=shown, reason=error.strerror)) from error
+    if not data.strip():
+        raise NotReady(tr("{path} is empty", path=shown))
+    document, problems = rank_table.parse(data)
+    if document is None:
+        raise NotReady(tr("{path} is not whole: {fault}", path=shown, fault=short(problems[0].text, 120)))
+    status = document.get("status") if isinstance(document, dict) else None
+    if isinstance(document, dict) and status != COMPLETED:
+        shown_status = short(json.dumps(status))
+        raise Initializing(tr('the status of {path} is {status}, not "completed"', path=shown, status=shown_status))
+    return data, document
+
+
+def digest(document: JsonObject) -> str:
+    """SHA-256 of what the ranks read: the same for a table that was written again without a change."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def take(path: str, job: PodJob, on_npus: bool, generation: str | None) -> PodTable:
+    """The table at `path`, if it is completed, good, and of this pod and job.  Raises NotReady and Refusal."""
+    data, document = read(path)
+    problems = verdict.check(document, generation)
+    if problems:
+        _, problems = verdict.check_bytes(data, generation)  # with their lines
+    wrong = [problem.line(path) for problem in errors(problems)]
+    if wrong:
+        raise Refusal(REFUSED, *wrong)
+    servers = servers_of(document)
+    if not servers:
+        text = table_fit.without_servers(path)
+        raise Refusal(REFUSED, f"{text}; {tr('ModelArts has such a table in RANK_TABLE_FILE_V_1_0')}")
+    own = own_server(servers, job, path)
+    _compare(servers, own, job, on_npus, path)
+    warnings = [problem.line(path) for problem in problems if problem.code != "bad-path"]
+    return PodTable(data=data, servers=servers, own=own, digest=digest(document), warnings=warnings)
+
+
+def servers_of(document: JsonObject) -> list[PodServer]:
+    """The servers of a good table, in the order of their ranks."""
+    found = []
+    for (_, entry), server in zip(objects(document, "server_list"), rank_table.servers(document)):
+        addresses = [value if isinstance(value := entry.get(key), str) else None for key in _KEYS]
+        ranks = sorted((int(device.rank_id), int(device.device_id)) for device in server.devices)
+        reached = next(filter(None, addresses))
+        found.append(PodServer(address=reached, addresses=addresses, ranks=ranks))
+    return sorted(found, key=lambda server: server.ranks[0])
+
+
+def own_server(servers: list[PodServer], job: PodJob, path: str) -> int:
+    """The number of the server that is this pod.  Raises NotReady: the table of this job may come later."""
+    mine = {packed(text) for text in job.addresses.values()}
+    tests: list[Callable[[str], bool]] = [lambda text: packed(text) in mine]
+    tests += [] if "POD_IP" in job.addresses else [host.owns]
+    ambiguous: list[int] = []
+    for is_mine in tests:
+        for key in range(len(_KEYS)):
+            named_by = (server.addresses[: key + 1] for server in servers)
+            values = ((number, texts[-1]) for number, texts in enumerate(named_by) if key == 0 or texts[0] is None)
+            found = [number for number, text in values if text is not None and is_mine(text)]
+            if len(found) > 1 and job.devices:  # pods that share a node
+                found = [n for n in found if {device for _, device in servers[n].ranks} <= set(job.devices)]
+            if len(found) == 1:
+                return found[0]
+            ambiguous = ambiguous or found
+    shown = one_line(path)
+    if ambiguous:
+        text = tr(
+            "{number} servers of {path} have an address of this pod ({pod})",
+            number=len(ambiguous),
+            path=shown,
+            pod=described(job),
+        )
+        raise NotReady(f"{text}; {tr('set POD_IP to status.podIP, and let the operator write container_ip')}")
+    names = some([one_line(server.address) for server in servers], 8)
+    text = tr(
+        "{path} has servers {names}, none of which is this pod ({pod})", path=shown, names=names, pod=described(job)
+    )
+    raise NotReady(f"{text}; {tr('it is the table of another job, or of an earlier start')}")
+
+
+def _compare(servers: list[PodServer], own: int, job: PodJob, on_npus: bool, path: str) -> None:
+    """Raises NotReady where table and environment contradict each other: the table may be that of an earlier start."""
+    world = sum(len(server.ranks) for server in servers)
+    ranks = servers[own].ranks
+    shown = one_line(path)
+    lines = []
+    if job.world and job.world.value != world:
+        lines.append(
+            tr(
+                "{path} has {ranks}, {source} says {number}",
+                path=shown,
+                ranks=count(world, "rank"),
+                source=job.world.source,
+                number=job.world.value,
+            )
+        )
+    devices = [device for _, device in ranks]
+    if on_npus and job.devices and sorted(devices) != list(job.devices):
+        lines.append(
+            tr(
+                "{path} gives this pod {theirs}, the environment {ours}",
+                path=shown,
+                theirs=named("device", devices),
+                ours=named("device", job.devices),
+            )
+        )
+    elif job.local and job.local.value != len(ranks):
+        lines.append(
+            tr(
+                "{path} gives this pod {ranks}, {source} says {number}",
+                path=shown,
+                ranks=count(len(ranks), "rank"),
+                source=job.local.source,
+                number=job.local.value,
+            )
+        )
+    if lines:
+        raise NotReady(f"{'; '.join(lines)}; {tr('it is the table of another job, or of an earlier start')}")

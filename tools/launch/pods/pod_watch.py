@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""The process beside a launcher in a pod: it sees when the operator writes the rank table anew, because the job moves.
+
+Only scripts/lib/pods.sh calls it: ``pod_watch.py LAUNCHER TABLE DIGEST``.  Its lines go to the launcher's bus.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))))
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.refusal import Refusal
+from hccl_tools.common.words import one_line
+from hccl_tools.machine import programs
+from tools.launch.pods import pod_table
+from tools.launch.pods.pod_table import Initializing, NotReady
+
+MOVED = 138  # exit code: training operators of Kubernetes take it, 128 + SIGUSR1, for "start me again"
+LOOK_EVERY = 1.0  # seconds
+WHOLE_WITHIN = 10.0  # seconds in which a file that is written in place must be whole again
+
+
+def main() -> None:
+    """Ends with the launcher, or when it has told that the table changed."""
+    launcher, path, digest = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+    programs.end_with_parent()
+    if os.getppid() != launcher:
+        return
+    watch(path, digest)
+
+
+def watch(path: str, digest: str) -> None:
+    """Returns when the table at `path` has another content than that of `digest`, which the ranks have."""
+    seen, unusable_since, told = stamp(path), 0.0, False
+    while True:
+        time.sleep(LOOK_EVERY)
+        now = stamp(path)
+        if now == seen and not unusable_since:
+            continue
+        reason, waits = change(path, digest)
+        if reason and not waits:
+            say("moved", MOVED, f"{reason}; {tr('the job moves, and the operator starts it again')}")
+            return
+        seen = now
+        if not waits:
+            unusable_since, told = 0.0, False
+        elif not unusable_since:
+            unusable_since = time.monotonic()
+        elif not told and time.monotonic() >= unusable_since + WHOLE_WITHIN:
+            told = True
+            say("say", f"{tr('note: {reason}; the ranks have a copy and go on', reason=reason)}")
+
+
+def change(path: str, digest: str) -> tuple[str, bool]:
+    """(what has changed, whether to look again): the file may be in the middle of being written.
+
+    ("", False): nothing that a rank would read.
+    """
+    try:
+        _, document = pod_table.read(path)
+    except Initializing as reason:
+        return str(reason), False
+    except NotReady as reason:
+        return str(reason), True
+    except Refusal as refusal:
+        return refusal.lines[0], True
+    if pod_table.digest(document) == digest:
+        return "", False
+    shown = one_line(path)
+    return tr("{path} has been written anew, with other servers or devices", path=shown), False
+
+
+def stamp(path: str) -> tuple[int, ...]:
+    """What changes when a file is written or replaced, also behind the links of a ConfigMap; () if it is not there."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def say(word: str, *values: object) -> None:
+    """One event for scripts/lib/attempts.sh, in one write."""
+    line = f".hosts {word} {' '.join(map(str, values))}"
+    os.write(1, os.fsencode(one_line(line)) + b"\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""From which checkpoints of which run a launch goes on."""

@@ -1,0 +1,1 @@
+"""The rank table of a launch: the one named, one nearby, or a new one."""

@@ -1,0 +1,90 @@
+"""The rank table of a launch: the one named, one nearby that fits, or a new one."""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.check import verdict
+from hccl_tools.common import project
+from hccl_tools.common.language import tr
+from hccl_tools.common.problem import errors
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import named, one_line
+from hccl_tools.machine import hccn, host, programs
+from hccl_tools.machine.programs import path_word
+from hccl_tools.table import rank_table
+from tools.launch.engines.placement import comma
+from tools.launch.programs import trainer_command
+from tools.launch.request import Request
+from tools.launch.tables import nearby_tables, table_fit
+
+DEMO_CONF = project.path("configs", "demo_hccn.conf")
+
+
+class LaunchTable(Record):
+    path: str  # absolute
+    ranks: list[tuple[int, int]]  # (rank, device) of those that this command starts, in rank order
+    remarks: tuple[str, ...]  # how it came about, for the user
+    text: str | None = None  # of a table that is not yet written to `path`
+    setup: tuple[str, ...] = ()  # the command that writes such a table by hand, for --dry_run
+    digest: str | None = None  # its SHA-256, where it must be the same on several hosts
+    # if it is a part of the table of all hosts: where that is, and its text if it is not written yet
+    whole: tuple[str, str | None] | None = None
+
+
+def choose(request: Request, devices: list[int], run_dir: str, beside: str | None = None) -> LaunchTable:
+    """The table for a launch on `devices` of this one host; `beside`: the program's file.  Raises Refusal."""
+    path = request.rank_table or os.environ.get("RANK_TABLE_FILE")
+    if path:
+        origin = "--rank_table" if request.rank_table else tr("RANK_TABLE_FILE (from your shell)")
+        fit = table_fit.examine(path, devices, request.chip)
+        if fit.faults:
+            raise Refusal(REFUSED, *(f"{origin}: {fault}" for fault in fit.faults))
+        return LaunchTable(
+            path=os.path.abspath(path), ranks=fit.ranks, remarks=(tr("rank table: {path}", path=one_line(path)),)
+        )
+    path, found, others = nearby_tables.find(request, devices, beside)
+    if not found:
+        return build(request, devices, run_dir, others)
+    if os.path.dirname(path):
+        remark = tr("rank table: {path}, found beside the program", path=one_line(path))
+    else:
+        remark = tr("rank table: {path}, found in this folder", path=one_line(path))
+    return LaunchTable(path=os.path.abspath(path), ranks=found.ranks, remarks=(*others, remark))
+
+
+def build(request: Request, devices: list[int], run_dir: str, others: list[str]) -> LaunchTable:
+    """A table of this host for one run, kept in its folder; `others`: remarks on other tables.  Raises Refusal."""
+    conf = request.hccn_conf or hccn.DEFAULT_CONF
+    knows = request.hccn_conf or programs.on_path("hccn_tool") or os.path.exists(hccn.DEFAULT_CONF)
+    demo = request.device_target == "CPU" and not knows
+    if demo:
+        conf = DEMO_CONF
+    failed = tr("no rank table could be built")
+    try:
+        found, source = hccn.addresses(devices, conf)
+    except hccn.AddressError as error:
+        raise Refusal(REFUSED, *others, f"{failed}: {error}") from error
+    table = rank_table.build([(device, found[device]) for device in devices], host.LOOPBACK)
+    path = os.path.join(run_dir, rank_table.file_name(devices, host.LOOPBACK))
+    faults = [problem.line(failed) for problem in errors(verdict.check(table, request.chip))]
+    if faults := faults + table_fit.path_faults(path):
+        raise Refusal(REFUSED, *faults)
+    remark = tr(
+        "rank table: built for {devices}, addresses from {source}",
+        devices=named("device", devices),
+        source=one_line(source),
+    )
+    if demo:
+        remark += tr(" (made up: CPU ranks do not use them)")
+    generator = (trainer_command.python(), project.path("hccl_tools", "hccl_tools.py"))
+    chip = ("--generation", request.generation) if request.generation else ()
+    options = ("--device_num", comma(devices), "--server_ip", host.LOOPBACK, "--hccn_conf", path_word(conf), *chip)
+    return LaunchTable(
+        path=path,
+        ranks=list(enumerate(devices)),
+        remarks=(*others, remark),
+        text=rank_table.dump(table),
+        setup=(*generator, *options, "--output", path),
+    )

@@ -1,0 +1,95 @@
+"""Does a rank table fit a launch on devices of this one host?"""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.check import verdict
+from hccl_tools.common.language import tr
+from hccl_tools.common.problem import errors
+from hccl_tools.common.record import Record
+from hccl_tools.common.words import count, named, one_line
+from hccl_tools.machine import host
+from hccl_tools.table import formats, rank_table
+from tools.launch.engines.placement import comma
+
+
+class Fit(Record):
+    """What is known of one table: its ranks, or why it is not taken."""
+
+    ranks: list[tuple[int, int]] = []  # (rank, device) in rank order
+    device_ips: dict[int, str | None] = {}
+    brief: str = ""  # why not, in few words: for one table among several
+    faults: list[str] = []  # why not, one line per fault: for a table that the user named
+
+
+def examine(path: str, devices: list[int], generation: str | None) -> Fit:
+    """Whether the table at `path` is good, ours, and for `devices`."""
+    shown = one_line(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        text = tr("{path} is not a regular file; every rank reads the table, so give it one that stays", path=shown)
+        return Fit(brief=tr("no regular file"), faults=[text])
+    try:
+        table, problems = verdict.check_file(path, generation)
+    except rank_table.NotReadable as error:
+        return Fit(brief=tr("cannot be read"), faults=[str(error)])
+    if table is None:
+        return Fit(brief=tr("not JSON"), faults=[problem.line(shown) for problem in problems])
+    faults = [problem.line(shown) for problem in errors(problems)]
+    if faults or path_faults(path):
+        return Fit(brief=count(len(faults), "mistake") if faults else tr("bad name"), faults=faults + path_faults(path))
+    if "server_list" not in table:
+        name = formats.FORMATS[formats.detect(table)[0]]
+        text = tr(
+            "{path} is a table of {name}; these scripts start ranks from tables with a server_list",
+            path=shown,
+            name=name,
+        )
+        return Fit(brief=name, faults=[text])
+    servers = rank_table.servers(table)
+    if len(servers) != 1:
+        text = tr(
+            "{path} is for {number} servers, this script starts ranks on one; build one for this host",
+            path=shown,
+            number=len(servers),
+        )
+        return Fit(brief=count(len(servers), "server"), faults=[text])
+    return _of_server(shown, servers[0], devices)
+
+
+def _of_server(shown: str, server: rank_table.Server, devices: list[int]) -> Fit:
+    ranks = sorted((int(device.rank_id), int(device.device_id)) for device in server.devices)
+    found = sorted(device for _, device in ranks)
+    if found != sorted(devices):
+        others = (
+            tr('choose them with --devices "{devices}" or ', devices=comma(found)) if len(found) == len(devices) else ""
+        )
+        text = tr(
+            "{path} is for {theirs}, this launch is on {ours}; {others}name another table with --rank_table",
+            path=shown,
+            theirs=named("device", found),
+            ours=named("device", devices),
+            others=others,
+        )
+        return Fit(brief=named("device", found), faults=[text])
+    if not host.is_this_host(server.server_id, server.device_ips()):
+        text = tr(
+            "{path} is for server {name}, which is not an address of this host; build this "
+            "host's with hccl_tools/hccl_tools.py (in a container, mount the host's "
+            "/etc/hccn.conf)",
+            path=shown,
+            name=one_line(server.server_id),
+        )
+        return Fit(brief=tr("server {name}", name=one_line(server.server_id)), faults=[text])
+    return Fit(ranks=ranks, device_ips=server.device_ips())
+
+
+def path_faults(path: str) -> list[str]:
+    """validate_hccl.py only warns about this path: here HCCL will read it."""
+    problem = verdict.path_problem(path)
+    return [tr("{problem}; move the file", problem=problem.text)] if problem else []
+
+
+def without_servers(path: str) -> str:
+    """Why a good table of another version cannot be used."""
+    return tr("{path} has no server_list; ranks are started from versions 1.0 and 1.2", path=one_line(path))
