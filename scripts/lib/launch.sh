@@ -242,12 +242,13 @@ launch::_next_attempt() {
 }
 
 # launch::_given_up STATUS: the EXIT trap. The only safe step is to exec another program when the shell ended with 254
-# (bash could not start another process), or with an internal error while ranks run.
+# (bash could not start another process), or with an internal error while ranks run. So the exec comes first: bash 5.2
+# may wait in any command before it for a rank that waits forever. stderr may be elsewhere, see live.sh.
 launch::_given_up() {
-  live::own_stderr
   [[ $1 != 254 && -z $SUPERVISE_GUARDIAN ]] \
     || exec "$BASH" "$LAUNCH_LIB/abandoned.sh" "$1" "$LOG_NAME" "$SUPERVISE_GUARDIAN" "$SUPERVISE_LIFELINE" "$SUPERVISE_BUS" \
-      ${MEMBERS_MINDER[@]+"${MEMBERS_MINDER[@]}"}
+      ${MEMBERS_MINDER[@]+"${MEMBERS_MINDER[@]}"} 2>&"${LIVE_STDERR:-2}"
+  live::own_stderr
 }
 
 # Ends the launcher by the signal that stopped it, so that the shell which waits for it sees this.

@@ -64,6 +64,20 @@ setup() {
   [[ $stderr == 'ascend8p.sh: the launcher cannot start more processes (see ulimit -u, and the container'\''s limit of pids)' ]] || fail "$stderr"
 }
 
+@test "a launcher that can start no more processes does not wait for the one that it started last" {
+  need_root "to become a user without other processes"
+  # stderr is elsewhere, as with --console table
+  # shellcheck disable=SC2016 # for the inner shell
+  run -78 --separate-stderr timeout 60 setpriv --reuid "$((300000000 + $$))" --clear-groups bash -c '
+    LAUNCH_SCRIPT=$1/run.sh && source "$1/lib/launch.sh" && trap '\''launch::_given_up "$?"'\'' EXIT
+    exec {LIVE_STDERR}>&2 2>/dev/null
+    sleep 300 &
+    MEMBERS_MINDER[0]=$!
+    ulimit -u 1
+    : &' ascend8p.sh "$SCRIPTS"
+  [[ $stderr == 'ascend8p.sh: the launcher cannot start more processes (see ulimit -u, and the container'\''s limit of pids)' ]] || fail "$stderr"
+}
+
 @test "too few open files are refused with the command that helps" {
   refused 78 '*ulimit -n is 40, too few open files for MindSpore; type: ulimit -n *' \
     bash -c 'ulimit -Sn 40; exec bash "$@"' - "$SCRIPTS/ascend2p.sh" --device_target CPU \
