@@ -17,7 +17,7 @@ from needs import need, needs_root
 
 pytestmark = pytest.mark.thorough
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 FIXTURES = ROOT / "tests" / "fixtures"
 SCRIPTS = ROOT / "scripts"
 LIBRARY = SCRIPTS / "lib"

@@ -13,7 +13,7 @@ import pytest
 
 from hccl_tools.machine import interpreter
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 # What is started as a file; MindSpore's scheduler only after the plan has looked for its imports.
 COMMANDS = sorted(
     str(path.relative_to(ROOT))

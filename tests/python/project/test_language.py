@@ -9,7 +9,7 @@ CODE = [
     *language_code.files(".py", "hccl_tools", "tools", "tests", "examples"),
     *language_code.files(".sh", "scripts", "tools", "examples"),
 ]
-EXAMPLES = "tests/python/test_language.py"  # this file has the forbidden words, as examples
+EXAMPLES = "tests/python/project/test_language.py"  # this file has the forbidden words, as examples
 
 
 @pytest.mark.parametrize("page", language.pages())

@@ -12,7 +12,7 @@ from tools import prepare_cifar10
 
 pytestmark = [pytest.mark.thorough, pytest.mark.trains]
 
-PROJECT = pathlib.Path(__file__).resolve().parents[2]
+PROJECT = pathlib.Path(__file__).resolve().parents[3]
 CONFIG = PROJECT / "configs" / "cls" / "resnet" / "resnet50_cifar10_cpu.yaml"
 
 

@@ -11,7 +11,7 @@ from suite import schedule, summary
 
 pytestmark = pytest.mark.thorough
 
-TESTS = Path(__file__).resolve().parents[1]
+TESTS = Path(__file__).resolve().parents[2]
 BATS = """\
 # bats file_tags=thorough
 @test "passes" { true; }
@@ -167,7 +167,7 @@ def test_a_file_that_cannot_be_read_is_a_failure(suite):
 
 
 def test_a_unit_is_what_belongs_together():
-    page = "tests/python/test_documents.py::test_what_a_page_tells_to_type_works_and_prints_what_it_shows"
+    page = "tests/python/project/test_documents.py::test_what_a_page_tells_to_type_works_and_prints_what_it_shows"
     ids = ["a.py::test_1", "b.py::test_1", "a.py::test_2", f"{page}[1]", f"{page}[2]"]
     unit = schedule.units(ids + [f"x.bats::{number}" for number in range(30)])
     assert unit["a.py::test_1"] == unit["a.py::test_2"] != unit["b.py::test_1"]

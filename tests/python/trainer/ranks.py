@@ -16,7 +16,7 @@ import sys
 
 import pytest
 
-PROJECT = pathlib.Path(__file__).resolve().parents[2]
+PROJECT = pathlib.Path(__file__).resolve().parents[3]
 CONFIGS = PROJECT / "configs"
 
 

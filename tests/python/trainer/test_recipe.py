@@ -9,7 +9,7 @@ from tools.config import config_file as configs
 from tools.launch.programs import no_sink
 from tools.trainer import schedules
 
-CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "configs"
+CONFIGS = pathlib.Path(__file__).resolve().parents[3] / "configs"
 DIGITS, CRNN = CONFIGS / "mnist" / "lenet5_digits.yaml", CONFIGS / "rec" / "crnn" / "crnn_resnet34_zh.yaml"
 HYBRID, SEMI = CONFIGS / "parallel" / "hybrid_digits.yaml", CONFIGS / "parallel" / "semi_auto_digits.yaml"
 SCALER = "loss_scaler={type: dynamic, loss_scale: 1024}"

@@ -6,7 +6,7 @@ import pytest
 
 from tools.config import config_file as configs
 
-CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "configs"
+CONFIGS = pathlib.Path(__file__).resolve().parents[3] / "configs"
 DIGITS, CRNN = CONFIGS / "mnist" / "lenet5_digits.yaml", CONFIGS / "rec" / "crnn" / "crnn_resnet34_zh.yaml"
 
 

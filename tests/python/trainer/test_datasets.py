@@ -17,7 +17,7 @@ pytest.importorskip("numpy", reason="needs NumPy")
 from tools import prepare_cifar10, prepare_text
 from tools.trainer.datasets import cifar10, generator, text_boxes
 
-PROJECT = pathlib.Path(__file__).resolve().parents[2]
+PROJECT = pathlib.Path(__file__).resolve().parents[3]
 LOADER = {"batch_size": 10, "shuffle": False, "drop_remainder": True, "num_workers": 1}
 
 

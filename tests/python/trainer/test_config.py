@@ -7,7 +7,7 @@ import pytest
 from hccl_tools.check import schema_check
 from tools.config import config_file as configs
 
-PROJECT = pathlib.Path(__file__).resolve().parents[2]
+PROJECT = pathlib.Path(__file__).resolve().parents[3]
 FAULTS = PROJECT / "configs" / "faults"  # known failures, as in diagnoses.yaml beside the folders
 SHIPPED = sorted(path for path in (PROJECT / "configs").rglob("*/*.yaml") if path.parent != FAULTS)
 DIGITS = PROJECT / "configs" / "mnist" / "lenet5_digits.yaml"

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-PROJECT = pathlib.Path(__file__).resolve().parents[2]
+PROJECT = pathlib.Path(__file__).resolve().parents[3]
 DIGITS = PROJECT / "configs" / "mnist" / "lenet5_digits.yaml"
 ON_CPU = ["--config", str(DIGITS), "-o", "system.device_target=CPU"]
 
