@@ -41,16 +41,18 @@ def browser(width: int, height: int, dark: bool = False) -> Iterator[Any]:
         options.add_argument(word)
     options.add_argument(f"--window-size={width},{height}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    service = webdriver.ChromeService(executable_path=shutil.which(PROGRAMS[1]))
-    driver = webdriver.Chrome(options=options, service=service)
-    try:
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
-        yield driver
-    finally:
-        driver.quit()
+    with tempfile.TemporaryDirectory(prefix="browser.") as leavings:  # it removes only its profile
+        environment = {**os.environ, "TMPDIR": leavings}
+        service = webdriver.ChromeService(executable_path=shutil.which(PROGRAMS[1]), env=environment)
+        driver = webdriver.Chrome(options=options, service=service)
+        try:
+            size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+            scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+            driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+            yield driver
+        finally:
+            driver.quit()
 
 
 def taken(above: str) -> bytes:

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import tempfile
 
 import pytest
 from needs import needs, needs_packages
@@ -92,6 +93,15 @@ def test_a_curve_can_be_zoomed_and_hidden(pages):
         hidden = "u-off" in label.get_attribute("class")
         said, _ = logs_of(driver)
     assert before and whole != zoomed and hidden and said == []
+
+
+def test_the_browser_leaves_nothing_behind(monkeypatch):
+    with tempfile.TemporaryDirectory() as here:  # the path of a socket in it must be short
+        monkeypatch.setenv("TMPDIR", here)
+        monkeypatch.setattr(tempfile, "tempdir", here)
+        with page_pictures.browser(390, 300) as driver:
+            driver.get("data:,")
+        assert os.listdir(here) == []
 
 
 def test_the_picture_in_the_readme_is_of_this_page(tmp_path):
