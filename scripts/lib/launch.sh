@@ -247,7 +247,7 @@ launch::_next_attempt() {
 launch::_given_up() {
   [[ $1 != 254 && -z $SUPERVISE_GUARDIAN ]] \
     || exec "$BASH" "$LAUNCH_LIB/abandoned.sh" "$1" "$LOG_NAME" "$SUPERVISE_GUARDIAN" "$SUPERVISE_LIFELINE" "$SUPERVISE_BUS" \
-      ${MEMBERS_MINDER[@]+"${MEMBERS_MINDER[@]}"} 2>&"${LIVE_STDERR:-2}"
+      ${MEMBERS_MINDER[@]+"${MEMBERS_MINDER[@]}"} 2>&"$((LIVE_STDERR ? LIVE_STDERR : 2))"
   live::own_stderr
 }
 

@@ -4,8 +4,13 @@ A file is run by one `bats`, which tells each test's result by a line of TAP (te
 ends.  Where a worker has only some of the tests, bats gets their names.
 """
 
+import contextlib
+import os
 import re
+import signal
 import subprocess
+import threading
+from pathlib import Path
 
 import pytest
 from suite import schedule
@@ -14,6 +19,9 @@ _TEST = re.compile(r"""@test (["'])(.*?)\1 \{""")
 _TAGS = re.compile(r"# bats (file|test)_tags=(.*)$")
 _MPIRUN = re.compile(r"^ *need [a-z ]*\bmpirun\b", re.M)
 _RESULT = re.compile(r"(not )?ok \d+ .*?( # skip ?(.*))?$")
+_LIMIT = int(
+    os.environ.get("BATS_LIMIT", "600")
+)  # seconds for one test: who hangs is named, and holds up nobody for ever
 
 
 class BatsFailure(Exception):
@@ -88,6 +96,7 @@ class BatsRun:
         self.left = tests  # without a result
         self.results = {}  # test: (passed, what bats said, why it was skipped)
         self.line = ""  # read, but not yet of any test
+        self.late = False  # it was killed, because a test took too long
         self.process = subprocess.Popen(
             ["bats", "--tap", "--filter", f"^({chosen})$", str(path)],
             stdin=subprocess.DEVNULL,
@@ -112,7 +121,10 @@ class BatsRun:
         before = self._until_result()
         found = _RESULT.match(self.line)
         if not found:
-            return False, f"bats ended without a word of this test:\n{before}", None
+            what = "bats ended without a word of this test"
+            if self.late:
+                what = f"no result after {_LIMIT} s (BATS_LIMIT): bats and what it had started were killed"
+            return False, f"{what}\n{before}", None
         self.line = ""
         said = ""
         if found[1] or not self.left:  # else what comes is of the next test
@@ -123,12 +135,21 @@ class BatsRun:
     def _until_result(self):
         """What bats prints before its next result, or before its end; that result is in `line`."""
         said = []
+        timer = threading.Timer(_LIMIT, self._give_up)
+        timer.start()
         while not _RESULT.match(self.line):
             said.append(self.line)
             self.line = self.process.stdout.readline()
             if not self.line:
                 break
+        timer.cancel()
         return re.sub(r"(?m)^1\.\.\d+\n", "", "".join(said))
+
+    def _give_up(self):
+        self.late = True
+        for pid in _and_descendants(self.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def end(self):
         """Ends bats, which cleans up, if it still runs."""
@@ -136,3 +157,16 @@ class BatsRun:
             self.process.terminate()
         self.process.wait()
         self.process.stdout.close()
+
+
+def _and_descendants(pid):
+    """The process and all that it and its children have started, parents first."""
+    children = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended
+            parent = stat.read_text(errors="replace").rpartition(") ")[2].split()[1]
+            children.setdefault(int(parent), []).append(int(stat.parent.name))
+    found = [pid]
+    for one in found:  # grows meanwhile
+        found += children.get(one, [])
+    return found

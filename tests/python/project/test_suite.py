@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,22 @@ def test_bats_files_and_python_files_have_one_report(suite, workers):
         "openEuler:       sudo dnf install slurm slurm-slurmd",
         "without root:    slurmd, srun: run the tests in a container in which you are root",
     ]
+
+
+def test_a_bats_test_that_waits_for_ever_fails_and_leaves_nothing(suite, tmp_path, monkeypatch):
+    monkeypatch.setenv("BATS_LIMIT", "2")
+    (suite.folder / "x.bats").write_text(
+        '@test "passes" { true; }\n'
+        f"@test \"hangs\" {{\n  trap '' TERM\n  echo $$ >{tmp_path}/pid\n  (sleep 1000; true)\n}}\n"
+        '@test "comes after it" { true; }\n'
+    )
+    code, lines = suite()
+    assert (code, lines[-1]) == (1, "1 passed, 2 failed, 0 skipped"), lines
+    assert "no result after 2 s (BATS_LIMIT): bats and what it had started were killed" in lines
+    stat, deadline = Path("/proc", (tmp_path / "pid").read_text().strip(), "stat"), time.monotonic() + 20
+    while stat.exists() and ") Z " not in stat.read_text():  # nobody may have asked for its status yet
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize(
