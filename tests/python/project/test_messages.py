@@ -1,5 +1,6 @@
 """The Chinese messages: none is missing, and each has the values of the English one."""
 
+import functools
 import os
 import pathlib
 import re
@@ -12,9 +13,6 @@ import pytest
 from hccl_tools.common import language
 from tools.pages import messages
 
-CATALOGUE = polib.pofile(messages.CATALOGUE)
-COLLECTED = messages.collected()
-OF_BASH = {message for message, paths in COLLECTED.items() if any(path.endswith(".sh") for path in paths)}
 # They write to the logs of ranks, where other programs look for the words; or bash may be the reason why they run.
 SPOKEN_BY_RANKS = {"scripts/lib/rank_agent.sh", "scripts/lib/abandoned.sh"}
 UNMARKED = re.compile(
@@ -24,21 +22,37 @@ WORDS = re.compile(r"(?<![$\w{\[/.-])[a-z]{2,}(?![\w:=(\[])")
 HINT = "type: python -m tools.pages.messages"
 
 
+@functools.cache
+def catalogue():
+    """Read when a test needs it: each worker imports this file."""
+    return polib.pofile(messages.CATALOGUE)
+
+
+@functools.cache
+def collected():
+    return messages.collected()
+
+
+@functools.cache
+def of_bash():
+    return {message for message, paths in collected().items() if any(path.endswith(".sh") for path in paths)}
+
+
 def test_the_catalogue_has_the_messages_of_the_code():
-    assert {entry.msgid for entry in CATALOGUE} == set(COLLECTED), HINT
+    assert {entry.msgid for entry in catalogue()} == set(collected()), HINT
 
 
 def test_every_message_is_translated():
-    assert [entry.msgid for entry in CATALOGUE if not entry.msgstr] == [], f"no translation in {messages.CATALOGUE}"
+    assert [entry.msgid for entry in catalogue() if not entry.msgstr] == [], f"no translation in {messages.CATALOGUE}"
 
 
 def test_the_compiled_catalogue_is_that_of_the_text():
     compiled = polib.mofile(messages.CATALOGUE.replace(".po", ".mo"))
-    assert {entry.msgid: entry.msgstr for entry in compiled} == {e.msgid: e.msgstr for e in CATALOGUE}, HINT
+    assert {entry.msgid: entry.msgstr for entry in compiled} == {e.msgid: e.msgstr for e in catalogue()}, HINT
 
 
 def test_the_help_of_the_scripts_is_that_of_the_catalogue():
-    wanted = messages.help_files({entry.msgid: entry.msgstr for entry in CATALOGUE})
+    wanted = messages.help_files({entry.msgid: entry.msgstr for entry in catalogue()})
     found = {str(path): path.read_text(encoding="utf-8") for path in pathlib.Path(messages.HELP).iterdir()}
     assert found == wanted, HINT
 
@@ -61,13 +75,15 @@ def values_of_bash(text):
 
 def test_a_translation_has_the_values_of_the_message():
     values = {True: values_of_bash, False: values_of_python}
-    wrong = [e.msgid for e in CATALOGUE if values[e.msgid in OF_BASH](e.msgstr) != values[e.msgid in OF_BASH](e.msgid)]
+    wrong = [
+        e.msgid for e in catalogue() if values[e.msgid in of_bash()](e.msgstr) != values[e.msgid in of_bash()](e.msgid)
+    ]
     assert wrong == []
 
 
 def test_a_translation_for_bash_runs_nothing():
     """bash expands a translation as it does the text."""
-    texts = [entry.msgstr for entry in CATALOGUE if entry.msgid in OF_BASH]
+    texts = [entry.msgstr for entry in catalogue() if entry.msgid in of_bash()]
     left = [re.sub(r"(?<!\\)\$(\w+|#|\{[^}$`(]*\})", "", text) for text in texts]
     assert [text for text in left if re.search(r'(?<!\\)["$`]', text)] == []
 

@@ -1,6 +1,7 @@
 """What the Python code says in Chinese: nothing is left out, and each value has its place."""
 
 import ast
+import functools
 import os
 import re
 import string
@@ -15,7 +16,12 @@ from tools.pages import messages
 
 OURS = [path for path in messages.files() if path.endswith(".py")]
 TRAINERS = ("tools/config/", "tools/diagnosis/", "tools/trainer/")
-CHINESE = {entry.msgid: entry.msgstr for entry in polib.pofile(messages.CATALOGUE)}
+
+
+@functools.cache
+def chinese():
+    """{message: its translation}; read when a test needs it, because each worker imports this file."""
+    return {entry.msgid: entry.msgstr for entry in polib.pofile(messages.CATALOGUE)}
 
 
 def calls_of_tr(path):
@@ -81,7 +87,7 @@ def test_a_failure_of_our_trainer_is_known_in_both_languages():
         return {entry.code for entry, _ in known_failures.by_lines(entries, [line])}
 
     found = {
-        message: (codes(message), codes(CHINESE[message]))
+        message: (codes(message), codes(chinese()[message]))
         for path in OURS
         if path.startswith(TRAINERS)
         for message in map(text, calls_of_tr(path))
