@@ -56,9 +56,12 @@ gone_without_trace() {
 }
 
 @test "mpirun starts a process on every host" {
+  local program
   need mpirun
   lab_up 3
-  run --separate-stderr on 0 env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -H node0,node1,node2 hostname
+  program=$(readlink -f "$(type -P mpirun)") # other hosts have a wheel's programs on no PATH
+  run --separate-stderr on 0 env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+    mpirun --prefix "${program%/bin/*}" -H node0,node1,node2 hostname
   [[ "$status" -eq 0 && "$(sort <<<"$output")" = $'node0\nnode1\nnode2' ]] || fail "$status: $output" "$stderr"
 }
 
