@@ -78,7 +78,9 @@ try() {
       return 1
     fi
   done
-  printf '%s (%s): %s\n' "$title" "$(versions | paste -sd ' ')" "$(tail -n 1 "$log")"
+  printf '%s (%s): %s\n' "$title" "$(versions | paste -sd ' ')" "$(grep -E '[0-9]+ passed, [0-9]+ failed' "$log" | head -n 1)"
+  # What failed beside other tests and passed alone is a defect all the same.
+  sed -n '/^=* FAILURES =*$/,/^[0-9]* passed, [0-9]* failed/p' "$log"
 }
 
 create() {
