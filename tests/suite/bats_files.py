@@ -19,9 +19,8 @@ _TEST = re.compile(r"""@test (["'])(.*?)\1 \{""")
 _TAGS = re.compile(r"# bats (file|test)_tags=(.*)$")
 _MPIRUN = re.compile(r"^ *need [a-z ]*\bmpirun\b", re.M)
 _RESULT = re.compile(r"(not )?ok \d+ .*?( # skip ?(.*))?$")
-_LIMIT = int(
-    os.environ.get("BATS_LIMIT", "600")
-)  # seconds for one test: who hangs is named, and holds up nobody for ever
+_LIMIT = int(os.environ.get("BATS_LIMIT", "600"))  # seconds for one test: one that hangs is named, and ends
+_LATE = f"no result after {_LIMIT} s (BATS_LIMIT): bats and what it had started were killed"
 
 
 class BatsFailure(Exception):
@@ -121,14 +120,12 @@ class BatsRun:
         before = self._until_result()
         found = _RESULT.match(self.line)
         if not found:
-            what = "bats ended without a word of this test"
-            if self.late:
-                what = f"no result after {_LIMIT} s (BATS_LIMIT): bats and what it had started were killed"
-            return False, f"{what}\n{before}", None
+            return False, f"{_LATE if self.late else 'bats ended without a word of this test'}\n{before}", None
         self.line = ""
         said = ""
         if found[1] or not self.left:  # else what comes is of the next test
             said = re.sub("(?m)^# ?", "", self._until_result())
+            said += _LATE if self.late else ""
         why_skipped = (found[3] or "no reason is given") if found[2] else None
         return not (found[1] or said), said, why_skipped
 
@@ -136,13 +133,16 @@ class BatsRun:
         """What bats prints before its next result, or before its end; that result is in `line`."""
         said = []
         timer = threading.Timer(_LIMIT, self._give_up)
+        timer.daemon = True
         timer.start()
-        while not _RESULT.match(self.line):
-            said.append(self.line)
-            self.line = self.process.stdout.readline()
-            if not self.line:
-                break
-        timer.cancel()
+        try:
+            while not _RESULT.match(self.line):
+                said.append(self.line)
+                self.line = self.process.stdout.readline()
+                if not self.line:
+                    break
+        finally:  # also after Ctrl-C
+            timer.cancel()
         return re.sub(r"(?m)^1\.\.\d+\n", "", "".join(said))
 
     def _give_up(self):

@@ -93,6 +93,14 @@ def test_a_bats_test_that_waits_for_ever_fails_and_leaves_nothing(suite, tmp_pat
         time.sleep(0.05)
 
 
+def test_a_bats_file_whose_end_never_comes_fails(suite, monkeypatch):
+    monkeypatch.setenv("BATS_LIMIT", "2")
+    (suite.folder / "x.bats").write_text('teardown_file() { sleep 1000; }\n@test "passes" { true; }\n')
+    code, lines = suite()
+    assert (code, lines[-1]) == (1, "0 passed, 1 failed, 0 skipped"), lines
+    assert any(line.startswith("no result after 2 s (BATS_LIMIT)") for line in lines)
+
+
 @pytest.mark.parametrize(
     ("options", "numbers"),
     [
