@@ -79,10 +79,12 @@ end_of() {
 }
 
 @test "the first node goes down, with MindSpore's scheduler: the scheduler is on another node, and a spare one gets the ranks" {
-  export STUB_DO='0: first wait; 1: first wait'
+  export STUB_DO='0: first wait, await scheduler; 1: first wait, await scheduler'
   allocated 2 --spare 1
   grep -q ': spare, in case a host is lost: n2' "$BATS_TEST_TMPDIR/stderr"
+  eventually test -e "$STUB_OUT/scheduler.json"
   [[ "$(recorded scheduler 'r["SLURMD_NODENAME"]')" = n0 ]]
+  rm "$STUB_OUT/scheduler.json" # the next attempt's ranks wait for another
   loses n0
   ended 0 "*: the job goes on with 2 ranks on 2 hosts; from the spare ones: n2*"
   [[ "$(launch_json '[rank["host"] for rank in r["ranks"]]')" = "['n2', 'n1']" ]]

@@ -51,6 +51,7 @@ reported() {
 }
 
 @test "salloc: each rank has the environment of the contract, its log and its line in the report" {
+  export STUB_DO='0: await scheduler; 1: await scheduler; 2: await scheduler; 3: await scheduler'
   MY_OWN='a b' ends 0 '*' allocated
   for rank in 0 1 2 3; do
     [[ "$(recorded "rank_$rank" 'r["env"]["RANK_ID"], r["env"]["DEVICE_ID"], r["env"]["RANK_SIZE"], r["env"]["MS_ROLE"], r["env"]["SLURMD_NODENAME"]')" = "('$rank', '$((rank % 2))', '4', 'MS_WORKER', 'n$((rank / 2))')" ]] || fail "rank $rank"
