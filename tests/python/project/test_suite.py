@@ -79,6 +79,7 @@ def test_bats_files_and_python_files_have_one_report(suite, workers):
 
 def test_a_bats_test_that_waits_for_ever_fails_and_leaves_nothing(suite, tmp_path, monkeypatch):
     monkeypatch.setenv("BATS_LIMIT", "2")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # a bats that is killed leaves its folder
     (suite.folder / "x.bats").write_text(
         '@test "passes" { true; }\n'
         f"@test \"hangs\" {{\n  trap '' TERM\n  echo $$ >{tmp_path}/pid\n  (sleep 1000; true)\n}}\n"
@@ -93,8 +94,9 @@ def test_a_bats_test_that_waits_for_ever_fails_and_leaves_nothing(suite, tmp_pat
         time.sleep(0.05)
 
 
-def test_a_bats_file_whose_end_never_comes_fails(suite, monkeypatch):
+def test_a_bats_file_whose_end_never_comes_fails(suite, tmp_path, monkeypatch):
     monkeypatch.setenv("BATS_LIMIT", "2")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     (suite.folder / "x.bats").write_text('teardown_file() { sleep 1000; }\n@test "passes" { true; }\n')
     code, lines = suite()
     assert (code, lines[-1]) == (1, "0 passed, 1 failed, 0 skipped"), lines
