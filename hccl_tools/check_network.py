@@ -9,6 +9,7 @@ sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 from hccl_tools.machine import interpreter
 
+interpreter.of_user()
 interpreter.check()
 
 from hccl_tools.commands import check_network

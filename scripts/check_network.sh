@@ -6,23 +6,15 @@
 # Example:
 #   bash scripts/check_network.sh hccl_8p_01234567_10.0.0.1.json
 #   bash scripts/check_network.sh --hostfile hosts --ping hccl_2s_16p.json
-case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
-  "$$/"*) ;;
-  *)
-    LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
-    POSIXLY_CORRECT=${POSIXLY_CORRECT-}
-    case ${BASH-} in */bash*) ;; *) BASH=bash ;; esac # with BASH_ARGV0, bash says that it is the login shell
-    \export LAUNCH_SHELL && \unset EXECIGNORE BASH_ARGV0 && \exec "$BASH" -p -- "$0" "$@"
-    ;;
-esac
-set -euo pipefail
-LAUNCH_SCRIPT=$(readlink -f -- "$0")
-if [[ ! -r ${LAUNCH_SCRIPT%/*}/lib/launch.sh ]]; then
-  printf '%q: %q is missing: do not copy this script; call it by its path, or through a link\n' "${0##*/}" "${LAUNCH_SCRIPT%/*}/lib/launch.sh" >&2
-  exit 78
+case ${BASH_VERSION-} in '') exec bash -- "$0" "$@" ;; esac                                       # typed as: sh scripts/...
+LAUNCH_CALLER=${POSIXLY_CORRECT+set}/${SHELLOPTS-} POSIXLY_CORRECT=${POSIXLY_CORRECT-} && \set +k # see lib/start.sh
+LAUNCH_LIB=$(\unset -f readlink && \unset EXECIGNORE && readlink -f -- "$0")
+LAUNCH_LIB=${LAUNCH_LIB%/*}/lib
+if [[ ! -r $LAUNCH_LIB/start.sh ]]; then
+  printf '%q: %q is missing: do not copy this script; call it by its path, or through a link\n' "${0##*/}" "$LAUNCH_LIB/start.sh" >&2
+  \exit 78
 fi
-# shellcheck source=scripts/lib/launch.sh
-source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
-python::require
-exec "$PYTHON" "$LAUNCH_ROOT/hccl_tools/check_network.py" "$@"
+LAUNCH_MAIN=hccl_tools/check_network.py
+# shellcheck source=scripts/lib/start.sh
+\. "$LAUNCH_LIB/start.sh" "$@"

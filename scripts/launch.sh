@@ -12,22 +12,15 @@
 #   bash scripts/launch.sh -n 2 --device_target CPU train.py --epochs 1
 #   bash scripts/launch.sh --devices "[4,8)" train.py --model resnet --data_dir data
 #   bash scripts/launch.sh -n 8 -m package.train --config any.yaml
-case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
-  "$$/"*) ;;
-  *)
-    LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
-    POSIXLY_CORRECT=${POSIXLY_CORRECT-}
-    case ${BASH-} in */bash*) ;; *) BASH=bash ;; esac # with BASH_ARGV0, bash says that it is the login shell
-    \export LAUNCH_SHELL && \unset EXECIGNORE BASH_ARGV0 && \exec "$BASH" -p -- "$0" "$@"
-    ;;
-esac
-set -euo pipefail
-LAUNCH_SCRIPT=$(readlink -f -- "$0")
-if [[ ! -r ${LAUNCH_SCRIPT%/*}/lib/launch.sh ]]; then
-  printf '%q: %q is missing: do not copy this script; call it by its path, or through a link\n' "${0##*/}" "${LAUNCH_SCRIPT%/*}/lib/launch.sh" >&2
-  exit 78
+case ${BASH_VERSION-} in '') exec bash -- "$0" "$@" ;; esac                                       # typed as: sh scripts/...
+LAUNCH_CALLER=${POSIXLY_CORRECT+set}/${SHELLOPTS-} POSIXLY_CORRECT=${POSIXLY_CORRECT-} && \set +k # see lib/start.sh
+LAUNCH_LIB=$(\unset -f readlink && \unset EXECIGNORE && readlink -f -- "$0")
+LAUNCH_LIB=${LAUNCH_LIB%/*}/lib
+if [[ ! -r $LAUNCH_LIB/start.sh ]]; then
+  printf '%q: %q is missing: do not copy this script; call it by its path, or through a link\n' "${0##*/}" "$LAUNCH_LIB/start.sh" >&2
+  \exit 78
 fi
-# shellcheck source=scripts/lib/launch.sh
-source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
-launch::main engine=local arguments=CONFIG options=n device_target='' -- "$@"
+# RANK_SIZE is -n, or the number of --devices, else one for each device that is found.
+# shellcheck source=scripts/lib/start.sh
+\. "$LAUNCH_LIB/start.sh" local CONFIG options=n device_target='' -- "$@"

@@ -14,24 +14,15 @@
 #   bash scripts/msrun_launcher.sh "run_mindformer.py --config CONFIG --run_mode train"
 #   bash scripts/msrun_launcher.sh --device_target CPU "net.py --epochs 1" 2
 #   bash scripts/msrun_launcher.sh "net.py" 16 8 10.0.0.1 8118 0 output/msrun_log False 7200
-case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
-  "$$/"*) ;;
-  *)
-    LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
-    POSIXLY_CORRECT=${POSIXLY_CORRECT-}
-    case ${BASH-} in */bash*) ;; *) BASH=bash ;; esac # with BASH_ARGV0, bash says that it is the login shell
-    \export LAUNCH_SHELL && \unset EXECIGNORE BASH_ARGV0 && \exec "$BASH" -p -- "$0" "$@"
-    ;;
-esac
-set -euo pipefail
-LAUNCH_SCRIPT=$(readlink -f -- "$0")
-if [[ ! -r ${LAUNCH_SCRIPT%/*}/lib/launch.sh ]]; then
-  printf '%q: %q is missing: do not copy this script; call it by its path, or through a link\n' "${0##*/}" "${LAUNCH_SCRIPT%/*}/lib/launch.sh" >&2
-  exit 78
+case ${BASH_VERSION-} in '') exec bash -- "$0" "$@" ;; esac                                       # typed as: sh scripts/...
+LAUNCH_CALLER=${POSIXLY_CORRECT+set}/${SHELLOPTS-} POSIXLY_CORRECT=${POSIXLY_CORRECT-} && \set +k # see lib/start.sh
+LAUNCH_LIB=$(\unset -f readlink && \unset EXECIGNORE && readlink -f -- "$0")
+LAUNCH_LIB=${LAUNCH_LIB%/*}/lib
+if [[ ! -r $LAUNCH_LIB/start.sh ]]; then
+  printf '%q: %q is missing: do not copy this script; call it by its path, or through a link\n' "${0##*/}" "$LAUNCH_LIB/start.sh" >&2
+  \exit 78
 fi
-# shellcheck source=scripts/lib/launch.sh
-source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
-launch::main engine=msrun quoted=quoted arguments='' log_dir=output/msrun_log \
-  options='worker_num local_worker_num master_addr master_port node_rank' \
-  without='rank_table hccn_conf generation train_script pytest' device_target=Ascend -- "$@"
+# DEVICE_ID is the rank's number on its host. MS_TOPO_TIMEOUT is CLUSTER_TIME_OUT, unless you export another.
+# shellcheck source=scripts/lib/start.sh
+\. "$LAUNCH_LIB/start.sh" msrun quoted=quoted log_dir=output/msrun_log without='train_script pytest' device_target=Ascend -- "$@"

@@ -10,23 +10,16 @@
 # Example:
 #   bash scripts/run.sh /data/cifar-10-batches-bin 8
 #   bash scripts/run.sh --device_target CPU --config configs/cls/resnet/resnet50_cifar10_cpu.yaml data/cifar10 2
-case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
-  "$$/"*) ;;
-  *)
-    LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
-    POSIXLY_CORRECT=${POSIXLY_CORRECT-}
-    case ${BASH-} in */bash*) ;; *) BASH=bash ;; esac # with BASH_ARGV0, bash says that it is the login shell
-    \export LAUNCH_SHELL && \unset EXECIGNORE BASH_ARGV0 && \exec "$BASH" -p -- "$0" "$@"
-    ;;
-esac
-set -euo pipefail
-LAUNCH_SCRIPT=$(readlink -f -- "$0")
-if [[ ! -r ${LAUNCH_SCRIPT%/*}/lib/launch.sh ]]; then
-  printf '%q: %q is missing: do not copy this script; call it by its path, or through a link\n' "${0##*/}" "${LAUNCH_SCRIPT%/*}/lib/launch.sh" >&2
-  exit 78
+case ${BASH_VERSION-} in '') exec bash -- "$0" "$@" ;; esac                                       # typed as: sh scripts/...
+LAUNCH_CALLER=${POSIXLY_CORRECT+set}/${SHELLOPTS-} POSIXLY_CORRECT=${POSIXLY_CORRECT-} && \set +k # see lib/start.sh
+LAUNCH_LIB=$(\unset -f readlink && \unset EXECIGNORE && readlink -f -- "$0")
+LAUNCH_LIB=${LAUNCH_LIB%/*}/lib
+if [[ ! -r $LAUNCH_LIB/start.sh ]]; then
+  printf '%q: %q is missing: do not copy this script; call it by its path, or through a link\n' "${0##*/}" "$LAUNCH_LIB/start.sh" >&2
+  \exit 78
 fi
-# shellcheck source=scripts/lib/launch.sh
-source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
-launch::main engine=local arguments='DATA_PATH RANK_SIZE' options=config device_target=Ascend \
+# RANK_SIZE is the argument; DEVICE_ID is 0 to RANK_SIZE-1, or those of --devices; DATA_PATH is the argument, absolute.
+# shellcheck source=scripts/lib/start.sh
+\. "$LAUNCH_LIB/start.sh" local DATA_PATH RANK_SIZE options=config device_target=Ascend \
   default_config=configs/cls/resnet/resnet50_cifar10.yaml -- "$@"

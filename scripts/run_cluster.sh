@@ -14,32 +14,27 @@
 #   on the first of two servers:   bash scripts/run_cluster.sh /data/cifar-10 hccl_2s_16p.json 16 0
 #   on the second:                 bash scripts/run_cluster.sh /data/cifar-10 hccl_2s_16p.json 16 8
 #   on one, for both:              bash scripts/run_cluster.sh --hostfile hosts /data/cifar-10
-case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
-  "$$/"*) ;;
-  *)
-    LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
-    POSIXLY_CORRECT=${POSIXLY_CORRECT-}
-    case ${BASH-} in */bash*) ;; *) BASH=bash ;; esac # with BASH_ARGV0, bash says that it is the login shell
-    \export LAUNCH_SHELL && \unset EXECIGNORE BASH_ARGV0 && \exec "$BASH" -p -- "$0" "$@"
-    ;;
-esac
-set -euo pipefail
-LAUNCH_SCRIPT=$(readlink -f -- "$0")
-if [[ ! -r ${LAUNCH_SCRIPT%/*}/lib/launch.sh ]]; then
-  printf '%q: %q is missing: do not copy this script; call it by its path, or through a link\n' "${0##*/}" "${LAUNCH_SCRIPT%/*}/lib/launch.sh" >&2
-  exit 78
+case ${BASH_VERSION-} in '') exec bash -- "$0" "$@" ;; esac                                       # typed as: sh scripts/...
+LAUNCH_CALLER=${POSIXLY_CORRECT+set}/${SHELLOPTS-} POSIXLY_CORRECT=${POSIXLY_CORRECT-} && \set +k # see lib/start.sh
+LAUNCH_LIB=$(\unset -f readlink && \unset EXECIGNORE && readlink -f -- "$0")
+LAUNCH_LIB=${LAUNCH_LIB%/*}/lib
+if [[ ! -r $LAUNCH_LIB/start.sh ]]; then
+  printf '%q: %q is missing: do not copy this script; call it by its path, or through a link\n' "${0##*/}" "$LAUNCH_LIB/start.sh" >&2
+  \exit 78
 fi
-# shellcheck source=scripts/lib/launch.sh
-source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
-way=(engine=local placement=server arguments='DATA_PATH RANK_TABLE_FILE RANK_SIZE RANK_START'
-  options='config hostfile' without='rank_table devices hccn_conf')
-for word; do
-  case $word in
+# RANK_SIZE is that of the whole table; RANK_ID and DEVICE_ID are those of this server's rows; RANK_TABLE_FILE is a copy of
+# the table's path; DATA_PATH is the argument, absolute.
+for LAUNCH_WORD; do # until --, a --hostfile says that this command starts the ranks of all servers
+  case $LAUNCH_WORD in
     --) break ;;
     --hostfile | --hostfile=*)
-      way=(engine=mpirun placement=servers arguments=DATA_PATH options='config hostfile ssh network spare min_ranks' without='')
+      # shellcheck source=scripts/lib/start.sh
+      \. "$LAUNCH_LIB/start.sh" mpirun DATA_PATH placement=servers options='config hostfile ssh network spare min_ranks' \
+        default_config=configs/cls/resnet/resnet50_cifar10.yaml device_target=Ascend -- "$@"
       ;;
   esac
 done
-launch::main "${way[@]}" default_config=configs/cls/resnet/resnet50_cifar10.yaml device_target=Ascend -- "$@"
+# shellcheck source=scripts/lib/start.sh
+\. "$LAUNCH_LIB/start.sh" local DATA_PATH RANK_TABLE_FILE RANK_SIZE RANK_START placement=server options='config hostfile' \
+  without='rank_table devices hccn_conf' default_config=configs/cls/resnet/resnet50_cifar10.yaml device_target=Ascend -- "$@"

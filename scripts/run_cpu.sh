@@ -9,23 +9,16 @@
 # Example:
 #   bash scripts/run_cpu.sh configs/mnist/lenet5_digits.yaml
 #   DATA_PATH=MNIST_Data bash scripts/run_cpu.sh configs/mnist/dense_mnist.yaml
-case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
-  "$$/"*) ;;
-  *)
-    LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
-    POSIXLY_CORRECT=${POSIXLY_CORRECT-}
-    case ${BASH-} in */bash*) ;; *) BASH=bash ;; esac # with BASH_ARGV0, bash says that it is the login shell
-    \export LAUNCH_SHELL && \unset EXECIGNORE BASH_ARGV0 && \exec "$BASH" -p -- "$0" "$@"
-    ;;
-esac
-set -euo pipefail
-LAUNCH_SCRIPT=$(readlink -f -- "$0")
-if [[ ! -r ${LAUNCH_SCRIPT%/*}/lib/launch.sh ]]; then
-  printf '%q: %q is missing: do not copy this script; call it by its path, or through a link\n' "${0##*/}" "${LAUNCH_SCRIPT%/*}/lib/launch.sh" >&2
-  exit 78
+case ${BASH_VERSION-} in '') exec bash -- "$0" "$@" ;; esac                                       # typed as: sh scripts/...
+LAUNCH_CALLER=${POSIXLY_CORRECT+set}/${SHELLOPTS-} POSIXLY_CORRECT=${POSIXLY_CORRECT-} && \set +k # see lib/start.sh
+LAUNCH_LIB=$(\unset -f readlink && \unset EXECIGNORE && readlink -f -- "$0")
+LAUNCH_LIB=${LAUNCH_LIB%/*}/lib
+if [[ ! -r $LAUNCH_LIB/start.sh ]]; then
+  printf '%q: %q is missing: do not copy this script; call it by its path, or through a link\n' "${0##*/}" "$LAUNCH_LIB/start.sh" >&2
+  \exit 78
 fi
-# shellcheck source=scripts/lib/launch.sh
-source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
 
-launch::main engine=local arguments=CONFIG without='device_target devices rank_table hccn_conf generation' device_target=CPU \
-  devices='[0,1)' alone=1 -- "$@"
+# RANK_SIZE is 1, RANK_ID and DEVICE_ID are 0. DATA_PATH is yours, if you export it.
+# shellcheck source=scripts/lib/start.sh
+\. "$LAUNCH_LIB/start.sh" local CONFIG device_target=CPU devices='[0,1)' alone=1 \
+  without='device_target devices rank_table hccn_conf generation' -- "$@"

@@ -12,28 +12,19 @@
 # Example:
 #   sbatch -N 2 --ntasks-per-node=8 scripts/run_slurm.sh configs/mnist/lenet5_mnist.yaml
 #   salloc -N 2 --ntasks-per-node=2 bash scripts/run_slurm.sh --device_target CPU configs/mnist/lenet5_digits.yaml
-case ${LAUNCH_SHELL-} in # starts bash again, without what the environment tells it: see lib/own_shell.sh
-  "$$/"*) ;;
-  *)
-    LAUNCH_SHELL=$$/${POSIXLY_CORRECT+posix}/${SHELLOPTS-}/${BASHOPTS-}${EXECIGNORE+/$EXECIGNORE}
-    POSIXLY_CORRECT=${POSIXLY_CORRECT-}
-    case ${BASH-} in */bash*) ;; *) BASH=bash ;; esac # with BASH_ARGV0, bash says that it is the login shell
-    \export LAUNCH_SHELL && \unset EXECIGNORE BASH_ARGV0 && \exec "$BASH" -p -- "$0" "$@"
-    ;;
-esac
-set -euo pipefail
-LAUNCH_SCRIPT=$(readlink -f -- "$0")
-if [[ ${LAUNCH_SCRIPT##*/} == slurm_script ]]; then # sbatch runs a copy of this file, and knows where it is from
-  LAUNCH_SCRIPT=$(scontrol show job "$SLURM_JOB_ID" | sed -n 's/^ *Command=//p')
-  LAUNCH_SCRIPT=$(readlink -f -- "${LAUNCH_SCRIPT%%run_slurm.sh*}run_slurm.sh")
+case ${BASH_VERSION-} in '') exec bash -- "$0" "$@" ;; esac                                       # typed as: sh scripts/...
+LAUNCH_CALLER=${POSIXLY_CORRECT+set}/${SHELLOPTS-} POSIXLY_CORRECT=${POSIXLY_CORRECT-} && \set +k # see lib/start.sh
+LAUNCH_LIB=$(\unset -f readlink && \unset EXECIGNORE && readlink -f -- "$0")
+if [[ ${LAUNCH_LIB##*/} == slurm_script ]]; then # sbatch runs a copy of this file, and knows where it is from
+  LAUNCH_LIB=$(scontrol show job "$SLURM_JOB_ID" | sed -n 's/^ *Command=//p')
+  LAUNCH_LIB=$(readlink -f -- "${LAUNCH_LIB%%run_slurm.sh*}run_slurm.sh")
 fi
-if [[ ! -r ${LAUNCH_SCRIPT%/*}/lib/launch.sh ]]; then
-  printf '%q: %q is missing: do not copy this script; call it by its path, or through a link\n' "${0##*/}" "${LAUNCH_SCRIPT%/*}/lib/launch.sh" >&2
-  exit 78
+LAUNCH_LIB=${LAUNCH_LIB%/*}/lib
+if [[ ! -r $LAUNCH_LIB/start.sh ]]; then
+  printf '%q: %q is missing: do not copy this script; call it by its path, or through a link\n' "${0##*/}" "$LAUNCH_LIB/start.sh" >&2
+  \exit 78
 fi
-# shellcheck source=scripts/lib/launch.sh
-source "${LAUNCH_SCRIPT%/*}/lib/launch.sh"
-LOG_NAME=run_slurm.sh
 
-launch::main engine=srun arguments=CONFIG options='ntasks_per_node spare min_ranks' without='rank_table hccn_conf generation' \
-  device_target=Ascend -- "$@"
+# RANK_SIZE is the number of tasks; DEVICE_ID is the rank's number on its node, or that of --devices.
+# shellcheck source=scripts/lib/start.sh
+\. "$LAUNCH_LIB/start.sh" srun CONFIG name=run_slurm.sh device_target=Ascend -- "$@"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from hccl_tools import hosts
 from hccl_tools.check import rules
 from hccl_tools.common.language import tr
 
@@ -28,13 +29,7 @@ def add_hccn_conf(parser: argparse.ArgumentParser) -> None:
 
 def add_answer(parser: argparse.ArgumentParser) -> None:
     """The options of a command that asks the hosts of a hostfile, and with which hosts/ask.py starts it on each."""
-    parser.add_argument(
-        "--ssh",
-        metavar="COMMAND",
-        help=tr(
-            'the command that reaches other hosts, such as "ssh -F FILE" (default: OMPI_MCA_plm_rsh_agent, else ssh)'
-        ),
-    )
+    parser.add_argument("--ssh", metavar="COMMAND", help=tr(hosts.MEANING))
     parser.add_argument("--answer", action="store_true", help=argparse.SUPPRESS)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from hccl_tools.common import language
 from hccl_tools.common.language import marked, speaks_chinese, tr
 from hccl_tools.common.words import one_line
 
@@ -40,9 +41,7 @@ class Parser(argparse.ArgumentParser):
             setattr(argparse, "_", tr)  # noqa: B010 - mypy does not know the name
         form: Any = argparse.RawDescriptionHelpFormatter
         super().__init__(prog=program, description=description, formatter_class=form, allow_abbrev=False)
-        self.add_argument(
-            "--lang", choices=("zh", "en"), help=tr("the language of the messages (default: that of your locale)")
-        )
+        self.add_argument("--lang", choices=language.NAMES, help=tr(language.MEANING))
 
     def error(self, message: str) -> NoReturn:
         """Ends the command; argparse itself would print the words of the command line as they are."""

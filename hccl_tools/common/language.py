@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gettext import NullTranslations
     from typing import TextIO
 
-DOMAIN = "launch"  # the name of the catalogues, launch.mo, as bash's TEXTDOMAIN has it
+DOMAIN = "launch"  # the name of the catalogues, launch.mo
 LOCALE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "locale")
 
 _records: list[bool] = []  # not empty: in_english
@@ -49,6 +49,10 @@ def marked(message: str) -> str:
     return message
 
 
+NAMES = ("zh", "en")  # the values of --lang
+MEANING = marked("the language of the messages (default: that of your locale)")  # what --help says of it
+
+
 def use(name: str) -> None:
     """Chooses zh or en for this process and those that it starts."""
     os.environ["LAUNCH_LANG"] = name
@@ -59,12 +63,11 @@ def is_chinese(environment: os._Environ[str] | dict[str, str] = os.environ, word
     """Whether the user reads Chinese, who typed a command with these words.
 
     --lang counts, then LAUNCH_LANG.  Else these are the rules of GNU gettext: LANGUAGE counts, unless the locale is C.
-    scripts/lib/language.sh has the same rules.
     """
-    typed = _typed(words)
-    if typed:
-        return typed == "zh"
-    if environment.get("LAUNCH_LANG") in ("zh", "en"):
+    chosen = typed(words)
+    if chosen:
+        return chosen == "zh"
+    if environment.get("LAUNCH_LANG") in NAMES:
         return environment["LAUNCH_LANG"] == "zh"
     names = ("LC_ALL", "LC_MESSAGES", "LANG")
     locale = next((environment[name] for name in names if environment.get(name)), "C")
@@ -74,15 +77,15 @@ def is_chinese(environment: os._Environ[str] | dict[str, str] = os.environ, word
     return next((name.startswith("zh") for name in languages if name.startswith(("zh", "en"))), False)
 
 
-def _typed(words: Iterable[str]) -> str:
-    """zh or en after the first --lang before "--"; empty without it."""
+def typed(words: Iterable[str]) -> str:
+    """zh or en after the first --lang before "--"; empty without it, and for another value."""
     before = ""
     for word in words:
+        value = word if before == "--lang" else word[len("--lang=") :] if word.startswith("--lang=") else ""
+        if value:
+            return value if value in NAMES else ""
         if word == "--":
             break
-        value = word if before == "--lang" else word[len("--lang=") :] if word.startswith("--lang=") else ""
-        if value in ("zh", "en"):
-            return value
         before = word
     return ""
 

@@ -44,6 +44,20 @@ def python(script=None, status=USAGE):  # type: (str | None, int) -> None
         refuse("is Python " + now + "; " + least + " or later is needed", remedy, script, status)
 
 
+def of_user():  # type: () -> None
+    """Adds the folders of the user's packages, which Python leaves out with -E -s: after its own, before others."""
+    if not sys.flags.ignore_environment:
+        return
+    folders = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    if not os.environ.get("PYTHONNOUSERSITE") and sys.prefix == sys.base_prefix:
+        version = "python" + ".".join(map(str, sys.version_info[:2]))
+        base = os.environ.get("PYTHONUSERBASE") or os.path.expanduser(os.path.join("~", ".local"))
+        folders.append(os.path.join(base, "lib", version, "site-packages"))
+    installed = [place for place, path in enumerate(sys.path) if path.endswith("-packages")]
+    place = installed[0] if installed else len(sys.path)
+    sys.path[place:place] = folders
+
+
 def refuse(reason, remedy, script=None, status=USAGE):  # type: (str, str, str | None, int) -> None
     """Ends the command with one line about this interpreter, and what to do."""
     name = script or os.path.basename(sys.argv[0])

@@ -93,12 +93,18 @@ def _start(command: Sequence[str]) -> Process | OSError:
         return error
 
 
+# Where a Python finds what is installed.
+_OF_PYTHON = ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE", "PYTHONDONTWRITEBYTECODE")
+
+
 def environment() -> dict[str, str]:
     """That of a program whose answer we read.
 
-    The tools of the driver count physical devices and must not see a list that renumbers them.
+    The tools of the driver count physical devices and must not see a list that renumbers them.  A Python must not be
+    told to print more, to wait at its end, or to write in another encoding.
     """
-    kept = {name: value for name, value in os.environ.items() if name != "ASCEND_RT_VISIBLE_DEVICES"}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON") or name in _OF_PYTHON}
+    kept.pop("ASCEND_RT_VISIBLE_DEVICES", None)
     return {**kept, "LC_ALL": "C"}
 
 

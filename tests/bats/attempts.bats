@@ -84,7 +84,7 @@ listens() {
 }
 
 agreeing() {
-  pgrep -f attempts/main.py | xargs -rI{} grep -lszxF "TEST_MARK=$TEST_MARK" /proc/{}/environ
+  pgrep -f mindspore-launch-hosts | xargs -rI{} grep -lszxF "TEST_MARK=$TEST_MARK" /proc/{}/environ
 }
 
 @test "a rank fails on one host: both hosts end the attempt and begin the next together, and the job ends with 0" {
@@ -124,7 +124,6 @@ agreeing() {
 }
 
 @test "Ctrl-C on one host ends the job on all, without a restart; also while hosts wait for each other" {
-  need_whole_signals
   running "$WAIT" --max_restarts 3
   kill -INT "${PIDS[1]}"
   host_ended 1 130 '*SIGINT: stopping all ranks*'
@@ -170,14 +169,14 @@ agreeing() {
 
 @test "somebody kills the process that speaks with the other hosts: the job ends on all hosts" {
   running "$WAIT" --max_restarts 3 --grace 1
-  pkill -KILL -P "${PIDS[1]}" -f attempts/main.py
+  pkill -KILL -P "${PIDS[1]}" -f mindspore-launch-hosts
   host_ended 0 255 '*127.0.0.3: its launcher is lost: *'
   host_ended 1 255 '*the process that speaks with the other hosts was killed*'
 }
 
 @test "somebody stops that process: it goes on" {
   running '0: wait; 1: wait; 2: wait; 3: first await 0 1 2, first tick 10, first exit 7' --max_restarts 1 --timeout 40
-  pkill -STOP -P "${PIDS[1]}" -f attempts/main.py
+  pkill -STOP -P "${PIDS[1]}" -f mindspore-launch-hosts
   eventually says 0 'restart 1 of 1'
   kill -TERM "${PIDS[0]}"
   host_ended 0 143 '*'

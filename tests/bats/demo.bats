@@ -26,6 +26,5 @@ load helper
     [[ -n $(find "logs/latest/ckpt/rank_$rank" -name '*.ckpt') ]]
   done
   [[ $stderr == *"logs and launch.json are in logs/ascend4p-"* ]]
-  python "$PROJECT/hccl_tools/validate_hccl.py" --generation 910A logs/latest/hccl_4p_4567_127.0.0.1.json
   nobody_left
 }

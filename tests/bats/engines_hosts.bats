@@ -155,7 +155,7 @@ node2 4 1 5 2 2 2" ]] || fail "$(cat logs/latest/rank_?.log)"
   # ps shows everybody a command line; a file, so that grep's own does not have it
   [[ "$(recorded rank_1 'r["env"]["MY_TOKEN"]')" = "$MY_TOKEN" ]]
   run ! grep -lsaF -f <(printf '%s' "$MY_TOKEN") /proc/[0-9]*/cmdline
-  on 0 bash -c 'kill -TERM "$(ps -eo pid,args | grep "[b]ash .*run_mpirun_1.sh" | sort -n | head -n 1 | cut -c1-8)"'
+  on 0 bash -c 'kill -TERM "$(ps -ww -eo pid,args | grep "[s]cript=.*run_mpirun_1.sh" | sort -n | head -n 1 | cut -c1-8)"'
   ended
   [[ $stderr == *"SIGTERM: stopping all ranks"*"143 SIGTERM, stopped by us"* ]] || fail "$stderr"
   eventually no_rank_left

@@ -49,7 +49,7 @@ for_signal() {
 
 @test "SIGKILL of an agent ends its rank and the job, though msrun would wait for ever" {
   launch_ranks '0: children; 1: wait' run_msrun.sh --worker_num 2 --grace 1 config.yaml
-  kill -KILL "$(above "$(recorded rank_0 'r["pid"]')" 2)"
+  kill -KILL "$(above "$(recorded rank_0 'r["pid"]')" 1)"
   ended 137 $'*\n0 * 137 SIGKILL, failed first *\n1 * 143 SIGTERM, stopped by us *'
 }
 
@@ -57,9 +57,9 @@ for_signal() {
   launch_ranks '0: wait; 1: wait' run_msrun.sh --worker_num 2 --grace 1 config.yaml
   local -r rank=$(recorded rank_0 'r["pid"]')
   local agent
-  agent=$(above "$rank" 2)
+  agent=$(above "$rank" 1)
   # shellcheck disable=SC2046 # a list of numbers
-  kill -KILL $(pgrep -P "$agent") "$agent" "$rank" # minder and watcher
+  kill -KILL $(pgrep -P "$agent") "$agent" "$rank" # its watcher
   ended
   [[ $status -eq 137 && $stderr == *$'\n0 '*' 137 SIGKILL'* && $stderr != *'does not end'* ]] || fail "$status: $stderr"
   nobody_left

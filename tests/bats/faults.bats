@@ -8,41 +8,31 @@ setup() {
   setup_world
 }
 
-@test "no process can be started for a rank: it is said, the others end, exit 78" {
-  local -r user=$((100000000 + $$)) # with no other processes; ulimit -u does not hold for root
+# with_processes N OPTION...: a job of 8 ranks that wait, of a user who may have so many processes
+with_processes() {
+  local -r user=$((100000000 + $1 * 10000000 + $$)) # with no other processes; ulimit -u does not hold for root
   need_root "to become a user without other processes"
   python_of_all "$user"
   chmod a+rx "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR" && chmod -R a+rwX .. "$STUB_OUT"
   export STUB_DO='0: wait; 1: wait; 2: wait; 3: wait; 4: wait; 5: wait; 6: wait; 7: wait'
   # shellcheck disable=SC2016 # for the inner shell
-  run --separate-stderr setpriv --reuid "$user" --clear-groups bash -c 'ulimit -u 15; exec bash "$@"' - \
-    "$SCRIPTS/ascend8p.sh" --no_check --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf config.yaml
+  run --separate-stderr setpriv --reuid "$user" --clear-groups bash -c 'ulimit -u "$1"; exec bash "${@:2}"' - "$1" \
+    "$SCRIPTS/ascend8p.sh" --no_check --train_script "$FIXTURES/stub_trainer.py" --hccn_conf hccn.conf "${@:2}" config.yaml
+}
+
+@test "no process can be started for a rank: it is said, the others end, exit 78" {
+  with_processes 8
   [[ $status -eq 78 ]] || fail "exit $status: $stderr"
-  [[ $stderr == *'ulimit -u'* && $stderr != *'cannot be read'* ]] || fail "$stderr"
+  [[ $stderr == *'rank '*' could not be started: '*'ulimit -u'* && $stderr != *'cannot be read'* ]] || fail "$stderr"
   nobody_left
 }
 
-@test "the guardian can watch where no process can be started: the ranks, which start at the same time, may take the room" {
-  local bus life said
-  need_root "to become a user without other processes"
-  mkfifo bus life
-  exec {bus}<>bus {life}<>life
-  # shellcheck disable=SC2016 # for the inner shell
-  setpriv --reuid "$((200000000 + $$))" --clear-groups bash -c 'ulimit -u 1; exec bash "$@"' - \
-    "$SCRIPTS/lib/guardian.sh" 10 "$bus" <life 2>said 3>&- &
-  echo .stopping >&"$life"
-  read -r -t 20 -u "$bus" said || fail "$(<said)"
-  [[ $said == .wake ]]
-  kill -KILL "$!"
-}
-
-@test "the plan's process is killed, for memory say: that is said, exit 78" {
-  printf '#!/bin/sh\nkill -KILL $$\n' >killed
-  chmod +x killed
-  PYTHON=./killed run --separate-stderr launch ascend8p.sh config.yaml
-  # some bashes say "Killed" before us
-  [[ $status -eq 78 && $stderr == *"ascend8p.sh: the plan's process could not be started, or was ended (status 137): see ulimit -u, "* ]] || fail "$status: $stderr"
-  [[ ! -e logs && -z "$(ls "$STUB_OUT")" ]]
+@test "no process can be started beside the launcher: the same" {
+  with_processes 2
+  [[ $status -eq 78 && -z "$(ls "$STUB_OUT")" ]] || fail "exit $status: $stderr"
+  [[ $stderr == *"ascend8p.sh: the launcher cannot start more processes (see ulimit -u, and the container's limit of pids); stopping all that still runs" ]] \
+    || fail "$stderr"
+  nobody_left
 }
 
 @test "an exit code of 254 is the rank's own, and nothing to wonder about" {
@@ -50,32 +40,34 @@ setup() {
   [[ $stderr != *'the launcher'* ]] || fail "$stderr"
 }
 
-@test "the launcher's shell fails inside: that is said, and the guardian is waited for" {
-  # a guardian in small: sees the end of the lifeline, does its work, ends
-  # shellcheck disable=SC2016 # for the inner shell
-  run -78 --separate-stderr bash -c 'exec {life}<> <(:) {bus}<> <(:)
-    (exec <"/dev/fd/$life" {life}>&- && read -r -t 20 || echo "$?" >ended) &
-    exec bash "$1/lib/abandoned.sh" 1 ascend8p.sh "$!" "$life" "$bus"' - "$SCRIPTS"
-  [[ $(<ended) -eq 1 ]]
-  [[ $stderr == 'ascend8p.sh: the launcher has an internal error (status 1): please report it, '*'; stopping all that still runs' ]] || fail "$stderr"
-  # before there are ranks and a guardian
-  # shellcheck disable=SC2016 # for the inner shell
-  run -78 --separate-stderr bash -c 'LAUNCH_SCRIPT=$1/run.sh && source "$1/lib/launch.sh" && trap '\''launch::_given_up "$?"'\'' EXIT && exit 254' ascend8p.sh "$SCRIPTS"
-  [[ $stderr == 'ascend8p.sh: the launcher cannot start more processes (see ulimit -u, and the container'\''s limit of pids)' ]] || fail "$stderr"
+# spoilt LINE PATTERN: a job of two ranks, of which rank 1 ignores SIGTERM, by a copy of the project in which the LINE of
+# Python is run in the place of the supervisor's loop; the messages fit the PATTERN
+spoilt() {
+  mkdir project
+  cp -r "$SCRIPTS" "$PROJECT/tools" project/
+  ln -s "$PROJECT"/{configs,hccl_tools,schemas} project/
+  printf '\n\ndef _spoilt(self):\n    %s\n\n\nSupervisor.run = _spoilt\n' "$1" >>project/tools/supervise/loop.py
+  export STUB_DO='0: wait; 1: ignore TERM'
+  ends 78 "*$2*" bash project/scripts/ascend2p.sh --device_target CPU --grace 1 --console none \
+    --train_script "$FIXTURES/stub_trainer.py" "${HCCN[@]}" config.yaml
+  nobody_left # when the command has ended, and not some time later
 }
 
-@test "a launcher that can start no more processes does not wait for the one that it started last" {
-  need_root "to become a user without other processes"
-  # stderr is elsewhere, as with --console table
-  # shellcheck disable=SC2016 # for the inner shell
-  run -78 --separate-stderr timeout 60 setpriv --reuid "$((300000000 + $$))" --clear-groups bash -c '
-    LAUNCH_SCRIPT=$1/run.sh && source "$1/lib/launch.sh" && trap '\''launch::_given_up "$?"'\'' EXIT
-    exec {LIVE_STDERR}>&2 2>/dev/null
-    sleep 300 &
-    MEMBERS_MINDER[0]=$!
-    ulimit -u 1
-    : &' ascend8p.sh "$SCRIPTS"
-  [[ $stderr == 'ascend8p.sh: the launcher cannot start more processes (see ulimit -u, and the container'\''s limit of pids)' ]] || fail "$stderr"
+@test "the launcher fails inside: that is said, and the guardian is waited for" {
+  # shellcheck disable=SC2016 # of Python
+  spoilt 'import os, time; [time.sleep(0.02) for _ in iter(lambda: os.path.exists(os.environ["STUB_OUT"] + "/rank_1.json"), True)]; self.none' "Traceback *AttributeError: *
+ascend2p.sh: the launcher has an internal error (AttributeError): please report it, *; stopping all that still runs"
+}
+
+@test "the same with a guardian that somebody has stopped" {
+  spoilt 'import os, signal; os.kill(self.guardian.pid, signal.SIGSTOP); self.none' \
+    'internal error (AttributeError): please report it, *; stopping all that still runs'
+}
+
+@test "the launcher can start no more processes while ranks run: they are stopped" {
+  spoilt 'import errno; raise OSError(errno.EAGAIN, "no more")' \
+    "ascend2p.sh: the launcher cannot start more processes (see ulimit -u, and the container's limit of pids); stopping all that still runs"
+  [[ $stderr != *Traceback* ]] || fail "$stderr"
 }
 
 @test "too few open files are refused with the command that helps" {
@@ -146,4 +138,18 @@ only() {
   [[ $status -ne 0 ]] || fail "$stderr"
   [[ $stderr == *small*' cannot be written any more: No space left on device'* ]] || fail "$stderr"
   nobody_left
+}
+
+# bats test_tags=thorough
+@test "the project and its Python are removed while the job runs: its end and its exit code are the same" {
+  mkdir -p gone
+  cp -r "$PROJECT"/{scripts,tools,hccl_tools,schemas,configs} gone
+  SCRIPTS=$PWD/gone/scripts
+  export STUB_DO='0: wait; 1: await go, exit 5'
+  launch_behind ascend2p.sh --grace 1 config.yaml
+  eventually ranks_up 0 1
+  rm -r gone
+  touch "$STUB_OUT/rank_go.json"
+  ended 5 '*rank 1 (device 1) exited with code 5 *1     1       5, failed first *this run cannot be explained: *exit 5; logs and launch.json are in *'
+  [[ "$(launch_json 'r["outcome"]["first_failure"]')" = 1 ]]
 }

@@ -58,6 +58,13 @@ says_in() {
   [[ $stderr == *'ascend2p.sh: 退出码 7；日志和 launch.json 在 logs/'* ]]
 }
 
+@test "the dry run is Chinese, and can still be pasted" {
+  ends 0 '*' bash "$SCRIPTS/launch.sh" --lang zh --dry_run --device_target CPU -n 2 -- "$(type -P python)" -c pass
+  [[ $output == '# launch.sh：2 个 rank；将要启动的内容如下'* ]] || fail "$output"
+  [[ $output == *'每个 rank 运行'* ]] || fail "$output"
+  bash -n <<<"$output"
+}
+
 @test "ranks get the caller's own locale" {
   LANG=zh_CN.UTF-8 LC_ALL=zh_CN.UTF-8 LANGUAGE=en:zh launch ascend2p.sh --lang zh config.yaml
   [[ "$(recorded rank_0 'r["env"]["LANGUAGE"]')" = en:zh ]]
@@ -77,16 +84,15 @@ says_in() {
 
 @test "the caller's TEXTDOMAIN translates nothing of ours, and reaches the ranks" {
   mkdir -p locale/zh/LC_MESSAGES
-  # shellcheck disable=SC2016 # bash would run it
   python -c 'import polib
 catalogue = polib.POFile()
 catalogue.metadata = {"Content-Type": "text/plain; charset=UTF-8"}
-catalogue.append(polib.POEntry(msgid="unknown option $1$CLI_HINT", msgstr="$(touch foreign)"))
-catalogue.save_as_mofile("locale/zh/LC_MESSAGES/foreign.mo")'
+catalogue.append(polib.POEntry(msgid="unknown option {option}{instead}", msgstr="foreign"))
+for domain in ("foreign", "launch"):
+    catalogue.save_as_mofile(f"locale/zh/LC_MESSAGES/{domain}.mo")'
   export TEXTDOMAIN=foreign TEXTDOMAINDIR=$PWD/locale LANGUAGE=zh
   says_in chinese
   says_in english env LAUNCH_LANG=en
-  [[ ! -e foreign ]]
   launch ascend2p.sh config.yaml
   [[ "$(recorded rank_0 'r["env"]["TEXTDOMAIN"]')" = foreign ]]
 }

@@ -57,7 +57,7 @@ has_not() {
   has '--map-by slot' '--bind-to none' '* oob_tcp_keepalive_time 5'
   line run_mpirun.sh --np=2 -mca pml ob1 --mca btl ^openib --mca oob_tcp_keepalive_time 77 --pmixmca a -1 --report-bindings \
     -display-map --bind-to=core -map-by socket config.yaml
-  has '-n 2' '--mca pml ob1 --mca btl \\^openib --mca oob_tcp_keepalive_time 77 --pmixmca a -1 --report-bindings --display-map --bind-to core --map-by socket bash *'
+  has '-n 2' '--mca pml ob1 --mca btl \\^openib --mca oob_tcp_keepalive_time 77 --pmixmca a -1 --report-bindings --display-map --bind-to core --map-by socket * -I -S */agent.py *'
   has_not '* oob_tcp_keepalive_time 5' '--bind-to none' '--map-by slot'
   line run_mpirun.sh -n 2 -mca hwloc_base_binding_policy socket -mca rmaps_base_mapping_policy core config.yaml
   has '--bind-to socket --map-by core'
@@ -89,7 +89,7 @@ has_not() {
   line run_mpirun_2.sh --config config.yaml --machinefile 'my hosts'
   [[ $output == 'mpirun '*'-n 3 --hostfile '*hosts*' --map-by slot '* ]]
   ends 0 '*' bash "$SCRIPTS/run_mpirun_1.sh" --device_target CPU --dry_run -H localhost:2 "$PYTHON" -c pass
-  [[ $output == *"rank_agent.sh $PYTHON -c pass"$'\n'* ]] || fail "$output"
+  [[ $output == *"agent.py $PYTHON -c pass"$'\n'* ]] || fail "$output"
 }
 
 @test "run_mpirun_1.sh without HOSTS: this host, which is said; a program is no host" {
@@ -97,7 +97,7 @@ has_not() {
   ends 0 '*run_mpirun_1.sh: note: no HOSTS are named: all ranks run on this host*' launch run_mpirun_1.sh -n 2 --config config.yaml
   ranks_up 0 1
   ends 0 '*' bash "$SCRIPTS/run_mpirun_1.sh" --device_target CPU --dry_run "$PYTHON" -c pass
-  [[ $output == *' -n 8 -H localhost:8 '*"rank_agent.sh $PYTHON -c pass"$'\n'* ]] || fail "$output"
+  [[ $output == *' -n 8 -H localhost:8 '*"agent.py $PYTHON -c pass"$'\n'* ]] || fail "$output"
 }
 
 @test "-x: the ranks alone get the value, whatever it is, and the variables that belong to a host" {
@@ -115,7 +115,7 @@ has_not() {
   cp "$PROJECT/configs/mnist/lenet5_mnist.yaml" .
   ends 0 '*note: -x NOBODY: your shell exports no such variable*' bash "$SCRIPTS/run_mpirun.sh" --device_target CPU --dry_run \
     -x DATA_PATH=./MNIST_Data/train/ -x NOBODY lenet5_mnist.yaml
-  [[ $output == *'LAUNCH_KEPT_DATA_PATH=./MNIST_Data/train/'* ]] || fail "$output"
+  [[ $output == *'LAUNCH_FOR_RANKS_DATA_PATH=./MNIST_Data/train/'* ]] || fail "$output"
 }
 
 @test "mpirun's words on a script that starts no mpirun are unknown" {

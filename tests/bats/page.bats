@@ -75,28 +75,6 @@ python_that() {
   end_by TERM 143 '*exit 143; *; page: logs/*/report.html'
 }
 
-@test "a page that hangs is a note, and the job keeps its exit code" {
-  python_that 'exec sleep 600'
-  STUB_DO='1: exit 3; 0: wait' ends 3 \
-    '*no page of this run: it was not ready after 5.00 s, or was ended; *exit 3; logs and launch.json are in logs/*' \
-    launch ascend2p.sh --grace 1 config.yaml
-  no_page
-  nobody_left
-}
-
-@test "the process of the page is stopped, killed or fails: a note" {
-  local does
-  for does in 'kill -STOP $$' 'kill -KILL $$' 'exit 1' 'exec "$PYTHON" -c "print(\".no\nway\", 1 / 0)"'; do
-    (
-      python_that "$does"
-      STUB_DO='1: exit 3' ends 3 '*no page of this run: *exit 3; logs and launch.json are in logs/*' \
-        launch ascend2p.sh --grace 1 config.yaml
-      no_page
-      nobody_left
-    )
-  done
-}
-
 @test "a rank table or launch.json that is damaged meanwhile: the exit code is the job's" {
   launch_ranks '0: wait; 1: await go, exit 3' ascend2p.sh --grace 1 config.yaml
   printf '{' >logs/latest/launch.json

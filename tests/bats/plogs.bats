@@ -214,66 +214,6 @@ PY
   [[ ! -e logs/latest/plog ]]
 }
 
-# errors RANK PID: what an agent sends of the rank's plogs; LAUNCH_PLOGS and LAUNCH_LOGS are set.
-errors() {
-  bash -uc 'source "$1/output.sh"; source "$1/plogs.sh"; plogs::errors "$2" "$3"' - "$SCRIPTS/lib" "$@"
-}
-
-# plog_with FOLDER FILE LINE...: a plog with these lines
-plog_with() {
-  mkdir -p "$1/debug/plog"
-  printf '%s\n' "${@:3}" >"$1/debug/plog/$2"
-}
-
-@test "the ERROR lines that come home: short ones, of this job, whatever else is in the folder" {
-  export LAUNCH_LOGS=$WORLD/logs LAUNCH_PLOGS="failed $WORLD/mine" HOME=$WORLD/home
-  local long
-  long='[ERROR] 错'$(printf '%2000s' '' | sed 's/ /错/g')
-  mkdir logs
-  [[ -z "$(errors 1 7)" ]]
-  plog_with mine/rank_1 plog-5_1.log '[ERROR] of an earlier job'
-  touch -d '1 hour ago' mine/rank_1/debug/plog/plog-5_1.log
-  touch -d '1 minute ago' logs/rank_1.env
-  plog_with mine/rank_1 plog-7_1.log '[INFO] begins' '[ERROR] first' "$long" 'text: [ERROR] quoted'
-  printf '[ERROR] last\0' >mine/rank_1/debug/plog/plog-7_2.log
-  plog_with outside plog-7_3.log '[ERROR] outside'
-  ln -s "$WORLD/outside/debug/plog/plog-7_3.log" mine/rank_1/debug/plog/plog-7_3.log
-  [[ "$(errors 1 7)" = $'[ERROR] first\n[ERROR] 错'*$'错\n[ERROR] last' ]] || fail "$(errors 1 7)"
-  errors 1 7 | iconv -f utf-8 -t utf-8 >/dev/null
-  [[ "$(errors 1 7 | sed -n 2p | wc -c)" -gt 990 && "$(errors 1 7 | sed -n 2p | wc -c)" -le 1001 ]]
-  plog_with home/ascend/log plog-7_9.log '[ERROR] at home'
-  plog_with home/ascend/log plog-77_9.log '[ERROR] of another process'
-  [[ "$(errors 2 7)" = '[ERROR] at home' ]] # rank 2 has no folder
-  LAUNCH_PLOGS='' run errors 1 7
-  [[ -z $output ]]
-}
-
-@test "what an agent leaves of a rank's plogs; a user's folder, and what is behind a link, always stays" {
-  local plogs
-  leave() {
-    LAUNCH_PLOGS=$1 LAUNCH_LOGS=$WORLD/logs bash -uc 'source "$1/plogs.sh"; plogs::leave 1 "$2"' - "$SCRIPTS/lib" "$2"
-  }
-  for plogs in "failed 3 stays" "failed 0 gone" "all 0 stays" "none 3 gone" "none 0 gone"; do
-    plog_with logs/plog/rank_1 plog-7_1.log '[ERROR] x'
-    # shellcheck disable=SC2086 # three words
-    set -- $plogs
-    leave "$1" "$2"
-    [[ $3 == stays || ! -e logs/plog ]] || fail "$plogs"
-    [[ $3 == gone || -e logs/plog/rank_1/debug/plog/plog-7_1.log ]] || fail "$plogs"
-  done
-  plog_with logs/plog/rank_1 plog-7_1.log '[ERROR] x'
-  leave "none $WORLD/mine" 0
-  leave '' 0
-  mv logs/plog outside
-  ln -s "$WORLD/outside" logs/plog
-  leave none 0
-  [[ -e outside/rank_1/debug/plog/plog-7_1.log ]]
-  rm logs/plog
-  mkdir -p logs/plog/rank_1
-  leave all 0
-  [[ ! -e logs/plog ]]
-}
-
 # on_hosts ARGUMENT...: ranks on hosts of the lab, of which the second does not see the folder of the run.
 on_hosts() {
   need mpirun ssh

@@ -63,7 +63,7 @@ strangers_are_gone() {
   inside bash -c 'for i in 1 2 3; do ( (sleep 0.1 &) ); done'
   eventually inside sh -c '! pgrep -x sleep'
   eventually strangers_are_gone # bash 5.2 reaps when its read -t ends
-  [[ "$(inside ps -o args= -p 1)" == *run_pod.sh* ]]
+  [[ "$(inside ps -ww -o args= -p 1)" == *run_pod.sh* ]]
   kill -TERM "$FIRST"
   pod_ended 0 143 '*SIGTERM: stopping all ranks*exit 143*'
 }

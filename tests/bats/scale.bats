@@ -75,22 +75,3 @@ members() {
   ends 0 '*--console all shows rank 0 only: 464 files must be open, and ulimit -n is 300; type: ulimit -n 464*' many 50 --console all
   [[ $stderr != *'Too many open files'* ]]
 }
-
-# ---- numbers of ranks ----------------------------------------------------------------------------------------------------
-
-# named RANK...: how a report names them
-named() {
-  # shellcheck disable=SC2016 # for the inner shell
-  bash -euc 'for part in log alike; do source "$0/lib/$part.sh"; done
-    for rank; do alike::add "a[\$(touch ran)]" "$rank"; done
-    alike::named 0
-    echo "$REPLY"' "$SCRIPTS" "$@"
-}
-
-@test "ranks are named as ranges, at most twenty, and nothing is lost without a word" {
-  [[ "$(named 7)" = 'rank 7' && "$(named 0 1)" = 'ranks 0,1' && "$(named 0 1 2 5 7 8)" = 'ranks 0-2,5,7,8' ]]
-  [[ "$(named {0..38..2})" = 'ranks 0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38' ]]
-  # shellcheck disable=SC2046 # a list of numbers
-  [[ "$(named {0..40..2} 50 51 $(seq 60 99))" = *',36,38 and 43 more' ]]
-  [[ ! -e ran ]]
-}

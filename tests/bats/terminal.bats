@@ -38,9 +38,9 @@ clean() {
   harmless 2 '*x1b]0;x*' launch ascend1p.sh "--$EVIL" config.yaml
   harmless 2 '*' launch ascend1p.sh --devices "$EVIL" config.yaml
   harmless 78 '*x1b]0;x*' launch ascend1p.sh --log_dir "config.yaml/$EVIL" config.yaml
-  harmless 78 '*x1b]0;x*' env PYTHON="$EVIL" bash "$SCRIPTS/ascend1p.sh" config.yaml
+  harmless 78 '*E]0;x*' env PYTHON="$EVIL" bash "$SCRIPTS/ascend1p.sh" config.yaml
   harmless 2 '*x1b]0;x*' python "$PROJECT/hccl_tools/validate_hccl.py" "--no_such$EVIL"
-  harmless 1 '*x1b]0;x*' env PYTHON="$EVIL" bash "$SCRIPTS/doctor.sh"
+  harmless 1 '*E]0;x*' env PYTHON="$EVIL" bash "$SCRIPTS/doctor.sh"
   printf 'system:\n  distribute: False\n' >config.yaml
   mkdir "$EVIL"
   harmless 0 '*exit 0;*' launch ascend1p.sh --log_dir "$EVIL" config.yaml

@@ -29,7 +29,7 @@ lines() {
 
 # watcher: the process that watches.
 watcher() {
-  pgrep -P "$LAUNCHER" -f tools/diagnosis/watch_plogs.py
+  pgrep -P "$LAUNCHER" -f mindspore-launch-plogs
 }
 
 @test "a fault is a line while the job runs, once for each rank and code" {
@@ -76,7 +76,7 @@ watcher() {
 @test "it holds no pipe of the launcher, and is no member of the job" {
   watched "0: fault 1 $CQE, wait; 1: wait" ascend2p.sh config.yaml
   eventually says "$CODE"
-  [[ "$(find "/proc/$(watcher)/fd" -mindepth 1 -printf '%f\n' | sort -n | xargs)" = '0 1 2' ]] || fail "$(ls -l "/proc/$(watcher)/fd")"
+  shares_no_pipe "$(watcher)"
   end_by TERM 143
   [[ "$(launch_json 'sorted(r["outcome"]["members"])')" = "['0', '1']" ]]
 }
@@ -125,33 +125,6 @@ watcher() {
 @test "--hang_timeout: without plogs, and on CPU, nothing more is said" {
   STUB_DO='0: wait; 1: wait' ends 124 '*' launch_npu ascend2p.sh --hang_timeout 2 --grace 1 config.yaml
   [[ $stderr != *plog* && $stderr != *root:* ]] || fail "$stderr"
-}
-
-# in_parts WORD...: runs the words in a shell that has watch.sh and what it calls, with the program ./slow as Python.
-in_parts() {
-  run bash -euc 'for part in clock bus processes watch; do source "$1/$part.sh"; done
-    supervise::close_pipes() { :; }
-    live::leave() { :; }
-    log::say() { printf "%s\n" "said $1"; }
-    PLAN_PLOGS=failed PLAN_RUN_DIR=. PLAN_LOG_DIR=. LIMITS_HANG=1 LAUNCH_ROOT=. LOG_NAME=x LOG_BEFORE="" PYTHON=./slow
-    '"$1"'
-    echo goes on' - "$SCRIPTS/lib"
-  [[ $status == 0 && $output == *$'goes on' ]] || fail "$output"
-}
-
-@test "--hang_timeout: who reads the plogs takes too long, and is ended" {
-  printf '#!/usr/bin/env bash\nprintf ".the first line\\n"\nprintf $$ >pid\nwhile :; do read -r -t 60 _ <> <(:); done\n' >slow
-  chmod +x slow
-  in_parts 'WATCH_PATIENCE=300; watch::report'
-  [[ $output == $'said the first line\ngoes on' ]] || fail "$output"
-  eventually gone "$(<pid)"
-}
-
-@test "a watcher that does not end when the job has ended is killed" {
-  printf '#!/usr/bin/env bash\ntrap "" TERM\nprintf $$ >pid\nwhile :; do read -r -t 60 _ <> <(:); done\n' >slow
-  chmod +x slow
-  in_parts 'watch::on; watch::open; until [[ -s pid ]]; do clock::sleep 0.02; done; watch::finish'
-  eventually gone "$(<pid)"
 }
 
 @test "mpirun: the same lines while the job runs, and when it hangs" {

@@ -16,10 +16,8 @@ ANCHORS = ["start", "start", "running", "running", "running", "ending"]
 TARGETS = {  # role -> how often it is drawn
     "launcher": 6,
     "guardian": 3,
-    "minder": 4,
     "console": 3,
-    "planner": 2,
-    "finish": 2,
+    "report": 2,
     "rank": 5,
     "scheduler": 2,
     "starting": 2,
@@ -29,7 +27,6 @@ TARGETS = {  # role -> how often it is drawn
     "engine": 2,
     "agent": 2,
     "watcher": 2,
-    "relay": 2,
 }
 SIGNALS = {"KILL": 6, "STOP": 4, "TERM": 5, "INT": 2, "HUP": 2}
 DAMAGE = [
@@ -43,8 +40,8 @@ DAMAGE = [
 ]
 RIGHTS = ["read-only folder", "fill disk"]
 STOPS_LAUNCHER = {"launcher", "group", "all"}
-HARMLESS = {"guardian", "console", "child", "finish", "stacks"}  # the job goes on without them
-CARRIERS = {"engine", "agent", "watcher", "relay"}
+HARMLESS = {"guardian", "console", "child", "report", "stacks"}  # the job goes on without them
+CARRIERS = {"engine", "agent", "watcher"}
 
 
 @dataclass
@@ -124,8 +121,6 @@ def signal_to(fault: Fault, there: dict[str, list[int]], launcher: int) -> tuple
 _ALLOWED = {
     "group": Allowed({1, 78, 137}, {"plan", "notice"}),
     "all": Allowed({1, 78, 137}, {"plan", "notice"}),
-    "planner": Allowed({78}, {"plan", "notice"}),
-    "minder": Allowed({78, 137}, {"SIGKILL", "fork", "notice"}),
     "starting": Allowed({78, 137}, {"SIGKILL", "fork", "notice", "plan"}),
     **{role: Allowed({1, 78, 137, 143, 255}, {"SIGKILL", "SIGTERM", "lost"}) for role in CARRIERS},
 }

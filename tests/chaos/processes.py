@@ -77,40 +77,39 @@ def roles(processes: list[Process], launcher: int, ranks: set[int]) -> dict[str,
     """The process ids of each role.  `ranks` are those of the ranks' programs."""
     found: dict[str, list[int]] = {}
     by_pid = {process.pid: process for process in processes}
-    parents = {process.parent for process in processes}
     for process in processes:
-        role = _role(process, launcher, ranks, by_pid, parents)
+        role = _role(process, launcher, ranks, by_pid)
         found.setdefault(role, []).append(process.pid)
     return found
 
 
-_SHELL = re.compile(r"/scripts/(?:ascend|run)\w+\.sh ")  # the launcher and its subshells
-_AGENT = "rank_agent.sh "  # an agent and its subshells
-_PROGRAMS = {
-    "tools/launch/main.py": "planner",
-    "tools/diagnosis/finish.py": "finish",
-    "tools/diagnosis/stacks.py": "stacks",
-    "mindspore_scheduler.py": "scheduler",
-    "guardian.sh": "guardian",
-    "chaos/rank.py": "child",
-    "tools/launch/engines/relay.py": "relay",
-}
+_LAUNCHER = "tools/launch/main.py script="  # the launcher, and its forked children before they have a title
+_AGENT = "tools/rank/agent.py "  # an agent, and its forked children before they have a title
+_TITLES = re.compile(r"mindspore-launch-(\w+)")
+_PROGRAMS = {"mindspore_scheduler.py": "scheduler", "chaos/rank.py": "child"}
 
 
-def _role(process: Process, launcher: int, ranks: set[int], by_pid: dict[int, Process], parents: set[int]) -> str:
+def _role(process: Process, launcher: int, ranks: set[int], by_pid: dict[int, Process]) -> str:
     """The commands of engine and agent end with the rank's, so both come before the rank."""
     if process.pid == launcher:
         return "launcher"
     if process.pid in ranks:
         return "rank"
     parent = by_pid.get(process.parent)
-    if _SHELL.search(process.command):
-        return _shell(process, launcher, by_pid, parents)
+    if title := _TITLES.match(process.command):
+        return title[1]  # guardian, console, report, watcher, stacks
     if _is_engine(process):
         return "agent" if parent and _is_engine(parent) else "engine"  # an agent that is being started
+    if _LAUNCHER in process.command:
+        return "starting"
     if _AGENT in process.command:
-        return _agent(process, by_pid, parents)
-    if process.group == process.pid and parent and "chaos/rank.py" in process.command and _minds(parent):
+        return "starting" if parent and _is_agent(parent) else "agent"
+    if (
+        process.group == process.pid
+        and parent
+        and "chaos/rank.py" in process.command
+        and _starts_ranks(parent, launcher)
+    ):
         return "rank"  # it has not said so yet
     return next((role for name, role in _PROGRAMS.items() if name in process.command), "other")
 
@@ -119,33 +118,12 @@ def _is_engine(process: Process) -> bool:
     return process.command.startswith(("mpirun ", "prterun "))  # mpirun of Open MPI 5 becomes prterun
 
 
-def _minds(process: Process) -> bool:
-    """Whether it is a shell of ours that may start a rank."""
-    return bool(_SHELL.search(process.command)) or (_AGENT in process.command and not _is_engine(process))
+def _is_agent(process: Process) -> bool:
+    return _AGENT in process.command and not _is_engine(process)
 
 
-def _shell(process: Process, launcher: int, by_pid: dict[int, Process], parents: set[int]) -> str:
-    """The role of a subshell of the launcher, which has the launcher's command line."""
-    if process.parent == launcher:
-        if _points_to(process.pid, 1) == "/dev/null":
-            return "minder"
-        return "console" if process.group == process.pid else "other"
-    parent = by_pid.get(process.parent)
-    if not parent:
-        return "other"
-    if "tools/launch/engines/relay.py" in parent.command:
-        return "relay" if process.pid in parents else "starting"  # waits for the engine
-    return "starting" if parent.parent == launcher else "other"
-
-
-def _agent(process: Process, by_pid: dict[int, Process], parents: set[int]) -> str:
-    """The role of a process with an agent's command line."""
-    parent = by_pid.get(process.parent)
-    if not parent or _AGENT not in parent.command or _is_engine(parent):
-        return "agent"
-    if process.pid in parents:
-        return "minder"
-    return "starting" if _agent(parent, by_pid, parents) == "minder" else "watcher"
+def _starts_ranks(process: Process, launcher: int) -> bool:
+    return process.pid == launcher or _is_agent(process)
 
 
 def _points_to(pid: int, descriptor: int) -> str:

@@ -20,7 +20,7 @@ from tests.chaos.world import Started, World
 
 PATIENCE = 6.0  # seconds until the user ends a job that would not end by itself
 BOUND = 30.0  # seconds after which a launch hangs
-MAY_STOP_JOB = {"launcher", "group", "all", "rank", "planner", "starting", "engine", "agent", "relay"}
+MAY_STOP_JOB = {"launcher", "group", "all", "rank", "starting", "engine", "agent"}
 
 
 @dataclass

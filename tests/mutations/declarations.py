@@ -1,7 +1,6 @@
-"""Mutations of what the scripts declare: the words of `launch` in scripts/*.sh.
+"""Mutations of what the scripts declare: the words behind `lib/start.sh` in scripts/*.sh.
 
-A declaration is KEY=VALUE words, behind `launch::main`, or behind `launch ENGINE ARGUMENTS`.  It may span lines, and a
-part of it may be in an array before.
+A declaration is ENGINE ARGUMENT... KEY=VALUE..., and may span lines.  A script may have several.
 """
 
 from __future__ import annotations
@@ -15,15 +14,13 @@ from pathlib import Path
 from tests.mutations.mutation import Mutation
 from tests.mutations.mutation import of_script as tests_of
 
-# These change what may be typed, and when ranks are stopped, but not what a rank gets.  docs/options.md has them for
-# every script, and tests/python/project/test_options_page.py compares it.
-OTHERS_TEST = ("options", "without", "grace")
+# These change what may be typed, names, and when ranks are stopped, but not what a rank gets; source is shellcheck's.
+# docs/options.md has the options for every script, and tests/python/project/test_options_page.py compares it.
+OTHERS_TEST = ("options", "without", "grace", "name", "source")
 OTHER_ENGINE = {"local": "mpirun", "mpirun": "local", "msrun": "local", "srun": "mpirun"}
-_BEGIN = re.compile(r"^(?:way=\(|launch(?:::main)?\s)", re.MULTILINE)
+_BEGIN = re.compile(r'start\.sh" (?=[a-z]+ )')
 _WORD = re.compile(r"(?<![\w/$\"'{-])([a-z_]+)=(?!\()((?:'[^']*'|\"[^\"]*\"|[^\s'\"()])*)")
-_PLACES = re.compile(
-    r"^ *(?:way=\(|launch +)(?P<engine>[a-z_]+)(?=\s)(?: +(?P<arguments>'[^'=]*'|[A-Z_]+)(?=[\s)]))?", re.MULTILINE
-)
+_PLACES = re.compile(r'start\.sh" (?P<engine>[a-z]+)(?= )(?: (?P<arguments>[A-Z_]+(?: [A-Z_]+)*)(?=\s))?')
 
 
 class Word:
@@ -31,11 +28,11 @@ class Word:
 
     def __init__(self, key: str, text: str, span: tuple[int, int], prefix: str) -> None:
         self.key, self.span, self.prefix = key, span, prefix
-        self.value = "".join(shlex.split(text))
+        self.value = "".join(shlex.split(text)) if prefix else text
 
     def with_value(self, value: str) -> str:
         """Its text with another value."""
-        return self.prefix + shlex.quote(value)
+        return self.prefix + shlex.quote(value) if self.prefix else value  # arguments are words of their own
 
 
 def scripts(root: Path) -> list[Path]:

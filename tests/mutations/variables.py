@@ -29,17 +29,20 @@ JOB_WRONG = r"""    every = \1
         every["{name}"] = "{value}"
     return every"""
 
-# A place where each rank has all variables of its own, and is not yet the trainer.
-RANK_FILE = "scripts/lib/rank_entry.sh"
-RANK_PATTERN = r"^  export LAUNCH_JOB\n  rank_entry::_forget$"
-RANK_DROP = r"""\g<0>
-  unset {name}"""
-RANK_SAME = r"""\g<0>
-  [[ -z ${{{name}+set}} || $LAUNCH_JOB != {script}* ]] || export {name}={value}"""
+# The place where each rank has all variables of its own, and is not yet the trainer.
+RANK_FILE = "tools/rank/environment.py"
+RANK_PATTERN = r"^    return (\{\*\*base, \*\*own\})$"
+RANK_DROP = r"""    every = \1
+    every.pop(b"{name}", None)
+    return every"""
+RANK_SAME = r"""    every = \1
+    if b"{name}" in every and every[MARK].startswith(b"{script}"):
+        every[b"{name}"] = b"{value}".replace(b"$LOG_DIR", every[b"LOG_DIR"])
+    return every"""
 
 # The list of variables that an earlier job may have left, and that are removed.
-REMOVED_FILE = "scripts/lib/rank_entry.sh"
-REMOVED_PATTERN = r"\b{name}\b(?=[A-Z_ \n]*'$)"
+REMOVED_FILE = "tools/rank/environment.py"
+REMOVED_PATTERN = r'(?<=^    "){name}(?=",$)'
 
 # ------------------------------------------------------------------------------------------------------
 
@@ -76,7 +79,7 @@ OWN = {
     "DEVICE_NUM": "1",
     "MS_NODE_ID": "0",
     "MS_ROLE": "MS_SCHED",
-    "ASCEND_PROCESS_LOG_PATH": '"$LOG_DIR/plog/rank_0"',
+    "ASCEND_PROCESS_LOG_PATH": "$LOG_DIR/plog/rank_0",
     "MSRUN_CPU_LIST": "[0]",
     "LAUNCH_JOB": "run",
     "RESUME": "0",
@@ -134,7 +137,7 @@ def of_scripts(root: Path) -> Iterator[Mutation]:
         value = "3" if declared.get("devices") == "[0,1)" else "0"
         text = RANK_SAME.format(name="DEVICE_ID", value=value, script=f"{path.stem}-")
         yield _own(f"{script}: DEVICE_ID={value} in every rank", text, tests_of(script), "DEVICE_ID")
-        lost = ["DATA_PATH"] if "DATA_PATH" in declared["arguments"] else []
+        lost = ["DATA_PATH"] if "DATA_PATH" in declared.get("arguments", "") else []
         lost += ["RANK_TABLE_FILE"] if declared["engine"] == "local" and "alone" not in declared else []
         for name in lost:
             text = JOB_DROP.format(name=name, script=script)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import good_tables
 import pytest
+from small_launcher import launcher  # noqa: F401 - a fixture
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))

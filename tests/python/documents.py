@@ -29,7 +29,7 @@ from documents_world import ROOT, WORLDS, World
 from markdown_it import MarkdownIt
 
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
-_VERBS = ("not run", "output of hardware", "prints loosely", "prints", "file", "run")
+_VERBS = ("not run", "output of hardware", "prints loosely", "prints", "file", "from", "run")
 _LANGUAGES = {"run": {"bash"}, "prints": {"text", "json", "yaml"}, "prints loosely": {"text", "json", "yaml"}}
 
 
@@ -110,6 +110,8 @@ def _mark(block, token):
         raise BadMark(f"{block.place}: the mark must say why: <!-- {verb}: REASON -->")
     elif verb == "file":
         _check_file(block)
+    elif verb == "from":
+        _check_listing(block)
     elif verb.startswith("prints") and block.word:
         raise BadMark(f"{block.place}: <!-- {verb} --> takes nothing more, and has {block.word}")
     if not block.language or block.language not in _LANGUAGES.get(verb, {block.language}):
@@ -150,6 +152,14 @@ def _check_file(block):
         raise BadMark(f"{block.place}: this must be {block.word}: {error}") from None
 
 
+def _check_listing(block):
+    """The block is a file of the project, or some lines of one that follow each other."""
+    if not re.fullmatch(r"\w[\w./-]*", block.word) or not (ROOT / block.word).is_file():
+        raise BadMark(f"{block.place}: <!-- from NAME --> takes the name of a file of the project, not {block.word!r}")
+    if "\n" + block.text not in "\n" + read(block.word):
+        raise BadMark(f"{block.place}: these lines are not in {block.word}; take them from there again")
+
+
 def _in_order(found):
     """Raises BadMark if what is printed is not directly after what was run."""
     for block, before in zip(found, [None, *found]):
@@ -164,7 +174,7 @@ def same_in_chinese(block):
         text = re.sub(r"(?m)(^|\s+)#.*$", "", text)
     if block.verb == "not run" and block.language == "text":
         text = ""
-    word = block.word if block.verb == "file" else ""
+    word = block.word if block.verb in ("file", "from") else ""
     return block.verb, word, block.options, block.language, [line for line in text.splitlines() if line.strip()]
 
 
@@ -217,9 +227,23 @@ def broken_link(page, address, files):
 # ---- updating --------------------------------------------------------------------------------------
 
 
+def with_new_listings(text):
+    """The page with its listings of whole files taken anew: those that begin as their file does."""
+
+    def taken(match):
+        now = read(match[2])
+        return match[1] + (now if match[3].partition("\n")[0] == now.partition("\n")[0] else match[3]) + "```"
+
+    return re.sub(r"(?s)(<!-- from (\S+) -->\n```\w+\n)(.*?)```", taken, text)
+
+
 def update(page):
     """Runs the page's blocks, and writes what they print into it and into its Chinese page; False if work is left."""
     done, times, texts = True, {}, {}
+    for name in {page, in_chinese(page)}:
+        if (ROOT / name).exists() and with_new_listings(read(name)) != read(name):
+            print(f"{name}: listings updated")
+            (ROOT / name).write_text(with_new_listings(read(name)), encoding="utf-8")
     found = blocks(page, read(page))
     with closing(World()) as world:
         for number, block in enumerate(found):

@@ -17,7 +17,7 @@ numbers = itertools.count(1)
 
 
 class Job:
-    """A launch that has made its lock file, as scripts/lib/plan.sh does."""
+    """A launch that has made its lock file, as tools/launch/devices/lock_folders.py does."""
 
     def __init__(self, base, pid=None):
         self.pid = pid or os.getpid()

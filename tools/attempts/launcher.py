@@ -1,4 +1,4 @@
-"""The launcher beside which this process runs: its orders come on stdin, what it is to know goes to its bus."""
+"""The launcher beside which this process runs: its orders come on stdin, events for it go to stdout."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Left(Exception):
 
 
 class Launcher:
-    """scripts/lib/attempts.sh writes a line of JSON with the facts of the job, then an order a line."""
+    """tools/features/hosts_attempts.py writes a line of JSON with the facts of the job, then an order a line."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -72,8 +72,8 @@ class Launcher:
         return False
 
     def say(self, word: str, *values: object) -> None:
-        """One event for scripts/lib/supervise.sh, in one write."""
-        line = f".hosts {word} {' '.join(map(str, values))}"
+        """One event for the launcher, in one write."""
+        line = f"{word} {' '.join(map(str, values))}"
         os.write(1, os.fsencode(one_line(line)) + b"\n")
 
     def _read(self) -> None:

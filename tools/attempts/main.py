@@ -1,16 +1,9 @@
-#!/usr/bin/env python3
 """The process beside a launcher whose job has launchers on several hosts, and may start its ranks again.
 
-Only scripts/lib/attempts.sh calls it.
+tools/features/hosts_attempts.py starts it: orders come on stdin, events for the launcher go to stdout.
 """
 
 from __future__ import annotations
-
-import os
-import sys
-
-if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
-    sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 from tools.attempts.hub import Hub
 from tools.attempts.launcher import Launcher, Left

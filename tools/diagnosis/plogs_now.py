@@ -1,23 +1,16 @@
 """What the plogs of a job that hangs say: the root among the ranks, and the last event of each rank.
 
-  python tools/diagnosis/plogs_now.py RUN LOGS SECONDS
-
-Started by scripts/lib/watch.sh.  RUN and LOGS: the folders of the run and of the attempt; events of the last SECONDS
-count.  It reads beginnings and ends of plogs, and prints a dot before each line, as scripts/lib/bus.sh reads it.
+tools/features/plog_watch.py starts it in a forked child.  It reads beginnings and ends of plogs.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import signal
 import stat
-import sys
 import time
-
-if not __package__:  # run as a file: see docs/architecture.md
-    sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-
-import io
 from contextlib import suppress
 from itertools import islice
 
@@ -26,7 +19,6 @@ from hccl_tools.common.record import Row
 from hccl_tools.common.words import named
 from hccl_tools.machine import programs
 from tools.diagnosis import job_logs, processes, root, verdict, words
-from tools.diagnosis.finish import Dotted
 from tools.launch import plogs, record
 from tools.logs import kinds, known_failures, matcher, plog, scan, sources
 
@@ -68,7 +60,10 @@ class TooLate(Exception):
 
 
 def main(arguments: list[str]) -> None:
-    """Prints; as far as it comes in its time."""
+    """Prints, as far as it comes in its time.
+
+    arguments: the folders of the run and of the attempt, and how many seconds ago an event may have been.
+    """
     run_dir, logs, seconds = arguments
     programs.end_with_parent()
     signal.signal(signal.SIGALRM, _too_late)
@@ -181,11 +176,12 @@ def _too_late(*_: object) -> None:
     raise TooLate
 
 
-if __name__ == "__main__":
-    sys.stdout = Dotted(sys.stdout)  # print() needs no more
-    try:
-        main(sys.argv[1:])
-    except Exception as error:  # whoever reads the report needs no failure of ours in it
-        print(tr("the plogs cannot be read: {reason}", reason=f"{type(error).__name__}: {error}"))
-    sys.stdout.flush()
-    os._exit(0)
+def tell(descriptor: int, words: list[str]) -> None:
+    """The lines, to this descriptor; whoever reads the report needs no failure of ours in it."""
+    stream = os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape")
+    with contextlib.redirect_stdout(stream):
+        try:
+            main(words)
+        except Exception as error:
+            print(tr("the plogs cannot be read: {reason}", reason=f"{type(error).__name__}: {error}"))
+    stream.flush()

@@ -1,7 +1,7 @@
 """The ranks that --straggler has named: as a line while the job runs, in the report, and for launch.json.
 
 The process that measures (tools/monitor) may be killed at any time.  So it keeps them in a file of the run folder.  At
-the end tools/diagnosis/finish.py reads it.
+the end tools/features/metrics.py reads it.
 """
 
 from __future__ import annotations

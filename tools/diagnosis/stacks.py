@@ -2,7 +2,8 @@
 
   python tools/diagnosis/stacks.py FOLDER RANK=PID...
 
-Started by scripts/lib/report.sh.  FOLDER has rank_N.log; the stacks go to rank_N.stack beside it.
+The launcher asks for the ranks of its host, an agent for its own.  FOLDER has rank_N.log; the stacks
+go to rank_N.stack beside it.
 py-spy looks from outside where it is installed and allowed.  Else SIGABRT makes the rank write the stacks
 of its threads to its log, by Python's faulthandler, and ends it: the launcher would end it anyway.
 """
@@ -62,6 +63,13 @@ def main(arguments: list[str]) -> int:
         else:
             print(tr("ranks {ranks}: {where}", ranks=", ".join(ranks), where=one_line(where)))
     return 0
+
+
+def tell(descriptor: int, folder: str, members: list[str]) -> None:
+    """The same lines, to this descriptor."""
+    stream = os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape")
+    with stream, contextlib.redirect_stdout(stream):
+        main([folder, *members])
 
 
 def save(folder: str, rank: str, pid: int) -> str:

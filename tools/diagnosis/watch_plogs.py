@@ -2,10 +2,10 @@
 
   python tools/diagnosis/watch_plogs.py LAUNCHER SINCE RUN LOGS NAME BEFORE
 
-Started by scripts/lib/watch.sh.  LAUNCHER is its process, with which this one ends; SINCE: seconds since 1970, when the
-attempt began; RUN and LOGS: the folders of the run and of the attempt; NAME and BEFORE: what goes before a message.
-SIGTERM: looks once more, then ends.  The lines go to stderr from here, not through the launcher: a terminal that takes
-nothing must not stop it.
+Started by tools/features/plog_watch.py.  LAUNCHER is its process, with which this one ends; SINCE: seconds since 1970,
+when the attempt began; RUN and LOGS: the folders of the run and of the attempt; NAME and BEFORE: what goes before a
+message.  SIGTERM: looks once more, then ends.  The lines go to stderr from here, not through the launcher: a terminal
+that takes nothing must not stop it.
 """
 
 from __future__ import annotations

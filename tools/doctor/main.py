@@ -1,4 +1,4 @@
-"""Makes the page of scripts/doctor.sh, which calls this and has the help; nothing else calls it.
+"""Makes the page of scripts/doctor.sh, which alone runs it: ``main.py script=$0 shell=VERSION -- WORD...``.
 
 Starts every program at the same time, and waits for each no longer than its limit.
 """
@@ -16,53 +16,92 @@ if not __package__:  # run as a file: import the packages hccl_tools and tools f
 
 from hccl_tools.build import output
 from hccl_tools.common import language
-from hccl_tools.common.command_line import Parser
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
+from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
-from hccl_tools.machine import hccn, programs
+from hccl_tools.machine import hccn, interpreter, programs
+from tools.command import language as typed_language
+from tools.command.declaration import Declaration
+from tools.command.help import HelpAsked
+from tools.command.line import Line
+from tools.command.parse import parse
 from tools.doctor import gpus, installed, limits, network, npu_smi, npus, page, system, versions
 from tools.doctor.section import Facts, Options, Section
+from tools.output.voice import Voice
 
 SECONDS = 30  # limit of one program; the import of MindSpore takes 3 s, and more from a slow disk
 SECTIONS: tuple[Section, ...] = (system, versions, npus, gpus, limits, network, installed)
+_EXIT = marked("0 no problem, 1 problems, 2 usage.")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Prints the page; 0 without problems, 1 with some, 2 when it cannot be printed."""
-    options = parse_arguments(argv)
-    if options.format == "json":
-        language.use("en")  # programs read it
+def main(words: Sequence[str]) -> int:
+    """Prints the page; 0 without problems, 1 with some, 2 when it cannot be printed or the command line is wrong."""
+    split = words.index("--")
+    told = dict(word.split("=", 1) for word in words[:split])
+    typed = words[split + 1 :]
+    name = typed_language.exported(typed, os.environ)
+    if name:
+        language.use(name)
     if sys.stdout is None:
         print(tr("doctor.sh: stdout is closed, and the page goes there"), file=sys.stderr)
-        return 2
-    made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        return USAGE
     try:
+        options = read(told["script"], told["shell"], typed)
+        if options.format == "json":
+            language.use("en")  # programs read it
+        made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         sections = examine(options)
         if options.format == "json":
             text = page.as_json(sections, made)
         else:
             text = page.as_text(sections, made, page.wants_colour())
-        if hasattr(sys.stdout, "reconfigure"):
-            sys.stdout.reconfigure(errors="backslashreplace")
-        print(text, end="", flush=True)
+        problem = any(line.status == page.PROBLEM for section in sections.values() for line in section)
+        return show(text) or int(problem)
+    except HelpAsked as asked:
+        return show(asked.text)
+    except Refusal as refusal:
+        for line in refusal.lines:
+            Voice(os.path.basename(told["script"])).say(line)
+        return refusal.status
     except KeyboardInterrupt:
         return 130
+
+
+def read(script: str, shell: str, typed: Sequence[str]) -> Options:
+    """What the user typed.  Raises Refusal, and HelpAsked for --help.
+
+    script: its path, $0; shell: the version of the bash that ran it.
+    """
+    declaration = Declaration(
+        script=script,
+        name=os.path.basename(script),
+        engine="",
+        options=("format", "log_dir", "hccn_conf", "lang", "help"),
+        exit_codes=_EXIT,
+        extra={},
+    )
+    line = Line(declaration, os.environ)
+    parse(line, typed)
+    return Options(
+        format=line.choice("format", "text"),
+        log_dir=line.value("log_dir", "logs"),
+        hccn_conf=line.value("hccn_conf", hccn.DEFAULT_CONF),
+        shell=shell,
+    )
+
+
+def show(text: str) -> int:
+    """Prints the text; 0, or 2 if it cannot be printed."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        print(text, end="", flush=True)
     except OSError as error:
         if not isinstance(error, BrokenPipeError):
             print(tr("doctor.sh: cannot write to stdout: {reason}", reason=error.strerror), file=sys.stderr)
         output.drop_stdout()
-        return 2
-    return int(any(line.status == page.PROBLEM for section in sections.values() for line in section))
-
-
-def parse_arguments(argv: Sequence[str] | None) -> Options:
-    """What doctor.sh passes on."""
-    parser = Parser("doctor.sh")
-    parser.add_argument("--format", choices=("text", "json"), default="text")
-    parser.add_argument("--log_dir", default="logs")
-    parser.add_argument("--hccn_conf", default=hccn.DEFAULT_CONF)
-    parser.add_argument("--shell", default="")
-    return parser.parse_args(argv, namespace=Options())
+        return USAGE
+    return 0
 
 
 def examine(options: Options) -> dict[str, list[page.Line]]:
@@ -91,4 +130,5 @@ def lines_of(section: Section, facts: Facts) -> list[page.Line]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    interpreter.of_user()
+    sys.exit(main(sys.argv[1:]))

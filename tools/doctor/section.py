@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from hccl_tools.common.record import Row
+from hccl_tools.common.record import Record, Row
 from hccl_tools.machine.programs import Ended
 from tools.doctor.npu_smi import Npus
 from tools.doctor.page import Line
 
 
-class Options(argparse.Namespace):
-    """What doctor.sh passes on."""
+class Options(Record):
+    """What the user asked for, and how."""
 
     format: str
     log_dir: str  # where the logs of all runs go
     hccn_conf: str  # the file of addresses where there is no hccn_tool
-    shell: str  # the version of the bash that runs the scripts
+    shell: str  # the version of the bash that runs the script
 
 
 class Facts(Row):

@@ -33,7 +33,7 @@ def lines(facts: Facts) -> list[Line]:
         _container(),
         _processors(),
         _memory(),
-        _bash(facts.options.shell),
+        Line("bash", OK, facts.options.shell),
         Line("Python", OK, f"{'.'.join(map(str, sys.version_info[:3]))} ({sys.executable})"),
         _packages(),
     ]
@@ -87,15 +87,6 @@ def _memory() -> Line:
     if free < 4 * GIB:
         return Line(tr("memory"), WARNING, text, tr("eight ranks take 4 GiB before they train anything; start fewer"))
     return Line(tr("memory"), OK, text)
-
-
-def _bash(version: str) -> Line:
-    if not version:
-        return Line("bash", UNKNOWN, tr("not started by scripts/doctor.sh"))
-    if tuple(map(int, version.split(".")[:2])) < (4, 2):
-        text = tr("{version}; 4.2 or later is needed to launch", version=version)
-        return Line("bash", PROBLEM, text, tr("install a newer bash"))
-    return Line("bash", OK, version)
 
 
 def _packages() -> Line:

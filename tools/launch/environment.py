@@ -9,7 +9,6 @@ from hccl_tools.common.words import one_line
 from hccl_tools.machine.host import LOOPBACK
 from tools.launch.engines import ports
 from tools.launch.engines.placement import Placement
-from tools.launch.hosts import network
 from tools.launch.request import Request
 
 TYPE_CHECKING = False
@@ -79,8 +78,11 @@ def meeting_point(request: Request, placement: Placement, found: dict[str, str])
     if "MS_SCHED_HOST" in found:
         return {"MASTER_ADDR": found["MS_SCHED_HOST"], "MASTER_PORT": found["MS_SCHED_PORT"]}
     address = placement.engine.get("scheduler_host", LOOPBACK)
-    for name in network.others(placement.hosts[:1]):
-        address = network.ipv4(name.rpartition("@")[2], tr("{name}, which has rank 0,", name=one_line(name)))
+    if placement.hosts:
+        from tools.launch.hosts import network  # not at the top: it imports socket
+
+        for name in network.others(placement.hosts[:1]):
+            address = network.ipv4(name.rpartition("@")[2], tr("{name}, which has rank 0,", name=one_line(name)))
     return {
         "MASTER_ADDR": address,
         "MASTER_PORT": placement.engine.get("scheduler_port") or str(ports.near(request.job_pid)),

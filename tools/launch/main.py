@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""The launch plan's entry, which only scripts/lib/plan.sh calls.
+"""The launcher's entry, which only scripts/lib/start.sh runs.
+
+  main.py script=$0 caller=... ignored=MASK DECLARATION... -- WORD...     see start.sh, and tools/launch/launcher.py
 
 Kept to syntax that any Python reads, so that an old one ends with a message and not with a SyntaxError.
 """
@@ -8,49 +10,53 @@ import os
 import signal
 import sys
 
-if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
-    sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+sys.path[0] = ROOT  # the packages hccl_tools and tools of this project, whatever else has these names
 
-from hccl_tools.common.project import ROOT
 from hccl_tools.machine import interpreter
 
 REFUSED = 78
-SCRIPT, LAUNCHER = [
-    [word[len(name) :] for word in sys.argv if word.startswith(name)][0] for name in ("script=", "job_pid=")
-]
+
+
+def script():  # type: () -> str
+    """The name of the script that the user typed."""
+    named = [word[5:] for word in sys.argv[1:] if word.startswith("name=")]
+    return (named or [os.path.basename(sys.argv[1][7:])])[0]
 
 
 def heed_interrupt():  # type: () -> None
-    """Obeys Ctrl-C if the launcher does: bash 4.2 and 5.3 start what they read from with SIGINT ignored."""
-    try:
-        with open("/proc/" + LAUNCHER + "/status") as file:
-            ignored = [line.split()[1] for line in file if line.startswith("SigIgn:")][0]
-    except OSError:
-        return  # it has ended
-    if not int(ignored, 16) >> (signal.SIGINT - 1) & 1:
+    """Obeys Ctrl-C from now on, unless the caller ignores it."""
+    mask = int([word[8:] for word in sys.argv[1:] if word.startswith("ignored=")][0] or "0", 16)
+    if not mask >> (signal.SIGINT - 1) & 1:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-interpreter.python(SCRIPT, REFUSED)
-try:
-    heed_interrupt()
-    from tools.launch import plan
+def main():  # type: () -> int
+    """The exit code."""
+    interpreter.python(script(), REFUSED)
+    interpreter.of_user()
+    try:
+        heed_interrupt()
+        from tools.launch import launcher
 
-    code = plan.main(SCRIPT, sys.argv[1:])
-    sys.stdout.flush()
-except ImportError as error:
-    from hccl_tools.common.language import tr
+        return launcher.main(sys.argv[1:])
+    except ImportError as error:
+        from hccl_tools.common.language import tr
 
-    remedy = tr("activate the environment that has MindSpore, or name its Python in PYTHON")
-    if error.name in interpreter.LOWEST:
-        remedy += tr("; or {remedy}", remedy=interpreter.install(error.name))
-    interpreter.refuse(tr("cannot plan a launch: {reason}", reason=error), remedy, SCRIPT, REFUSED)
-except EOFError:  # Python before 3.14 keeps what it could write of a file of its cache, on a full disk say
-    sys.stderr.write(SCRIPT + ": Python's cache of this project is damaged; delete the folders __pycache__ in " + ROOT)
-    sys.stderr.write("\n")
-    code = REFUSED
-except BrokenPipeError:
-    code = REFUSED  # the launcher has ended, and nobody reads the plan
-except KeyboardInterrupt:
-    code = 130  # the launcher got the Ctrl-C too, and prints nothing more
-os._exit(code)  # the interpreter would take its modules apart first: 3 ms
+        remedy = tr("activate the environment that has MindSpore, or name its Python in PYTHON")
+        if error.name in interpreter.LOWEST:
+            remedy += tr("; or {remedy}", remedy=interpreter.install(error.name))
+        interpreter.refuse(tr("cannot plan a launch: {reason}", reason=error), remedy, script(), REFUSED)
+    except EOFError:  # Python before 3.14 keeps what it could write of a file of its cache, on a full disk say
+        sys.stderr.write(
+            script() + ": Python's cache of this project is damaged; delete the folders __pycache__ in " + ROOT
+        )
+        sys.stderr.write("\n")
+    except KeyboardInterrupt:
+        return 130
+    return REFUSED
+
+
+if __name__ == "__main__":
+    status = main()
+    os._exit(status)  # the interpreter would take its modules apart first: 3 ms

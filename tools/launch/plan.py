@@ -1,7 +1,6 @@
-"""Plans one launch: turns what the user typed into one line per rank, or into one line per problem.
+"""Plans one launch: turns what the user typed into a Plan, or into one line per problem.
 
 Runs once before every launch, so it starts quickly: what only some launches need is imported where they need it.
-Messages go to stderr, the plan to stdout.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
-from tools.launch import checks, environment, plogs, protocol, run_folder
+from tools.launch import checks, environment, planned, plogs, run_folder
 from tools.launch import job as jobs
 from tools.launch.engines import placement
+from tools.launch.planned import Plan
 from tools.launch.programs import trainer_command
-from tools.launch.protocol import Plan
 from tools.launch.request import Request
 
 TYPE_CHECKING = False
@@ -33,60 +32,29 @@ class CoresTaken(Exception):
     """Another job was faster with cores that this plan has.  A new plan takes others, or refuses the launch."""
 
 
-def main(script: str, words: list[str]) -> int:
-    """Prints the plan for the KEY=VALUE words of `script`, or what is wrong; returns the exit code."""
-    try:
-        request = Request.from_words(words)
-        checks.folder()
-        checks.limits()
-        remarks, text = again(request) if request.attempt else first(request)
-    except Refusal as refusal:
-        for line in refusal.lines:
-            say(script, line)
-        return refusal.status
-    for remark in remarks:
-        say(script, remark)
-    sys.stdout.buffer.write(text)
-    return 0
-
-
 def say(script: str, line: str) -> None:
     """One line of the conversation, on stderr."""
     if sys.stderr is None:  # the caller closed stderr: nobody reads it
         return
     try:
         sys.stderr.buffer.write(os.fsencode(one_line(f"{script}: {line}") + "\n"))
-        sys.stderr.buffer.flush()  # now: we may wait for devices next, and at the end nobody flushes (main.py)
+        sys.stderr.buffer.flush()
     except OSError:
         pass
 
 
-def first(request: Request) -> tuple[Sequence[str], bytes]:
-    """(what to tell the user, the words for bash) of the plan of a launch.  Raises Refusal."""
-    plan, text = begin(request)
-    return () if request.quiet else plan.remarks, text
-
-
-def again(request: Request) -> tuple[Sequence[str], bytes]:
-    """The same of the plan of a restart, if a host is lost.  Raises Refusal."""
-    from tools.launch.hosts import elastic
-
-    return elastic.begin(request, make)
-
-
-def begin(request: Request) -> tuple[Plan, bytes]:
-    """(the Plan, its words for bash); unless it is only to be printed, its devices are taken and its folder is made.
-
-    Raises Refusal.
-    """
+def begin(request: Request) -> Plan:
+    """The Plan; unless it is only to be printed, its devices are taken and its folder is made.  Raises Refusal."""
+    checks.folder()
+    checks.limits()
     while True:
         plan = make(request)
-        text = protocol.words(plan)  # first, because it may refuse
+        planned.check(plan)
         if request.dry_run:
-            return plan, text
+            return plan
         try:
             remarks = take_devices(plan)
-            return plan.replace(remarks=(*plan.remarks, *remarks, *run_folder.fill(plan))), text
+            return plan.replace(remarks=(*plan.remarks, *remarks, *run_folder.fill(plan)))
         except (run_folder.Taken, CoresTaken):
             pass  # the next plan is for another folder, or for other cores
 
@@ -243,7 +211,6 @@ def take_devices(plan: Plan) -> list[str]:
                 raise Refusal(REFUSED, *(f"{line}; {remedy}" for line in lines))
             say(request.script, tr("waiting: {reason}", reason=lines[0]))
             while not device_locks.has_ended(holders[0]):
-                protocol.heed_launcher()
                 time.sleep(0.5)
     except OSError as error:
         where = one_line(error.filename or request.lock_file)

@@ -35,7 +35,7 @@ class Plogs(Record):
     theirs: str | None  # the absolute path of the user's folder; None: it is FOLDER, beside the logs
 
     def word(self) -> str:
-        """As scripts/lib/plan.sh reads it."""
+        """As tools/rank/places.py reads it."""
         return f"{self.keep} {self.theirs}" if self.theirs else self.keep
 
     def record(self) -> dict[str, str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from tools.launch.protocol import Plan
+    from tools.launch.planned import Plan
 
 
 def begin(plan: Plan) -> None:

@@ -1,4 +1,4 @@
-"""The user's request: the words that scripts/lib/launch.sh passes on, checked, as one typed record."""
+"""The user's request: the words that tools/command/command.py passes on, checked, as one typed record."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Request(Record):
     job_pid: Script[int]  # the launcher's process
     lock_fd: Script[int | None] = None  # the launcher's open file that holds the devices, see device_locks.py
     lock_file: Script[str] = ""  # its path
-    engine: Script[str]  # the file of scripts/lib/engines that starts the ranks
+    engine: Script[str]  # the file of tools/engines that starts the ranks
     placement: Script[str | None] = None  # where the ranks are, if the engine does not tell: see plan.place
     default_config: Script[str | None] = None  # of scripts that can do without CONFIG
     script_devices: Script[str] = ""  # the devices that a script without RANK_SIZE is for

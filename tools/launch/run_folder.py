@@ -9,15 +9,22 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.table import rank_table
-from tools.launch import plogs, record
-from tools.launch.protocol import Plan
+from tools.launch import plogs, record, train_log
+from tools.launch.planned import Plan
 from tools.launch.request import Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_OURS = ("rank_", "scheduler", "ascend", "run", "launch")  # how the names begin that links of a launch point to
+_OURS = (
+    "rank_",
+    "scheduler",
+    "ascend",
+    "run",
+    "launch",
+    "msrun_launcher",
+)  # how the names begin that links of a launch point to
 
 
 class Taken(Exception):
@@ -77,7 +84,7 @@ def fill(plan: Plan) -> list[str]:
     member = f"rank_{plan.ranks[0][0]}" if plan.ranks else "scheduler"
     first = os.path.join(plan.run_dir, f"{member}.log")
     shown = os.path.relpath(first) if first.startswith(os.getcwd() + os.sep) else first
-    return move_link(os.path.join(logs, "latest"), name) + move_link("train.log", shown)
+    return move_link(os.path.join(logs, "latest"), name) + move_link(train_log.NAME, shown)
 
 
 def put_again(plan: Plan, document: dict[str, Any]) -> None:
@@ -120,8 +127,11 @@ def make(path: str) -> None:
 
 
 def move_link(link: str, target: str) -> list[str]:
-    """Makes `link` point to `target`.  Keeps what is not such a link, with a remark."""
-    ours = os.path.islink(link) and os.path.basename(os.readlink(link)).startswith(_OURS)
+    """Makes `link` point to `target`.  Keeps what is neither such a link nor our copy of a log, with a remark."""
+    if os.path.islink(link):
+        ours = os.path.basename(os.readlink(link)).startswith(_OURS)
+    else:
+        ours = link == train_log.NAME and train_log.is_copy(link)
     if os.path.lexists(link) and not ours:
         return [tr("{link} is not a link to a run; it is left as it is", link=one_line(link))]
     draft = f"{link}.{os.getpid()}.part"

@@ -69,7 +69,7 @@ def lines_of(data: bytes) -> list[str]:
 
 def _plain(line: str) -> str:
     # A progress bar draws its line again and again after \r: a terminal shows the last drawing.  One of blanks only
-    # erases the one before it, as in scripts/lib/output.sh.
+    # erases the one before it, as in tools/output/lines.py.
     line = _ESCAPES.sub("", line).rstrip("\r ").rpartition("\r")[2]
     return _CONTROLS.sub("", line)[:MOST_COLUMNS]
 

@@ -2,7 +2,7 @@
 
   python tools/monitor/main.py LAUNCHER RUN MARK FACTOR FILE NAME BEFORE
 
-Started by scripts/lib/monitor.sh.  LAUNCHER is its process, with which this one ends; RUN: the run's folder; MARK:
+Started by tools/features/metrics.py.  LAUNCHER is its process, with which this one ends; RUN: the run's folder; MARK:
 LAUNCH_JOB of the job's processes; FACTOR and FILE: of the two options, or empty; NAME and BEFORE: what goes before a
 message.  Orders come on stdin, one per line:
 

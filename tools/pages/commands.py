@@ -15,7 +15,12 @@ from hccl_tools.common.record import Record
 
 ROOT = Path(project.ROOT)
 SCRIPTS = sorted(path.name for path in ROOT.glob("scripts/*.sh"))
-LAUNCHING = [name for name in SCRIPTS if "launch::main " in (ROOT / "scripts" / name).read_text(encoding="utf-8")]
+# {script: the engines that it declares}; none: it launches nothing
+ENGINES = {
+    name: sorted(re.findall(r'start\.sh" ([a-z]+) ', (ROOT / "scripts" / name).read_text(encoding="utf-8")))
+    for name in SCRIPTS
+}
+LAUNCHING = [name for name in SCRIPTS if ENGINES[name]]
 OTHERS = [name for name in SCRIPTS if name not in LAUNCHING]
 PYTHON_COMMANDS = [  # one that has the name of a script is that script's
     f"{folder}/{path.name}"

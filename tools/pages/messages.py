@@ -3,8 +3,8 @@
 python -m tools.pages.messages
 
 Updates hccl_tools/locale/zh/LC_MESSAGES/launch.po: new messages come without a translation, those that the code no
-longer has go. Then writes launch.mo beside it, which bash and Python read, and hccl_tools/locale/zh/help: the headers
-of the scripts, which --help prints.
+longer has go. Then writes launch.mo beside it, which the programs read, and hccl_tools/locale/zh/help: the headers of
+the scripts, which --help prints.
 
 Exit: 0 all messages have a translation, 1 some have none; each is named on stderr.
 """
@@ -15,7 +15,6 @@ import ast
 import itertools
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 
@@ -47,7 +46,7 @@ def collected() -> dict[str, list[str]]:
     """{message: the files that have it}"""
     found: dict[str, list[str]] = {}
     for path in files():
-        for message in _of_python(path) if path.endswith(".py") else (*_of_bash(path), *_of_header(path)):
+        for message in _of_python(path) if path.endswith(".py") else _of_header(path):
             places = found.setdefault(message, [])
             if path not in places:
                 places.append(path)
@@ -70,14 +69,6 @@ def _of_python(path: str) -> Iterator[str]:
                 yield argument.value
             elif isinstance(argument, ast.Name) and argument.id == "__doc__":  # the text of --help
                 yield ast.get_docstring(tree, clean=False) or ""
-
-
-def _of_bash(path: str) -> Iterator[str]:
-    """What is in $"...", with the variables and the backslashes that the shell will see."""
-    dumped = subprocess.run(
-        ["bash", "--dump-po-strings", os.path.join(ROOT, path)], capture_output=True, text=True, check=True
-    )
-    yield from (entry.msgid for entry in polib.pofile(dumped.stdout))
 
 
 def header(path: str) -> list[str]:

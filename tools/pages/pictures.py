@@ -3,7 +3,7 @@
 python -m tools.pages.pictures
 
 The words are in pictures.yaml.  What a picture shows of the project is taken from it: the report from README.md, the
-rank tables from the commands that build and show them, the rooms from docs/architecture.md.
+rank tables from the commands that build and show them, the rooms from their folders.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from xml.sax.saxutils import escape
 import yaml
 
 from hccl_tools.common import project
-from tools.pages import live_picture, svg
+from tools.pages import live_picture, modules_page, svg
 
 FOLDER = Path(project.path("docs", "pictures"))
 _SUFFIX = {"en": "", "zh": "_cn"}
@@ -134,15 +134,13 @@ def supervisor(words: dict[str, Any]) -> str:
 
 
 def rooms(words: dict[str, Any]) -> str:
-    """The rooms of both packages with their modules, in the order of the tables in docs/architecture.md."""
-    page = Path(project.path("docs", "architecture.md")).read_text(encoding="utf-8")
+    """The rooms of both packages with their modules, from the top to the bottom."""
     parts = [svg.arrow((536, 60), (556, 60))]
     heights = []
-    for column, package in enumerate(("tools", "hccl_tools")):
-        table = page.partition(f"### `{package}/`")[2].partition("\n## ")[0].partition("\n### ")[0]
+    for column, (package, names) in enumerate(modules_page.ROOMS.items()):
         left, top = 16 + 540 * column, 36
         parts.append(svg.text(left, 24, f"{package}/", "name"))
-        for name in re.findall(r"^\| `(\w+)/` \|", table, re.MULTILINE):
+        for name in names:
             inside = sorted(path for path in Path(project.path(package, name)).iterdir() if path.name[:1] not in "_.")
             modules = [
                 path.stem if path.is_file() else f"{path.name}/" for path in inside if path.suffix in (".py", "")

@@ -3,7 +3,7 @@
 python -m tools.pages.scripts_page PAGE...
 
 puts the table between the lines <!-- scripts --> and <!-- end of scripts --> of each page, in Chinese for pages in
-docs/zh and for README_CN.md. It is made from the first line and the engine= words of every file in scripts/.
+docs/zh and for README_CN.md. It is made from the first line and the engines of every file in scripts/.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-from tools.pages.commands import ROOT, SCRIPTS, ask
+from tools.pages.commands import ENGINES, SCRIPTS, ask
 from tools.pages.options_page import table as markdown_table
 
 _WORDS = {
@@ -43,9 +43,8 @@ def table(language: str = "en") -> str:
     words = _WORDS[language]
     rows = []
     for name in SCRIPTS:
-        text = (ROOT / "scripts" / name).read_text(encoding="utf-8")
         purpose = ask(f"scripts/{name}", language).purpose
-        engines = re.findall(r"\bengine=(\w+)", text) or ["none"]
+        engines = ENGINES[name] or ["none"]
         rows.append((f"`{name}`", purpose, words["or"].join(words.get(engine, engine) for engine in engines)))
     return markdown_table(words["head"].split(" | "), rows)
 

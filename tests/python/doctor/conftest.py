@@ -13,6 +13,8 @@ from tools.doctor import main as doctor
 class Machine:
     """A simulated machine: its files, its tools, and the page that the doctor makes of it."""
 
+    shell = "5.2.15(1)-release"
+
     def __init__(self, root, tools, monkeypatch, capsys):
         self.root, self.tools, self.monkeypatch, self.capsys = root, tools, monkeypatch, capsys
 
@@ -40,7 +42,8 @@ class Machine:
 
     def page(self, *arguments):
         """(exit status, stdout)."""
-        status = doctor.main(["--hccn_conf", str(self.root / "etc/hccn.conf"), *arguments])
+        conf = ["--hccn_conf", str(self.root / "etc/hccn.conf")]
+        status = doctor.main(["script=doctor.sh", f"shell={self.shell}", "--", *conf, *arguments])
         captured = self.capsys.readouterr()
         assert captured.err == ""
         return status, captured.out

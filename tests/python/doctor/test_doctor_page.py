@@ -98,7 +98,7 @@ def test_a_mistake_in_one_section_or_when_npus_are_asked_leaves_the_others(machi
 
 def test_a_closed_stdout_is_said(machine, monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdout", None)
-    assert doctor.main([]) == 2
+    assert doctor.main(["script=doctor.sh", "shell=5.2", "--"]) == 2
     assert capsys.readouterr().err == "doctor.sh: stdout is closed, and the page goes there\n"
 
 

@@ -16,7 +16,6 @@ from tools.attempts import verdict, wire
 from tools.launch.hosts import launchers
 from tools.launch.request import Request
 
-MAIN = documents.ROOT / "tools" / "attempts" / "main.py"
 JOB = "0123456789abcdef"
 ALIKE = [["--max_restarts", "2", "2"], ["the command", "c0ffee", "python x.py"]]
 PATIENCE = 60  # seconds
@@ -165,8 +164,8 @@ class Beside:
             "late": 78,
             **facts,
         }
-        command = [sys.executable, "-S", str(MAIN)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        command = [sys.executable, "-S", "-m", "tools.attempts.main"]
+        self.process = subprocess.Popen(command, cwd=documents.ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.says(json.dumps(facts))
 
     def says(self, line):
@@ -274,9 +273,9 @@ def test_strangers_neither_join_nor_end_the_job(beside, port):
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), 1)
         second.sendall(b'["failed", 0, 9, "rank 3"]\n')
-        assert ours.hears() == ".hosts again 0 9 second rank 3\n"
+        assert ours.hears() == "again 0 9 second rank 3\n"
         second.sendall(b"junk\n")
-        assert ours.hears().startswith(".hosts end 1 255 second its launcher is lost: it sent what is not JSON")
+        assert ours.hears().startswith("end 1 255 second its launcher is lost: it sent what is not JSON")
     assert ours.leaves() == 0
 
 
@@ -288,7 +287,7 @@ def test_a_host_that_comes_twice(beside, port):
         again.sendall(hello(1))
         assert "second has come already: the command was typed there twice" in answer(again)
         assert "typed there twice" in ours.hears()
-    assert ours.hears().startswith(".hosts end 0 255 second its launcher is lost: ")
+    assert ours.hears().startswith("end 0 255 second its launcher is lost: ")
 
 
 def test_a_thousand_hosts(beside, port):
@@ -308,7 +307,7 @@ def test_a_thousand_hosts(beside, port):
             plug.sendall(b'["ready", 0]\n')
         for plug in plugs:
             assert answer(plug) == '["begin", 0]\n'
-        assert ours.hears() == ".hosts begin 0\n"
+        assert ours.hears() == "begin 0\n"
         plugs[500].sendall(b'["failed", 0, 9, "rank 4008"]\n')
         for plug in plugs:
             assert answer(plug) == '["again", 0, 9, "host501", "rank 4008"]\n'
@@ -333,10 +332,10 @@ def test_an_answer_of_something_else_is_no_verdict(beside, port, reply):
         plug.sendall(b'["welcome"]\n')
         assert plug.recv(4096) == b'["ready", 0]\n'
         plug.sendall(b'["begin", 0]\n')
-        assert ours.hears() == ".hosts begin 0\n"
+        assert ours.hears() == "begin 0\n"
         plug.sendall(reply)
         plug.close()
-        assert ours.hears().startswith(".hosts end 0 255 first its launcher is lost: ")
+        assert ours.hears().startswith("end 0 255 first its launcher is lost: ")
         assert ours.leaves() == 0
 
 

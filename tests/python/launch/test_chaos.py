@@ -82,23 +82,22 @@ def test_the_codes_of_a_launch(ranks, restarts, disturbed, codes):
     assert Launch("ascend2p.sh", ranks, restarts=restarts).codes(disturbed) == codes
 
 
-SCRIPT = "bash -p -- /x/scripts/run_mpirun.sh config.yaml"
-AGENT = "bash -p -- /x/scripts/lib/rank_agent.sh python -u /x/tests/chaos/rank.py"
+SCRIPT = "python -E -s /x/tools/launch/main.py script=/x/scripts/run_mpirun.sh caller=/ ignored=0 mpirun -- config.yaml"
+AGENT = "python -I -S /x/tools/rank/agent.py python -u /x/tests/chaos/rank.py"
 ROLES = [  # role, pid, its parent, its command
     ("launcher", 1001, 1000, SCRIPT),
-    ("guardian", 1002, 1001, "bash -p -- /x/scripts/lib/guardian.sh 1 13"),
-    ("relay", 1004, 1003, "python -I -S /x/tools/launch/engines/relay.py 1005 16 17 15  "),
-    ("relay", 1005, 1004, SCRIPT),  # waits for the engine
-    ("engine", 1006, 1005, "{engine} -n 2 bash /x/scripts/lib/rank_agent.sh python -u /x/tests/chaos/rank.py"),
+    ("guardian", 1002, 1001, "mindspore-launch-guardian"),
+    ("console", 1003, 1001, "mindspore-launch-console"),
+    ("report", 1004, 1001, "mindspore-launch-report"),
+    ("starting", 1005, 1001, SCRIPT),
+    ("engine", 1006, 1001, f"{{engine}} -n 2 {AGENT}"),
     ("agent", 1007, 1006, AGENT),
-    ("agent", 1008, 1006, "{engine} -n 2 bash /x/scripts/lib/rank_agent.sh python -u /x/tests/chaos/rank.py"),
-    ("minder", 1009, 1007, AGENT),
-    ("watcher", 1010, 1007, AGENT),
-    ("rank", 1011, 1009, "python -u /x/tests/chaos/rank.py"),
+    ("agent", 1008, 1006, f"{{engine}} -n 2 {AGENT}"),
+    ("starting", 1009, 1007, AGENT),
+    ("watcher", 1010, 1007, "mindspore-launch-watcher"),
+    ("rank", 1011, 1007, "python -u /x/tests/chaos/rank.py"),
     ("child", 1012, 1011, "python -u /x/tests/chaos/rank.py"),
-    ("agent", 1017, 1006, AGENT),
-    ("minder", 1019, 1017, AGENT),
-    ("starting", 1021, 1019, AGENT),
+    ("scheduler", 1013, 1001, "python -u /x/tools/launch/engines/mindspore_scheduler.py"),
 ]
 
 
@@ -106,11 +105,10 @@ ROLES = [  # role, pid, its parent, its command
 @pytest.mark.parametrize("known", [set(), {1011}])
 def test_the_roles_of_processes_under_mpirun(engine, known):
     """Of all these only 1011 may get a signal that is meant for a rank."""
-    minder = processes.Process(1003, 1001, 1003, "S", SCRIPT, b"")
     there = [processes.Process(pid, up, pid, "S", words.format(engine=engine), b"") for _, pid, up, words in ROLES]
-    roles = processes.roles([minder, *there], 1001, known)
+    roles = processes.roles(there, 1001, known)
     found = {pid: role for role, pids in roles.items() for pid in pids}
-    assert {pid: found[pid] for pid in found if pid != 1003} == {pid: role for role, pid, *_ in ROLES}
+    assert found == {pid: role for role, pid, *_ in ROLES}
 
 
 def judge(allowed=None, **changes):
@@ -156,10 +154,10 @@ def test_what_a_fault_allows_is_allowed():
 def test_a_launcher_without_its_sweep_is_found(root, tmp_path):
     for name in ("scripts", "tools", "hccl_tools", "schemas", "configs"):
         shutil.copytree(root / name, tmp_path / name, symlinks=True)
-    processes = tmp_path / "scripts/lib/processes.sh"
-    text = processes.read_text()
-    assert "    kill -KILL $REPLY" in text
-    processes.write_text(text.replace("    kill -KILL $REPLY", "    : kill -KILL $REPLY"))
+    code = tmp_path / "tools/supervise/proc.py"
+    text = code.read_text()
+    assert "            send(pid, _signal.SIGKILL)\n" in text
+    code.write_text(text.replace("            send(pid, _signal.SIGKILL)\n", "            send(pid, 0)\n"))
     launch = Launch("ascend2p.sh", [Rank("fork session, sleep 0.1"), Rank("")], arguments=["config.yaml"])
     place = world.World(tmp_path / "chaos" / "round_0", "bash", tmp_path)
     result = rounds.play(rounds.Drawn(launch, Setting(), []), 0, place, disk=False)

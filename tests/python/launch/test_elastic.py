@@ -21,8 +21,8 @@ from tools.launch import run_folder
 from tools.launch.engines import open_mpi, slurm
 from tools.launch.engines.placement import Placement
 from tools.launch.hosts import elastic, spares
+from tools.launch.planned import Plan
 from tools.launch.programs import trainer_command
-from tools.launch.protocol import Plan
 from tools.trainer import checkpoints
 from tools.trainer.checkpoints import CheckpointError, choosing, labels
 
@@ -210,18 +210,18 @@ def document_of(run):
 
 def test_the_plan_stays_if_every_host_answers(run, again):
     before = document_of(run)
-    assert again() == ((), b"") and document_of(run) == before
+    assert again() == ((), None) and document_of(run) == before
 
 
 def test_the_plan_without_the_host_that_the_engine_has_named(run, again):
-    remarks, words = again("b")
+    remarks, plan = again("b")
     assert remarks[:2] == [
         "b (ranks 2,3) is out of this job from now on: mpirun does not reach it any more; look at it before you use it "
         "again",
         "the job goes on with 4 ranks on 2 hosts; it had 6 ranks",
     ]
-    assert b"lost\0b mpirun does not reach it any more\0" in words and b"trainer\0train.py\0" in words
-    assert b"export\0RESUME_RANK_SIZES=6\0" in words
+    assert plan.lost == ["b mpirun does not reach it any more"] and "train.py" in plan.trainer
+    assert plan.exports["RESUME_RANK_SIZES"] == "6"
     document = document_of(run)
     assert document["lost_hosts"] == [
         {"host": "b", "attempt": 0, "ranks": [2, 3], "reason": "mpirun does not reach it any more"}
@@ -231,11 +231,11 @@ def test_the_plan_without_the_host_that_the_engine_has_named(run, again):
 
 def test_each_loss_is_remembered_and_the_trainer_knows_all_numbers_of_ranks(run, again):
     again("b")
-    _, words = again(silent=["c"], attempt=2)
-    assert b"export\0RESUME_RANK_SIZES=6,4\0" in words and b"lost\0c no answer\0" in words
+    _, plan = again(silent=["c"], attempt=2)
+    assert plan.exports["RESUME_RANK_SIZES"] == "6,4" and plan.lost[-1] == "c no answer"
     losses = document_of(run)["lost_hosts"]
     assert [(loss["host"], loss["attempt"], loss["ranks"]) for loss in losses] == [("b", 0, [2, 3]), ("c", 1, [2, 3])]
-    assert again("b", attempt=3) == ((), b"")  # that one is known
+    assert again("b", attempt=3) == ((), None)  # that one is known
 
 
 def test_with_too_few_ranks_there_is_no_restart_and_the_loss_is_written_down(run, again):

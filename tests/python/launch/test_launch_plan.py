@@ -9,10 +9,10 @@ from launching import request
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import programs
 from tools.config import config_file
-from tools.launch import plan, protocol, run_folder
+from tools.launch import plan, planned, run_folder
 from tools.launch.engines import ports, slurm
+from tools.launch.planned import Plan
 from tools.launch.programs import trainer_command
-from tools.launch.protocol import Plan
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_folder_that_another_host_makes_in_between_is_passed_over(tmp_path, mo
         return plans[-1]
 
     monkeypatch.setattr(plan, "make", make)
-    assert plan.begin(request(device_target="CPU"))[0] == plans[1]
+    assert plan.begin(request(device_target="CPU")) == plans[1]
     assert plans[1].run_dir == plans[0].run_dir + "-2"
     assert (tmp_path / "logs" / "latest" / "launch.json").exists()
     assert not os.listdir(plans[0].run_dir)
@@ -147,23 +147,30 @@ GOOD = {
         ("exports", {"A": "b\0trainer"}, "it comes from the environment of the ranks"),
         ("exports", {"A B": "c"}, "the export"),
         ("exports", {"A\0B": "c"}, "the export"),
-        ("ranks", [(0, -1)], "the rank"),
         *(
             ("hosts", [name], "it comes from the hostfile")
             for name in ("", "-l", "a b", "a\n", "n\x1b[2J", "n\0", "\u202e")
         ),
         ("engine", {"hosts": "n1\0trainer\0/evil:8"}, 'the engine "hosts n1\\x00trainer'),
-        ("engine", {"ho sts": "", "x\0": ""}, "the engine"),
+        ("engine", {"x\0": ""}, "the engine"),
+        ("restart", ["a\ud800"], "it comes from --restart_args"),
+        ("lost", ["n1 \0"], "the lost"),
         ("trainer", ["a\0"], "the trainer"),
         ("scheduler", ["a\0"], "the scheduler"),
     ],
 )
-def test_a_word_that_bash_would_read_as_another_is_refused(field, value, words):
-    assert protocol.words(Plan(request=request(), **GOOD)).endswith(b"end\x008\0")
+def test_a_word_that_no_command_can_hold_or_that_would_be_another_is_refused(field, value, words):
+    planned.check(Plan(request=request(), **GOOD))
     with pytest.raises(Refusal, match="cannot be a word of the plan") as refusal:
-        protocol.words(Plan(request=request(), **{**GOOD, field: value}))
+        planned.check(Plan(request=request(), **{**GOOD, field: value}))
     assert refusal.value.status == 78
     assert words in refusal.value.lines[0]
+
+
+def test_every_byte_but_nul_may_be_in_a_word_of_a_command():
+    words = ["", "世界\n\t'\"$(id)\x1b[2J", *map(chr, range(1, 128)), *map(chr, range(0xDC80, 0xDD00))]
+    exports = {"A": "".join(words), "B": ""}
+    planned.check(Plan(request=request(), **{**GOOD, "trainer": words, "scheduler": words, "exports": exports}))
 
 
 @pytest.mark.parametrize(

@@ -205,6 +205,40 @@ def test_another_file_in_the_place_of_ours(base):
         device_locks.take(pipe, job.path, "job", 1, [4])
 
 
+def test_a_link_with_the_name_of_our_file_leads_nowhere(base, tmp_path, monkeypatch):
+    """No file is emptied, opened to all, or made."""
+    monkeypatch.setattr(os, "urandom", bytes)
+    victim, none = tmp_path / "victim", tmp_path / "none"
+    victim.write_text("precious")
+    victim.chmod(0o600)
+    folder = f"{base}/mindspore-launch-{os.geteuid()}"
+    for target in (victim, none):
+        name = f"{os.getpid()}.0"
+        os.symlink(target, f"{base}/{name}")
+        descriptor, path = lock_folders.make()
+        assert path == f"{folder}/{name}" and os.path.samestat(os.fstat(descriptor), os.lstat(path))
+        os.close(descriptor)
+        os.unlink(path)
+        os.symlink(target, path)
+        assert lock_folders.make() == (None, path)
+        os.unlink(path)
+        os.unlink(f"{base}/{name}")
+    assert (victim.read_text(), stat.S_IMODE(victim.stat().st_mode), none.exists()) == ("precious", 0o600, False)
+
+
+def test_our_file_is_our_own_secret_until_the_lock_is_taken(base, monkeypatch):
+    monkeypatch.setenv("LAUNCH_LOCKS", f"{base}/elsewhere")
+    before = os.umask(0)
+    try:
+        descriptor, path = lock_folders.make()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(os.fstat(descriptor).st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o755
+    assert os.get_inheritable(descriptor)  # the ranks hold it, too
+    os.close(descriptor)
+
+
 def test_why_the_launcher_could_not_make_its_file(base, monkeypatch):
     folder = f"{base}/mindspore-launch-{os.geteuid()}"
     path = f"{folder}/1.1"

@@ -10,7 +10,7 @@ from documents_world import World
 
 ENGLISH = [page for page in documents.pages() if not documents.is_chinese(page)]
 CHINESE = [page for page in documents.pages() if page not in ENGLISH]
-ENGLISH_ONLY = {"CONTRIBUTING.md", "docs/architecture.md", "docs/benchmarks.md", "docs/extending.md"}
+ENGLISH_ONLY = {"CONTRIBUTING.md", *map("docs/{}.md".format, ("architecture", "benchmarks", "extending", "modules"))}
 
 
 def blocks(page):
@@ -109,6 +109,9 @@ def test_a_block_is_read_with_its_place_and_its_options_also_in_a_list():
         ("<!-- prints -->", "text", "no <!-- run --> directly before"),
         ("<!-- file ../x.txt -->", "text", "takes one name"),
         ("<!-- file x.json -->", "json", "this must be x.json"),
+        ("<!-- from no/such.py -->", "python", "takes the name of a file"),
+        ("<!-- from ../etc/passwd -->", "text", "takes the name of a file"),
+        ("<!-- from Makefile -->", "text", "these lines are not in Makefile"),
         ("<!-- not run: a drawing -->", "", "is written in a language"),
     ],
 )
@@ -116,6 +119,17 @@ def test_a_mark_that_means_nothing_is_refused(mark, language, complaint):
     with pytest.raises(documents.BadMark, match=complaint) as refused:
         page_of(mark, f"```{language}", "text", "```")
     assert str(refused.value).startswith("page.md:3: ")
+
+
+def test_a_listing_is_a_file_or_some_lines_of_one():
+    lines = documents.read("LICENSE").splitlines()
+    for some in (lines, lines[1:3]):
+        (block,) = page_of("<!-- from LICENSE -->", "```text", *some, "```")
+        assert (block.verb, block.word) == ("from", "LICENSE")
+    old = f"<!-- from LICENSE -->\n```text\n{lines[0]}\nof last year\n```\n"
+    assert documents.with_new_listings(old) == old.replace(f"{lines[0]}\nof last year\n", documents.read("LICENSE"))
+    part = f"<!-- from LICENSE -->\n```text\n{lines[2]}\n```\n"
+    assert documents.with_new_listings(part) == part
 
 
 def test_a_block_by_indentation_is_refused():

@@ -1,24 +1,18 @@
 """The Chinese messages: none is missing, and each has the values of the English one."""
 
 import functools
-import os
 import pathlib
 import re
 import string
-import subprocess
 
 import polib
 import pytest
 
 from hccl_tools.common import language
+from tools.command import language as typed_language
 from tools.pages import messages
 
-# They write to the logs of ranks, where other programs look for the words; or bash may be the reason why they run.
-SPOKEN_BY_RANKS = {"scripts/lib/rank_agent.sh", "scripts/lib/abandoned.sh"}
-UNMARKED = re.compile(
-    r"""(?:log::(?:say|note|later|die \S+)|cli::usage|REPLY\+?=|printf '%s\\n') ?(?:"((?:[^"\\]|\\.)*)"|'([^']*)')"""
-)
-WORDS = re.compile(r"(?<![$\w{\[/.-])[a-z]{2,}(?![\w:=(\[])")
+CHINESE = re.compile("[\u4e00-\u9fff]")
 HINT = "type: python -m tools.pages.messages"
 
 
@@ -31,11 +25,6 @@ def catalogue():
 @functools.cache
 def collected():
     return messages.collected()
-
-
-@functools.cache
-def of_bash():
-    return {message for message, paths in collected().items() if any(path.endswith(".sh") for path in paths)}
 
 
 def test_the_catalogue_has_the_messages_of_the_code():
@@ -57,35 +46,36 @@ def test_the_help_of_the_scripts_is_that_of_the_catalogue():
     assert found == wanted, HINT
 
 
-@pytest.mark.parametrize("path", [path for path in messages.files() if path.endswith(".sh")])
-def test_no_message_of_the_scripts_is_left_out(path):
-    """A text of three words or more for a function that prints it, or in REPLY, is marked for translation."""
-    text = (pathlib.Path(messages.ROOT) / path).read_text(encoding="utf-8")
-    left = [text for text in map("".join, UNMARKED.findall(text)) if len(WORDS.findall(text)) > 2]
-    assert path in SPOKEN_BY_RANKS or left == []
+# An English text of a script, and the same in Chinese behind it or before it. Each is quoted, or one word.
+TEXT = r"""(?:"[^"]*"|'[^']*'|[^\s"')]+)"""
+SHOWN = re.compile(rf"LAUNCH_SHOWN=({TEXT}) ;;")
+SAID = re.compile(rf"say ({TEXT}) ({TEXT})\)")
+VALUE = re.compile(r"\$\w+")
+SPEAKING = ("lib/start.sh", "doctor.sh")
 
 
-def values_of_python(text):
-    return sorted((name, spec, conversion) for _, name, spec, conversion in string.Formatter().parse(text) if name)
-
-
-def values_of_bash(text):
-    return sorted(re.findall(r"(?<!\\)\$(?:\w+|#|\{[^}]*\})", text))
-
-
-def test_a_translation_has_the_values_of_the_message():
-    values = {True: values_of_bash, False: values_of_python}
-    wrong = [
-        e.msgid for e in catalogue() if values[e.msgid in of_bash()](e.msgstr) != values[e.msgid in of_bash()](e.msgid)
-    ]
+def test_what_the_scripts_say_themselves_is_in_both_languages():
+    """Where no Python can translate: bash has both texts, side by side."""
+    texts = {name: (pathlib.Path(messages.ROOT) / "scripts" / name).read_text(encoding="utf-8") for name in SPEAKING}
+    shown = SHOWN.findall(texts["lib/start.sh"])
+    chinese, english = ([text for text in shown if bool(CHINESE.search(text)) is wanted] for wanted in (True, False))
+    said = SAID.findall(texts["doctor.sh"])
+    assert len(said) == texts["doctor.sh"].count("$(say ")
+    pairs = [*zip(english, chinese), *said]
+    assert len(english) == len(chinese) > 2 and len(said) > 8
+    wrong = [pair for pair in pairs if CHINESE.search(pair[0]) or not CHINESE.search(pair[1])]
+    wrong += [pair for pair in pairs if sorted(VALUE.findall(pair[0])) != sorted(VALUE.findall(pair[1]))]
     assert wrong == []
 
 
-def test_a_translation_for_bash_runs_nothing():
-    """bash expands a translation as it does the text."""
-    texts = [entry.msgstr for entry in catalogue() if entry.msgid in of_bash()]
-    left = [re.sub(r"(?<!\\)\$(\w+|#|\{[^}$`(]*\})", "", text) for text in texts]
-    assert [text for text in left if re.search(r'(?<!\\)["$`]', text)] == []
+def values(text):
+    return sorted((name, spec, conversion) for _, name, spec, conversion in string.Formatter().parse(text) if name)
+
+
+def test_a_translation_has_the_values_of_the_message():
+    of_headers = {message for message, paths in collected().items() if paths[0].endswith(".sh")}
+    entries = [entry for entry in catalogue() if entry.msgid not in of_headers]
+    assert [entry.msgid for entry in entries if values(entry.msgstr) != values(entry.msgid)] == []
 
 
 @pytest.mark.parametrize(
@@ -105,17 +95,27 @@ def test_a_translation_for_bash_runs_nothing():
     ],
     ids=lambda value: " ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, dict) else None,
 )
-def test_python_and_bash_choose_the_same_language(environment, chinese, tmp_path):
+def test_the_language_is_that_of_the_locale_and_of_launch_lang(environment, chinese):
     assert language.is_chinese(environment) is chinese
-    script = tmp_path / "ask.sh"  # a file, because it may start again
-    script.write_text(f"""
-      LAUNCH_ROOT={messages.ROOT} LAUNCH_LIB=$LAUNCH_ROOT/scripts/lib
-      for part in own_shell language language_probe; do source "$LAUNCH_LIB/$part.sh"; done
-      echo "$LAUNCH_LANG $REPLY"
-    """)
-    environment = {**environment, "PATH": os.environ["PATH"], "LAUNCH_SHELL": "///"}
-    told = subprocess.run(["bash", script], env=environment, capture_output=True, text=True, check=True).stdout.split()
-    assert told == (["zh", "zh"] if chinese else ["en", "en"])
+    exported = typed_language.exported([], environment)
+    assert (exported == "zh") is chinese and exported in ("", "zh", environment.get("LAUNCH_LANG"))
+
+
+@pytest.mark.parametrize(
+    ("words", "of_command", "of_script"),
+    [
+        (["--lang", "zh", "x.yaml"], "zh", "zh"),
+        (["x.yaml", "--lang=en", "--lang", "zh"], "en", "en"),
+        (["--lang", "fr"], "", ""),
+        (["--", "--lang", "zh"], "", ""),
+        (["x.py", "--lang", "zh"], "zh", ""),  # of a script: the program's own word
+        (["-m", "x", "--lang", "zh"], "zh", ""),
+        (["--train_script", "x.py", "--lang", "zh"], "zh", "zh"),
+    ],
+    ids=" ".join,
+)
+def test_the_first_lang_of_the_command_line_counts(words, of_command, of_script):
+    assert (language.typed(words), typed_language.typed(words)) == (of_command, of_script)
 
 
 def test_values_are_put_in_their_places_and_not_read_again(monkeypatch):

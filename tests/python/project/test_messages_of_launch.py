@@ -15,11 +15,12 @@ from tools.launch import request
 from tools.pages import messages
 
 
-def refused(tmp_path, **given):
-    """What the planner says on stderr, in Chinese."""
+def refused(tmp_path, script, *typed):
+    """What the script says on stderr, in Chinese."""
     environment = {name: value for name, value in os.environ.items() if name not in ("RANK_TABLE_FILE", "RESUME")}
-    environment.update(LAUNCH_LANG="zh", LC_ALL="C.UTF-8")
-    command = [sys.executable, Path(messages.ROOT, "tools/launch/main.py"), *launching.words(**given)]
+    environment.update(LAUNCH_LANG="zh", LC_ALL="C.UTF-8", PYTHON=sys.executable)
+    (tmp_path / "data").mkdir()
+    command = ["bash", Path(messages.ROOT, "scripts", script), *typed]
     ended = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8", timeout=60, check=False
     )
@@ -28,24 +29,31 @@ def refused(tmp_path, **given):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("typed", "said"),
     [
         (
-            {"devices": "0,1"},
-            'run.sh: --devices "0,1" 指定了 2 个设备 (0,1)，而 run.sh 启动 8 个；请用 scripts/ascend2p.sh',
+            ["ascend8p.sh", "--devices", "0,1", "config.yaml"],
+            'ascend8p.sh: --devices "0,1" 指定了 2 个设备 (0,1)，而 ascend8p.sh 启动 8 个；请用 scripts/ascend2p.sh',
         ),
         (
-            {"device_target": "GPU"},
+            ["run.sh", "--device_target", "GPU", "data", "8"],
             "run.sh: --device_target GPU：run.sh 接受 Ascend 和 CPU；GPU 请用：scripts/run_gpu.sh",
         ),
-        ({"rank_size": "3"}, "run.sh: RANK_SIZE 3：请写 1, 2, 4 或 8"),
-        ({"train_script": "nix.py"}, "run.sh: --train_script nix.py：文件不存在；请指定做训练的 Python 文件"),
-        ({"max_restarts": "x"}, "run.sh: --max_restarts x 不是 0 到 100000000 之间的数"),
+        (["run.sh", "data", "3"], "run.sh: RANK_SIZE 3：请写 1, 2, 4 或 8"),
+        (
+            ["run.sh", "--train_script", "nix.py", "data", "8"],
+            "run.sh: --train_script nix.py：文件不存在；请指定做训练的 Python 文件",
+        ),
+        (["run.sh", "--pod_wait", "x", "data", "8"], "run.sh: 未知选项 --pod_wait；帮助：bash {script} --help"),
+        (
+            ["run.sh", "--max_restarts", "x", "data", "8"],
+            "run.sh: --max_restarts x 不是至多 8 位的整数；帮助：bash {script} --help",
+        ),
     ],
-    ids=["devices", "target", "rank_size", "trainer", "number"],
+    ids=["devices", "target", "rank_size", "trainer", "option", "number"],
 )
-def test_the_planner_refuses_in_chinese(tmp_path, given, said):
-    assert refused(tmp_path, **given) == f"{said}\n"
+def test_the_launcher_refuses_in_chinese(tmp_path, typed, said):
+    assert refused(tmp_path, *typed) == said.format(script=Path(messages.ROOT, "scripts/run.sh")) + "\n"
 
 
 def test_without_a_catalogue_a_refusal_is_english(monkeypatch):

@@ -39,7 +39,20 @@ def test_a_call_has_the_values_of_its_message(path):
 
 
 # Functions whose arguments a person reads.
-SAYS = {"Refusal", "Problem", "Unusable", "ConfigError", "say", "error", "exit", "add_argument", "print"}
+SAYS = {
+    "Refusal",
+    "Problem",
+    "Unusable",
+    "ConfigError",
+    "say",
+    "note",
+    "mistake",
+    "note_needless",
+    "error",
+    "exit",
+    "add_argument",
+    "print",
+}
 # Where English is meant.
 ENGLISH = {
     "hccl_tools/machine/interpreter.py": "runs in Pythons that cannot read the catalogue's module",
@@ -48,6 +61,7 @@ ENGLISH = {
     "tools/launch/main.py": "an import has failed, perhaps that of the catalogue's module",
     "tools/launch/engines/mindspore_scheduler.py": "a log",
     "tools/pages/": "for those who change this project",
+    "tools/rank/": "the logs of ranks, where other programs look for the words",
 }
 
 

@@ -103,8 +103,11 @@ def test_every_place_promises_the_same_lowest_versions():
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     oldest = re.search(r'requires-python = ">=(3\.\d+)"', project)[1]
     assert oldest == ".".join(map(str, interpreter.OLDEST))
-    doctor = (ROOT / "scripts/lib/doctor.sh").read_text(encoding="utf-8")
-    assert re.search(r"(?m)^DOCTOR_NEEDS=(\S+)", doctor)[1] == oldest
+    for script in ("scripts/doctor.sh", "scripts/lib/start.sh"):
+        said = re.findall(r"\b3\.\d+(?= or later| 或更高版本)", (ROOT / script).read_text(encoding="utf-8"))
+        assert set(said) == {oldest}
+    matched = re.findall(r"\*/(3\.\d+)\.\*", (ROOT / "scripts/doctor.sh").read_text(encoding="utf-8"))
+    assert set(matched) == {oldest}
     classified = re.findall(r"Python :: (3\.\d+)", project)
     assert classified[0] == oldest and classified == [f"3.{minor}" for minor in range(9, 9 + len(classified))]
     assert f'target-version = "py{oldest.replace(".", "")}"' in project

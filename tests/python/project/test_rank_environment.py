@@ -28,16 +28,17 @@ def test_every_declaration_can_be_changed(script):
 @pytest.mark.parametrize(
     "text, words",
     [
-        ("launch::main engine=local arguments=CONFIG \\\n  devices='[4,8)' -- \"$@\"\n", "local CONFIG [4,8)"),
-        ("launch local CONFIG \\\n  devices='[4,8)' -- \"$@\"\n", "[4,8) local CONFIG"),
-        ("launch msrun '' log_dir=output/a without='a b' -- \"$@\"\n", "output/a msrun "),
-        ("launch srun 'A B' device_target=Ascend -- \"$@\"\n", "Ascend srun A B"),
-        ('way=(local A placement=x)\n  way=(mpirun \'A B\')\nlaunch "${way[@]}" -- "$@"\n', "x local A mpirun A B"),
+        ("local CONFIG \\\n  devices='[4,8)' -- \"$@\"\n", "[4,8) local CONFIG"),
+        ("msrun log_dir=output/a without='a b' -- \"$@\"\n", "output/a msrun"),
+        ('srun A B device_target=Ascend -- "$@"\n', "Ascend srun A B"),
+        ('mpirun A B placement=x -- "$@"\n\\. "$LAUNCH_LIB/start.sh" local A -- "$@"\n', "x mpirun A B local A"),
     ],
 )
 def test_the_words_of_a_declaration(text, words, tmp_path):
     (tmp_path / "scripts").mkdir()
-    (tmp_path / "scripts" / "a.sh").write_text(f"# launch: engine=no\ncase a=b in\nesac\n{text}", encoding="utf-8")
+    (tmp_path / "scripts" / "a.sh").write_text(
+        f'case a=b in\nesac\n\\. "$LAUNCH_LIB/start.sh" {text}', encoding="utf-8"
+    )
     assert " ".join(word.value for word in declarations.words(tmp_path, "a.sh")) == words
 
 

@@ -2,13 +2,16 @@
 
 import ast
 import re
+import signal
 from pathlib import Path
 
 import documents
 import generators
 import pytest
 
+from hccl_tools.common import refusal
 from tools.pages import commands
+from tools.rank import environment
 
 ROOT = documents.ROOT
 PYTHON_FILES = sorted(path for folder in ("hccl_tools", "tools") for path in (ROOT / folder).rglob("*.py"))
@@ -55,10 +58,7 @@ def read_by_bash(sources):
     used = set(re.findall(r"\$\{?#?([A-Z][A-Z_]+)\b", text))
     own = set(re.findall(r"(?:^|[\s;({!])([A-Z][A-Z_]+)(?:\+?=|\[)|\bread\b[^\n]*?\b([A-Z][A-Z_]+)", text))
     own = {name for pair in own for name in pair} | set(re.findall(r"\{([A-Z][A-Z_]+)\}[<>]", text))
-    internal = re.compile(
-        "(SUPERVISE|JUDGING|PLAN|CLI|LOG_NAME|LOG_QUIET|CONSOLE|REPORT|DOCTOR|AGENT|ENGINE|CARRIED|GUARDIAN)"
-    )
-    return {name for name in (used - own) | optional if name not in OF_BASH and not internal.match(name)}
+    return {name for name in (used - own) | optional if name not in OF_BASH}
 
 
 def test_every_variable_that_python_reads_is_on_the_page():
@@ -70,23 +70,12 @@ def test_every_variable_that_python_reads_is_on_the_page():
 
 def test_every_variable_that_bash_reads_is_on_the_page():
     names = read_by_bash([path.read_text(encoding="utf-8") for path in SHELL_FILES])
-    names -= {
-        "CONFIG",
-        "LAUNCH_STATUS",
-        "LAUNCH_RESTARTS",
-        "LAUNCH_ROOT",
-        "LAUNCH_LIB",
-        "LAUNCH_PART",
-        "OWN_SHELL_NAME",
-    }
-    assert {"NO_COLOR", "LAUNCH_LOCKS", "PYTHON", "SLURM_PROCID"} <= names
+    names -= {"LAUNCH_MAIN", "LAUNCH_WORD"}  # of the scripts, for lib/start.sh, and of `for`
+    assert {"PYTHON", "LAUNCH_LANG", "SHELLOPTS"} <= names
     assert names - listed("docs/environment.md") == set()
 
 
 def test_every_variable_of_the_contract_is_on_the_page():
-    entry = (ROOT / "scripts/lib/rank_entry.sh").read_text(encoding="utf-8")
-    contract = re.search(r"RANK_ENTRY_CONTRACT='([^']*)'", entry)[1].split()
-    forgotten = re.search(r"(?s)rank_entry::_forget\(\) \{\n  unset (.*?)\n\}", entry)[1].replace("\\", "").split()
     exports = ast.parse((ROOT / "tools/launch/environment.py").read_text(encoding="utf-8"))
     planned = {
         text
@@ -98,7 +87,7 @@ def test_every_variable_of_the_contract_is_on_the_page():
         )
     }
     assert {"RANK_SIZE", "GLOG_v", "GRAPH_OP_RUN", "LAUNCH_STRAGGLER"} <= planned
-    assert {*contract, *forgotten, *planned} - listed("docs/environment.md") == set()
+    assert {*environment.CONTRACT, *environment.DEFAULTS, *planned} - listed("docs/environment.md") == set()
 
 
 @pytest.mark.thorough
@@ -155,21 +144,33 @@ def codes_of_scripts():
     return dict(re.findall(r"(?m)^\| ([0-9][^|]*?) \| (.*) \|$", table))
 
 
+# Where the launcher ends, or what it does as its last: a code of its own there is a number or a constant.
+ENDS = re.compile(r"(?:\breturn |\b_?exit\(|\b(?:REFUSED|INTERRUPTED|CANNOT_START|KILLED) = )(\d{2,3})\b(?! *\+)")
+ENDING = (
+    "tools/launch/launcher.py",
+    "tools/launch/main.py",
+    "tools/launch/run.py",
+    "tools/supervise",
+    "tools/features",
+)
+BY_SIGNALS = {str(128 + number) for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)}
+
+
 def test_every_code_that_a_script_ends_with_by_itself_is_on_the_page():
-    found = set()
+    found = {str(code) for code in (refusal.USAGE, refusal.REFUSED)}
     for path in SHELL_FILES:
-        if path.name not in ("doctor.sh", "environment.sh", "relay.sh"):  # the last one's are for the supervisor
+        if path.name not in ("doctor.sh", "environment.sh"):
             text = re.sub(r"(?m)^\s*#.*$", "", path.read_text(encoding="utf-8"))
-            found |= set(re.findall(r"\b(?:exit|log::die|LAUNCH_STATUS=) ?(\d+)", text))
+            found |= set(re.findall(r"\bexit (\d+)", text))
     for path in PYTHON_FILES:
-        if path.name == "refusal.py":
-            found |= set(re.findall(r"BAD, USAGE, REFUSED = \d+, (\d+), (\d+)", path.read_text(encoding="utf-8"))[0])
-    assert {"2", "78", "124"} <= found
-    assert found - set(codes_of_scripts()) == set()
+        if str(path.relative_to(ROOT)).startswith(ENDING):
+            found |= set(ENDS.findall(path.read_text(encoding="utf-8")))
+    assert {"2", "78", "124", "255"} <= found
+    assert found - set(codes_of_scripts()) - BY_SIGNALS == set()
 
 
 def test_help_and_page_name_the_same_codes():
-    text = (ROOT / "scripts/lib/help.sh").read_text(encoding="utf-8").partition('HELP_EXIT=$"')[2].partition('"')[0]
+    text = commands.text_of("scripts/launch.sh").rpartition("\nExit: ")[2]
     named = set(re.findall(r"\b(?:0|2|78|124|128\+N)\b", text))
     assert named == {"0", "2", "78", "124", "128+N"} <= set(codes_of_scripts())
 

@@ -1,73 +1,45 @@
-"""The files of scripts/ know each other in one direction only, and each keeps what is its own to itself."""
+"""The files of scripts/ declare; what runs is Python, and lib/start.sh is all that leads there."""
 
 import re
 
 import documents
 import pytest
-from test_structure import circle
+
+from tools.pages import commands
 
 SCRIPTS = documents.ROOT / "scripts"
-LIBRARY = sorted((SCRIPTS / "lib").rglob("*.sh"))
-FILES = [*LIBRARY, *sorted(SCRIPTS.glob("*.sh"))]
-# Between the launcher, its engines' agents and the ranks: the environment (rank_entry.sh) belongs to none of them.
-SHARED = ("LAUNCH_", "MS_", "RANK_", "DEVICE_")
-CALL = re.compile(r"(?<![\w:/])([a-z_]+)::(_?\w+)")
+FILES = [*sorted(SCRIPTS.glob("*.sh")), SCRIPTS / "lib" / "start.sh"]
+LARGE = {"doctor.sh"}  # has a page of its own for machines without Python
 
 
 def code(path):
     """What bash reads: no comments, no text in single quotes."""
     text = re.sub(r"(?m)(^|\s)#.*$", "", path.read_text(encoding="utf-8"))
-    return re.sub(r"'[^']*'", lambda text: text[0] if "::" in text[0] else "''", text)
+    return re.sub(r"'[^']*'", "''", text)
 
 
-def defined(path):
-    return {match[0] for match in re.findall(r"(?m)^((?:\w+)::(\w+))\(\)", code(path))}
+def test_the_library_is_one_file():
+    assert [path.name for path in (SCRIPTS / "lib").iterdir()] == ["start.sh"]
 
 
-def called(path):
-    return {f"{space}::{name}" for space, name in CALL.findall(code(path))} - defined(path)
+@pytest.mark.parametrize("name", commands.SCRIPTS)
+def test_a_script_hands_over_to_the_library_and_to_nothing_else(name):
+    text = code(SCRIPTS / name)
+    sourced = re.findall(r"(?m)^\s*(?:\\?\.|source) (\S+)", text)
+    assert set(sourced) == (set() if name in LARGE else {'"$LAUNCH_LIB/start.sh"'})
+    assert text.count("\n") < (120 if name in LARGE else 60)
 
 
-def owner(path):
-    """How the names of a file's globals begin; those of all engines alike."""
-    return "ENGINE" if path.parent.name == "engines" else path.stem.upper()
-
-
-def knows():
-    """{file: the files of which it calls functions}"""
-    homes = {}
-    for path in LIBRARY:
-        for name in defined(path):
-            homes.setdefault(name, set()).add(path)
-    return {path: {home for name in called(path) for home in homes.get(name, ())} for path in FILES}
-
-
-def test_no_circle():
-    known = knows()
-    assert sum(map(len, known.values())) > 50  # the calls are found at all
-    assert circle(known) == []
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_every_called_function_is_there(path):
-    everything = set().union(*map(defined, LIBRARY))
-    assert called(path) - everything == set()
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_no_private_function_of_another_file(path):
-    assert [name for name in called(path) if "::_" in name] == []
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_no_global_of_another_file_is_set(path):
+@pytest.mark.parametrize("path", [path for path in FILES if path.name not in LARGE], ids=lambda path: path.name)
+def test_no_script_has_functions_or_options_of_bash(path):
+    """A function of the caller's could have its name; and what bash was told is the ranks' (SHELLOPTS)."""
     text = code(path)
-    assigned = re.findall(r"(?:^|[\s;(])([A-Z][A-Z_]+)(?:\[[^\]\s]*\])?\+?=", text)
-    assigned += re.findall(r"(?:printf -v|unset|read .*)\s\"?([A-Z][A-Z_]+)\b", text)
-    assigned += re.findall(r"\{([A-Z][A-Z_]+)\}[<>]+", text)
-    others = {owner(other) for other in LIBRARY} - {owner(path)} - ({"LOG"} if path.parent == SCRIPTS else set())
-    foreign = {name for name in assigned for other in others if name == other or name.startswith(other + "_")}
-    assert {name for name in foreign if not name.startswith(SHARED)} == set()
+    assert re.findall(r"(?m)^\s*[\w:]+\(\)|^\s*function ", text) == []
+    assert re.findall(r"(?m)^\s*\\?(?:set|shopt) .*", text) == []
+
+
+def test_all_of_it_is_short():
+    assert sum(path.read_text(encoding="utf-8").count("\n") for path in FILES) <= 900
 
 
 def test_no_here_string():

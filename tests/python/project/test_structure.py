@@ -17,11 +17,17 @@ HCCL_ROOMS = ["commands", "show", "hosts", "build", "check", "machine", "table",
 TOOLS_ROOMS = [
     "pages",
     "doctor",
+    "features",
+    "engines",
     "live",
     "run_page",
     "history",
     "monitor",
     "diagnosis",
+    "command",
+    "rank",
+    "output",
+    "supervise",
     "launch",
     "attempts",
     "trainer",
@@ -29,6 +35,8 @@ TOOLS_ROOMS = [
     "logs",
     "config",
 ]
+# The launcher itself puts all rooms together. The rest of its room makes the plan, and knows none of those who run it.
+LAUNCHER = {f"tools.launch.{name}" for name in ("main", "launcher", "run", "life", "caller_notes", "dry_run")}
 
 
 def name_of(path):
@@ -46,10 +54,20 @@ def imported_from(node):
         yield from ((node.module, alias) for alias in node.names)
 
 
+def nodes(tree):
+    """All nodes of a file but those that only type checkers read."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            for other in node.orelse:
+                yield from (other, *nodes(other))
+        else:
+            yield from (node, *nodes(node))
+
+
 def imports_of(path):
     """The project's modules that a file imports, anywhere in it."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(ast.parse(path.read_text(encoding="utf-8"))):
         for module, alias in imported_from(node):
             full = f"{module}.{alias.name}"
             found.add(full if full in MODULES else module)
@@ -104,7 +122,7 @@ def test_arrows_between_rooms_lead_downwards_only(package, rooms):
     wrong = []
     for name, others in imports().items():
         for there in filter(None, map(room, others)):
-            here = room(name)
+            here = None if name in LAUNCHER else room(name)
             if here and here[0] == there[0] == package and rooms.index(there[1]) < rooms.index(here[1]):
                 wrong.append(f"{name} uses {there[1]}/")
             if there[0] == "tools" and name.startswith("hccl_tools"):
@@ -137,7 +155,7 @@ def test_files_are_short():
     limits = {
         "hccl_tools/**/*.py": 300,
         "tools/**/*.py": 300,
-        "scripts/**/*.sh": 280,
+        "scripts/**/*.sh": 120,
         "tests/**/*.*": 500,
         "examples/**/*.py": 150,
     }
@@ -183,15 +201,20 @@ HEAVY = {"typing", "dataclasses", "inspect", "jsonschema", "argparse", "subproce
 
 
 def test_the_launch_path_imports_nothing_heavy(tmp_path):
-    """`python -X importtime` lists what a launch of two CPU ranks imports, up to the plan."""
+    """`python -X importtime` lists what a launch of two CPU ranks imports, from its start to its report."""
     (tmp_path / "config.yaml").write_text("system:\n  distribute: True\n")
     (tmp_path / "hccn.conf").write_text("address_0=10.1.1.10\naddress_1=10.1.1.11\n")
-    words = ["script=ascend2p.sh", "script_devices=[0,2)", f"job_pid={os.getpid()}", "engine=local"]
-    words += ["lock_fd=", "dry_run=1"]
-    words += ["device_target=CPU", "generation=910A", "config=config.yaml", "hccn_conf=hccn.conf"]
-    words += [f"train_script={ROOT / 'tests/fixtures/stub_trainer.py'}", "--"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests/fixtures/stub_mindspore")}
-    command = [sys.executable, "-X", "importtime", str(ROOT / "tools/launch/main.py"), *words]
+    (tmp_path / "python").write_text(f'#!/bin/sh\nexec {sys.executable} -X importtime "$@"\n')
+    (tmp_path / "python").chmod(0o755)
+    stub = str(ROOT / "tests/fixtures/stub_trainer.py")
+    words = ["--device_target", "CPU", "--hccn_conf", "hccn.conf", "--train_script", stub, "--console", "none"]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT / "tests/fixtures/stub_mindspore"),
+        "PYTHON": str(tmp_path / "python"),
+        "STUB_OUT": str(tmp_path),
+    }
+    command = ["bash", str(ROOT / "scripts/ascend2p.sh"), *words, "config.yaml"]
     ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 0, ended.stderr
     times = [line for line in ended.stderr.splitlines() if line.startswith("import time:")]

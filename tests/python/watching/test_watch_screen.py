@@ -233,7 +233,7 @@ def screen_of(launcher):
                 parent = int(file.read().rpartition(")")[2].split()[1])
         except OSError:
             continue
-        if parent == launcher and b"beside.py" in words:
+        if parent == launcher and b"mindspore-launch-screen" in words:
             return int(name)
     raise AssertionError("there is no screen")
 

@@ -12,7 +12,6 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import count, named
-from hccl_tools.machine import programs
 from tools.launch.devices import core_shares, device_locks
 from tools.launch.devices.core_shares import CORE, NUMA
 
@@ -29,7 +28,7 @@ class Binding(Record):
     cores: dict[int, list[int]]  # {rank: its cores}, for the ranks of this host
 
     def word(self) -> str:
-        """The binding as scripts/lib/rank_entry.sh reads it: ``core CPU 0=0,1 1=2,3``."""
+        """The binding as tools/rank/places.py reads it: ``core CPU 0=0,1 1=2,3``."""
         pairs = [f"{rank}={','.join(map(str, cores))}" for rank, cores in self.cores.items()]
         return " ".join([self.mode, self.target, *pairs])
 
@@ -53,8 +52,6 @@ def plan(request: Request, placed: Placement) -> Binding:
         )
     mode = CORE if request.bind_core else NUMA
     ranks = _here(placed)
-    if ranks and not programs.on_path("taskset"):
-        raise Refusal(REFUSED, tr("--bind_{mode}: taskset is not on PATH; it is in the package util-linux", mode=mode))
     devices = [device for _, device in ranks]
     others = _others(request, set(devices))
     taken = {core for holder in others for core in holder.cores}

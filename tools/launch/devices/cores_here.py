@@ -1,27 +1,22 @@
-"""Prints the cores of a rank on a host that the plan did not see, such as ``0,1,4,5``; rank_entry.sh calls it there.
+"""The cores of a rank on a host that the plan did not see; its agent asks there."""
 
-Arguments: core or numa, the device target, the rank's number on this host, the number of ranks here, their devices.
-"""
+from __future__ import annotations
 
 import os
-import sys
-
-sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))))
 
 from tools.launch.devices import core_shares, device_locks
 
 
-def main(mode: str, target: str, local_rank: int, ranks: int, *devices: int) -> int:
+def cores(mode: str, target: str, local_rank: int, ranks: int, devices: list[int]) -> list[int]:
+    """Those of rank number `local_rank` of the `ranks` on this host; empty if none are found for it.
+
+    mode: core or numa; target: the device target.
+    """
     try:
         others = [holder for holder in device_locks.asked() if holder.job != os.environ.get("LOG_DIR")]
         taken = {core for holder in others for core in holder.cores}
     except OSError:
         taken = set()
-    here = list(devices[:ranks])
+    here = devices[:ranks]
     shares = core_shares.of_this_host(mode, target, here, os.sched_getaffinity(0), taken)
-    print(",".join(map(str, shares[local_rank])))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])))
+    return sorted(shares[local_rank])

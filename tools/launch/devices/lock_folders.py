@@ -2,7 +2,7 @@
 
 Every user has a folder of his own, `mindspore-launch-UID`, in a base folder where all users can make names.  So a name
 proves nothing: only what an open file says of itself counts.  No link is followed, nothing that could block is opened,
-and nothing of another user is changed.  scripts/lib/plan.sh makes the folder and the file.
+and nothing of another user is changed.
 """
 
 from __future__ import annotations
@@ -89,6 +89,71 @@ def _names(folder: int, most: int) -> list[str]:
     """At most so many names in the open folder."""
     with os.scandir(folder) as entries:
         return [entry.name for entry in itertools.islice(entries, most)]
+
+
+def make() -> tuple[int | None, str]:
+    """(descriptor, path) of a new file with which a job locks its devices, in a folder that only this user can write.
+
+    None: there can be none, and `why_none` says why.  The lock lasts as long as the launcher or a rank has it open.
+    """
+    path = os.path.join(_own_folder(), f"{os.getpid()}.{int.from_bytes(os.urandom(3), 'big')}")
+    try:
+        if os.stat(os.path.dirname(path), follow_symlinks=False).st_uid != os.geteuid():
+            return None, path
+        # until the lock is taken nobody else may open the file, and lock it; O_EXCL follows no link
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError:
+        return None, path
+    os.set_inheritable(descriptor, True)
+    return descriptor, path
+
+
+def _own_folder() -> str:
+    """This user's folder for locks; makes it if it is missing.
+
+    Other users can make any name in /run/lock and /tmp, so there are ten names for it.
+    """
+    base, may_make = _own_base()
+    folder = ""
+    for suffix in ("", *(f"-{number}" for number in range(1, 10))):
+        folder = os.path.join(base, f"{PREFIX}{os.geteuid()}{suffix}")
+        if may_make and not os.path.lexists(folder):
+            _make(folder, 0o755)
+        try:
+            about = os.lstat(folder)
+        except OSError:
+            continue
+        if stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid():
+            return folder
+    return folder
+
+
+def _own_base() -> tuple[str, bool]:
+    """(the base folder, whether we may make ours in it): not where others could rename it."""
+    named = os.environ.get("LAUNCH_LOCKS")
+    if named:
+        base = named.rstrip("/") or "/"  # with the slash, a link would be followed
+        if not os.path.lexists(base):
+            _make(base, 0o1777)
+        if os.path.islink(base):
+            return base, False
+    else:
+        base = BASES[1]
+        if os.path.isdir(BASES[0]) and os.stat(BASES[0]).st_mode & stat.S_ISVTX and os.access(BASES[0], os.W_OK):
+            base = BASES[0]
+    try:
+        about = os.stat(base)
+    except OSError:
+        return base, False
+    return base, bool(about.st_mode & stat.S_ISVTX) or about.st_uid == os.geteuid()
+
+
+def _make(folder: str, mode: int) -> None:
+    try:
+        os.mkdir(folder, mode)
+        os.chmod(folder, mode)  # whatever the umask
+    except OSError:
+        return  # another process was faster, or it cannot be made
 
 
 def check_mine(descriptor: int, path: str) -> None:

@@ -78,7 +78,7 @@ def short_enough(hosts: str) -> str:
 
 
 def facts(request: Request, several: bool = False) -> dict[str, str]:
-    """What lib/engines/mpirun.sh needs: the version, how `several` hosts are reached, where logs are linked.
+    """What tools/engines/mpirun.py needs: the version, how `several` hosts are reached, where logs are linked.
 
     Raises Refusal.
     """

@@ -23,7 +23,7 @@ class Placement(Record):
     ranks: list[tuple[int, int]]  # (rank, device), in rank order
     world: int  # ranks of the whole job, some of which other commands may start
     hosts: list[str] = []  # the host of each rank; empty where all are on this one
-    engine: dict[str, str]  # what scripts/lib/engines/ needs to know, by name
+    engine: dict[str, str]  # what tools/engines/ needs to know, by name
     spares: dict[str, list[int]] = {}  # the hosts that stand by, with the devices that their ranks would get
     job: list[int] = []  # the number of ranks of each host; empty where the job has no others than `ranks`
     meeting: Meeting | None = None  # of the launchers; None where this one has all ranks of the job
@@ -129,12 +129,12 @@ def named_devices(request: Request, default: str) -> tuple[int, ...]:
 
 
 def sizes_words(sizes: list[int]) -> str:
-    """The numbers of ranks as scripts/lib/rank_entry.sh reads them: "8x2 4x1" is two hosts with 8, then one with 4."""
+    """The numbers of ranks as tools/rank/environment.py reads them: "8x2 4x1" is two hosts with 8, then one with 4."""
     return " ".join(f"{size}x{len(list(group))}" for size, group in groupby(sizes))
 
 
 def words(devices: tuple[int, ...] | list[int]) -> str:
-    """The devices as scripts/lib/engines/ reads them."""
+    """The devices as tools/engines/ reads them."""
     return " ".join(map(str, devices))
 
 

@@ -60,12 +60,14 @@ def near(seed: int) -> int:
 
 def fault(port: int, address: str = LOOPBACK) -> str | None:
     """Why no server can listen at this port now; None where one can."""
-    import socket  # not at the top: not every launch chooses a port
+    import _socket  # not at the top: few launches choose a port, and the module socket costs as much as the check
 
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the scheduler does
-        try:
-            probe.bind((address, port))
-        except OSError as error:
-            return error.strerror
+    probe = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+    try:
+        probe.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)  # as the scheduler does
+        probe.bind((address, port))
+    except OSError as error:
+        return error.strerror
+    finally:
+        probe.close()
     return None

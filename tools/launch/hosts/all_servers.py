@@ -169,7 +169,7 @@ def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> N
 
 
 def engine_of(request: Request, servers: list[Server], standing_by: list[str]) -> dict[str, str]:
-    """What lib/engines/mpirun.sh needs to start all ranks, server by server in the table's order.  Raises Refusal."""
+    """What tools/engines/mpirun.py needs to start all ranks, server by server in the table's order.  Raises Refusal."""
     names = [server.name for server in servers]
     others = network.others(names)
     facts = open_mpi.facts(request, bool(others or network.others(standing_by)))

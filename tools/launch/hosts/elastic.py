@@ -1,6 +1,7 @@
 """The plan of a restart after a host was lost: on the hosts that are left, or with a spare one in its place.
 
-scripts/lib/elastic.sh asks for it.  What the launch has checked before its start is checked again, for the new hosts.
+tools/features/elastic_restarts.py asks for it.  What the launch has checked before its start is checked again,
+for the new hosts.
 A host that was lost stays out for the rest of the job, also when it answers again: nobody has looked at it yet.
 """
 
@@ -13,10 +14,10 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import count, named, one_line
-from tools.launch import protocol, record, run_folder
+from tools.launch import planned, record, run_folder
 from tools.launch.engines.placement import Placement
 from tools.launch.hosts import network, spares
-from tools.launch.protocol import Plan
+from tools.launch.planned import Plan
 from tools.launch.request import Request
 
 TYPE_CHECKING = False
@@ -54,8 +55,8 @@ class Past(Record):
     spares: list[str]
 
 
-def begin(request: Request, make: Callable[[Request], Plan]) -> tuple[Sequence[str], bytes]:
-    """(what to tell the user, the words of the new plan for bash); no words if the plan stays as it is.
+def begin(request: Request, make: Callable[[Request], Plan]) -> tuple[Sequence[str], Plan | None]:
+    """(what to tell the user, the new plan); None if the plan stays as it is.
 
     make: tools/launch/plan.py's; the new rank table is on all hosts afterwards, and launch.json has the new plan.
     Raises Refusal: there can be no restart, and why.
@@ -69,12 +70,12 @@ def begin(request: Request, make: Callable[[Request], Plan]) -> tuple[Sequence[s
         ) from refusal
 
 
-def _begin(request: Request, make: Callable[[Request], Plan]) -> tuple[Sequence[str], bytes]:
+def _begin(request: Request, make: Callable[[Request], Plan]) -> tuple[Sequence[str], Plan | None]:
     document = record.read(request.run_dir)
     past = _past(request, document)
     new = _new(request, past)
     if not new:
-        return (), b""
+        return (), None
     losses = [*past.losses, *new]
     document["lost_hosts"] = [loss.as_dict() for loss in losses]
     _save(request, document)  # also when there is no restart
@@ -93,9 +94,9 @@ def _begin(request: Request, make: Callable[[Request], Plan]) -> tuple[Sequence[
         exports={**plan.exports, "RESUME_RANK_SIZES": ",".join(map(str, past.sizes))},
         lost=[f"{loss.host} {one_line(loss.reason)}" for loss in losses],
     )
-    text = protocol.words(plan)  # first, because it may refuse
+    planned.check(plan)
     run_folder.put_again(plan, document)
-    return remarks, text
+    return remarks, plan
 
 
 # ---- what is lost ----------------------------------------------------------------------------------

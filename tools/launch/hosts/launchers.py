@@ -1,6 +1,6 @@
 """What launchers on several hosts must have alike, and where they meet, to agree on the attempts of a job.
 
-The facts go to tools/attempts/, by way of scripts/lib/attempts.sh.
+The facts go to tools/attempts/, by way of tools/features/hosts_attempts.py.
 """
 
 from __future__ import annotations

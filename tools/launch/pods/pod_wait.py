@@ -6,7 +6,6 @@ import time
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
-from tools.launch import protocol
 from tools.launch.pods.pod_table import NotReady
 
 TYPE_CHECKING = False
@@ -47,7 +46,6 @@ class Patience:
                     waited = tr("waited for {seconds} s: {reason}", seconds=round(now - began), reason=reason)
                     raise Refusal(TOO_LATE, f"{waited}; {remedy}") from reason
                 self.tell(str(reason), now - began, now)
-            protocol.heed_launcher()
             time.sleep(max(LOOK_EVERY, 9 * (time.monotonic() - looked)))
 
     def tell(self, reason: str, waited: float, now: float) -> None:

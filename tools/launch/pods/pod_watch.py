@@ -1,17 +1,12 @@
-#!/usr/bin/env python3
 """The process beside a launcher in a pod: it sees when the operator writes the rank table anew, because the job moves.
 
-Only scripts/lib/pods.sh calls it: ``pod_watch.py LAUNCHER TABLE DIGEST``.  Its lines go to the launcher's bus.
+tools/features/pod_table.py starts it.  Its lines, on stdout, are events for the launcher.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import time
-
-if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
-    sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))))
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
@@ -25,9 +20,8 @@ LOOK_EVERY = 1.0  # seconds
 WHOLE_WITHIN = 10.0  # seconds in which a file that is written in place must be whole again
 
 
-def main() -> None:
-    """Ends with the launcher, or when it has told that the table changed."""
-    launcher, path, digest = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+def begin(launcher: int, path: str, digest: str) -> None:
+    """Ends with the process `launcher`, or when it has told that the table changed."""
     programs.end_with_parent()
     if os.getppid() != launcher:
         return
@@ -85,10 +79,6 @@ def stamp(path: str) -> tuple[int, ...]:
 
 
 def say(word: str, *values: object) -> None:
-    """One event for scripts/lib/attempts.sh, in one write."""
-    line = f".hosts {word} {' '.join(map(str, values))}"
+    """One event for tools/features/hosts_attempts.py, in one write."""
+    line = f"{word} {' '.join(map(str, values))}"
     os.write(1, os.fsencode(one_line(line)) + b"\n")
-
-
-if __name__ == "__main__":
-    main()

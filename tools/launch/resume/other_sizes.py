@@ -15,8 +15,8 @@ from hccl_tools.common.words import count, one_line
 from tools.config import modes
 from tools.config.unusable import Unusable
 from tools.launch import latest_link
+from tools.launch.planned import Plan
 from tools.launch.programs import trainer_command
-from tools.launch.protocol import Plan
 from tools.launch.resume.resumption import Resumption
 from tools.trainer.checkpoints import choosing
 

@@ -11,15 +11,13 @@ from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import named, one_line
-from hccl_tools.machine import hccn, host, programs
+from hccl_tools.machine import hccn, host
 from hccl_tools.machine.programs import path_word
 from hccl_tools.table import rank_table
 from tools.launch.engines.placement import comma
 from tools.launch.programs import trainer_command
 from tools.launch.request import Request
 from tools.launch.tables import nearby_tables, table_fit
-
-DEMO_CONF = project.path("configs", "demo_hccn.conf")
 
 
 class LaunchTable(Record):
@@ -33,8 +31,11 @@ class LaunchTable(Record):
     whole: tuple[str, str | None] | None = None
 
 
-def choose(request: Request, devices: list[int], run_dir: str, beside: str | None = None) -> LaunchTable:
-    """The table for a launch on `devices` of this one host; `beside`: the program's file.  Raises Refusal."""
+def choose(request: Request, devices: list[int], run_dir: str, beside: str | None = None) -> LaunchTable | None:
+    """The table for a launch on `devices` of this one host; `beside`: the program's file.  Raises Refusal.
+
+    None: CPU ranks do without one, unless it is named, asked for by --hccn_conf, or there.
+    """
     path = request.rank_table or os.environ.get("RANK_TABLE_FILE")
     if path:
         origin = "--rank_table" if request.rank_table else tr("RANK_TABLE_FILE (from your shell)")
@@ -46,6 +47,8 @@ def choose(request: Request, devices: list[int], run_dir: str, beside: str | Non
         )
     path, found, others = nearby_tables.find(request, devices, beside)
     if not found:
+        if request.device_target == "CPU" and not request.hccn_conf:
+            return None
         return build(request, devices, run_dir, others)
     if os.path.dirname(path):
         remark = tr("rank table: {path}, found beside the program", path=one_line(path))
@@ -57,10 +60,6 @@ def choose(request: Request, devices: list[int], run_dir: str, beside: str | Non
 def build(request: Request, devices: list[int], run_dir: str, others: list[str]) -> LaunchTable:
     """A table of this host for one run, kept in its folder; `others`: remarks on other tables.  Raises Refusal."""
     conf = request.hccn_conf or hccn.DEFAULT_CONF
-    knows = request.hccn_conf or programs.on_path("hccn_tool") or os.path.exists(hccn.DEFAULT_CONF)
-    demo = request.device_target == "CPU" and not knows
-    if demo:
-        conf = DEMO_CONF
     failed = tr("no rank table could be built")
     try:
         found, source = hccn.addresses(devices, conf)
@@ -76,8 +75,6 @@ def build(request: Request, devices: list[int], run_dir: str, others: list[str])
         devices=named("device", devices),
         source=one_line(source),
     )
-    if demo:
-        remark += tr(" (made up: CPU ranks do not use them)")
     generator = (trainer_command.python(), project.path("hccl_tools", "hccl_tools.py"))
     chip = ("--generation", request.generation) if request.generation else ()
     options = ("--device_num", comma(devices), "--server_ip", host.LOOPBACK, "--hccn_conf", path_word(conf), *chip)

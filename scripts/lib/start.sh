@@ -1,0 +1,57 @@
+# shellcheck shell=bash
+# The only library of the scripts: finds Python and becomes the launcher, tools/launch/main.py.
+#
+#   . start.sh ENGINE ARGUMENT... KEY=VALUE... -- WORD...      what the script is about, and what the user typed
+#   LAUNCH_MAIN=FILE . start.sh WORD...                        becomes this Python command instead
+#
+# The caller's environment is the ranks', so nothing of it may change here, and nothing of it may steer us. An exported
+# function replaces the command of its name, but in posix mode none replaces `.`, `exec` and `unset`. So the first line of
+# a script turns that on, and notes in LAUNCH_CALLER whether it was on, and which options bash had: Python puts both back.
+# (With the option -k, words such as devices=0 would be assignments.)
+# Commands that a function may replace run in subshells without the function. Python itself gets -E -s, so that no variable
+# and no package of the user's steers it. What BASH_ENV does before the first line is out of reach, for every bash script.
+
+case ${BASH_VERSINFO[5]} in
+  *-linux*) ;;
+  *)
+    LAUNCH_SHOWN=${BASH_VERSINFO[5]/*-darwin*/macOS}
+    case ${LAUNCH_LANG:-${LC_ALL:-${LC_MESSAGES:-${LANG-}}}} in
+      zh*) LAUNCH_SHOWN="这里是 $LAUNCH_SHOWN；需要 Linux：请使用其他机器、虚拟机或容器" ;;
+      *) LAUNCH_SHOWN="this is $LAUNCH_SHOWN; Linux is needed: use another machine, a virtual one or a container" ;;
+    esac
+    (\unset -f printf && printf '%q: %s\n' "${0##*/}" "$LAUNCH_SHOWN" >&2)
+    \exit 78
+    ;;
+esac
+
+# The user's $PYTHON, else the Python on PATH; no other Python replaces the one that the user names.
+LAUNCH_PYTHON=$(
+  \unset -f type # a function of this name, and a list of programs that bash must not find
+  \unset EXECIGNORE
+  type -P -- "${PYTHON:-python}" || { [[ -z ${PYTHON-} ]] && type -P python3; }
+) || LAUNCH_PYTHON=''
+if [[ -z $LAUNCH_PYTHON ]]; then
+  LAUNCH_SHOWN=$(\unset -f printf && if [[ ${PYTHON-} == *[![:alnum:]_./-]* ]]; then LC_ALL=C printf %q "$PYTHON"; else printf %s "${PYTHON-}"; fi)
+  case ${LAUNCH_LANG:-${LC_ALL:-${LC_MESSAGES:-${LANG-}}}}${PYTHON:+/} in
+    zh*/) LAUNCH_SHOWN="PYTHON=$LAUNCH_SHOWN 不是程序；请把它设为 3.9 或更高版本的 Python，或取消设置" ;;
+    zh*) LAUNCH_SHOWN='PATH 中没有 python；请激活装有 MindSpore 的环境' ;;
+    */) LAUNCH_SHOWN="PYTHON=$LAUNCH_SHOWN is not a program; set it to a Python of 3.9 or later, or unset it" ;;
+    *) LAUNCH_SHOWN='no python on PATH; activate the environment that has MindSpore' ;;
+  esac
+  if [[ -z ${PYTHON-} && -x ${LAUNCH_LIB%/scripts/lib}/.venv/bin/python ]]; then
+    LAUNCH_SHOWN+="; this project has one: source ${LAUNCH_LIB%/scripts/lib}/.venv/bin/activate"
+  fi
+  (\unset -f printf && printf '%q: %s\n' "${0##*/}" "$LAUNCH_SHOWN" >&2)
+  \exit 78
+fi
+
+case ${LAUNCH_MAIN-} in
+  '')
+    # While Python starts, Ctrl-C would end it with a traceback, so it is ignored until main.py heeds what the caller does.
+    LAUNCH_IGNORED=$(</proc/$$/status) && LAUNCH_IGNORED=${LAUNCH_IGNORED#*SigIgn:?} && LAUNCH_IGNORED=${LAUNCH_IGNORED%%$'\n'*}
+    \trap '' INT
+    \exec "$LAUNCH_PYTHON" -E -s "${LAUNCH_LIB%/scripts/lib}/tools/launch/main.py" \
+      "script=$0" "caller=$LAUNCH_CALLER" "ignored=$LAUNCH_IGNORED" "$@"
+    ;;
+  *) \exec "$LAUNCH_PYTHON" -E -s "${LAUNCH_LIB%/scripts/lib}/$LAUNCH_MAIN" "$@" ;; # a command that is Python's own
+esac

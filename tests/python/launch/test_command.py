@@ -1,0 +1,354 @@
+"""What the words of a command line become; tests/bats has what the scripts say of them."""
+
+import os
+import random
+import re
+import shlex
+import subprocess
+
+import pytest
+
+from hccl_tools.common.quoting import harmless, quote, quoted
+from hccl_tools.common.refusal import USAGE, Refusal
+from tools.command import language, table
+from tools.command.command import MOST_TYPED, read
+from tools.command.declaration import Declaration
+from tools.command.help import HelpAsked
+from tools.command.line import Line
+from tools.command.parse import parse
+from tools.launch.request import Request
+from tools.output.voice import Voice
+
+SCRIPTS = {
+    "ascend2p.sh": "local CONFIG device_target=Ascend devices=[0,2)",
+    "launch.sh": "local CONFIG options=n device_target=",
+    "run.sh": "local DATA_PATH RANK_SIZE options=config device_target=Ascend default_config=configs/x.yaml",
+    "run_pod.sh": "local CONFIG placement=pod grace=25 device_target=Ascend",
+    "run_mpirun.sh": "mpirun CONFIG others=mpirun_words device_target=Ascend",
+    "run_mpirun_1.sh": "mpirun HOSTS others=mpirun_words device_target=Ascend",
+    "msrun_launcher.sh": "msrun none quoted=quoted device_target=Ascend",
+}
+OPTIONS = {
+    "run_mpirun.sh": "options=n ssh output_filename",
+    "run_mpirun_1.sh": "options=config n",
+    "msrun_launcher.sh": "options=worker_num local_worker_num master_addr master_port node_rank",
+}
+
+
+def declared(script):
+    words = SCRIPTS[script].split() + [text for name, text in OPTIONS.items() if name == script]
+    return Declaration.from_words([f"script=scripts/{script}", *words])
+
+
+def command(script, text, *more, environ=None):
+    return read(declared(script), [*shlex.split(text), *more], environ or {})
+
+
+def request(script, text, *more):
+    return Request.from_words(command(script, text, *more).words)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("config.yaml", "train.py", "neither", "tool"):
+        (tmp_path / name).touch()
+    (tmp_path / "tool").chmod(0o755)
+    (tmp_path / "run" / "rank_0").mkdir(parents=True)
+    return tmp_path
+
+
+def test_the_plan_gets_the_scripts_words_then_the_users():
+    asked = request("ascend2p.sh", "--device-target cpu --quiet config.yaml -- -o --help")
+    assert (asked.script, asked.engine, asked.script_devices) == ("ascend2p.sh", "local", "[0,2)")
+    assert (asked.device_target, asked.config, asked.trainer_arguments) == ("CPU", "config.yaml", ("-o", "--help"))
+    assert (asked.job_pid, asked.quiet, asked.program, asked.max_restarts) == (os.getpid(), True, False, 0)
+    assert asked.typed == "scripts/ascend2p.sh --device-target cpu --quiet config.yaml -- -o --help"
+    assert os.path.isabs(request("run.sh", "run 8").default_config)
+
+
+def test_a_name_of_the_declaration_is_that_of_messages_alone():
+    words = ["script=/var/spool/slurm_script", "name=run_slurm.sh", "srun", "CONFIG", "device_target=Ascend"]
+    asked = Request.from_words(read(Declaration.from_words(words), ["config.yaml"], {}).words)
+    assert (asked.script, asked.typed) == ("run_slurm.sh", "/var/spool/slurm_script config.yaml")
+
+
+def test_a_command_line_that_is_too_long_is_not_kept():
+    assert request("ascend2p.sh", "config.yaml --", "x" * MOST_TYPED).typed == ""
+
+
+def test_the_launchers_own_options_are_no_words_of_the_plan():
+    words = "--grace 007 --timeout=5 --hang_timeout 6 --max_restarts 2 --report --straggler 1.5 --console all"
+    found = command("ascend2p.sh", words, "config.yaml")
+    settings = found.settings
+    assert (settings.grace, settings.timeout, settings.hang_timeout, settings.max_restarts) == (7, 5, 6, 2)
+    assert (settings.report, settings.straggler, settings.metrics, settings.console_given) == (True, "1.5", None, True)
+    assert Request.from_words(found.words).max_restarts == 2
+    assert command("run_pod.sh", "config.yaml").settings.grace == 25
+
+
+@pytest.mark.parametrize(("words", "console"), [("", "0"), ("--quiet", "none"), ("--quiet --console all", "all")])
+def test_what_the_console_shows(words, console):
+    assert command("ascend2p.sh", words, "config.yaml").settings.console == console
+
+
+@pytest.mark.parametrize(
+    ("words", "needs"),
+    [
+        ("config.yaml", True),
+        ("--dry_run config.yaml", False),
+        ("--device_target CPU config.yaml", False),
+        ("--device_target cpu --bind_core config.yaml", True),
+        ("--device_target cpu --bind_core --bind_core=False config.yaml", False),
+    ],
+)
+def test_a_job_on_devices_or_cores_of_its_own_needs_a_lock(words, needs):
+    assert command("ascend2p.sh", words).needs_lock is needs
+
+
+@pytest.mark.parametrize(
+    ("script", "words", "program", "arguments"),
+    [
+        ("ascend2p.sh", "train.py --dry_run -- x", "train.py --dry_run -- x", {}),
+        ("ascend2p.sh", "-m package -x", "-m package -x", {}),
+        ("ascend2p.sh", "-- train.py -x", "train.py -x", {}),
+        ("launch.sh", "-n 2 ./tool -n 3", "./tool -n 3", {"n": 2}),
+        ("launch.sh", "-n 2 sh -c true", "sh -c true", {"n": 2}),
+        ("run.sh", "run 8 train.py 3", "train.py 3", {"data_path": "run", "rank_size": 8}),
+        ("run.sh", "8 sh", "sh", {"data_path": None, "rank_size": 8}),
+        ("run_mpirun_1.sh", "-H a:1 sh", "sh", {"hosts": "a:1"}),
+    ],
+)
+def test_where_a_program_begins(script, words, program, arguments):
+    found = command(script, words)
+    asked = Request.from_words(found.words)
+    assert found.program == asked.trainer_arguments == tuple(program.split())
+    assert asked.program
+    assert {name: getattr(asked, name) for name in arguments} == arguments
+
+
+@pytest.mark.parametrize(
+    ("words", "resume", "config"),
+    [("--resume run config.yaml", "run", "config.yaml"), ("--resume config.yaml", "newest", "config.yaml")],
+)
+def test_the_word_after_resume(words, resume, config):
+    asked = request("ascend2p.sh", words)
+    assert (asked.resume, asked.config) == (resume, config)
+
+
+MISTAKES = r"""
+ascend2p.sh||PROGRAM or CONFIG is missing
+ascend2p.sh|--log_dir train.py|PROGRAM or CONFIG is missing; --log_dir took train.py as its value
+ascend2p.sh|config.yaml 'a b'|one argument too many: a\ b; trainer arguments come after --
+ascend2p.sh|--no-such=5|unknown option --no-such
+ascend2p.sh|-z|unknown option -z; trainer arguments come after --
+ascend2p.sh|--ESC[2J|unknown option --\x1b[2J
+ascend2p.sh|--quiet=1|--quiet takes no value
+ascend2p.sh|--timeout|--timeout needs a value: --timeout SECONDS
+ascend2p.sh|--bind_core=ESC|--bind_core=$'\E': write --bind_core, --bind_core=True or --bind_core=False
+ascend2p.sh|--grace ٤ c.yaml|--grace ٤ is not a whole number of at most 8 digits
+ascend2p.sh|--lang fr c.yaml|--lang fr: write one of zh, en
+ascend2p.sh|--nnodes 2|--nnodes 2: this host alone is --nnodes 1; several hosts: *
+ascend2p.sh|--nproc 2|--nproc 2: ascend2p.sh has no such option; any number of ranks: scripts/launch.sh -n
+ascend2p.sh|--pytest a.py ./train.py|train.py is a program, and --pytest names another one; give one of them
+ascend2p.sh|neither|neither: a config or a program? A config: --config neither; a program: python neither, or *
+ascend2p.sh|--resume none/x|--resume none/x: no run has this folder *
+ascend2p.sh|--restart_args x c.yaml|--restart_args is for restarts; add --max_restarts N
+run_mpirun.sh|-mca pml aESC|-mca: $'a\E' has a control character
+run_mpirun.sh|-mca=pml ob1|-mca: write its values after it, without =
+run_mpirun.sh|-H a:1 -N 1 c.yaml|-N 1: ranks go host by host, as devices are numbered; *
+run_mpirun.sh|--bind-to core --bind_core c.yaml|--bind_core and --bind-to say different things; give one of them
+run_mpirun.sh|-x RANK_ID=3|-x RANK_ID=...: the launch itself sets RANK_ID
+msrun_launcher.sh|net.py 1 2|2 words after the command; write none, WORKER_NUM, 5 or 8
+msrun_launcher.sh|--worker_num 4 net.py 2|--worker_num 4 and the word 2 after the command contradict each other; *
+"""
+
+
+@pytest.mark.parametrize("case", MISTAKES.strip().splitlines())
+def test_a_mistake_is_said_in_one_line(case):
+    script, typed, text = case.split("|", 2)
+    with pytest.raises(Refusal) as refusal:
+        command(script, typed.replace("ESC", "\33"))
+    (line,) = refusal.value.lines
+    said, _, end = line.rpartition("; see: ")
+    assert (refusal.value.status, end) == (USAGE, f"bash scripts/{script} --help")
+    assert said.startswith(text[:-1]) if text.endswith("*") else said == text
+
+
+def test_options_of_torchrun_that_need_nothing_are_said():
+    words = "--standalone --nnodes 1 --nproc 4 --rdzv-conf --a --join --cluster_time_out 9 config.yaml"
+    found = command("launch.sh", words)
+    assert found.notes == (
+        "note: --standalone is not needed: the launch needs no rendezvous server",
+        "note: --rdzv_conf is not needed: MindSpore has a scheduler of its own",
+        "note: --join is not needed: the launch always waits for its ranks",
+    )
+    assert Request.from_words(found.words).n == 4
+    assert found.environment == {"MS_TOPO_TIMEOUT": "9"}
+
+
+def test_what_mpirun_gets_of_its_words():
+    words = "-np 2 -mca pml ob1 --map_by=slot:pe=1 -q -v --report-bindings -mca plm_ssh_agent rsh config.yaml"
+    found = command("run_mpirun.sh", words)
+    assert " ".join(found.mpirun.passed) == "--mca pml ob1 --map-by slot:pe=1 -v --report-bindings"
+    assert found.mpirun.given == {"pml": "ob1", "map_by": "slot:pe=1"}
+    assert found.mpirun.binds() and not command("run_mpirun.sh", "config.yaml").mpirun.binds()
+    asked = Request.from_words(found.words)
+    assert (asked.n, asked.ssh, found.settings.quiet) == (2, "rsh", True)
+
+
+def test_variables_of_mpirun():
+    words = "-x HOME -x NOBODY -x 'NEW=a b' -x NEW -x=DATA_PATH=data config.yaml"
+    found = command("run_mpirun.sh", words, environ={"HOME": "/"})
+    assert found.mpirun.export == {"HOME", "NOBODY", "NEW"}
+    assert found.mpirun.values == {"NEW": "a b", "DATA_PATH": "data"}
+    assert found.environment == {"DATA_PATH": "data"}
+    assert found.notes == ("note: -x NOBODY: your shell exports no such variable",)
+
+
+def test_no_hosts_are_this_host():
+    found = command("run_mpirun_1.sh", "-npernode 4")
+    assert found.notes == ("note: no HOSTS are named: all ranks run on this host",)
+    assert Request.from_words(found.words).n == 4
+
+
+def test_the_words_after_a_quoted_command():
+    found = command("msrun_launcher.sh", "--log_dir out -- 'python net.py' 4 2 h 8119 1 out True 99")
+    asked = Request.from_words(found.words)
+    assert (asked.trainer_arguments, asked.worker_num, asked.local_worker_num) == (("python", "net.py"), 4, 2)
+    assert (asked.master_addr, asked.master_port, asked.node_rank, asked.log_dir) == ("h", 8119, 1, "out")
+    assert (found.environment, found.notes) == ({"MS_TOPO_TIMEOUT": "99"}, ())
+    assert command("msrun_launcher.sh", "net.py").environment == {"MS_TOPO_TIMEOUT": "7200"}
+    assert command("msrun_launcher.sh", "net.py", environ={"MS_TOPO_TIMEOUT": "1"}).environment == {}
+
+
+def test_on_one_host_address_and_number_of_the_host_are_not_used():
+    found = command("msrun_launcher.sh", "net.py 2 2 h 8119 1 out False 99")
+    assert [note.split(";")[0] for note in found.notes] == [
+        "note: this host has all 2 ranks: MASTER_ADDR and NODE_RANK are not used",
+        "note: the launch waits for its ranks, also with JOIN False",
+    ]
+    asked = Request.from_words(found.words)
+    assert (asked.master_addr, asked.node_rank) == (None, None)
+
+
+def test_help_has_the_scripts_header_and_all_its_options(folder):
+    script = folder / "own.sh"
+    script.write_text("#!/bin/sh\n# Trains.\n#\n#   bash own.sh\necho\n# not this\n")
+    link = folder / "link.sh"
+    link.symlink_to(script)
+    declaration = Declaration.from_words([f"script={link}", "local", "CONFIG", "options=n", "without=devices"])
+    with pytest.raises(HelpAsked) as asked:
+        read(declaration, ["--n", "4", "-h", "a", "b"], {})
+    assert asked.value.text.startswith("Trains.\n\n  bash own.sh\n\nOptions (hyphens and underscores are the same):\n")
+    names = [line.split()[0] for line in asked.value.text.splitlines() if line.startswith("  -")]
+    shared = [table.typed(key.split()[0]) for key in table.SHARED if key != "devices RANGE"]
+    assert names == ["--config", "-n", *shared]
+    assert (
+        asked.value.text.endswith("\n128+N if signal N stopped the launcher.\n") or "Exit: 0 if all" in asked.value.text
+    )
+
+
+def test_a_script_that_launches_nothing_has_only_the_options_that_it_names():
+    words = ["script=doctor.sh", "options=format lang help"]
+    line = Line(Declaration.from_words(words), {})
+    parse(line, ["--format=json"])
+    assert (list(line.table), line.options) == (["format", "lang", "help"], [("format", "json")])
+    for word in ("--", "--devices"):
+        with pytest.raises(Refusal, match=f"^unknown option {word}; see: bash doctor.sh --help$"):
+            parse(Line(Declaration.from_words(words), {}), [word])
+    with pytest.raises(Refusal, match="^one argument too many: train.py; see: "):
+        parse(Line(Declaration.from_words(words), {}), ["train.py"])
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("--lang zh", "zh"),
+        ("--quiet --lang=en config.yaml", "en"),
+        ("--lang fr --lang zh", ""),
+        ("--lang", ""),
+        ("-- --lang zh", ""),
+        ("-m package --lang zh", ""),
+        ("train.py --lang zh", ""),
+        ("--train_script train.py --lang zh", "zh"),
+    ],
+)
+def test_the_language_that_was_typed(words, found):
+    assert language.typed(words.split()) == found
+
+
+@pytest.mark.parametrize(
+    ("words", "environ", "found"),
+    [
+        ([], {"LANG": "zh_CN.UTF-8"}, "zh"),
+        ([], {"LANG": "en_US.UTF-8"}, ""),
+        ([], {"LANG": "zh_CN.UTF-8", "LAUNCH_LANG": "en"}, "en"),
+        (["--lang", "zh"], {"LAUNCH_LANG": "en"}, "zh"),
+        (["--lang", "en"], {"LANG": "zh_CN.UTF-8"}, "en"),
+    ],
+)
+def test_the_language_of_the_jobs_processes(words, environ, found):
+    assert language.exported(words, environ) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (b"tab\t, \\x1b, \xe4\xb8\x96 \xc3\xbc \xf0\x9f\x8c\x8d", None),
+        (b"a\nb\r", r"a\nb\r"),
+        (b"\x1b]0;x\x07\x7f\x01", r"\x1b]0;x\x07\x7f\x01"),
+        (b"\xc2\x9b \x9b", r"\xc2\x9b \x9b"),
+        (b"a\xe2\x80\xaeb\xe2\x81\xa6\xe2\x80\xa8", r"a\xe2\x80\xaeb\xe2\x81\xa6\xe2\x80\xa8"),
+        (b"\xe4\xb8 \xc0\xaf \xed\xa0\x80 \xf4\x90\x80\x80", r"\xe4\xb8 \xc0\xaf \xed\xa0\x80 \xf4\x90\x80\x80"),
+    ],
+)
+def test_harmless_text(text, shown):
+    text = os.fsdecode(text)
+    assert harmless(text) == (shown or text)
+    assert harmless(harmless(text)) == harmless(text)
+
+
+def test_every_byte_alone_and_after_others_becomes_what_prints():
+    random_ = random.Random(14)
+    starts = [bytes([byte]) for byte in range(1, 256)]
+    odd = "世界\u202e\u2028\u2069\x9b\x85ü".encode()
+    parts = [*starts, *(odd[i:j] for i in range(8) for j in range(i, 20))]
+    text = os.fsdecode(b" ".join(starts) + b"".join(random_.choices(parts, k=3000)))
+    dangerous = "[\0-\x08\x0a-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\udc80-\udcff]"
+
+    def visible(match):
+        return "".join({10: "\\n", 13: "\\r"}.get(byte, f"\\x{byte:02x}") for byte in os.fsencode(match[0]))
+
+    assert harmless(text) == re.sub(dangerous, visible, text)
+
+
+def test_a_message_is_one_harmless_line_with_the_scripts_own_name_in_it(capfd):
+    Voice("a\x1b[2Jb.sh").say("the host\n \x1b]0;x\x07\udcff")
+    assert capfd.readouterr().err == "a\\x1b[2Jb.sh: the host\\n \\x1b]0;x\\x07\\xff\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("", "''"),
+        ("a/b.c,d:e=f@g%h+i-j", "a/b.c,d:e=f@g%h+i-j"),
+        ("a b,c", r"a\ b\,c"),
+        ("~ a=~:~b~ #", r"\~\ a=\~:\~b~\ #"),
+        ("#", r"\#"),
+        ("a\tb'", r"$'a\tb\''"),
+        ("世 界", "世\\ 界"),
+        ("世\n\udcff", r"$'\344\270\226\n\377'"),
+    ],
+)
+def test_a_word_for_a_shell(text, word):
+    assert quote(text) == word
+
+
+def test_a_shell_reads_the_same_words_again():
+    texts = [chr(number) for number in range(1, 0x2100, 7)] + [f"{a}{chr(b)}x" for a in " ~=:a#" for b in range(1, 128)]
+    texts = [os.fsdecode(os.fsencode(text)) for text in ("", "\udcff \udc80", "a\u202eb", *texts)]
+    script = "printf '%s\\0' " + " ".join(f"{quote(text)} {quoted(text)}" for text in texts)
+    bash = ["bash", "-c", os.fsencode(script)]
+    read_again = subprocess.run(bash, capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}, text=False).stdout
+    assert read_again.split(b"\0")[:-1] == [os.fsencode(text) for text in texts for _ in range(2)]

@@ -1,0 +1,141 @@
+"""The forked child that explains a failure and writes the page: the job ends as it has ended, whatever it does."""
+
+import os
+import signal
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from tools.features import explanation, explanation_child
+from tools.features.explanation import Explanation
+from tools.supervise.members import Member
+from tools.supervise.world import World
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run whose rank 0 has failed; what the user reads is in `told`."""
+    (tmp_path / "launch.json").write_text("{}")
+    member = Member("0", str(tmp_path / "rank_0.log"), 0, 0)
+    member.began, member.status, member.failed = 1.0, 3, True
+    told = []
+    return SimpleNamespace(
+        told=told,
+        say=told.append,
+        note=told.append,
+        world=World(),
+        status=3,
+        attempts=[],
+        engine=SimpleNamespace(name=""),
+        plan=SimpleNamespace(run_dir=str(tmp_path), plogs=None),
+        settings=SimpleNamespace(max_restarts=0, report=False),
+        supervisor=SimpleNamespace(
+            judge=SimpleNamespace(first=member), members=[member], stopping=SimpleNamespace(signal="")
+        ),
+        member=member,
+    )
+
+
+def ended(run, monkeypatch, serve, early=True):
+    """What the user reads about a job whose child does `serve`."""
+    monkeypatch.setattr(explanation_child, "serve", serve)
+    feature = Explanation(run)
+    feature.begins()
+    if early:
+        feature.failed(run.member, False)
+    feature.reported({"outcome": {"exit": 3}}, "")
+    with pytest.raises(ChildProcessError):
+        while os.waitpid(-1, 0):
+            pass
+    return run.told
+
+
+def lines(*texts):
+    """A child that writes these lines, when it has its orders."""
+
+    def serve(orders, tells, run_dir):
+        while os.read(orders, 1 << 16):
+            pass
+        os.write(tells, "".join(f"{text}\n" for text in texts).encode())
+
+    return serve
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_the_user_reads_what_it_says(run, monkeypatch, early):
+    serve = lines("say because", "done explained", "done settled", "page written")
+    assert ended(run, monkeypatch, serve, early) == ["because"]
+
+
+def test_a_page_that_fails_is_a_note(run, monkeypatch):
+    serve = lines("done explained", "done settled", "page no way")
+    assert ended(run, monkeypatch, serve) == ["no page of this run: no way; python tools/report.py writes it"]
+
+
+def test_logs_that_take_too_long_name_the_command_that_reads_them(run, monkeypatch):
+    monkeypatch.setattr(explanation, "EXPLAIN_WITHIN", 0.2)
+    monkeypatch.setattr(explanation, "SHORT_PAGE_WITHIN", 0.1)
+    told = ended(run, monkeypatch, lambda orders, tells, run_dir: time.sleep(600))
+    assert len(told) == 2
+    assert told[0].startswith("there is no time now to read all logs; this command does: python ")
+    assert told[0].endswith(run.plan.run_dir) and "/diagnose.py " in told[0]
+    assert told[1].startswith("no page of this run: it was not ready after 0.10 s, or was ended; ")
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGALRM, "exit", "raise", "stop"])
+def test_a_child_that_ends_or_stands_still(run, monkeypatch, how):
+    def serve(orders, tells, run_dir):
+        if how == "exit":
+            os._exit(1)
+        if how == "raise":
+            raise OSError
+        if how == "stop":
+            os.kill(os.getpid(), signal.SIGSTOP)  # the launcher wakes it
+            lines("done explained", "done settled", "page large")(orders, tells, run_dir)
+            return
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        os.kill(os.getpid(), how)
+
+    told = ended(run, monkeypatch, serve)
+    assert [text.partition(":")[0] for text in told] == (
+        []
+        if how == "stop"
+        else ["the process that explains was ended; this command does the same", "no page of this run"]
+    )
+
+
+def test_a_rank_that_could_not_be_started_needs_no_cause(run, monkeypatch):
+    run.member.began = None
+    assert ended(run, monkeypatch, lines("say because")) == []
+
+
+def test_plogs_are_settled_also_if_the_cause_took_too_long(run, monkeypatch, tmp_path):
+    run.plan.plogs = SimpleNamespace(keep="failed")
+    monkeypatch.setattr(explanation, "EXPLAIN_WITHIN", 0.2)
+    monkeypatch.setattr(explanation, "SETTLE_WITHIN", 0.1)
+    monkeypatch.setattr(explanation, "SHORT_PAGE_WITHIN", 0.1)
+    marks = tmp_path / "calls"
+
+    def serve(orders, tells, run_dir):
+        with marks.open("a") as file:
+            file.write("x")
+        if marks.stat().st_size == 1:
+            time.sleep(600)
+        lines("say cut", "done explained", "done settled")(orders, tells, run_dir)
+
+    assert "cut" in ended(run, monkeypatch, serve)
+
+
+def test_a_launcher_that_is_killed_leaves_no_child(tmp_path):
+    """The child reads its orders to their end, and does nothing without them."""
+    orders, ordering = os.pipe()
+    told, tells = os.pipe()
+    os.close(ordering)
+    child = os.fork()
+    if child == 0:
+        explanation_child.serve(orders, tells, str(tmp_path))
+        os._exit(0)
+    os.close(tells)
+    assert os.waitpid(child, 0)[1] == 0
+    assert os.read(told, 100) == b""

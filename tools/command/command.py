@@ -1,0 +1,94 @@
+"""A command line, read: what the plan gets, and what the launcher itself heeds."""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.common import project
+from hccl_tools.common.quoting import quoted
+from hccl_tools.common.record import Record
+from tools.command.declaration import Declaration
+from tools.command.line import Line, MpirunWords
+from tools.command.parse import parse
+from tools.command.settings import Settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+MOST_TYPED = 32768  # characters of a command line that is kept
+# Options of the launcher alone: tools.launch.request.Request has no field for them.
+_OWN = ("console", "grace", "hang_timeout", "keep_going", "lang", "max_restarts", "report", "timeout")
+
+
+class Command(Record):
+    """One launch, as the user typed it."""
+
+    declaration: Declaration
+    words: list[str]  # for tools.launch.request.Request.from_words
+    settings: Settings
+    notes: tuple[str, ...]  # to print once the launch is sure to start
+    mpirun: MpirunWords
+    environment: dict[str, str]  # variables that options set for the job
+    needs_lock: bool  # whether the job holds devices
+    program: tuple[str, ...]  # a program with its words, instead of a trainer
+
+
+def read(declaration: Declaration, typed: Sequence[str], environ: Mapping[str, str] = os.environ) -> Command:
+    """The command of the words that the user typed.  Raises Refusal for a mistake, HelpAsked for --help."""
+    line = Line(declaration, environ)
+    parse(line, typed)
+    if declaration.others:
+        from tools.command import mpirun_words
+
+        mpirun_words.check(line)
+    settings = Settings.of(line)
+    words = _words(line, _as_typed(declaration.script, typed), settings.max_restarts)
+    return Command(
+        declaration=declaration,
+        words=words,
+        settings=settings,
+        notes=tuple(line.notes),
+        mpirun=line.mpirun,
+        environment=line.environment,
+        needs_lock=not settings.dry_run and (_target(words) != "cpu" or line.given("bind_core")),
+        program=tuple(line.program),
+    )
+
+
+def _as_typed(script: str, words: Sequence[str]) -> str:
+    """The command line as a shell reads it; empty if it is too long."""
+    text = " ".join(map(quoted, (script, *words)))
+    return text if len(text) < MOST_TYPED else ""
+
+
+def _words(line: Line, typed: str, max_restarts: int) -> list[str]:
+    declaration = line.declaration
+    words = [
+        f"script={declaration.name}",
+        f"script_devices={declaration.extra.get('devices', '')}",
+        f"job_pid={os.getpid()}",
+        f"typed={typed}",
+        f"engine={declaration.engine}",
+    ]
+    for key, value in declaration.extra.items():
+        if key == "default_config" and value:
+            value = project.path(value)
+        if key != "devices":
+            words.append(f"{key}={value}")
+    if declaration.quoted:
+        words.append("quoted=quoted")
+    # after the script's words, because the last one counts
+    words += (f"{name}={value}" for name, value in line.options if name not in _OWN)
+    words += (f"{name.lower()}={value}" for name, value in zip(line.names, line.arguments))
+    words.append(f"max_restarts={max_restarts}")
+    if line.program:
+        words.append("program=1")
+    return [*words, "--", *line.trainer, *line.program]
+
+
+def _target(words: list[str]) -> str:
+    """The device target in small letters: an argument of some scripts and an option of others; empty: nobody says."""
+    key = "device_target="
+    return next((word[len(key) :] for word in reversed(words) if word.startswith(key)), "").lower()

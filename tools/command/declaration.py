@@ -1,0 +1,73 @@
+"""What a script declares about itself: its engine, its arguments, its options."""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.common.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+# What every script with this engine has, unless it says where its ranks are placed: options that not every script has,
+# options that make no sense there, the file with the options of another launcher.
+OF_ENGINES: dict[str, tuple[str, str, str]] = {
+    "mpirun": ("n output_filename ssh network spare min_ranks", "rank_table hccn_conf generation", "mpirun_words"),
+    "srun": ("ntasks_per_node spare min_ranks", "rank_table hccn_conf generation", ""),
+    "msrun": (
+        "worker_num local_worker_num master_addr master_port node_rank",
+        "rank_table hccn_conf generation",
+        "",
+    ),
+}
+
+
+class Declaration(Record):
+    """The words of a script in scripts/, such as ``local CONFIG device_target=Ascend devices='[0,2)'``."""
+
+    script: str  # as the user typed it, $0
+    name: str  # its name, for messages and the run folder
+    engine: str  # what starts the ranks; empty: the script launches nothing
+    arguments: tuple[str, ...] = ()  # names of the positional arguments
+    options: tuple[str, ...] = ()  # options that not every script has, see table.NAMED
+    without: tuple[str, ...] = ()  # options that make no sense for this script
+    others: str = ""  # mpirun_words: the options of mpirun are taken, too
+    quoted: bool = False  # the program is one quoted argument, see quoted.py
+    grace: str = "10"  # the default of --grace
+    exit_codes: str = ""  # what --help says of them, in English; empty: those of a launch
+    extra: dict[str, str]  # what else tools.launch.request.Request takes from the script
+
+    @classmethod
+    def from_words(cls, words: Iterable[str]) -> Declaration:
+        """The declaration of ``script=$0 ENGINE ARGUMENT... KEY=VALUE...``."""
+        keys: dict[str, str] = {}
+        names: list[str] = []
+        for word in words:
+            key, equals, value = word.partition("=")
+            if equals:
+                keys[key] = value
+            else:
+                names.append(word)
+        script = keys.pop("script")
+        arguments = tuple(names[1:])
+        engine = names[0] if names else ""
+        options, without, others = OF_ENGINES.get("" if "placement" in keys else engine, ("", "", ""))
+        return cls(
+            script=script,
+            name=keys.pop("name", "") or os.path.basename(script),
+            engine=engine,
+            arguments=arguments,
+            options=(
+                *keys.pop("options", "").split(),
+                *options.split(),
+                *(("config",) if arguments == ("CONFIG",) else ()),
+            ),
+            without=(*keys.pop("without", "").split(), *without.split()),
+            others=keys.pop("others", others),
+            quoted=bool(keys.pop("quoted", "")),
+            grace=keys.pop("grace", "10"),
+            exit_codes=keys.pop("exit_codes", ""),
+            extra=keys,
+        )

@@ -1,0 +1,50 @@
+"""The page that --help prints: the script's header comment, its options and its exit codes."""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.common.language import LOCALE, marked, speaks_chinese, tr
+from tools.command import table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tools.command.line import Line
+
+_EXIT = marked(
+    "0 if all ranks ended with 0; the code of the rank that failed first (128+N for signal N);\n"
+    "2 usage; 78 the launch was refused; 124 a time limit was reached; 128+N if signal N stopped the launcher."
+)
+
+
+class HelpAsked(Exception):
+    """The user asked for help; text: the page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+def page(line: Line) -> str:
+    """The page."""
+    parts = [*_header(line.declaration.script), "", tr("Options (hyphens and underscores are the same):")]
+    for name, option in line.table.items():
+        value = "" if option.takes == "-" else f" {option.takes}"
+        parts += [f"  {table.typed(name)}{value}", f"      {tr(option.meaning)}"]
+    parts += ["", tr("Exit: {codes}", codes=tr(line.declaration.exit_codes or _EXIT))]
+    return "\n".join(parts) + "\n"
+
+
+def _header(script: str) -> Iterator[str]:
+    """The lines of the comment at the beginning of the script; in Chinese of a file that is made from it."""
+    name = os.path.basename(os.path.realpath(script))
+    chinese = os.path.join(LOCALE, "zh", "help", name[: -len(".sh")] + ".txt")  # see tools/pages/messages.py
+    path = chinese if speaks_chinese() and os.access(chinese, os.R_OK) else script
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        for line in file:
+            if not line.startswith("#"):
+                return
+            if not line.startswith("#!"):
+                yield line.rstrip("\n")[1:].removeprefix(" ")

@@ -1,0 +1,102 @@
+"""One command line while it is read: what was found so far."""
+
+from __future__ import annotations
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.quoting import harmless, quote
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import USAGE, Refusal
+from tools.command import table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tools.command.declaration import Declaration
+
+
+class MpirunWords(Record):
+    """What mpirun gets of the user's words."""
+
+    passed: list[str]  # its words
+    given: dict[str, str]  # option or parameter that may be passed once: its value
+    export: set[str]  # variables that it passes to all hosts, whatever their names: -x NAME
+    values: dict[str, str]  # -x NAME=VALUE: for the ranks alone
+
+    @classmethod
+    def none(cls) -> MpirunWords:
+        """No words."""
+        return cls(passed=[], given={}, export=set(), values={})
+
+    def binds(self) -> bool:
+        """Whether they say how ranks are bound; Open MPI 5 binds for :PE=N, and takes no --bind-to none then."""
+        return "bind_to" in self.given or ":PE=" in self.given.get("map_by", "").upper()
+
+
+class Line:
+    """What is known of a command line.  Options have underscores in their names; the last one of a name counts."""
+
+    def __init__(self, declaration: Declaration, environ: Mapping[str, str]) -> None:
+        self.declaration = declaration
+        self.environ = environ
+        self.launches = bool(declaration.engine)
+        self.table = table.of(declaration.options, declaration.without if self.launches else None)
+        # of other launchers: each takes an option from the front and returns the number of words, 0 if it is none
+        self.others: list[Callable[[Line, Sequence[str]], int]] = []
+        self.names = declaration.arguments  # of the positional arguments; at the end of those that were given
+        self.options: list[tuple[str, str]] = []  # name and value as the user gave them; a flag is 1
+        self.arguments: list[str] = []  # positional
+        self.trainer: list[str] = []  # the words after --
+        self.program: list[str] = []  # a program with its words
+        self.notes: list[str] = []
+        self.environment: dict[str, str] = {}  # variables for the job
+        self.mpirun = MpirunWords.none()
+        self.one_host: list[str] = []  # options of mpirun that are for one host only
+
+    def value(self, option: str, default: str = "") -> str:
+        """What the user gave, else the default."""
+        return next((value for name, value in reversed(self.options) if name == option), default)
+
+    def given(self, option: str) -> bool:
+        """Whether the user gave the option; --bind_core=False takes it back."""
+        return self.value(option) != ""
+
+    def number(self, option: str, default: str = "0") -> int:
+        """Its value, a whole number."""
+        value = self.value(option, default)
+        if not is_number(value):
+            raise self.mistake(
+                tr("--{option} {value} is not a whole number of at most 8 digits", option=option, value=value)
+            )
+        return int(value)
+
+    def choice(self, option: str, default: str) -> str:
+        """Its value, one of those in the table."""
+        value, choices = self.value(option, default), self.table[option].takes.split("|")
+        if value not in choices:
+            raise self.mistake(
+                tr("--{option} {value}: write one of {choices}", option=option, value=value, choices=", ".join(choices))
+            )
+        return value
+
+    def note(self, text: str) -> None:
+        """A note about what the user typed, which is printed once the launch is sure to start."""
+        self.notes.append(text)
+
+    def note_needless(self, option: str, reason: str) -> None:
+        """The same about an option of another launcher that nobody needs here."""
+        self.note(tr("note: {option} is not needed: {reason}", option=option, reason=reason))
+
+    def mistake(self, text: str) -> Refusal:
+        """The mistake, and how to get help."""
+        script = quote(self.declaration.script)
+        return Refusal(USAGE, harmless(tr("{mistake}; see: bash {script} --help", mistake=text, script=script)))
+
+    def hint(self) -> str:
+        """The end of a message about a word too many."""
+        return tr("; trainer arguments come after --") if self.launches else ""
+
+
+def is_number(text: str) -> bool:
+    """Whether an option takes the text as its number."""
+    return len(text) <= 8 and text.isascii() and text.isdigit()

@@ -1,0 +1,92 @@
+"""How options and their values are taken from a command line: ours, then those of other launchers."""
+
+from __future__ import annotations
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.quoting import quote
+from tools.command import program, table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.common.refusal import Refusal
+    from tools.command.line import Line
+
+_FLAG = {"True": "1", "true": "1", "False": "", "false": ""}
+
+
+def take_option(line: Line, words: Sequence[str]) -> int:
+    """Takes the option at the front and its value; the number of words."""
+    name = table.bare(words[0])
+    if name in line.table:
+        value, taken = value_of(line, line.table[name].takes, words)
+        line.options.append((name, value))
+        return taken
+    taken = _take_other(line, words)
+    if not taken:
+        instead = program.instead_of(line, name) if line.launches else ""
+        raise _unknown(line, words[0].partition("=")[0], instead)
+    return taken
+
+
+def take_letter(line: Line, words: Sequence[str]) -> int:
+    """The same for a word with one dash: an option of one letter, such as -n 4, or one of another launcher."""
+    word = words[0]
+    if len(word) == 2 and word[1] in line.table:
+        return take_option(line, [f"-{word}", *words[1:]])
+    taken = _take_other(line, words)
+    if not taken:
+        raise _unknown(line, word, line.hint())
+    return taken
+
+
+def _take_other(line: Line, words: Sequence[str]) -> int:
+    """Takes an option of another launcher; 0 if it is none."""
+    return next(filter(None, (take(line, words) for take in line.others)), 0)
+
+
+def _unknown(line: Line, option: str, instead: str) -> Refusal:
+    return line.mistake(tr("unknown option {option}{instead}", option=option, instead=instead))
+
+
+def value_of(line: Line, takes: str, words: Sequence[str]) -> tuple[str, int]:
+    """The value of the option at the front, and the number of words.  takes: as in table.Option."""
+    typed = table.typed(table.bare(words[0]))
+    _, equals, value = words[0].partition("=")
+    taken = 1
+    if takes == "-":
+        if equals:
+            raise line.mistake(tr("{option} takes no value", option=typed))
+        return "1", taken
+    if takes.startswith("[True"):
+        return _flag(line, words)
+    if not equals:
+        value, taken = _next_word(line, takes, words)
+    if not value:
+        raise line.mistake(tr("{option} needs a value: {option} {takes}", option=typed, takes=takes))
+    return value, taken
+
+
+def _next_word(line: Line, takes: str, words: Sequence[str]) -> tuple[str, int]:
+    """The value after the option, if the next word is one, and the number of words."""
+    word = words[1] if len(words) > 1 else "--"
+    if takes == "[RUN]":
+        is_run = len(words) > 1 and program.is_run(line, word)
+        return (word, 2) if is_run else ("newest", 1)
+    return (word, 2) if not word.startswith("--") or (takes == "WORDS" and word != "--") else ("", 1)
+
+
+def _flag(line: Line, words: Sequence[str]) -> tuple[str, int]:
+    """1, or nothing, of a flag that True or False may follow, and the number of words."""
+    option, equals, word = words[0].partition("=")
+    taken = 1
+    if not equals:
+        word = "True"
+        if len(words) > 1 and words[1] in _FLAG:
+            word, taken = words[1], 2
+    if word not in _FLAG:
+        raise line.mistake(
+            tr("{option}={word}: write {option}, {option}=True or {option}=False", option=option, word=quote(word))
+        )
+    return _FLAG[word], taken

@@ -1,0 +1,54 @@
+"""The options that the launcher itself heeds while the job runs; tools.launch.request has the others."""
+
+from __future__ import annotations
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.command.line import Line
+
+
+class Settings(Record):
+    """How the job is watched, stopped and reported."""
+
+    grace: int  # seconds between SIGTERM and SIGKILL
+    timeout: int  # seconds; 0: no limit
+    hang_timeout: int  # the same
+    max_restarts: int
+    keep_going: bool
+    quiet: bool
+    watch_plogs: bool
+    report: bool
+    dry_run: bool
+    straggler: str | None  # as typed: the plan checks it
+    metrics: str | None
+    console: str  # 0, all, table or none
+    console_given: bool
+
+    @classmethod
+    def of(cls, line: Line) -> Settings:
+        """Those of a command line.  Raises Refusal."""
+        grace = line.number("grace", line.declaration.grace)
+        timeout, hang_timeout, max_restarts = map(line.number, ("timeout", "hang_timeout", "max_restarts"))
+        if line.given("keep_going") and max_restarts:
+            text = tr(
+                "--keep_going lets ranks go on when one fails, --max_restarts starts all of them again; give one of"
+                " them"
+            )
+            raise line.mistake(text)
+        if line.given("restart_args") and not line.given("max_restarts"):
+            raise line.mistake(tr("--restart_args is for restarts; add --max_restarts N"))
+        line.choice("keep_plogs", "failed")
+        return cls(
+            grace=grace,
+            timeout=timeout,
+            hang_timeout=hang_timeout,
+            max_restarts=max_restarts,
+            straggler=line.value("straggler") or None,
+            metrics=line.value("metrics") or None,
+            console=line.choice("console", "none" if line.given("quiet") else "0"),
+            console_given=line.given("console"),
+            **{name: line.given(name) for name in ("keep_going", "quiet", "watch_plogs", "report", "dry_run")},
+        )

@@ -1,0 +1,174 @@
+"""Every option of every script.  They are declared here and nowhere else: --help and docs/options.md print it."""
+
+from __future__ import annotations
+
+from hccl_tools import hosts
+from hccl_tools.common import language
+from hccl_tools.common.language import marked
+from hccl_tools.common.record import Row
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+
+class Option(Row):
+    """An option of a script."""
+
+    takes: str  # its value; "-": none; "[True|False]": a flag that one of these may follow; "[RUN]": see program.is_run
+    meaning: str  # in English
+
+
+# {name and value: meaning} of options that a script must name to have them.
+NAMED = {
+    "config FILE": marked(
+        "the training config, whatever its name (default: the argument CONFIG, else the script's own)"
+    ),
+    "n N": marked(
+        "number of ranks, also --nproc (default: launch.sh: the NPUs of this machine; else one for each slot of"
+        " the hosts, without hosts 8)"
+    ),
+    "no_sink -": marked(
+        "run operator by operator instead of sinking the graph (jit_level O0, GRAPH_OP_RUN=1, HCCL_WHITELIST_DISABLE=1)"
+    ),
+    "output_filename DIR": marked("also link the ranks' logs there in Open MPI's layout, DIR/1/rank.N/stdout"),
+    "ssh COMMAND": hosts.MEANING,
+    "hostfile FILE": marked(
+        "the hosts, in Open MPI's syntax, one a line with slots=N; this command starts the ranks of all of them"
+    ),
+    "network NAME": marked(
+        "the network between hosts that have several: an interface such as eth0, or a range such as 10.0.0.0/24"
+    ),
+    "worker_num N": marked("ranks of the whole job (default: 8; run_pod.sh: as the environment says)"),
+    "local_worker_num N": marked("ranks of this host (default: all of them; run_pod.sh: as the environment says)"),
+    "master_addr HOST": marked(
+        "the host of --node_rank 0, where MindSpore's scheduler runs (default: 127.0.0.1; run_pod.sh: as the"
+        " environment says)"
+    ),
+    "master_port PORT": marked("the scheduler's port (default: a free one; with several hosts 8118)"),
+    "node_rank N": marked("the number of this host among the hosts, from 0"),
+    "table_dir DIR": marked(
+        "a folder that all pods share, without an operator: each pod writes its devices there, pod 0 the rank table"
+    ),
+    "pod_wait SECONDS": marked(
+        "how long to wait for the rank table and for the other pods; exit code 124 after it (default: 1800)"
+    ),
+    "ntasks_per_node N": marked("ranks of each node (default: as in the allocation)"),
+    "spare N": marked(
+        "the last N hosts stand by: one of them takes the place of a host that is lost; needs --max_restarts. In a"
+        " hostfile, the word spare after a host does the same"
+    ),
+    "min_ranks N": marked(
+        "when a host is lost, start again only with at least N ranks, else end the job; needs --max_restarts"
+        " (default: 1)"
+    ),
+    "format text|json": marked("a page for people, or the same for a program (default: text)"),
+}
+# The same for options of every script that launches.
+SHARED = {
+    "device_target Ascend|GPU|CPU": marked(
+        "the hardware that the ranks run on (default: the script's; GPU: run_gpu.sh, run_mpirun*.sh, run_msrun.sh,"
+        " run_slurm.sh); CPU: real MindSpore ranks on this machine, to try a launch without NPUs"
+    ),
+    "devices RANGE": marked('the devices, such as "[4,8)" or "0,1,4,5" (default: the script\'s own)'),
+    "rank_table FILE": marked(
+        "the rank table (default: RANK_TABLE_FILE if it is set, else one in the current folder or beside the"
+        " program that fits, else a new one)"
+    ),
+    "hccn_conf FILE": marked("addresses of the devices where hccn_tool is not on PATH (default: /etc/hccn.conf)"),
+    "generation 910A|A2|A3|950|any": marked(
+        "the chip generation whose rules hold for devices and rank tables (default: that of this host's NPUs if it"
+        " has some, else any: only the rules of all generations)"
+    ),
+    "train_script FILE": marked(
+        "the Python file that trains; with a config it gets --config CONFIG, else only the words after --"
+        " (default: tools/train.py of the current folder, else of this project)"
+    ),
+    "pytest FILE": marked(
+        "run this file of tests, or one of its tests as FILE::TEST, in every rank with: python -m pytest -s"
+    ),
+    "log_dir DIR": marked("folder for the logs of all runs; each run makes its own folder in it (default: logs)"),
+    "console 0|all|table|none": marked(
+        "the output to show while the job runs: that of rank 0, that of all ranks with their numbers, a live table"
+        " of the ranks, or none (default: 0)"
+    ),
+    "keep_plogs failed|all|none": marked(
+        "which of CANN's own logs, the plogs, stay after the run on NPUs: those of an attempt that failed, cut to"
+        " 64 MiB a rank, all, or none (default: failed)"
+    ),
+    "watch_plogs -": marked(
+        "on NPUs: print a line when a known fault comes into the plog of a rank while the job runs, such as an"
+        " RDMA packet without an answer, and again when it has come 10, 100, 1000 times"
+    ),
+    "report -": marked(
+        "when the job has ended, write a page about it, report.html in the run's folder: curves, a time line, what"
+        " went wrong; after a failure it is also written without this option, if that takes less than a second"
+    ),
+    "straggler FACTOR": marked(
+        "name a rank, once while the job runs and again in the report, whose step has taken FACTOR times the"
+        " median, such as 1.5, for 20 steps (default: off)"
+    ),
+    "metrics FILE": marked(
+        "while the job runs write its state to FILE in Prometheus' text format, for node_exporter's textfile"
+        " collector; FILE ending with .jsonl: add lines of JSON (default: off)"
+    ),
+    "quiet -": marked("show only what went wrong"),
+    "timeout SECONDS": marked("end the job after this time, with exit code 124 (default: no limit)"),
+    "hang_timeout SECONDS": marked(
+        "end the job, with exit code 124, when no rank has written to its log for this long; save the stacks of"
+        " all ranks first (default: no limit)"
+    ),
+    "max_restarts N": marked(
+        "when a rank fails, start all of them again, at most N times, with RESUME=1 in their environment (default: 0)"
+    ),
+    "keep_going -": marked(
+        "when a rank fails, let the others go on; the exit code is that of the rank that failed first"
+    ),
+    "restart_args WORDS": marked(
+        "more words for the trainer from the second attempt on, in one text that is split as a shell splits words,"
+        ' such as "-o model.resume=True"'
+    ),
+    "resume [RUN]": marked(
+        "go on from the newest run of this config that has checkpoints, or from RUN: the folder of a run or of its"
+        " checkpoints, such as logs/latest; the next word is RUN if it is such a folder; without doubt:"
+        " --resume=RUN or --resume=newest"
+    ),
+    "wait_for_devices -": marked("if other jobs hold the devices, wait until they are free"),
+    "grace SECONDS": marked("time between SIGTERM and SIGKILL when ranks are stopped (default: 10; run_pod.sh: 25)"),
+    "bind_core [True|False]": marked(
+        "bind each rank to cores of its own, near its device; on CPU an even share of the cores"
+    ),
+    "bind_numa [True|False]": marked(
+        "bind each rank to all cores of the NUMA node of its device; ranks on one node share them"
+    ),
+    "no_check -": marked(
+        "skip the checks that need the NPUs, and that of a program's parallel mode, but still check the rank table"
+    ),
+    "lang zh|en": language.MEANING,
+    "dry_run -": marked("print the plan in a form that can be pasted into a shell; start and write nothing"),
+    "help -": marked("print this page"),
+}
+
+
+def of(names: Collection[str], without: Collection[str] | None) -> dict[str, Option]:
+    """{name: option} of a script, in the table's order: those with these names, and the shared ones.
+
+    without: shared options that it does not have; None: it launches nothing and has only the first ones.
+    """
+    found: dict[str, Option] = {}
+    for table, shared in ((NAMED, False), (SHARED, without is not None)):
+        for key, meaning in table.items():
+            name, _, takes = key.partition(" ")
+            if name in names or (shared and name not in (without or ())):
+                found[name] = Option(takes, meaning)
+    return found
+
+
+def bare(word: str) -> str:
+    """The name of the option in a word such as --max-restarts=3: hyphens and underscores are the same."""
+    return word.partition("=")[0][len("--") :].replace("-", "_")
+
+
+def typed(name: str) -> str:
+    """How the option is typed: -n for a name of one letter."""
+    return f"--{name}" if len(name) > 1 else f"-{name}"

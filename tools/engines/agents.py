@@ -1,0 +1,234 @@
+"""Engines whose ranks are agents (tools/rank/agent.py): what the agents are told, and what they tell.
+
+An agent writes lines that begin with a secret of this launch; the engine brings them to its stdout, which is a pipe to
+us, or the agents write into a pipe of ours themselves.  The rest of the engine's output is its log.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from hccl_tools.common import project
+from tools.engines.base import Engine
+from tools.rank import environment
+from tools.supervise import events
+from tools.supervise.members import SCHEDULER, Member
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hccl_tools.common.record import Row
+    from tools.launch.run import Run
+    from tools.rank.environment import Environment
+
+LONGEST = 1 << 20  # bytes of a line that has no end yet
+AGENT = project.path("tools", "rank", "agent.py")
+# Between launcher and agent.  An agent removes them: they are not for the trainer.
+FOR_AGENTS = (
+    "LAUNCH_ENGINE",
+    "LAUNCH_DEVICES",
+    "LAUNCH_SIZES",
+    "LAUNCH_BIND",
+    "LAUNCH_FOLDER",
+    "LAUNCH_HOST",
+    "LAUNCH_EXPORTS",
+    "LAUNCH_LOGS",
+    "LAUNCH_PLOGS",
+    "LAUNCH_LINKS",
+    "LAUNCH_UMASK",
+    "LAUNCH_HANG",
+    "LAUNCH_PYTHON",
+)
+
+
+class AgentLines:
+    """What comes out of an engine, in blocks of bytes: `take` returns the events in it.
+
+    secret: begins what agents say.  logs: the folder of the attempt's logs.  own: where the engine's own lines go.
+    cancelled: the event when the engine itself ends the job; None: from then on a rank that ends has not failed by
+    itself.
+    """
+
+    def __init__(self, secret: bytes, logs: str, own: int, cancelled: events.Cancelled | None) -> None:
+        self.secret, self.logs, self.own, self.cancelled = secret + b" ", os.fsencode(logs), own, cancelled
+        self.ordered = False  # we have ordered the ranks to stop
+        self.judged = True  # a rank's end may be a failure of its own
+        self.failed = 0  # the last status of a rank that was not 0
+        self._trainers: dict[bytes, bytes] = {}  # rank -> process id of its trainer
+        self._rest = b""
+        self._forget()
+
+    def _forget(self) -> None:
+        self._began: list[tuple[str, int, str]] = []
+        self._ended: list[tuple[str, int]] = []
+        self._more: list[Row] = []
+        self._own: list[bytes] = []
+        self._files: dict[bytes, list[bytes]] = {}
+        self._grown = b""
+        self._found: list[Row] = []
+
+    def take(self, block: bytes) -> list[Row]:
+        """The events in the next bytes; b"" is the end of them."""
+        *lines, self._rest = (self._rest + block).split(b"\n")
+        if not block or len(self._rest) > LONGEST:
+            lines.append(self._rest)
+            self._rest = b""
+        for line in lines:
+            if line:
+                self._line(line)
+        self._tell()
+        found = self._found
+        self._forget()
+        return found
+
+    def _line(self, line: bytes) -> None:
+        """With the secret, maybe behind a label of mpirun or srun, it is from an agent; else from the engine itself."""
+        _, found, said = line.partition(self.secret)
+        word, _, rest = said.partition(b" ")
+        rank, _, value = rest.partition(b" ")
+        if found and word == b"cancelled" and not rank:
+            self._cancelled()
+        elif not found or not (rank.isdigit() or rank == b"scheduler") or not self._of_rank(word, rank, value):
+            self._own.append(line + b"\n")
+
+    def _of_rank(self, word: bytes, rank: bytes, value: bytes) -> bool:
+        """Keeps what an agent says of its rank; False if it can be from none."""
+        if word == b"exit" and value.isdigit():
+            self._ended.append((rank.decode(), int(value)))
+            self.failed = int(value) or self.failed
+        elif word == b"start" and len(value.split()) == 2 and value.split()[0].isdigit():  # its process and its host
+            pid, host = value.split()
+            self._trainers[rank] = pid
+            self._began.append((rank.decode(), int(pid), host.decode("utf-8", "replace")))
+        elif word == b"line":
+            self._files.setdefault(b"rank_%s.log" % rank, []).append(value + b"\n")
+        elif word == b"plog":
+            name = b"plog/rank_%s/debug/plog/plog-%s_away.log" % (rank, self._trainers.get(rank, b"0"))
+            self._files.setdefault(name, []).append(value + b"\n")
+        elif word == b"wrote":
+            self._grown = rank
+        elif word == b"stack":
+            self._more.append(events.StackTold(rank.decode(), value.decode("utf-8", "replace")))
+        else:
+            return False
+        return True
+
+    def _cancelled(self) -> None:
+        """The engine, not the launcher, has told an agent to end."""
+        if self.cancelled:
+            self._tell()
+            self._found.append(self.cancelled)
+        elif not self.ordered and self.judged:
+            self._tell()
+            self.judged = False
+
+    def _tell(self) -> None:
+        """Everything that was kept, first the lines of logs, because the supervisor may print those."""
+        write(self.own, b"".join(self._own))
+        for name, texts in self._files.items():
+            append(os.path.join(self.logs, name), b"".join(texts))
+        if self._began:
+            self._found.append(events.Began(self._began))
+        self._found += self._more  # an agent says where its rank is before it says that the rank has ended
+        if self._ended:
+            self._found.append(events.Ended(self._ended, self.judged))
+        if self._grown:
+            self._found.append(events.LogGrew(self._grown.decode()))
+        self._began, self._ended, self._more, self._own, self._files, self._grown = [], [], [], [], {}, b""
+
+
+def write(descriptor: int, text: bytes) -> None:
+    """Writes all of it; not what a full disk, or a pipe that nobody reads, does not take."""
+    try:
+        while text:
+            text = text[os.write(descriptor, text) :]
+    except OSError:
+        return
+
+
+def append(path: bytes, text: bytes) -> None:
+    """Adds the text to the file, in a folder that may be missing; not if the disk or the rights forbid it."""
+    try:
+        if b"/plog/" in path:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    except OSError:
+        return
+    write(file, text)
+    os.close(file)
+
+
+class Agents(Engine):
+    """An engine that starts an agent for each rank."""
+
+    def command(self, environment_: Environment) -> list[str]:
+        """The engine with its options, up to the agent; may change the environment in which it is started."""
+        raise NotImplementedError
+
+    def agent_words(self) -> list[str]:
+        """The agent's command, to which the trainer's words are added.  No variable steers this Python."""
+        return [sys.executable, "-I", "-S", AGENT]
+
+    def environment(self, secret: str = "") -> Environment:
+        """The environment of the engine, and so of its agents; secret: empty for --dry_run."""
+        run = self.run
+        found = dict(run.environment)
+        for name in [name for name in found if name.startswith(b"LAUNCH_") and name != b"LAUNCH_LANG"]:
+            if name.decode("ascii", "replace") not in KEPT:
+                del found[name]
+        told = {
+            "LAUNCH_ENGINE": self.name,
+            "LAUNCH_DEVICES": run.plan.engine.get("devices", ""),
+            "LAUNCH_SIZES": run.plan.engine["sizes"],
+            "LAUNCH_BIND": run.plan.binding.word() if run.plan.binding else "",
+            "LAUNCH_FOLDER": os.getcwd(),
+            "LAUNCH_HOST": os.uname().nodename,
+            "LAUNCH_EXPORTS": " ".join(run.plan.exports),
+            "LAUNCH_LOGS": run.logs,
+            "LAUNCH_PLOGS": run.plan.plogs.word() if run.plan.plogs else "",
+            "LAUNCH_LINKS": run.plan.engine.get("logs", ""),
+            "LAUNCH_UMASK": umask(),
+            "LAUNCH_HANG": str(run.settings.hang_timeout),
+            "LAUNCH_PYTHON": sys.executable,
+        }
+        if secret:
+            told.update(LAUNCH_SECRET=secret, LAUNCH_GRACE=str(run.settings.grace), LAUNCH_JOB=run.mark)
+            told["LAUNCH_KEEPS_GOING"] = "yes" if run.settings.keep_going else ""
+        found.update((os.fsencode(name), os.fsencode(value)) for name, value in told.items())
+        for own, given in run.command.mpirun.values.items():  # of mpirun -x NAME=VALUE: for the ranks alone
+            found[environment.FOR_RANKS + os.fsencode(own)] = os.fsencode(given)
+        return found
+
+    def bears_failures(self, secret: str) -> bool:
+        """Whether the engine itself must let ranks go on when one fails: in what --dry_run prints.
+
+        Agents hide a rank's failure from it, so that it still ends the job when an agent dies.
+        """
+        return not secret and self.run.settings.keep_going
+
+    def own_log(self) -> str:
+        return os.path.join(self.run.logs, f"{self.name}.log")
+
+
+KEPT = ("LAUNCH_LOCKS", "LAUNCH_STRAGGLER")  # variables of the launch that ranks have, too
+
+
+def umask() -> str:
+    """The umask of this process, as ``0022``."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return f"{mask:04o}"
+
+
+def secret() -> str:
+    """A word that nobody else knows."""
+    return f"launch-{int.from_bytes(os.urandom(12), 'big'):x}"
+
+
+def rows(run: Run) -> Iterator[Member]:
+    """The members that an engine will start."""
+    yield from run.rank_members()
+    if run.plan.engine.get("scheduler"):
+        yield Member(SCHEDULER, os.path.join(run.logs, "scheduler.log"))

@@ -1,0 +1,49 @@
+"""Engine "local": the launcher itself starts the ranks, on this machine."""
+
+from __future__ import annotations
+
+import os
+
+from tools.engines.base import Engine
+from tools.rank import environment, places
+
+
+class Local(Engine):
+    """Every rank is a child of the launcher."""
+
+    def start(self) -> None:
+        run = self.run
+        self.shares_scheduler = bool(run.plan.engine.get("scheduler_is_shared"))
+        self.start_scheduler()
+        members = run.rank_members()
+        run.supervisor.members.add(members)
+        device_ids = run.plan.engine.get("device_ids", "").split()
+        plogs = places.Plogs(run.plan.plogs.word() if run.plan.plogs else "", run.logs)
+        kept = places.Kept(run.environment, run.logs)
+        cores = run.plan.binding.cores if run.plan.binding else None
+        with places.BatchPolicy(b"MS_WORKER_NUM" in run.environment):
+            for local_rank, member in enumerate(members):
+                own = environment.of_rank(
+                    run.environment,
+                    rank=int(member.name),
+                    local_rank=local_rank,
+                    device=device_ids[local_rank] if device_ids else member.device or 0,
+                    sizes=run.plan.engine["sizes"],
+                    mark=run.mark,
+                )
+                with run.log_of(member) as log:
+                    own.update(plogs.open(member.name, log))
+                    with places.Bound(cores, int(member.name), log) as bound:
+                        own.update(bound)
+                        kept.write(member.name, own, log)
+                        run.start(member, run.trainer, environment.whole(run.environment, own), log)
+
+    def places(self) -> list[str]:
+        """The numbers by which this host's ranks name their devices."""
+        named = self.run.plan.engine.get("device_ids")
+        return named.split() if named else [str(device) for _, device in self.run.plan.ranks]
+
+
+def working_folder() -> str:
+    """Where the ranks run: where the command was typed."""
+    return os.getcwd()

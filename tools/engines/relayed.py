@@ -1,0 +1,78 @@
+"""Engines that start ranks on other hosts, too: mpirun and srun.
+
+The engine's process is a member of the job, like a rank.  When we order the ranks to stop, the agents get the order and
+give their trainers the grace time; SIGTERM to the engine would make it kill the agents after a time of its own.  If the
+engine does not end, we kill it and all that it left.
+"""
+
+from __future__ import annotations
+
+import os
+
+from tools.engines import agents
+from tools.engines.agents import AgentLines, Agents
+from tools.supervise import proc
+from tools.supervise.members import Member
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+
+    from tools.supervise.events import Cancelled
+else:
+    import _signal
+
+# The signals by which mpirun passes orders on to the agents; it forwards these.
+_SIGNALS = {"stop": _signal.SIGURG, "stacks": _signal.SIGABRT, "USR1": _signal.SIGUSR1, "USR2": _signal.SIGUSR2}
+
+
+class Relayed(Agents):
+    """orders_by_stdin: a line on the engine's stdin reaches all agents; else a signal to the engine does."""
+
+    way = 3.0
+    orders_by_stdin = False
+
+    def cancelled(self) -> Cancelled | None:
+        """The event when an agent says that the engine itself ends the job; None: no rank has failed then."""
+        return None
+
+    def start(self) -> None:
+        """The scheduler, if the plan has one, then the engine."""
+        run = self.run
+        self.start_scheduler()
+        run.supervisor.members.add(run.rank_members())
+        member = Member(self.name, self.own_log())
+        run.supervisor.members.add([member])
+        secret = agents.secret()
+        found = self.environment(secret)
+        words = [*self.command(found), *self.agent_words(), *run.trainer]
+        stdin, self._orders = os.pipe()
+        lines, stdout = os.pipe()
+        with run.log_of(member) as log:
+            self.lines = AgentLines(os.fsencode(secret), run.logs, os.dup(log), self.cancelled())
+            run.world.own(self.lines.own, self._orders)
+            started = run.start(member, words, found, stdout, stdin=stdin, error=log)
+        for end in (stdin, stdout):
+            os.close(end)
+        if started:
+            run.world.watch(lines, self.lines.take)
+        else:
+            os.close(lines)
+
+    def order(self, word: str) -> None:
+        """Passes it on.  If it comes too early it is lost; an order to stop is repeated."""
+        self.lines.ordered = self.lines.ordered or word == "stop"
+        member = self.run.supervisor.members.get(self.name)
+        if self.orders_by_stdin:
+            agents.write(self._orders, f".{word}\n".encode())
+        elif member and member.group is not None and member.pid and member.status is None:
+            proc.send(member.pid, _SIGNALS[word])
+
+    def forget(self) -> None:
+        """The attempt has ended."""
+        for descriptor in (self._orders, self.lines.own):
+            self.run.world.disown(descriptor)
+
+    def status_of(self, status: int) -> int:
+        """What the engine's end means: one that hides a rank's failure ends with 0."""
+        return self.lines.failed if status == 0 and not self.lines.judged else status

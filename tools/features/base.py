@@ -1,0 +1,113 @@
+"""The steps of a job's life at which a feature may do something; see docs/extending.md for an example."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tools.launch.run import Run
+    from tools.supervise.events import Heard
+    from tools.supervise.members import Member
+
+
+class Feature:
+    """One feature of one launch; it overrides the steps that it is about."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    # ---- before and between attempts ---------------------------------------------------------------------------------
+
+    def opened(self) -> None:
+        """Signals are heeded, and the guardian watches; no rank has started."""
+
+    def is_ready(self) -> bool:
+        """Waits until the attempt may begin; False: it does not."""
+        return True
+
+    def begins(self) -> None:
+        """An attempt begins: its ranks start next."""
+
+    def attempt_ended(self) -> None:
+        """No process of the attempt is left."""
+
+    def may_restart(self, number: int) -> bool:
+        """After a failure, before restart `number`; False: there is none."""
+        return True
+
+    def again(self, number: int) -> None:
+        """Restart `number` will come, after a pause."""
+
+    def next_plan(self) -> None:
+        """Changes the plan of the next attempt."""
+
+    def logs_moved(self, old: str) -> None:
+        """The next attempt has logs of its own; old: the folder of the last attempt's."""
+
+    # ---- while an attempt runs ---------------------------------------------------------------------------------------
+
+    def failed(self, member: Member, goes_on: bool) -> None:
+        """It was the first to fail, or with --keep_going one of them; the others still run."""
+
+    def ended(self, member: Member) -> None:
+        """It has ended, and the members that must stop because of it have their signal."""
+
+    def hangs(self) -> None:
+        """No rank has written for too long; all of them still run."""
+
+    def stops(self) -> None:
+        """The members stop, whatever the reason; comes often until they have ended."""
+
+    def check(self) -> None:
+        """Nothing has happened for a while."""
+
+    def heard(self, event: Heard) -> None:
+        """A line from a process beside the launcher."""
+
+    # ---- the end -----------------------------------------------------------------------------------------------------
+
+    def finishing(self) -> None:
+        """The last attempt has ended; the exit code is not known yet."""
+
+    def settle(self, status: int) -> None:
+        """It is, and nothing has been reported."""
+
+    def fell_silent(self) -> None:
+        """All processes beside the launcher have said what they had to say; nothing has been reported."""
+
+    def outcome(self, outcome: dict[str, Any]) -> None:
+        """Adds to what launch.json gets about the attempt that has ended."""
+
+    def reported(self, document: dict[str, Any], trouble: str) -> None:
+        """The table of ranks is on the screen; document: launch.json; trouble: why the outcome is not in it."""
+
+    # ---- answers -----------------------------------------------------------------------------------------------------
+
+    def others_status(self) -> int:
+        """The exit code that other hosts' launchers give this one."""
+        return 0
+
+    def others_host(self) -> str:
+        """The host whose failure, signal or limit has ended the attempt here, too."""
+        return ""
+
+    def others_end(self) -> bool:
+        """Whether they have ended the job."""
+        return False
+
+    def others_again(self) -> bool:
+        """Whether they start it again."""
+        return False
+
+    def lost_ranks(self) -> set[int]:
+        """The ranks of a host that the engine has lost."""
+        return set()
+
+    def look_for_lost_host(self) -> str:
+        """The host that the engine has lost, as the plan names it."""
+        return ""
+
+    def what_failed(self) -> str:
+        """Which member has failed first, and how."""
+        return ""

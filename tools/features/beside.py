@@ -1,0 +1,142 @@
+"""A process beside the launcher: a forked child that looks at the job, and gets orders or tells what it sees."""
+
+from __future__ import annotations
+
+import os
+import select
+
+from tools.supervise import proc
+from tools.supervise.events import Heard
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    from collections.abc import Callable, Iterable
+
+    from tools.supervise.world import World
+else:
+    import _signal
+
+QUIET: tuple[int, ...] = (
+    _signal.SIGINT,
+    _signal.SIGHUP,
+    _signal.SIGQUIT,
+    _signal.SIGUSR1,
+    _signal.SIGUSR2,
+    _signal.SIGTTOU,
+)
+QUIET += (_signal.SIGXFSZ,)
+
+
+def ignore(*numbers: int) -> None:
+    """From now on this process heeds none of the signals."""
+    for number in numbers:
+        _signal.signal(number, _signal.SIG_IGN)
+
+
+class Beside:
+    """The child, and the pipes to it and from it.
+
+    task: gets the descriptor from which it reads orders, and the one to which it writes lines; 0 and 1 are /dev/null.
+    title: the command line that others see.  Raises OSError where no more processes may be started.
+    """
+
+    def __init__(self, world: World, title: str, task: Callable[[int, int], object], *, group: bool = True) -> None:
+        self._world = world
+        orders, self._orders = os.pipe()
+        self.told, tells = os.pipe()
+        world.own(self._orders, self.told)
+
+        def child() -> None:
+            proc.retitle(title.encode())
+            null = os.open(os.devnull, os.O_RDWR)
+            os.dup2(null, 0)
+            os.dup2(null, 1)
+            task(orders, tells)
+
+        try:
+            self.pid = world.fork(child, group=group)
+        except OSError:
+            world.disown(self._orders)
+            world.disown(self.told)
+            raise
+        finally:
+            os.close(orders)
+            os.close(tells)
+        os.set_blocking(self._orders, False)
+
+    def order(self, text: str) -> None:
+        """One order, a line.  SIGCONT wakes the process if somebody has stopped it, so that the pipe never fills up."""
+        self._world.kill(self.pid, _signal.SIGCONT)
+        try:
+            os.write(self._orders, os.fsencode(text + "\n"))
+        except OSError:
+            return  # it has ended
+
+    def send(self, data: bytes, seconds: float) -> None:
+        """All of the orders at once, and their end; what the process does not take in this time is lost."""
+        end = self._world.now() + seconds
+        poll = select.poll()
+        poll.register(self._orders, select.POLLOUT)
+        try:
+            while data and self._world.now() < end:
+                if poll.poll(200):
+                    data = data[os.write(self._orders, data) :]
+                else:
+                    self.wake()  # somebody may have stopped it
+        except OSError:
+            pass  # it has ended, and `lines` has none
+        self.end_orders()
+
+    def lives(self) -> bool:
+        return self._world.lives(self.pid)
+
+    def wake(self) -> None:
+        self._world.kill(self.pid, _signal.SIGCONT)
+
+    def kill(self, number: int = _signal.SIGKILL) -> None:
+        self._world.kill(self.pid, number)
+
+    def end_orders(self) -> None:
+        """There will be no more of them."""
+        if self._orders >= 0:
+            self._world.disown(self._orders)
+            self._orders = -1
+
+    def close(self) -> None:
+        """Closes both pipes."""
+        self.end_orders()
+        if self.told >= 0:
+            self._world.disown(self.told)
+            self.told = -1
+
+    def hear(self, feature: str) -> None:
+        """From now on its lines are events for this feature."""
+        rest = b""
+
+        def take(block: bytes) -> Iterable[Heard]:
+            nonlocal rest
+            *lines, rest = (rest + block).split(b"\n")
+            return [Heard(feature, os.fsdecode(line)) for line in lines if line]
+
+        self._world.watch(self.told, take)
+        self.told = -1  # the world closes it
+
+    def lines(self, seconds: float) -> Iterable[str]:
+        """Its lines, until it has ended or this time is over; then it is killed."""
+        end = self._world.now() + seconds
+        rest = b""
+        poll = select.poll()
+        poll.register(self.told, select.POLLIN)
+        while (left := end - self._world.now()) > 0:
+            if not poll.poll(min(left, 0.2) * 1000):
+                self.wake()  # somebody may have stopped it
+                continue
+            block = os.read(self.told, 1 << 16)
+            if not block:
+                break
+            *whole, rest = (rest + block).split(b"\n")
+            yield from map(os.fsdecode, whole)
+        else:
+            self.kill()
+        self.close()

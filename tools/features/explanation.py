@@ -1,0 +1,157 @@
+"""Why the job failed, and the page of the run: a forked child says it, with a limit on its time.
+
+Neither a huge log nor a Python environment that has gone meanwhile can hurt the launcher, which imports nothing after
+the ranks have started.  The child starts with the first failure, and reads its modules while the other ranks end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from hccl_tools.common import project
+from hccl_tools.common.language import tr
+from hccl_tools.common.quoting import quote
+from hccl_tools.common.words import short_path
+from tools.features import explanation_child
+from tools.features.base import Feature
+from tools.features.beside import QUIET, Beside, ignore
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    from typing import Any
+
+    from tools.supervise.members import Member
+else:
+    import _signal
+
+EXPLAIN_WITHIN = 10.0  # seconds; it reads no more of logs than takes much less
+SETTLE_WITHIN = 60.0  # for removing and cutting plogs
+PAGE_WITHIN = 60.0  # for a page that the user wants
+SHORT_PAGE_WITHIN = 5.0  # and for one after a failure: 0.1 s is usual, but on a busy machine it takes longer
+
+
+class Explanation(Feature):
+    """Which of the three things the child does: explain, settle the plogs, write a page."""
+
+    _beside: Beside | None = None
+    _oom_kills = 0  # on this machine before this attempt
+
+    def begins(self) -> None:
+        self._oom_kills = oom_kills()
+
+    def failed(self, member: Member, goes_on: bool) -> None:
+        """If a restart may follow, nothing is urgent."""
+        if self._beside is None and not self.run.settings.max_restarts and self._is_to_be_explained():
+            self._beside = self._start()
+
+    def _is_to_be_explained(self) -> bool:
+        """A rank that could not be started has no log to read, and the reason has been told."""
+        first = self.run.supervisor.judge.first
+        return first is not None and (first.began is not None or bool(self.run.engine.name))
+
+    def _start(self) -> Beside | None:
+        run = self.run
+
+        def child(orders: int, tells: int) -> None:
+            ignore(_signal.SIGTERM, *QUIET)
+            explanation_child.serve(orders, tells, run.plan.run_dir)
+
+        try:
+            return Beside(run.world, "mindspore-launch-report", child)
+        except OSError as error:
+            run.say(tr("this run cannot be explained: {reason}", reason=error.strerror))
+            return None
+
+    def reported(self, document: dict[str, Any], trouble: str) -> None:
+        run = self.run
+        if trouble and os.path.isdir(run.plan.run_dir):  # the report has said that the folder is gone
+            run.say(tr("the outcome is not saved: {reason}", reason=trouble))
+        wanted: dict[str, Any] = {"trouble": trouble, "outcome": document["outcome"]}
+        if self._is_to_be_explained():
+            wanted["oom_kills"] = oom_kills() - self._oom_kills
+        if run.plan.plogs:
+            wanted["plogs"], wanted["attempts"] = run.plan.plogs.keep, run.attempts
+        page = self._page()
+        if page:
+            wanted["page"] = page
+        if len(wanted) > 2:
+            self._ask(wanted, page)
+
+    def _ask(self, wanted: dict[str, Any], page: tuple[str, float] | None) -> None:
+        """Asks the child for all of it, and passes on what it says."""
+        run = self.run
+        beside, self._beside = self._beside, None
+        if beside is None or not beside.lives():  # it was killed
+            beside = self._start()
+        if beside is None:
+            return
+        began = run.world.now()
+        seconds = EXPLAIN_WITHIN + (SETTLE_WITHIN if "plogs" in wanted else 0)
+        answer = tr("it was not ready after {seconds} s, or was ended", seconds=f"{page[1]:.2f}") if page else ""
+        done = set()
+        beside.send(json.dumps({**wanted, "within": EXPLAIN_WITHIN}).encode(), EXPLAIN_WITHIN)
+        for line in beside.lines(seconds + (page[1] if page else 0)):
+            kind, _, text = line.partition(" ")
+            if kind == "say":
+                run.say(text)
+            elif kind == "done":
+                done.add(text)
+            elif kind == "page":
+                answer = text
+        if "oom_kills" in wanted and "explained" not in done:
+            self._do_without(wanted, late=run.world.now() >= began + EXPLAIN_WITHIN)
+        if answer not in ("", "written", "large"):
+            run.note(tr("no page of this run: {reason}; python tools/report.py writes it", reason=answer))
+            _remove_part(run.plan.run_dir, beside.pid)
+
+    def _do_without(self, wanted: dict[str, Any], late: bool) -> None:
+        """The child has not come to an explanation; late: it has had its time.  Another one does the rest."""
+        run = self.run
+        command = _diagnose(run.plan.run_dir)
+        if late:
+            run.say(tr("there is no time now to read all logs; this command does: {command}", command=command))
+        else:
+            run.say(tr("the process that explains was ended; this command does the same: {command}", command=command))
+        if "plogs" in wanted:
+            left = {"trouble": "", "outcome": {}, "plogs": wanted["plogs"], "attempts": wanted["attempts"]}
+            self._ask(left, None)
+
+    def _page(self) -> tuple[str, float] | None:
+        """(any or small, seconds) of the page to be written; None: none.  Whatever becomes of it is at most a note."""
+        run, supervisor = self.run, self.run.supervisor
+        if supervisor.stopping.signal and not run.settings.report:
+            return None  # whoever ends the launcher may not wait long
+        if any(member.began is None for member in supervisor.members):
+            return None  # a rank could not be started, because there are too many processes
+        if not os.path.isfile(os.path.join(run.plan.run_dir, "launch.json")):
+            return None
+        if run.settings.report:
+            return "any", PAGE_WITHIN
+        return ("small", SHORT_PAGE_WITHIN) if run.status else None
+
+
+def _diagnose(run_dir: str) -> str:
+    """The command that reads all of it, as it can be pasted."""
+    return f"python {quote(short_path(project.path('tools', 'diagnose.py')))} {quote(short_path(run_dir))}"
+
+
+def _remove_part(run_dir: str, pid: int) -> None:
+    """What a child that was ended has left of the page."""
+    try:
+        os.unlink(os.path.join(run_dir, f"report.html.{pid}.part"))
+    except OSError:
+        return
+
+
+def oom_kills() -> int:
+    """The kernel's count of OOM kills since boot; 0 if the kernel does not tell it."""
+    try:
+        with open("/proc/vmstat", "rb") as file:
+            for line in file:
+                if line.startswith(b"oom_kill "):
+                    return int(line.split()[1])
+    except (OSError, ValueError):
+        return 0
+    return 0

@@ -1,0 +1,129 @@
+"""The end of a launch, in a forked child of the launcher: why it failed, what stays of the plogs, and the page.
+
+The child reads its modules, and what it needs of the known failures, while the other ranks end.  Then it gets one JSON
+object on a pipe: the outcome, and what is wanted.  It answers with lines: "say TEXT" for the user, "done explained",
+"done settled", and "page ANSWER", where the answer is "written", "large" or why there is no page.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.words import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Told:
+    """What print() writes becomes lines for the launcher."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor, self._rest = descriptor, ""
+
+    def write(self, text: str) -> int:
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            self.line("say", line)
+        return len(text)
+
+    def flush(self) -> None:
+        """Whole lines are written at once."""
+
+    def line(self, word: str, text: str) -> None:
+        data = f"{word} {text}\n".encode("utf-8", "surrogateescape")
+        while data:
+            data = data[os.write(self._descriptor, data) :]
+
+
+def serve(orders: int, tells: int, run_dir: str) -> None:
+    """Does what the launcher orders; nothing, if the launcher ends before that."""
+    told: Any = Told(tells)
+    sys.stdout = told  # print() needs no more
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for the rest of this process
+    known, fault = get_ready()
+    data = b""
+    while block := os.read(orders, 1 << 16):
+        data += block
+    if not data:
+        return
+    wanted: dict[str, Any] = json.loads(data)
+    if fault and "oom_kills" in wanted:
+        print(fault)
+    with telling():
+        if "oom_kills" in wanted and known:
+            explain(wanted, run_dir, known)
+    told.line("done", "explained")
+    with telling():
+        for line in settle(wanted, run_dir):
+            print(line)
+    told.line("done", "settled")
+    if "page" in wanted:
+        told.line("page", one_line(page(run_dir, *wanted["page"])))
+
+
+@contextlib.contextmanager
+def telling() -> Any:
+    """Whoever reads a failure's report needs no second failure in it."""
+    try:
+        yield
+    except Exception as error:
+        print(cannot(error))
+
+
+def cannot(error: Exception) -> str:
+    """Why nothing is explained."""
+    reason = f"{type(error).__name__}: {one_line(error)}"
+    return tr("this run cannot be explained: {reason}", reason=reason)
+
+
+def get_ready() -> tuple[Any, str]:
+    """(the known failures, "") when all modules are read; else (None, why nothing can be explained)."""
+    try:
+        from tools.diagnosis import job_logs
+        from tools.logs import known_failures
+
+        known = known_failures.load()
+        job_logs.get_ready(known[0])
+    except Exception as error:
+        return None, cannot(error)
+    return known, ""
+
+
+def explain(wanted: dict[str, Any], run_dir: str, known: Any) -> None:
+    """Says why the run failed; saves that, where the outcome is in launch.json."""
+    from tools.diagnosis import find, main
+    from tools.launch import record
+
+    saved = not wanted["trouble"]
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the process, whatever it does
+    signal.setitimer(signal.ITIMER_REAL, wanted["within"])
+    document = record.read(run_dir) if saved else {"outcome": wanted["outcome"]}
+    if main.explain(document, run_dir, known, wanted["oom_kills"], at_end=True) and saved:
+        find.save(document, run_dir)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def settle(wanted: dict[str, Any], run_dir: str) -> list[str]:
+    """Removes and cuts CANN's own logs; returns what was cut."""
+    if "plogs" not in wanted:
+        return []
+    from tools.diagnosis import kept_plogs
+
+    return kept_plogs.settle(run_dir, wanted["attempts"], wanted["plogs"])
+
+
+def page(run_dir: str, size: str, seconds: float) -> str:
+    """Writes the page of the run; returns the answer."""
+    try:
+        from tools.run_page import at_end
+
+        return at_end.main(run_dir, size, seconds)
+    except Exception as error:  # the report needs no second failure in it
+        return f"{type(error).__name__}: {error}"

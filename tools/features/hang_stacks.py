@@ -1,0 +1,36 @@
+"""Where the ranks of a job that hangs are in their code; the agents ask those of other hosts."""
+
+from __future__ import annotations
+
+import concurrent.futures.thread  # noqa: F401 - loaded before the ranks start, for a child that asks many of them
+
+from tools.diagnosis import stacks
+from tools.features.base import Feature
+from tools.features.beside import Beside
+from tools.output import alike
+
+WITHIN = 60.0  # seconds; stacks.py has limits of its own
+
+
+class HangStacks(Feature):
+    """Writes every rank's stack to rank_N.stack beside its log, and a summary to stderr."""
+
+    def hangs(self) -> None:
+        run, members = self.run, self.run.supervisor.members
+        pairs = [
+            f"{m.name}={m.pid}" for m in members if m.rank is not None and m.status is None and m.group is not None
+        ]
+        if pairs:
+            beside = Beside(run.world, "mindspore-launch-stacks", lambda _, tells: stacks.tell(tells, run.logs, pairs))
+            for line in beside.lines(WITHIN):
+                run.say(line)
+        elif run.engine.name:
+            self._carried()
+
+    def _carried(self) -> None:
+        """The same for ranks that an engine started: their agents tell it.  Ranks at the same place share a line."""
+        supervisor = self.run.supervisor
+        supervisor.ask_stacks()
+        ranks = sorted(int(name) for name in supervisor.stacks if name.isdigit())
+        for place, same in alike.grouped((supervisor.stacks[str(rank)], rank) for rank in ranks).items():
+            self.run.say(f"{alike.named(same)}: {place}")

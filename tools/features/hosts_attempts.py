@@ -1,0 +1,191 @@
+"""The attempts of a job whose hosts have a launcher each: with --max_restarts the launchers agree on them.
+
+tools/attempts runs beside each launcher, and the host of rank 0 decides.  An attempt begins when all hosts are ready
+for it.  The first failure on any host ends the attempt on all of them.  What the hosts decide comes as lines: "begin
+NUMBER", "again NUMBER STATUS HOST TEXT", "end NUMBER STATUS HOST TEXT", "say TEXT"; "moved STATUS TEXT" from a pod's
+rank table (pod_table.py).
+"""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.common.language import tr
+from tools.attempts import main as attempts_main
+from tools.features.base import Feature
+from tools.features.beside import QUIET, Beside, ignore
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+
+    from tools.supervise.events import Heard
+else:
+    import _signal
+
+LEAVE_WITHIN = 3.0  # seconds in which what is left to say must be sent
+KILLED = 255
+AGAIN, END = "again", "end"
+
+
+class HostsAttempts(Feature):
+    """This host's part."""
+
+    name = "hosts"
+    _beside: Beside | None = None
+    _number = 0  # the attempt that runs, or that we are ready for
+    _begun = -1  # the attempt that all hosts may begin
+    _told = False  # the other hosts know how this attempt has ended here
+    _verdict = ""  # how it has ended on all hosts: AGAIN or END
+    _status = 0  # the exit code that the verdict gives this host
+    _host = ""  # the host whose failure, signal or limit has ended the attempt here, too
+
+    def opened(self) -> None:
+        self._beside = Beside(self.run.world, "mindspore-launch-hosts", self._child)
+        self._beside.hear(self.name)
+        self._beside.order(self.run.plan.engine["attempts"])
+
+    @staticmethod
+    def _child(orders: int, tells: int) -> None:
+        ignore(_signal.SIGTERM, *QUIET)
+        os.dup2(orders, 0)
+        os.dup2(tells, 1)
+        for descriptor in (orders, tells):
+            os.close(descriptor)
+        attempts_main.main()
+
+    # ---- steps -----------------------------------------------------------------------------------------------------
+
+    def again(self, number: int) -> None:
+        self._number, self._told, self._verdict, self._status, self._host = number, False, "", 0, ""
+
+    def is_ready(self) -> bool:
+        self._say(f"ready {self._number}")
+        return self.run.supervisor.wait_until(lambda: self._begun == self._number)
+
+    def stops(self) -> None:
+        self._tell()
+
+    def attempt_ended(self) -> None:
+        """If all ranks of this host have ended with 0, waits until those of all hosts have, or one has failed."""
+        self._tell()
+        if not self._is_open():
+            return
+        supervisor = self.run.supervisor
+        supervisor.stopping.again()  # so that a signal, or the --timeout, ends this wait
+        supervisor.limits.again()
+        self._say(f"done {self._number}")
+        supervisor.wait_until(lambda: bool(self._verdict))
+        self._tell()
+
+    def finishing(self) -> None:
+        """The job has ended on this host."""
+        self._tell()
+        if self._beside is None:
+            return
+        self._say("leave")
+        beside, self._beside = self._beside, None
+        beside.end_orders()
+        beside.wake()
+        if not self.run.world.await_end(beside.pid, LEAVE_WITHIN):
+            beside.kill()
+
+    def others_status(self) -> int:
+        return self._status
+
+    def others_host(self) -> str:
+        return self._host
+
+    def others_end(self) -> bool:
+        return self._verdict == END
+
+    def others_again(self) -> bool:
+        return bool(self._verdict)
+
+    # ---- what this host tells --------------------------------------------------------------------------------------
+
+    def _is_open(self) -> bool:
+        """Whether other hosts have launchers that do not know yet how this attempt ends."""
+        return self._beside is not None and not self._told and not self._verdict
+
+    def _say(self, line: str) -> None:
+        if self._beside:
+            self._beside.order(line)
+
+    def _tell(self) -> None:
+        """Tells the other hosts, once, what ends the attempt or the job on this one."""
+        if not self._is_open():
+            return
+        supervisor = self.run.supervisor
+        status = self.run.exit_status()
+        if supervisor.judge.first is not None:
+            self._told = True
+            self._say(f"failed {self._number} {status} {self.run.hooks.what_failed()}")
+        elif supervisor.limits.reached:
+            option = supervisor.limits.reached.replace("hang", "hang_timeout")
+            self._stop(status, f"its --{option} is reached")
+        elif supervisor.stopping.signal:
+            self._stop(status, tr("SIG{signal} has stopped its launcher", signal=supervisor.stopping.signal))
+
+    def _stop(self, status: int, text: str) -> None:
+        """A signal or a limit ends the job on this host, so it ends on all."""
+        self._told = True
+        self._say(f"stop {status} {text}")
+
+    # ---- what it hears ---------------------------------------------------------------------------------------------
+
+    def heard(self, event: Heard) -> None:
+        word, _, rest = event.line.partition(" ")
+        number, _, more = rest.partition(" ")
+        if word == "say" and event.feature == self.name:
+            self.run.say(rest)
+        elif word == "moved":
+            self._moved(int(number), more)
+        elif word == "begin":
+            self._begun = int(number)
+        elif word in (AGAIN, END):
+            status, _, more = more.partition(" ")
+            host, _, text = more.partition(" ")
+            self._judged(word, int(number), int(status), host, text)
+
+    def _judged(self, verdict: str, number: int, status: int, host: str, text: str) -> None:
+        """The attempt, or the job, has ended on all hosts, because of `host`.
+
+        If this host failed by itself it has its own message, and its own exit code.
+        """
+        if self._verdict == END or (verdict != END and number != self._number):
+            return
+        self._verdict = verdict
+        if self._told:
+            return
+        self._status = status
+        if not status:
+            return
+        self._host = host
+        supervisor = self.run.supervisor
+        if supervisor.members.ranks_left:
+            self.run.say(tr("{host}: {text}; stopping the ranks of this host", host=host, text=text))
+        else:
+            self.run.say(f"{host}: {text}")
+        if supervisor.stopping.running:
+            supervisor.stopping.begin()
+
+    def _moved(self, status: int, text: str) -> None:
+        """An operator moves the job, so it ends on all hosts."""
+        if self._verdict == END:
+            return
+        if self._is_open():
+            self._stop(status, text)
+        self._told = False  # the verdict is none of another host, but holds in the same way
+        self._judged(END, self._number, status, tr("rank table"), text)
+        self._told = True
+
+    def check(self) -> None:
+        """Ends the job on this host if the process beside us was killed; wakes it if somebody has stopped it."""
+        if self._beside is None or self._verdict == END:
+            return
+        if self._beside.lives():
+            self._beside.wake()
+        else:
+            text = tr("the process that speaks with the other hosts was killed")
+            self._judged(END, self._number, KILLED, self.run.voice.name, text)

@@ -1,0 +1,97 @@
+"""--straggler and --metrics: one process beside the launcher, for all attempts, that reads the ranks' logs.
+
+tools/monitor names slow ranks on stderr itself, because a terminal that takes nothing must not stop the launcher.  Slow
+ranks for the report are in a file of the run folder, so they are known if the process is killed, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.words import one_line
+from tools.diagnosis import slow_ranks
+from tools.features.base import Feature
+from tools.features.beside import QUIET, Beside, ignore
+from tools.monitor import main as monitor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    from typing import Any
+
+    from tools.supervise.members import Member
+else:
+    import _signal
+
+PATIENCE = 10.0  # seconds that it may take at the end; with many ranks more
+MOST_FAILURES = 1000  # that it is told: with --keep_going thousands may fail
+
+
+class Metrics(Feature):
+    """The process, and what it has found."""
+
+    _beside: Beside | None = None
+    _told = 0
+    _slow: list[Any] = []
+
+    def begins(self) -> None:
+        """Call it after the screen's, which may change how messages begin."""
+        run = self.run
+        if self._beside is None:
+            settings = run.settings
+            words = [str(os.getpid()), run.plan.run_dir, run.mark, settings.straggler or "", settings.metrics or ""]
+            words += [run.voice.name, run.voice.before]
+
+            def child(orders: int, tells: int) -> None:
+                # A batch system signals all processes of a job, but the state at its end is still to be written.
+                ignore(_signal.SIGTERM, *QUIET)
+                os.dup2(orders, 0)
+                monitor.main(words)
+
+            self._beside = Beside(run.world, "mindspore-launch-metrics", child)
+        self._beside.order(f"attempt {run.attempt}")
+
+    def failed(self, member: Member, goes_on: bool) -> None:
+        self._told += 1
+        if self._beside and self._told <= MOST_FAILURES:
+            self._beside.order(f"failed {member.name} {member.status}")
+
+    def settle(self, status: int) -> None:
+        """The job has ended so: the process looks once more, which takes milliseconds."""
+        if self._beside is None:
+            return
+        run, beside = self.run, self._beside
+        if not beside.lives():
+            run.say(tr("the process of --straggler and --metrics was ended before the job; what it wrote may be old"))
+        else:
+            beside.order(f"end {status}")
+            if not run.world.await_end(beside.pid, PATIENCE + len(run.plan.ranks) / 1000):
+                beside.kill()
+                run.say(
+                    tr(
+                        "the process of --straggler and --metrics does not end, so it was killed; what it wrote may be "
+                        "old"
+                    )
+                )
+        beside.close()
+
+    def outcome(self, outcome: dict[str, Any]) -> None:
+        """Adds the ranks that --straggler has named.  Without their file there are none."""
+        if not self.run.settings.straggler or self._beside is None:
+            return
+        with contextlib.suppress(OSError, ValueError):
+            self._slow = slow_ranks.read(self.run.plan.run_dir)
+            if self._slow:
+                outcome["stragglers"] = self._slow
+
+    def reported(self, document: dict[str, Any], trouble: str) -> None:
+        """Names them; if they are in launch.json, their own file can go."""
+        if not self._slow:
+            return
+        for line in slow_ranks.report(self._slow):
+            self.run.say(one_line(line))
+        if not trouble:
+            with contextlib.suppress(OSError):
+                os.unlink(slow_ranks.path(self.run.plan.run_dir))

@@ -1,0 +1,59 @@
+"""A launcher in a pod whose ranks come from a rank table: an operator may write the table anew, because the job moves.
+
+tools/launch/pods/pod_watch.py runs beside the launcher and looks at the table.
+"""
+
+from __future__ import annotations
+
+import os
+
+from tools.features.beside import QUIET, Beside, ignore
+from tools.features.hosts_attempts import HostsAttempts
+from tools.launch.pods import pod_watch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.supervise.events import Heard
+
+
+class PodTable(HostsAttempts):
+    """As an operator's order ends the job as another host's verdict does, this is one more voice of that kind."""
+
+    name = "pod"
+
+    def opened(self) -> None:
+        facts = self.run.plan.engine
+        launcher = os.getpid()
+
+        def child(orders: int, tells: int) -> None:
+            ignore(*QUIET)
+            os.dup2(tells, 1)
+            pod_watch.begin(launcher, facts["watch_table"], facts["watch_digest"])
+
+        self._watcher = Beside(self.run.world, "mindspore-launch-table", child)
+        self._watcher.hear(self.name)
+        self._alone = "attempts" not in facts
+
+    def is_ready(self) -> bool:
+        return True
+
+    def stops(self) -> None:
+        return
+
+    def attempt_ended(self) -> None:
+        return
+
+    def check(self) -> None:
+        self._watcher.wake()
+
+    def heard(self, event: Heard) -> None:
+        if event.feature != self.name:
+            return
+        if event.line.startswith("say "):
+            self.run.say(event.line[len("say ") :])
+        elif self._alone:  # else the feature of the other hosts hears it
+            super().heard(event)
+
+    def finishing(self) -> None:
+        self._watcher.kill()
+        self._watcher.close()

@@ -1,0 +1,112 @@
+"""--dry_run: the plan as shell commands, which can be pasted into a shell."""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.quoting import harmless, quote
+from tools.rank import environment, places
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from tools.engines.agents import Agents
+    from tools.launch.planned import Plan
+    from tools.launch.run import Run
+
+
+def lines(run: Run) -> Iterator[str]:
+    """The lines for this launch, which has started nothing and written nothing."""
+    from tools.engines.agents import Agents
+
+    yield from _common(run)
+    scheduler = run.engine.scheduler_words()
+    if scheduler:
+        yield "# the scheduler of MindSpore's cluster"
+        start = ["env", "-u", "RANK_TABLE_FILE", "MS_ROLE=MS_SCHED", *scheduler]
+        yield _behind(start, os.path.join(run.plan.run_dir, "scheduler.log"))
+    if isinstance(run.engine, Agents):
+        yield from _engine(run, run.engine)
+        if scheduler:
+            yield "kill %1 # the scheduler"
+    else:
+        yield from _ranks(run)
+    yield "wait"
+
+
+def _common(run: Run) -> Iterator[str]:
+    """What all ranks have in common."""
+    plan = run.plan
+    name, number = harmless(run.voice.name), len(plan.ranks)
+    yield "# " + tr("{name}: {number} ranks; this is what it would start", name=name, number=number)
+    yield "# " + harmless(tr("every rank runs {about}", about=_about(plan)))
+    if plan.restart:
+        yield f"# from the second attempt on it runs: {_line(plan.restart)}"
+    yield _line(["cd", os.getcwd()])
+    yield _line(["mkdir", "-p", plan.run_dir])
+    for command in (plan.table.setup if plan.table else (), plan.resumed.convert if plan.resumed else ()):
+        if command:
+            yield _line(command)
+    for variable in environment.CONTRACT:
+        if variable not in plan.exports:
+            yield f"unset {variable}"
+    if plan.exports:
+        yield _line(["export", *(f"{variable}={value}" for variable, value in plan.exports.items())])
+
+
+def _about(plan: Plan) -> str:
+    """What every rank runs, for people."""
+    if not plan.resumed:
+        return plan.about
+    return tr("{about}; it goes on {where}", about=plan.about, where=plan.resumed.where())
+
+
+def _ranks(run: Run) -> Iterator[str]:
+    """Every rank of this host, with its own variables."""
+    plan = run.plan
+    device_ids = plan.engine.get("device_ids", "").split()
+    plogs = places.Plogs(plan.plogs.word() if plan.plogs else "", run.logs)
+    for local_rank, (rank, device) in enumerate(plan.ranks):
+        named = device_ids[local_rank] if device_ids else device
+        own = environment.of_rank(
+            run.environment, rank=rank, local_rank=local_rank, device=named, sizes=plan.engine["sizes"], mark=run.mark
+        )
+        del own[environment.MARK]
+        cores = ",".join(map(str, plan.binding.cores.get(rank, ()))) if plan.binding else ""
+        folder = plogs.folder(str(rank))
+        if cores:
+            own[places.CORES_VARIABLE] = f"[{cores}]".encode()
+        if folder:
+            own[places.PLOG_VARIABLE] = os.fsencode(folder)
+        yield f"# rank {rank} on device {named}"
+        if folder:
+            yield _line(["mkdir", "-p", folder])
+        bound = ["taskset", "-c", cores] if cores else []
+        variables = (os.fsdecode(name + b"=" + value) for name, value in own.items())
+        yield _behind(["env", *variables, *bound, *run.trainer], os.path.join(plan.run_dir, f"rank_{rank}.log"))
+
+
+def _engine(run: Run, engine: Agents) -> Iterator[str]:
+    """The engine's command; its agents have no launcher."""
+    from tools.engines.agents import FOR_AGENTS
+
+    found = engine.environment()
+    told = [name.encode() for name in FOR_AGENTS]
+    told += sorted(name for name in found if name.startswith(environment.FOR_RANKS))
+    yield _line(["export", *(os.fsdecode(name + b"=" + found[name]) for name in told)])
+    words, agent = engine.command(found), engine.agent_words()
+    if words[-len(agent) :] != agent:
+        words += agent
+    yield _line([*words, *run.trainer])
+
+
+def _line(words: Iterable[str]) -> str:
+    """The words as one line, quoted for the shell."""
+    return " ".join(map(quote, words))
+
+
+def _behind(words: Sequence[str], log: str) -> str:
+    """A line that starts the words in the background."""
+    return f"{_line(words)} >{quote(log)} 2>&1 </dev/null &"

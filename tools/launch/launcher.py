@@ -1,0 +1,202 @@
+"""The launcher: command line -> request -> plan -> run -> exit code.
+
+One process does all of it.  What only some launches need is imported where they need it, but before the ranks start.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from hccl_tools.common import language
+from hccl_tools.common.language import tr
+from hccl_tools.common.refusal import REFUSED, Refusal
+from tools.command import language as typed_language
+from tools.command.command import read
+from tools.command.declaration import Declaration
+from tools.command.help import HelpAsked
+from tools.launch import plan as planning
+from tools.launch.devices import lock_folders
+from tools.launch.request import Request
+from tools.output.voice import Voice
+from tools.rank import environment
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    from typing import NoReturn
+
+    from tools.command.command import Command
+    from tools.launch.planned import Plan
+    from tools.rank.environment import Environment
+else:
+    import _signal
+
+INTERRUPTED = 130
+
+
+class Stopped(BaseException):
+    """A signal came while the launch was planned; args[0]: its number."""
+
+
+class Lock:
+    """The file that holds the devices of this job: the kernel frees them when the last process with it open ends."""
+
+    def __init__(self, wanted: bool) -> None:
+        self.descriptor: int | None = None
+        self.path = ""
+        if wanted:
+            self.descriptor, self.path = lock_folders.make()
+
+    def words(self) -> list[str]:
+        """For Request.from_words."""
+        return [f"lock_fd={'' if self.descriptor is None else self.descriptor}", f"lock_file={self.path}"]
+
+    def remove(self) -> None:
+        """The file means nothing any more."""
+        if self.descriptor is not None:
+            try:
+                os.unlink(self.path)
+            except OSError:
+                return  # it was removed
+
+
+def main(words: list[str]) -> int:
+    """The exit code of the launch that these words are: a script's declaration, --, and what the user typed.
+
+    The first three are scripts/lib/start.sh's: script=$0; caller=, what it has changed of the environment; ignored=,
+    the mask of the signals that the caller ignores, as /proc has it.
+    """
+    open_streams()
+    split = words.index("--")
+    script, changed, ignored = words[:3]
+    declaration, typed = Declaration.from_words([script, *words[3:split]]), words[split + 1 :]
+    voice = Voice(declaration.name)
+    caller = environment.of_caller(environment.of_this_process(), changed.partition("=")[2])
+    speak(typed, caller)
+    try:
+        command = read(declaration, typed)
+    except HelpAsked as asked:
+        return show(asked.text)
+    except Refusal as refusal:
+        return refuse(voice, refusal)
+    voice.quiet = command.settings.quiet
+    for name, value in command.environment.items():
+        os.environ[name] = value
+        caller[name.encode()] = os.fsencode(value)
+    lock = Lock(command.needs_lock)
+    try:
+        return launch(command, lock, caller, voice, int(ignored.partition("=")[2] or "0", 16))
+    finally:
+        lock.remove()
+
+
+def launch(command: Command, lock: Lock, caller: Environment, voice: Voice, ignored: int) -> int:
+    """Plans, and runs or prints the plan."""
+    in_pod = command.declaration.extra.get("placement") == "pod"
+    if in_pod:
+        heed_signals()
+    try:
+        request = Request.from_words(with_lock(command.words, lock))
+        plan = planning.begin(request)
+    except Refusal as refusal:
+        return refuse(voice, refusal)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Stopped as stopped:
+        return leave(voice, stopped.args[0])
+    for remark in () if request.quiet else plan.remarks:
+        planning.say(request.script, remark)
+    if in_pod:
+        command = in_log_of_first(command, plan, voice)
+    for note in command.notes:
+        voice.note(note)
+    from tools.launch import life
+    from tools.launch.run import Run
+    from tools.supervise.world import World
+
+    run = Run(plan, command, caller, voice, World(ignored=ignored))
+    if lock.descriptor is not None:
+        run.world.own(lock.descriptor)  # the ranks and the guardian hold it
+    if request.dry_run:
+        from tools.launch import dry_run
+
+        run.tell_overridden()
+        return show("".join(f"{line}\n" for line in dry_run.lines(run)))
+    status = life.lead(run)
+    lock.remove()
+    life.leave(run)
+    return status
+
+
+def with_lock(words: list[str], lock: Lock) -> list[str]:
+    split = words.index("--")
+    return [*words[:split], *lock.words(), *words[split:]]
+
+
+def open_streams() -> None:
+    """/dev/null for stdin, stdout and stderr where the caller has closed them: a pipe of ours would get the number."""
+    for stream, flags in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(stream)
+        except OSError:
+            null = os.open(os.devnull, flags)
+            if null != stream:
+                os.dup2(null, stream)
+                os.close(null)
+            os.set_inheritable(stream, True)
+
+
+def speak(typed: list[str], caller: Environment) -> None:
+    """Chooses the language of the messages, for this process and for those that it starts."""
+    name = typed_language.exported(typed, os.environ)
+    if name:
+        language.use(name)
+        caller[b"LAUNCH_LANG"] = name.encode()
+
+
+def show(text: str) -> int:
+    """Prints the result on stdout."""
+    data = os.fsencode(text)
+    try:
+        while data:
+            data = data[os.write(1, data) :]
+    except BrokenPipeError:
+        return 0  # whoever read it has enough
+    except OSError as error:
+        sys.stderr.write(f"stdout: {error.strerror}\n")
+        return REFUSED
+    return 0
+
+
+def refuse(voice: Voice, refusal: Refusal) -> int:
+    """Says why nothing is launched."""
+    for line in refusal.lines:
+        voice.say(line)
+    return refusal.status
+
+
+def in_log_of_first(command: Command, plan: Plan, voice: Voice) -> Command:
+    """The output of a job in pods is in the log of the pod with rank 0; in the logs of the others is what failed."""
+    if (plan.ranks and plan.ranks[0][0] == 0) or command.settings.console_given:
+        return command
+    voice.quiet = True
+    return command.replace(settings=command.settings.replace(console="none"))
+
+
+def heed_signals() -> None:
+    """Process 1 of a container gets only signals for which it has a handler."""
+
+    def stop(number: int, _frame: object) -> NoReturn:
+        raise Stopped(number)
+
+    for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT):
+        if _signal.getsignal(number) != _signal.SIG_IGN:
+            _signal.signal(number, stop)
+
+
+def leave(voice: Voice, number: int) -> int:
+    """The exit code of a launcher that a signal stops before it has started anything."""
+    name = {1: "HUP", 2: "INT", 3: "QUIT", 15: "TERM"}[number]
+    voice.say(tr("SIG{signal}: no rank has started yet", signal=name))
+    return 128 + number

@@ -1,0 +1,251 @@
+"""The life of a job: its attempts, the report when the last one has ended, and the exit code."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+
+from hccl_tools.common.language import tr
+from tools import features
+from tools.launch import outcome, train_log
+from tools.output import report
+from tools.supervise import proc
+from tools.supervise.guardian import Guardian
+from tools.supervise.limits import Limits
+from tools.supervise.loop import Supervisor
+from tools.supervise.stopping import Stopping
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+
+    from tools.launch.run import Run
+    from tools.supervise.members import Member
+else:
+    import _signal
+
+CANNOT_START = 78
+GUARDIAN_WITHIN = 5.0  # seconds
+LONGEST_PAUSE = 60  # seconds between two attempts
+
+
+def lead(run: Run) -> int:
+    """Runs the job to its end; returns the exit code."""
+    run.hooks = features.Hooks(run)
+    run.supervisor = Supervisor(run.world, run.engine, run.hooks, run.say)
+    try:
+        return _lead(run)
+    except Exception as error:  # no rank may outlive us, and the user learns whose mistake it is
+        return give_up(run, error)
+
+
+def _lead(run: Run) -> int:
+    run.tell_overridden()
+    _tell_start(run)
+    supervisor, settings = run.supervisor, run.settings
+    supervisor.stopping = Stopping(supervisor, settings.grace, settings.keep_going)
+    run.world.heed_signals()
+    supervisor.guardian = Guardian(run.mark, settings.grace, lambda: _settle_log(run))
+    run.world.adopt(supervisor.guardian.pid)
+    run.world.own(supervisor.guardian.lifeline)
+    supervisor.limits = Limits(settings.timeout, settings.hang_timeout, run.world.now, run.say, run.logs_problem)
+    run.hooks.opened()
+    if run.hooks.is_ready():
+        _attempt(run)
+    _restart(run)
+    return _end(run)
+
+
+def _tell_start(run: Run) -> None:
+    """What is about to run, and where its logs are."""
+    devices = [device for _, device in run.plan.ranks]
+    line = report.started(devices, len(set(run.plan.hosts)), report.path(run.plan.run_dir))
+    (run.note if devices else run.say)(line)
+
+
+# ---- attempts --------------------------------------------------------------------------------------------------------
+
+
+def _attempt(run: Run) -> None:
+    """Runs all ranks once, from their start to their end."""
+    run.hooks.begins()
+    run.engine.start()
+    if run.settings.hang_timeout:
+        run.supervisor.limits.watch([member.log for member in run.supervisor.members.ranks()])
+    run.supervisor.run()
+    proc.sweep(os.fsencode(run.mark), run.world.sleep)
+    run.engine.forget()
+    run.hooks.attempt_ended()
+    run.status = run.exit_status()
+
+
+def _restart(run: Run) -> None:
+    """Runs all ranks again, while that is allowed and they fail."""
+    pause = 1
+    while run.attempt < run.settings.max_restarts and _has_failed(run):
+        number = run.attempt + 1
+        if not _make_logs(run, number) or not run.hooks.may_restart(number):
+            break
+        _note_outcome(run)
+        most = run.settings.max_restarts
+        run.say(tr("restart {number} of {most} in {seconds} s", number=number, most=most, seconds=pause))
+        run.supervisor.again()
+        run.hooks.again(number)
+        if not _pause(run, pause) or not run.hooks.is_ready():
+            break
+        pause = pause * 2 if pause < 32 else LONGEST_PAUSE
+        _take_attempt(run, number)
+        _attempt(run)
+
+
+def _has_failed(run: Run) -> bool:
+    """Whether the attempt has failed, here or on another host, and nothing has ended the job."""
+    if run.supervisor.stopping.signal or run.hooks.others_end():
+        return False
+    return run.supervisor.judge.first is not None or run.hooks.others_again()
+
+
+def _pause(run: Run, seconds: float) -> bool:
+    """Waits; False if something ends the job meanwhile."""
+    end = run.world.now() + seconds
+    return run.supervisor.wait_until(lambda: run.world.now() >= end)
+
+
+def _make_logs(run: Run, number: int) -> bool:
+    """Makes the folder for the logs of the restart; False, and why, if it cannot be made."""
+    folder = run.folder_of(number)
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        run.say(
+            tr(
+                "no restart {number}: the folder {folder} for its logs cannot be made: {reason}",
+                number=number,
+                folder=folder,
+                reason=error.strerror,
+            )
+        )
+        return False
+    return True
+
+
+def _take_attempt(run: Run, number: int) -> None:
+    """The plan, the logs and the ranks' command are those of the restart from now on."""
+    old = run.logs
+    run.hooks.next_plan()
+    run.begin_attempt(number)
+    run.hooks.logs_moved(old)
+
+
+# ---- the end ---------------------------------------------------------------------------------------------------------
+
+
+def _end(run: Run) -> int:
+    """Reports; returns the exit code."""
+    run.hooks.finishing()
+    run.status = run.exit_status()
+    run.hooks.settle(run.status)
+    run.hooks.fell_silent()
+    _note_outcome(run)
+    document, trouble = outcome.save(run.plan.run_dir, run.attempts)
+    _report(run)
+    run.hooks.reported(document, trouble)
+    proc.sweep(os.fsencode(run.mark), run.world.sleep)
+    if run.supervisor.guardian:
+        run.supervisor.guardian.end()
+        run.world.await_end(run.supervisor.guardian.pid, GUARDIAN_WITHIN)  # it holds the lock on the devices, too
+    if not run.status:
+        _tell_silence(run)
+    line = tr("exit {status}{where}", status=run.status, where=report.where(run.plan.run_dir))
+    (run.say if run.status else run.note)(line)
+    return run.status
+
+
+def _note_outcome(run: Run) -> None:
+    """Adds the outcome of the attempt that has ended to those for launch.json."""
+    found = outcome.of_attempt(
+        run.supervisor.members,
+        run.supervisor.judge.first,
+        status=run.status,
+        stopped_by=run.supervisor.stopped_by(run.hooks.others_host()),
+        logs="." + run.logs[len(run.plan.run_dir) :],
+    )
+    run.hooks.outcome(found)
+    run.attempts.append(found)
+
+
+def _report(run: Run) -> None:
+    """The table of ranks, then the end of the log of the member that failed first."""
+    first, ranks = run.supervisor.judge.first, run.supervisor.members.ranks()
+    if not len(run.supervisor.members):
+        return
+    if first or not run.voice.quiet:
+        stopping = not run.supervisor.stopping.running
+        run.voice.lines(report.table(ranks, first, run.hooks.lost_ranks(), stopping=stopping))
+    if first:
+        failed = report.failed_ranks(ranks) if run.settings.keep_going else None
+        if failed:
+            run.say(failed)
+        sentence, *lines = report.tail(first.log) or [""]
+        if sentence:
+            run.say(sentence)
+            run.voice.lines(lines)
+    problem = run.logs_problem()
+    if problem:
+        run.say(problem)
+
+
+def _tell_silence(run: Run) -> None:
+    """Python also "succeeds" with a file of functions that nobody calls."""
+    ranks = run.supervisor.members.ranks()
+    if run.command.program and ranks and all(map(_is_empty, ranks)):
+        run.note(tr(report.SILENT))
+
+
+def _is_empty(member: Member) -> bool:
+    try:
+        return os.path.getsize(member.log) == 0
+    except OSError:
+        return False
+
+
+def _settle_log(run: Run) -> None:
+    """In the guardian, when the launcher was killed: train.log leads into the run no longer."""
+    name = f"rank_{run.plan.ranks[0][0]}.log" if run.plan.ranks else "scheduler.log"
+    for number in range(run.settings.max_restarts + 1):
+        folder = run.folder_of(number)
+        if not os.path.isdir(folder):
+            return
+        train_log.settle(os.curdir, os.path.join(folder, name))
+
+
+def give_up(run: Run, error: Exception) -> int:
+    """The launcher itself has failed: the guardian ends what runs, as after SIGKILL of the launcher; the exit code."""
+    if isinstance(error, OSError) and error.errno in (errno.EAGAIN, errno.ENOMEM):
+        reason = tr("the launcher cannot start more processes (see ulimit -u, and the container's limit of pids)")
+    else:
+        sys.excepthook(type(error), error, error.__traceback__)
+        reason = tr(
+            "the launcher has an internal error ({error}): please report it, with the lines above and the output of "
+            "scripts/doctor.sh",
+            error=type(error).__name__,
+        )
+    guardian = run.supervisor.guardian
+    if guardian is None:
+        run.say(reason)
+        return CANNOT_START
+    run.say(tr("{reason}; stopping all that still runs", reason=reason))
+    run.world.disown(guardian.lifeline)
+    while not run.world.await_end(guardian.pid, 1):
+        run.world.kill(guardian.pid, _signal.SIGCONT)  # somebody may have stopped it
+    return CANNOT_START
+
+
+def leave(run: Run) -> None:
+    """Ends this process by the signal that stopped it, so that the shell which waits for it sees this."""
+    supervisor = run.supervisor
+    if supervisor.judge.first is None and not supervisor.limits.reached and supervisor.stopping.signal:
+        number = getattr(_signal, f"SIG{supervisor.stopping.signal}")
+        _signal.signal(number, _signal.SIG_DFL)
+        os.kill(os.getpid(), number)

@@ -1,0 +1,102 @@
+"""The plan of a launch as a record, and the check that it can be carried out as it is written."""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from tools.launch.devices.binding import Binding
+    from tools.launch.plogs import Plogs
+    from tools.launch.request import Request
+    from tools.launch.resume.resumption import Resumption
+    from tools.launch.tables.launch_table import LaunchTable
+
+
+class Plan(Record):
+    """What will be started, for which Request."""
+
+    request: Request
+    run_dir: str
+    ranks: list[tuple[int, int]]  # (rank, device), in rank order
+    hosts: list[str]  # the host of each rank; empty where all are on this one
+    engine: dict[str, str]  # what tools/engines needs to know
+    table: LaunchTable | None  # None: a launch without a rank table
+    about: str  # what that is, for people
+    trainer: list[str]  # the command of every rank
+    scheduler: list[str]  # the command of MindSpore's scheduler; empty where the launcher starts none
+    exports: dict[str, str]  # the part of the environment that all ranks share
+    binding: Binding | None = None  # the cores of the ranks, with --bind_core and --bind_numa
+    plogs: Plogs | None = None  # where CANN logs; None: the ranks do not use it
+    checkpoints: dict[str, Any] | None = None  # where our trainer saves, and of which network, for launch.json
+    resumed: Resumption | None = None  # what it goes on from
+    restart: list[str] = []  # the command of every rank from the second attempt on; empty: the same
+    spares: list[str] = []  # the hosts that stand by
+    lost: list[str] = []  # "HOST REASON" of those that this job has lost
+    remarks: tuple[str, ...] = ()  # lines for the user once it is sure to start
+
+
+def check(plan: Plan) -> None:
+    """Raises Refusal for a word that no command and no environment can hold, or that would be read as another one."""
+    for kind, value in _words(plan):
+        if not _fits(kind, value):
+            text = tr(
+                'the {kind} "{value}" cannot be a word of the plan; it comes from {origin}: correct it there',
+                kind=kind,
+                value=one_line(value),
+                origin=_origin(kind),
+            )
+            raise Refusal(REFUSED, text)
+
+
+def _words(plan: Plan) -> Iterator[tuple[str, str]]:
+    """(kind, value) of everything that comes from outside."""
+    yield "run_dir", plan.run_dir
+    for name, value in plan.exports.items():
+        yield "export", f"{name}={value}"
+    for name in dict.fromkeys(plan.hosts):
+        yield "host", name
+    for name, value in plan.engine.items():
+        yield "engine", f"{name} {value}"
+    for kind in ("trainer", "restart", "scheduler", "lost"):
+        for word in getattr(plan, kind):
+            yield kind, word
+    if plan.plogs:
+        yield "plogs", plan.plogs.word()
+
+
+def _fits(kind: str, value: str) -> bool:
+    try:
+        word = os.fsencode(value)
+    except UnicodeEncodeError:  # half a character, which JSON can hold
+        return False
+    if b"\0" in word or (kind == "run_dir" and not value):
+        return False
+    if kind == "export":
+        return value.partition("=")[0].isidentifier() and value.partition("=")[0].isascii()
+    if kind == "host":
+        return bool(value) and not value.startswith("-") and value.isprintable() and " " not in value
+    return True
+
+
+def _origin(kind: str) -> str:
+    """Where the words of this kind come from."""
+    return {
+        "run_dir": "--log_dir",
+        "export": tr("the environment of the ranks"),
+        "host": tr("the hostfile, HOSTS, the rank table or Slurm"),
+        "engine": tr("the options"),
+        "lost": tr("launch.json, Slurm or ssh"),
+        "trainer": tr("PYTHON, --train_script, the config or the arguments after --"),
+        "restart": "--restart_args",
+        "scheduler": tr("PYTHON, or the path of this project"),
+        "plogs": "ASCEND_PROCESS_LOG_PATH",
+    }[kind]

@@ -1,0 +1,211 @@
+"""One launch that runs: what the supervisor, the engine and the features of it have in common.
+
+The plan, the environment of the job, the folder of the attempt's logs, how a member is started, and how a message
+reaches the user.  life.py leads it from its start to its end.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from hccl_tools.common.language import tr
+from tools.engines import table
+from tools.launch import caller_notes
+from tools.rank import environment, places
+from tools.supervise.members import Member
+from tools.supervise.world import CannotStart
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tools.command.command import Command
+    from tools.command.settings import Settings
+    from tools.engines.base import Engine
+    from tools.features import Hooks
+    from tools.launch.planned import Plan
+    from tools.output.voice import Voice
+    from tools.rank.environment import Environment
+    from tools.supervise.loop import Supervisor
+    from tools.supervise.world import World
+
+CANNOT_START = 78
+_PROBE = 4096  # bytes, which a disk that is full does not take
+
+
+class Log:
+    """The log of a member, open for adding while the member is started: ``with run.log_of(member) as log``."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file = -1
+
+    def __enter__(self) -> int:
+        try:
+            self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        except OSError:
+            return -1
+        return self._file
+
+    def __exit__(self, *_: object) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+
+
+class Run:
+    """The launch that runs.
+
+    mark: the value of LAUNCH_JOB; caller: the environment that the user has; environment: the job's part of it
+    attempt: the number of the attempt, from 0 on; logs: the folder of its logs; trainer: the command of every rank
+    attempts: the outcomes of the attempts that have ended, for launch.json; status: the exit code so far
+    """
+
+    plan: Plan
+    settings: Settings
+    engine: Engine
+    hooks: Hooks
+    supervisor: Supervisor
+
+    def __init__(self, plan: Plan, command: Command, caller: Environment, voice: Voice, world: World) -> None:
+        self.plan, self.command, self.settings, self.voice, self.world = plan, command, command.settings, voice, world
+        self.caller = caller
+        self.mark = f"{os.path.basename(plan.run_dir)}@{os.uname().nodename}"
+        self.attempt = 0
+        self.logs = plan.run_dir
+        self.trainer = plan.trainer
+        self.attempts: list[dict[str, Any]] = []
+        self.status = 0
+        self.engine = table.make(plan.request.engine, self)
+        self.environment = self._environment()
+
+    # ---- messages ----------------------------------------------------------------------------------------------------
+
+    def say(self, line: str) -> None:
+        """A line for the user, on stderr."""
+        self.voice.say(line)
+
+    def note(self, line: str) -> None:
+        """The same, unless --quiet."""
+        self.voice.note(line)
+
+    # ---- environment -------------------------------------------------------------------------------------------------
+
+    def _environment(self) -> Environment:
+        found = environment.job(self.caller, self.plan.exports)
+        if self.attempt:
+            found[b"RESUME"] = b"1"
+        return found
+
+    def tell_overridden(self) -> None:
+        """What to know of the caller's environment."""
+        for line in caller_notes.of(self.caller, self.plan.exports, self.plan.request.placement == "pod"):
+            self.say(line)
+
+    def keep_environment(self, name: str, found: Environment) -> None:
+        """Writes the environment of a member that is not a rank beside its log."""
+        with Log(os.path.join(self.logs, name.replace(".env", ".log"))) as log:
+            places.keep(os.path.join(self.logs, name), environment.as_shell(sorted(found.items())), log)
+
+    # ---- members -----------------------------------------------------------------------------------------------------
+
+    def rank_members(self) -> list[Member]:
+        """New members for all ranks of the plan, in rank order."""
+        hosts = self.plan.hosts or [""] * len(self.plan.ranks)
+        logs = self.logs
+        return [
+            Member(str(rank), f"{logs}/rank_{rank}.log", rank, device, host)
+            for (rank, device), host in zip(self.plan.ranks, hosts)
+        ]
+
+    def log_of(self, member: Member) -> Log:
+        return Log(member.log)
+
+    def start(
+        self,
+        member: Member,
+        words: list[str],
+        found: Environment,
+        out: int | None = None,
+        *,
+        stdin: int | None = None,
+        error: int | None = None,
+    ) -> bool:
+        """Starts a member as a process of ours; False if it could not be started, which counts as its end.
+
+        out: a descriptor for its output; None: its log.
+        """
+        if out is None:
+            with self.log_of(member) as log:
+                return self.start(member, words, found, log, stdin=stdin, error=error)
+        member.child = True
+        now = self.world.now()
+        if out < 0:  # without its log
+            self.supervisor.members.began(member, now, os.getpid())
+            return self._not_started(member, CANNOT_START)
+        try:
+            pid = self.world.start(member.name, words, found, out, stdin=stdin, error=error)
+        except CannotStart:
+            return self._not_started(member, CANNOT_START)
+        except OSError as reason:
+            self.supervisor.members.began(member, now, os.getpid())
+            os.write(out if error is None else error, os.fsencode(f"{words[0]}: {reason.strerror}\n"))
+            return self._not_started(member, 127 if reason.errno in (errno.ENOENT, errno.ENOTDIR) else 126)
+        self.supervisor.began(member, pid, grouped=True)
+        return True
+
+    def _not_started(self, member: Member, status: int) -> bool:
+        self.world.has_ended(member.name, status)
+        return False
+
+    # ---- logs --------------------------------------------------------------------------------------------------------
+
+    def logs_problem(self) -> str:
+        """Why the logs are not what the ranks wrote; "" if their folder is there and can be written.
+
+        A full disk cuts off logs without any message in them.
+        """
+        if not os.path.isdir(self.logs):
+            return tr(
+                "the log folder {folder} is gone, with the logs: it was removed, moved or replaced while the job ran",
+                folder=self.logs,
+            )
+        probe = os.path.join(self.logs, ".probe")
+        try:
+            with open(probe, "wb") as file:
+                file.write(b" " * _PROBE)
+        except OSError as error:
+            return tr(
+                "the log folder {folder} cannot be written any more: {reason}; the ends of the logs may be missing; "
+                "make room, or choose another disk with --log_dir",
+                folder=self.logs,
+                reason=error.strerror,
+            )
+        finally:
+            unlink(probe)
+        return ""
+
+    # ---- attempts ----------------------------------------------------------------------------------------------------
+
+    def folder_of(self, number: int) -> str:
+        """The folder with the logs of this attempt; 0: the first."""
+        return os.path.join(self.plan.run_dir, f"restart_{number}") if number else self.plan.run_dir
+
+    def begin_attempt(self, number: int) -> None:
+        """The logs and the ranks' command are those of restart `number` from now on."""
+        self.attempt = number
+        self.logs = self.folder_of(number)
+        self.trainer = self.plan.restart or self.plan.trainer
+        self.environment = self._environment()
+
+    def exit_status(self) -> int:
+        """The exit code if the job ended now."""
+        return self.supervisor.exit_status(self.hooks.others_status())
+
+
+def unlink(path: str) -> None:
+    """Removes the file, if it can be."""
+    try:
+        os.unlink(path)
+    except OSError:
+        return

@@ -1,0 +1,46 @@
+"""Ranks that have something in common, such as the way in which they ended.
+
+A job may have 65,536 ranks, and every third of them may be special: what people read has at most MOST_RANGES ranges of
+numbers, and the number of all.
+"""
+
+from __future__ import annotations
+
+from hccl_tools.common.language import tr
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+MOST_RANGES = 20
+
+
+def grouped(ranks: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """{what ranks have in common: the ranks}, from (what it has in common with others, rank) of each."""
+    found: dict[str, list[int]] = {}
+    for key, rank in ranks:
+        found.setdefault(key, []).append(rank)
+    return found
+
+
+def named(ranks: Sequence[int]) -> str:
+    """``rank 3``, ``ranks 0-5,7``, ``ranks 0,2,4 and 5 more``.  The ranks are in ascending order."""
+    parts, omitted = [], len(ranks)
+    for first, last in _ranges(ranks):
+        parts.append(str(first) if first == last else f"{first}{',' if first + 1 == last else '-'}{last}")
+        omitted -= last - first + 1
+        if len(parts) == MOST_RANGES:
+            break
+    text = f"{tr('rank') if len(ranks) == 1 else tr('ranks')} {','.join(parts)}"
+    return tr("{names} and {number} more", names=text, number=omitted) if omitted else text
+
+
+def _ranges(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """(first, last) of each range of consecutive numbers."""
+    first = last = numbers[0]
+    for number in numbers[1:]:
+        if number != last + 1:
+            yield first, last
+            first = number
+        last = number
+    yield first, last

@@ -1,0 +1,1 @@
+"""A rank: its environment, and the program that starts it for an engine."""

@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""The first program in every rank that mpirun, srun or msrun starts: ``agent.py TRAINER...`` (tools/engines only).
+
+It sets the rank's environment and opens the trainer's log in the run's folder.  It tells the launcher the start and the
+end of the trainer, and stops the trainer with all its children when the launcher orders it.  So the launcher knows
+every rank's exit code at once, and the user's grace time applies, not the engine's.
+
+Only the agent is in the engine's process group; the trainer and the watcher have their own.  So the trainer can write
+its last lines when the engine kills its group, and the watcher can stop the trainer when the agent was killed.
+What the launcher has told it: told.py.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+sys.path[:0] = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))]
+
+from tools.rank import beginning, telling
+from tools.rank.told import REFUSED, Told, refuse
+from tools.supervise import guardian, proc
+from tools.supervise.events import Ended, Signalled
+from tools.supervise.world import HANDLED, CannotStart, World
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    from collections.abc import Iterable
+
+    from tools.rank.environment import Environment
+else:
+    import _signal
+
+SIGNALS = (*HANDLED, _signal.SIGURG, _signal.SIGABRT)
+WAITS = 0.3  # seconds: Slurm signals the trainer first and then the agent
+_ORDERS: dict[int, str] = {
+    _signal.SIGURG: "stop",
+    _signal.SIGABRT: "stacks",
+    _signal.SIGUSR1: "USR1",
+    _signal.SIGUSR2: "USR2",
+}
+LOOK_EVERY = 2.0
+
+
+class Agent:
+    """The agent of one rank, while its trainer runs."""
+
+    def __init__(self, told: Told, log: str, away: bool) -> None:
+        self.told, self.log, self.away = told, log, away
+        self.world = World(SIGNALS)
+        self.grace = told.number("GRACE")
+        self.engine = os.getppid()
+        self.trainer: int | None = None
+        self.status: int | None = None
+        self.stops = False  # it was ordered to stop
+        self.cancelled = False  # it has told that the engine itself ends the job
+        self.code = 0  # its exit code when it was stopped
+        self._kill_at: float | None = None
+        self._seen: object = None  # the log at the last look
+        self._rest = b""
+        self.voice = telling.Voice(told)
+        self.tell = self.voice.tell
+        self._by_signals = not told["BUS"] and told["CONTROL"] != "stdin"
+
+    # ---- the trainer's life --------------------------------------------------------------------------------------
+
+    def start(self, words: list[str], log: int) -> None:
+        """Starts the watcher, then the trainer."""
+        self.world.heed_signals()
+        if self.told["CONTROL"] == "stdin":
+            self.world.watch(0, self._of_stdin)
+        lifeline, self._lifeline = os.pipe()
+        self.world.own(self._lifeline)
+        agent = os.getpid()
+        try:
+            self.watcher = self.world.fork(lambda: self._watch(lifeline, agent))
+        except OSError:
+            self.status = REFUSED
+            return
+        os.close(lifeline)
+        try:
+            beginning.begin(self.told, words, log, lambda line, found: self._spawn(line, found, log))
+        except CannotStart:
+            self.status = REFUSED
+        except OSError as error:
+            os.write(log, os.fsencode(f"{words[0]}: {error.strerror}\n"))
+            self.status = 127 if isinstance(error, FileNotFoundError) else 126
+        if self.trainer is None:
+            self.trainer = 0
+            self.tell("start", self.told.name, os.getpid(), self.told.host)
+
+    def _spawn(self, words: list[str], found: Environment, log: int) -> None:
+        self.trainer = pid = self.world.start(self.told.name, words, found, log)
+        os.write(self._lifeline, b"start %d\n" % pid)
+        self.tell("start", self.told.name, pid, self.told.host)
+        if self.away:
+            self.tell("line", self.told.name, f"(this rank's log is on {self.told.host}: {self.log})")
+
+    def attend(self) -> int:
+        """Handles events until the trainer has ended; returns its exit status."""
+        while self.status is None:
+            self._look(self._longest())
+            if self.status is None and not self.told["BUS"] and os.getppid() != self.engine:
+                self.stop()  # the engine's process on this host was killed
+        return self.status
+
+    def heed(self, seconds: float) -> None:
+        """Follows orders until an order to stop comes, for at most so long."""
+        end = self.world.now() + seconds
+        while not self.stops and (left := end - self.world.now()) > 0:
+            self._look(min(left, LOOK_EVERY))
+
+    def _longest(self) -> float:
+        if self._kill_at is None:
+            return LOOK_EVERY
+        return max(0.01, min(LOOK_EVERY, self._kill_at - self.world.now()))
+
+    def _look(self, seconds: float) -> None:
+        for event in self.world.events(seconds):
+            if type(event) is Ended:
+                self.status = event.rows[0][1]
+            elif type(event) is Signalled:
+                self._signalled(event.number)
+        if self._kill_at is not None and self.world.now() >= self._kill_at and self.trainer:
+            self._kill_at = None
+            proc.signal_group(self.trainer, _signal.SIGKILL)
+        if self.away and self.told.number("HANG"):
+            self._tell_growth()
+
+    def _tell_growth(self) -> None:
+        """The launcher cannot see itself that the log grows.  A log that was removed does not show a hang."""
+        try:
+            about = os.stat(self.log)
+        except OSError:
+            self.tell("wrote", self.told.name)
+            return
+        seen = about.st_size, about.st_mtime_ns
+        if seen != self._seen:
+            self._seen = seen
+            self.tell("wrote", self.told.name)
+
+    def _signalled(self, number: int) -> None:
+        if self.told["BUS"]:
+            return  # the supervisor signals the trainer itself
+        order = _ORDERS.get(number)
+        if order is None:
+            self._cancel()
+        elif self._by_signals or order in ("stop", "stacks"):
+            self._obey(order)  # else USR1 and USR2: Slurm sends them to the trainer itself
+
+    def _of_stdin(self, block: bytes) -> Iterable[Ended]:
+        """Orders as lines; the end of them means that the launcher is gone."""
+        *orders, self._rest = (self._rest + block).split(b"\n")
+        for order in orders:
+            self._obey(order.lstrip(b".").decode("ascii", "replace"))
+        if not block:
+            self.stop()
+        return ()
+
+    def _obey(self, order: str) -> None:
+        if order == "stop":
+            self.stop()
+        elif order == "stacks":
+            self._stacks()
+        elif order in ("USR1", "USR2") and self.trainer and self.status is None:
+            proc.send(self.trainer, _signal.SIGUSR1 if order == "USR1" else _signal.SIGUSR2)
+
+    def stop(self) -> None:
+        """SIGTERM to the trainer, and after the grace time SIGKILL.
+
+        A second order changes nothing: the launcher itself kills a rank that it does not want to wait for.
+        """
+        if self.stops:
+            return
+        self.stops = True
+        if self.trainer and self.status is None:
+            proc.signal_group(self.trainer, _signal.SIGTERM)
+            self._kill_at = self.world.now() + self.grace
+
+    def _cancel(self) -> None:
+        """The engine itself ends the job: after scancel, or because mpirun has lost a host.
+
+        Under Slurm, srun and the daemon on the node both send SIGTERM; only the first one counts.  It counts even after
+        an order to stop, because it limits the grace time.  If somebody signalled this agent alone, mpirun ends the
+        other ranks only when it sees a failure.
+        """
+        if self.cancelled:
+            return
+        self.cancelled = True
+        if not self.stops and self._by_signals:
+            self.code = 143
+        self.tell("cancelled")
+        patience = self.told.number("PATIENCE") if self.told["PATIENCE"] else self.grace
+        if patience < self.grace:
+            self.grace = patience
+            if self._kill_at is not None:
+                self._kill_at = min(self._kill_at, self.world.now() + patience)
+        self.stop()
+
+    def _stacks(self) -> None:
+        """Tells where the trainer is, and writes the whole stack beside the log.  This may end the trainer."""
+        if not self.trainer or self.status is not None:
+            return
+        import subprocess  # only a job that hangs needs it
+
+        program = os.path.join(sys.path[0], "tools", "diagnosis", "stacks.py")
+        words = [self.told["PYTHON"], program, self.told["LOGS"], f"{self.told.name}={self.trainer}"]
+        said = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        _, _, place = os.fsdecode(said.stdout).strip().partition(": ")
+        self.tell("stack", self.told.name, place)
+
+    def sweep(self) -> None:
+        """Kills what the trainer left, in its group and, by the marks in their environment, outside of it."""
+        if self.trainer:
+            self.world.signal_leftovers(self.trainer)
+        if self.told.away_host:  # the launcher sweeps its own host
+            proc.sweep(self.told.job, self.world.sleep, self.told.name.encode())
+
+    # ---- the watcher ---------------------------------------------------------------------------------------------
+
+    def _watch(self, lifeline: int, agent: int) -> None:
+        """In a process of its own: stops the trainer if the agent was killed; wakes the agent if it was stopped."""
+        for number in SIGNALS:
+            _signal.signal(number, _signal.SIG_IGN)
+        proc.retitle(b"mindspore-launch-watcher")
+        null = os.open(os.devnull, os.O_RDWR)  # the engine waits for the end of the agent's streams
+        for stream in (0, 1, 2):
+            os.dup2(null, stream)
+        trainer: set[int] = set()
+        guardian.follow(lifeline, agent, LOOK_EVERY, lambda: proc.send(agent, _signal.SIGCONT), trainer)
+        if self.told["BUS"]:
+            self.tell("exit", self.told.name, 137)  # the engine may not notice it
+        guardian.finish(self.told.job, trainer, self.grace, b"" if self.told.is_scheduler else self.told.name.encode())
+
+
+def main(words: list[str]) -> int:
+    """The exit code of the agent."""
+    told = Told()
+    try:
+        os.chdir(told["FOLDER"])
+    except OSError:
+        refuse(f"the folder {told['FOLDER']}, where the command was typed, is not there")
+    os.umask(int(told["UMASK"], 8))
+    run_dir = os.fsdecode(told.base.get(b"LOG_DIR", b""))
+    away = not os.path.isfile(os.path.join(run_dir, "launch.json"))
+    path, log = beginning.open_log(told, away)
+    if not told["SECRET"]:
+        beginning.begin(told, words, log, lambda line, found: beginning.become(line, found, log))
+    agent = Agent(told, path, away)
+    agent.start(words, log)
+    status = agent.attend()
+    bus = bool(told["BUS"])
+    if status == 143 and not bus:
+        agent.heed(WAITS)  # for the signal to us, which explains why the trainer ended
+    if status and away:
+        agent.voice.tell_away(path, agent.trainer or 0)
+    agent.tell("exit", told.name, status)
+    agent.sweep()
+    if away:
+        beginning.leave_plogs(told, status)
+    # After a failure the launcher orders all ranks to stop.  If that order does not come, the launcher is gone.  Then
+    # the agent exits with the rank's code, so that the engine ends the job.
+    if status and not bus and not told["KEEPS_GOING"]:
+        agent.heed(agent.grace + 5)
+    agent.world.kill(agent.watcher)
+    # The launcher knows the code.  If the engine saw a failure, it would stop the other ranks in its own way.
+    return agent.code if not bus and (agent.stops or told["KEEPS_GOING"]) else status
+
+
+if __name__ == "__main__":
+    os._exit(main(sys.argv[1:]))

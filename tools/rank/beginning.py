@@ -1,0 +1,138 @@
+"""How an agent starts its rank: the log, the environment, the cores; and what it leaves when the rank has ended."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tools.rank import environment, places
+from tools.rank.told import refuse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
+
+    from tools.rank.environment import Environment
+    from tools.rank.told import Told
+
+
+def open_log(told: Told, away: bool) -> tuple[str, int]:
+    """(path, descriptor) of the log in the run's folder.
+
+    On a host that does not see that folder, the agent makes one of the same name.
+    """
+    path = os.path.join(told["LOGS"], "scheduler.log" if told.is_scheduler else f"rank_{told.name}.log")
+    if away:
+        try:
+            os.makedirs(told["LOGS"], exist_ok=True)
+        except OSError:
+            refuse(f"the log folder {told['LOGS']} cannot be made")
+    if told["LINKS"] and not told.is_scheduler:
+        link(told, path)
+    try:
+        return path, os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    except OSError:
+        refuse(f"the log {path} cannot be written")
+
+
+def link(told: Told, log: str) -> None:
+    """The link to the log in Open MPI's layout; Open MPI pads the numbers, too."""
+    digits = len(os.fsdecode(told.base.get(b"RANK_SIZE", b"1")))
+    path = f"{told['LINKS']}/1/rank.{int(told.name):0{digits}d}/stdout"
+    draft = f"{path}.{os.getpid()}.part"
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.symlink(log, draft)
+        os.replace(draft, path)
+    except OSError:
+        refuse(f"{path} cannot be made")
+
+
+def cores_of(told: Told) -> dict[int, list[int]] | None:
+    """The cores of this rank, as places.Bound takes them; None if ranks are not bound."""
+    mode, _, rest = told["BIND"].partition(" ")
+    if not mode or told.is_scheduler:
+        return None
+    target, *shares = rest.split()
+    for share in shares:
+        rank, _, cores = share.partition("=")
+        if rank == told.name:
+            return {int(rank): list(map(int, cores.split(",")))}
+    # a rank of another host, which the plan did not see
+    from tools.launch.devices import cores_here
+
+    devices = list(map(int, told["DEVICES"].split()))
+    ranks = len(devices)
+    if told["ENGINE"] == "mpirun":
+        ranks = int(os.environ.get("OMPI_COMM_WORLD_LOCAL_SIZE", ranks))
+    return {int(told.name): cores_here.cores(mode, target, told.local_rank, ranks, devices)}
+
+
+def environment_of(told: Told, log: int, plogs: places.Plogs) -> Environment:
+    """What the trainer, or the scheduler, has besides the job's part."""
+    if told.is_scheduler:
+        return {b"MS_ROLE": b"MS_SCHED"}
+    own = environment.of_rank(
+        told.base,
+        rank=int(told.name),
+        local_rank=told.local_rank,
+        device=told["DEVICES"].split()[told.local_rank],
+        sizes=told["SIZES"],
+        mark=os.fsdecode(told.job),
+        engine=told["ENGINE"],
+    )
+    if not told.job:
+        del own[environment.MARK]
+    return {**own, **plogs.open(told.name, log)}
+
+
+def begin(told: Told, words: list[str], log: int, start: Callable[[list[str], Environment], None]) -> None:
+    """Calls `start` as the rank is to run: with its cores, its policy and its environment, which is kept in a file."""
+    if told.is_scheduler:
+        scheduler = os.path.join(sys.path[0], "tools", "launch", "engines", "mindspore_scheduler.py")
+        words = [told["PYTHON"], "-u", scheduler]
+        told.base.pop(b"RANK_TABLE_FILE", None)
+    cores = cores_of(told)
+    own = environment_of(told, log, places.Plogs(told["PLOGS"], told["LOGS"]))
+    with places.Bound(cores, 0 if told.is_scheduler else int(told.name), log) as bound:
+        own.update(bound)
+        if told.is_scheduler:
+            places.keep(
+                os.path.join(told["LOGS"], "scheduler.env"),
+                environment.as_shell(sorted({**told.base, **own}.items())),
+                log,
+            )
+        else:
+            places.Kept(told.base, told["LOGS"]).write(told.name, own, log)
+        with places.BatchPolicy(b"MS_WORKER_NUM" in told.base and not told.is_scheduler):
+            start(words, environment.whole(told.base, own))
+
+
+def become(words: list[str], found: Environment, log: int) -> NoReturn:
+    """This process becomes the trainer: nobody reads what an agent would tell."""
+    null = os.open(os.devnull, os.O_RDONLY)
+    for descriptor, stream in ((null, 0), (log, 1), (log, 2)):
+        os.dup2(descriptor, stream)
+    try:
+        os.execvpe(words[0], words, found)
+    except OSError as error:
+        os.write(2, os.fsencode(f"{words[0]}: {error.strerror}\n"))
+        os._exit(127 if isinstance(error, FileNotFoundError) else 126)
+
+
+def leave_plogs(told: Told, status: int) -> None:
+    """The rank has ended: removes its folder of plogs if it does not stay, or is empty.  One of the user stays."""
+    plogs = places.Plogs(told["PLOGS"], told["LOGS"])
+    folder = plogs.folder(told.name)
+    if not folder or plogs.theirs or os.path.islink(os.path.dirname(folder)):
+        return
+    if plogs.keep == "none" or (plogs.keep == "failed" and status == 0):
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
+    for path in (folder, os.path.dirname(folder)):
+        try:
+            os.rmdir(path)
+        except OSError:
+            continue  # it is not empty, or not there any more

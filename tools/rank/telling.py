@@ -1,0 +1,54 @@
+"""What an agent tells the launcher: lines that begin with the secret of the launch, on stdout or in a pipe of ours."""
+
+from __future__ import annotations
+
+import os
+
+from tools.rank import places
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.rank.told import Told
+
+
+class Voice:
+    """The way to the launcher."""
+
+    def __init__(self, told: Told) -> None:
+        self._told = told
+        self._out = self._open(told["BUS"])
+
+    def _open(self, pipe: str) -> int:
+        if not pipe:
+            return 1
+        try:
+            return os.open(pipe, os.O_WRONLY)
+        except OSError:
+            return os.open(os.devnull, os.O_WRONLY)  # the launcher is gone
+
+    def tell(self, *words: object) -> None:
+        """One line, in one write, so that mpirun does not mix it with another rank's."""
+        line = "\n." + self._told["SECRET"] + " " + " ".join(map(str, words)) + "\n"  # another's line may lack its end
+        self._write(os.fsencode(line))
+
+    def _write(self, line: bytes) -> None:
+        try:
+            os.write(self._out, line)
+        except OSError:
+            return  # the launcher or the engine is gone
+
+    def tell_away(self, log: str, trainer: int) -> None:
+        """What the launcher's host cannot read of a rank that failed: the end of its log, and CANN's errors."""
+        from tools.output import lines
+        from tools.rank import plog_errors
+
+        told = self._told
+        folder = places.Plogs(told["PLOGS"], told["LOGS"]).folder(told.name)
+        since = os.path.join(told["LOGS"], f"rank_{told.name}.env")
+        begin_of = f"\n.{told['SECRET']} %s {told.name} "
+        for word, texts in (
+            ("line", lines.tail(log)),
+            ("plog", plog_errors.of_rank(folder, trainer, since) if folder else []),
+        ):
+            for text in texts:
+                self._write(os.fsencode(begin_of % word) + text.replace(b"\n", b" ") + b"\n")

@@ -1,0 +1,104 @@
+"""What the launcher has told an agent, in its environment, and which rank the agent is.
+
+The variables, besides those of the job:
+  LAUNCH_ENGINE      by which the agent knows where its engine has the rank's numbers
+  LAUNCH_DEVICES     devices of this host's ranks, in order of their local rank: "4 5 6 7"
+  LAUNCH_SIZES       ranks of the job's hosts, see environment.host_of
+  LAUNCH_EXPORTS     names of the variables that the launch has set
+  LAUNCH_LOGS, LAUNCH_PLOGS, LAUNCH_BIND, LAUNCH_UMASK   where logs and plogs are, the cores of the ranks, the umask
+  LAUNCH_FOLDER, LAUNCH_HOST   where the command was typed
+  LAUNCH_LINKS       a folder that gets links to the ranks' logs, in Open MPI's layout
+  LAUNCH_PYTHON      the launcher's Python: the program need not be one
+  LAUNCH_HANG        --hang_timeout, 0: none.  Agents need it where the launcher cannot see the log
+  LAUNCH_JOB         the mark of the job's processes; it stays in the environment
+  LAUNCH_SECRET      begins each line for the launcher; only this launch knows it.  Not set: no launcher reads the
+                     lines, and the agent becomes the trainer
+  LAUNCH_BUS         a pipe of the launcher, used instead of stdout for ranks of its host, which it signals itself
+  LAUNCH_CONTROL     stdin: orders come as lines on stdin (srun); else as signals: URG, ABRT, USR1, USR2 (mpirun)
+  LAUNCH_GRACE       seconds between SIGTERM and SIGKILL
+  LAUNCH_PATIENCE    upper limit of LAUNCH_GRACE when the engine itself ends the job; not set: no limit
+  LAUNCH_KEEPS_GOING  not empty: --keep_going, an agent whose trainer has failed waits for no order
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tools.rank import environment
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+REFUSED = 78
+
+
+_NAMES = (
+    *("ENGINE", "DEVICES", "SIZES", "EXPORTS", "LOGS", "PLOGS", "BIND", "UMASK", "FOLDER", "HOST", "LINKS", "PYTHON"),
+    *("HANG", "SECRET", "BUS", "CONTROL", "GRACE", "PATIENCE", "KEEPS_GOING"),
+)
+
+
+def refuse(text: str) -> NoReturn:
+    """Ends a rank that cannot start.  The engine then ends the job, and its log has the reason."""
+    number = os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("SLURM_PROCID", ""))
+    sys.stderr.write(f"rank {number} on {os.uname().nodename}: {text}\n")
+    sys.stderr.flush()
+    os._exit(REFUSED)
+
+
+class Told:
+    """What the launcher has told the agent, and which rank it is."""
+
+    def __init__(self) -> None:
+        self.base = environment.of_this_process()
+        self._words = {name: os.fsdecode(self.base.get(b"LAUNCH_" + name.encode(), b"")) for name in _NAMES}
+        self.host = os.uname().nodename
+        self.away_host = self.host != self["HOST"]
+        self.name, self.local_rank = self._place()
+        self.job = self.base.get(environment.MARK, b"")
+        self._forget()
+
+    def __getitem__(self, name: str) -> str:
+        return self._words[name]
+
+    def number(self, name: str) -> int:
+        """A number that the launcher has written."""
+        return int(self._words[name] or 0)
+
+    def _place(self) -> tuple[str, int]:
+        """The rank's number, or "scheduler", and its number on its host.
+
+        LAUNCH_ENGINE names the engine, because under salloc a rank of mpirun also has srun's variables, from another
+        step.
+        """
+        engine = self["ENGINE"]
+        if engine == "msrun" and self.base.get(b"MS_ROLE") == b"MS_SCHED":
+            return "scheduler", 0
+        names = {
+            "mpirun": (b"OMPI_COMM_WORLD_RANK", b"OMPI_COMM_WORLD_LOCAL_RANK"),
+            "srun": (b"SLURM_PROCID", b"SLURM_LOCALID"),
+            "msrun": (b"MS_NODE_ID", b"DEVICE_ID"),
+        }
+        numbers = [os.fsdecode(self.base.get(name, b"")) for name in names.get(engine, (b"", b""))]
+        if not all(number.isascii() and number.isdigit() and len(number) < 9 for number in numbers):
+            refuse(f"no rank: {engine} numbers it '{numbers[0]}', on its host '{numbers[1]}'")
+        return numbers[0], int(numbers[1])
+
+    def _forget(self) -> None:
+        """Removes what is not for the trainer; a remote shell's start-up files may set some of the contract."""
+        exports = self["EXPORTS"].split()
+        for name in environment.CONTRACT:
+            if name not in exports:
+                self.base.pop(name.encode(), None)
+        for name in _NAMES:
+            self.base.pop(b"LAUNCH_" + name.encode(), None)
+        for key in [key for key in self.base if key.startswith(environment.FOR_RANKS)]:
+            self.base[key[len(environment.FOR_RANKS) :]] = self.base.pop(key)
+        if self.away_host and b"HOSTNAME" in self.base:
+            self.base[b"HOSTNAME"] = os.fsencode(self.host)  # some engines pass on the launcher's
+
+    @property
+    def is_scheduler(self) -> bool:
+        return self.name == "scheduler"

@@ -1,0 +1,54 @@
+"""What can happen to a job: each event is a row, and supervise/loop.py decides what it means."""
+
+from __future__ import annotations
+
+from hccl_tools.common.record import Row
+
+
+class Began(Row):
+    """Members that an engine has started: (name, process id, what their host calls itself) of each."""
+
+    rows: list[tuple[str, int, str]]
+
+
+class Ended(Row):
+    """Members have ended: (name, exit status) of each.
+
+    judged: False where the engine has ended them, so that no status is a failure of their own.
+    """
+
+    rows: list[tuple[str, int]]
+    judged: bool = True
+
+
+class Signalled(Row):
+    """A signal came to the launcher."""
+
+    number: int
+
+
+class Cancelled(Row):
+    """The engine itself ends the ranks, and kills what is left after these seconds; reason: a line for the user."""
+
+    seconds: int
+    reason: str
+
+
+class LogGrew(Row):
+    """A log that the launcher cannot see has grown."""
+
+    name: str
+
+
+class StackTold(Row):
+    """Where a rank is in its code, from its agent."""
+
+    name: str
+    place: str
+
+
+class Heard(Row):
+    """A line from a process beside the launcher, for the feature that has started it."""
+
+    feature: str
+    line: str

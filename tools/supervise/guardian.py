@@ -1,0 +1,135 @@
+"""The guardian: a forked child that ends the job's processes if its launcher was killed and could not do so itself.
+
+It reads a pipe, the lifeline, which only the launcher holds open.  "start PGID" and "gone PGID" come through it; its
+end means that the launcher is dead, because after a normal end the launcher kills the guardian.  Processes that have
+left their group, or that started in the launcher's last moment, have the job's mark in their environment.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+
+from tools.supervise import proc
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    from collections.abc import Callable
+else:
+    import _signal
+
+LOOK_EVERY = 10  # seconds
+TICK = 0.05
+_IGNORED = (
+    _signal.SIGINT,
+    _signal.SIGTERM,
+    _signal.SIGHUP,
+    _signal.SIGQUIT,
+    _signal.SIGUSR1,
+    _signal.SIGUSR2,
+    _signal.SIGTTOU,
+)
+
+
+class Guardian:
+    """In the launcher: its end of the lifeline, and the child.
+
+    settle: what the guardian does last, when no process of the job is left.
+    Raises OSError where no more processes may be started.
+    """
+
+    def __init__(self, job: str, grace: int, settle: Callable[[], object]) -> None:
+        launcher = os.getpid()
+        out, self.lifeline = os.pipe()
+        self.pid, held = proc.fork_unheard()
+        if self.pid == 0:
+            try:
+                quiet()
+                proc.hear(held)
+                os.close(self.lifeline)
+                guard(out, launcher, os.fsencode(job), grace)
+                settle()
+            finally:
+                os._exit(0)
+        os.close(out)
+        os.set_blocking(self.lifeline, False)  # a guardian that somebody has stopped must not stop the launcher
+
+    def tell(self, word: bytes, group: int) -> None:
+        """start or gone, and the group."""
+        try:
+            os.write(self.lifeline, b"%s %d\n" % (word, group))
+        except OSError:
+            return  # it was killed, or does not read: the mark of the job is left
+
+    def end(self) -> None:
+        """After a normal end there is nothing to guard."""
+        proc.send(self.pid, _signal.SIGKILL)
+
+
+def quiet() -> None:
+    """Nothing but the lifeline ends the guardian."""
+    for number in _IGNORED:
+        _signal.signal(number, _signal.SIG_IGN)
+    _signal.set_wakeup_fd(-1)
+
+
+def guard(lifeline: int, launcher: int, job: bytes, grace: int) -> None:
+    """What the child does until the launcher is dead."""
+    os.setpgid(0, 0)
+    proc.retitle(b"mindspore-launch-guardian")
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(null, stream)
+    groups: set[int] = set()
+    leads = os.getpgid(launcher) == launcher
+    follow(lifeline, launcher, LOOK_EVERY, _nothing, groups)
+    if leads:  # in a session of its own nobody else wakes what is left of its group
+        proc.signal_group(launcher, _signal.SIGCONT)
+    finish(job, groups, grace)
+
+
+def _nothing() -> None:
+    return
+
+
+def follow(lifeline: int, parent: int, every: float, look: Callable[[], object], groups: set[int]) -> None:
+    """Returns when the parent is dead; `groups` has the process groups that live then.
+
+    Calls `look` after each `every` seconds without a word.  If the launcher's whole group was stopped before it was
+    killed, a stopped process of it may hold the lifeline open.
+    """
+    rest = b""
+    waiting = select.poll()
+    waiting.register(lifeline, select.POLLIN)
+    while True:
+        if not waiting.poll(every * 1000):
+            look()
+            if os.getppid() != parent:
+                return
+            continue
+        data = os.read(lifeline, 1 << 16)
+        if not data:
+            return
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            word, _, number = line.partition(b" ")
+            (groups.add if word == b"start" else groups.discard)(int(number))
+
+
+def finish(job: bytes, groups: set[int], grace: float, rank: bytes = b"") -> None:
+    """SIGTERM, and after the grace time SIGKILL, to all that is left of the job, or of one of its ranks."""
+    for group in groups:
+        proc.signal_group(group, _signal.SIGTERM)
+    for pid in proc.marked(job, rank):
+        proc.send(pid, _signal.SIGTERM)
+        proc.send(pid, _signal.SIGCONT)
+    end = time.monotonic() + grace
+    while time.monotonic() < end:
+        if not proc.marked(job, rank) and not proc.living_groups(groups):
+            return
+        time.sleep(TICK)
+    for group in groups:
+        proc.signal_group(group, _signal.SIGKILL)
+    proc.sweep(job, time.sleep, rank)

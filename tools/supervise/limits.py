@@ -1,0 +1,129 @@
+"""The user's limits: the time of the whole job (--timeout), and the time without a line in any log (--hang_timeout)."""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.common.language import tr
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TIMEOUT, HANG = "timeout", "hang"
+
+
+class Limits:
+    """timeout, hang: seconds; 0: no limit.  now: the clock; say: prints a line.
+
+    logs_problem: why the logs are not what the ranks wrote, or "".
+    """
+
+    def __init__(
+        self,
+        timeout: int,
+        hang: int,
+        now: Callable[[], float],
+        say: Callable[[str], object],
+        logs_problem: Callable[[], str],
+    ) -> None:
+        self.timeout, self.hang = timeout, hang
+        self._now, self._say, self._logs_problem = now, say, logs_problem
+        self.reached = ""  # TIMEOUT or HANG, once one is
+        self._ends_at = now() + timeout
+        self.again()
+
+    def again(self) -> None:
+        """Forgets the logs of an attempt that has ended."""
+        self._logs: list[str] = []
+        self._look_at = 0.0
+        self._still_since = 0.0
+        self._seen: object = None  # sizes and times of the logs at the last look; None: they have changed since
+        self._files: object = None  # which files these were when all of them were there
+        self._told_blind = False
+
+    def watch(self, logs: list[str]) -> None:
+        """These are the ranks' logs."""
+        if self.hang:
+            self._logs = logs
+
+    def log_has_grown(self) -> None:
+        """An agent reports that a log on another host has grown."""
+        self._seen = None
+
+    @property
+    def any(self) -> bool:
+        return bool(self.timeout or self.hang)
+
+    def check(self) -> bool:
+        """Whether a limit is reached; if so, says which."""
+        if not self.any:
+            return False
+        now = self._now()
+        if self.timeout and now >= self._ends_at:
+            self.reached = TIMEOUT
+            self._say(tr("the job has run for {seconds} s, its --timeout: stopping all ranks", seconds=self.timeout))
+        elif self.hang and self._logs and now >= self._look_at and self._stand_still(now):
+            self.reached = HANG
+            self._say(
+                tr(
+                    "no rank has written to its log for {seconds} s, the --hang_timeout: saving the stacks of all "
+                    "ranks, then stopping them",
+                    seconds=self.hang,
+                )
+            )
+        return bool(self.reached)
+
+    def _stand_still(self, now: float) -> bool:
+        """Whether no log has changed for so long.
+
+        Sizes and times are compared only for equality, so a step of the clock does no harm.
+        """
+        found, files = self._look()
+        if self._files is None and None not in files:
+            self._files = files
+        if found != self._seen:
+            self._seen, self._still_since = found, now
+        end = self._still_since + self.hang
+        if now >= end:
+            if not self._is_blind(files):
+                return True
+            self._still_since, end = now, now + self.hang
+        self._look_at = min(end, now + max(1.0, self.hang / 10))
+        return False
+
+    def _look(self) -> tuple[list[object], list[object]]:
+        """(what changes when a log is written, which file it is) of each log."""
+        found: list[object] = []
+        files: list[object] = []
+        for log in self._logs:
+            try:
+                about = os.stat(log)
+            except OSError:
+                found.append(None)
+                files.append(None)
+            else:
+                found.append((about.st_size, about.st_mtime_ns))
+                files.append((about.st_dev, about.st_ino))
+        return found, files
+
+    def _is_blind(self, files: object) -> bool:
+        """Whether the logs do not change for another reason than a hang; says so once.
+
+        If a log was removed, moved or replaced, its rank goes on writing to the old file.  Logs that were never there
+        are those of ranks that hang before their start.
+        """
+        why = self._logs_problem()
+        if not why and self._files is not None and files != self._files:
+            why = tr("logs of ranks were removed, moved or replaced")
+        if not why:
+            return False
+        if not self._told_blind:
+            self._say(
+                tr(
+                    "{why}; so --hang_timeout cannot see whether the ranks work, and does not end the job",
+                    why=why,
+                )
+            )
+        self._told_blind = True
+        return True

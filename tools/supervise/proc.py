@@ -1,0 +1,158 @@
+"""What the kernel says about processes, in /proc; for the launcher, the guardian and the agents.
+
+Only what Python has loaded at its start is imported: an agent starts on every rank.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    from collections.abc import Callable, Iterable, Iterator
+else:
+    import _signal  # the module signal imports enum, which takes longer than all the rest
+
+SWEEPS, PAUSE = 50, 0.02  # a process may wait in the kernel, so a sweep gives up after a second
+
+
+def stat(pid: int | str) -> list[bytes]:
+    """proc(5)'s stat from the third field on: state, parent, group ...; empty if the process is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()  # the program's name before it may hold anything
+    except OSError:
+        return []
+
+
+def is_child(pid: int, parent: int) -> bool:
+    """Whether `parent` is still the parent of `pid`."""
+    fields = stat(pid)
+    return bool(fields) and int(fields[1]) == parent
+
+
+def numbers() -> Iterator[str]:
+    """The ids of all processes that we see."""
+    with os.scandir("/proc") as entries:
+        for entry in entries:
+            if entry.name.isdigit():
+                yield entry.name
+
+
+def living_groups(groups: Iterable[int]) -> set[int]:
+    """Those of the process groups in which a process runs.
+
+    Zombies do not count, because a container's first process may never reap them.  All of /proc is read once, and only
+    for groups that have members at all.
+    """
+    asked = {group for group in groups if _answers(group)}
+    found = {group for group in asked if _runs(stat(group), group)}  # usually the leader itself
+    if found == asked:
+        return found
+    for pid in numbers():
+        fields = stat(pid)
+        if fields and int(fields[2]) in asked and _runs(fields, int(fields[2])):
+            found.add(int(fields[2]))
+    return found
+
+
+def _answers(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True  # all of them have changed their user
+    return True
+
+
+def _runs(fields: list[bytes], group: int) -> bool:
+    return bool(fields) and int(fields[2]) == group and fields[0] not in (b"Z", b"X")
+
+
+def signal_group(group: int, number: int) -> None:
+    """Signals the group; also SIGCONT, because a stopped process handles SIGTERM only when it runs again."""
+    for each in (number, _signal.SIGCONT):
+        try:
+            os.killpg(group, each)
+        except OSError:
+            return  # nobody is left, or all of them have changed their user
+
+
+def send(pid: int, number: int) -> bool:
+    """Signals one process; False if it is gone."""
+    try:
+        os.kill(pid, number)
+    except OSError:
+        return False
+    return True
+
+
+def marked(job: bytes, rank: bytes = b"") -> list[int]:
+    """The processes with the job's mark in their environment, and the rank's if one is given.
+
+    job: the value of LAUNCH_JOB.  A zombie has no environment.
+    """
+    mark = b"\0LAUNCH_JOB=" + job + b"\0"
+    of_rank = b"\0RANK_ID=" + rank + b"\0" if rank else b""
+    found = []
+    for pid in numbers():
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                text = b"\0" + file.read()
+        except OSError:
+            continue  # it is gone, or another user's
+        if mark in text and of_rank in text:
+            found.append(int(pid))
+    return found
+
+
+def sweep(job: bytes, sleep: Callable[[float], object], rank: bytes = b"") -> None:
+    """SIGKILL to all marked processes until none is left."""
+    for _ in range(SWEEPS):
+        left = [pid for pid in marked(job, rank) if pid != os.getpid()]
+        if not left:
+            return
+        for pid in left:
+            send(pid, _signal.SIGKILL)
+        sleep(PAUSE)
+
+
+def fork_unheard() -> tuple[int, set[int]]:
+    """(what os.fork returns, the signals that were held back before); the parent and the child give those to `hear`.
+
+    Until the child has done with its parent's handlers, no signal may reach it: the parent would take it for one of its
+    own, and a second Ctrl-C kills at once.  Raises OSError.
+    """
+    before = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
+    try:
+        pid = os.fork()
+    except OSError:
+        hear(before)
+        raise
+    if pid:
+        hear(before)
+    return pid, before
+
+
+def hear(held: set[int]) -> None:
+    """Holds back only these signals from now on."""
+    _signal.pthread_sigmask(_signal.SIG_SETMASK, held)
+
+
+def retitle(title: bytes) -> None:
+    """Gives this process another command line, as ps and pkill see it; without that right it stays as it is.
+
+    A forked child has its parent's, and ``pkill -f`` with the name of a script would end both.
+    """
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        start, end = int(fields[45]), int(fields[46])  # arg_start and arg_end, the 48th and 49th field
+        if 0 < start < end:
+            with open("/proc/self/mem", "r+b", buffering=0) as memory:
+                memory.seek(start)
+                memory.write(title[: end - start - 1].ljust(end - start, b"\0"))
+    except (OSError, ValueError, IndexError):
+        return

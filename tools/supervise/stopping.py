@@ -1,0 +1,168 @@
+"""How a job is stopped: SIGTERM to every member, the grace time, SIGKILL to what is left; and signals that order it."""
+
+from __future__ import annotations
+
+from hccl_tools.common.language import tr
+from tools.supervise.members import SCHEDULER, Member
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+
+    from tools.supervise.loop import Supervisor
+else:
+    import _signal
+
+RUNNING, STOPPING, KILLING = "running", "stopping", "killing"
+AFTER_KILL = 5.0  # seconds in which the kernel must have ended a process
+REPEAT = 1.0  # seconds; an order to an engine may arrive before an agent can take it
+SPARE = 3  # seconds that the report needs before an engine kills everything
+NAMES = {
+    number: name
+    for name in ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2")
+    for number in (getattr(_signal, f"SIG{name}"),)
+}
+
+
+class Stopping:
+    """Only this class changes its state.
+
+    grace: seconds between SIGTERM and SIGKILL; keeps_going: a rank that fails stops nothing.
+    """
+
+    def __init__(self, supervisor: Supervisor, grace: int, keeps_going: bool) -> None:
+        self._job, self.grace, self.keeps_going = supervisor, grace, keeps_going
+        self.state = RUNNING
+        self.deadline: float | None = None  # when the state ends
+        self.signal = ""  # the name of the signal that stopped the launcher: TERM
+        self.cancelled = False  # the engine itself ends the ranks
+        self._ordered_at = 0.0
+
+    @property
+    def running(self) -> bool:
+        return self.state == RUNNING
+
+    def again(self) -> None:
+        """Resets the state for the next attempt."""
+        self.state, self.deadline = RUNNING, None
+
+    def soon(self) -> None:
+        """From now on the launcher is the cause of every member's end, so none of them counts as a failure."""
+        self.state = STOPPING
+
+    def begin(self) -> None:
+        """SIGTERM to all members; after the grace time SIGKILL to what is left.
+
+        Where an engine's agents stop the ranks, the deadline is later by the way of the order, so that they kill first.
+        """
+        self.state = STOPPING
+        self.deadline = self._job.world.now() + self.grace + self._job.engine.way
+        self.order(_signal.SIGTERM)
+
+    def order(self, number: int) -> None:
+        """Signals every process group that is left.  An engine with agents gets the order to stop, until SIGKILL."""
+        self._ordered_at = self._job.world.now()
+        for member in list(self._job.members.grouped.values()):
+            if number == _signal.SIGTERM and self._job.is_engine(member) and self._job.engine.way:
+                self._job.engine.order("stop")
+            elif member.group is not None:
+                self._job.world.signal_group(member.group, number)
+
+    def begin_late(self, member: Member) -> None:
+        """It has begun after the order to stop."""
+        if member.group is not None:
+            number = _signal.SIGKILL if self.state == KILLING else _signal.SIGTERM
+            self._job.world.signal_group(member.group, number)
+
+    def check(self) -> None:
+        """If the deadline has passed, goes on to the next step; before it, repeats the order to the engine."""
+        if self.deadline is None:
+            return
+        now = self._job.world.now()
+        if now < self.deadline:
+            if self.state == STOPPING and self._job.engine.way and now >= self._ordered_at + REPEAT:
+                self._ordered_at = now
+                self._job.engine.order("stop")
+        elif self.state == KILLING:
+            self._give_up()
+        else:
+            self.state, self.deadline = KILLING, now + AFTER_KILL
+            self.order(_signal.SIGKILL)
+
+    def _give_up(self) -> None:
+        """Even SIGKILL does not end a process that waits inside the kernel, for example for a device.
+
+        If no process is left, but the kernel does not tell the end, a debugger holds it.
+        """
+        groups = {member.group for member in self._job.members.grouped.values() if member.group is not None}
+        alive = self._job.world.living_groups(groups)
+        for member in list(self._job.members.grouped.values()):
+            if member.group in alive:
+                self._job.say(
+                    tr(
+                        "process group {group} (rank {name}) does not end on SIGKILL: it waits in the kernel; see its "
+                        "state with: ps -o pid,stat,wchan:20,args -g {group}",
+                        group=member.group,
+                        name=member.name,
+                    )
+                )
+                self._job.members.ended(member, 137, self._job.world.now())
+            elif member.status is None:
+                self._job.say(
+                    tr(
+                        "rank {name} has ended, but its exit code is unknown: a debugger holds process {group}",
+                        name=member.name,
+                        group=member.group,
+                    )
+                )
+                self._job.lose(member)
+            self._job.forget_group(member)
+        self._job.engine_ended()  # nobody tells any more how ranks of other hosts end
+
+    # ---- signals to the launcher -----------------------------------------------------------------------------------
+
+    def heed(self, number: int) -> None:
+        """A signal came to the launcher."""
+        name = NAMES[number]
+        if name.startswith("USR"):  # meant for the trainers: for example a warning before pre-emption
+            self._pass_on(name, number)
+        elif self.running:
+            self.signal = name
+            self._job.say(tr("SIG{signal}: stopping all ranks (a second signal kills them at once)", signal=name))
+            self.begin()
+        elif name == "TERM" and self.cancelled:
+            pass  # the same scancel: the agents have already reported it
+        elif self.state == STOPPING and not self.signal:
+            self.signal = name
+            self._job.say(
+                tr("SIG{signal}: the ranks are already stopping (a second signal kills them at once)", signal=name)
+            )
+        elif self.state != KILLING:
+            self.deadline = self._job.world.now()  # the grace time is over
+
+    def _pass_on(self, name: str, number: int) -> None:
+        for member in self._job.members.grouped.values():
+            if member.name == SCHEDULER or member.group is None:
+                continue
+            if not self._job.is_engine(member):
+                self._job.world.send(member.group, number)
+            elif self._job.engine.way:
+                self._job.engine.order(name)
+
+    def cancel(self, seconds: int, reason: str) -> None:
+        """The engine ordered all processes to end, maybe also the launcher.
+
+        It kills what is left after these seconds, so the launcher must finish its report before that.
+        """
+        if self.cancelled:
+            return  # every rank's agent reports it
+        self.cancelled = True
+        if self.running:
+            self.heed(_signal.SIGTERM)
+        if self.state != STOPPING:
+            return
+        grace = self.grace + self._job.engine.way
+        if grace > seconds - SPARE:
+            if grace > seconds:
+                self._job.say(reason)
+            self.deadline = self._job.world.now() + (seconds - SPARE if seconds > SPARE + 1 else 1)

@@ -1,0 +1,293 @@
+"""The world of the supervisor: its clock, its children, the signals that come to it, and files that become readable.
+
+The loop asks for events and gets rows of events.py.  Tests give it another world, without processes and without time.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import time
+
+from tools.supervise import proc
+from tools.supervise.events import Ended, Signalled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    from collections.abc import Callable, Iterable, Mapping
+
+    from hccl_tools.common.record import Row
+
+    Take = Callable[[bytes], Iterable[Row]]
+else:
+    import _signal
+
+HANDLED = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT, _signal.SIGUSR1, _signal.SIGUSR2)
+_RESET = (_signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGCHLD)  # Python ignores the first two
+_BLOCK = 1 << 16
+
+
+class CannotStart(Exception):
+    """There may be no more processes; args[0]: why."""
+
+
+class World:
+    """The real one."""
+
+    def __init__(self, handled: tuple[int, ...] = HANDLED, ignored: int = 0) -> None:
+        """handled: the signals that are events; ignored: the mask of those that the caller ignores."""
+        self._handled = handled
+        self._reset = [number for number in _RESET if not ignored >> (number - 1) & 1]
+        self._members: dict[int, str] = {}  # child -> the member's name
+        self._statuses: dict[int, int] = {}  # child that is none -> its exit status, once it has ended
+        self._others: set[int] = set()
+        self._sources: dict[int, Take] = {}
+        self._poll = select.poll()
+        self._wake: int | None = None
+        self._signals: list[Signalled] = []  # that nobody has asked for yet
+        self._ends: list[tuple[str, int]] = []  # of members, which nobody has asked for yet
+        self.owned: set[int] = set()  # descriptors that no child of ours may keep
+
+    # ---- time ------------------------------------------------------------------------------------------------------
+
+    def now(self) -> float:
+        """Seconds on a clock that nobody can set while a job runs."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    # ---- signals ---------------------------------------------------------------------------------------------------
+
+    def heed_signals(self) -> None:
+        """From now on a signal is an event.  One that the caller ignores stays ignored, as under nohup."""
+        wake, wakes = os.pipe()
+        for end in (wake, wakes):
+            os.set_blocking(end, False)
+        self._wake = wake
+        self.own(wake, wakes)
+        for number in self._handled:
+            if _signal.getsignal(number) != _signal.SIG_IGN:
+                _signal.signal(number, _nothing)
+        _signal.signal(_signal.SIGCHLD, _nothing)  # also where the caller ignores it: we want our children's ends
+        _signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+        self._poll.register(wake, select.POLLIN)
+
+    # ---- children --------------------------------------------------------------------------------------------------
+
+    def own(self, *descriptors: int) -> None:
+        """Descriptors that a forked child closes first; one that is started never has them."""
+        self.owned.update(descriptors)
+
+    def start(
+        self,
+        name: str,
+        words: list[str],
+        environment: Mapping[bytes, bytes],
+        out: int,
+        stdin: int | None = None,
+        error: int | None = None,
+    ) -> int:
+        """Starts a member in a process group of its own; returns its process id.
+
+        out, stdin, error: descriptors of its log, and of other files than /dev/null and the log.
+        Raises OSError if the program cannot be run, and CannotStart.
+        """
+        actions: list[tuple[int, ...] | tuple[int, int, str, int, int]] = []
+        if stdin is None:
+            actions.append((os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0))
+        else:
+            actions.append((os.POSIX_SPAWN_DUP2, stdin, 0))
+        actions += [(os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, out if error is None else error, 2)]
+        pid = self._spawn(words, environment, actions)
+        self._members[pid] = name
+        return pid
+
+    def _spawn(self, words: list[str], environment: Mapping[bytes, bytes], actions: list[tuple]) -> int:  # type: ignore[type-arg]
+        options = {"file_actions": actions, "setpgroup": 0, "setsigdef": self._reset}
+        try:
+            return os.posix_spawnp(words[0], words, environment, **options)  # type: ignore[arg-type]
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.ENOMEM):
+                raise CannotStart(error.strerror) from error
+            if error.errno != errno.ENOEXEC:
+                raise
+        # a script without a first line "#!": any shell and env run it by sh
+        return os.posix_spawn("/bin/sh", ["sh", *words], environment, **options)  # type: ignore[arg-type]
+
+    def fork(self, task: Callable[[], object], *, group: bool = True) -> int:
+        """Runs `task` in a forked child, whose end nobody judges; returns its process id.
+
+        group: in a process group of its own, so that Ctrl-C does not reach it.  Raises OSError.
+        """
+        pid, held = proc.fork_unheard()
+        if pid:
+            self._others.add(pid)
+            return pid
+        code = 1
+        try:
+            _signal.set_wakeup_fd(-1)
+            for number in (*self._handled, _signal.SIGCHLD):
+                if _signal.getsignal(number) is _nothing:
+                    _signal.signal(number, _signal.SIG_DFL)
+            proc.hear(held)
+            for descriptor in self.owned:
+                _close(descriptor)
+            if group:
+                os.setpgid(0, 0)
+            task()
+            code = 0
+        finally:
+            os._exit(code)
+
+    def adopt(self, pid: int) -> None:
+        """A child that was forked elsewhere."""
+        self._others.add(pid)
+
+    def lives(self, pid: int) -> bool:
+        """Whether this forked child has not ended."""
+        self._reap()
+        return pid in self._others
+
+    def status(self, pid: int) -> int | None:
+        """The exit status of this forked child, once it has ended."""
+        self._reap()
+        return self._statuses.get(pid)
+
+    def await_end(self, pid: int, seconds: float) -> bool:
+        """Waits for this forked child; False if it still lives after that time.  Signals wait for `events`."""
+        end = self.now() + seconds
+        while self.lives(pid):
+            left = end - self.now()
+            if left <= 0:
+                return False
+            self._signals += self._wait(min(left, 0.5))
+        return True
+
+    def await_shown(self, pid: int) -> bool:
+        """Waits for this forked child; False if a signal that would stop the job comes before."""
+        while not self.await_end(pid, 0.5):
+            if any(signalled.number not in (_signal.SIGUSR1, _signal.SIGUSR2) for signalled in self._signals):
+                return False
+        return True
+
+    def has_ended(self, name: str, status: int) -> None:
+        """A member could not be started: its end is an event, too."""
+        self._ends.append((name, status))
+
+    def signal_group(self, group: int, number: int) -> None:
+        """Signals a member's process group."""
+        proc.signal_group(group, number)
+
+    def signal_leftovers(self, group: int) -> None:
+        """SIGTERM to what a member has left in its group."""
+        try:
+            os.killpg(group, _signal.SIGTERM)
+        except OSError:
+            return  # nothing is left, or it is another user's
+
+    def send(self, pid: int, number: int) -> bool:
+        """Signals a member's first process alone."""
+        return proc.send(pid, number)
+
+    def living_groups(self, groups: set[int]) -> set[int]:
+        """Those in which a process runs."""
+        return proc.living_groups(groups)
+
+    def kill(self, pid: int, number: int = _signal.SIGKILL) -> None:
+        """Signals this forked child, unless it has ended."""
+        if self.lives(pid):
+            proc.send(pid, number)
+
+    # ---- what can be read ------------------------------------------------------------------------------------------
+
+    def watch(self, descriptor: int, take: Take) -> None:
+        """From now on, what can be read there goes to `take`, which returns events; b"" is the end."""
+        os.set_blocking(descriptor, False)
+        self._sources[descriptor] = take
+        self._poll.register(descriptor, select.POLLIN)
+        self.own(descriptor)
+
+    def unwatch(self, descriptor: int) -> None:
+        """Reads no more there, and closes it."""
+        if self._sources.pop(descriptor, None) is not None:
+            self._poll.unregister(descriptor)
+            self.disown(descriptor)
+
+    def disown(self, descriptor: int) -> None:
+        """Closes it."""
+        self.owned.discard(descriptor)
+        _close(descriptor)
+
+    # ---- events ----------------------------------------------------------------------------------------------------
+
+    def events(self, seconds: float) -> list[Row]:
+        """What has happened, after this time at the latest; empty: nothing."""
+        signals, self._signals = self._signals, []
+        signals += self._wait(0 if self._ends or signals else seconds)
+        found: list[Row] = [*signals]
+        self._reap()  # before the engines' lines are read: all that an engine wrote before its end is there then
+        ended, self._ends = self._ends, []
+        for descriptor in list(self._sources):
+            found += self._read(descriptor)
+        if ended:
+            found.append(Ended(ended))
+        return found
+
+    def _wait(self, seconds: float) -> list[Signalled]:
+        """Sleeps; returns the signals that have come."""
+        self._poll.poll(max(0, int(seconds * 1000 + 0.999)))
+        try:
+            numbers = os.read(self._wake, 4096) if self._wake is not None else b""
+        except BlockingIOError:
+            return []
+        return [Signalled(number) for number in numbers if number in self._handled]
+
+    def _read(self, descriptor: int) -> list[Row]:
+        found: list[Row] = []
+        take = self._sources[descriptor]
+        for _ in range(64):  # others have a turn, too
+            try:
+                block = os.read(descriptor, _BLOCK)
+            except BlockingIOError:
+                break
+            except OSError:
+                block = b""
+            found += take(block)
+            if not block:
+                self.unwatch(descriptor)
+                break
+        return found
+
+    def _reap(self) -> None:
+        """Takes the exit statuses of all that have ended; a container's first process inherits orphans, too."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid in self._members:
+                self._ends.append((self._members.pop(pid), exit_code(status)))
+            elif pid in self._others:
+                self._others.discard(pid)
+                self._statuses[pid] = exit_code(status)
+
+
+def exit_code(status: int) -> int:
+    """As a shell has it: 128+N for signal N."""
+    return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def _nothing(*_: object) -> None:
+    """A handler: the number of the signal is in the wakeup pipe."""
+
+
+def _close(descriptor: int) -> None:
+    try:
+        os.close(descriptor)
+    except OSError:
+        return
