@@ -14,7 +14,8 @@ from tools.engines.agents import LONGEST, AgentLines
 from tools.engines.relayed import Relayed
 from tools.supervise.events import Began, Cancelled, Ended, LogGrew, StackTold
 
-STUB = documents.ROOT / "tests" / "fixtures" / "stub_trainer.py"
+FIXTURES = documents.ROOT / "tests" / "fixtures"
+STUB = FIXTURES / "stub_trainer.py"
 
 
 @pytest.fixture
@@ -161,7 +162,13 @@ def launch(tmp_path):
             f"bash {documents.ROOT}/scripts/run_mpirun.sh -n 2 --device_target CPU --train_script {STUB} config.yaml"
         )
         path = f"{program.parent}:{os.environ['PATH']}"
-        env = {**os.environ, "PATH": path, "PYTHON": sys.executable, "LAUNCH_LANG": "en"}
+        ours = {
+            "PATH": path,
+            "PYTHON": sys.executable,
+            "LAUNCH_LANG": "en",
+            "PYTHONPATH": str(FIXTURES / "stub_mindspore"),
+        }
+        env = {**os.environ, **ours}
         ended = subprocess.run(shlex.split(command), cwd=tmp_path, env=env, capture_output=True, timeout=60)
         run = tmp_path / "logs" / "latest"
         return ended.returncode, json.loads((run / "launch.json").read_text()), (run / "mpirun.log").read_text()
