@@ -11,16 +11,13 @@ import sys
 
 from hccl_tools.common import project
 from tools.engines.base import Engine
+from tools.launch.engines import facts
 from tools.rank import environment
 from tools.supervise import events
-from tools.supervise.members import SCHEDULER, Member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from hccl_tools.common.record import Row
-    from tools.launch.run import Run
     from tools.rank.environment import Environment
 
 LONGEST = 1 << 20  # bytes of a line that has no end yet
@@ -180,15 +177,15 @@ class Agents(Engine):
                 del found[name]
         told = {
             "LAUNCH_ENGINE": self.name,
-            "LAUNCH_DEVICES": run.plan.engine.get("devices", ""),
-            "LAUNCH_SIZES": run.plan.engine["sizes"],
+            "LAUNCH_DEVICES": facts.words(run.plan.engine.devices),
+            "LAUNCH_SIZES": facts.sizes_words(run.plan.sizes),
             "LAUNCH_BIND": run.plan.binding.word() if run.plan.binding else "",
             "LAUNCH_FOLDER": os.getcwd(),
             "LAUNCH_HOST": os.uname().nodename,
             "LAUNCH_EXPORTS": " ".join(run.plan.exports),
             "LAUNCH_LOGS": run.logs,
             "LAUNCH_PLOGS": run.plan.plogs.word() if run.plan.plogs else "",
-            "LAUNCH_LINKS": run.plan.engine.get("logs", ""),
+            "LAUNCH_LINKS": self.links(),
             "LAUNCH_UMASK": umask(),
             "LAUNCH_HANG": str(run.settings.hang_timeout),
             "LAUNCH_PYTHON": sys.executable,
@@ -200,6 +197,10 @@ class Agents(Engine):
         for own, given in run.command.mpirun.values.items():  # of mpirun -x NAME=VALUE: for the ranks alone
             found[environment.FOR_RANKS + os.fsencode(own)] = os.fsencode(given)
         return found
+
+    def links(self) -> str:
+        """The folder in which agents make links to the logs; empty: in none."""
+        return ""
 
     def bears_failures(self, secret: str) -> bool:
         """Whether the engine itself must let ranks go on when one fails: in what --dry_run prints.
@@ -225,10 +226,3 @@ def umask() -> str:
 def secret() -> str:
     """A word that nobody else knows."""
     return f"launch-{int.from_bytes(os.urandom(12), 'big'):x}"
-
-
-def rows(run: Run) -> Iterator[Member]:
-    """The members that an engine will start."""
-    yield from run.rank_members()
-    if run.plan.engine.get("scheduler"):
-        yield Member(SCHEDULER, os.path.join(run.logs, "scheduler.log"))

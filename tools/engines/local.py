@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from tools.engines.base import Engine
+from tools.launch.engines import facts
 from tools.rank import environment, places
 
 
@@ -13,11 +14,12 @@ class Local(Engine):
 
     def start(self) -> None:
         run = self.run
-        self.shares_scheduler = bool(run.plan.engine.get("scheduler_is_shared"))
+        self.shares_scheduler = run.plan.cluster.scheduler_is_shared
         self.start_scheduler()
         members = run.rank_members()
         run.supervisor.members.add(members)
-        device_ids = run.plan.engine.get("device_ids", "").split()
+        device_ids = facts.of(facts.LocalFacts, run.plan.engine).device_ids
+        sizes = facts.sizes_words(run.plan.sizes)
         plogs = places.Plogs(run.plan.plogs.word() if run.plan.plogs else "", run.logs)
         kept = places.Kept(run.environment, run.logs)
         cores = run.plan.binding.cores if run.plan.binding else None
@@ -28,7 +30,7 @@ class Local(Engine):
                     rank=int(member.name),
                     local_rank=local_rank,
                     device=device_ids[local_rank] if device_ids else member.device or 0,
-                    sizes=run.plan.engine["sizes"],
+                    sizes=sizes,
                     mark=run.mark,
                 )
                 with run.log_of(member) as log:
@@ -37,11 +39,6 @@ class Local(Engine):
                         own.update(bound)
                         kept.write(member.name, own, log)
                         run.start(member, run.trainer, environment.whole(run.environment, own), log)
-
-    def places(self) -> list[str]:
-        """The numbers by which this host's ranks name their devices."""
-        named = self.run.plan.engine.get("device_ids")
-        return named.split() if named else [str(device) for _, device in self.run.plan.ranks]
 
 
 def working_folder() -> str:

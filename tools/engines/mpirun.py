@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from tools.engines.relayed import Relayed
+from tools.launch.engines.facts import MpirunFacts, of
 from tools.rank import environment
 
 TYPE_CHECKING = False
@@ -40,13 +41,13 @@ class Mpirun(Relayed):
     name = "mpirun"
 
     def command(self, environment_: Environment) -> list[str]:
-        facts, given = self.run.plan.engine, self.run.command.mpirun.given
-        newer = int(facts["version"].partition(".")[0]) >= 5  # its run time, PRRTE, has names of its own
+        facts, given = self._facts(), self.run.command.mpirun.given
+        newer = int(facts.mpi.version.partition(".")[0]) >= 5  # its run time, PRRTE, has names of its own
         words = ["mpirun", *(["--allow-run-as-root"] if os.geteuid() == 0 else [])]
-        words += ["-n", facts["ranks"]]
-        words += ["--hostfile", facts["hostfile"]] if facts.get("hostfile") else ["-H", facts["hosts"]]
+        words += ["-n", str(facts.ranks)]
+        words += ["--hostfile", facts.hostfile] if facts.hostfile else ["-H", ",".join(facts.hosts)]
         if "map_by" not in given:
-            words += ["--map-by", facts.get("map") or "slot"]
+            words += ["--map-by", facts.map_by]
         if not self._user_binds():
             words += ["--bind-to", "none"]
         mca = "--prtemca" if newer else "-mca"
@@ -68,10 +69,10 @@ class Mpirun(Relayed):
 
     def _of_hosts(self, mca: str, newer: bool) -> list[str]:
         """The words about how mpirun reaches its hosts."""
-        facts, given = self.run.plan.engine, self.run.command.mpirun.given
+        mpi, given = self._facts().mpi, self.run.command.mpirun.given
         words: list[str] = []
-        if facts.get("prefix") and "prefix" not in given:
-            words += ["--prefix", facts["prefix"]]
+        if mpi.prefix and "prefix" not in given:
+            words += ["--prefix", mpi.prefix]
         hosts = str(len(set(self.run.plan.hosts)))
         launcher = "plm_ssh" if newer else "plm_rsh"
         if hosts not in ("0", "1"):
@@ -81,14 +82,20 @@ class Mpirun(Relayed):
             variable = f"{'PRTE' if newer else 'OMPI'}_MCA_{parameter}"  # what the user has set counts
             if not self.run.environment.get(variable.encode()) and parameter not in given:
                 words += [mca, parameter, value]
-        if facts.get("ssh"):
-            words += [mca, f"{launcher}_agent", facts["ssh"]]
-        if facts.get("network"):
+        if mpi.ssh:
+            words += [mca, f"{launcher}_agent", mpi.ssh]
+        if mpi.network:
             if "oob_tcp_if_include" not in given:
-                words += [mca, "oob_tcp_if_include", facts["network"]]
+                words += [mca, "oob_tcp_if_include", mpi.network]
             if "btl_tcp_if_include" not in given:
-                words += ["-mca", "btl_tcp_if_include", facts["network"]]
+                words += ["-mca", "btl_tcp_if_include", mpi.network]
         return words
+
+    def _facts(self) -> MpirunFacts:
+        return of(MpirunFacts, self.run.plan.engine)
+
+    def links(self) -> str:
+        return self._facts().mpi.logs or ""
 
     def lost_host(self) -> str:
         return lost_in(lines_of(self.own_log()))

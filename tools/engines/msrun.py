@@ -13,6 +13,7 @@ import sys
 
 from tools.engines import agents
 from tools.engines.agents import AgentLines, Agents
+from tools.launch.engines.facts import MsrunFacts, of
 from tools.supervise.members import SCHEDULER, Member
 
 TYPE_CHECKING = False
@@ -32,9 +33,10 @@ class Msrun(Agents):
         run = self.run
         ranks = run.rank_members()
         run.supervisor.members.add(ranks)
-        if run.plan.engine.get("scheduler"):
+        facts = of(MsrunFacts, run.plan.engine)
+        if facts.has_scheduler:
             run.supervisor.members.add([Member(SCHEDULER, os.path.join(run.logs, "scheduler.log"))])
-        self.shares_scheduler = run.plan.engine["world"] != str(len(ranks))
+        self.shares_scheduler = facts.world != len(ranks)
         member = Member(self.name, self.own_log())
         run.supervisor.members.add([member])
         secret = agents.secret()
@@ -56,18 +58,18 @@ class Msrun(Agents):
         So it runs a Python that becomes the agent at once.  msrun sets MS_TOPO_TIMEOUT to its own --cluster_time_out.
         """
         run = self.run
-        exports, facts = run.plan.exports, run.plan.engine
+        exports, facts = run.plan.exports, of(MsrunFacts, run.plan.engine)
         timeout = os.fsdecode(run.environment.get(b"MS_TOPO_TIMEOUT", b""))
         python = "python" if shutil.which("python") else "python3"
         return [
             sys.executable,
             "-c",
             _RUN,
-            f"--worker_num={facts['world']}",
+            f"--worker_num={facts.world}",
             f"--local_worker_num={len(run.plan.ranks)}",
             f"--master_addr={exports['MS_SCHED_HOST']}",
             f"--master_port={exports['MS_SCHED_PORT']}",
-            f"--node_rank={facts['node']}",
+            f"--node_rank={facts.node}",
             f"--log_dir={os.path.join(run.logs, 'msrun')}",
             "--join=True",
             *([f"--cluster_time_out={timeout}"] if timeout else []),

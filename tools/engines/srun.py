@@ -7,6 +7,7 @@ import os
 from hccl_tools.common.language import tr
 from tools.engines.mpirun import lines_of
 from tools.engines.relayed import Relayed
+from tools.launch.engines.facts import SrunFacts, of
 from tools.supervise.events import Cancelled
 
 TYPE_CHECKING = False
@@ -35,21 +36,21 @@ class Srun(Relayed):
     knows_hosts = True  # Slurm knows the states of all nodes, and may not say it in srun's log
 
     def command(self, environment_: Environment) -> list[str]:
-        facts = self.run.plan.engine
-        nodes, each = facts["node_count"], facts["per_node"]
+        facts = of(SrunFacts, self.run.plan.engine)
+        nodes, each = len(facts.nodes), facts.per_node
         for name in _OF_SBATCH:
             environment_.pop(name.encode(), None)
         # After scancel the agents must finish a second before we write the report, see Stopping.cancel.
-        patience = int(facts["kill_wait"]) - 4 if int(facts["kill_wait"]) > 5 else 1
+        patience = facts.kill_wait - 4 if facts.kill_wait > 5 else 1
         environment_[b"LAUNCH_CONTROL"] = b"stdin"
         environment_[b"LAUNCH_PATIENCE"] = str(patience).encode()
         kill = "0" if self.bears_failures(environment_.get(b"LAUNCH_SECRET", b"").decode()) else "1"
         return [
             "srun",
             f"--nodes={nodes}",
-            f"--ntasks={int(nodes) * int(each)}",
+            f"--ntasks={nodes * each}",
             f"--ntasks-per-node={each}",
-            f"--nodelist={facts['nodes']}",
+            f"--nodelist={','.join(facts.nodes)}",
             "--distribution=block",
             f"--kill-on-bad-exit={kill}",
             "--wait=0",
@@ -65,7 +66,7 @@ class Srun(Relayed):
 
     def cancelled(self) -> Cancelled:
         """After scancel, or at the job's time limit, Slurm kills what is left after its KillWait."""
-        seconds = int(self.run.plan.engine["kill_wait"])
+        seconds = of(SrunFacts, self.run.plan.engine).kill_wait
         return Cancelled(
             seconds,
             tr(
@@ -79,7 +80,7 @@ class Srun(Relayed):
 
     def scheduler_words(self) -> list[str]:
         """MindSpore's scheduler runs on the allocation's first node; this script may run on a login node."""
-        words, node = self.run.plan.scheduler, self.run.plan.engine.get("scheduler_node")
+        words, node = self.run.plan.scheduler, self.run.plan.cluster.scheduler_node
         if not words or not node:
             return words
         reach = ["srun", "--nodes=1", "--ntasks=1", f"--nodelist={node}", "--overlap", "--mpi=none"]

@@ -26,8 +26,8 @@ def _any(run: Run) -> bool:
 # (file and class, whether a launch has it).  Only those are imported, and before the ranks start: a Python environment
 # that is removed while the job runs changes nothing.
 TABLE: tuple[tuple[str, str, Callable[[Run], bool]], ...] = (
-    ("hosts_attempts", "HostsAttempts", lambda run: "attempts" in run.plan.engine and not run.settings.keep_going),
-    ("pod_table", "PodTable", lambda run: "watch_table" in run.plan.engine),
+    ("hosts_attempts", "HostsAttempts", lambda run: run.plan.agreement is not None and not run.settings.keep_going),
+    ("pod_table", "PodTable", lambda run: run.plan.watched_table is not None),
     (
         "elastic_restarts",
         "ElasticRestarts",

@@ -41,9 +41,11 @@ class HostsAttempts(Feature):
     _host = ""  # the host whose failure, signal or limit has ended the attempt here, too
 
     def opened(self) -> None:
+        agreement = self.run.plan.agreement
+        assert agreement is not None  # or the launch has no such feature
         self._beside = Beside(self.run.world, "mindspore-launch-hosts", self._child)
         self._beside.hear(self.name)
-        self._beside.order(self.run.plan.engine["attempts"])
+        self._beside.order(agreement.line())
 
     @staticmethod
     def _child(orders: int, tells: int) -> None:

@@ -22,17 +22,18 @@ class PodTable(HostsAttempts):
     name = "pod"
 
     def opened(self) -> None:
-        facts = self.run.plan.engine
+        table = self.run.plan.watched_table
+        assert table is not None  # or the launch has no such feature
         launcher = os.getpid()
 
         def child(orders: int, tells: int) -> None:
             ignore(*QUIET)
             os.dup2(tells, 1)
-            pod_watch.begin(launcher, facts["watch_table"], facts["watch_digest"])
+            pod_watch.begin(launcher, table.path, table.digest)
 
         self._watcher = Beside(self.run.world, "mindspore-launch-table", child)
         self._watcher.hear(self.name)
-        self._alone = "attempts" not in facts
+        self._alone = self.run.plan.agreement is None
 
     def is_ready(self) -> bool:
         return True

@@ -6,6 +6,7 @@ import os
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import harmless, quote
+from tools.launch.engines import facts
 from tools.rank import environment, places
 
 TYPE_CHECKING = False
@@ -66,12 +67,12 @@ def _about(plan: Plan) -> str:
 def _ranks(run: Run) -> Iterator[str]:
     """Every rank of this host, with its own variables."""
     plan = run.plan
-    device_ids = plan.engine.get("device_ids", "").split()
+    device_ids, sizes = facts.of(facts.LocalFacts, plan.engine).device_ids, facts.sizes_words(plan.sizes)
     plogs = places.Plogs(plan.plogs.word() if plan.plogs else "", run.logs)
     for local_rank, (rank, device) in enumerate(plan.ranks):
         named = device_ids[local_rank] if device_ids else device
         own = environment.of_rank(
-            run.environment, rank=rank, local_rank=local_rank, device=named, sizes=plan.engine["sizes"], mark=run.mark
+            run.environment, rank=rank, local_rank=local_rank, device=named, sizes=sizes, mark=run.mark
         )
         del own[environment.MARK]
         cores = ",".join(map(str, plan.binding.cores.get(rank, ()))) if plan.binding else ""

@@ -6,7 +6,6 @@ import os
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
-from hccl_tools.machine.host import LOOPBACK
 from tools.launch.engines import ports
 from tools.launch.engines.placement import Placement
 from tools.launch.request import Request
@@ -20,7 +19,7 @@ def needs_cluster(request: Request, placement: Placement) -> bool:
     """Whether the ranks find each other through MindSpore's scheduler, and not by a rank table or by mpirun."""
     own_gpus = request.engine == "local" and request.device_target == "GPU"
     always = request.device_target == "CPU" or own_gpus or request.engine in ("msrun", "srun")
-    return always or "cluster" in placement.engine
+    return always or placement.cluster.is_needed
 
 
 def exports(
@@ -37,10 +36,10 @@ def exports(
     if request.device_num is not None:
         defaults["DEVICE_NUM"] = str(request.device_num)
     if not alone and needs_cluster(request, placement):
-        port = placement.engine.get("scheduler_port") or str(ports.free(request.job_pid))
+        port = placement.cluster.scheduler_port or ports.free(request.job_pid)
         found["MS_WORKER_NUM"] = world
-        found["MS_SCHED_HOST"] = placement.engine.get("scheduler_host", LOOPBACK)
-        found["MS_SCHED_PORT"] = port
+        found["MS_SCHED_HOST"] = placement.cluster.scheduler_host
+        found["MS_SCHED_PORT"] = str(port)
     if not alone:
         defaults.update(meeting_point(request, placement, found))
     if request.device_target == "CPU":
@@ -77,7 +76,7 @@ def meeting_point(request: Request, placement: Placement, found: dict[str, str])
     """
     if "MS_SCHED_HOST" in found:
         return {"MASTER_ADDR": found["MS_SCHED_HOST"], "MASTER_PORT": found["MS_SCHED_PORT"]}
-    address = placement.engine.get("scheduler_host", LOOPBACK)
+    address = placement.cluster.scheduler_host
     if placement.hosts:
         from tools.launch.hosts import network  # not at the top: it imports socket
 
@@ -85,5 +84,5 @@ def meeting_point(request: Request, placement: Placement, found: dict[str, str])
             address = network.ipv4(name.rpartition("@")[2], tr("{name}, which has rank 0,", name=one_line(name)))
     return {
         "MASTER_ADDR": address,
-        "MASTER_PORT": placement.engine.get("scheduler_port") or str(ports.near(request.job_pid)),
+        "MASTER_PORT": str(placement.cluster.scheduler_port or ports.near(request.job_pid)),
     }

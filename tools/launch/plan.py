@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tools.launch.devices.binding import Binding
+    from tools.launch.hosts.launchers import Agreement
     from tools.launch.tables.launch_table import LaunchTable
 
 
@@ -93,11 +94,11 @@ def make(request: Request) -> Plan:
         run_dir=run_dir,
         ranks=ranks,
         hosts=placed.hosts,
-        engine={
-            **placed.engine,
-            "sizes": placement.sizes_words(placed.sizes()),
-            **attempts(request, placed, job),
-        },
+        sizes=placed.sizes(),
+        engine=placed.engine,
+        cluster=placed.cluster,
+        agreement=agreement(request, placed, job),
+        watched_table=placed.watched_table,
         table=table,
         about=job.about,
         trainer=job.words,
@@ -160,14 +161,14 @@ def stand_by(request: Request, placed: placement.Placement) -> Sequence[str]:
     return spares.remarks(request, placed)
 
 
-def attempts(request: Request, placed: placement.Placement, job: jobs.Job) -> dict[str, str]:
+def agreement(request: Request, placed: placement.Placement, job: jobs.Job) -> Agreement | None:
     """With restarts, and in pods: what the launchers of several hosts must know to agree.  Raises Refusal."""
     if not placed.meeting or not (request.max_restarts or placed.meeting.always):
-        return {}
+        return None
     from tools.launch.hosts import launchers
 
     config = None if checks.is_program(request) else trainer_command.config_path(request)
-    return launchers.facts(request, placed.meeting, [job.words, job.restart], config)
+    return launchers.agreement(request, placed.meeting, [job.words, job.restart], config)
 
 
 def bind(request: Request, placed: placement.Placement) -> Binding | None:
@@ -181,7 +182,7 @@ def bind(request: Request, placed: placement.Placement) -> Binding | None:
 
 def scheduler(request: Request, placed: placement.Placement, exports: dict[str, str]) -> list[str]:
     """The command of MindSpore's scheduler, where the launcher starts it: msrun does so itself, and it runs once."""
-    elsewhere = request.engine == "local" and "scheduler_node" in placed.engine
+    elsewhere = request.engine == "local" and placed.cluster.scheduler_node
     if "MS_SCHED_PORT" not in exports or request.engine == "msrun" or elsewhere:
         return []
     return [trainer_command.python(), "-u", project.path("tools", "launch", "engines", "mindspore_scheduler.py")]

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tools.launch.devices.binding import Binding
+    from tools.launch.engines.facts import Cluster, EngineFacts
+    from tools.launch.hosts.launchers import Agreement
     from tools.launch.plogs import Plogs
+    from tools.launch.pods.pod_table import WatchedTable
     from tools.launch.request import Request
     from tools.launch.resume.resumption import Resumption
     from tools.launch.tables.launch_table import LaunchTable
@@ -28,7 +31,9 @@ class Plan(Record):
     run_dir: str
     ranks: list[tuple[int, int]]  # (rank, device), in rank order
     hosts: list[str]  # the host of each rank; empty where all are on this one
-    engine: dict[str, str]  # what tools/engines needs to know
+    sizes: list[int]  # the number of ranks of each host of the job, in the order of the ranks
+    engine: EngineFacts  # what the file of the engine in tools/engines/ needs to know
+    cluster: Cluster  # where the ranks meet
     table: LaunchTable | None  # None: a launch without a rank table
     about: str  # what that is, for people
     trainer: list[str]  # the command of every rank
@@ -39,6 +44,8 @@ class Plan(Record):
     checkpoints: dict[str, Any] | None = None  # where our trainer saves, and of which network, for launch.json
     resumed: Resumption | None = None  # what it goes on from
     restart: list[str] = []  # the command of every rank from the second attempt on; empty: the same
+    agreement: Agreement | None = None  # with the launchers of other hosts; None: this one decides alone
+    watched_table: WatchedTable | None = None  # the operator's, in a pod; None: nobody writes one anew
     spares: list[str] = []  # the hosts that stand by
     lost: list[str] = []  # "HOST REASON" of those that this job has lost
     remarks: tuple[str, ...] = ()  # lines for the user once it is sure to start
@@ -64,13 +71,26 @@ def _words(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "export", f"{name}={value}"
     for name in dict.fromkeys(plan.hosts):
         yield "host", name
-    for name, value in plan.engine.items():
+    for name, value in (*_texts(plan.engine), *_texts(plan.cluster)):
         yield "engine", f"{name} {value}"
+    if plan.watched_table:
+        yield "engine", f"watch_table {plan.watched_table.path}"
     for kind in ("trainer", "restart", "scheduler", "lost"):
         for word in getattr(plan, kind):
             yield kind, word
     if plan.plogs:
         yield "plogs", plan.plogs.word()
+
+
+def _texts(facts: Record) -> Iterator[tuple[str, str]]:
+    """(name, value) of the fields that hold text; numbers and flags fit anywhere."""
+    for name, value in facts.as_dict().items():
+        if isinstance(value, Record):
+            yield from _texts(value)
+        elif isinstance(value, str):
+            yield name, value
+        elif isinstance(value, list):
+            yield name, ",".join(map(str, value))
 
 
 def _fits(kind: str, value: str) -> bool:

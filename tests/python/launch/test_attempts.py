@@ -378,8 +378,8 @@ def test_the_places_of_python_the_project_and_checkpoints_may_differ_between_hos
 
 def test_the_port_is_beside_that_of_the_scheduler_and_the_time_that_of_the_ranks(monkeypatch):
     monkeypatch.delenv("MS_TOPO_TIMEOUT", raising=False)
-    found = json.loads(launchers.facts(a_request(), a_meeting(), [["x"], []], None)["attempts"])
+    found = json.loads(launchers.agreement(a_request(), a_meeting(), [["x"], []], None).line())
     assert (found["port"], found["wait"], found["hosts"]) == (23457, 600, ["a_b", "c"])
     monkeypatch.setenv("MS_TOPO_TIMEOUT", "30")
-    found = json.loads(launchers.facts(a_request(), a_meeting(port=65535), [["x"], []], None)["attempts"])
+    found = json.loads(launchers.agreement(a_request(), a_meeting(port=65535), [["x"], []], None).line())
     assert (found["port"], found["wait"]) == (65534, 30)

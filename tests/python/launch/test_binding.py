@@ -11,6 +11,7 @@ from hccl_tools.common import project
 from hccl_tools.common.refusal import Refusal
 from tools.launch.devices import binding, core_shares, cores_here, device_locks, device_places, topology
 from tools.launch.devices.core_shares import CORE, NUMA
+from tools.launch.engines.facts import LocalFacts
 from tools.launch.engines.placement import Placement
 
 __all__ = ["base"]
@@ -214,7 +215,7 @@ def four_cores(base, machine, monkeypatch):
 
 def planned(ranks=2, **given):
     given = {"bind_core": "1", **given}
-    placed = Placement(ranks=[(rank, rank) for rank in range(ranks)], world=ranks, engine={})
+    placed = Placement(ranks=[(rank, rank) for rank in range(ranks)], world=ranks, engine=LocalFacts())
     return binding.plan(request(device_target="CPU", **given), placed)
 
 
@@ -225,7 +226,7 @@ def test_the_plan_tells_the_ranks_their_cores(four_cores):
 
 
 def test_a_rank_of_another_host_is_not_in_the_plan(four_cores):
-    placed = Placement(ranks=[(0, 0), (1, 0)], hosts=["203.0.113.9", "localhost"], world=2, engine={})
+    placed = Placement(ranks=[(0, 0), (1, 0)], hosts=["203.0.113.9", "localhost"], world=2, engine=LocalFacts())
     assert binding.plan(request(device_target="CPU", bind_core="1"), placed).word() == "core CPU 1=0,1,2,3"
 
 
@@ -271,7 +272,7 @@ def test_omp_num_threads_is_the_smallest_share(four_cores, monkeypatch):
     from tools.launch import environment
 
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    placed = Placement(ranks=[(0, 0), (1, 1), (2, 2)], world=3, engine={})
+    placed = Placement(ranks=[(0, 0), (1, 1), (2, 2)], world=3, engine=LocalFacts())
     given = request(device_target="CPU", bind_core="1")
     found = SimpleNamespace(cores={0: [0], 1: [1], 2: [2, 3]}, all=lambda: {0, 1, 2, 3})
     assert environment.exports(given, placed, "/run", None, True, found)["OMP_NUM_THREADS"] == "1"

@@ -7,6 +7,7 @@ import pytest
 
 from tools.engines.agents import Agents
 from tools.launch import dry_run
+from tools.launch.engines.facts import LocalFacts
 from tools.rank import environment
 
 
@@ -24,7 +25,8 @@ def plan(**facts):
         "ranks": [(4, 0), (5, 1)],
         "run_dir": "/logs/a run",
         "about": "the program x.py",
-        "engine": {"sizes": "4x2"},
+        "sizes": [4, 4],
+        "engine": LocalFacts(),
         "exports": {"RANK_SIZE": "8", "LOG_DIR": "/logs/a run"},
         **dict.fromkeys(("table", "resumed", "binding", "plogs")),
         **dict.fromkeys(("restart", "scheduler"), []),
@@ -80,7 +82,8 @@ def test_ranks_of_this_host_with_their_own_variables(tmp_path):
 def test_scheduler_cores_plogs_and_what_makes_tables_and_checkpoints():
     found = plan(
         ranks=[(0, 3)],
-        engine={"sizes": "1x1", "device_ids": "13"},
+        sizes=[1],
+        engine=LocalFacts(device_ids=[13]),
         exports={"MS_WORKER_NUM": "1"},
         scheduler=["schedule"],
         binding=SimpleNamespace(cores={0: [2, 5]}),

@@ -19,6 +19,7 @@ from hccl_tools.machine import programs
 from hccl_tools.machine.programs import Ended
 from tools.launch import run_folder
 from tools.launch.engines import open_mpi, slurm
+from tools.launch.engines.facts import Cluster, LocalFacts, OpenMpi
 from tools.launch.engines.placement import Placement
 from tools.launch.hosts import elastic, spares
 from tools.launch.planned import Plan
@@ -100,7 +101,7 @@ def test_what_cannot_be_of_spare_hosts(given, hosts, marked, said):
 )
 def test_what_cannot_be_of_the_least_number_of_ranks(given, said):
     with pytest.raises(Refusal, match=said) as refusal:
-        spares.check(request(**given), Placement(ranks=[(n, n) for n in range(4)], world=4, engine={}))
+        spares.check(request(**given), Placement(ranks=[(n, n) for n in range(4)], world=4, engine=LocalFacts()))
     assert refusal.value.status == USAGE
 
 
@@ -111,7 +112,7 @@ def test_numbers_of_hosts_and_ranks_are_numbers(given):
 
 
 def test_spare_hosts_that_no_restart_can_use_are_remarked():
-    placed = Placement(ranks=[(0, 0)], world=1, engine={}, spares={"c": [0]})
+    placed = Placement(ranks=[(0, 0)], world=1, engine=LocalFacts(), spares={"c": [0]})
     assert spares.remarks(request(), placed) == ["note: without --max_restarts no rank ever runs on the spare hosts c"]
     (said,) = spares.remarks(request(max_restarts="1"), placed)
     assert said == "spare, in case a host is lost: c"
@@ -121,7 +122,7 @@ def test_spare_hosts_that_no_restart_can_use_are_remarked():
 @pytest.fixture
 def mpirun(monkeypatch):
     """An Open MPI 5 that is not asked for anything else than its version."""
-    monkeypatch.setattr(open_mpi, "facts", lambda request, several=False: {"version": "5.0.1"})
+    monkeypatch.setattr(open_mpi, "installed", lambda request, several=False: OpenMpi(version="5.0.1"))
     monkeypatch.setattr(open_mpi.network, "others", lambda hosts: [])
 
 
@@ -130,15 +131,16 @@ def test_mpirun_gets_the_hosts_with_ranks_only(mpirun, tmp_path, monkeypatch):
     (tmp_path / "hosts").write_text("a slots=2\nb slots=2\nc slots=4 spare\n")
     of = {"hostfile": "hosts", "max_restarts": "2"}
     placed = open_mpi.place(request(**of))
-    assert (placed.engine["hosts"], placed.world, placed.spares) == ("a:2,b:2", 4, {"c": [0, 1, 2, 3]})
+    assert (placed.engine.hosts, placed.world, placed.spares) == (["a:2", "b:2"], 4, {"c": [0, 1, 2, 3]})
     placed = open_mpi.place(request(**of, attempt="1", lost="a", run_dir="run"))
-    assert (placed.engine["hosts"], placed.world, placed.hosts[0]) == ("c:4,b:2", 6, "c")
+    assert (placed.engine.hosts, placed.world, placed.hosts[0]) == (["c:4", "b:2"], 6, "c")
     placed = open_mpi.place(request(**of, n="3", attempt="1", lost="a,c", run_dir="run"))
-    assert (placed.engine["hosts"], placed.world) == ("b:2", 2)  # -n 3 is for the start
+    assert (placed.engine.hosts, placed.world) == (["b:2"], 2)  # -n 3 is for the start
     with pytest.raises(Refusal, match="no host is left"):
         open_mpi.place(request(**of, attempt="1", lost="a,b,c", run_dir="run"))
     (tmp_path / "hosts").write_text("a slots=2\nb slots=2\n")
-    assert "hosts" not in open_mpi.place(request(**of)).engine  # as the user wrote them
+    engine = open_mpi.place(request(**of)).engine  # as the user wrote them
+    assert (engine.hosts, engine.hostfile) == ([], str(tmp_path / "hosts"))
 
 
 def test_more_names_of_hosts_than_a_command_line_holds(mpirun):
@@ -185,7 +187,9 @@ def again(run, monkeypatch):
             run_dir=str(run),
             ranks=[(rank, rank % 2) for rank in range(len(hosts))],
             hosts=hosts,
-            engine={},
+            sizes=[2] * (len(hosts) // 2),
+            engine=LocalFacts(),
+            cluster=Cluster(),
             table=None,
             about="",
             trainer=["python", "other.py"],
@@ -370,7 +374,9 @@ def other_size(tmp_path, mode="data_parallel", whole=1, ranks=6):
         run_dir=str(tmp_path),
         ranks=[(n, n) for n in range(4)],
         hosts=list("aacc"),
-        engine={},
+        sizes=[2, 2],
+        engine=LocalFacts(),
+        cluster=Cluster(),
         table=None,
         about="",
         trainer=["python", trainer_command.OWN, "--config", "c.yaml", "-o", "a=1"],

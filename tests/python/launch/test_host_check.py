@@ -4,6 +4,7 @@ import pytest
 from launching import request
 
 from hccl_tools.machine.programs import Ended
+from tools.launch.engines.facts import LocalFacts, MpirunFacts, OpenMpi
 from tools.launch.engines.placement import Placement
 from tools.launch.hosts import host_check
 
@@ -37,7 +38,7 @@ def test_hosts_whose_sshd_drops_connections_are_told_before_mpirun_begins_all_at
     )
     program.chmod(0o755)
     monkeypatch.setattr(host_check, "faults", lambda *_: [])
-    placed = Placement(ranks=[(0, 0)], world=1, engine={"version": "4.1.4"})
+    placed = Placement(ranks=[(0, 0)], world=1, engine=MpirunFacts(mpi=OpenMpi(version="4.1.4"), ranks=1))
     found = host_check.problems(request(ssh=str(program)), placed, ["a", "b"])
     assert len(found) == 1 and found[0].startswith("an sshd dropped the first connections of 2 hosts; mpirun begins")
     assert "MaxStartups" in found[0] and "ControlMaster" in found[0]
@@ -87,5 +88,5 @@ def test_npus_that_are_not_there_are_named(files, wanted, line):
 
 
 def test_each_host_is_asked_for_the_devices_of_its_own_ranks():
-    place = Placement(ranks=[(0, 5), (1, 4), (2, 4)], world=3, hosts=["node0", "node0", "node1"], engine={})
+    place = Placement(ranks=[(0, 5), (1, 4), (2, 4)], world=3, hosts=["node0", "node0", "node1"], engine=LocalFacts())
     assert place.devices_by_host() == {"node0": [4, 5], "node1": [4]}

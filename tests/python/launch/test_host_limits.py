@@ -7,6 +7,7 @@ import pytest
 from launching import request
 
 from hccl_tools.common.refusal import Refusal
+from tools.launch.engines.facts import LocalFacts
 from tools.launch.engines.placement import Placement
 from tools.launch.hosts import host_limits
 
@@ -14,7 +15,9 @@ from tools.launch.hosts import host_limits
 def placement(hosts, ranks=1):
     """`ranks` ranks on each of `hosts` hosts, of which none is this one."""
     names = [f"10.99.{number // 250}.{number % 250}" for number in range(hosts) for _ in range(ranks)]
-    return Placement(ranks=[(rank, 0) for rank in range(len(names))], world=len(names), hosts=names, engine={})
+    return Placement(
+        ranks=[(rank, 0) for rank in range(len(names))], world=len(names), hosts=names, engine=LocalFacts()
+    )
 
 
 def limits(monkeypatch, files=(-1, -1), processes=(-1, -1)):

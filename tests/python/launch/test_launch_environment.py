@@ -8,6 +8,7 @@ from launching import request
 
 from tools.launch import environment
 from tools.launch.engines import ports
+from tools.launch.engines.facts import Cluster, LocalFacts
 from tools.launch.engines.placement import Placement
 from tools.launch.programs import device_num
 
@@ -19,13 +20,13 @@ def plain(monkeypatch):
 
 
 def exports(given, **of_place):
-    place = Placement(**{"ranks": [(0, 0), (1, 1)], "world": 2, "engine": {}, **of_place})
+    place = Placement(**{"ranks": [(0, 0), (1, 1)], "world": 2, "engine": LocalFacts(), **of_place})
     return environment.exports(request(**given), place, "run", table=None, alone=False, binding=None)
 
 
 @pytest.mark.usefixtures("plain")
 def test_ranks_of_a_cluster_meet_at_its_scheduler():
-    found = exports({"device_target": "CPU"}, engine={"scheduler_host": "10.0.0.1", "scheduler_port": "20000"})
+    found = exports({"device_target": "CPU"}, cluster=Cluster(scheduler_host="10.0.0.1", scheduler_port=20000))
     assert (found["MASTER_ADDR"], found["MASTER_PORT"]) == (found["MS_SCHED_HOST"], found["MS_SCHED_PORT"])
     assert (found["MASTER_ADDR"], found["MASTER_PORT"], found["WORLD_SIZE"]) == ("10.0.0.1", "20000", "2")
 
@@ -35,8 +36,8 @@ def test_ranks_of_a_cluster_meet_at_its_scheduler():
     ("of_place", "address"),
     [
         ({}, "127.0.0.1"),
-        ({"engine": {"scheduler_host": "10.0.0.1"}, "hosts": ["localhost", "127.9.9.9"]}, "10.0.0.1"),
-        ({"engine": {"scheduler_host": "10.0.0.1"}, "hosts": ["me@192.0.2.7", "localhost"]}, "192.0.2.7"),
+        ({"cluster": Cluster(scheduler_host="10.0.0.1"), "hosts": ["localhost", "127.9.9.9"]}, "10.0.0.1"),
+        ({"cluster": Cluster(scheduler_host="10.0.0.1"), "hosts": ["me@192.0.2.7", "localhost"]}, "192.0.2.7"),
     ],
 )
 def test_without_a_scheduler_ranks_meet_on_the_host_of_rank_0(of_place, address):

@@ -11,7 +11,9 @@ from hccl_tools.machine import programs
 from tools.config import config_file
 from tools.launch import plan, planned, run_folder
 from tools.launch.engines import ports, slurm
+from tools.launch.engines.facts import Cluster, LocalFacts, MpirunFacts, OpenMpi, SrunFacts
 from tools.launch.planned import Plan
+from tools.launch.pods.pod_table import WatchedTable
 from tools.launch.programs import trainer_command
 
 
@@ -104,7 +106,8 @@ def test_a_folder_that_another_host_makes_in_between_is_passed_over(tmp_path, mo
     plans = []
 
     def make(asked):
-        empty = {"hosts": [], "engine": {}, "table": None, "about": "x", "trainer": [], "scheduler": [], "exports": {}}
+        empty = {"hosts": [], "sizes": [1], "engine": LocalFacts(), "cluster": Cluster(), "table": None, "about": "x"}
+        empty.update(trainer=[], scheduler=[], exports={})
         plans.append(Plan(request=asked, run_dir=run_folder.free_name(asked), ranks=[(0, 0)], **empty))
         if len(plans) == 1:
             os.makedirs(plans[0].run_dir)  # the other host's
@@ -130,7 +133,9 @@ GOOD = {
         "run_dir": "/runs/1",
         "ranks": [(0, 4)],
         "hosts": ["me@n1"],
-        "engine": {"version": "4.1"},
+        "sizes": [1],
+        "engine": MpirunFacts(mpi=OpenMpi(version="4.1"), ranks=1, hosts=["me@n1:1"]),
+        "cluster": Cluster(),
         "table": None,
         "about": "x",
     },
@@ -151,8 +156,11 @@ GOOD = {
             ("hosts", [name], "it comes from the hostfile")
             for name in ("", "-l", "a b", "a\n", "n\x1b[2J", "n\0", "\u202e")
         ),
-        ("engine", {"hosts": "n1\0trainer\0/evil:8"}, 'the engine "hosts n1\\x00trainer'),
-        ("engine", {"x\0": ""}, "the engine"),
+        ("engine", GOOD["engine"].replace(hosts=["n1\0trainer\0/evil:8"]), 'the engine "hosts n1\\x00trainer'),
+        ("engine", GOOD["engine"].replace(mpi=OpenMpi(version="4.1", ssh="a\0")), 'the engine "ssh a\\x00"'),
+        ("engine", SrunFacts(nodes=["n1", "n2\0"], per_node=1, kill_wait=30), 'the engine "nodes n1,n2\\x00"'),
+        ("cluster", Cluster(scheduler_node="n\0"), 'the engine "scheduler_node n\\x00"'),
+        ("watched_table", WatchedTable(path="/a\0b", digest=""), 'the engine "watch_table /a\\x00b"'),
         ("restart", ["a\ud800"], "it comes from --restart_args"),
         ("lost", ["n1 \0"], "the lost"),
         ("trainer", ["a\0"], "the trainer"),

@@ -1,5 +1,6 @@
 """Which ranks run where; whole launches are in tests/bats/engines_*.bats."""
 
+import pickle
 from types import SimpleNamespace
 
 import pytest
@@ -8,7 +9,8 @@ from launching import request
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import programs
 from tools.launch import plan
-from tools.launch.engines import msrun, open_mpi, placement, slurm
+from tools.launch.engines import facts, msrun, open_mpi, placement, slurm
+from tools.launch.engines.facts import LocalFacts, MpirunFacts, OpenMpi
 from tools.launch.engines.placement import Placement
 from tools.launch.hosts import all_servers
 
@@ -27,16 +29,16 @@ def test_open_mpi_is_told_from_other_mpis(text, version):
 
 
 def test_ranks_are_placed_host_by_host_on_the_devices_of_each():
-    place = placement.spread(request(devices="4,5,6,7"), [("a", 2), ("b", 4)], 5, {})
+    place = placement.spread(request(devices="4,5,6,7"), [("a", 2), ("b", 4)], 5, LocalFacts())
     assert place.ranks == [(0, 4), (1, 5), (2, 4), (3, 5), (4, 6)]
     assert place.hosts == ["a", "a", "b", "b", "b"]
-    assert place.engine["devices"] == "4 5 6 7"
+    assert place.engine.devices == [4, 5, 6, 7]
     assert place.most_on_a_host() == 3
 
 
 def test_a_host_needs_as_many_devices_as_it_has_ranks():
     with pytest.raises(Refusal, match="names 1, but a host has 2 ranks"):
-        placement.spread(request(devices="0"), [("a", 2)], 2, {})
+        placement.spread(request(devices="0"), [("a", 2)], 2, LocalFacts())
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,7 @@ def test_an_mpirun_that_fails_is_not_taken_for_another_mpi(monkeypatch, status, 
     answer = programs.Ended(status, "", "libopen-rte.so: cannot open\n")
     monkeypatch.setattr(programs, "ask", lambda *_: answer)
     with pytest.raises(Refusal, match=said):
-        open_mpi.facts(request(engine="mpirun"))
+        open_mpi.installed(request(engine="mpirun"))
 
 
 def test_the_folder_of_a_wheel_is_told_to_mpirun_with_several_hosts_only(monkeypatch, tmp_path):
@@ -78,10 +80,11 @@ def test_the_folder_of_a_wheel_is_told_to_mpirun_with_several_hosts_only(monkeyp
         (tmp_path / "bin" / name).write_text("#!/bin/sh\necho 'mpirun (Open MPI) 4.1.8'\n")
         (tmp_path / "bin" / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
-    assert open_mpi.facts(request(engine="mpirun"), several=True) == {"version": "4.1.8", "prefix": str(tmp_path)}
-    assert open_mpi.facts(request(engine="mpirun")) == {"version": "4.1.8"}
+    found = open_mpi.installed(request(engine="mpirun"), several=True)
+    assert found == OpenMpi(version="4.1.8", prefix=str(tmp_path))
+    assert open_mpi.installed(request(engine="mpirun")) == OpenMpi(version="4.1.8")
     (tmp_path / "bin" / "orterun_wrapper").unlink()
-    assert "prefix" not in open_mpi.facts(request(engine="mpirun"), several=True)
+    assert open_mpi.installed(request(engine="mpirun"), several=True).prefix is None
 
 
 def test_hosts_with_slots():
@@ -106,17 +109,18 @@ def test_what_is_wrong_with_a_list_of_hosts(text, fault):
 
 
 @pytest.mark.parametrize(
-    ("given", "ranks", "engine"),
+    ("given", "ranks", "told"),
     [
-        ({}, range(8), {"node": "0", "scheduler": "here"}),
-        ({"worker_num": "4", "local_worker_num": "4"}, range(4), {"world": "4", "scheduler_host": "127.0.0.1"}),
-        ({"worker_num": "2", "master_port": "2000"}, range(2), {"scheduler_port": "2000"}),
+        ({}, range(8), {"node": 0, "has_scheduler": True, "devices": list(range(8)), "scheduler_port": 0}),
+        ({"worker_num": "4", "local_worker_num": "4"}, range(4), {"world": 4, "scheduler_host": "127.0.0.1"}),
+        ({"worker_num": "2", "master_port": "2000"}, range(2), {"scheduler_port": 2000}),
     ],
 )
-def test_ranks_under_msrun(given, ranks, engine):
+def test_ranks_under_msrun(given, ranks, told):
     place = msrun.place(request(engine="msrun", **given))
     assert [rank for rank, _ in place.ranks] == list(ranks)
-    assert {**place.engine, **engine} == place.engine
+    found = {**place.engine.as_dict(), **place.cluster.as_dict()}
+    assert {**found, **told} == found
 
 
 @pytest.mark.parametrize("given", [{"engine": "local"}, {"engine": "nice"}, {"engine": "mpirun", "placement": "local"}])
@@ -128,14 +132,14 @@ def test_an_engine_without_hosts_starts_its_ranks_here(given):
 @pytest.mark.parametrize(
     ("line", "seconds"),
     [
-        ("KillWait                = 10 sec", "10"),
-        ("KillWait = 08 sec", "8"),
-        ("KillWait = 99999999999999999999 sec", "30"),
-        ("KillWait = (null)", "30"),
-        ("", "30"),
+        ("KillWait                = 10 sec", 10),
+        ("KillWait = 08 sec", 8),
+        ("KillWait = 99999999999999999999 sec", 30),
+        ("KillWait = (null)", 30),
+        ("", 30),
     ],
 )
-def test_slurms_kill_wait_reaches_the_shell_as_a_number(monkeypatch, line, seconds):
+def test_slurms_kill_wait_is_a_number_of_seconds(monkeypatch, line, seconds):
     answers = {
         name: SimpleNamespace(stdout=text) for name, text in {"node": "NodeAddr=127.0.0.1", "config": line}.items()
     }
@@ -156,16 +160,23 @@ def test_a_job_id_that_is_not_a_number_is_refused(monkeypatch, text):
         slurm.job_id()
 
 
+def test_an_engine_takes_the_facts_of_no_other():
+    engine = MpirunFacts(mpi=OpenMpi(version="4.1.8"), ranks=2, hosts=["a:2"])
+    assert facts.of(MpirunFacts, pickle.loads(pickle.dumps(engine))) == engine  # as a restart's plan comes
+    with pytest.raises(TypeError, match="MpirunFacts are needed, the plan has LocalFacts"):
+        facts.of(MpirunFacts, LocalFacts())
+
+
 @pytest.mark.parametrize(
     ("sizes", "text"),
     [([2], "2x1"), ([8, 8, 4], "8x2 4x1"), ([1, 2, 2, 1], "1x1 2x2 1x1"), ([8] * 8192, "8x8192")],
 )
 def test_hosts_of_one_size_are_one_group(sizes, text):
-    assert placement.sizes_words(sizes) == text
+    assert facts.sizes_words(sizes) == text
 
 
 def test_the_sizes_of_all_hosts_are_known_where_only_some_ranks_are_started():
-    here = {"ranks": [(2, 0), (3, 1)], "world": 5, "engine": {}}
+    here = {"ranks": [(2, 0), (3, 1)], "world": 5, "engine": LocalFacts()}
     assert Placement(**here, job=[2, 2, 1]).sizes() == [2, 2, 1]
     assert Placement(**here, job=[2, 2, 1]).most_on_a_host() == 2
     assert Placement(**here).sizes() == [2]
@@ -181,10 +192,10 @@ def servers(*sizes):
 @pytest.mark.parametrize(
     ("version", "others", "order"),
     [
-        ("4.1.4", ["10.0.0.1"], {"hosts": "10.0.0.0:1,10.0.0.1:2"}),
-        ("4.1.4", ["10.0.0.0", "10.0.0.1"], {"hosts": "10.0.0.0:1,10.0.0.1:2"}),
-        ("4.1.4", ["10.0.0.0"], {"hosts": "10.0.0.0,10.0.0.1,10.0.0.1", "map": "seq"}),
-        ("5.0.11", ["10.0.0.0"], {"hosts": "10.0.0.0:1,10.0.0.1:2"}),
+        ("4.1.4", ["10.0.0.1"], (["10.0.0.0:1", "10.0.0.1:2"], "slot")),
+        ("4.1.4", ["10.0.0.0", "10.0.0.1"], (["10.0.0.0:1", "10.0.0.1:2"], "slot")),
+        ("4.1.4", ["10.0.0.0"], (["10.0.0.0", "10.0.0.1", "10.0.0.1"], "seq")),
+        ("5.0.11", ["10.0.0.0"], (["10.0.0.0:1", "10.0.0.1:2"], "slot")),
     ],
 )
 def test_mpirun_numbers_ranks_in_the_order_of_the_table(version, others, order):

@@ -275,10 +275,10 @@ def test_devices_of_a_container_are_numbered_from_0(monkeypatch):
     npus = pod_request(device_target="Ascend")
     ranks = [(8, 4), (9, 5), (10, 6), (11, 7)]
     monkeypatch.setattr(host, "devices", lambda: [4, 5, 6, 7])
-    assert pod_place.device_ids(npus, ranks) == {"device_ids": "0 1 2 3"}
+    assert pod_place.device_ids(npus, ranks) == [0, 1, 2, 3]
     monkeypatch.setattr(host, "devices", lambda: list(range(8)))  # a privileged container sees all
-    assert pod_place.device_ids(npus, ranks) == {}
-    assert pod_place.device_ids(pod_request(), ranks) == {}
+    assert pod_place.device_ids(npus, ranks) == []
+    assert pod_place.device_ids(pod_request(), ranks) == []
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine.programs import Ended
 from tools.config import config_file
 from tools.launch import latest_link
+from tools.launch.engines.facts import LocalFacts, MpirunFacts, OpenMpi
 from tools.launch.engines.placement import Placement
 from tools.launch.hosts import host_check
 from tools.launch.programs import trainer_command
@@ -66,7 +67,9 @@ def found(resume, *overrides, world=2, first=0, hosts=(), run_dir=None, config="
     read.override(overrides)
     given = {} if resume is None else {"resume": resume}
     count = world // 2 if first else world
-    placed = Placement(ranks=[(first + i, i) for i in range(count)], world=world, engine={}, hosts=list(hosts))
+    placed = Placement(
+        ranks=[(first + i, i) for i in range(count)], world=world, engine=LocalFacts(), hosts=list(hosts)
+    )
     return resuming.find(request(**given), read, config, placed, str(run_dir or "logs/new"))
 
 
@@ -355,7 +358,8 @@ def hosts(tmp_path, monkeypatch):
     monkeypatch.setattr(host_check, "ask", ask)
     monkeypatch.setattr("tools.launch.hosts.network.others", lambda names: ["node2"] if "node2" in names else [])
     names = ["node1", "node1", "node2", "node2"]
-    placed = Placement(ranks=[(n, n % 2) for n in range(4)], world=4, engine={}, hosts=names)
+    engine = MpirunFacts(mpi=OpenMpi(version="5.0.1"), ranks=4)
+    placed = Placement(ranks=[(n, n % 2) for n in range(4)], world=4, engine=engine, hosts=names)
     resumed = found("here", world=4, hosts=names)
 
     def check(**given):

@@ -6,6 +6,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.machine import host
 from tools.launch.engines import placement
+from tools.launch.engines.facts import Cluster, MsrunFacts
 from tools.launch.hosts import network
 from tools.launch.hosts.launchers import Meeting
 from tools.launch.request import Request
@@ -52,11 +53,7 @@ def place(request: Request) -> placement.Placement:
                 ranks=here,
             ),
         )
-    engine = {"devices": placement.words(devices), "world": str(world), "node": str(node), "scheduler_host": address}
-    if request.master_port or hosts > 1:
-        engine["scheduler_port"] = str(request.master_port or DEFAULT_PORT)
-    if is_here:
-        engine["scheduler"] = "here"
+    port = request.master_port or (DEFAULT_PORT if hosts > 1 else 0)
     ranks = [(node * here + index, device) for index, device in enumerate(devices)]
     meeting = None
     if hosts > 1:
@@ -64,10 +61,17 @@ def place(request: Request) -> placement.Placement:
             hosts=[f"--node_rank={number}" for number in range(hosts)],
             number=node,
             address=address,
-            scheduler_port=int(engine["scheduler_port"]),
-            job=f"{world} {here} {address} {engine['scheduler_port']}",
+            scheduler_port=port,
+            job=f"{world} {here} {address} {port}",
         )
-    return placement.Placement(ranks=ranks, world=world, engine=engine, job=[here] * hosts, meeting=meeting)
+    return placement.Placement(
+        ranks=ranks,
+        world=world,
+        engine=MsrunFacts(devices=list(devices), world=world, node=node, has_scheduler=is_here),
+        cluster=Cluster(scheduler_host=address, scheduler_port=port),
+        job=[here] * hosts,
+        meeting=meeting,
+    )
 
 
 def count_hosts(world: int, here: int) -> int:

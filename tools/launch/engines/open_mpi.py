@@ -13,6 +13,7 @@ from hccl_tools.hosts import hostfile, mpirun
 from hccl_tools.machine import programs
 from hccl_tools.table.address import family
 from tools.launch.engines import placement
+from tools.launch.engines.facts import Cluster, MpirunFacts, OpenMpi
 from tools.launch.hosts import network, spares
 from tools.launch.request import MAX_RANKS, Request
 
@@ -38,19 +39,22 @@ def place(request: Request) -> placement.Placement:
             ),
         )
     others = network.others(name for name, _ in (*slots, *standing_by))
-    engine = {**facts(request, bool(others)), "ranks": str(ranks)}
-    if engine["version"].startswith("4."):  # it begins with this host; 5 keeps the order
+    mpi = installed(request, bool(others))
+    if mpi.version.startswith("4."):  # it begins with this host; 5 keeps the order
         far = set(others)
         slots.sort(key=lambda slot: slot[0] in far)
+    cluster = Cluster()
     if others:  # MindSpore's scheduler runs here, and takes no name
-        engine["scheduler_host"] = network.own_address_towards(name.rpartition("@")[2] for name in others)
+        own = network.own_address_towards(name.rpartition("@")[2] for name in others)
+        cluster = Cluster(scheduler_host=own)
     if request.hostfile is not None and not names and not request.lost:
-        engine["hostfile"] = os.path.abspath(request.hostfile)
+        engine = MpirunFacts(mpi=mpi, ranks=ranks, hostfile=os.path.abspath(request.hostfile))
     else:  # mpirun does not know the word `spare`
-        engine["hosts"] = short_enough(",".join(f"{name}:{count}" for name, count in slots))
+        hosts = short_enough([f"{name}:{count}" for name, count in slots])
+        engine = MpirunFacts(mpi=mpi, ranks=ranks, hosts=hosts)
     placed = placement.spread(request, slots, ranks, engine)
     devices = placement.named_devices(request, f"[0,{max(count for _, count in (*slots, *standing_by))})")
-    return placed.replace(spares={name: list(devices[:count]) for name, count in standing_by})
+    return placed.replace(cluster=cluster, spares={name: list(devices[:count]) for name, count in standing_by})
 
 
 def all_hosts(request: Request) -> tuple[list[tuple[str, int]], list[str]]:
@@ -65,23 +69,21 @@ def all_hosts(request: Request) -> tuple[list[tuple[str, int]], list[str]]:
     return slots, spares.named(request, [name for name, _ in slots], marked)
 
 
-def short_enough(hosts: str) -> str:
-    """`hosts`, the word after mpirun's -H.  Raises Refusal if it is longer than a command line takes."""
-    if len(hosts) > LONGEST_WORD:
+def short_enough(hosts: list[str]) -> list[str]:
+    """`hosts`, of which mpirun's -H makes one word.  Raises Refusal if it is longer than a command line takes."""
+    length = len(",".join(hosts))
+    if length > LONGEST_WORD:
         text = tr(
             "the names of the hosts have {number} characters in all, a command line takes {most}; shorten them",
-            number=len(hosts),
+            number=length,
             most=LONGEST_WORD,
         )
         raise Refusal(REFUSED, text)
     return hosts
 
 
-def facts(request: Request, several: bool = False) -> dict[str, str]:
-    """What tools/engines/mpirun.py needs: the version, how `several` hosts are reached, where logs are linked.
-
-    Raises Refusal.
-    """
+def installed(request: Request, several: bool = False) -> OpenMpi:
+    """The Open MPI on PATH, and how it reaches the hosts, where the job has `several`.  Raises Refusal."""
     require()
     said = programs.ask(["mpirun", "--version"], 20)
     version = version_in(said.stdout)
@@ -101,20 +103,13 @@ def facts(request: Request, several: bool = False) -> dict[str, str]:
         raise Refusal(
             REFUSED, tr("mpirun is of Open MPI {version}; 4 or 5 is needed, put it first on PATH", version=version)
         )
-    engine = {"version": version}
-    prefix = mpirun.prefix() if several else None
-    if prefix is not None:
-        engine["prefix"] = prefix
-    if request.ssh is not None:
-        engine["ssh"] = request.ssh
-    if request.network is not None:
-        engine["network"] = request.network
+    prefix, logs = mpirun.prefix() if several else None, None
     if request.output_filename is not None:
-        engine["logs"] = os.path.abspath(request.output_filename)
-        if os.path.lexists(os.path.join(engine["logs"], "1")) and not request.attempt:
+        logs = os.path.abspath(request.output_filename)
+        if os.path.lexists(os.path.join(logs, "1")) and not request.attempt:
             words = tr("there are logs of an earlier run in it; name another folder")
             raise Refusal(REFUSED, f"--output_filename {one_line(request.output_filename)}: {words}")
-    return engine
+    return OpenMpi(version=version, prefix=prefix, ssh=request.ssh, network=request.network, logs=logs)
 
 
 def require() -> None:

@@ -12,21 +12,25 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.table import device_range
+from tools.launch.engines.facts import Cluster, EngineFacts, LocalFacts
 from tools.launch.request import HOST_RANKS, Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tools.launch.hosts.launchers import Meeting
+    from tools.launch.pods.pod_table import WatchedTable
 
 
 class Placement(Record):
     ranks: list[tuple[int, int]]  # (rank, device), in rank order
     world: int  # ranks of the whole job, some of which other commands may start
     hosts: list[str] = []  # the host of each rank; empty where all are on this one
-    engine: dict[str, str]  # what tools/engines/ needs to know, by name
+    engine: EngineFacts  # what the file of the engine in tools/engines/ needs to know
+    cluster: Cluster = Cluster()  # where the ranks meet
     spares: dict[str, list[int]] = {}  # the hosts that stand by, with the devices that their ranks would get
     job: list[int] = []  # the number of ranks of each host; empty where the job has no others than `ranks`
     meeting: Meeting | None = None  # of the launchers; None where this one has all ranks of the job
+    watched_table: WatchedTable | None = None  # the operator's, in a pod; None: nobody writes one anew
 
     def sizes(self) -> list[int]:
         """The number of ranks of each host of the job, in the order of the ranks."""
@@ -101,10 +105,10 @@ def _here(request: Request, devices: tuple[int, ...]) -> Placement:
     problem = rules.group_problem_910a(devices) if request.chip == "910A" else None
     if problem:
         raise Refusal(USAGE, f'--devices "{request.devices or comma(devices)}": {problem[0]}; {problem[1]}')
-    return Placement(ranks=list(enumerate(devices)), world=len(devices), engine={})
+    return Placement(ranks=list(enumerate(devices)), world=len(devices), engine=LocalFacts())
 
 
-def spread(request: Request, slots: list[tuple[str, int]], ranks: int, engine: dict[str, str]) -> Placement:
+def spread(request: Request, slots: list[tuple[str, int]], ranks: int, engine: EngineFacts) -> Placement:
     """`ranks` ranks on hosts with (name, slots), host by host: rank r of a host is on the host's r-th device."""
     most = min(ranks, max(count for _, count in slots))
     devices = named_devices(request, f"[0,{most})")
@@ -116,7 +120,7 @@ def spread(request: Request, slots: list[tuple[str, int]], ranks: int, engine: d
         ranks=[(rank, devices[local_rank]) for rank, (_, local_rank) in enumerate(places)],
         world=ranks,
         hosts=[name for name, _ in places] if len(slots) > 1 or slots[0][0] != "localhost" else [],
-        engine={**engine, "devices": words(devices)},
+        engine=engine.replace(devices=list(devices)),
     )
 
 
@@ -126,16 +130,6 @@ def named_devices(request: Request, default: str) -> tuple[int, ...]:
         return device_range.parse(default if request.devices is None else request.devices)
     except device_range.RangeError as error:
         raise Refusal(USAGE, f"--devices {error}") from error
-
-
-def sizes_words(sizes: list[int]) -> str:
-    """The numbers of ranks as tools/rank/environment.py reads them: "8x2 4x1" is two hosts with 8, then one with 4."""
-    return " ".join(f"{size}x{len(list(group))}" for size, group in groupby(sizes))
-
-
-def words(devices: tuple[int, ...] | list[int]) -> str:
-    """The devices as tools/engines/ reads them."""
-    return " ".join(map(str, devices))
 
 
 def comma(devices: tuple[int, ...] | list[int]) -> str:

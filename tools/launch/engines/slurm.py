@@ -12,6 +12,7 @@ from hccl_tools.common.words import one_line
 from hccl_tools.hosts import hostfile
 from hccl_tools.machine import programs
 from tools.launch.engines import placement, ports
+from tools.launch.engines.facts import Cluster, SrunFacts
 from tools.launch.hosts import network, spares
 from tools.launch.request import MAX_RANKS, Request
 
@@ -23,19 +24,14 @@ def place(request: Request) -> placement.Placement:
     nodes, standing_by = nodes_in_use(request)
     each = request.ntasks_per_node or tasks_per_node()
     address, kill_wait = facts(nodes[0])
-    engine = {
-        "nodes": ",".join(nodes),
-        "node_count": str(len(nodes)),
-        "per_node": str(each),
-        "scheduler_host": address,
-        "kill_wait": kill_wait,
-        # no two of 20,000 successive jobs have one port
-        "scheduler_port": str(ports.derived(job_id())),
-    }
-    if os.environ.get("SLURMD_NODENAME") != nodes[0]:
-        engine["scheduler_node"] = nodes[0]
+    cluster = Cluster(
+        scheduler_host=address,
+        scheduler_port=ports.derived(job_id()),  # no two of 20,000 successive jobs have one port
+        scheduler_node=nodes[0] if os.environ.get("SLURMD_NODENAME") != nodes[0] else "",
+    )
+    engine = SrunFacts(nodes=nodes, per_node=each, kill_wait=kill_wait)
     placed = placement.spread(request, [(node, each) for node in nodes], each * len(nodes), engine)
-    return placed.replace(spares={name: list(range(each)) for name in standing_by})
+    return placed.replace(cluster=cluster, spares={name: list(range(each)) for name in standing_by})
 
 
 def nodes_in_use(request: Request) -> tuple[list[str], list[str]]:
@@ -132,8 +128,8 @@ def allocated_nodes() -> list[str]:
     return names
 
 
-def facts(node: str) -> tuple[str, str]:
-    """(the IPv4 address of `node`, as Slurm reaches it; seconds from scancel's SIGTERM to SIGKILL, as text)."""
+def facts(node: str) -> tuple[str, int]:
+    """(the IPv4 address of `node`, as Slurm reaches it; seconds from scancel's SIGTERM to SIGKILL)."""
     questions = {"node": ["scontrol", "show", "node", "--oneliner", node], "config": ["scontrol", "show", "config"]}
     answers = programs.ask_all(questions, 20)
     found = re.search(r"\bNodeAddr=(\S+)", answers["node"].stdout)
@@ -141,4 +137,4 @@ def facts(node: str) -> tuple[str, str]:
     kill_wait = re.search(r"^KillWait\s*= *([0-9]+)", answers["config"].stdout, re.MULTILINE)
     seconds = whole_number(kill_wait.group(1), 0, _MOST_KILL_WAIT) if kill_wait else None
     address = network.ipv4(name, tr("node {node}: its address {name}", node=node, name=one_line(name)))
-    return address, str(_KILL_WAIT if seconds is None else seconds)
+    return address, _KILL_WAIT if seconds is None else seconds

@@ -15,7 +15,8 @@ from hccl_tools.machine.programs import path_word
 from hccl_tools.table import rank_table
 from tools.launch import record
 from tools.launch.engines import open_mpi
-from tools.launch.engines.placement import Placement, words
+from tools.launch.engines.facts import Cluster, MpirunFacts
+from tools.launch.engines.placement import Placement
 from tools.launch.hosts import host_questions, network, spares, table_servers
 from tools.launch.hosts.table_servers import Server
 from tools.launch.programs import trainer_command
@@ -105,11 +106,17 @@ def with_part(
 def placed(request: Request, servers: list[Server], standing_by: dict[str, Server]) -> Placement:
     """Ranks on the `servers`, in their order.  Raises Refusal."""
     ranks = [pair for server in servers for pair in server.ranks]
+    names = [server.name for server in servers]
+    others = network.others(names)
+    mpi = open_mpi.installed(request, bool(others or network.others(standing_by)))
+    hosts, map_by = host_order(servers, others, mpi.version)
+    devices = [device for _, device in servers[0].ranks]
     return Placement(
         ranks=ranks,
         world=len(ranks),
         hosts=[server.name for server in servers for _ in server.ranks],
-        engine=engine_of(request, servers, list(standing_by)),
+        engine=MpirunFacts(mpi=mpi, ranks=len(ranks), hosts=hosts, map_by=map_by, devices=devices),
+        cluster=Cluster(scheduler_host=network.own_address_towards(others or names[:1])),
         spares={name: [device for _, device in server.ranks] for name, server in standing_by.items()},
     )
 
@@ -168,30 +175,16 @@ def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> N
         raise Refusal(REFUSED, *lines)
 
 
-def engine_of(request: Request, servers: list[Server], standing_by: list[str]) -> dict[str, str]:
-    """What tools/engines/mpirun.py needs to start all ranks, server by server in the table's order.  Raises Refusal."""
-    names = [server.name for server in servers]
-    others = network.others(names)
-    facts = open_mpi.facts(request, bool(others or network.others(standing_by)))
-    return {
-        **facts,
-        "ranks": str(sum(len(server.ranks) for server in servers)),
-        **host_order(servers, others, facts["version"]),
-        "devices": words([device for _, device in servers[0].ranks]),
-        "scheduler_host": network.own_address_towards(others or names[:1]),
-    }
-
-
-def host_order(servers: list[Server], others: list[str], version: str) -> dict[str, str]:
-    """The hosts for mpirun, and how it numbers ranks over them: in the order of the servers.  Raises Refusal.
+def host_order(servers: list[Server], others: list[str], version: str) -> tuple[list[str], str]:
+    """(the words of mpirun's -H, its --map-by), so that it numbers ranks in the order of the servers.  Raises Refusal.
 
     Open MPI 4 begins with this host, in whatever order it gets them, unless it gets a name for every rank.
     """
     first = servers[0].name
     if not version.startswith("4.") or first not in others or len(others) == len(servers):
-        return {"hosts": ",".join(f"{server.name}:{len(server.ranks)}" for server in servers)}
-    hosts = ",".join(server.name for server in servers for _ in server.ranks)
-    if len(hosts) > open_mpi.LONGEST_WORD:
+        return [f"{server.name}:{len(server.ranks)}" for server in servers], "slot"
+    hosts = [server.name for server in servers for _ in server.ranks]
+    if len(",".join(hosts)) > open_mpi.LONGEST_WORD:
         text = tr("Open MPI 4 begins with this host, the rank table with {host}", host=one_line(first))
         raise Refusal(REFUSED, f"{text}; {tr('type the command there')}")
-    return {"hosts": hosts, "map": "seq"}
+    return hosts, "seq"

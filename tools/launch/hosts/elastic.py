@@ -15,7 +15,6 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import count, named, one_line
 from tools.launch import planned, record, run_folder
-from tools.launch.engines.placement import Placement
 from tools.launch.hosts import network, spares
 from tools.launch.planned import Plan
 from tools.launch.request import Request
@@ -132,8 +131,7 @@ def _silent(request: Request, hosts: list[str]) -> dict[str, str]:
 
     if not hosts:
         return {}
-    asked = Placement(ranks=[], world=0, engine=open_mpi.facts(request))
-    answers = host_check.ask(request, asked, dict.fromkeys(hosts, "true"))
+    answers = host_check.ask(request, open_mpi.installed(request).version, dict.fromkeys(hosts, "true"))
     return {name: host_check.no_answer(name, answer) for name, answer in answers.items() if answer.status}
 
 

@@ -19,6 +19,7 @@ from hccl_tools.common.words import named, one_line
 from hccl_tools.hosts import ssh, together
 from hccl_tools.hosts.running import Call
 from hccl_tools.machine.programs import Ended
+from tools.launch.engines import facts
 from tools.launch.engines.placement import Placement
 from tools.launch.programs import trainer_command
 from tools.launch.request import Request
@@ -33,11 +34,11 @@ _MINDSPORE = "from importlib import metadata as m; print(m.version('mindspore'))
 
 def problems(request: Request, placement: Placement, others: list[str]) -> list[str]:
     """One line per problem of the hosts `others`, in their order; empty when all are ready."""
-    version, prefix = placement.engine.get("version"), placement.engine.get("prefix")
-    question = questions(request, version, prefix)
+    mpi = facts.of(facts.MpirunFacts, placement.engine).mpi
+    question = questions(request, mpi.version, mpi.prefix)
     dropped: set[str] = set()
-    answers = ask(request, placement, dict.fromkeys(others, question), dropped.add)
-    here = expected(version, prefix)
+    answers = ask(request, mpi.version, dict.fromkeys(others, question), dropped.add)
+    here = expected(mpi.version, mpi.prefix)
     # GPUs cannot be seen as files, and CPU has none.
     wanted = {**placement.devices_by_host(), **placement.spares} if request.device_target == "Ascend" else {}
     lines = [line for name in others for line in faults(name, answers[name], here, wanted.get(name, []))]
@@ -61,15 +62,15 @@ def _too_many_at_once(dropped: int, others: int) -> list[str]:
 
 def ask(
     request: Request,
-    placement: Placement,
+    version: str,
     by_host: dict[str, str],
     dropped: Callable[[str], None] | None = None,
 ) -> dict[str, Ended]:
     """{host: how its shell command ended}, for {host: the command}; over ssh as mpirun itself gets there.
 
-    dropped: as for together.run.
+    version: of Open MPI.  dropped: as for together.run.
     """
-    agent = ssh.agent(request.ssh, placement.engine.get("version", "4."))
+    agent = ssh.agent(request.ssh, version)
 
     seconds = PATIENCE if request.attempt else SECONDS
 

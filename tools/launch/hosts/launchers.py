@@ -1,6 +1,6 @@
 """What launchers on several hosts must have alike, and where they meet, to agree on the attempts of a job.
 
-The facts go to tools/attempts/, by way of tools/features/hosts_attempts.py.
+The Agreement goes to tools/attempts/, by way of tools/features/hosts_attempts.py.
 """
 
 from __future__ import annotations
@@ -37,8 +37,27 @@ class Meeting(Record):
     wait: int = WAIT  # seconds in which all hosts must be ready, where MS_TOPO_TIMEOUT does not say
 
 
-def facts(request: Request, meeting: Meeting, commands: list[list[str]], config: str | None) -> dict[str, str]:
-    """{"attempts": JSON}; `commands`: of the first attempt and of the others.  Raises Refusal."""
+class Agreement(Record):
+    """What this host's launcher needs to agree with the others on the attempts of the job."""
+
+    launcher: int  # its process id
+    hosts: list[str]  # one word for each, in the order of their ranks
+    number: int  # of this host
+    address: str  # IPv4, of the host of rank 0, where the launchers meet
+    port: int  # where its launcher listens
+    job: str  # a digest of what only the hosts of this job have alike
+    alike: list[tuple[str, str, str]]  # (what it is, its digest, its words) of what must be the same on every host
+    restarts: int  # --max_restarts: how often the job may start again; 0: the first failure ends it
+    wait: int  # seconds in which all hosts must be ready
+    late: int  # the exit code where a host is not ready for the first attempt within `wait`
+
+    def line(self) -> str:
+        """As tools/attempts/launcher.py reads it: JSON."""
+        return json.dumps(self.as_dict())
+
+
+def agreement(request: Request, meeting: Meeting, commands: list[list[str]], config: str | None) -> Agreement:
+    """The Agreement of this host; `commands`: of the first attempt and of the others.  Raises Refusal."""
     port = ports.beside(meeting.scheduler_port)
     if meeting.number == 0 and (fault := ports.fault(port, meeting.address)):
         where = tr(
@@ -50,19 +69,18 @@ def facts(request: Request, meeting: Meeting, commands: list[list[str]], config:
         text = tr("{fault}; it is that of the scheduler plus 1: {remedy}", fault=fault, remedy=remedy)
         raise Refusal(REFUSED, f"{where}: {text}" if meeting.always else f"--max_restarts: {where}: {text}")
     wait = whole_number(os.environ.get("MS_TOPO_TIMEOUT", ""), 1, 10**6) or meeting.wait
-    found = {
-        "launcher": request.job_pid,
-        "hosts": ["_".join(one_line(name).split()) for name in meeting.hosts],
-        "number": meeting.number,
-        "address": meeting.address,
-        "port": port,
-        "job": _digest(f"{VERSION} {meeting.job}"),
-        "alike": alike(request, commands, config),
-        "restarts": request.max_restarts,
-        "wait": wait,
-        "late": meeting.late,
-    }
-    return {"attempts": json.dumps(found)}
+    return Agreement(
+        launcher=request.job_pid,
+        hosts=["_".join(one_line(name).split()) for name in meeting.hosts],
+        number=meeting.number,
+        address=meeting.address,
+        port=port,
+        job=_digest(f"{VERSION} {meeting.job}"),
+        alike=alike(request, commands, config),
+        restarts=request.max_restarts,
+        wait=wait,
+        late=meeting.late,
+    )
 
 
 def alike(request: Request, commands: list[list[str]], config: str | None) -> list[tuple[str, str, str]]:

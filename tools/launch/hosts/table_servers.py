@@ -20,6 +20,7 @@ from hccl_tools.common.words import one_line
 from hccl_tools.machine import host
 from hccl_tools.table import rank_table
 from tools.launch.engines import ports
+from tools.launch.engines.facts import Cluster, LocalFacts
 from tools.launch.engines.placement import Placement
 from tools.launch.hosts import network
 from tools.launch.hosts.launchers import Meeting
@@ -69,25 +70,25 @@ def place(request: Request) -> tuple[Placement, LaunchTable]:
         raise Refusal(REFUSED, f"RANK_SIZE {request.rank_size}: {text}")
     own = own_server(servers, request.rank_start, path)
     table = shared(os.path.abspath(path), own.ranks, data)
-    engine = scheduler(servers, table.digest or "")
+    cluster = scheduler(servers, table.digest or "")
     if own is not servers[0]:
-        engine["scheduler_node"] = servers[0].name
+        cluster = cluster.replace(scheduler_node=servers[0].name)
     else:
         if request.device_target == "CPU":
-            check_port(engine["scheduler_host"], int(engine["scheduler_port"]))
-        if len(servers) > 1:
-            engine["scheduler_is_shared"] = "yes"
+            check_port(cluster.scheduler_host, cluster.scheduler_port)
+        cluster = cluster.replace(scheduler_is_shared=len(servers) > 1)
     job = [len(server.ranks) for server in servers]
     meeting = None
     if len(servers) > 1:
         meeting = Meeting(
             hosts=[server.name for server in servers],
             number=servers.index(own),
-            address=engine["scheduler_host"],
-            scheduler_port=int(engine["scheduler_port"]),
+            address=cluster.scheduler_host,
+            scheduler_port=cluster.scheduler_port,
             job=table.digest or "",
         )
-    return Placement(ranks=own.ranks, world=world, engine=engine, job=job, meeting=meeting), table
+    placed = Placement(ranks=own.ranks, world=world, engine=LocalFacts(), cluster=cluster, job=job, meeting=meeting)
+    return placed, table
 
 
 def own_server(servers: list[Server], start: int | None, path: str) -> Server:
@@ -114,7 +115,7 @@ def own_server(servers: list[Server], start: int | None, path: str) -> Server:
     raise Refusal(REFUSED, f"{text}; {remedy}")
 
 
-def scheduler(servers: list[Server], digest: str) -> dict[str, str]:
+def scheduler(servers: list[Server], digest: str) -> Cluster:
     """Where MindSpore's scheduler is, which follows from the table on every host.  Raises Refusal."""
     first = servers[0].name
     address = network.ipv4(first, tr("server {name}, which has rank 0,", name=one_line(first)))
@@ -122,7 +123,7 @@ def scheduler(servers: list[Server], digest: str) -> dict[str, str]:
         text = tr("server {name} has rank 0, and the other servers cannot reach that address", name=one_line(first))
         raise Refusal(REFUSED, text)
     port = ports.named() or ports.derived(int(digest, 16))
-    return {"scheduler_host": address, "scheduler_port": str(port)}
+    return Cluster(scheduler_host=address, scheduler_port=port)
 
 
 def check_port(address: str, port: int) -> None:

@@ -14,13 +14,14 @@ from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import named, one_line
 from hccl_tools.machine import host
 from hccl_tools.machine.programs import path_word
-from tools.launch.engines.placement import Placement, words
+from tools.launch.engines.facts import LocalFacts
+from tools.launch.engines.placement import Placement
 from tools.launch.hosts import network
 from tools.launch.hosts.launchers import Meeting
 from tools.launch.pods import pod_checks, pod_job, pod_scheduler, pod_table
 from tools.launch.pods.pod_job import PodJob
 from tools.launch.pods.pod_scheduler import Shape
-from tools.launch.pods.pod_table import PodTable
+from tools.launch.pods.pod_table import PodTable, WatchedTable
 from tools.launch.pods.pod_wait import TOO_LATE, Patience
 from tools.launch.request import MAX_RANKS, Request
 from tools.launch.tables.launch_table import LaunchTable
@@ -113,8 +114,7 @@ def by_table(
     pods = tr("look at: kubectl get pods -o wide (do all pods of the job run?)")
     table = patience.until_ready(look, f"{pods}; {remedy}")
     own = table.servers[table.own]
-    engine = pod_scheduler.by_table(job, table, patience)
-    engine.update(device_ids(request, own.ranks), watch_table=os.path.abspath(path), watch_digest=table.digest)
+    cluster = pod_scheduler.by_table(job, table, patience)
     job_sizes = [len(server.ranks) for server in table.servers]
     meeting = None
     if not pods_can_meet(table):
@@ -130,13 +130,21 @@ def by_table(
             hosts=[server.address for server in table.servers],
             number=table.own,
             address=network.ipv4(table.servers[0].address, tr("the pod of rank 0")),
-            scheduler_port=int(engine["scheduler_port"]),
+            scheduler_port=cluster.scheduler_port,
             job=f"{table.digest} {job.uid}",
             always=True,
             late=TOO_LATE,
             wait=patience.seconds,
         )
-    placed = Placement(ranks=own.ranks, world=sum(job_sizes), engine=engine, job=job_sizes, meeting=meeting)
+    placed = Placement(
+        ranks=own.ranks,
+        world=sum(job_sizes),
+        engine=LocalFacts(device_ids=device_ids(request, own.ranks)),
+        cluster=cluster,
+        job=job_sizes,
+        meeting=meeting,
+        watched_table=WatchedTable(path=os.path.abspath(path), digest=table.digest),
+    )
     return placed, _copied(path, table, run_dir)
 
 
@@ -170,24 +178,29 @@ def by_numbers(request: Request, job: PodJob, patience: Patience) -> Placement:
     """The ranks of this pod, which has as many as the others.  Raises Refusal."""
     shape = _shape(request, job)
     devices = _devices(request, job, shape.local)
-    engine = {**pod_scheduler.by_numbers(request, job, shape, patience), "cluster": "yes"}
+    cluster = pod_scheduler.by_numbers(request, job, shape, patience)
     ranks = [(shape.node * shape.local + index, device) for index, device in enumerate(devices)]
-    engine.update(device_ids(request, ranks))
     meeting = None
     if shape.pods > 1 and not job.role:  # an operator's service lets the scheduler's port through, and no other
         names = job.names or [f"pod-{number}" for number in range(shape.pods)]
         meeting = Meeting(
             hosts=names,
             number=shape.node,
-            address=engine["scheduler_host"],
-            scheduler_port=int(engine["scheduler_port"]),
-            job=f"{shape.pods} {shape.local} {engine['scheduler_port']} {job.uid}",
+            address=cluster.scheduler_host,
+            scheduler_port=cluster.scheduler_port,
+            job=f"{shape.pods} {shape.local} {cluster.scheduler_port} {job.uid}",
             always=True,
             late=TOO_LATE,
             wait=patience.seconds,
         )
-    world = shape.pods * shape.local
-    return Placement(ranks=ranks, world=world, engine=engine, job=[shape.local] * shape.pods, meeting=meeting)
+    return Placement(
+        ranks=ranks,
+        world=shape.pods * shape.local,
+        engine=LocalFacts(device_ids=device_ids(request, ranks)),
+        cluster=cluster,
+        job=[shape.local] * shape.pods,
+        meeting=meeting,
+    )
 
 
 def _shape(request: Request, job: PodJob) -> Shape:
@@ -245,17 +258,17 @@ def scheduler_alone(request: Request, job: PodJob, patience: Patience) -> Placem
         remedy = tr("set MS_WORKER_NUM, or give --worker_num, the ranks of all pods")
         text = tr("MS_ROLE={role}: nothing says for how many ranks the scheduler is", role=job.role)
         raise Refusal(REFUSED, f"{text}; {remedy}")
-    engine = {**pod_scheduler.of_operator(job, patience), "cluster": "yes"}
-    return Placement(ranks=[], world=job.world.value, engine=engine)
+    cluster = pod_scheduler.of_operator(job, patience)
+    return Placement(ranks=[], world=job.world.value, engine=LocalFacts(), cluster=cluster)
 
 
-def device_ids(request: Request, ranks: list[tuple[int, int]]) -> dict[str, str]:
+def device_ids(request: Request, ranks: list[tuple[int, int]]) -> list[int]:
     """DEVICE_ID of the ranks where it is another than the physical device: CANN numbers those of a container from 0."""
     if request.device_target != "Ascend":
-        return {}
+        return []
     there = host.devices()
     physical = [device for _, device in ranks]
     if not set(physical) <= set(there):
-        return {}
+        return []
     logical = [there.index(device) for device in physical]
-    return {} if logical == physical else {"device_ids": words(logical)}
+    return [] if logical == physical else logical

@@ -11,6 +11,7 @@ from hccl_tools.common.words import one_line
 from hccl_tools.machine import host
 from hccl_tools.table.address import family
 from tools.launch.engines import ports
+from tools.launch.engines.facts import Cluster
 from tools.launch.engines.msrun import DEFAULT_PORT
 from tools.launch.hosts import network
 from tools.launch.pods import pod_job
@@ -28,43 +29,42 @@ class Shape(Record):
     local: int  # ranks of a pod
 
 
-def by_table(job: PodJob, table: PodTable, patience: Patience) -> dict[str, str]:
+def by_table(job: PodJob, table: PodTable, patience: Patience) -> Cluster:
     """Where MindSpore's scheduler is: in the operator's pod for it, else in that of rank 0.  Raises Refusal."""
     if job.role:
         return of_operator(job, patience)
     first = table.servers[0].address
     port = ports.named() or ports.derived(int(table.digest, 16))
-    engine = {"scheduler_host": network.ipv4(first, tr("the pod of rank 0")), "scheduler_port": str(port)}
-    if table.own:
-        engine["scheduler_node"] = first
-    elif len(table.servers) > 1:
-        engine["scheduler_is_shared"] = "yes"
-    return engine
+    return Cluster(
+        scheduler_host=network.ipv4(first, tr("the pod of rank 0")),
+        scheduler_port=port,
+        scheduler_node=first if table.own else "",
+        scheduler_is_shared=not table.own and len(table.servers) > 1,
+    )
 
 
-def by_numbers(request: Request, job: PodJob, shape: Shape, patience: Patience) -> dict[str, str]:
+def by_numbers(request: Request, job: PodJob, shape: Shape, patience: Patience) -> Cluster:
     """Where MindSpore's scheduler is: in the operator's pod for it, else in pod 0.  Raises Refusal."""
     if job.role:
         return of_operator(job, patience)
     port = request.master_port or ports.named()
     if shape.pods == 1:
-        return {"scheduler_port": str(port)} if port else {}
-    engine = {"scheduler_port": str(port or DEFAULT_PORT)}
-    if shape.node:
-        engine["scheduler_node"] = engine["scheduler_host"] = resolved(job, patience)
-    else:
-        engine.update(scheduler_host=own_ipv4(job) or resolved(job, patience), scheduler_is_shared="yes")
-    return engine
+        return Cluster(is_needed=True, scheduler_port=port or 0)
+    return _cluster(job, patience, is_here=not shape.node, port=port or DEFAULT_PORT)
 
 
-def of_operator(job: PodJob, patience: Patience) -> dict[str, str]:
+def of_operator(job: PodJob, patience: Patience) -> Cluster:
     """The scheduler of an operator that has a pod for it, which may have ranks, too.  Raises Refusal."""
-    engine = {"scheduler_port": str(ports.named() or DEFAULT_PORT), "cluster": "yes"}
-    if job.role == pod_job.SCHEDULER:
-        engine.update(scheduler_host=own_ipv4(job) or resolved(job, patience), scheduler_is_shared="yes")
-    else:
-        engine["scheduler_node"] = engine["scheduler_host"] = resolved(job, patience)
-    return engine
+    return _cluster(job, patience, is_here=job.role == pod_job.SCHEDULER, port=ports.named() or DEFAULT_PORT)
+
+
+def _cluster(job: PodJob, patience: Patience, is_here: bool, port: int) -> Cluster:
+    """The cluster of several pods; is_here: its scheduler is in this one.  Raises Refusal."""
+    if is_here:
+        address = own_ipv4(job) or resolved(job, patience)
+        return Cluster(is_needed=True, scheduler_host=address, scheduler_port=port, scheduler_is_shared=True)
+    address = resolved(job, patience)
+    return Cluster(is_needed=True, scheduler_host=address, scheduler_port=port, scheduler_node=address)
 
 
 def own_ipv4(job: PodJob) -> str | None:

@@ -59,6 +59,13 @@ class PodTable(Record):
     warnings: list[str]  # what validate_hccl.py would warn about
 
 
+class WatchedTable(Record):
+    """The operator's file, which may be written anew while the ranks run, because the job moves."""
+
+    path: str  # absolute
+    digest: str  # of the table that the ranks have
+
+
 def read(path: str) -> tuple[bytes, JsonObject]:
     """(bytes, document) of the completed table at `path`.  Raises NotReady, and Refusal where waiting cannot help."""
     shown = one_line(path)

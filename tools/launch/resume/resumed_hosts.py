@@ -11,6 +11,7 @@ import shlex
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
+from tools.launch.engines import facts
 from tools.launch.engines.placement import Placement
 from tools.launch.hosts import host_check, network
 from tools.launch.request import Request
@@ -26,8 +27,9 @@ def check(request: Request, placed: Placement, found: Resumption) -> Resumption:
     if request.engine != "mpirun" or request.no_check or not ranks:
         return found
     names = [os.path.basename(path)[: -len(".ckpt")] for path, _ in found.candidates]
+    mpi = facts.of(facts.MpirunFacts, placed.engine).mpi
     answers = host_check.ask(
-        request, placed, {host: question(found.source, names, numbers) for host, numbers in ranks.items()}
+        request, mpi.version, {host: question(found.source, names, numbers) for host, numbers in ranks.items()}
     )
     lacks = {host: _lacks(answers[host].stdout) for host in ranks}
     left = [item for item, name in zip(found.candidates, names) if not any(name in lack for lack in lacks.values())]
