@@ -39,6 +39,7 @@ class HostsAttempts(Feature):
     _verdict = ""  # how it has ended on all hosts: AGAIN or END
     _status = 0  # the exit code that the verdict gives this host
     _host = ""  # the host whose failure, signal or limit has ended the attempt here, too
+    _early: tuple[int, int, str, str] | None = None  # the end of the job, heard before our own pause for the restart
 
     def opened(self) -> None:
         agreement = self.run.plan.agreement
@@ -60,6 +61,8 @@ class HostsAttempts(Feature):
 
     def again(self, number: int) -> None:
         self._number, self._told, self._verdict, self._status, self._host = number, False, "", 0, ""
+        if self._early:
+            self._judged(END, *self._early)
 
     def is_ready(self) -> bool:
         self._say(f"ready {self._number}")
@@ -156,6 +159,9 @@ class HostsAttempts(Feature):
         If this host failed by itself it has its own message, and its own exit code.
         """
         if self._verdict == END or (verdict != END and number != self._number):
+            return
+        if verdict == END and self._verdict == AGAIN and self._told:
+            self._early = number, status, host, text  # our failure does not end the job: this does
             return
         self._verdict = verdict
         if self._told:

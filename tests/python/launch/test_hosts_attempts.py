@@ -1,0 +1,52 @@
+"""What a launcher makes of the verdicts that come from the other hosts, in the order in which they may come."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from tools.features.hosts_attempts import HostsAttempts
+from tools.supervise.events import Heard
+from tools.supervise.stopping import RUNNING
+
+
+@pytest.fixture
+def host():
+    """This host's part in a job whose attempt 0 has failed here; what the user reads is in `host.run.told`."""
+    told = []
+    stopping = SimpleNamespace(state=RUNNING, running=True, signal="", begun=[])
+    stopping.begin = lambda: stopping.begun.append(True)
+    failed = SimpleNamespace(first=object())
+    supervisor = SimpleNamespace(stopping=stopping, judge=failed, members=SimpleNamespace(ranks_left=[]))
+    hooks = SimpleNamespace(what_failed=lambda: "rank 1 failed")
+    feature = HostsAttempts(
+        SimpleNamespace(told=told, say=told.append, supervisor=supervisor, hooks=hooks, exit_status=lambda: 3)
+    )
+    feature._beside = SimpleNamespace(order=lambda line: None)
+    feature.stops()
+    return feature
+
+
+def hears(host, line):
+    host.heard(Heard(host.name, line))
+
+
+def test_a_host_that_failed_begins_again_with_the_others(host):
+    hears(host, "again 0 3 127.0.0.2 rank 1 failed")
+    assert (host.others_again(), host.others_end(), host.run.told) == (True, False, [])
+    host.again(1)
+    assert (host.others_again(), host.others_status()) == (False, 0)
+
+
+def test_another_host_ends_the_job_before_this_one_has_come_to_its_pause(host):
+    hears(host, "again 0 3 127.0.0.2 rank 1 failed")
+    hears(host, "end 0 143 127.0.0.3 SIGTERM has stopped its launcher")
+    assert not host.others_end()  # so that this host's pause begins, which the end of the job then ends
+    host.again(1)
+    assert (host.others_end(), host.others_status(), host.others_host()) == (True, 143, "127.0.0.3")
+    assert host.run.told == ["127.0.0.3: SIGTERM has stopped its launcher"]
+    assert host.run.supervisor.stopping.begun
+
+
+def test_the_failure_of_this_host_ends_the_job(host):
+    hears(host, "end 0 3 127.0.0.2 rank 1 failed")
+    assert (host.others_end(), host.others_status(), host.run.told) == (True, 0, [])
