@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import cache_from_source
 from pathlib import Path
 
 from tests.mutations import declarations, variables
@@ -91,6 +92,12 @@ def copy(folder: Path) -> Path:
     return folder
 
 
+def write(path: Path, text: str) -> None:
+    """Writes a file, and removes what Python compiled of the one before: that may be as long, and as old."""
+    path.write_text(text, encoding="utf-8")
+    Path(cache_from_source(str(path))).unlink(missing_ok=True)
+
+
 def tested(copies: queue.Queue[Path], mutation: Mutation | None, tests: str) -> str:
     """The verdict of the tests on one mutation."""
     folder = copies.get()
@@ -99,11 +106,11 @@ def tested(copies: queue.Queue[Path], mutation: Mutation | None, tests: str) -> 
             return verdict(folder, tests)
         path = folder / mutation.file
         right = path.read_text(encoding="utf-8")
-        path.write_text(mutation.changed(folder), encoding="utf-8")
+        write(path, mutation.changed(folder))
         try:
             return verdict(folder, tests)
         finally:
-            path.write_text(right, encoding="utf-8")
+            write(path, right)
     finally:
         copies.put(folder)
 
