@@ -103,13 +103,16 @@ class Explanation(Feature):
         if "oom_kills" in wanted and "explained" not in done:
             self._do_without(wanted, late=run.world.now() >= began + EXPLAIN_WITHIN)
         if answer not in ("", "written", "large"):
-            run.note(tr("no page of this run: {reason}; python tools/report.py writes it", reason=answer))
+            command = _on_run("report.py", run.plan.run_dir)
+            run.note(
+                tr("no page of this run: {reason}; this command writes it: {command}", reason=answer, command=command)
+            )
             _remove_part(run.plan.run_dir, beside.pid)
 
     def _do_without(self, wanted: dict[str, Any], late: bool) -> None:
         """The child has not come to an explanation; late: it has had its time.  Another one does the rest."""
         run = self.run
-        command = _diagnose(run.plan.run_dir)
+        command = _on_run("diagnose.py", run.plan.run_dir)
         if late:
             run.say(tr("there is no time now to read all logs; this command does: {command}", command=command))
         else:
@@ -132,9 +135,9 @@ class Explanation(Feature):
         return ("small", SHORT_PAGE_WITHIN) if run.status else None
 
 
-def _diagnose(run_dir: str) -> str:
-    """The command that reads all of it, as it can be pasted."""
-    return f"python {quote(short_path(project.path('tools', 'diagnose.py')))} {quote(short_path(run_dir))}"
+def _on_run(tool: str, run_dir: str) -> str:
+    """The command that does it for the whole run, as it can be pasted."""
+    return f"python {quote(short_path(project.path('tools', tool)))} {quote(short_path(run_dir))}"
 
 
 def _remove_part(run_dir: str, pid: int) -> None:

@@ -125,5 +125,7 @@ def page(run_dir: str, size: str, seconds: float) -> str:
         from tools.run_page import at_end
 
         return at_end.main(run_dir, size, seconds)
+    except OSError as error:  # the user moves the folder, or removes it
+        return f"{error.filename or run_dir}: {error.strerror or error}"
     except Exception as error:  # the report needs no second failure in it
         return f"{type(error).__name__}: {error}"

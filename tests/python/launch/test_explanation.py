@@ -70,7 +70,15 @@ def test_the_user_reads_what_it_says(run, monkeypatch, early):
 
 def test_a_page_that_fails_is_a_note(run, monkeypatch):
     serve = lines("done explained", "done settled", "page no way")
-    assert ended(run, monkeypatch, serve) == ["no page of this run: no way; python tools/report.py writes it"]
+    (told,) = ended(run, monkeypatch, serve)
+    assert told.startswith("no page of this run: no way; this command writes it: python ")
+    assert told.endswith(f"tools/report.py {run.plan.run_dir}")
+
+
+def test_a_run_that_was_moved_has_no_page(monkeypatch, tmp_path):
+    monkeypatch.setattr(signal, "setitimer", lambda which, seconds: None)  # it would end the tests
+    gone = str(tmp_path / "moved")
+    assert explanation_child.page(gone, "small", 5.0) == f"{gone}: No such file or directory"
 
 
 def test_logs_that_take_too_long_name_the_command_that_reads_them(run, monkeypatch):
