@@ -84,14 +84,24 @@ def guard(lifeline: int, launcher: int, job: bytes, grace: int) -> None:
         os.dup2(null, stream)
     groups: set[int] = set()
     leads = os.getpgid(launcher) == launcher
-    follow(lifeline, launcher, LOOK_EVERY, _nothing, groups)
+    follow(lifeline, launcher, LOOK_EVERY, lambda: wake_starting(launcher), groups)
     if leads:  # in a session of its own nobody else wakes what is left of its group
         proc.signal_group(launcher, _signal.SIGCONT)
     finish(job, groups, grace)
 
 
-def _nothing() -> None:
-    return
+def wake_starting(launcher: int) -> None:
+    """Wakes a process that the launcher is starting, if somebody has stopped it.
+
+    Until such a process has become another program it has the launcher's memory, and the kernel lets the launcher do
+    nothing, not even heed SIGTERM: see vfork(2).
+    """
+    if proc.stat(launcher)[:1] != [b"D"]:
+        return
+    words = proc.words(launcher)
+    for pid in proc.numbers():
+        if proc.stat(pid)[:2] == [b"T", b"%d" % launcher] and proc.words(pid) == words:
+            proc.send(int(pid), _signal.SIGCONT)
 
 
 def follow(lifeline: int, parent: int, every: float, look: Callable[[], object], groups: set[int]) -> None:

@@ -26,6 +26,15 @@ def stat(pid: int | str) -> list[bytes]:
         return []
 
 
+def words(pid: int | str) -> bytes:
+    """The words of its command, as proc(5) has them; empty if the process is gone."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
 def is_child(pid: int, parent: int) -> bool:
     """Whether `parent` is still the parent of `pid`."""
     fields = stat(pid)

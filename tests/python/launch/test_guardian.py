@@ -7,7 +7,7 @@ import time
 import pytest
 from small_launcher import gone, state, told, until
 
-from tools.supervise import proc
+from tools.supervise import guardian, proc
 
 # ---- the guardian ----------------------------------------------------------------------------------------------------
 
@@ -40,6 +40,32 @@ def test_sigkill_of_the_launcher_ends_all_that_it_has_started(launcher, how, tmp
     (os.killpg if how == "group" else os.kill)(one.pid, signal.SIGKILL)
     gone(guardian, *pids)
     assert os.path.exists("settled")
+
+
+def test_a_process_that_was_stopped_while_it_starts_does_not_hold_the_launcher(launcher, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("late")
+    one = launcher(
+        """
+tell("starts")
+os.posix_spawn("/bin/true", ["true"], {}, file_actions=[(os.POSIX_SPAWN_OPEN, 0, "late", os.O_RDONLY, 0)])
+tell("started")
+"""
+    )
+    assert told(one) == ["starts"]
+    until(lambda: state(one.pid) == "D")
+    (starting,) = [int(pid) for pid in proc.numbers() if proc.is_child(int(pid), one.pid)]
+    os.kill(starting, signal.SIGSTOP)
+    until(lambda: state(starting) == "T")
+    late = os.open("late", os.O_RDWR)
+    try:
+        guardian.wake_starting(one.pid)
+        until(lambda: state(one.pid) != "D")
+        assert told(one) == ["started"]
+    finally:
+        proc.send(starting, signal.SIGCONT)
+        until(lambda: state(one.pid) != "D")
+        os.close(late)
 
 
 def test_the_guardian_leaves_groups_alone_that_are_gone(launcher, tmp_path, monkeypatch):
