@@ -29,13 +29,13 @@ ODD_VARIABLES = [
     {"LANG": "C", "LC_ALL": "C"},
     {"TERM": "dumb"},
     {"TERM": ""},
-    {"TMPDIR": "/none/such"},
+    {"TMPDIR": "no/such"},  # relative: mpirun makes it
     {"CDPATH": "/:/tmp", "GLOBIGNORE": "*", "GREP_OPTIONS": "-v", "GREP_COLOR": "1"},
     {"PS4": "$(kill -9 $$)", "PROMPT_COMMAND": "exit 9", "BASH_XTRACEFD": "1"},
     {"PYTHONSAFEPATH": "1", "PYTHONNOUSERSITE": "1"},
     {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONOPTIMIZE": "2", "PYTHONHASHSEED": "1"},
     {"PYTHONDEVMODE": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONCOERCECLOCALE": "0"},
-    {"HOSTNAME": "", "PWD": "/none/such", "OLDPWD": "relative", "SHLVL": "x", "HOME": "/none/such", "UID": "7"},
+    {"HOSTNAME": "", "PWD": "/dev/null/such", "OLDPWD": "relative", "SHLVL": "x", "HOME": "/dev/null/such", "UID": "7"},
     {"REPLY": "x", "LAUNCH_LIB": "/none", "JUDGING_FIRST": "0", "PLAN_RANKS": "9", "LAUNCH_JOB": "other"},
     {"COLUMNS": "1", "LINES": "0", "RANDOM": "1", "SECONDS": "1", "OPTIND": "9", "MAILCHECK": "0", "MAIL": "x"},
 ]

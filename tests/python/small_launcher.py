@@ -60,6 +60,11 @@ def told(launcher):
     return json.loads(launcher.stdout.readline())
 
 
+def is_child(pid, parent):
+    """Whether `parent` is still the parent of `pid`."""
+    return proc.stat(pid)[1:2] == [b"%d" % parent]
+
+
 def state(pid):
     """As ps shows it; empty: the process is gone."""
     return b"".join(proc.stat(pid)[:1]).decode()

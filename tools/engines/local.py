@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from tools.engines.base import Engine
 from tools.launch.engines import facts
 from tools.rank import environment, places
@@ -39,8 +37,3 @@ class Local(Engine):
                         own.update(bound)
                         kept.write(member.name, own, log)
                         run.start(member, run.trainer, environment.whole(run.environment, own), log)
-
-
-def working_folder() -> str:
-    """Where the ranks run: where the command was typed."""
-    return os.getcwd()

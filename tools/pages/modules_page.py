@@ -15,7 +15,7 @@ from hccl_tools.common import project
 from tools.pages.options_page import table
 
 ROOT = Path(project.ROOT)
-# {package: its rooms}, from the top to the bottom.
+# {package: its rooms}, from the top to the bottom: each uses only those below it.
 ROOMS = {
     "tools": [
         "pages",

@@ -6,7 +6,6 @@ are what features of the launcher do at a step of the job's life (tools/features
 
 from __future__ import annotations
 
-from hccl_tools.common.language import tr
 from tools.supervise import events
 from tools.supervise.judging import LOST, Judge
 from tools.supervise.limits import HANG, Limits
@@ -250,8 +249,3 @@ class Supervisor:
         """What, other than a failure here, has ended the attempt, for launch.json; "" if nothing has."""
         signal = f"SIG{self.stopping.signal}" if self.stopping.signal else ""
         return self.limits.reached or signal or host
-
-
-def no_more_processes() -> str:
-    """The sentence for a member that could not be started."""
-    return tr("there are too many processes (see ulimit -u, and the container's limit of pids)")

@@ -35,12 +35,6 @@ def words(pid: int | str) -> bytes:
         return b""
 
 
-def is_child(pid: int, parent: int) -> bool:
-    """Whether `parent` is still the parent of `pid`."""
-    fields = stat(pid)
-    return bool(fields) and int(fields[1]) == parent
-
-
 def numbers() -> Iterator[str]:
     """The ids of all processes that we see."""
     with os.scandir("/proc") as entries:

@@ -5,7 +5,7 @@ import signal
 import time
 
 import pytest
-from small_launcher import gone, state, told, until
+from small_launcher import gone, is_child, state, told, until
 
 from tools.supervise import guardian, proc
 
@@ -54,7 +54,7 @@ tell("started")
     )
     assert told(one) == ["starts"]
     until(lambda: state(one.pid) == "D")
-    (starting,) = [int(pid) for pid in proc.numbers() if proc.is_child(int(pid), one.pid)]
+    (starting,) = [int(pid) for pid in proc.numbers() if is_child(int(pid), one.pid)]
     os.kill(starting, signal.SIGSTOP)
     until(lambda: state(starting) == "T")
     late = os.open("late", os.O_RDWR)

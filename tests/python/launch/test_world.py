@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import pytest
-from small_launcher import gone, state, told, until
+from small_launcher import gone, is_child, state, told, until
 
 from tools.supervise import proc
 from tools.supervise.world import exit_code
@@ -89,7 +89,7 @@ def test_what_cannot_be_run_is_an_error_and_a_script_without_a_first_line_is_run
     (tmp_path / "text").write_text("no program\n")
     one = launcher(f"""
 errors = []
-for word in ("/none/such", {str(tmp_path / "text")!r}):
+for word in ({str(tmp_path / "none")!r}, {str(tmp_path / "text")!r}):
     try:
         start("x", word)
     except OSError as error:
@@ -176,7 +176,7 @@ def test_a_programs_name_may_hold_anything(tmp_path):
     program.symlink_to("/bin/sleep")
     with subprocess.Popen([program, "60"]) as one:
         until(lambda: open_name(one.pid) == program.name)
-        assert state(one.pid) in ("S", "R") and proc.is_child(one.pid, os.getpid())
+        assert state(one.pid) in ("S", "R") and is_child(one.pid, os.getpid())
         one.kill()
 
 

@@ -10,31 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tools.pages import modules_page
+
 ROOT = Path(__file__).resolve().parents[3]
 PYTHON = sorted(path for folder in ("hccl_tools", "tools") for path in (ROOT / folder).rglob("*.py"))
-# Which room may use which: each only those behind it. A room that is not named here fails the test.
-HCCL_ROOMS = ["commands", "show", "hosts", "build", "check", "machine", "table", "common"]
-TOOLS_ROOMS = [
-    "pages",
-    "doctor",
-    "features",
-    "engines",
-    "live",
-    "run_page",
-    "history",
-    "monitor",
-    "diagnosis",
-    "command",
-    "rank",
-    "output",
-    "supervise",
-    "launch",
-    "attempts",
-    "trainer",
-    "progress",
-    "logs",
-    "config",
-]
 # The launcher itself puts all rooms together. The rest of its room makes the plan, and knows none of those who run it.
 LAUNCHER = {f"tools.launch.{name}" for name in ("main", "launcher", "run", "life", "caller_notes", "dry_run")}
 
@@ -117,7 +96,7 @@ def room(name):
     return (package, rest.partition(".")[0]) if rest and (ROOT / package / rest.partition(".")[0]).is_dir() else None
 
 
-@pytest.mark.parametrize(("package", "rooms"), [("hccl_tools", HCCL_ROOMS), ("tools", TOOLS_ROOMS)])
+@pytest.mark.parametrize(("package", "rooms"), modules_page.ROOMS.items())
 def test_arrows_between_rooms_lead_downwards_only(package, rooms):
     wrong = []
     for name, others in imports().items():
