@@ -15,6 +15,5 @@ if [[ ! -r $LAUNCH_LIB/start.sh ]]; then
   \exit 78
 fi
 
-LAUNCH_MAIN=hccl_tools/check_network.py
 # shellcheck source=scripts/lib/start.sh
-\. "$LAUNCH_LIB/start.sh" "$@"
+\. "$LAUNCH_LIB/start.sh" main=hccl_tools/check_network.py "$@"

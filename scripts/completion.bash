@@ -35,7 +35,7 @@ _mindspore_launch() {
   for ((i = at + 1; i < COMP_CWORD; i++)); do
     [[ ${COMP_WORDS[i]} != -- ]] || return 0 # the trainer's words
   done
-  _mindspore_launch_ask "${COMP_WORDS[@]:0:at+1}"
+  _mindspore_launch_ask "${COMP_WORDS[@]:0:at}" "${COMP_WORDS[at]/#\~\//$HOME/}"
   # --name=value comes as three words
   if [[ $previous == = ]]; then
     previous=${COMP_WORDS[COMP_CWORD-2]}

@@ -1,1 +1,1 @@
-"""The trainer, and the Python that launching needs: configs, the launch plan, the scheduler."""
+"""The launcher, the trainer, and the commands around them."""

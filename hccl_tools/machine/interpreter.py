@@ -58,10 +58,16 @@ def of_user():  # type: () -> None
     sys.path[place:place] = folders
 
 
+def harmless(line):  # type: (str) -> str
+    """The line without control characters; hccl_tools.common.quoting does the same, but needs a newer Python."""
+    return "".join([repr(c)[1:-1] if c < " " or "\x7f" <= c <= "\x9f" else c for c in line])
+
+
 def refuse(reason, remedy, script=None, status=USAGE):  # type: (str, str, str | None, int) -> None
     """Ends the command with one line about this interpreter, and what to do."""
     name = script or os.path.basename(sys.argv[0])
-    sys.stderr.write(name + ": " + sys.executable + " " + reason + "; " + (ours() or remedy) + "\n")
+    line = name + ": " + sys.executable + " " + reason + "; " + (ours() or remedy)
+    sys.stderr.write(harmless(line) + "\n")
     sys.exit(status)
 
 

@@ -111,7 +111,7 @@ PY
   ends 0 '*' launch ascend2p.sh config.yaml
   [[ "$(cat train.log)" = mine ]]
   [[ -d logs/latest ]] && [[ ! -L logs/latest ]]
-  [[ $stderr == *'logs/latest is not a link to a run; it is left as it is'*'train.log is not a link to a run'* ]] || fail "$stderr"
+  [[ $stderr == *'logs/latest is not of a run; it is left as it is'*'train.log is not of a run'* ]] || fail "$stderr"
 }
 
 @test "--log_dir: the runs go there, with blanks in its name too" {

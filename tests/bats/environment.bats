@@ -86,6 +86,10 @@ cpu() {
   [[ $stderr != *'is not used'* ]] || fail "$stderr"
 }
 
+@test "no variable of the caller's makes another program of a script" {
+  LAUNCH_MAIN=tools/runs.py LAUNCH_WORD=x ends 0 '*ascend2p.sh: exit 0; *' launch ascend2p.sh config.yaml
+}
+
 @test "a WORLD_SIZE of the user's shell that is not the number of ranks: it counts, and a note says so" {
   WORLD_SIZE=4 ends 0 '*note: WORLD_SIZE=4 from your shell is what the ranks get, but the job has 2; unset it*' launch ascend2p.sh config.yaml
   [[ "$(recorded rank_1 'r["env"]["WORLD_SIZE"]')" = 4 ]]

@@ -131,7 +131,7 @@ LIST
   printf '#!/bin/sh\n' >"ls"
   chmod +x ls
   refused 2 'launch.sh: ls is a file in this folder and a program on PATH; type ./ls or */ls' cpu launch.sh -n 2 ls
-  refused 2 'launch.sh: -n is missing: how many ranks? Such as: -n 2' cpu launch.sh program.py
+  refused 2 'launch.sh: -n is missing: how many ranks? Write it before the program or the config, such as: -n 2' cpu launch.sh program.py
 }
 
 @test "a program that imports MindSpore needs a Python that has it" {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common import project
 from hccl_tools.common.record import Record
 
 TYPE_CHECKING = False
@@ -50,13 +51,15 @@ class Declaration(Record):
                 keys[key] = value
             else:
                 names.append(word)
-        script = keys.pop("script")
+        script, name = keys.pop("script"), keys.pop("name", "")
+        if name and os.path.basename(script) != name:  # sbatch runs a copy, which it removes
+            script = project.path("scripts", name)
         arguments = tuple(names[1:])
         engine = names[0] if names else ""
         options, without, others = OF_ENGINES.get("" if "placement" in keys else engine, ("", "", ""))
         return cls(
             script=script,
-            name=keys.pop("name", "") or os.path.basename(script),
+            name=os.path.basename(script),
             engine=engine,
             arguments=arguments,
             options=(
@@ -65,9 +68,8 @@ class Declaration(Record):
                 *(("config",) if arguments == ("CONFIG",) else ()),
             ),
             without=(*keys.pop("without", "").split(), *without.split()),
-            others=keys.pop("others", others),
+            others=others,
             quoted=bool(keys.pop("quoted", "")),
             grace=keys.pop("grace", "10"),
-            exit_codes=keys.pop("exit_codes", ""),
             extra=keys,
         )

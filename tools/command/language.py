@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from hccl_tools.common import language
+from tools.command import table
+from tools.command.program import TAKE_FILES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,10 +20,15 @@ def _before_program(words: Iterable[str]) -> Iterator[str]:
     """The words without those of a program, which begin with -m or a file that has no option before it."""
     before = ""
     for word in words:
-        if word == "-m" or (word.endswith((".py", ".sh")) and not before.startswith("--")):
+        if word == "-m" or (word.endswith((".py", ".sh")) and word[:2] != "--" and not _takes_file(before)):
             return
         yield word
         before = word
+
+
+def _takes_file(word: str) -> bool:
+    """Whether it is an option whose value may look like a program."""
+    return word.startswith("--") and "=" not in word and table.bare(word) in TAKE_FILES
 
 
 def exported(words: Iterable[str], environ: Mapping[str, str]) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _PROGRAMS, _CONFIGS = (".py", ".sh"), (".yaml", ".yml")
 # Options whose value may well end so.
-_TAKE_FILES = ("config", "train_script", "pytest", "rank_table", "hostfile", "hccn_conf", "restart_args")
+TAKE_FILES = ("config", "train_script", "pytest", "rank_table", "hostfile", "hccn_conf", "restart_args")
 
 
 def takes(line: Line, words: Sequence[str]) -> bool:
@@ -88,7 +88,7 @@ def as_value(line: Line) -> str:
     """Where an option has taken what looks like a program or a config, the end of a message that says so."""
     found = ""
     for name, value in line.options:
-        if value.endswith((*_PROGRAMS, *_CONFIGS)) and name not in _TAKE_FILES:
+        if value.endswith((*_PROGRAMS, *_CONFIGS)) and name not in TAKE_FILES:
             found = tr("; --{option} took {value} as its value", option=name, value=quote(value))
     return found
 

@@ -22,22 +22,6 @@ if TYPE_CHECKING:
 
 LONGEST = 1 << 20  # bytes of a line that has no end yet
 AGENT = project.path("tools", "rank", "agent.py")
-# Between launcher and agent.  An agent removes them: they are not for the trainer.
-FOR_AGENTS = (
-    "LAUNCH_ENGINE",
-    "LAUNCH_DEVICES",
-    "LAUNCH_SIZES",
-    "LAUNCH_BIND",
-    "LAUNCH_FOLDER",
-    "LAUNCH_HOST",
-    "LAUNCH_EXPORTS",
-    "LAUNCH_LOGS",
-    "LAUNCH_PLOGS",
-    "LAUNCH_LINKS",
-    "LAUNCH_UMASK",
-    "LAUNCH_HANG",
-    "LAUNCH_PYTHON",
-)
 
 
 class AgentLines:
@@ -53,8 +37,10 @@ class AgentLines:
         self.ordered = False  # we have ordered the ranks to stop
         self.judged = True  # a rank's end may be a failure of its own
         self.failed = 0  # the last status of a rank that was not 0
+        self._told_cancel = False
         self._trainers: dict[bytes, bytes] = {}  # rank -> process id of its trainer
         self._rest = b""
+        self._found: list[Row] = []
         self._forget()
 
     def _forget(self) -> None:
@@ -64,7 +50,6 @@ class AgentLines:
         self._own: list[bytes] = []
         self._files: dict[bytes, list[bytes]] = {}
         self._grown = b""
-        self._found: list[Row] = []
 
     def take(self, block: bytes) -> list[Row]:
         """The events in the next bytes; b"" is the end of them."""
@@ -76,8 +61,7 @@ class AgentLines:
             if line:
                 self._line(line)
         self._tell()
-        found = self._found
-        self._forget()
+        found, self._found = self._found, []
         return found
 
     def _line(self, line: bytes) -> None:
@@ -115,8 +99,10 @@ class AgentLines:
     def _cancelled(self) -> None:
         """The engine, not the launcher, has told an agent to end."""
         if self.cancelled:
-            self._tell()
-            self._found.append(self.cancelled)
+            if not self._told_cancel:  # every agent says it
+                self._told_cancel = True
+                self._tell()
+                self._found.append(self.cancelled)
         elif not self.ordered and self.judged:
             self._tell()
             self.judged = False
@@ -133,7 +119,7 @@ class AgentLines:
             self._found.append(events.Ended(self._ended, self.judged))
         if self._grown:
             self._found.append(events.LogGrew(self._grown.decode()))
-        self._began, self._ended, self._more, self._own, self._files, self._grown = [], [], [], [], {}, b""
+        self._forget()
 
 
 def write(descriptor: int, text: bytes) -> None:
@@ -172,9 +158,8 @@ class Agents(Engine):
         """The environment of the engine, and so of its agents; secret: empty for --dry_run."""
         run = self.run
         found = dict(run.environment)
-        for name in [name for name in found if name.startswith(b"LAUNCH_") and name != b"LAUNCH_LANG"]:
-            if name.decode("ascii", "replace") not in KEPT:
-                del found[name]
+        for name in [name for name in found if name.startswith(b"LAUNCH_") and name not in KEPT]:
+            del found[name]
         told = {
             "LAUNCH_ENGINE": self.name,
             "LAUNCH_DEVICES": facts.words(run.plan.engine.devices),
@@ -202,18 +187,18 @@ class Agents(Engine):
         """The folder in which agents make links to the logs; empty: in none."""
         return ""
 
-    def bears_failures(self, secret: str) -> bool:
+    def bears_failures(self, found: Environment) -> bool:
         """Whether the engine itself must let ranks go on when one fails: in what --dry_run prints.
 
         Agents hide a rank's failure from it, so that it still ends the job when an agent dies.
         """
-        return not secret and self.run.settings.keep_going
+        return b"LAUNCH_SECRET" not in found and self.run.settings.keep_going
 
     def own_log(self) -> str:
         return os.path.join(self.run.logs, f"{self.name}.log")
 
 
-KEPT = ("LAUNCH_LOCKS", "LAUNCH_STRAGGLER")  # variables of the launch that ranks have, too
+KEPT = (b"LAUNCH_LANG", b"LAUNCH_LOCKS", b"LAUNCH_STRAGGLER")  # variables of the launch that ranks have, too
 
 
 def umask() -> str:

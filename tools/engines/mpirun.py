@@ -25,7 +25,7 @@ _OWN_PREFIXES = ("SSH_", "XDG_", "DBUS_", "OMPI_", "PMIX_", "PRTE_", "SLURM_", "
 
 
 class Mpirun(Relayed):
-    """Why each option of mpirun is there; Open MPI's documentation says what it does:
+    """Why its less obvious options are there; Open MPI's documentation says what it does:
 
     --bind-to none   with one or two ranks per host, Open MPI would bind each rank to one core
     -wdir, -x        without them, ranks on other hosts start in the home folder, with the environment of ssh's shell
@@ -52,7 +52,7 @@ class Mpirun(Relayed):
             words += ["--bind-to", "none"]
         mca = "--prtemca" if newer else "-mca"
         failure = "state_base_error_non_zero_exit" if newer else "orte_abort_on_non_zero_status"
-        abort = "0" if self.bears_failures(environment_.get(b"LAUNCH_SECRET", b"").decode()) else "1"
+        abort = "0" if self.bears_failures(environment_) else "1"
         words += ["-wdir", os.getcwd(), mca, failure, abort]
         words += self._of_hosts(mca, newer)
         for name in exported(environment_, self.run.command.mpirun.export):
@@ -97,8 +97,26 @@ class Mpirun(Relayed):
     def links(self) -> str:
         return self._facts().mpi.logs or ""
 
-    def lost_host(self) -> str:
-        return lost_in(lines_of(self.own_log()))
+    @staticmethod
+    def lost_in(lines: Iterable[str]) -> str:
+        """The host that mpirun has lost, from a message of mpirun or of ssh.
+
+        If mpirun first sees that ssh has ended, it reports only that a daemon could not be started; then ssh's message
+        names the host, or Open MPI 5, with the status of an ssh that has lost its connection (255) or was killed (0).
+        """
+        found = remote = ""
+        for line in lines:
+            if "Remote daemon:" in line and " on node " in line:
+                return line.rpartition(" on node ")[2]
+            if "Remote host: " in line:
+                remote = line.rpartition(" ")[2]
+            elif line.endswith(("Daemon exit status: 0", "Daemon exit status: 255")):
+                found = found or remote
+            elif line.startswith("Connection to ") and line.endswith(" closed by remote host."):
+                found = line[len("Connection to ") :].partition(" ")[0]
+            elif line.startswith("Timeout, server ") and line.endswith(" not responding."):
+                found = line[len("Timeout, server ") :].partition(" ")[0]
+        return found
 
 
 def exported(found: Environment, always: Iterable[str]) -> Iterator[str]:
@@ -108,34 +126,3 @@ def exported(found: Environment, always: Iterable[str]) -> Iterator[str]:
         name = key.decode("ascii", "replace")
         if environment.is_name(key) and (name in wanted or not (name in _OWN or name.startswith(_OWN_PREFIXES))):
             yield name
-
-
-def lines_of(path: str) -> Iterator[str]:
-    """The lines of a log; none if it cannot be read."""
-    try:
-        with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
-            for line in file:
-                yield line.rstrip("\n").replace("\r", "")
-    except OSError:
-        return
-
-
-def lost_in(lines: Iterable[str]) -> str:
-    """The host that mpirun has lost, from a message of mpirun or of ssh.
-
-    If mpirun first sees that ssh has ended, it reports only that a daemon could not be started; then ssh's message
-    names the host, or Open MPI 5, with the status of an ssh that has lost its connection (255) or was killed (0).
-    """
-    found = remote = ""
-    for line in lines:
-        if "Remote daemon:" in line and " on node " in line:
-            return line.rpartition(" on node ")[2]
-        if "Remote host: " in line:
-            remote = line.rpartition(" ")[2]
-        elif line.endswith(("Daemon exit status: 0", "Daemon exit status: 255")):
-            found = found or remote
-        elif line.startswith("Connection to ") and line.endswith(" closed by remote host."):
-            found = line[len("Connection to ") :].partition(" ")[0]
-        elif line.startswith("Timeout, server ") and line.endswith(" not responding."):
-            found = line[len("Timeout, server ") :].partition(" ")[0]
-    return found

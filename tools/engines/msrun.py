@@ -45,7 +45,7 @@ class Msrun(Agents):
         found[b"LAUNCH_BUS"] = f"/proc/{os.getpid()}/fd/{self._told}".encode()
         run.world.own(self._told)
         with run.log_of(member) as log:
-            own = os.dup(log)
+            own = os.dup(log) if log >= 0 else -1
             run.world.own(own)
             self._own = own
             run.world.watch(lines, AgentLines(os.fsencode(secret), run.logs, own, None).take)

@@ -17,7 +17,9 @@ from tools.supervise.members import Member
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
+    from collections.abc import Iterable, Iterator
 
+    from hccl_tools.common.record import Row
     from tools.supervise.events import Cancelled
 else:
     import _signal
@@ -31,6 +33,7 @@ class Relayed(Agents):
 
     way = 3.0
     orders_by_stdin = False
+    _told = -1  # the pipe from the engine
 
     def cancelled(self) -> Cancelled | None:
         """The event when an agent says that the engine itself ends the job; None: no rank has failed then."""
@@ -49,13 +52,14 @@ class Relayed(Agents):
         stdin, self._orders = os.pipe()
         lines, stdout = os.pipe()
         with run.log_of(member) as log:
-            self.lines = AgentLines(os.fsencode(secret), run.logs, os.dup(log), self.cancelled())
+            self.lines = AgentLines(os.fsencode(secret), run.logs, os.dup(log) if log >= 0 else -1, self.cancelled())
             run.world.own(self.lines.own, self._orders)
             started = run.start(member, words, found, stdout, stdin=stdin, error=log)
         for end in (stdin, stdout):
             os.close(end)
         if started:
-            run.world.watch(lines, self.lines.take)
+            self._told = lines
+            run.world.watch(lines, self._heard)
         else:
             os.close(lines)
 
@@ -68,11 +72,38 @@ class Relayed(Agents):
         elif member and member.group is not None and member.pid and member.status is None:
             proc.send(member.pid, _SIGNALS[word])
 
+    def _heard(self, block: bytes) -> list[Row]:
+        if not block:
+            self._told = -1  # the world closes it
+        return self.lines.take(block)
+
     def forget(self) -> None:
-        """The attempt has ended."""
+        """The attempt has ended.  A process that it has left behind may still write; nobody hears it."""
+        if self._told >= 0:
+            self.run.world.unwatch(self._told)
+            self.lines.take(b"")
+            self._told = -1
         for descriptor in (self._orders, self.lines.own):
             self.run.world.disown(descriptor)
+
+    def lost_host(self) -> str:
+        return self.lost_in(lines_of(self.own_log()))
+
+    @staticmethod
+    def lost_in(lines: Iterable[str]) -> str:
+        """The host that the engine has lost, from the lines of its log; "" if none."""
+        raise NotImplementedError
 
     def status_of(self, status: int) -> int:
         """What the engine's end means: one that hides a rank's failure ends with 0."""
         return self.lines.failed if status == 0 and not self.lines.judged else status
+
+
+def lines_of(path: str) -> Iterator[str]:
+    """The lines of a log; none if it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
+            for line in file:
+                yield line.rstrip("\n").replace("\r", "")
+    except OSError:
+        return

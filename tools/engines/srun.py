@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from hccl_tools.common.language import tr
-from tools.engines.mpirun import lines_of
 from tools.engines.relayed import Relayed
 from tools.launch.engines.facts import SrunFacts, of
 from tools.supervise.events import Cancelled
@@ -21,7 +20,7 @@ _OF_SBATCH = ("SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NTASKS_PER_NODE", "SLURM_TA
 
 
 class Srun(Relayed):
-    """Why each option of srun is there; Slurm's documentation says what it does:
+    """Why its less obvious options are there; Slurm's documentation says what it does:
 
     --ntasks-per-node, --distribution   without them Slurm may put 3 ranks of 4 on one node
     --kill-on-bad-exit   a second safety net: an agent that dies ends the job
@@ -44,7 +43,7 @@ class Srun(Relayed):
         patience = facts.kill_wait - 4 if facts.kill_wait > 5 else 1
         environment_[b"LAUNCH_CONTROL"] = b"stdin"
         environment_[b"LAUNCH_PATIENCE"] = str(patience).encode()
-        kill = "0" if self.bears_failures(environment_.get(b"LAUNCH_SECRET", b"").decode()) else "1"
+        kill = "0" if self.bears_failures(environment_) else "1"
         return [
             "srun",
             f"--nodes={nodes}",
@@ -75,8 +74,17 @@ class Srun(Relayed):
             ),
         )
 
-    def lost_host(self) -> str:
-        return lost_in(lines_of(self.own_log()))
+    @staticmethod
+    def lost_in(lines: Iterable[str]) -> str:
+        """The node that Slurm has lost, or that does not take its part of a step."""
+        for line in lines:
+            if "error: Node failure on " in line:
+                return line.rpartition(" on ")[2]
+            if "error: Task launch for " in line and ": Communication connection failure" in line:
+                _, found, node = line.partition(" failed on node ")
+                if found:
+                    return node.partition(":")[0]
+        return ""
 
     def scheduler_words(self) -> list[str]:
         """MindSpore's scheduler runs on the allocation's first node; this script may run on a login node."""
@@ -85,15 +93,3 @@ class Srun(Relayed):
             return words
         reach = ["srun", "--nodes=1", "--ntasks=1", f"--nodelist={node}", "--overlap", "--mpi=none"]
         return [*reach, "--cpu-bind=none", "--output=all", "--error=all", "--export=ALL", *words]
-
-
-def lost_in(lines: Iterable[str]) -> str:
-    """The node that Slurm has lost, or that does not take its part of a step."""
-    for line in lines:
-        if "error: Node failure on " in line:
-            return line.rpartition(" on ")[2]
-        if "error: Task launch for " in line and ": Communication connection failure" in line:
-            _, found, node = line.partition(" failed on node ")
-            if found:
-                return node.partition(":")[0]
-    return ""

@@ -66,9 +66,6 @@ class Hooks:
     def failed(self, member: Member, goes_on: bool) -> None:
         self._call("failed", member, goes_on)
 
-    def ended(self, member: Member) -> None:
-        self._call("ended", member)
-
     def hangs(self) -> None:
         self._call("hangs")
 

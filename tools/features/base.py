@@ -50,9 +50,6 @@ class Feature:
     def failed(self, member: Member, goes_on: bool) -> None:
         """It was the first to fail, or with --keep_going one of them; the others still run."""
 
-    def ended(self, member: Member) -> None:
-        """It has ended, and the members that must stop because of it have their signal."""
-
     def hangs(self) -> None:
         """No rank has written for too long; all of them still run."""
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import signal as _signal
     from collections.abc import Callable, Iterable
 
+    from tools.launch.run import Run
     from tools.supervise.world import World
 else:
     import _signal
@@ -32,6 +33,16 @@ def ignore(*numbers: int) -> None:
     """From now on this process heeds none of the signals."""
     for number in numbers:
         _signal.signal(number, _signal.SIG_IGN)
+
+
+def say_all(run: Run, title: str, task: Callable[[int, int], object], seconds: float) -> None:
+    """Says what such a process tells.  The job ends as it would without it, if no more processes may be started."""
+    try:
+        beside = Beside(run.world, title, task)
+    except OSError:
+        return
+    for line in beside.lines(seconds):
+        run.say(line)
 
 
 class Beside:

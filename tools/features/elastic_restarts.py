@@ -11,10 +11,11 @@ import os
 import pickle
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import Refusal
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from tools.features.base import Feature
 from tools.launch import plan as planning
 from tools.launch.hosts import elastic
+from tools.supervise import proc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +57,10 @@ class ElasticRestarts(Feature):
                 run.world.await_end(maker, WITHIN)
         if supervisor.guardian:
             supervisor.guardian.tell(b"gone", maker)
-        if run.world.status(maker) or not supervisor.stopping.running:
+        status = run.world.status(maker)
+        if status not in (0, REFUSED, USAGE) and supervisor.stopping.running:
+            run.say(tr("no restart {number}: the process that plans it has failed, or was ended", number=number))
+        if status or not supervisor.stopping.running:
             supervisor.stopping.soon()  # the attempt has ended as it was: members that we stopped are shown so
             return False
         self._plan = self._read(number, path)
@@ -64,6 +68,7 @@ class ElasticRestarts(Feature):
 
     def _make(self, number: int, lost: str, path: str) -> None:
         """In a process of its own, which may wait for hosts: writes the plan, if another one is needed."""
+        proc.retitle(b"mindspore-launch-plan")
         _signal.signal(_signal.SIGINT, _signal.default_int_handler)
         request = self.run.plan.request.replace(attempt=number, run_dir=self.run.plan.run_dir, lost=lost)
         try:

@@ -90,17 +90,17 @@ class Explanation(Feature):
         began = run.world.now()
         seconds = EXPLAIN_WITHIN + (SETTLE_WITHIN if "plogs" in wanted else 0)
         answer = tr("it was not ready after {seconds} s, or was ended", seconds=f"{page[1]:.2f}") if page else ""
-        done = set()
+        explained = False
         beside.send(json.dumps({**wanted, "within": EXPLAIN_WITHIN}).encode(), EXPLAIN_WITHIN)
         for line in beside.lines(seconds + (page[1] if page else 0)):
             kind, _, text = line.partition(" ")
             if kind == "say":
                 run.say(text)
             elif kind == "done":
-                done.add(text)
+                explained = True
             elif kind == "page":
                 answer = text
-        if "oom_kills" in wanted and "explained" not in done:
+        if "oom_kills" in wanted and not explained:
             self._do_without(wanted, late=run.world.now() >= began + EXPLAIN_WITHIN)
         if answer not in ("", "written", "large"):
             command = _on_run("report.py", run.plan.run_dir)
@@ -126,8 +126,9 @@ class Explanation(Feature):
         run, supervisor = self.run, self.run.supervisor
         if supervisor.stopping.signal and not run.settings.report:
             return None  # whoever ends the launcher may not wait long
-        if any(member.began is None for member in supervisor.members):
-            return None  # a rank could not be started, because there are too many processes
+        first = supervisor.judge.first
+        if first is not None and first.began is None and not run.engine.name:
+            return None  # it could not be started, because there are too many processes
         if not os.path.isfile(os.path.join(run.plan.run_dir, "launch.json")):
             return None
         if run.settings.report:

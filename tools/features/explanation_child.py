@@ -2,7 +2,7 @@
 
 The child reads its modules, and what it needs of the known failures, while the other ranks end.  Then it gets one JSON
 object on a pipe: the outcome, and what is wanted.  It answers with lines: "say TEXT" for the user, "done explained",
-"done settled", and "page ANSWER", where the answer is "written", "large" or why there is no page.
+and "page ANSWER", where the answer is "written", "large" or why there is no page.
 """
 
 from __future__ import annotations
@@ -63,7 +63,6 @@ def serve(orders: int, tells: int, run_dir: str) -> None:
     with telling():
         for line in settle(wanted, run_dir):
             print(line)
-    told.line("done", "settled")
     if "page" in wanted:
         told.line("page", one_line(page(run_dir, *wanted["page"])))
 

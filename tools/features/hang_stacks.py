@@ -6,7 +6,7 @@ import concurrent.futures.thread  # noqa: F401 - loaded before the ranks start, 
 
 from tools.diagnosis import stacks
 from tools.features.base import Feature
-from tools.features.beside import Beside
+from tools.features.beside import say_all
 from tools.output import alike
 
 WITHIN = 60.0  # seconds; stacks.py has limits of its own
@@ -21,9 +21,7 @@ class HangStacks(Feature):
             f"{m.name}={m.pid}" for m in members if m.rank is not None and m.status is None and m.group is not None
         ]
         if pairs:
-            beside = Beside(run.world, "mindspore-launch-stacks", lambda _, tells: stacks.tell(tells, run.logs, pairs))
-            for line in beside.lines(WITHIN):
-                run.say(line)
+            say_all(run, "mindspore-launch-stacks", lambda _, tells: stacks.tell(tells, run.logs, pairs), WITHIN)
         elif run.engine.name:
             self._carried()
 

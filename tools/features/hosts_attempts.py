@@ -128,7 +128,7 @@ class HostsAttempts(Feature):
             self._say(f"failed {self._number} {status} {self.run.hooks.what_failed()}")
         elif supervisor.limits.reached:
             option = supervisor.limits.reached.replace("hang", "hang_timeout")
-            self._stop(status, f"its --{option} is reached")
+            self._stop(status, tr("its --{option} is reached", option=option))
         elif supervisor.stopping.signal:
             self._stop(status, tr("SIG{signal} has stopped its launcher", signal=supervisor.stopping.signal))
 

@@ -7,7 +7,7 @@ import os
 import time
 
 from tools.features.base import Feature
-from tools.features.beside import QUIET, Beside, ignore
+from tools.features.beside import QUIET, Beside, ignore, say_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,6 +67,4 @@ class PlogWatch(Feature):
         """The root among the ranks, and their last events."""
         run = self.run
         words = [run.plan.run_dir, run.logs, str(run.settings.hang_timeout + AROUND)]
-        beside = Beside(run.world, "mindspore-launch-plogs", lambda _, tells: self._now.tell(tells, words))
-        for line in beside.lines(PATIENCE):
-            run.say(line)
+        say_all(run, "mindspore-launch-plogs", lambda _, tells: self._now.tell(tells, words), PATIENCE)

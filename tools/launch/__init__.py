@@ -1,1 +1,1 @@
-"""The launch plan: from the command line to one line per rank."""
+"""The launcher itself, from the command line to the exit code, and the plan of a launch."""

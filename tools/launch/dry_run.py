@@ -31,7 +31,7 @@ def lines(run: Run) -> Iterator[str]:
     if isinstance(run.engine, Agents):
         yield from _engine(run, run.engine)
         if scheduler:
-            yield "kill %1 # the scheduler"
+            yield "kill $! # the scheduler"
     else:
         yield from _ranks(run)
     yield "wait"
@@ -91,10 +91,10 @@ def _ranks(run: Run) -> Iterator[str]:
 
 def _engine(run: Run, engine: Agents) -> Iterator[str]:
     """The engine's command; its agents have no launcher."""
-    from tools.engines.agents import FOR_AGENTS
+    from tools.rank.told import OF_PLAN
 
     found = engine.environment()
-    told = [name.encode() for name in FOR_AGENTS]
+    told = [b"LAUNCH_" + name.encode() for name in OF_PLAN]
     told += sorted(name for name in found if name.startswith(environment.FOR_RANKS))
     yield _line(["export", *(os.fsdecode(name + b"=" + found[name]) for name in told)])
     words, agent = engine.command(found), engine.agent_words()

@@ -20,6 +20,7 @@ from tools.launch.devices import lock_folders
 from tools.launch.request import Request
 from tools.output.voice import Voice
 from tools.rank import environment
+from tools.supervise.stopping import NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ def main(words: list[str]) -> int:
     lock = Lock(command.needs_lock)
     try:
         return launch(command, lock, caller, voice, int(ignored.partition("=")[2] or "0", 16))
+    except Stopped as stopped:  # no rank has started: World.heed_signals comes before the first
+        return leave(voice, stopped.args[0])
     finally:
         lock.remove()
 
@@ -103,8 +106,6 @@ def launch(command: Command, lock: Lock, caller: Environment, voice: Voice, igno
         return refuse(voice, refusal)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except Stopped as stopped:
-        return leave(voice, stopped.args[0])
     for remark in () if request.quiet else plan.remarks:
         planning.say(request.script, remark)
     if in_pod:
@@ -197,6 +198,5 @@ def heed_signals() -> None:
 
 def leave(voice: Voice, number: int) -> int:
     """The exit code of a launcher that a signal stops before it has started anything."""
-    name = {1: "HUP", 2: "INT", 3: "QUIT", 15: "TERM"}[number]
-    voice.say(tr("SIG{signal}: no rank has started yet", signal=name))
+    voice.say(tr("SIG{signal}: no rank has started yet", signal=NAMES[number]))
     return 128 + number

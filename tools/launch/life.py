@@ -9,6 +9,7 @@ import sys
 from hccl_tools.common.language import tr
 from tools import features
 from tools.launch import outcome, train_log
+from tools.launch.run import CANNOT_START
 from tools.output import report
 from tools.supervise import proc
 from tools.supervise.guardian import Guardian
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 else:
     import _signal
 
-CANNOT_START = 78
 GUARDIAN_WITHIN = 5.0  # seconds
 LONGEST_PAUSE = 60  # seconds between two attempts
 
@@ -101,7 +101,8 @@ def _restart(run: Run) -> None:
 
 def _has_failed(run: Run) -> bool:
     """Whether the attempt has failed, here or on another host, and nothing has ended the job."""
-    if run.supervisor.stopping.signal or run.hooks.others_end():
+    stopping = run.supervisor.stopping
+    if stopping.signal or stopping.cancelled or run.hooks.others_end():
         return False
     return run.supervisor.judge.first is not None or run.hooks.others_again()
 

@@ -18,15 +18,20 @@ from hccl_tools.machine import interpreter
 REFUSED = 78
 
 
+def declaration():  # type: () -> list[str]
+    """The words of the script, without those of the user."""
+    return sys.argv[1 : sys.argv.index("--")]
+
+
 def script():  # type: () -> str
     """The name of the script that the user typed."""
-    named = [word[5:] for word in sys.argv[1:] if word.startswith("name=")]
+    named = [word[5:] for word in declaration() if word.startswith("name=")]
     return (named or [os.path.basename(sys.argv[1][7:])])[0]
 
 
 def heed_interrupt():  # type: () -> None
     """Obeys Ctrl-C from now on, unless the caller ignores it."""
-    mask = int([word[8:] for word in sys.argv[1:] if word.startswith("ignored=")][0] or "0", 16)
+    mask = int([word[8:] for word in declaration() if word.startswith("ignored=")][0] or "0", 16)
     if not mask >> (signal.SIGINT - 1) & 1:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -48,10 +53,8 @@ def main():  # type: () -> int
             remedy += tr("; or {remedy}", remedy=interpreter.install(error.name))
         interpreter.refuse(tr("cannot plan a launch: {reason}", reason=error), remedy, script(), REFUSED)
     except EOFError:  # Python before 3.14 keeps what it could write of a file of its cache, on a full disk say
-        sys.stderr.write(
-            script() + ": Python's cache of this project is damaged; delete the folders __pycache__ in " + ROOT
-        )
-        sys.stderr.write("\n")
+        text = script() + ": Python's cache of this project is damaged; delete the folders __pycache__ in " + ROOT
+        sys.stderr.write(interpreter.harmless(text) + "\n")
     except KeyboardInterrupt:
         return 130
     return REFUSED

@@ -140,7 +140,7 @@ class Run:
                 return self.start(member, words, found, log, stdin=stdin, error=error)
         member.child = True
         now = self.world.now()
-        if out < 0:  # without its log
+        if out < 0 or (error is not None and error < 0):  # without its log
             self.supervisor.members.began(member, now, os.getpid())
             return self._not_started(member, CANNOT_START)
         try:

@@ -133,7 +133,7 @@ def move_link(link: str, target: str) -> list[str]:
     else:
         ours = link == train_log.NAME and train_log.is_copy(link)
     if os.path.lexists(link) and not ours:
-        return [tr("{link} is not a link to a run; it is left as it is", link=one_line(link))]
+        return [tr("{link} is not of a run; it is left as it is", link=one_line(link))]
     draft = f"{link}.{os.getpid()}.part"
     try:
         os.symlink(target, draft)

@@ -63,15 +63,13 @@ def can_open(number: int, what: str) -> str | None:
     """None if this process may have so many files open; else a sentence: `what`, why, and the remedy."""
     import resource
 
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most == resource.RLIM_INFINITY or number <= most:
         return None
-    return tr(
-        "{what}: {number} files must be open, and ulimit -n is {most}; type: ulimit -n {number}",
-        what=what,
-        number=number,
-        most=most,
-    )
+    from tools.launch.hosts.host_limits import more_files
+
+    few = tr("{what}: {number} files must be open, and ulimit -n is {most}", what=what, number=number, most=most)
+    return f"{few}; {more_files(hard, number)}"
 
 
 def follow(

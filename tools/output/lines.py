@@ -96,15 +96,3 @@ def _short(line: bytes) -> bytes:
         text, found = _COLOUR.subn(b"", text)
     start = cut(text, TAIL_COLUMNS)
     return start if len(start) == len(text) and len(line) <= 4 * TAIL_COLUMNS else start + b" ..."
-
-
-def link(folder: str, rank: int, log: str, world: int) -> str:
-    """Makes the log's link in Open MPI's layout below the folder; its path.  world: all ranks.  Raises OSError."""
-    path = os.path.join(folder, "1", f"rank.{rank:0{len(str(world))}}", "stdout")  # Open MPI pads the numbers, too
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    try:
-        os.symlink(log, path)
-    except FileExistsError:  # of an earlier attempt
-        os.unlink(path)
-        os.symlink(log, path)
-    return path

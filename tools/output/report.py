@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ROWS = 16  # with more ranks, ranks that ended the same way share a row
 FAILURES = 20  # so many are told when they happen
 _SIGNALS: tuple[str, ...] = ("", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL")
-_SIGNALS += ("USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM")
+_SIGNALS += ("USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM", *[""] * 8, "XCPU", "XFSZ", *[""] * 5, "SYS")
 
 
 # ---- start and end ---------------------------------------------------------------------------------------------------

@@ -51,6 +51,7 @@ class Agent:
         self.world = World(SIGNALS)
         self.grace = told.number("GRACE")
         self.engine = os.getppid()
+        self.watcher = 0  # its process id
         self.trainer: int | None = None
         self.status: int | None = None
         self.stops = False  # it was ordered to stop

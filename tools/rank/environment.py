@@ -33,8 +33,8 @@ CONTRACT = (
 # Other names of the same facts, which public trainers read.  MindSpore itself reads only LOCAL_RANK, and only before
 # init.  So a value of the user counts.  The plan adds those that all ranks share: WORLD_SIZE, MASTER_ADDR, MASTER_PORT.
 DEFAULTS = ("RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "SERVER_ID", "DEVICE_NUM")
-# Variables of the scripts, which ranks would have under `set -a`.
 FOR_RANKS = b"LAUNCH_FOR_RANKS_"  # before a name: a variable that an agent gives to its rank alone
+# Variables of the scripts, which ranks would have under `set -a`.
 OF_START = (b"LAUNCH_CALLER", b"LAUNCH_LIB", b"LAUNCH_PYTHON", b"LAUNCH_IGNORED", b"LAUNCH_SHOWN", b"LAUNCH_WORD")
 MARK = b"LAUNCH_JOB"  # in the environment of every process of the job
 

@@ -87,26 +87,14 @@ class Bound:
             note(self._log, f"this rank is not bound to cores: {error.strerror}")
             return {}
         self._before = before
+        from hccl_tools.common.words import ranges
+
         note(self._log, f"this rank is bound to cores {ranges(os.sched_getaffinity(0))}")
         return {CORES_VARIABLE: b"[%s]" % ",".join(map(str, sorted(self._wanted))).encode()}
 
     def __exit__(self, *_: object) -> None:
         if self._before is not None:
             os.sched_setaffinity(0, self._before)
-
-
-def ranges(numbers: Iterable[int]) -> str:
-    """``0-3,8``, as taskset prints cores."""
-    parts: list[list[int]] = []
-    for number in sorted(numbers):
-        if parts and parts[-1][-1] + 1 == number:
-            parts[-1].append(number)
-        else:
-            parts.append([number])
-    shown = []
-    for run in parts:
-        shown += [f"{run[0]}-{run[-1]}"] if len(run) > 2 else [str(number) for number in run]
-    return ",".join(shown)
 
 
 class BatchPolicy:

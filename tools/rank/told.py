@@ -34,10 +34,11 @@ if TYPE_CHECKING:
 REFUSED = 78
 
 
-_NAMES = (
-    *("ENGINE", "DEVICES", "SIZES", "EXPORTS", "LOGS", "PLOGS", "BIND", "UMASK", "FOLDER", "HOST", "LINKS", "PYTHON"),
-    *("HANG", "SECRET", "BUS", "CONTROL", "GRACE", "PATIENCE", "KEEPS_GOING"),
+OF_PLAN = (
+    *("ENGINE", "DEVICES", "SIZES", "BIND", "FOLDER", "HOST", "EXPORTS", "LOGS", "PLOGS", "LINKS", "UMASK", "HANG"),
+    "PYTHON",
 )
+_NAMES = (*OF_PLAN, "SECRET", "BUS", "CONTROL", "GRACE", "PATIENCE", "KEEPS_GOING")
 
 
 def refuse(text: str) -> NoReturn:

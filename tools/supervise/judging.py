@@ -44,7 +44,6 @@ class Judge:
                 member, status = first, LOST
         if job.stopping.running:
             self._judge(member, status)
-        job.hooks.ended(member)
 
     def _judge(self, member: Member, status: int) -> None:
         """A member has ended while the job was running normally."""
@@ -69,9 +68,7 @@ class Judge:
         if not self._job.stopping.running:
             self.signalled = None
         elif self._job.world.now() >= self._until:
-            member = self.signalled
-            self._fail(member)
-            self._job.hooks.ended(member)
+            self._fail(self.signalled)
 
     def _fail(self, member: Member) -> None:
         """Handles the first failure, with --keep_going each of them."""

@@ -14,6 +14,7 @@ from tools.supervise.stopping import Stopping
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal as _signal
     from collections.abc import Callable, Iterable
     from typing import Any, Protocol
 
@@ -45,12 +46,13 @@ if TYPE_CHECKING:
         """What features do; see tools/features."""
 
         def failed(self, member: Member, goes_on: bool) -> None: ...
-        def ended(self, member: Member) -> None: ...
         def hangs(self) -> None: ...
         def stops(self) -> None: ...
         def heard(self, event: events.Heard) -> None: ...
         def check(self) -> None: ...
 
+else:
+    import _signal
 
 SHORT, USUAL, LONG = 0.05, 1.0, 10.0  # seconds between two looks: while members stop, with limits, else
 UNREPORTED = 2.0  # seconds in which an agent, or its watcher, would have told the end
@@ -242,7 +244,7 @@ class Supervisor:
         if self.limits.reached:
             return 124  # as timeout(1) does
         if self.stopping.signal:
-            return 128 + {"HUP": 1, "INT": 2, "QUIT": 3, "TERM": 15}[self.stopping.signal]
+            return 128 + int(getattr(_signal, f"SIG{self.stopping.signal}"))
         return otherwise
 
     def stopped_by(self, host: str = "") -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import select
+import sys
 import time
 
 from tools.supervise import proc
@@ -139,6 +140,8 @@ class World:
                 os.setpgid(0, 0)
             task()
             code = 0
+        except Exception as error:
+            sys.excepthook(type(error), error, error.__traceback__)
         finally:
             os._exit(code)
 

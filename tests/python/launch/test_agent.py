@@ -21,7 +21,7 @@ def agent(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "launch.json").touch()
 
-    def start(*words, **variables):
+    def start(*words, engine=(), program=AGENT, **variables):
         told = {
             "LAUNCH_ENGINE": "mpirun",
             "OMPI_COMM_WORLD_RANK": "0",
@@ -43,7 +43,7 @@ def agent(tmp_path, monkeypatch):
             **variables,
         }
         told = {name: text for name, text in told.items() if text is not None}
-        words = [sys.executable, "-I", "-S", AGENT, *words]
+        words = [*engine, sys.executable, "-I", "-S", program, *words]
         options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         started.append(subprocess.Popen(words, env={"PATH": os.environ["PATH"], **told}, **options))
         return started[-1]
@@ -177,6 +177,24 @@ def test_sigkill_of_the_agent_ends_the_trainer(agent):
     trainer = trainer_of(one)
     one.kill()
     gone(trainer)
+
+
+def test_sigkill_of_the_engine_ends_the_trainer(agent):
+    one = agent("sleep", "60", engine=("sh", "-c", '"$@"; :', "-"))
+    trainer_of(one)
+    one.kill()
+    assert said(one) == "exit 0 143"
+
+
+def test_an_agent_that_can_start_no_watcher_is_a_rank_that_could_not_start(agent, tmp_path):
+    spoilt = tmp_path / "spoilt.py"
+    lines = ["def fork(*_):", "    raise BlockingIOError", "World.fork = fork", "os._exit(agent.main(sys.argv[1:]))"]
+    begin = [f"import os, sys; sys.path.insert(0, {os.path.dirname(os.path.dirname(os.path.dirname(AGENT)))!r})"]
+    begin += ["from tools.rank import agent", "from tools.supervise.world import World"]
+    spoilt.write_text("\n".join([*begin, *lines]))
+    one = agent("true", program=str(spoilt), LAUNCH_KEEPS_GOING="yes")
+    assert said(one) == "exit 0 78"
+    assert one.wait() == 0
 
 
 def test_a_trainer_that_cannot_be_started(agent):

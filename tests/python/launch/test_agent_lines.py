@@ -149,7 +149,7 @@ def test_an_engine_that_ends_with_0_after_it_ended_ranks_has_failed():
 def launch(tmp_path):
     """A function: (exit code, launch.json, mpirun.log) of a launch whose mpirun is this line of bash."""
 
-    def start(engine):
+    def start(engine, options=""):
         program = tmp_path / "bin" / "mpirun"
         program.parent.mkdir()
         say = (
@@ -158,15 +158,15 @@ def launch(tmp_path):
         program.write_text(f"#!/usr/bin/env bash\n{say}{engine}\n")
         program.chmod(0o755)
         (tmp_path / "config.yaml").write_text("system:\n  distribute: True\n")
-        command = (
-            f"bash {documents.ROOT}/scripts/run_mpirun.sh -n 2 --device_target CPU --train_script {STUB} config.yaml"
-        )
+        words = f"-n 2 {options} --device_target CPU --train_script {STUB} config.yaml"
+        command = f"bash {documents.ROOT}/scripts/run_mpirun.sh {words}"
         path = f"{program.parent}:{os.environ['PATH']}"
         ours = {
             "PATH": path,
             "PYTHON": sys.executable,
             "LAUNCH_LANG": "en",
             "PYTHONPATH": str(FIXTURES / "stub_mindspore"),
+            "STUB_OUT": str(tmp_path),
         }
         env = {**os.environ, **ours}
         ended = subprocess.run(shlex.split(command), cwd=tmp_path, env=env, capture_output=True, timeout=60)
@@ -191,3 +191,18 @@ def test_ranks_that_mpirun_ends_because_of_one_that_nobody_knows(launch):
     """An agent was killed: mpirun ends the others, and then with 0."""
     code, document, _ = launch("say start 0 400000 h; say start 1 400001 h; say cancelled; say exit 1 143")
     assert (code, document["outcome"]["members"]["mpirun"]["status"]) == (143, 143)
+
+
+def test_what_an_attempt_has_left_behind_says_nothing_of_the_next_one(launch, tmp_path):
+    wait = "until [[ -e {} ]]; do sleep 0.05; done"
+    late = f'trap "" PIPE; touch away; {wait.format("second")}; echo "$S exit 0 9"; touch late'
+    leave = f"""touch first; env -i S="$LAUNCH_SECRET" setsid bash -c '{late}' & {wait.format("away")}"""
+    engine = f"""
+[[ -e first ]] || {{ {leave}; exit 3; }}
+say start 0 $$ here; say start 1 $$ here; touch second
+until [[ -e late ]]; do sleep 0.05; done
+say exit 0 0; say exit 1 0
+"""
+    status, _, log = launch(engine, "--max_restarts 1")
+    assert (status, log) == (0, "bash: line 1: echo: write error: Broken pipe\n")  # on stderr: nobody reads its stdout
+    assert (tmp_path / "logs" / "latest" / "restart_1" / "mpirun.log").read_text() == ""

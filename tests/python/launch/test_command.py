@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from hccl_tools.common import project
 from hccl_tools.common.quoting import harmless, quote, quoted
 from hccl_tools.common.refusal import USAGE, Refusal
 from tools.command import language, table
@@ -24,8 +25,8 @@ SCRIPTS = {
     "launch.sh": "local CONFIG options=n device_target=",
     "run.sh": "local DATA_PATH RANK_SIZE options=config device_target=Ascend default_config=configs/x.yaml",
     "run_pod.sh": "local CONFIG placement=pod grace=25 device_target=Ascend",
-    "run_mpirun.sh": "mpirun CONFIG others=mpirun_words device_target=Ascend",
-    "run_mpirun_1.sh": "mpirun HOSTS others=mpirun_words device_target=Ascend",
+    "run_mpirun.sh": "mpirun CONFIG device_target=Ascend",
+    "run_mpirun_1.sh": "mpirun HOSTS device_target=Ascend",
     "msrun_launcher.sh": "msrun none quoted=quoted device_target=Ascend",
 }
 OPTIONS = {
@@ -67,10 +68,10 @@ def test_the_plan_gets_the_scripts_words_then_the_users():
     assert os.path.isabs(request("run.sh", "run 8").default_config)
 
 
-def test_a_name_of_the_declaration_is_that_of_messages_alone():
+def test_a_copy_of_sbatch_is_called_by_the_path_of_the_script():
     words = ["script=/var/spool/slurm_script", "name=run_slurm.sh", "srun", "CONFIG", "device_target=Ascend"]
     asked = Request.from_words(read(Declaration.from_words(words), ["config.yaml"], {}).words)
-    assert (asked.script, asked.typed) == ("run_slurm.sh", "/var/spool/slurm_script config.yaml")
+    assert (asked.script, asked.typed) == ("run_slurm.sh", f"{project.path('scripts', 'run_slurm.sh')} config.yaml")
 
 
 def test_a_command_line_that_is_too_long_is_not_kept():
@@ -269,6 +270,7 @@ def test_a_script_that_launches_nothing_has_only_the_options_that_it_names():
         ("--lang fr --lang zh", ""),
         ("--lang", ""),
         ("-- --lang zh", ""),
+        ("--config=c.yaml t.py --lang zh", ""),
         ("-m package --lang zh", ""),
         ("train.py --lang zh", ""),
         ("--train_script train.py --lang zh", "zh"),
@@ -352,3 +354,18 @@ def test_a_shell_reads_the_same_words_again():
     bash = ["bash", "-c", os.fsencode(script)]
     read_again = subprocess.run(bash, capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}, text=False).stdout
     assert read_again.split(b"\0")[:-1] == [os.fsencode(text) for text in texts for _ in range(2)]
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("--report e.py --lang zh", ""),  # of the program
+        ("--quiet t.py --lang zh", ""),
+        ("--config e.py --lang zh c.yaml", "zh"),
+        ("--train_script=t.py --lang zh c.yaml", "zh"),
+        ("--config=c.yaml t.py --lang zh", ""),
+        ("-m package --lang zh", ""),
+    ],
+)
+def test_a_language_after_the_program_is_the_programs(words, name):
+    assert language.typed(words.split()) == name

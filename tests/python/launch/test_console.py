@@ -314,6 +314,9 @@ def test_all_logs_are_shown_unless_too_many_files_would_be_open(monkeypatch):
     assert console.shown(range(236)) == (range(236), None)
     ranks, why = console.shown(range(8, 408))
     assert list(ranks) == [8]
-    assert why == ("--console all shows rank 8 only: 464 files must be open, and ulimit -n is 300; type: ulimit -n 464")
+    few = "--console all shows rank 8 only: 464 files must be open, and ulimit -n is 300"
+    assert why == f"{few}; type: ulimit -n 4096"
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (300, 400))
+    assert console.shown(range(8, 408))[1].startswith(f"{few}; raise nofile in /etc/security/limits.conf to ")
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     assert console.can_open(1 << 40, "nothing") is None

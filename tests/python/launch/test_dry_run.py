@@ -114,4 +114,4 @@ def test_an_engine_gets_agents_that_have_no_launcher(scheduler):
     assert told.startswith("export LAUNCH_ENGINE=starter LAUNCH_DEVICES= LAUNCH_SIZES=4x2 LAUNCH_BIND= LAUNCH_FOLDER=")
     assert told.endswith(r" LAUNCH_FOR_RANKS_A=b\ c") and "SECRET" not in told
     assert started == " ".join(["starter -n 2", *run.engine.agent_words(), r"python x\ y.py"])
-    assert rest == (["kill %1 # the scheduler", "wait"] if scheduler else ["wait"])
+    assert rest == (["kill $! # the scheduler", "wait"] if scheduler else ["wait"])

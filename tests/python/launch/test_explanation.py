@@ -64,12 +64,12 @@ def lines(*texts):
 
 @pytest.mark.parametrize("early", [True, False])
 def test_the_user_reads_what_it_says(run, monkeypatch, early):
-    serve = lines("say because", "done explained", "done settled", "page written")
+    serve = lines("say because", "done explained", "page written")
     assert ended(run, monkeypatch, serve, early) == ["because"]
 
 
 def test_a_page_that_fails_is_a_note(run, monkeypatch):
-    serve = lines("done explained", "done settled", "page no way")
+    serve = lines("done explained", "page no way")
     (told,) = ended(run, monkeypatch, serve)
     assert told.startswith("no page of this run: no way; this command writes it: python ")
     assert told.endswith(f"tools/report.py {run.plan.run_dir}")
@@ -100,7 +100,7 @@ def test_a_child_that_ends_or_stands_still(run, monkeypatch, how):
             raise OSError
         if how == "stop":
             os.kill(os.getpid(), signal.SIGSTOP)  # the launcher wakes it
-            lines("done explained", "done settled", "page large")(orders, tells, run_dir)
+            lines("done explained", "page large")(orders, tells, run_dir)
             return
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         os.kill(os.getpid(), how)
@@ -130,7 +130,7 @@ def test_plogs_are_settled_also_if_the_cause_took_too_long(run, monkeypatch, tmp
             file.write("x")
         if marks.stat().st_size == 1:
             time.sleep(600)
-        lines("say cut", "done explained", "done settled")(orders, tells, run_dir)
+        lines("say cut", "done explained")(orders, tells, run_dir)
 
     assert "cut" in ended(run, monkeypatch, serve)
 

@@ -2,7 +2,9 @@
 
 import pytest
 
-from tools.engines import mpirun, srun
+from tools.engines.mpirun import Mpirun
+from tools.engines.relayed import lines_of
+from tools.engines.srun import Srun
 
 DAEMON = """\
 ORTE has lost communication with a remote daemon.
@@ -32,7 +34,7 @@ LAUNCH = "srun: error: Task launch for StepId=7.0 failed on node n7: Communicati
     ],
 )
 def test_of_mpirun(lines, host):
-    assert mpirun.lost_in(lines.split("\n")) == host
+    assert Mpirun.lost_in(lines.split("\n")) == host
 
 
 @pytest.mark.parametrize(
@@ -47,11 +49,11 @@ def test_of_mpirun(lines, host):
     ],
 )
 def test_of_srun(lines, host):
-    assert srun.lost_in(lines.split("\n")) == host
+    assert Srun.lost_in(lines.split("\n")) == host
 
 
 def test_a_log_may_be_gone_or_hold_anything(tmp_path):
     log = tmp_path / "mpirun.log"
-    assert list(mpirun.lines_of(str(log))) == []
+    assert list(lines_of(str(log))) == []
     log.write_bytes(b"\xff\x00\n[n1] " + CUT_OFF.encode() + b"\n" + CUT_OFF.encode() + b"\r\nx")
-    assert mpirun.lost_in(mpirun.lines_of(str(log))) == "n4"
+    assert Mpirun.lost_in(lines_of(str(log))) == "n4"

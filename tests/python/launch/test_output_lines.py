@@ -110,13 +110,3 @@ def test_a_tail_of_a_huge_log_reads_its_end_only(tmp_path):
         file.seek(0, os.SEEK_END)
         file.write(b"the end\n")
     assert lines.tail(str(tmp_path / "log")) == [b"... the end"]
-
-
-def test_a_log_has_its_link_in_the_layout_of_open_mpi(tmp_path):
-    path = lines.link(str(tmp_path), 7, "/logs/rank_7.log", 16)
-    assert path == f"{tmp_path}/1/rank.07/stdout" and os.readlink(path) == "/logs/rank_7.log"
-    lines.link(str(tmp_path), 7, "/logs/restart_1/rank_7.log", 16)
-    assert os.readlink(path) == "/logs/restart_1/rank_7.log"
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OSError):
-        lines.link(str(tmp_path / "file"), 7, "/logs/rank_7.log", 16)

@@ -99,6 +99,9 @@ def test_the_last_lines_of_a_log_are_harmless(tmp_path):
         (member("mpirun", 128), "mpirun exited with code 128 after 1.2 s"),
         (member(0, 143), "rank 0 (device 0) was ended by SIGTERM after 1.2 s"),
         (member(0, 144), "rank 0 (device 0) exited with code 144 after 1.2 s"),
+        (member(0, 152), "rank 0 (device 0) was ended by SIGXCPU after 1.2 s"),
+        (member(0, 159), "rank 0 (device 0) was ended by SIGSYS after 1.2 s"),
+        (member(0, 160), "rank 0 (device 0) exited with code 160 after 1.2 s"),
         (
             member(0, 255, began=None),
             "rank 0 (device 0) could not be started: there are too many processes (see ulimit -u, and the container's "

@@ -3,10 +3,12 @@
 import os
 import signal
 import sys
+from types import SimpleNamespace
 
 import pytest
 from fake_job import IN_KERNEL, KILL, START, STUBBORN, TERM, Job
 
+from tools.launch import life
 from tools.supervise import events
 from tools.supervise.limits import Limits
 from tools.supervise.members import Member
@@ -60,7 +62,7 @@ def test_an_engine_that_ends_with_0_although_it_has_lost_a_host_has_failed():
     job = Job(1, name="mpirun", way=3.0, lost="node1")  # it is not asked when all ranks have ended
     job.world.at(4, events.Ended([("0", 0)]))
     job.world.ends(5, "mpirun", 0)
-    assert job.run() == 0
+    assert (job.run(), job.statuses()) == (0, {"0": 0, "mpirun": 0})
 
 
 def test_an_engine_that_hides_a_failure_counts_with_it():
@@ -143,6 +145,8 @@ def test_scancel_during_a_stop_makes_the_grace_time_shorter_and_leaves_the_code(
     job.world.at(6, events.Cancelled(10, "Slurm kills"))
     assert (job.run(), job.said) == (3, ["Slurm kills"])
     assert 13 <= job.world.sent(KILL)[99] < 13.2
+    hooks = SimpleNamespace(others_end=lambda: False, others_again=lambda: False)
+    assert not life._has_failed(SimpleNamespace(supervisor=job.supervisor, hooks=hooks))  # so there is no restart
 
 
 def test_ctrl_c_twice_kills_at_once_also_after_scancel():

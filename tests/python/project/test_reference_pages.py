@@ -70,7 +70,6 @@ def test_every_variable_that_python_reads_is_on_the_page():
 
 def test_every_variable_that_bash_reads_is_on_the_page():
     names = read_by_bash([path.read_text(encoding="utf-8") for path in SHELL_FILES])
-    names -= {"LAUNCH_MAIN", "LAUNCH_WORD"}  # of the scripts, for lib/start.sh, and of `for`
     assert {"PYTHON", "LAUNCH_LANG", "SHELLOPTS"} <= names
     assert names - listed("docs/environment.md") == set()
 

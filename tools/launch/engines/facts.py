@@ -89,5 +89,5 @@ def sizes_words(sizes: list[int]) -> str:
 
 
 def words(numbers: list[int]) -> str:
-    """The numbers as tools/rank/agent.py reads them."""
+    """The numbers as tools/rank/beginning.py reads them."""
     return " ".join(map(str, numbers))

@@ -85,7 +85,9 @@ def any_number(request: Request) -> Placement:
 
         present = host.devices() if request.device_target == "Ascend" else ()
         if not present:
-            raise Refusal(USAGE, tr("-n is missing: how many ranks? Such as: -n 2"))
+            raise Refusal(
+                USAGE, tr("-n is missing: how many ranks? Write it before the program or the config, such as: -n 2")
+            )
         return _here(request, tuple(present))
     devices = named_devices(request, f"[0,{request.n})")
     if request.n not in (None, len(devices)):

@@ -51,7 +51,7 @@ def _files_of_mpirun(hosts: int, here: int) -> Iterator[str]:
         hosts=hosts,
         needed=needed,
     )
-    yield f"{few}; {_more_files(hard, needed)}"
+    yield f"{few}; {more_files(hard, needed)}"
 
 
 def _files_of_srun(nodes: int) -> Iterator[str]:
@@ -65,10 +65,11 @@ def _files_of_srun(nodes: int) -> Iterator[str]:
             nodes=nodes,
             needed=needed,
         )
-        yield f"{few}; {_more_files(hard, needed)}"
+        yield f"{few}; {more_files(hard, needed)}"
 
 
-def _more_files(hard: int, needed: int) -> str:
+def more_files(hard: int, needed: int) -> str:
+    """The remedy where `needed` files must be open; hard: ulimit -Hn, below 0: unlimited."""
     if hard < 0 or hard >= needed:
         return tr("type: ulimit -n {number}", number="unlimited" if hard < 0 else hard)
     return tr(

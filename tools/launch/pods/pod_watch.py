@@ -79,6 +79,6 @@ def stamp(path: str) -> tuple[int, ...]:
 
 
 def say(word: str, *values: object) -> None:
-    """One event for tools/features/hosts_attempts.py, in one write."""
+    """One event for tools/features/pod_table.py, in one write."""
     line = f"{word} {' '.join(map(str, values))}"
     os.write(1, os.fsencode(one_line(line)) + b"\n")
