@@ -16,4 +16,4 @@ if [[ ! -r $LAUNCH_LIB/start.sh ]]; then
 fi
 
 # shellcheck source=scripts/lib/start.sh
-\. "$LAUNCH_LIB/start.sh" main=hccl_tools/check_network.py "$@"
+\. "$LAUNCH_LIB/start.sh" main:hccl_tools/check_network.py "$@"

@@ -2,7 +2,7 @@
 # The only library of the scripts: finds Python and becomes the launcher, tools/launch/main.py.
 #
 #   . start.sh ENGINE ARGUMENT... KEY=VALUE... -- WORD...      what the script is about, and what the user typed
-#   . start.sh main=FILE WORD...                               becomes this Python command instead
+#   . start.sh main:FILE WORD...                               becomes this Python command instead
 #
 # The caller's environment is the ranks', so nothing of it may change here, and nothing of it may steer us. An exported
 # function replaces the command of its name, but in posix mode none replaces `.`, `exec` and `unset`. So the first line of
@@ -46,7 +46,7 @@ if [[ -z $LAUNCH_PYTHON ]]; then
 fi
 
 case $1 in
-  main=*) \exec "$LAUNCH_PYTHON" -E -s "${LAUNCH_LIB%/scripts/lib}/${1#main=}" "${@:2}" ;; # a command that is Python's own
+  main:*) \exec "$LAUNCH_PYTHON" -E -s "${LAUNCH_LIB%/scripts/lib}/${1#main:}" "${@:2}" ;; # a command that is Python's own
   *)
     # While Python starts, Ctrl-C would end it with a traceback, so it is ignored until main.py heeds what the caller does.
     LAUNCH_IGNORED=$(</proc/$$/status) && LAUNCH_IGNORED=${LAUNCH_IGNORED#*SigIgn:?} && LAUNCH_IGNORED=${LAUNCH_IGNORED%%$'\n'*}

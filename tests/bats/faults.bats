@@ -70,6 +70,17 @@ ascend2p.sh: the launcher has an internal error (AttributeError): please report 
   [[ $stderr != *Traceback* ]] || fail "$stderr"
 }
 
+@test "SIGTERM in the moment when the guardian has started stops the job, and is no internal error" {
+  mkdir project
+  cp -r "$SCRIPTS" "$PROJECT/tools" project/
+  ln -s "$PROJECT"/{configs,hccl_tools,schemas} project/
+  sed -i 's/^    run.world.adopt(supervisor.guardian.pid)$/    os.kill(os.getpid(), 15)\n&/' project/tools/launch/life.py
+  grep -q 'os.kill(os.getpid(), 15)' project/tools/launch/life.py
+  ends 143 '*SIGTERM: stopping all ranks*' bash project/scripts/ascend2p.sh --device_target CPU \
+    --train_script "$FIXTURES/stub_trainer.py" config.yaml
+  nobody_left
+}
+
 @test "too few open files are refused with the command that helps" {
   refused 78 '*ulimit -n is 40, too few open files for MindSpore; type: ulimit -n *' \
     bash -c 'ulimit -Sn 40; exec bash "$@"' - "$SCRIPTS/ascend2p.sh" --device_target CPU \

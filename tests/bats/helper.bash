@@ -168,6 +168,7 @@ pipes() {
 # shares_no_pipe PID: no pipe by which the launcher speaks with another process beside it is open in this one
 shares_no_pipe() {
   local other
+  [[ -z $(find "/proc/$1/fd" -lname "$LAUNCH_LOCKS/*") ]] || fail "it holds the lock of the devices: $(ls -l "/proc/$1/fd")"
   for other in $(pgrep -P "$LAUNCHER" -f mindspore-launch-); do
     [[ $other != "$1" ]] || continue
     run comm -23 <(comm -12 <(pipes "$1") <(pipes "$other")) <(pipes $$)

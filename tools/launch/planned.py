@@ -78,8 +78,6 @@ def _words(plan: Plan) -> Iterator[tuple[str, str]]:
     for kind in ("trainer", "restart", "scheduler", "lost"):
         for word in getattr(plan, kind):
             yield kind, word
-    if plan.plogs:
-        yield "plogs", plan.plogs.word()
 
 
 def _texts(facts: Record) -> Iterator[tuple[str, str]]:
@@ -118,5 +116,4 @@ def _origin(kind: str) -> str:
         "trainer": tr("PYTHON, --train_script, the config or the arguments after --"),
         "restart": "--restart_args",
         "scheduler": tr("PYTHON, or the path of this project"),
-        "plogs": "ASCEND_PROCESS_LOG_PATH",
     }[kind]

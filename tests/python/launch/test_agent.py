@@ -179,6 +179,15 @@ def test_sigkill_of_the_agent_ends_the_trainer(agent):
     gone(trainer)
 
 
+def test_a_signal_that_hits_the_trainer_a_moment_before_the_agent_explains_its_end(agent):
+    one = agent("sleep", "60")
+    trainer = trainer_of(one)
+    os.kill(trainer, signal.SIGTERM)
+    gone(trainer)
+    one.send_signal(signal.SIGTERM)
+    assert [said(one), said(one)] == ["cancelled", "exit 0 143"]
+
+
 def test_sigkill_of_the_engine_ends_the_trainer(agent):
     one = agent("sleep", "60", engine=("sh", "-c", '"$@"; :', "-"))
     trainer_of(one)
