@@ -71,7 +71,11 @@ members() {
 }
 
 @test "--console all of more logs than files may be open: it says so, and shows one" {
-  ulimit -n 300
+  ulimit -Sn 300
+  ulimit -Hn 464
   ends 0 '*--console all shows rank 0 only: 464 files must be open, and ulimit -n is 300; type: ulimit -n 464*' many 50 --console all
   [[ $stderr != *'Too many open files'* ]]
+  ulimit -Hn 463
+  ends 0 '*464 files must be open, and ulimit -n is 300; raise nofile in /etc/security/limits.conf to 65536 or more*' \
+    many 50 --console all
 }

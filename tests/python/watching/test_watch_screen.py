@@ -82,6 +82,15 @@ class Terminal:
                 break
         pytest.fail(f"not on the screen: {texts}; it has:\n{self.text}")
 
+    def wait_for_rows(self, expected):
+        """Until the table begins its rows so: what is read may be half of a new screen."""
+        end = time.monotonic() + PATIENCE
+        rows = None
+        while rows != expected:
+            if time.monotonic() > end or not self.read(0.2):
+                pytest.fail(f"the rows are {rows}, not {expected}; the screen has:\n{self.text}")
+            rows = [line.split()[:2] for line in self.text.splitlines() if line[:2] in ("0 ", "1 ", "2 ", "3 ")]
+
     @property
     def text(self):
         return "\n".join(line.rstrip() for line in self.screen.display)
@@ -126,8 +135,7 @@ def job(world):
 def test_the_screen_names_the_slow_rank_first_and_a_key_leaves_it(job):
     with_screen = watched()
     with_screen.wait_for("launch.sh, 4 ranks, runs for", "rank 3 (device 3 of ", "takes 1.6 times", "q quit")
-    rows = [line for line in with_screen.text.splitlines() if line.startswith(("0 ", "1 ", "2 ", "3 "))]
-    assert [row.split()[:2] for row in rows] == [["3", "slow"], ["0", "trains"], ["1", "trains"], ["2", "trains"]]
+    with_screen.wait_for_rows([["3", "slow"], ["0", "trains"], ["1", "trains"], ["2", "trains"]])
     with_screen.type(b"p")
     with_screen.wait_for("3          slow", absent=["0          trains"])
     with_screen.type(b"\r")
