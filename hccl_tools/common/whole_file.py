@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
-def write(text: str, path: str, *, mode: int | None = None, errors: str = "strict") -> None:
+
+def write(text: str | Iterable[str], path: str, *, mode: int | None = None, errors: str = "strict") -> None:
     """Writes `text` to `path`; follows a link, does not replace it.  Raises OSError and leaves no part of a file.
 
+    text: also as parts, so that a long one never is in memory as a whole; what they raise leaves no part, either.
     mode: the permissions of the new file; None: those that the umask allows.
     errors: what becomes of characters that UTF-8 cannot encode, as for open().
     """
@@ -15,7 +20,7 @@ def write(text: str, path: str, *, mode: int | None = None, errors: str = "stric
     draft = f"{target}.{os.getpid()}.part"
     with open(draft, "x", encoding="utf-8", errors=errors) as file:  # "x": an existing draft is another process's
         try:
-            file.write(text)
+            file.writelines([text] if isinstance(text, str) else text)
             file.flush()
             os.fsync(file.fileno())
             if mode is not None:

@@ -71,7 +71,8 @@ def read_members(launch: dict[str, Any], folder: str) -> list[Member]:
     status = {name: entry.get("status") for name, entry in ended.items() if isinstance(entry, dict)}
     status = {name: code for name, code in status.items() if isinstance(code, int)}
     also = outcome.get("also_failed")
-    others = [name for name in status if name in also] if isinstance(also, list) else []
+    named = {name for name in also if isinstance(name, str)} if isinstance(also, list) else set()
+    others = [name for name in status if name in named]
     if not outcome.get("stopped_by"):  # with --keep_going a limit may end ranks after a failure, by other signals, too
         others += [name for name, code in status.items() if code and code not in STOPPED_BY_US]
     others = [name for name in dict.fromkeys(others) if name != first]

@@ -116,8 +116,8 @@ class Hooks:
     def outcome(self, outcome: dict[str, Any]) -> None:
         self._call("outcome", outcome)
 
-    def reported(self, document: dict[str, Any], trouble: str) -> None:
-        self._call("reported", document, trouble)
+    def reported(self, trouble: str) -> None:
+        self._call("reported", trouble)
 
     # ---- what other hosts say ----------------------------------------------------------------------------------------
 

@@ -76,8 +76,8 @@ class Feature:
     def outcome(self, outcome: dict[str, Any]) -> None:
         """Adds to what launch.json gets about the attempt that has ended."""
 
-    def reported(self, document: dict[str, Any], trouble: str) -> None:
-        """The table of ranks is on the screen; document: launch.json; trouble: why the outcome is not in it."""
+    def reported(self, trouble: str) -> None:
+        """The table of ranks is on the screen; trouble: why the outcome is not in launch.json, or ""."""
 
     # ---- answers -----------------------------------------------------------------------------------------------------
 

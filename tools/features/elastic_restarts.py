@@ -99,7 +99,7 @@ class ElasticRestarts(Feature):
         if self._plan is not None:
             self.run.plan, self._plan = self._plan, None
 
-    def reported(self, document: object, trouble: str) -> None:
+    def reported(self, trouble: str) -> None:
         """Names the hosts that the job has lost, and one whose ranks failed first in every attempt."""
         for lost in self.run.plan.lost:
             host, _, reason = lost.partition(" ")

@@ -16,6 +16,7 @@ from hccl_tools.common.words import short_path
 from tools.features import explanation_child
 from tools.features.base import Feature
 from tools.features.beside import QUIET, Beside, ignore
+from tools.launch import record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,11 +65,11 @@ class Explanation(Feature):
             run.say(tr("this run cannot be explained: {reason}", reason=error.strerror))
             return None
 
-    def reported(self, document: dict[str, Any], trouble: str) -> None:
+    def reported(self, trouble: str) -> None:
         run = self.run
         if trouble and os.path.isdir(run.plan.run_dir):  # the report has said that the folder is gone
             run.say(tr("the outcome is not saved: {reason}", reason=trouble))
-        wanted: dict[str, Any] = {"trouble": trouble, "outcome": document["outcome"]}
+        wanted: dict[str, Any] = {"trouble": trouble, "outcome": record.outcome(run.attempts) if trouble else {}}
         if self._is_to_be_explained():
             wanted["oom_kills"] = oom_kills() - self._oom_kills
         if run.plan.plogs:

@@ -8,10 +8,6 @@ from hccl_tools.common.words import short_path
 from tools.features.base import Feature
 from tools.launch import train_log
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 class LatestLog(Feature):
     """The file in the folder where the command was typed."""
@@ -31,5 +27,5 @@ class LatestLog(Feature):
         except OSError:
             return  # it is gone, or the folder cannot be written: a link more or less ends no job
 
-    def reported(self, document: dict[str, Any], trouble: str) -> None:
+    def reported(self, trouble: str) -> None:
         train_log.settle(os.curdir, self._log(self.run.logs))

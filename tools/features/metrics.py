@@ -86,7 +86,7 @@ class Metrics(Feature):
             if self._slow:
                 outcome["stragglers"] = self._slow
 
-    def reported(self, document: dict[str, Any], trouble: str) -> None:
+    def reported(self, trouble: str) -> None:
         """Names them; if they are in launch.json, their own file can go."""
         if not self._slow:
             return

@@ -149,9 +149,9 @@ def _end(run: Run) -> int:
     run.hooks.settle(run.status)
     run.hooks.fell_silent()
     _note_outcome(run)
-    document, trouble = outcome.save(run.plan.run_dir, run.attempts)
+    trouble = outcome.save(run.plan.run_dir, run.attempts)
     _report(run)
-    run.hooks.reported(document, trouble)
+    run.hooks.reported(trouble)
     proc.sweep(os.fsencode(run.mark), run.world.sleep)
     if run.supervisor.guardian:
         run.supervisor.guardian.end()

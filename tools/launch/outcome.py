@@ -42,19 +42,16 @@ def _of_member(member: Member) -> dict[str, Any]:
     return {"status": member.status, "seconds": seconds, "pid": member.pid}
 
 
-def save(run_dir: str, attempts: list[dict[str, Any]]) -> tuple[dict[str, Any], str]:
-    """Writes the outcome of these attempts into launch.json.
-
-    Returns (what is in it, or belongs there; why it is not in it, or "").
-    """
+def save(run_dir: str, attempts: list[dict[str, Any]]) -> str:
+    """Writes the outcome of these attempts into launch.json; returns why it is not in it, or ""."""
     try:
-        return record.finish(run_dir, attempts), ""
+        record.finish(run_dir, attempts)
     except Refusal as error:
-        trouble = str(error)
+        return str(error)
     except (OSError, ValueError) as error:
-        trouble = tr(
+        return tr(
             "{path}: cannot be written: {reason}",
             path=record.path(run_dir),
             reason=getattr(error, "strerror", None) or error,
         )
-    return {"outcome": record.outcome(attempts)}, trouble
+    return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 
@@ -102,11 +103,11 @@ def write(run_dir: str, document: dict[str, Any]) -> None:
 
 
 def _save(run_dir: str, document: dict[str, Any], mode: int | None) -> None:
+    parts = itertools.chain(json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(document), ["\n"])
     try:
-        text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+        whole_file.write(parts, path(run_dir), mode=mode, errors="backslashreplace")  # \udcff is JSON
     except RecursionError as error:
         raise ValueError(documents.TOO_DEEP) from error
-    whole_file.write(text, path(run_dir), mode=mode, errors="backslashreplace")  # \udcff is JSON
 
 
 def again(document: dict[str, Any], plan: Plan, until: int) -> None:
@@ -117,14 +118,12 @@ def again(document: dict[str, Any], plan: Plan, until: int) -> None:
     write(plan.run_dir, {**document, **of_plan(plan), "earlier_plans": earlier})
 
 
-def finish(run_dir: str, attempts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Adds the outcome: that of the last attempt, with those of the earlier ones in it; returns the document.
+def finish(run_dir: str, attempts: list[dict[str, Any]]) -> None:
+    """Adds the outcome: that of the last attempt, with those of the earlier ones in it.
 
     Raises OSError, ValueError and Refusal.
     """
-    document = {**read(run_dir), "outcome": outcome(attempts)}
-    write(run_dir, document)
-    return document
+    write(run_dir, {**read(run_dir), "outcome": outcome(attempts)})
 
 
 def outcome(attempts: list[dict[str, Any]]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Only what Python has loaded at its start is imported: an agent starts on every r
 
 from __future__ import annotations
 
+import gc
 import os
 
 TYPE_CHECKING = False
@@ -136,6 +137,8 @@ def fork_unheard() -> tuple[int, set[int]]:
         raise
     if pid:
         hear(before)
+    else:
+        gc.freeze()  # the collector would write into every object of the parent, and so copy all pages that they share
     return pid, before
 
 

@@ -53,8 +53,8 @@ def run_dir(tmp_path):
 
 def test_the_outcome_is_added_with_those_of_earlier_attempts(run_dir):
     attempts = [first_attempt(), last_attempt()]
-    document, trouble = outcome.save(run_dir, attempts)
-    assert trouble == "" and document == record.read(run_dir)
+    assert outcome.save(run_dir, attempts) == ""
+    document = record.read(run_dir)
     assert schema_check.problems(document, schema_check.load_schema("launch")) == []
     times = [one.pop("ended") for one in (document["outcome"], *document["outcome"]["attempts"])]
     assert all(len(text) == len("2026-01-31T12:00:00Z") for text in times)
@@ -70,9 +70,24 @@ def test_the_outcome_is_added_with_those_of_earlier_attempts(run_dir):
     assert os.listdir(run_dir) == ["launch.json"]
 
 
+def test_a_document_that_cannot_be_written_whole_leaves_the_old_one(run_dir):
+    attempts = [{**first_attempt(), "stragglers": deep(100000)}]
+    assert outcome.save(run_dir, attempts).endswith("cannot be written: it is nested too deeply")
+    assert record.read(run_dir) == PLAN and os.listdir(run_dir) == ["launch.json"]
+
+
+def deep(levels):
+    """A list in a list, and so on."""
+    found = []
+    for _ in range(levels):
+        found = [found]
+    return found
+
+
 def test_ranks_that_failed_after_the_first_are_in_the_outcome(run_dir):
     more = [member(name, 9, 1.0, 5, True) for name in ("2", "5")]
-    document, _ = outcome.save(run_dir, [first_attempt(*more)])
+    outcome.save(run_dir, [first_attempt(*more)])
+    document = record.read(run_dir)
     assert schema_check.problems(document, schema_check.load_schema("launch")) == []
     assert document["outcome"]["also_failed"] == ["2", "5"]
 
@@ -81,8 +96,8 @@ def explained(run_dir, capsys, status=7, oom_kills=0, attempts=None):
     """(why the outcome is not in launch.json; the lines of the explanation) of a run whose rank 1 has failed."""
     failed = member("1", status, 12.0, None, True)
     attempts = attempts or [outcome.of_attempt([failed], failed, status=status, stopped_by="", logs=".")]
-    document, trouble = outcome.save(run_dir, attempts)
-    wanted = {"trouble": trouble, "outcome": document["outcome"], "oom_kills": oom_kills, "within": 60}
+    trouble = outcome.save(run_dir, attempts)
+    wanted = {"trouble": trouble, "outcome": record.outcome(attempts), "oom_kills": oom_kills, "within": 60}
     with explanation_child.telling():
         explanation_child.explain(wanted, run_dir, explanation_child.get_ready()[0])
     return trouble, capsys.readouterr().out.splitlines()
@@ -185,7 +200,7 @@ def reported(run_dir, trouble=""):
     feature._beside = object()
     found = last_attempt()
     feature.outcome(found)
-    feature.reported({}, trouble)
+    feature.reported(trouble)
     return found, told
 
 
@@ -193,7 +208,8 @@ def test_slow_ranks_are_in_the_outcome_and_in_the_report_and_their_file_is_gone(
     slow_ranks.save(run_dir, [ROW])
     found, told = reported(run_dir)
     assert told == [SLOW]
-    document, _ = outcome.save(run_dir, [first_attempt(), found])
+    outcome.save(run_dir, [first_attempt(), found])
+    document = record.read(run_dir)
     assert schema_check.problems(document, schema_check.load_schema("launch")) == []
     assert document["outcome"]["stragglers"] == [ROW]
     assert os.listdir(run_dir) == ["launch.json"]
