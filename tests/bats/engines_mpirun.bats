@@ -147,11 +147,27 @@ ends_through_mpirun() {
   STUB_SCHEDULER_EXIT=3 ends 3 "*MindSpore's scheduler exited with code 3*" run_mpirun
 }
 
-@test "--output_filename links the logs in Open MPI's layout, and never over an earlier run's" {
-  export STUB_DO='1: print 2'
-  run_mpirun --output_filename log_output
+@test "--output_filename links the logs in Open MPI's layout, in the same folder again and again" {
+  STUB_DO='1: print 2' ends 0 '*' run_mpirun --output_filename log_output
   grep -qx 'line 1' log_output/1/rank.1/stdout
-  ends 78 '*log_output: there are logs of an earlier run in it; name another folder' run_mpirun --output_filename log_output
+  STUB_DO='1: print 5' ends 0 '*' launch run_mpirun.sh -n 2 -output-filename log_output config.yaml
+  grep -qx 'line 4' log_output/1/rank.1/stdout
+  [[ "$(ls log_output/1)" = $'rank.0\nrank.1' && "$(ls logs/*/rank_2.log)" ]] || fail "a link of the job with three ranks is left: $(ls log_output/1)"
+  [[ $stderr != *log_output* ]] || fail "$stderr"
+}
+
+@test "--output_filename: what is not a link of a launch stays as it is, and the ranks run" {
+  mkdir -p log_output/1/rank.0 log_output/1/rank.1 mine
+  echo mine | tee mine/rank_1.log >log_output/1/rank.0/stdout
+  ln -s "$PWD/mine/rank_1.log" log_output/1/rank.1/stdout
+  ends 0 '*log_output/1/rank.0/stdout, log_output/1/rank.1/stdout: not of a launch of ours, and left as it is; the logs of these ranks are only in logs/run_mpirun-*' \
+    run_mpirun --output_filename log_output
+  [[ "$(cat log_output/1/rank.?/stdout mine/*)" = $'mine\nmine\nmine' ]]
+  [[ -L log_output/1/rank.2/stdout ]]
+  grep -q 'rank.0/stdout is not a link to this log' logs/latest/rank_0.log
+  echo mine >file
+  ends 78 '*--output_filename *file: *file is not a folder; name another one*' run_mpirun --output_filename file
+  [[ "$(cat file)" = mine ]]
 }
 
 @test "--no_sink: the two variables that it stands for, and what takes effect" {

@@ -7,24 +7,16 @@ import time
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import one_line, short_path, some
 from hccl_tools.table import rank_table
-from tools.launch import plogs, record, train_log
+from tools.launch import log_links, named_folder, plogs, record, train_log
+from tools.launch.engines.facts import MpirunFacts
 from tools.launch.planned import Plan
 from tools.launch.request import Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-_OURS = (
-    "rank_",
-    "scheduler",
-    "ascend",
-    "run",
-    "launch",
-    "msrun_launcher",
-)  # how the names begin that links of a launch point to
 
 
 class Taken(Exception):
@@ -34,17 +26,7 @@ class Taken(Exception):
 
 def free_name(request: Request) -> str:
     """The absolute path, not taken yet, of the folder that this run will get.  Raises Refusal."""
-    logs = os.path.abspath(request.log_dir or "logs")
-    existing = logs
-    while not os.path.lexists(existing):
-        existing = os.path.dirname(existing)
-    if not os.path.isdir(existing):
-        words = tr("{path} is not a folder; name another one", path=one_line(existing))
-        raise Refusal(REFUSED, f"--log_dir {one_line(logs)}: {words}")
-    if not os.access(existing, os.W_OK | os.X_OK):
-        raise Refusal(
-            REFUSED, tr("--log_dir {folder} cannot be written; name another one with --log_dir", folder=one_line(logs))
-        )
+    logs = named_folder.check("log_dir", request.log_dir or "logs")
     name = request.script[:-3] if request.script.endswith(".sh") else request.script
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     first = path = os.path.join(logs, f"{name}-{stamp}-{request.job_pid}")
@@ -84,7 +66,8 @@ def fill(plan: Plan) -> list[str]:
     member = f"rank_{plan.ranks[0][0]}" if plan.ranks else "scheduler"
     first = os.path.join(plan.run_dir, f"{member}.log")
     shown = os.path.relpath(first) if first.startswith(os.getcwd() + os.sep) else first
-    return move_link(os.path.join(logs, "latest"), name) + move_link(train_log.NAME, shown)
+    links = (*move_link(os.path.join(logs, "latest"), name), *move_link(train_log.NAME, shown))
+    return [*links, *clear_links(plan)]
 
 
 def put_again(plan: Plan, document: dict[str, Any]) -> None:
@@ -129,7 +112,8 @@ def make(path: str) -> None:
 def move_link(link: str, target: str) -> list[str]:
     """Makes `link` point to `target`.  Keeps what is neither such a link nor our copy of a log, with a remark."""
     if os.path.islink(link):
-        ours = os.path.basename(os.readlink(link)).startswith(_OURS)
+        where = os.readlink(link)
+        ours = log_links.is_log(where) or log_links.is_run(os.path.basename(where))
     else:
         ours = link == train_log.NAME and train_log.is_copy(link)
     if os.path.lexists(link) and not ours:
@@ -141,3 +125,21 @@ def move_link(link: str, target: str) -> list[str]:
     except OSError as error:
         return [tr("no link {link}: {reason}", link=one_line(link), reason=error.strerror)]
     return []
+
+
+def clear_links(plan: Plan) -> list[str]:
+    """Removes the links of earlier launches from the folder of --output_filename; what else is there stays, with a
+    remark."""
+    folder = plan.engine.mpi.logs if isinstance(plan.engine, MpirunFacts) else None
+    if not folder:
+        return []
+    log_links.clear(folder)
+    found = list(log_links.foreign(folder, (rank for rank, _ in plan.ranks), len(plan.ranks)))
+    if not found:
+        return []
+    text = tr(
+        "{paths}: not of a launch of ours, and left as it is; the logs of these ranks are only in {folder}",
+        paths=some([one_line(short_path(path)) for path in found], 2),
+        folder=one_line(short_path(plan.run_dir)),
+    )
+    return [text]

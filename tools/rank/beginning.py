@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from tools.launch import log_links
 from tools.rank import environment, places
 from tools.rank.told import refuse
 
@@ -28,25 +29,25 @@ def open_log(told: Told, away: bool) -> tuple[str, int]:
             os.makedirs(told["LOGS"], exist_ok=True)
         except OSError:
             refuse(f"the log folder {told['LOGS']} cannot be made")
-    if told["LINKS"] and not told.is_scheduler:
-        link(told, path)
     try:
-        return path, os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     except OSError:
         refuse(f"the log {path} cannot be written")
+    if told["LINKS"] and not told.is_scheduler:
+        link(told, path, log)
+    return path, log
 
 
-def link(told: Told, log: str) -> None:
-    """The link to the log in Open MPI's layout; Open MPI pads the numbers, too."""
-    digits = len(os.fsdecode(told.base.get(b"RANK_SIZE", b"1")))
-    path = f"{told['LINKS']}/1/rank.{int(told.name):0{digits}d}/stdout"
-    draft = f"{path}.{os.getpid()}.part"
+def link(told: Told, path: str, log: int) -> None:
+    """The link to the log in Open MPI's layout; what is not ours stays there, as the log says."""
+    place = log_links.place(told["LINKS"], int(told.name), int(told.base.get(b"RANK_SIZE", b"1")))
+    if not log_links.is_ours(place):
+        places.note(log, f"{place} is not a link to this log: it is not of a launch of ours, and left as it is")
+        return
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        os.symlink(log, draft)
-        os.replace(draft, path)
-    except OSError:
-        refuse(f"{path} cannot be made")
+        log_links.make(place, path)
+    except OSError as error:
+        places.note(log, f"{place} cannot be made: {error.strerror}")
 
 
 def cores_of(told: Told) -> dict[int, list[int]] | None:

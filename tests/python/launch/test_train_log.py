@@ -5,19 +5,21 @@ import subprocess
 
 import pytest
 
-from tools.launch import run_folder, train_log
+from tools.launch import log_links, run_folder, train_log
+
+RUN = "launch-20261121T170610Z-4711"
 
 
 @pytest.fixture
 def ended(tmp_path, monkeypatch):
     """A run that has ended, with the log that the test writes: ended(bytes) is its path."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "logs" / "run").mkdir(parents=True)
-    log = tmp_path / "logs" / "run" / "rank_0.log"
+    (tmp_path / "logs" / RUN).mkdir(parents=True)
+    log = tmp_path / "logs" / RUN / "rank_0.log"
 
     def end(text):
         log.write_bytes(text)
-        assert run_folder.move_link("train.log", "logs/run/rank_0.log") == []
+        assert run_folder.move_link("train.log", f"logs/{RUN}/rank_0.log") == []
         train_log.settle(".", str(log))
         return log
 
@@ -30,9 +32,9 @@ def test_the_copy_has_the_log_and_a_line_that_says_so(ended, tmp_path, text):
     copy = tmp_path / "train.log"
     assert copy.is_file() and not copy.is_symlink()
     whole = text if not text or text.endswith(b"\n") else text + b"\n"
-    assert copy.read_bytes() == whole + b"--- %d bytes of logs/run/rank_0.log\n" % len(whole)
+    assert copy.read_bytes() == whole + b"--- %d bytes of logs/%s/rank_0.log\n" % (len(whole), RUN.encode())
     assert train_log.is_copy("train.log")
-    assert run_folder.move_link("train.log", "logs/run/rank_0.log") == []
+    assert run_folder.move_link("train.log", f"logs/{RUN}/rank_0.log") == []
     assert copy.is_symlink()
 
 
@@ -54,7 +56,7 @@ def test_what_is_typed_later_is_the_users_file_and_the_run_keeps_its_log(ended, 
     subprocess.run(["bash", "-c", f"{command}\nwait"], check=True)
     assert log.read_bytes() == b"44 steps\n"
     assert not train_log.is_copy("train.log")
-    assert run_folder.move_link("train.log", "logs/run/rank_0.log") == [
+    assert run_folder.move_link("train.log", f"logs/{RUN}/rank_0.log") == [
         "train.log is not of a run; it is left as it is"
     ]
     assert b"mine\n" in (tmp_path / "train.log").read_bytes()
@@ -62,7 +64,7 @@ def test_what_is_typed_later_is_the_users_file_and_the_run_keeps_its_log(ended, 
 
 def test_a_redirection_to_logs_latest_fails(ended, tmp_path):
     log = ended(b"x\n")
-    os.symlink("run", tmp_path / "logs" / "latest")
+    os.symlink(RUN, tmp_path / "logs" / "latest")
     assert subprocess.run(["bash", "-c", "echo mine &> logs/latest"], stderr=subprocess.DEVNULL).returncode == 1
     assert log.read_bytes() == b"x\n"
 
@@ -96,3 +98,50 @@ def test_another_jobs_link_and_a_folder_that_cannot_be_written_stay(ended, tmp_p
     assert (tmp_path / "train.log").is_symlink()
     train_log.settle(str(tmp_path / "none"), str(log))
     assert [path.name for path in tmp_path.glob("*.part")] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "is_ours"),
+    [
+        (RUN, True),
+        (RUN + "-2", True),
+        ("ascend8p-20261121T170610Z-1", True),
+        ("results", False),
+        ("launch-20261121T170610Z", False),
+        ("20261121T170610Z-4711", False),
+        ("launch-2026-11-21", False),
+        ("launch-20261121T170610Z-mine", False),
+    ],
+)
+def test_a_link_is_moved_if_it_leads_to_a_run_and_to_nothing_else(tmp_path, name, is_ours):
+    for link, target in (("latest", name), ("train.log", f"logs/{name}/rank_0.log")):
+        path = str(tmp_path / link)
+        os.symlink(target, path)
+        assert (run_folder.move_link(path, "launch-20261122T000000Z-1") == []) == is_ours
+        assert (os.readlink(path) == target) != is_ours
+
+
+def test_links_in_open_mpis_layout_are_replaced_and_all_else_stays(tmp_path):
+    first = tmp_path / "1"
+    ours = {0: f"/gone/{RUN}/rank_0.log", 1: f"/logs/{RUN}/restart_1/rank_1.log", 7: f"/logs/{RUN}/rank_7.log"}
+    for number, log in ours.items():
+        log_links.make(log_links.place(str(tmp_path), number, 8), log)
+    (first / "rank.1" / "stderr").write_text("of mpirun\n")
+    (first / "rank.2").mkdir()
+    (first / "rank.2" / "stdout").write_text("of mpirun\n")
+    (first / "rank.3").mkdir()
+    os.symlink("/data/rank_3.log", first / "rank.3" / "stdout")
+    assert [os.path.basename(os.path.dirname(path)) for path in log_links.foreign(str(tmp_path), range(8), 8)] == [
+        "rank.2",
+        "rank.3",
+    ]
+    log_links.clear(str(tmp_path))
+    assert sorted(str(path.relative_to(first)) for path in first.rglob("*")) == [
+        "rank.1",
+        "rank.1/stderr",
+        "rank.2",
+        "rank.2/stdout",
+        "rank.3",
+        "rank.3/stdout",
+    ]
+    assert log_links.place("d", 3, 16) == "d/1/rank.03/stdout"

@@ -12,6 +12,7 @@ from hccl_tools.common.words import one_line
 from hccl_tools.hosts import hostfile, mpirun
 from hccl_tools.machine import programs
 from hccl_tools.table.address import family
+from tools.launch import named_folder
 from tools.launch.engines import placement
 from tools.launch.engines.facts import Cluster, MpirunFacts, OpenMpi
 from tools.launch.hosts import network, spares
@@ -104,11 +105,9 @@ def installed(request: Request, several: bool = False) -> OpenMpi:
             REFUSED, tr("mpirun is of Open MPI {version}; 4 or 5 is needed, put it first on PATH", version=version)
         )
     prefix, logs = mpirun.prefix() if several else None, None
-    if request.output_filename is not None:
-        logs = os.path.abspath(request.output_filename)
-        if os.path.lexists(os.path.join(logs, "1")) and not request.attempt:
-            words = tr("there are logs of an earlier run in it; name another folder")
-            raise Refusal(REFUSED, f"--output_filename {one_line(request.output_filename)}: {words}")
+    if request.output_filename is not None:  # what is in it: run_folder.clear_links
+        logs = named_folder.check("output_filename", request.output_filename)
+        named_folder.check("output_filename", os.path.join(logs, "1"))
     return OpenMpi(version=version, prefix=prefix, ssh=request.ssh, network=request.network, logs=logs)
 
 
