@@ -25,13 +25,24 @@ fi
 
 # RANK_SIZE is that of the whole table; RANK_ID and DEVICE_ID are those of this server's rows; RANK_TABLE_FILE is a copy of
 # the table's path; DATA_PATH is the argument, absolute.
-for LAUNCH_WORD; do # until --, a --hostfile says that this command starts the ranks of all servers
+# A --hostfile says that this command starts the ranks of all servers. One behind a second argument is a program's own.
+LAUNCH_SHOWN=''
+for LAUNCH_WORD; do
   case $LAUNCH_WORD in
     --) break ;;
     --hostfile | --hostfile=*)
       # shellcheck source=scripts/lib/start.sh
       \. "$LAUNCH_LIB/start.sh" mpirun DATA_PATH placement=servers options='config hostfile ssh network spare min_ranks' \
         default_config=configs/cls/resnet/resnet50_cifar10.yaml device_target=Ascend -- "$@"
+      ;;
+    -*=*) ;;
+    -*) LAUNCH_SHOWN=${LAUNCH_SHOWN%:}: ;; # the next word may be its value
+    *)
+      case $LAUNCH_SHOWN in
+        *:) LAUNCH_SHOWN=${LAUNCH_SHOWN%:} ;;
+        argument) break ;;
+        *) LAUNCH_SHOWN=argument ;;
+      esac
       ;;
   esac
 done

@@ -1,28 +1,59 @@
-"""Reads the hosts of a file in Open MPI's syntax: one host per line, then slots=N, and comments.
+"""Reads lists of hosts: files in Open MPI's syntax, one host per line, then slots=N, and comments; and HOST:8,HOST:8.
 
     # the training cluster
     10.0.0.1 slots=8
     node2    slots=8 max_slots=8
     node3    slots=8 spare
+    node[004-128]:8
 
-The word `spare` is ours: the host gets ranks when another one is lost.  Open MPI does not know it.  Refuses lines that
-Open MPI silently accepts and then runs on the wrong hosts or not at all.
+The word `spare` is ours: the host gets ranks when another one is lost.  Machines write such lists, too, so what they
+mean is read even where Open MPI stumbles: a byte-order mark, ends of lines of Windows, HOST:8 as MPICH has it, sets of
+Slurm, commas and blanks that are too many.  `Hosts.plain` says whether Open MPI reads the file as we do.  Refuses lines
+that Open MPI silently accepts and then runs on the wrong hosts or not at all.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from hccl_tools.common.language import tr
+from hccl_tools.common.numbers import whole_number
+from hccl_tools.common.record import Record, Row
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
+from hccl_tools.hosts import node_sets
 from hccl_tools.table.address import family
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
 _NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
-_KEYS = ("slots", "max_slots", "max-slots")
+_COUNTS = ("slots", "count", "cpu")  # Open MPI's names for the number of slots
+_KEYS = (*_COUNTS, "max_slots", "max-slots", "slots_max", "slots-max")
 SPARE = "spare"
 MAX_BYTES = 1 << 24  # 16 MiB: half a million hosts; more is another file
+
+
+class Host(Row):
+    """A host of a list."""
+
+    login: str  # [user@]host, as ssh takes it
+    slots: int | None  # None: the list does not say
+    spare: bool = False
+    written: bool = False  # slots is what the list has, and not a count of its lines
+
+    @property
+    def name(self) -> str:
+        """Its name or address without the user."""
+        return self.login.rpartition("@")[2]
+
+
+class Hosts(Record):
+    """The hosts of a file, in its order, each once."""
+
+    hosts: list[Host]
+    plain: bool  # Open MPI reads the file as we do, and it has the slots of every host
 
 
 class HostfileError(Refusal):
@@ -32,19 +63,14 @@ class HostfileError(Refusal):
         super().__init__(USAGE, line)
 
 
+def read(path: str) -> Hosts:
+    """The hosts of the file.  Raises HostfileError."""
+    return parse(_content(path), one_line(path))
+
+
 def logins(path: str) -> dict[str, str]:
     """{host: [user@]host, as ssh takes it} of the file `path`, in its order.  Raises HostfileError."""
-    return {_name(words): words[0] for words in _entries(_content(path), one_line(path))}
-
-
-def slots(path: str) -> list[tuple[str, int | None]]:
-    """[(host as ssh takes it, its slots; None where the file does not say)].  Raises HostfileError."""
-    return [(words[0], _slots(words)) for words in _entries(_content(path), one_line(path))]
-
-
-def spares(path: str) -> list[str]:
-    """The hosts, as ssh takes them, whose lines have the word `spare`.  Raises HostfileError."""
-    return [words[0] for words in _entries(_content(path), one_line(path)) if SPARE in words[1:]]
+    return {host.name: host.login for host in read(path).hosts}
 
 
 def _content(path: str) -> bytes:
@@ -66,61 +92,121 @@ def _content(path: str) -> bytes:
     return data
 
 
-def parse(data: bytes, name: str) -> list[str]:
-    """The hosts in the bytes of a hostfile, which messages call `name`.  Raises HostfileError."""
-    return [_name(words) for words in _entries(data, name)]
-
-
-def _entries(data: bytes, name: str) -> list[list[str]]:
-    """The words of every line with a host."""
-    if data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+def parse(data: bytes, name: str) -> Hosts:
+    """The hosts in the bytes of a file, which messages call `name`.  Raises HostfileError."""
+    text = _text(data, name)
+    plain = "\r" not in text and not data.startswith(_MARKS)
+    found: dict[str, Host] = {}
+    lines: dict[str, int] = {}  # of the hosts, by their names in small letters
+    for number, line in enumerate(text.splitlines(), 1):
+        parts = _parts(line.partition("#")[0])
+        for words in parts:
+            try:
+                hosts = list(_hosts(words))
+            except ValueError as fault:
+                raise HostfileError(f"{name}:{number}: {fault}") from fault
+            plain = plain and len(parts) == 1 and [host.login for host in hosts] == words[:1]
+            for host in hosts:
+                key = host.name.lower()
+                if key in lines:
+                    host = _again(host, found.get(key), f"{name}:{number}", lines[key])
+                plain = plain and host.written and not host.spare
+                lines.setdefault(key, number)
+                found[key] = host
+    if not found:
         raise HostfileError(
-            tr("{name}: starts with a byte-order mark, which Open MPI reads as a host; save it without", name=name)
+            tr("{name}: there is no host in it; write one per line, such as: 10.0.0.1 slots=8", name=name)
         )
+    return Hosts(hosts=list(found.values()), plain=plain)
+
+
+def _again(host: Host, before: Host | None, where: str, first: int) -> Host:
+    """The host that is in a file once more.  Open MPI adds up lines without a number of slots, and takes no others."""
+    if before is None or host.login != before.login or host.written or before.written or host.spare != before.spare:
+        raise HostfileError(
+            tr(
+                "{where}: {host} is in line {first} too; give each host once, with all slots",
+                where=where,
+                host=one_line(host.name),
+                first=first,
+            )
+        )
+    return host._replace(slots=(before.slots or 1) + 1)
+
+
+def parse_words(text: str) -> list[Host]:
+    """The hosts of a text such as HOST:8,HOST:8.
+
+    A host without a number has one slot, and one that comes again has more, as Open MPI counts; `slots` is None where
+    it comes once, without a number.  Raises ValueError: what is wrong.
+    """
+    found: dict[str, Host] = {}
+    for words in _parts(text):
+        for host in _hosts(words, several=True):
+            before = found.get(host.login)
+            if before:
+                host = host._replace(slots=(before.slots or 1) + (host.slots or 1))
+            found[host.login] = host
+    if not found:
+        raise ValueError(tr("there is no host in it; write HOST:8,HOST:8"))
+    return list(found.values())
+
+
+_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")  # byte-order marks of UTF-8 and UTF-16
+
+
+def _text(data: bytes, name: str) -> str:
+    """The text of a file."""
+    encoding = "utf-16" if data.startswith(_MARKS[1:]) else "utf-8-sig"
     try:
-        lines = data.decode("utf-8").splitlines()
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
         raise HostfileError(
             tr("{name}: byte {number} is not UTF-8; save the file as plain text", name=name, number=error.start + 1)
         ) from error
-    hosts: dict[str, tuple[list[str], int]] = {}
-    for number, line in enumerate(lines, 1):
-        words = re.sub(r"\s*=\s*", "=", line.partition("#")[0]).split()
-        if words:
-            where = f"{name}:{number}"
-            _check(words, where)
-            host = _name(words)
-            if host.lower() in hosts:
-                first = hosts[host.lower()][1]
-                raise HostfileError(
-                    tr(
-                        "{where}: {host} is in line {first} too; give each host once, with all slots",
-                        where=where,
-                        host=host,
-                        first=first,
-                    )
-                )
-            hosts[host.lower()] = words, number
-    if not hosts:
-        raise HostfileError(
-            tr("{name}: there is no host in it; write one per line, such as: 10.0.0.1 slots=8", name=name)
+
+
+def _parts(text: str) -> list[list[str]]:
+    """The words of each part between commas and ends of lines, a key and its value as one word."""
+    text = re.sub(r"\[[^\[\]]*\]", lambda found: "".join(found.group().split()), re.sub(r"\s*=\s*", "=", text))
+    return [part.split() for part in node_sets.split(text)]
+
+
+def _hosts(words: Sequence[str], several: bool = False) -> Iterator[Host]:
+    """The hosts of one part: a host or a set of them, and what holds for it.
+
+    several: another host may follow.  Raises ValueError: what is wrong.
+    """
+    starts = [0]
+    if several:
+        starts += (at for at, word in enumerate(words) if at and "=" not in word and word != SPARE)
+    for start, end in zip(starts, [*starts[1:], len(words)]):
+        names, count = _expanded(words[start])
+        keys = words[start + 1 : end]
+        for fault in filter(None, map(_fault_of_key, keys)):
+            raise ValueError(fault)
+        counts = [int(value) for key, _, value in (word.partition("=") for word in keys) if key in _COUNTS]
+        count = counts[0] if counts else count
+        for name in names:
+            yield Host(name, count, SPARE in keys, count is not None)
+
+
+def _expanded(word: str) -> tuple[list[str], int | None]:
+    """([user@]host of all hosts of the word, the number of slots after its colon).  Raises ValueError."""
+    name, colon, number = word.rpartition(":") if family(word.strip("[]")) is None else (word, "", "")
+    names = node_sets.expand(name if colon else word)
+    for fault in filter(None, map(fault_of_host, names)):
+        raise ValueError(fault)
+    count = whole_number(number, 1, node_sets.MOST) if colon else None
+    if colon and count is None:
+        raise ValueError(
+            tr(
+                "{word} has no number of ranks from 1 to {most}; write HOST:8,HOST:8",
+                word=one_line(word),
+                most=node_sets.MOST,
+            )
         )
-    return [words for words, _ in hosts.values()]
-
-
-def _name(words: Sequence[str]) -> str:
-    """The host's name or address without the user, by which ssh logs in."""
-    return words[0].rpartition("@")[2]
-
-
-def _slots(words: Sequence[str]) -> int | None:
-    return next((int(word.partition("=")[2]) for word in words[1:] if word.startswith("slots=")), None)
-
-
-def _check(words: Sequence[str], where: str) -> None:
-    fault = fault_of_host(words[0]) or next(filter(None, map(_fault_of_key, words[1:])), None)
-    if fault:
-        raise HostfileError(f"{where}: {fault}")
+    return names, count
 
 
 def fault_of_host(host: str) -> str | None:
@@ -128,7 +214,7 @@ def fault_of_host(host: str) -> str | None:
     shown = one_line(host)
     if family(host.strip("[]")) == family("::1"):
         return tr(
-            "{shown} is an IPv6 address, which Open MPI's hostfiles cannot hold; write the host's name", shown=shown
+            "{shown} is an IPv6 address, which Open MPI takes in no list of hosts; write the host's name", shown=shown
         )
     if ":" in host:
         return tr(

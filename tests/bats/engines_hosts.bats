@@ -68,6 +68,17 @@ begins_here() {
   [[ $(mpirun --version) == *') 4.'* ]]
 }
 
+@test "a set of hosts, and so many ranks of each: the same places" {
+  lab_up 2
+  ends 0 '*' launch_on_hosts run_mpirun_1.sh 'node[0-1]' -npernode 2
+  ranks_up 0 1 2 3
+  [[ "$(places RANK_ID DEVICE_ID RANK_SIZE SERVER_ID)" = $'0 0 4 0\n1 1 4 0\n2 0 4 1\n3 1 4 1' ]]
+  rm "$STUB_OUT"/*
+  printf 'node[0,1]\r\n' >hosts
+  ends 0 '*note: the hostfile has no slots=N: each of 2 hosts gets 1 rank*' launch_on_hosts run_mpirun_2.sh -np 2 hosts
+  [[ "$(places RANK_ID DEVICE_ID RANK_SIZE SERVER_ID)" = $'0 0 2 0\n1 0 2 1' ]]
+}
+
 @test "hosts of different sizes: each rank knows its host, and how many ranks are on it" {
   lab_up 3
   printf 'node1 slots=1\nnode0 slots=2\nnode2 slots=3\n' >hosts

@@ -92,6 +92,19 @@ has_not() {
   [[ $output == *"agent.py $PYTHON -c pass"$'\n'* ]] || fail "$output"
 }
 
+@test "hosts that a machine wrote: the ranks run, one for each time that a host is named" {
+  need mpirun
+  STUB_DO='' ends 0 'run_mpirun_1.sh: 2 ranks on devices 0,1, *' launch run_mpirun_1.sh --allow-run-as-root \
+    --host "localhost,localhost,${NOTHING-}" -np 2 --config config.yaml
+  [[ "$(places RANK_ID DEVICE_ID RANK_SIZE)" = $'0 0 2\n1 1 2' ]]
+  printf '\xef\xbb\xbflocalhost:2\r\n' >hosts # MPICH's syntax, from an editor of Windows
+  STUB_DO='' ends 0 'run_mpirun_2.sh: 2 ranks on devices 0,1, *' launch run_mpirun_2.sh --config config.yaml hosts
+  echo localhost >hosts
+  STUB_DO='' ends 0 'run_mpirun.sh: 2 ranks on devices 0,1, *' launch run_mpirun.sh -n 2 --npernode 3 -hostfile hosts config.yaml
+  line run_mpirun.sh --no_check --hostfile <(printf '%s\n' '127.0.0.[1-3,7] slots=2') config.yaml
+  has '-n 8 -H 127.0.0.1:2,127.0.0.2:2,127.0.0.3:2,127.0.0.7:2'
+}
+
 @test "run_mpirun_1.sh without HOSTS: this host, which is said; a program is no host" {
   need mpirun
   ends 0 '*run_mpirun_1.sh: note: no HOSTS are named: all ranks run on this host*' launch run_mpirun_1.sh -n 2 --config config.yaml
@@ -154,7 +167,7 @@ run_mpirun.sh --app file|--app: all ranks run one program
 run_mpirun.sh --bind-to core --bind_core|--bind_core and --bind-to say different things; give one of them
 run_mpirun.sh -H a:1 --hostfile f|--hostfile f: the hosts are named twice; name them once
 run_mpirun_1.sh -H a:1|HOSTS config.yaml: an option names hosts, too; name them once
-run_mpirun.sh -H a:1,b:1 -npernode 1|-npernode 1: ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
+run_mpirun.sh -H localhost:1 -npernode 2|--npernode 2: localhost has 1 slot; write as many slots, or none
 run_mpirun.sh -H a:1,b:1 --map-by node|--map-by node: ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
 run_mpirun.sh -H a:1,b:1 -mca rmaps_base_mapping_policy node|-mca rmaps_base_mapping_policy node: ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
 run_mpirun.sh -mca mca_base_env_list "A=1;B=2"|-mca mca_base_env_list: write -x NAME=VALUE, once for each variable

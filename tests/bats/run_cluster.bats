@@ -184,18 +184,31 @@ signal.pause()' "$port" >taken 3>&- &
   cluster_refused 78 "*server 127.0.0.2 has rank 0, and the other servers cannot reach that address" data hccl.json 4 0
 }
 
+@test "a program's own --hostfile is none of ours" {
+  table 127.0.0.2
+  printf '#!/bin/sh\n' >prog
+  chmod +x prog
+  local words
+  for words in 'data hccl.json 2 0 prog' '--quiet --grace 3 hccl.json 2 0 ./prog' 'data hccl.json 2 0 -m this' '--grace=3 hccl.json 2 0 show.py'; do
+    touch show.py
+    # shellcheck disable=SC2086 # several words
+    ends 0 '*' bash "$SCRIPTS/run_cluster.sh" --device_target CPU --dry_run $words --hostfile theirs
+    [[ $output == *' --hostfile theirs >'* ]] || fail "$output"
+  done
+}
+
 # ---- hostfiles that cannot be ----------------------------------------------------------------------
 
-@test "hostfiles: slots=0, IPv6, a byte-order mark, a host twice, none, different slots, no slots" {
+@test "hostfiles: slots=0, IPv6, half a set, a host twice, none, different slots, no slots" {
   need mpirun
   local -A bad=(
     ['127.0.0.2 slots=0']="*hosts:1: slots=0: a host without slots runs nothing*"
     ['::1 slots=2']="*hosts:1: ::1 is an IPv6 address*"
-    [$'\xef\xbb\xbf127.0.0.2 slots=2']="*hosts: starts with a byte-order mark*"
+    ['127.0.0.[2-']="*hosts:1: 127.0.0.[2-: a bracket has no partner*"
     [$'127.0.0.2 slots=2\n127.0.0.2 slots=2']="*hosts:2: 127.0.0.2 is in line 1 too*"
     [$'# none\n\n']="*hosts: there is no host in it*"
     [$'127.0.0.2 slots=2\n127.0.0.3 slots=4']="*different numbers of slots (2, 4)*"
-    ['127.0.0.2']="*127.0.0.2 has no slots=N*"
+    ['127.0.0.2']="*127.0.0.2 has no slots=N; write how many devices it has: 127.0.0.2 slots=8, or give --devices "*
   )
   local text
   for text in "${!bad[@]}"; do

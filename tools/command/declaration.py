@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 # What every script with this engine has, unless it says where its ranks are placed: options that not every script has,
 # options that make no sense there, the file with the options of another launcher.
 OF_ENGINES: dict[str, tuple[str, str, str]] = {
-    "mpirun": ("n output_filename ssh network spare min_ranks", "rank_table hccn_conf generation", "mpirun_words"),
+    "mpirun": (
+        "n npernode output_filename ssh network spare min_ranks",
+        "rank_table hccn_conf generation",
+        "mpirun_words",
+    ),
     "srun": ("ntasks_per_node spare min_ranks", "rank_table hccn_conf generation", ""),
     "msrun": (
         "worker_num local_worker_num master_addr master_port node_rank",

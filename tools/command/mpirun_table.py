@@ -41,7 +41,7 @@ _OWN_MPIRUN = marked("the launch starts an mpirun of its own")
 # Names, number of values, kind, text.
 _OPTIONS = (
     ("np c", 1, "same", "n"),
-    ("N npernode", 1, "depends", "each"),
+    ("N npernode ppn perhost nperhost ntasks_per_node", 1, "same", "npernode"),
     ("H host hostfile machinefile default_hostfile", 1, "depends", "hosts"),
     ("x", 1, "depends", "variable"),
     ("mca gmca omca prtemca gprtemca pmixmca gpmixmca", 2, "depends", "parameter"),

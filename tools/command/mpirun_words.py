@@ -80,7 +80,9 @@ def _check_values(option: _Typed, number: int) -> None:
         is_option = value.startswith("-") and not value[1:2].isdigit() and " " not in value
         if not value or is_option:
             raise line.mistake(tr("{typed}: {value} is not a value", typed=typed, value=quote(value)))
-        if option.name != "x" and any(c < " " or "\x7f" <= c <= "\x9f" or c in "\u2028\u2029" for c in value):
+        if option.name not in ("x", "H", "host") and any(
+            c < " " or "\x7f" <= c <= "\x9f" or c in "\u2028\u2029" for c in value
+        ):
             raise line.mistake(tr("{typed}: {value} has a control character", typed=typed, value=quote(value)))
 
 
@@ -115,11 +117,6 @@ def _pass_once(option: _Typed, key: str) -> None:
     _pass(option.line, option.name, option.values)
 
 
-def _each(option: _Typed) -> None:
-    option.line.one_host.append(option.shown())
-    take_option(option.line, [f"--n={option.values[0]}"])
-
-
 def _hosts(option: _Typed) -> None:
     line = option.line
     if line.given("hosts") or line.given("hostfile"):
@@ -132,7 +129,16 @@ def _once(option: _Typed) -> None:
 
 
 def _order(option: _Typed) -> None:
-    if option.values[0].partition(":")[0] != "slot":
+    way, _, rest = option.values[0].partition(":")
+    if way == "ppr" and option.name == "map_by":
+        number, _, rest = rest.partition(":")
+        what, _, others = rest.partition(":")
+        if what == "node":
+            take_option(option.line, [f"--npernode={number}"])
+            if others:
+                _pass_once(option.replace(values=[f"slot:{others}"]), option.name)
+            return
+    if way != "slot":
         option.line.one_host.append(option.shown())
     _pass_once(option, option.name)
 
@@ -205,7 +211,6 @@ def _variable(option: _Typed) -> None:
 
 
 _WAYS: dict[str, Callable[[_Typed], None]] = {
-    "each": _each,
     "hosts": _hosts,
     "variable": _variable,
     "parameter": _parameter,

@@ -22,7 +22,7 @@ _RENDEZVOUS = marked("MindSpore has a scheduler of its own")
 #   variable  the value of this variable of MindSpore
 _SYNONYMS = {
     "nproc": ("N", "same", "n local_worker_num ntasks_per_node"),
-    "nproc_per_node": ("N", "same", "n local_worker_num ntasks_per_node"),
+    "nproc_per_node": ("N", "same", "npernode n local_worker_num ntasks_per_node"),
     "worker_num": ("N", "same", "n"),
     "local_worker_num": ("N", "same", "n"),
     "nnodes": ("N", "here", "1"),

@@ -28,6 +28,7 @@ NAMED = {
         "number of ranks, also --nproc (default: launch.sh: the NPUs of this machine; else one for each slot of"
         " the hosts, without hosts 8)"
     ),
+    "npernode N": marked("ranks of each host, also -N, -ppn and --map-by ppr:N:node (default: the slots of the host)"),
     "no_sink -": marked(
         "run operator by operator instead of sinking the graph (jit_level O0, GRAPH_OP_RUN=1, HCCL_WHITELIST_DISABLE=1)"
     ),

@@ -112,6 +112,7 @@ def make(request: Request) -> Plan:
         plogs=plogs.choose(request),
         remarks=(
             *(table.remarks if table else ()),
+            *placed.remarks,
             *jobs.remarks(request, placed.world, job),
             *standing_by,
         ),

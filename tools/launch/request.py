@@ -100,6 +100,7 @@ class Request(Record):
     # of engines
     hostfile: Option[str] = None  # run_mpirun_2.sh: an argument
     n: Option[int] = None
+    npernode: Option[int] = None
     output_filename: Option[str] = None
     ssh: Option[str] = None
     network: Option[str] = None

@@ -157,7 +157,7 @@ ascend2p.sh|--resume none/x|--resume none/x: no run has this folder *
 ascend2p.sh|--restart_args x c.yaml|--restart_args is for restarts; add --max_restarts N
 run_mpirun.sh|-mca pml aESC|-mca: $'a\E' has a control character
 run_mpirun.sh|-mca=pml ob1|-mca: write its values after it, without =
-run_mpirun.sh|-H a:1 -N 1 c.yaml|-N 1: ranks go host by host, as devices are numbered; *
+run_mpirun.sh|-H a:1 --rank-by node c.yaml|--rank-by node: ranks go host by host, as devices are numbered; *
 run_mpirun.sh|--bind-to core --bind_core c.yaml|--bind_core and --bind-to say different things; give one of them
 run_mpirun.sh|-x RANK_ID=3|-x RANK_ID=...: the launch itself sets RANK_ID
 msrun_launcher.sh|net.py 1 2|2 words after the command; write none, WORKER_NUM, 5 or 8
@@ -210,7 +210,31 @@ def test_variables_of_mpirun():
 def test_no_hosts_are_this_host():
     found = command("run_mpirun_1.sh", "-npernode 4")
     assert found.notes == ("note: no HOSTS are named: all ranks run on this host",)
-    assert Request.from_words(found.words).n == 4
+    asked = Request.from_words(found.words)
+    assert (asked.n, asked.npernode) == (None, 4)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "-N 4",
+        "--npernode 4",
+        "-npernode=4",
+        "-ppn 4",
+        "--ntasks-per-node=4",
+        "--nproc_per_node 4",
+        "--map-by ppr:4:node",
+    ],
+)
+def test_ranks_of_each_host(words):
+    found = command("run_mpirun.sh", f"-np 8 -H a,b {words} config.yaml")
+    asked = Request.from_words(found.words)
+    assert (asked.n, asked.npernode, asked.hosts, found.mpirun.passed) == (8, 4, "a,b", [])
+
+
+def test_what_else_a_mapping_says_is_passed_on():
+    found = command("run_mpirun.sh", "--map-by ppr:4:node:PE=2 config.yaml")
+    assert (Request.from_words(found.words).npernode, found.mpirun.passed) == (4, ["--map-by", "slot:PE=2"])
 
 
 def test_the_words_after_a_quoted_command():

@@ -87,18 +87,57 @@ def test_the_folder_of_a_wheel_is_told_to_mpirun_with_several_hosts_only(monkeyp
     assert open_mpi.installed(request(engine="mpirun"), several=True).prefix is None
 
 
-def test_hosts_with_slots():
-    assert open_mpi.host_list("node1:2,root@10.0.0.1:8") == [("node1", 2), ("root@10.0.0.1", 8)]
+# Hosts and how many ranks each gets: as Open MPI counts, but that ranks of hosts in a file have devices and not cores.
+@pytest.mark.parametrize(
+    ("given", "slots"),
+    [
+        ({"hosts": "node1:2,root@10.0.0.1:8"}, [("node1", 2), ("root@10.0.0.1", 8)]),
+        ({"hosts": "a,b,a,"}, [("a", 2), ("b", 1)]),
+        ({"hosts": "a,b", "npernode": "4"}, [("a", 4), ("b", 4)]),
+        ({"hosts": "a:8,b:8", "npernode": "4"}, [("a", 4), ("b", 4)]),
+        ({"hostfile": "a\nb\n", "npernode": "4"}, [("a", 4), ("b", 4)]),
+        ({"hostfile": "a\nb\n", "n": "4"}, [("a", 2), ("b", 2)]),
+        ({"hostfile": "a\n", "n": "4"}, [("a", 4)]),
+        ({"hostfile": "a slots=8\nb slots=4\n", "n": "4"}, [("a", 8), ("b", 4)]),
+        ({"n": "2", "npernode": "3"}, [("localhost", 3)]),
+    ],
+)
+def test_hosts_and_their_ranks(world, given, slots):
+    if "hostfile" in given:
+        (world / "hosts").write_text(given["hostfile"])
+        given = {**given, "hostfile": "hosts"}
+    asked = request(engine="mpirun", **given)
+    found, remarks = open_mpi.slots_of(asked, open_mpi.all_hosts(asked)[0], 0)
+    assert found == slots
+    assert bool(remarks) == (given.get("n") == "4" and slots == [("a", 2), ("b", 2)])
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"hosts": "a:2", "npernode": "4"}, "--npernode 4: a has 2 slots; write as many slots, or none"),
+        ({"hostfile": "a\nb\n"}, "HOSTFILE hosts: a has no slots=N; write how many devices it has: a slots=8"),
+        ({"hostfile": "a\nb\n", "n": "3"}, "a has no slots=N, and -n 3 cannot be divided among 2 hosts"),
+        ({"hostfile": "a slots=8\nb\n", "n": "4"}, "b has no slots=N"),
+    ],
+)
+def test_hosts_without_a_number_of_ranks(world, given, fault):
+    if "hostfile" in given:
+        (world / "hosts").write_text(given["hostfile"])
+        given = {**given, "hostfile": "hosts"}
+    asked = request(engine="mpirun", **given)
+    with pytest.raises(Refusal) as refusal:
+        open_mpi.slots_of(asked, open_mpi.all_hosts(asked)[0], 0)
+    assert fault in refusal.value.lines[0]
 
 
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("node1", "node1 has no number of ranks from 1 to 65536; write HOST:8,HOST:8"),
+        ("", "there is no host in it"),
         ("node1:8,node2:0", "node2:0 has no number of ranks"),
         ("node1:99999999999", "has no number of ranks"),
-        ("fd00::1", "fd00::1 is an IPv6 address, which -H cannot hold; write a name"),
-        ("node1:1,node2:1,node1:1", "node1 is there twice; give each host once, with all its ranks"),
+        ("fd00::1", "fd00::1 is an IPv6 address, which Open MPI takes in no list of hosts; write the host's name"),
         (":8", "is neither a host's name nor an IPv4 address"),
     ],
 )

@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 import re
 
+from hccl_tools.common import words
 from hccl_tools.common.language import tr
-from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.hosts import hostfile, mpirun
 from hccl_tools.machine import programs
-from hccl_tools.table.address import family
 from tools.launch import named_folder
 from tools.launch.engines import placement
 from tools.launch.engines.facts import Cluster, MpirunFacts, OpenMpi
 from tools.launch.hosts import network, spares
-from tools.launch.request import MAX_RANKS, Request
+from tools.launch.request import Request
 
 LONGEST_WORD = (1 << 17) - 1  # bytes of one word of a command line, which is Linux's limit
 _VERSION = re.compile(r"\(Open MPI\) ([0-9]+)\.([0-9]+)[0-9.a-z]*")
@@ -24,7 +23,9 @@ _VERSION = re.compile(r"\(Open MPI\) ([0-9]+)\.([0-9]+)[0-9.a-z]*")
 
 def place(request: Request) -> placement.Placement:
     """Ranks by -n on this host, or by the slots of hosts, in an argument or in a file.  Raises Refusal."""
-    slots, names = all_hosts(request)
+    listed, plain = all_hosts(request)
+    names = spares.named(request, [host.login for host in listed], [host.login for host in listed if host.spare])
+    slots, remarks = slots_of(request, listed, len(names))
     slots, standing_by = spares.split(slots, names, spares.lost(request))
     room = sum(count for _, count in slots)
     ranks = min(request.n or room, room) if request.attempt else request.n or room
@@ -48,26 +49,82 @@ def place(request: Request) -> placement.Placement:
     if others:  # MindSpore's scheduler runs here, and takes no name
         own = network.own_address_towards(name.rpartition("@")[2] for name in others)
         cluster = Cluster(scheduler_host=own)
-    if request.hostfile is not None and not names and not request.lost:
+    if request.hostfile is not None and plain and not request.npernode and not names and not request.lost:
         engine = MpirunFacts(mpi=mpi, ranks=ranks, hostfile=os.path.abspath(request.hostfile))
-    else:  # mpirun does not know the word `spare`
+    else:  # mpirun does not read all that we do
         hosts = short_enough([f"{name}:{count}" for name, count in slots])
         engine = MpirunFacts(mpi=mpi, ranks=ranks, hosts=hosts)
     placed = placement.spread(request, slots, ranks, engine)
     devices = placement.named_devices(request, f"[0,{max(count for _, count in (*slots, *standing_by))})")
-    return placed.replace(cluster=cluster, spares={name: list(devices[:count]) for name, count in standing_by})
+    standing = {name: list(devices[:count]) for name, count in standing_by}
+    return placed.replace(cluster=cluster, spares=standing, remarks=remarks)
 
 
-def all_hosts(request: Request) -> tuple[list[tuple[str, int]], list[str]]:
-    """([(host, slots)] as the user named them, those of them that stand by).  Raises Refusal."""
-    marked: list[str] = []
+def all_hosts(request: Request) -> tuple[list[hostfile.Host], bool]:
+    """(the hosts as the user named them, whether they are in a file that Open MPI reads as we do).  Raises Refusal."""
     if request.hosts is not None:
-        slots = host_list(request.hosts)
-    elif request.hostfile is not None:
-        slots, marked = host_file(request.hostfile), hostfile.spares(request.hostfile)
-    else:
-        slots = [("localhost", request.n or 8)]
-    return slots, spares.named(request, [name for name, _ in slots], marked)
+        return host_list(request.hosts), False
+    if request.hostfile is not None:
+        found = host_file(request.hostfile)
+        return found.hosts, found.plain
+    return [hostfile.Host("localhost", request.npernode or request.n or 8)], False
+
+
+def slots_of(request: Request, hosts: list[hostfile.Host], standing_by: int) -> tuple[list[tuple[str, int]], list[str]]:
+    """([(host, its slots)], what to know of them); standing_by: how many of the hosts are spare.  Raises Refusal.
+
+    --npernode is the number of each host.  Open MPI gives a host without a number one slot on the command line, and one
+    for each core in a file.  Ranks have devices and not cores: so there -n is divided among the hosts.
+    """
+    each = request.npernode
+    unknown = 1 if request.hosts is not None else None
+    remarks: list[str] = []
+    if each:
+        _check_room(hosts, each)
+        return [(host.login, each) for host in hosts], remarks
+    active = len(hosts) - standing_by
+    if unknown is None and request.n and all(host.slots is None for host in hosts) and request.n % active == 0:
+        unknown = request.n // active
+        if active > 1 and not request.attempt:
+            text = tr(
+                "note: the hostfile has no slots=N: each of {hosts} hosts gets {ranks}",
+                hosts=active,
+                ranks=words.count(unknown, "rank"),
+            )
+            remarks.append(text)
+    counted = [(host.login, host.slots or unknown) for host in hosts]
+    return with_slots(counted, f"HOSTFILE {one_line(request.hostfile)}", request.n), remarks
+
+
+def _check_room(hosts: list[hostfile.Host], each: int) -> None:
+    """Refuses --npernode for a host that has fewer slots, as Open MPI does."""
+    small = next((host for host in hosts if host.slots is not None and host.slots < each), None)
+    if small:
+        text = tr(
+            "--npernode {each}: {host} has {slots}; write as many slots, or none",
+            each=each,
+            host=one_line(small.login),
+            slots=words.count(small.slots or 0, "slot"),
+        )
+        raise Refusal(USAGE, text)
+
+
+def with_slots(slots: list[tuple[str, int | None]], what: str, ranks: int | None = None) -> list[tuple[str, int]]:
+    """The same, every host with a number of slots.  Raises Refusal, whose text begins with `what`; ranks: -n."""
+    found = [(name, count) for name, count in slots if count is not None]
+    for name, count in slots:
+        if count is None:
+            text = tr("{name} has no slots=N; write how many devices it has: {name} slots=8", name=one_line(name))
+            if ranks:
+                text = tr(
+                    "{name} has no slots=N, and -n {ranks} cannot be divided among {hosts} hosts; write {name} slots=8,"
+                    " or the ranks of each host: --npernode 8",
+                    name=one_line(name),
+                    ranks=ranks,
+                    hosts=len(slots),
+                )
+            raise Refusal(REFUSED, f"{what}: {text}")
+    return found
 
 
 def short_enough(hosts: list[str]) -> list[str]:
@@ -123,44 +180,17 @@ def version_in(text: str) -> str | None:
     return found.group(0).rpartition(" ")[2] if found else None
 
 
-def host_list(text: str) -> list[tuple[str, int]]:
-    """[(host, slots)] of HOST:SLOTS,HOST:SLOTS.  Raises Refusal."""
-    slots: dict[str, int] = {}
-    for word in text.split(","):
-        name, colon, number = word.rpartition(":")
-        count = whole_number(number, 1, MAX_RANKS) if colon else None
-        fault = hostfile.fault_of_host(name)
-        if family(word.strip("[]")) == family("::1"):
-            fault = tr("{word} is an IPv6 address, which -H cannot hold; write a name", word=one_line(word))
-        elif count is None:
-            fault = tr(
-                "{word} has no number of ranks from 1 to {most}; write HOST:8,HOST:8",
-                word=one_line(word),
-                most=MAX_RANKS,
-            )
-        elif name in slots:
-            # Open MPI would put the ranks of both on it, with the same devices.
-            fault = tr("{name} is there twice; give each host once, with all its ranks", name=one_line(name))
-        if fault or count is None:
-            raise Refusal(USAGE, f"HOSTS: {fault}")
-        slots[name] = count
-    return list(slots.items())
-
-
-def host_file(path: str) -> list[tuple[str, int]]:
-    """[(host, slots)] of a file in Open MPI's syntax.  Raises Refusal."""
+def host_list(text: str) -> list[hostfile.Host]:
+    """The hosts of HOST:SLOTS,HOST:SLOTS.  Raises Refusal."""
     try:
-        slots: list[tuple[str, int | None]] = hostfile.slots(path)
+        return hostfile.parse_words(text)
+    except ValueError as fault:
+        raise Refusal(USAGE, f"HOSTS: {fault}") from fault
+
+
+def host_file(path: str) -> hostfile.Hosts:
+    """The hosts of a file in Open MPI's syntax.  Raises Refusal."""
+    try:
+        return hostfile.read(path)
     except hostfile.HostfileError as error:
         raise Refusal(REFUSED, f"HOSTFILE {error}") from error
-    return with_slots(slots, f"HOSTFILE {one_line(path)}")
-
-
-def with_slots(slots: list[tuple[str, int | None]], what: str) -> list[tuple[str, int]]:
-    """The same, every host with a number of slots.  Raises Refusal, whose text begins with `what`."""
-    found = [(name, count) for name, count in slots if count is not None]
-    for name, count in slots:
-        if count is None:
-            text = tr("{name} has no slots=N; write how many devices it has: {name} slots=8", name=name)
-            raise Refusal(REFUSED, f"{what}: {text}")
-    return found

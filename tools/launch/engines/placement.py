@@ -31,6 +31,7 @@ class Placement(Record):
     job: list[int] = []  # the number of ranks of each host; empty where the job has no others than `ranks`
     meeting: Meeting | None = None  # of the launchers; None where this one has all ranks of the job
     watched_table: WatchedTable | None = None  # the operator's, in a pod; None: nobody writes one anew
+    remarks: list[str] = []  # what to know of the places
 
     def sizes(self) -> list[int]:
         """The number of ranks of each host of the job, in the order of the ranks."""

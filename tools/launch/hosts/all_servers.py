@@ -37,7 +37,9 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
         return place_again(request, run_dir)
     path = request.hostfile or ""
     try:
-        slots, marked = hostfile.slots(path), hostfile.spares(path)
+        listed = hostfile.read(path).hosts
+        slots = [(host.login, host.slots) for host in listed]
+        marked = [host.login for host in listed if host.spare]
         names = spares.named(request, [name for name, _ in slots], marked)
         if request.rank_table:
             data, servers = table_servers.read_table(request.rank_table, request.chip)
@@ -137,7 +139,10 @@ def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list
     rest += [f"--generation={request.generation}"] if request.generation else []
     if request.devices is not None:
         return [f"--device_num={request.devices}", *rest]
-    counts = {count for _, count in open_mpi.with_slots(slots, "--hostfile")}
+    try:
+        counts = {count for _, count in open_mpi.with_slots(slots, "--hostfile")}
+    except Refusal as refusal:
+        raise Refusal(REFUSED, tr('{text}, or give --devices "[0,8)"', text=refusal.lines[0])) from refusal
     if len(counts) > 1:
         numbers = ", ".join(map(str, sorted(counts)))
         text = tr("the hosts have different numbers of slots ({numbers})", numbers=numbers)
