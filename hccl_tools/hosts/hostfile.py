@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 
+from hccl_tools.common import nearly
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record, Row
@@ -78,9 +79,8 @@ def _content(path: str) -> bytes:
         with open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise HostfileError(
-            tr("{path} cannot be read: {reason}; name the hosts' file", path=one_line(path), reason=error.strerror)
-        ) from error
+        text = tr("{path} cannot be read: {reason}; name the hosts' file", path=one_line(path), reason=error.strerror)
+        raise HostfileError(text + nearly.question(path)) from error
     if len(data) > MAX_BYTES:
         raise HostfileError(
             tr(

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 
-from hccl_tools.common import whole_file
+from hccl_tools.common import nearly, whole_file
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem, pointer
@@ -101,9 +101,8 @@ def read_bytes(path: str) -> bytes:
         with open(path, "rb") as file:
             return read_stream(file, path)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise NotReadable(
-            path, tr("cannot be read: {reason}", reason=getattr(error, "strerror", None) or error)
-        ) from error
+        reason = tr("cannot be read: {reason}", reason=getattr(error, "strerror", None) or error)
+        raise NotReadable(path, reason + nearly.question(path)) from error
 
 
 def read_stream(file: IO[bytes], name: str = "stdin") -> bytes:
