@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import signal
 import sys
@@ -46,8 +47,10 @@ def run(program: str, work: Callable[[], int]) -> int:
 
 
 def say(program: str, message: object) -> None:
-    """Prints one line for the user, on stderr."""
-    print(one_line(f"{program}: {message}"), file=sys.stderr)
+    """Prints one line for the user, on stderr.  Where that is closed, or nobody reads it, the exit code tells."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            print(one_line(f"{program}: {message}"), file=sys.stderr, flush=True)
 
 
 def escape_missing_letters() -> None:

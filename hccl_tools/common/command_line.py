@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from hccl_tools.common import language
 from hccl_tools.common.language import marked, speaks_chinese, tr
+from hccl_tools.common.refusal import USAGE
 from hccl_tools.common.words import one_line
 
 TYPE_CHECKING = False
@@ -45,4 +47,6 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Ends the command; argparse itself would print the words of the command line as they are."""
+        if sys.stderr is None:  # it is closed; argparse would write to stdout
+            self.exit(USAGE)
         super().error(one_line(message))

@@ -16,3 +16,7 @@ class Refusal(Exception):
         super().__init__("\n".join(lines))
         self.status = status
         self.lines = lines
+
+
+class NotHere(Refusal):
+    """This machine has none of the devices that a launch needs; the launcher says what to type instead."""

@@ -243,7 +243,7 @@ LIST
   refused 78 "run_mpirun.sh: no Ascend NPU on this machine*" \
     bash "$SCRIPTS/run_mpirun.sh" -n 2 --train_script "$FIXTURES/stub_trainer.py" config.yaml
   command -v nvidia-smi && skip "there may be a GPU here"
-  refused 78 "run_gpu.sh: no GPU on this machine: nvidia-smi is not on PATH; to try the launch without GPUs: bash scripts/run_gpu.sh --device_target CPU*" \
+  refused 78 "run_gpu.sh: no GPU on this machine: nvidia-smi is not on PATH; to try the launch without GPUs: bash $SCRIPTS/run_gpu.sh --device_target CPU -n 2 *" \
     bash "$SCRIPTS/run_gpu.sh" -n 2 --train_script "$FIXTURES/stub_trainer.py" --config config.yaml .
 }
 

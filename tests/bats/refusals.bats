@@ -119,7 +119,7 @@ refuses_config() {
 @test "a disk without room for the log folder" { refuses 78 '*/proc/logs*cannot be written*' --log_dir /proc/logs config.yaml; }
 @test "no NPU on this machine: what was looked for, and what to type instead" {
   [[ ! -e /dev/davinci4 ]] || skip "this machine has NPUs"
-  refused 78 '*no Ascend NPU on this machine: looked for /dev/davinci4*bash scripts/ascend4p.sh --device_target CPU CONFIG' \
+  refused 78 '*no Ascend NPU on this machine: looked for /dev/davinci4*; to try the launch without NPUs: bash */ascend4p.sh --device_target CPU --hccn_conf hccn.conf --train_script */stub_trainer.py config.yaml' \
     bash "$SCRIPTS/ascend4p.sh" --hccn_conf hccn.conf --train_script "$FIXTURES/stub_trainer.py" config.yaml
 }
 @test "NPUs that are not among those of this machine" {

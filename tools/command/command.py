@@ -26,6 +26,7 @@ class Command(Record):
     """One launch, as the user typed it."""
 
     declaration: Declaration
+    typed: tuple[str, ...]  # by the user
     words: list[str]  # for tools.launch.request.Request.from_words
     settings: Settings
     notes: tuple[str, ...]  # to print once the launch is sure to start
@@ -47,6 +48,7 @@ def read(declaration: Declaration, typed: Sequence[str], environ: Mapping[str, s
     words = _words(line, _as_typed(declaration.script, typed), settings.max_restarts)
     return Command(
         declaration=declaration,
+        typed=tuple(typed),
         words=words,
         settings=settings,
         notes=tuple(line.notes),

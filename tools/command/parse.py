@@ -9,13 +9,24 @@ from tools.command import options, program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from tools.command.line import Line
 
 
 def parse(line: Line, words: Sequence[str]) -> None:
     """Reads the words into the line.  Raises Refusal, and HelpAsked for --help."""
+    for _ in steps(line, words):
+        pass
+    if line.given("help"):
+        raise help_page.HelpAsked(help_page.page(line))
+    if line.given("lang"):
+        line.choice("lang", "en")
+    _check_count(line)
+
+
+def steps(line: Line, words: Sequence[str]) -> Iterator[int]:
+    """Reads the words into the line, and yields how many each step took; the rest is another program's."""
     if line.declaration.others == "mpirun_words":
         from tools.command import mpirun_words
 
@@ -27,12 +38,8 @@ def parse(line: Line, words: Sequence[str]) -> None:
         taken = _take(line, words[at:])
         if not taken:
             break
+        yield taken
         at += taken
-    if line.given("help"):
-        raise help_page.HelpAsked(help_page.page(line))
-    if line.given("lang"):
-        line.choice("lang", "en")
-    _check_count(line)
 
 
 def _take(line: Line, words: Sequence[str]) -> int:

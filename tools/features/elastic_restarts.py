@@ -75,12 +75,12 @@ class ElasticRestarts(Feature):
             remarks, plan = elastic.begin(request, planning.make)
         except Refusal as refusal:
             for line in refusal.lines:
-                planning.say(request.script, line)
+                self.run.say(line)
             os._exit(refusal.status)
         except KeyboardInterrupt:
             os._exit(130)
         for remark in remarks:
-            planning.say(request.script, remark)
+            self.run.say(remark)
         if plan is not None:
             with open(path, "wb") as file:
                 pickle.dump(plan, file)

@@ -82,18 +82,15 @@ def devices(request: Request, placement: Placement, by_mindspore: bool) -> None:
         if lines:
             raise Refusal(REFUSED, *lines)
         own = sorted({device for name in by_host if name not in others for device in by_host[name]})
-    problem = None
     if own and request.device_target != "CPU":
         from tools.launch.devices import device_check
 
         if request.device_target == "Ascend":
-            problem = device_check.missing_npus(request.script, own)
+            device_check.npus(own)
         elif not by_host:
-            problem = device_check.missing_gpus(request.script, own)
-            if not problem and by_mindspore:
-                problem = device_check.no_gpus_for_mindspore(request.script)
-    if problem:
-        raise Refusal(REFUSED, problem)
+            device_check.gpus(own)
+            if by_mindspore:
+                device_check.gpus_for_mindspore()
 
 
 # ---- what ranks run -------------------------------------------------------------------------------
@@ -115,9 +112,10 @@ def is_program(request: Request) -> bool:
     return request.program or request.pytest is not None or trainer_command.config_path(request) is None
 
 
-def parallel_mode(request: Request, program: str | None) -> None:
-    """Checks that MindSpore does what the program's file asks for, as far as that is written there."""
+def program_calls(request: Request, program: str | None) -> None:
+    """Checks that MindSpore does here what the program's file asks for, as far as that is written there."""
     if program and not request.no_check:
-        from tools.launch.programs import parallel_calls
+        from tools.launch.programs import parallel_calls, target_calls
 
+        target_calls.check(program, request.device_target)
         parallel_calls.check(program, request.device_target)

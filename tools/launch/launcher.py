@@ -10,7 +10,7 @@ import sys
 
 from hccl_tools.common import language
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import REFUSED, NotHere, Refusal
 from tools.command import language as typed_language
 from tools.command.command import read
 from tools.command.declaration import Declaration
@@ -101,13 +101,13 @@ def launch(command: Command, lock: Lock, caller: Environment, voice: Voice, igno
         heed_signals()
     try:
         request = Request.from_words(with_lock(command.words, lock))
-        plan = planning.begin(request)
+        plan = plan_of(command, request)
     except Refusal as refusal:
         return refuse(voice, refusal)
     except KeyboardInterrupt:
         return INTERRUPTED
-    for remark in () if request.quiet else plan.remarks:
-        planning.say(request.script, remark)
+    for remark in plan.remarks:
+        voice.note(remark)
     if in_pod:
         command = in_log_of_first(command, plan, voice)
     for note in command.notes:
@@ -128,6 +128,17 @@ def launch(command: Command, lock: Lock, caller: Environment, voice: Voice, igno
     lock.remove()
     life.leave(run)
     return status
+
+
+def plan_of(command: Command, request: Request) -> Plan:
+    """The Plan.  Raises Refusal; of what this machine has not, with what to type instead."""
+    try:
+        return planning.begin(request)
+    except NotHere as refusal:
+        from tools.launch import instead
+
+        *lines, last = refusal.lines
+        raise Refusal(refusal.status, *lines, last + instead.remedy(command, request)) from refusal
 
 
 def with_lock(words: list[str], lock: Lock) -> list[str]:

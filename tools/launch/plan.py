@@ -5,8 +5,6 @@ Runs once before every launch, so it starts quickly: what only some launches nee
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 
 from hccl_tools.common import project
@@ -31,17 +29,6 @@ if TYPE_CHECKING:
 
 class CoresTaken(Exception):
     """Another job was faster with cores that this plan has.  A new plan takes others, or refuses the launch."""
-
-
-def say(script: str, line: str) -> None:
-    """One line of the conversation, on stderr."""
-    if sys.stderr is None:  # the caller closed stderr: nobody reads it
-        return
-    try:
-        sys.stderr.buffer.write(os.fsencode(one_line(f"{script}: {line}") + "\n"))
-        sys.stderr.buffer.flush()
-    except OSError:
-        pass
 
 
 def begin(request: Request) -> Plan:
@@ -81,7 +68,7 @@ def make(request: Request) -> Plan:
         from tools.launch.resume import resumed_hosts
 
         job = job.replace(resumed=resumed_hosts.check(request, placed, job.resumed))
-    checks.parallel_mode(request, job.source)
+    checks.program_calls(request, job.source)
     if request.engine == "local" and request.placement != "pod" and not own_gpus and not job.alone and not table:
         from tools.launch.tables import launch_table
 
@@ -134,9 +121,10 @@ def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTa
 
         return all_servers.place(request, run_dir)
     if way == "pod":
+        from hccl_tools.commands import boundary
         from tools.launch.pods import pod_place
 
-        return pod_place.place(request, run_dir, lambda line: say(request.script, line))
+        return pod_place.place(request, run_dir, lambda line: boundary.say(request.script, line))
     if way == "mpirun":
         from tools.launch.engines import open_mpi
 
@@ -211,7 +199,9 @@ def take_devices(plan: Plan) -> list[str]:
             if not request.wait_for_devices:
                 remedy = tr("wait for it with --wait_for_devices, or choose others with --devices")
                 raise Refusal(REFUSED, *(f"{line}; {remedy}" for line in lines))
-            say(request.script, tr("waiting: {reason}", reason=lines[0]))
+            from hccl_tools.commands import boundary
+
+            boundary.say(request.script, tr("waiting: {reason}", reason=lines[0]))
             while not device_locks.has_ended(holders[0]):
                 time.sleep(0.5)
     except OSError as error:

@@ -11,12 +11,13 @@ import pytest
 from hccl_tools.common import project
 from hccl_tools.common.quoting import harmless, quote, quoted
 from hccl_tools.common.refusal import USAGE, Refusal
-from tools.command import language, table
+from tools.command import language, retyped, table
 from tools.command.command import MOST_TYPED, read
 from tools.command.declaration import Declaration
 from tools.command.help import HelpAsked
 from tools.command.line import Line
 from tools.command.parse import parse
+from tools.launch import instead
 from tools.launch.request import Request
 from tools.output.voice import Voice
 
@@ -24,6 +25,7 @@ SCRIPTS = {
     "ascend2p.sh": "local CONFIG device_target=Ascend devices=[0,2)",
     "launch.sh": "local CONFIG options=n device_target=",
     "run.sh": "local DATA_PATH RANK_SIZE options=config device_target=Ascend default_config=configs/x.yaml",
+    "run_pipeline.sh": "local DATA_PATH DEVICE_TARGET without=device_target device_target=Ascend devices=[0,8)",
     "run_pod.sh": "local CONFIG placement=pod grace=25 device_target=Ascend",
     "run_mpirun.sh": "mpirun CONFIG device_target=Ascend",
     "run_mpirun_1.sh": "mpirun HOSTS device_target=Ascend",
@@ -393,3 +395,52 @@ def test_a_shell_reads_the_same_words_again():
 )
 def test_a_language_after_the_program_is_the_programs(words, name):
     assert language.typed(words.split()) == name
+
+
+# ---- the words once more, for a remedy that can be pasted -----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("script", "typed", "found"),
+    [
+        ("ascend2p.sh", "config.yaml", "--device_target CPU config.yaml"),
+        ("ascend2p.sh", "--quiet --device-target=Ascend config.yaml", "--device_target CPU --quiet config.yaml"),
+        ("run.sh", "data --device_target GPU 2 --quiet", "--device_target CPU data 2 --quiet"),
+        ("run.sh", "data 2 -- --device_target Ascend", "--device_target CPU data 2 -- --device_target Ascend"),
+        ("launch.sh", "-n 2 x.py --device_target GPU", "--device_target CPU -n 2 x.py --device_target GPU"),
+        ("run_mpirun.sh", "-np 2 -mca pml ob1 config.yaml", "--device_target CPU -np 2 -mca pml ob1 config.yaml"),
+        ("msrun_launcher.sh", "'x.py --device_target GPU' 2", "--device_target CPU 'x.py --device_target GPU' 2"),
+        ("run_pipeline.sh", "--quiet data Ascend", "--quiet data CPU"),
+        ("run_pipeline.sh", "data ascend -- CPU ascend", "data CPU -- CPU ascend"),
+    ],
+)
+def test_the_words_for_another_hardware(script, typed, found):
+    words = shlex.split(typed)
+    assert retyped.for_target(declared(script), words, "CPU") == shlex.split(found)
+
+
+def test_options_that_a_script_does_not_have_are_not_added():
+    options = {"dry_run": "", "rank_table": "t.json"}
+    assert retyped.with_options(declared("run_mpirun.sh"), ["config.yaml"], options) == ["--dry_run", "config.yaml"]
+    assert retyped.with_options(declared("ascend2p.sh"), ["--dry-run", "config.yaml", "--rank_table=x"], options) == [
+        *("--dry_run", "--rank_table", "t.json"),
+        "config.yaml",
+    ]
+
+
+def test_a_line_to_paste_has_what_may_have_been_typed_before_the_command(monkeypatch):
+    monkeypatch.setenv("DATA_PATH", "my data")
+    asked = command("run_mpirun.sh", "'a b.yaml'")
+    assert instead.line(asked, ["a b.yaml"]) == r"DATA_PATH=my\ data bash scripts/run_mpirun.sh a\ b.yaml"
+    assert instead.line(command("run.sh", "data 2"), ["x"]) == "bash scripts/run.sh x"
+
+
+def test_a_line_to_paste_submits_the_job_of_which_slurm_ran_a_copy(monkeypatch):
+    monkeypatch.delenv("DATA_PATH", raising=False)
+    words = ["srun", "CONFIG", "device_target=Ascend", "name=run_slurm.sh"]
+    asked = read(Declaration.from_words(["script=/var/spool/job7/slurm_script", *words]), ["config.yaml"], {})
+    script = project.path("scripts", "run_slurm.sh")
+    assert instead.line(asked, ["x"]) == f"bash {script} x"
+    for name, value in {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "2", "SLURM_NTASKS_PER_NODE": "4"}.items():
+        monkeypatch.setenv(name, value)
+    assert instead.line(asked, ["x"]) == f"sbatch --nodes=2 --ntasks-per-node=4 {script} x"

@@ -1,12 +1,13 @@
 """GPUs that MindSpore cannot use are refused before ranks start, with what it lacks."""
 
+import re
 import sys
 from types import SimpleNamespace
 
 import needs
 import pytest
 
-from hccl_tools.common.refusal import Refusal
+from hccl_tools.common.refusal import NotHere, Refusal
 from tools.launch.devices import device_check
 from tools.logs import known_failures
 from tools.trainer import gpu_backend, job
@@ -85,15 +86,14 @@ def test_a_version_of_cuda_without_a_back_end_is_named(mindspore, cuda):
 
 def test_the_launcher_asks_mindspore_and_says_why(mindspore, cuda):
     mindspore("11.6", raises=SAID + LOADING)
-    found = device_check.no_gpus_for_mindspore("run_gpu.sh")
-    assert found.startswith(f"MindSpore cannot use GPUs: {CANNOT_LOAD};")
-    assert found.endswith("; to try the launch without GPUs: bash scripts/run_gpu.sh --device_target CPU ...")
+    with pytest.raises(NotHere, match=re.escape(f"MindSpore cannot use GPUs: {CANNOT_LOAD};")):
+        device_check.gpus_for_mindspore()
 
 
 @pytest.mark.parametrize("raises", ["", "another mistake"])
 def test_a_mindspore_that_says_nothing_about_gpus_is_not_refused(mindspore, cuda, raises):
     mindspore("11.6", raises=raises)
-    assert device_check.no_gpus_for_mindspore("run_gpu.sh") is None
+    device_check.gpus_for_mindspore()
 
 
 def test_the_trainer_says_it_in_one_line_which_is_a_known_failure(monkeypatch):
@@ -128,4 +128,5 @@ def test_mindspore_2_10_itself_is_understood(cuda, monkeypatch, version, said):
     if version != "unset":
         cuda(version)
     monkeypatch.setenv("PYTHON", sys.executable)
-    assert said in (device_check.no_gpus_for_mindspore("run_gpu.sh") or "MindSpore takes GPUs")
+    with pytest.raises(NotHere, match=re.escape(said)):
+        device_check.gpus_for_mindspore()

@@ -1,10 +1,13 @@
 import json
 import os
+import shlex
 import subprocess
+import sys
 
 import pytest
 
 from hccl_tools.commands import boundary
+from hccl_tools.common import project
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.table import rank_table
 
@@ -45,6 +48,13 @@ def test_what_a_command_raises_becomes_lines_and_an_exit_code(in_process, error,
 def test_a_mistake_of_ours_is_not_hidden():
     with pytest.raises(KeyError):
         boundary.run("x.py", raising(KeyError("x")))
+
+
+@pytest.mark.parametrize("words", ["nowhere.json", "--no-such-option", "--format nix x.json"])
+def test_what_a_closed_stderr_would_get_does_not_go_to_stdout(world, words):
+    command = f"exec {shlex.quote(sys.executable)} {project.path('hccl_tools', 'validate_hccl.py')} {words} 2>&-"
+    ended = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, text=True)
+    assert (ended.returncode, ended.stdout) == (2, "")
 
 
 @pytest.mark.parametrize("program", COMMANDS)

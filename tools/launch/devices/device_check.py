@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from hccl_tools.common.language import tr
+from hccl_tools.common.refusal import REFUSED, NotHere, Refusal
 from hccl_tools.common.words import named
 from hccl_tools.machine import host, programs
 from tools.launch.programs import trainer_command
 
 
-def missing_npus(script: str, devices: list[int]) -> str | None:
-    """One line when a device is not here, else None."""
+def npus(devices: list[int]) -> None:
+    """Checks that these NPUs are here.  Raises Refusal."""
     present = host.devices()
     if set(devices) <= set(present):
-        return None
+        return
     if not present:
         answer = programs.ask(["npu-smi", "info", "-m"], 30)
         said = (
@@ -20,53 +21,45 @@ def missing_npus(script: str, devices: list[int]) -> str | None:
             if answer.status and programs.on_path("npu-smi")
             else ""
         )
-        return tr(
-            "no Ascend NPU on this machine: looked for /dev/davinci{device} and asked "
-            "npu-smi{said}; to try the launch without NPUs: bash scripts/{script} "
-            "--device_target CPU CONFIG",
-            device=devices[0],
-            said=said,
-            script=script,
+        raise NotHere(
+            REFUSED,
+            tr(
+                "no Ascend NPU on this machine: looked for /dev/davinci{device} and asked npu-smi{said}",
+                device=devices[0],
+                said=said,
+            ),
         )
     needs, has = named("device", devices), named("device", present)
-    return tr(
-        "this launch needs {needs}, this machine has {has}; choose from those with --devices", needs=needs, has=has
+    raise Refusal(
+        REFUSED,
+        tr("this launch needs {needs}, this machine has {has}; choose from those with --devices", needs=needs, has=has),
     )
 
 
-def missing_gpus(script: str, devices: list[int]) -> str | None:
-    """One line when a GPU is not here, else None."""
-    without = _without_gpus(script)
+def gpus(devices: list[int]) -> None:
+    """Checks that these GPUs are here.  Raises Refusal."""
     if not programs.on_path("nvidia-smi"):
-        return tr("no GPU on this machine: nvidia-smi is not on PATH; {without}", without=without)
+        raise NotHere(REFUSED, tr("no GPU on this machine: nvidia-smi is not on PATH"))
     answer = programs.ask(["nvidia-smi", "-L"], 30)
     if answer.status:
-        return tr("nvidia-smi does not work, it said: {said}; {without}", said=programs.said(answer), without=without)
+        raise NotHere(REFUSED, tr("nvidia-smi does not work, it said: {said}", said=programs.said(answer)))
     present = sum(line.startswith("GPU ") for line in answer.stdout.splitlines())
     if not present:
-        return tr("no GPU on this machine: nvidia-smi names none; {without}", without=without)
-    if max(devices) < present:
-        return None
-    return tr(
-        "GPU {device} is not on this machine, which has {present}; start fewer ranks with -n",
-        device=max(devices),
-        present=present,
-    )
+        raise NotHere(REFUSED, tr("no GPU on this machine: nvidia-smi names none"))
+    if max(devices) >= present:
+        text = tr(
+            "GPU {device} is not on this machine, which has {present}; start fewer ranks with -n",
+            device=max(devices),
+            present=present,
+        )
+        raise Refusal(REFUSED, text)
 
 
-def no_gpus_for_mindspore(script: str) -> str | None:
-    """One line when MindSpore refuses GPUs, else None.  It is asked, for seconds: each version has rules of its own."""
+def gpus_for_mindspore() -> None:
+    """Asks MindSpore whether it takes GPUs, for seconds: each version has rules of its own.  Raises Refusal."""
     from tools.trainer import gpu_backend
 
     answer = programs.ask([trainer_command.python(), "-c", gpu_backend.QUESTION], 120)
-    if gpu_backend.REFUSED not in answer.stderr:
-        return None
-    return tr(
-        "MindSpore cannot use GPUs: {reason}; {without}",
-        reason=gpu_backend.refusal(answer.stderr),
-        without=_without_gpus(script),
-    )
-
-
-def _without_gpus(script: str) -> str:
-    return tr("to try the launch without GPUs: bash scripts/{script} --device_target CPU ...", script=script)
+    if gpu_backend.REFUSED in answer.stderr:
+        reason = gpu_backend.refusal(answer.stderr)
+        raise NotHere(REFUSED, tr("MindSpore cannot use GPUs: {reason}", reason=reason))

@@ -1,0 +1,53 @@
+"""Does a program name a hardware by itself that this launch is not for?  Its own file is read, and nothing is run.
+
+Of a launch on CPU every rank would start, and end with a page of traceback; or take NPUs that the launch did not.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import one_line
+from tools.launch.programs import program_calls
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.launch.programs.program_calls import Called
+
+_NAMES_ONE = re.compile(rb"""(?:device_target\s*=|set_device\()\s*["'](?:Ascend|GPU)""", re.IGNORECASE)
+_OTHERS = {"ascend": "Ascend", "gpu": "GPU"}
+
+
+def check(path: str, target: str) -> None:
+    """Raises Refusal, with one line, for a program that is for NPUs or GPUs only, in a launch on CPU.
+
+    A call that depends on an `if` does not count, nor a target that is computed.
+    """
+    if target != "CPU":
+        return
+    named = [(call, _target(call)) for call in program_calls.read(path, _NAMES_ONE)]
+    named = [(call, word) for call, word in named if word is not None]
+    if not named or any(word not in _OTHERS for _, word in named):
+        return  # it may choose another one
+    for call, word in named:
+        if call.sure:
+            place = f"{one_line(os.path.relpath(path))}:{call.node.lineno}"
+            text = tr(
+                '{place}: the program itself asks for device_target "{target}", and this launch is on CPU; write "CPU" '
+                "there, or leave it out: MindSpore takes what is here; --no_check starts the program all the same",
+                place=place,
+                target=_OTHERS[word or ""],
+            )
+            raise Refusal(REFUSED, text)
+
+
+def _target(call: Called) -> str | None:
+    """The hardware that the call names, in small letters; empty: one that is computed; None: it names none."""
+    if call.name == "set_context" and any(argument.arg == "device_target" for argument in call.node.keywords):
+        return call.word("device_target")
+    if call.name == "set_device":
+        return call.first() or call.word("device_target")
+    return None
