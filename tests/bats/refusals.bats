@@ -78,6 +78,10 @@ refuses_config() {
   refuses_config 'model:\n  name: x\nsystem:\n  mode: 0\n  distribute: False\n' \
     '*c.yaml:5: /system/distribute: system.distribute is not True*write `distribute: True` under `system:`*'
 }
+@test "distribute without a value, for another trainer: it counts as False, as in that trainer" {
+  refuses_config 'system:\n  distribute:\n' \
+    '*c.yaml:2: /system/distribute: system.distribute is not True*write `distribute: True` under `system:`*'
+}
 @test "distribute missing names the section" {
   sed '/distribute: True/d' "$PROJECT/configs/mnist/lenet5_digits.yaml" >c.yaml
   ends 78 '*c.yaml:3: /system: "distribute" is missing*read as a config of tools/train.py; name another trainer with --train_script FILE' \
@@ -87,7 +91,7 @@ refuses_config() {
   printf '%s\n' '---' 'a: !tag {b: 1}' '---' 'b: 2' >several.yaml
   launch ascend2p.sh several.yaml -- -o epochs
   printf 'not: [yaml' >text.yaml
-  launch ascend2p.sh text.yaml
+  ends 0 '*note: text.yaml:[12]: not YAML: *; few trainers can read it as it is: correct it*' launch ascend2p.sh text.yaml
   rm -r logs train.log "${STUB_OUT:?}"/*
   refuses 78 '*nix.yaml: no such file*' nix.yaml
 }
@@ -108,6 +112,16 @@ refuses_config() {
 @test "no such trainer" {
   refused 78 '*--train_script nix.py: no such file*' \
     bash "$SCRIPTS/ascend4p.sh" --device_target CPU --train_script nix.py config.yaml
+}
+@test "a name that is nearly that of a file beside it: the file is named" {
+  touch trainer.py hosts.txt
+  refused 78 '*--train_script trainr.py: no such file; name the Python file that trains; did you mean trainer.py\?' \
+    bash "$SCRIPTS/ascend4p.sh" --device_target CPU --train_script trainr.py config.yaml
+  refused 78 '*: trianer.py: no such file in *; did you mean trainer.py\?' bash "$SCRIPTS/launch.sh" -n 2 trianer.py
+  refused 78 '*: confg.yaml: no such file; *; did you mean config.yaml\?' bash "$SCRIPTS/launch.sh" -n 2 --config confg.yaml
+  refused 78 '*: --pytest trainer.py.py: no such file in *; did you mean trainer.py\?' bash "$SCRIPTS/launch.sh" -n 2 --pytest trainer.py.py
+  refused 78 '*HOSTFILE host.txt cannot be read: *; did you mean hosts.txt\?' bash "$SCRIPTS/run_mpirun_2.sh" --device_target CPU --config config.yaml host.txt
+  refused 78 '*: nothing.py: no such file in *; correct the path' bash "$SCRIPTS/launch.sh" -n 2 nothing.py
 }
 @test "a folder as trainer" {
   refused 78 '*--train_script .: is a folder*' bash "$SCRIPTS/ascend4p.sh" --device_target CPU --train_script . config.yaml

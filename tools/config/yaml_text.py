@@ -12,7 +12,7 @@ import re
 import yaml
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.words import one_line, short
+from hccl_tools.common.words import one_line, short, shown
 from tools.config.unusable import Unusable
 
 TYPE_CHECKING = False
@@ -62,14 +62,35 @@ def read(text: str) -> tuple[Any, yaml.Node | None]:
         mark, problem = getattr(error, "problem_mark", None), one_line(getattr(error, "problem", None) or error)
         if "maximum nesting depth" in problem:  # the half in C of PyYAML 6.0.4, which reads 1,000 levels ahead
             raise NotYaml(_too_deep(), mark) from error
-        raise NotYaml(_not_yaml(problem, mark), mark) from error
+        raise NotYaml(_not_yaml(text, problem, mark), mark) from error
     except UnicodeError as error:  # in an argument; a file was decoded before
         raise NotYaml(tr("not YAML: a byte of it is not UTF-8")) from error
 
 
-def _not_yaml(reason: str, mark: Any) -> str:
+def fault(text: str) -> NotYaml | None:
+    """Why no reader of YAML takes the text; None if one may: limits, tags and several documents are not judged."""
+    levels = 0
+    try:
+        for event in yaml.parse(text, Loader=_Base):
+            levels += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if levels > MOST_LEVELS:  # the half in C would end the process for some thousands
+                return None
+    except (yaml.scanner.ScannerError, yaml.parser.ParserError) as error:
+        return NotYaml(_not_yaml(text, one_line(error.problem or error), error.problem_mark), error.problem_mark)
+    except (yaml.YAMLError, UnicodeError):  # a character that PyYAML does not take
+        return None
+    return None
+
+
+def _not_yaml(text: str, reason: str, mark: Any) -> str:
     if mark is None:
         return tr("not YAML: {reason}", reason=reason)
+    line = "".join(text.split("\n")[mark.line : mark.line + 1])  # none for the end of the text
+    found = line[mark.column : mark.column + 1]
+    if found == "\t" and "character" in reason:
+        reason = tr("a tab before the text; indent with blanks")
+    elif found and reason.startswith("found character"):  # PyYAML's half in C does not say which one
+        reason = tr("a text cannot begin with {character}; put it in quotes", character=shown(found))
     return tr("not YAML: {reason} (column {column})", reason=reason, column=mark.column + 1)
 
 

@@ -14,6 +14,7 @@ from tools.launch.request import Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from tools.config.config_file import Config
@@ -32,6 +33,7 @@ class Job(Record):
     needs_mindspore: bool
     checkpoints: dict[str, Any] | None = None  # where our trainer saves, and of which network
     resumed: Resumption | None = None
+    remarks: Sequence[str] = ()  # what to know of its config
 
 
 def find(request: Request, placed: placement.Placement, run_dir: str) -> Job:
@@ -63,6 +65,7 @@ def of_trainer(request: Request, placed: placement.Placement, run_dir: str) -> J
     about = tr("the trainer {path} with the config {config}", path=one_line(path), config=one_line(named))
     config = config_checks.config(request, path=named, is_own=own, arguments=arguments)
     saves, resumed = None, None
+    notes: list[str] = []
     if own and config:
         config_checks.training(request, config, placed.world)
         arguments = latest_link.without_it(request, config, arguments)
@@ -74,8 +77,11 @@ def of_trainer(request: Request, placed: placement.Placement, run_dir: str) -> J
             from tools.launch.programs import no_sink
 
             arguments = no_sink.arguments(config, arguments)
-    else:
+    elif not own:
+        from tools.launch.programs import foreign_config
+
         _refuse_to_resume(request, about)
+        notes = foreign_config.notes(named)
     restart = []
     if words := trainer_command.restart_words(request):
         arguments_then = trainer_command.with_words(arguments, words)
@@ -91,6 +97,7 @@ def of_trainer(request: Request, placed: placement.Placement, run_dir: str) -> J
         needs_mindspore=own,
         checkpoints=saves,
         resumed=resumed,
+        remarks=notes,
     )
 
 
@@ -149,6 +156,7 @@ def _refuse_to_resume(request: Request, about: str) -> None:
 def remarks(request: Request, ranks: int, job: Job) -> list[str]:
     """What to know of the job before it starts."""
     return [
+        *job.remarks,
         *_device_num_remarks(request, ranks, job),
         *_restart_remarks(request, job),
         *_no_sink_remarks(request, job),

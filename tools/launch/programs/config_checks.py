@@ -15,12 +15,11 @@ from tools.launch.request import Request
 
 
 def config(request: Request, path: str, is_own: bool, arguments: list[str]) -> config_file.Config | None:
-    """The config `path` with the overrides of the trainer's arguments.
-
-    Another trainer's config is not judged: None if there is no `system.distribute` to be read in it.
-    """
+    """The config `path` with the overrides of the trainer's arguments; None: see foreign_config.read."""
     if not is_own:
-        return _foreign_config(request, path, arguments)
+        from tools.launch.programs import foreign_config
+
+        return foreign_config.read(path, arguments)
     try:
         found: config_file.Config = config_file.load(path)
         data_path = request.data_path or os.environ.get("DATA_PATH")
@@ -39,17 +38,6 @@ def config(request: Request, path: str, is_own: bool, arguments: list[str]) -> c
             lines = [*lines, text]
         raise Refusal(REFUSED, *lines)
     return found
-
-
-def _foreign_config(request: Request, path: str, arguments: list[str]) -> config_file.Config | None:
-    try:
-        found: config_file.Config = config_file.load(path)
-        found.override(trainer_command.settings(arguments))
-    except config_file.ConfigError as error:
-        if os.path.isfile(path) and os.access(path, os.R_OK):
-            return None
-        raise Refusal(REFUSED, *error.lines) from error
-    return None if found.get("system.distribute") is None else found
 
 
 def runs_alone(config: config_file.Config | None, ranks: int) -> bool:

@@ -119,9 +119,12 @@ def _check_file(path: str, option: str = "") -> None:
     if os.path.isdir(path):
         raise Refusal(REFUSED, tr("{path}: is a folder; name the file in it, or a package with -m", path=shown))
     if not os.path.isfile(path):
+        from hccl_tools.common import nearly
+
         raise Refusal(
             REFUSED,
-            tr("{path}: no such file in {folder}; correct the path", path=shown, folder=one_line(os.getcwd())),
+            tr("{path}: no such file in {folder}; correct the path", path=shown, folder=one_line(os.getcwd()))
+            + nearly.question(path),
         )
     if not os.access(path, os.R_OK):
         raise Refusal(REFUSED, tr("{path} cannot be read; check its permissions", path=shown))

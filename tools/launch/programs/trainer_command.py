@@ -32,10 +32,13 @@ def trainer(request: Request) -> str:
         here = os.path.join("tools", "train.py")
         return here if os.path.isfile(here) else OWN
     if not os.path.isfile(named):
+        from hccl_tools.common import nearly
+
         what = tr("is a folder") if os.path.isdir(named) else tr("no such file")
         raise Refusal(
             REFUSED,
-            tr("--train_script {path}: {what}; name the Python file that trains", path=one_line(named), what=what),
+            tr("--train_script {path}: {what}; name the Python file that trains", path=one_line(named), what=what)
+            + nearly.question(named),
         )
     if not os.access(named, os.R_OK):
         raise Refusal(REFUSED, tr("--train_script {path} cannot be read; check its permissions", path=one_line(named)))
