@@ -8,7 +8,7 @@
 #   bash scripts/check_network.sh --hostfile hosts --ping hccl_2s_16p.json
 case ${BASH_VERSION-} in '') exec bash -- "$0" "$@" ;; esac                                       # typed as: sh scripts/...
 LAUNCH_CALLER=${POSIXLY_CORRECT+set}/${SHELLOPTS-} POSIXLY_CORRECT=${POSIXLY_CORRECT-} && \set +k # see lib/start.sh
-LAUNCH_LIB=$(\unset -f readlink && \unset EXECIGNORE && readlink -f -- "$0")
+LAUNCH_LIB=$(\unset -f readlink && \unset EXECIGNORE && readlink -f -- "$0" 2>/dev/null) || LAUNCH_LIB=$0
 LAUNCH_LIB=${LAUNCH_LIB%/*}/lib
 if [[ ! -r $LAUNCH_LIB/start.sh ]]; then
   printf '%q: %q is missing: do not copy this script; call it by its path, or through a link\n' "${0##*/}" "$LAUNCH_LIB/start.sh" >&2

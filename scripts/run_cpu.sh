@@ -11,7 +11,7 @@
 #   DATA_PATH=MNIST_Data bash scripts/run_cpu.sh configs/mnist/dense_mnist.yaml
 case ${BASH_VERSION-} in '') exec bash -- "$0" "$@" ;; esac                                       # typed as: sh scripts/...
 LAUNCH_CALLER=${POSIXLY_CORRECT+set}/${SHELLOPTS-} POSIXLY_CORRECT=${POSIXLY_CORRECT-} && \set +k # see lib/start.sh
-LAUNCH_LIB=$(\unset -f readlink && \unset EXECIGNORE && readlink -f -- "$0")
+LAUNCH_LIB=$(\unset -f readlink && \unset EXECIGNORE && readlink -f -- "$0" 2>/dev/null) || LAUNCH_LIB=$0
 LAUNCH_LIB=${LAUNCH_LIB%/*}/lib
 if [[ ! -r $LAUNCH_LIB/start.sh ]]; then
   printf '%q: %q is missing: do not copy this script; call it by its path, or through a link\n' "${0##*/}" "$LAUNCH_LIB/start.sh" >&2

@@ -14,7 +14,7 @@
 #   salloc -N 2 --ntasks-per-node=2 bash scripts/run_slurm.sh --device_target CPU configs/mnist/lenet5_digits.yaml
 case ${BASH_VERSION-} in '') exec bash -- "$0" "$@" ;; esac                                       # typed as: sh scripts/...
 LAUNCH_CALLER=${POSIXLY_CORRECT+set}/${SHELLOPTS-} POSIXLY_CORRECT=${POSIXLY_CORRECT-} && \set +k # see lib/start.sh
-LAUNCH_LIB=$(\unset -f readlink && \unset EXECIGNORE && readlink -f -- "$0")
+LAUNCH_LIB=$(\unset -f readlink && \unset EXECIGNORE && readlink -f -- "$0" 2>/dev/null) || LAUNCH_LIB=$0
 if [[ ${LAUNCH_LIB##*/} == slurm_script ]]; then # sbatch runs a copy of this file, and knows where it is from
   LAUNCH_LIB=$(scontrol show job "$SLURM_JOB_ID" | sed -n 's/^ *Command=//p')
   LAUNCH_LIB=$(readlink -f -- "${LAUNCH_LIB%%run_slurm.sh*}run_slurm.sh")

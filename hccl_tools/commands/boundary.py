@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import USAGE, Refusal
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import folder_fault, one_line
 from hccl_tools.machine import interpreter
 
 
@@ -35,7 +35,9 @@ def run(program: str, work: Callable[[], int]) -> int:
             ),
         )
     except OSError as error:  # stdout is full, or its reader has gone; all other files raise Refusal
-        if not isinstance(error, BrokenPipeError):
+        if fault := folder_fault():
+            say(program, fault)
+        elif not isinstance(error, BrokenPipeError):
             say(program, tr("cannot write to stdout: {reason}", reason=error.strerror))
         from hccl_tools.build import output
 

@@ -30,6 +30,15 @@ def short_path(path: str) -> str:
     return path[len(below) :] if path.startswith(below) else path
 
 
+def folder_fault() -> str | None:
+    """Why the current folder, from which relative paths count, cannot be used; None if it can."""
+    try:
+        os.getcwd()
+    except OSError as error:
+        return tr("the current folder cannot be used: {reason}; change to another one", reason=error.strerror)
+    return None
+
+
 def shown(value: object, limit: int = 60) -> str:
     """`value` as JSON would write it, cut to `limit` characters for a message."""
     import json  # not at the top: only messages need it

@@ -8,6 +8,12 @@ import sys
 
 from hccl_tools.common.project import ROOT
 
+if not sys.executable:  # Python does not find itself on a PATH that is not set, as under env -i
+    try:
+        sys.executable = os.readlink("/proc/self/exe")
+    except OSError:
+        sys.executable = "python"
+
 OLDEST = (3, 9)
 USAGE = 2
 PACKAGES = {"PIL": "Pillow", "sklearn": "scikit-learn", "yaml": "PyYAML"}  # whose modules have another name

@@ -30,12 +30,22 @@ LAUNCH_PYTHON=$(
   \unset EXECIGNORE
   type -P -- "${PYTHON:-python}" || { [[ -z ${PYTHON-} ]] && type -P python3; }
 ) || LAUNCH_PYTHON=''
-if [[ -z $LAUNCH_PYTHON ]]; then
+# Only a program of another name is asked whether it is a Python: the question takes as long as a start of Python.
+case ${LAUNCH_PYTHON##*/} in
+  '' | python | python[0-9] | python[0-9].[0-9]* | pypy*) LAUNCH_WORD=program ;;
+  *) LAUNCH_WORD=$("$LAUNCH_PYTHON" -E -s -c 'print("program")' </dev/null 2>/dev/null) || LAUNCH_WORD='' ;;
+esac
+if [[ -z $LAUNCH_PYTHON || $LAUNCH_WORD != program ]]; then
   LAUNCH_SHOWN=$(\unset -f printf && if [[ ${PYTHON-} == *[![:alnum:]_./-]* ]]; then LC_ALL=C printf %q "$PYTHON"; else printf %s "${PYTHON-}"; fi)
-  case ${LAUNCH_LANG:-${LC_ALL:-${LC_MESSAGES:-${LANG-}}}}${PYTHON:+/} in
-    zh*/) LAUNCH_SHOWN="PYTHON=$LAUNCH_SHOWN 不是程序；请把它设为 3.9 或更高版本的 Python，或取消设置" ;;
+  [[ ! -x ${PYTHON:-.}/bin/python ]] || LAUNCH_WORD=folder
+  case ${LAUNCH_LANG:-${LC_ALL:-${LC_MESSAGES:-${LANG-}}}}/${PYTHON:+named}/${LAUNCH_PYTHON:+found}$LAUNCH_WORD in
+    zh*/named/*folder) LAUNCH_SHOWN="PYTHON=$LAUNCH_SHOWN 是文件夹；请把它设为 $LAUNCH_SHOWN/bin/python" ;;
+    zh*/named/found) LAUNCH_SHOWN="PYTHON=$LAUNCH_SHOWN 不是 Python；请把它设为 3.9 或更高版本的 Python，或取消设置" ;;
+    zh*/named/*) LAUNCH_SHOWN="PYTHON=$LAUNCH_SHOWN 不是程序；请把它设为 3.9 或更高版本的 Python，或取消设置" ;;
     zh*) LAUNCH_SHOWN='PATH 中没有 python；请激活装有 MindSpore 的环境' ;;
-    */) LAUNCH_SHOWN="PYTHON=$LAUNCH_SHOWN is not a program; set it to a Python of 3.9 or later, or unset it" ;;
+    */named/*folder) LAUNCH_SHOWN="PYTHON=$LAUNCH_SHOWN is a folder; set it to $LAUNCH_SHOWN/bin/python" ;;
+    */named/found) LAUNCH_SHOWN="PYTHON=$LAUNCH_SHOWN is not a Python; set it to a Python of 3.9 or later, or unset it" ;;
+    */named/*) LAUNCH_SHOWN="PYTHON=$LAUNCH_SHOWN is not a program; set it to a Python of 3.9 or later, or unset it" ;;
     *) LAUNCH_SHOWN='no python on PATH; activate the environment that has MindSpore' ;;
   esac
   if [[ -z ${PYTHON-} && -x ${LAUNCH_LIB%/scripts/lib}/.venv/bin/python ]]; then

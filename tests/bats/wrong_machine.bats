@@ -78,6 +78,61 @@ pretend() {
   done
 }
 
+@test "a PYTHON that is no Python, or the folder of an environment: one line, and in Chinese" {
+  mkdir -p env/bin empty
+  ln -s "$PYTHON" env/bin/python
+  local -r real=$PYTHON ls=$(command -v ls)
+  for script in ascend4p.sh check_network.sh; do
+    for PYTHON in "$ls" ls cat bash yes; do
+      refused 78 "$script: PYTHON=$PYTHON is not a Python; set it to a Python of 3.9 or later, or unset it" bash "$SCRIPTS/$script" config.yaml
+    done
+    PYTHON=env refused 78 "$script: PYTHON=env is a folder; set it to env/bin/python" bash "$SCRIPTS/$script" config.yaml
+    PYTHON=empty refused 78 "$script: PYTHON=empty is not a program; *" bash "$SCRIPTS/$script" config.yaml
+    PYTHON=ls LAUNCH_LANG=zh refused 78 "$script: PYTHON=ls 不是 Python；*" bash "$SCRIPTS/$script" config.yaml
+    PYTHON=env LAUNCH_LANG=zh refused 78 "$script: PYTHON=env 是文件夹；请把它设为 env/bin/python" bash "$SCRIPTS/$script" config.yaml
+  done
+  like any_name <<<"exec $(printf %q "$real") \"\$@\""
+  PYTHON=./any_name launch ascend2p.sh --dry_run config.yaml
+}
+
+@test "an empty PATH, and one without readlink: what is missing is Python, and with PYTHON the launch starts" {
+  local -r bash=$(command -v bash)
+  for path in '' "$PWD/nothing"; do
+    refused 78 "ascend4p.sh: no python on PATH; *" env -u PYTHON PATH="$path" "$bash" "$SCRIPTS/ascend4p.sh" config.yaml
+    ends 0 '' env PATH="$path" "$bash" "$SCRIPTS/ascend2p.sh" --device_target CPU --dry_run --train_script "$FIXTURES/stub_trainer.py" config.yaml
+  done
+}
+
+@test "without PATH a Python that does not find itself has a name in messages" {
+  refused 2 'watch.py: /*python* has no rich; *' env -i "$(command -v env)" python3 -c "
+import sys
+sys.argv, sys.modules['rich'] = ['watch.py'], None
+sys.path.insert(0, '$PROJECT')
+from hccl_tools.machine import interpreter
+interpreter.find = interpreter.refuse('has no rich', 'install it', None, 2)"
+}
+
+@test "a terminal, a home or a locale that is not there, and streams that are closed: the ranks run" {
+  stubbed ascend2p.sh --device_target CPU config.yaml
+  ends 0 '*exit 0*' env -u HOME -u TERM LANG=xx_YY "${STUBBED[@]}"
+  ends 0 '*exit 0*' env HOME=/dev/null TERM=nothing LC_ALL=C "${STUBBED[@]}"
+  "${STUBBED[@]}" >&- 2>&- <&-
+  "${STUBBED[@]}" 2>/dev/full
+  "${STUBBED[@]}" >/dev/full
+  ends 78 'ascend2p.sh: cannot write to stdout: *' bash -c '"$@" >/dev/full' - bash "$SCRIPTS/ascend2p.sh" --help
+}
+
+@test "a folder that is gone: one line that says so, from a script and from commands" {
+  mkdir gone
+  local command
+  for command in "bash $SCRIPTS/ascend2p.sh config.yaml" "python $PROJECT/tools/watch.py" "python $PROJECT/tools/train.py --config x.yaml"; do
+    run --separate-stderr bash -c "cd gone; rmdir ../gone; $command"
+    mkdir gone
+    [[ $status -ne 0 && ${stderr##*$'\n'} == *': the current folder cannot be used: No such file or directory; change to another one' ]] || fail "$command: $stderr"
+    [[ $stderr != *Traceback* ]] || fail "$stderr"
+  done
+}
+
 # arguments SCRIPT: as many words as its usage has.
 arguments() {
   bash "$SCRIPTS/$1" --help | sed -n "s/.*$1 \[options\] //p" | sed -n 1p | grep -oE '\b[A-Z_:,]{4,}' | sed 's/.*/1/' | paste -sd ' '
@@ -95,12 +150,12 @@ like() {
 sys.version_info = (3, 8, 18, "final", 0)
 sys.argv = [word for word in sys.argv[1:] if word not in ("-E", "-s")]
 runpy.run_path(sys.argv[0], run_name="__main__")' >old.py
-  like old_python <<<"exec $PYTHON $(printf %q "$PWD/old.py") \"\$@\""
+  like python3.8 <<<"exec $PYTHON $(printf %q "$PWD/old.py") \"\$@\""
   local script words
   for script in $(scripts); do
     words=$(arguments "$script")
     # shellcheck disable=SC2086 # words
-    PYTHON=$PWD/old_python run --separate-stderr bash "$SCRIPTS/$script" $words
+    PYTHON=$PWD/python3.8 run --separate-stderr bash "$SCRIPTS/$script" $words
     if [[ $script == check_network.sh ]]; then # a Python command, whose code it is
       [[ $status -eq 2 && $stderr == *" is Python 3.8; 3.9 or later is needed; "* ]] || fail "$stderr"
     else

@@ -7,7 +7,7 @@ import sys
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import folder_fault, one_line
 from hccl_tools.machine import interpreter
 from tools.launch.engines.placement import Placement
 from tools.launch.programs import trainer_command
@@ -21,12 +21,8 @@ LEAST_FILES = 256  # the launcher and its console keep a few files open, a MindS
 
 def folder() -> None:
     """Checks that the current folder is there: relative paths count from it, and the ranks run in it."""
-    try:
-        os.getcwd()
-    except OSError as error:
-        raise Refusal(
-            REFUSED, tr("the current folder cannot be used: {reason}; change to another one", reason=error.strerror)
-        ) from error
+    if fault := folder_fault():
+        raise Refusal(REFUSED, fault)
 
 
 def limits() -> None:

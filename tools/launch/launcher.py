@@ -6,7 +6,6 @@ One process does all of it.  What only some launches need is imported where they
 from __future__ import annotations
 
 import os
-import sys
 
 from hccl_tools.common import language
 from hccl_tools.common.language import tr
@@ -78,7 +77,7 @@ def main(words: list[str]) -> int:
     try:
         command = read(declaration, typed)
     except HelpAsked as asked:
-        return show(asked.text)
+        return show(asked.text, voice)
     except Refusal as refusal:
         return refuse(voice, refusal)
     voice.quiet = command.settings.quiet
@@ -123,7 +122,7 @@ def launch(command: Command, lock: Lock, caller: Environment, voice: Voice, igno
         from tools.launch import dry_run
 
         run.tell_overridden()
-        return show("".join(f"{line}\n" for line in dry_run.lines(run)))
+        return show("".join(f"{line}\n" for line in dry_run.lines(run)), voice)
     status = life.lead(run)
     lock.remove()
     life.leave(run)
@@ -167,7 +166,7 @@ def speak(typed: list[str], caller: Environment) -> None:
         caller[b"LAUNCH_LANG"] = name.encode()
 
 
-def show(text: str) -> int:
+def show(text: str, voice: Voice) -> int:
     """Prints the result on stdout."""
     data = os.fsencode(text)
     try:
@@ -176,7 +175,7 @@ def show(text: str) -> int:
     except BrokenPipeError:
         return 0  # whoever read it has enough
     except OSError as error:
-        sys.stderr.write(f"stdout: {error.strerror}\n")
+        voice.say(tr("cannot write to stdout: {reason}", reason=error.strerror))
         return REFUSED
     return 0
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
-from hccl_tools.common.refusal import Refusal
-from hccl_tools.common.words import one_line
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import folder_fault, one_line
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
@@ -40,3 +40,9 @@ def run(program: str, work: Callable[[], None], status: int | None = None) -> in
         for line in refusal.lines:
             print(f"{program}: {line}", file=sys.stderr)
         return refusal.status if status is None else status
+    except FileNotFoundError:
+        fault = folder_fault()
+        if fault is None:
+            raise
+        print(f"{program}: {fault}", file=sys.stderr)
+        return REFUSED if status is None else status
