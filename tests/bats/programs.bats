@@ -63,6 +63,28 @@ gets() {
   ends 78 'launch.sh: MindSpore cannot use GPUs: *' bash "$SCRIPTS/launch.sh" -n 2 --device_target GPU net.py
 }
 
+@test "our trainer as a program, in MindOCR's words: it gets the target of the launch, and that is said" {
+  local -r config=$PROJECT/configs/rec/crnn/crnn_resnet34_zh.yaml train=$PROJECT/tools/train.py
+  local words
+  for words in "$train --config $config -o a.b=1" "python $train -c $config" "python -u $train --config=$config"; do
+    # shellcheck disable=SC2086 # words
+    ends 0 '*note: the config has another device_target; -o system.device_target=CPU is added' \
+      bash "$SCRIPTS/launch.sh" -n 2 --device_target CPU --dry_run $words
+    [[ $output == *"$config"*system.device_target=CPU* ]] || fail "$output"
+  done
+  for words in "$config -o system.device_target=CPU" "$PROJECT/configs/mnist/lenet5_digits.yaml"; do
+    # shellcheck disable=SC2086 # words
+    ends 0 '' bash "$SCRIPTS/launch.sh" -n 2 --device_target CPU --dry_run "$train" --config $words
+    [[ $(grep -c 'device_target=CPU' <<<"$output") -ne 1 ]] || fail "$output"
+  done
+}
+
+@test "python and a file: the file is read as one that is named alone" {
+  printf 'import mindspore\nmindspore.set_context(device_target="GPU")\n' >net.py
+  refused 78 '*net.py:2: the program itself asks for device_target "GPU", *' \
+    bash "$SCRIPTS/launch.sh" -n 2 --device_target CPU python -u net.py
+}
+
 @test "another trainer does not get the default config of a script, which is ours" {
   refused 78 '*has no file data_batch_1.bin; *CIFAR-10*' cpu run.sh --train_script "$PROJECT/tools/train.py" . 2
   gets "['program.py', '--lr', '1']" cpu run.sh --train_script program.py . 2 -- --lr 1

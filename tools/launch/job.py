@@ -109,11 +109,16 @@ def of_program(request: Request, placed: placement.Placement, run_dir: str) -> J
     own = found.source is not None and trainer_command.is_own(found.source)
     command, resumed = found.words, None
     named = trainer_command.named_config(command) if own else None
+    notes = []
+    if named is not None:
+        from tools.launch.programs import config_checks
+
+        if setting := config_checks.target_of_program(request, named, command):
+            command = trainer_command.with_setting(command, setting)
+            notes = [tr("note: the config has another device_target; {word} is added", word=f"-o {setting}")]
     if named is None:
         _refuse_to_resume(request, found.about)
     elif _wants_to_resume(request):
-        from tools.launch.programs import config_checks
-
         config = config_checks.config(request, path=named, is_own=True, arguments=command)
         resumed = _resumed(request, config, named, placed, run_dir) if config else None
         command = trainer_command.with_setting(command, resumed.setting()) if resumed else command
@@ -127,6 +132,7 @@ def of_program(request: Request, placed: placement.Placement, run_dir: str) -> J
         is_own=own,
         needs_mindspore=found.imports_mindspore(),
         resumed=resumed,
+        remarks=notes,
     )
 
 

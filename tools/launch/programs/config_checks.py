@@ -40,6 +40,16 @@ def config(request: Request, path: str, is_own: bool, arguments: list[str]) -> c
     return found
 
 
+def target_of_program(request: Request, path: str, words: list[str]) -> str:
+    """The setting of the target that a program of our trainer lacks; the trainer itself says what is wrong besides."""
+    try:
+        found: config_file.Config = config_file.load(path)
+        found.override(trainer_command.settings(words))
+    except config_file.ConfigError:
+        return ""
+    return trainer_command.target_setting(request, found, own=True)
+
+
 def runs_alone(config: config_file.Config | None, ranks: int) -> bool:
     """Whether the one rank of a one-rank launch joins no job; several ranks must be distributed."""
     if config is None:

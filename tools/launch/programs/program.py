@@ -44,8 +44,17 @@ def find(request: Request) -> Program:
         return _file(own[0], own[1:], tr("the program {path} with its own words", path=one_line(own[0])))
     path = _executable(own[0])
     return Program(
-        words=[path, *own[1:]], source=None, about=tr("the program {path} with its own words", path=one_line(path))
+        words=[path, *own[1:]],
+        source=_source_for(path, own[1:]),
+        about=tr("the program {path} with its own words", path=one_line(path)),
     )
+
+
+def _source_for(path: str, words: list[str]) -> str | None:
+    """The file of Python that the program is about to run, if it is a Python that is given one."""
+    plain = [word for word in words if word != "-u"][:1]
+    is_python = os.path.basename(path).startswith("python")
+    return plain[0] if is_python and plain and plain[0].endswith(".py") and os.path.isfile(plain[0]) else None
 
 
 def _file(path: str, words: list[str], about: str) -> Program:

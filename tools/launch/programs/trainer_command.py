@@ -115,7 +115,12 @@ def with_words(arguments: list[str], words: list[str]) -> list[str]:
 
 def command(path: str, request: Request, config: Config | None, named: str, arguments: list[str]) -> list[str]:
     """The command with the config `named`; it sets `system.device_target` when the config has another one."""
-    target = config.get("system.device_target", "Ascend" if is_own(path) else None) if config else None
-    if target not in (None, request.device_target):
-        arguments = with_setting(arguments, f"system.device_target={request.device_target}")
+    setting = target_setting(request, config, is_own(path))
+    arguments = with_setting(arguments, setting) if setting else arguments
     return [python(), "-u", path_word(path), "--config", path_word(named), *arguments]
+
+
+def target_setting(request: Request, config: Config | None, own: bool) -> str:
+    """``system.device_target=CPU`` where the config has another target than the launch; own: it is our trainer's."""
+    target = config.get("system.device_target", "Ascend" if own else None) if config else None
+    return "" if target in (None, request.device_target) else f"system.device_target={request.device_target}"
