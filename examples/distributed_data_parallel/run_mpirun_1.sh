@@ -6,5 +6,10 @@
 # DATA_PATH in the environment is the folder of the training files (default: ./MNIST_Data/train/), on every host.
 set -euo pipefail
 here=$(dirname -- "$(readlink -f -- "$0")")
+script=${here%/*/*}/scripts/run_mpirun_1.sh
+if [[ ! -r $script ]]; then
+  printf '%s: %q is missing: this folder needs the project around it\n' "${0##*/}" "$script" >&2
+  exit 78
+fi
 export DATA_PATH=${DATA_PATH:-./MNIST_Data/train/}
-exec bash "${here%/*/*}/scripts/run_mpirun_1.sh" "$@" "$here/net.py"
+exec bash "$script" "$@" "$here/net.py"

@@ -4,4 +4,9 @@
 # Usage: bash run_cluster.sh [options] DATA_PATH RANK_TABLE_FILE RANK_SIZE RANK_START
 set -euo pipefail
 here=$(dirname -- "$(readlink -f -- "$0")")
-exec bash "${here%/*/*}/scripts/run_cluster.sh" --pytest "$here/resnet50_distributed_training.py" "$@"
+script=${here%/*/*}/scripts/run_cluster.sh
+if [[ ! -r $script ]]; then
+  printf '%s: %q is missing: this folder needs the project around it\n' "${0##*/}" "$script" >&2
+  exit 78
+fi
+exec bash "$script" --pytest "$here/resnet50_distributed_training.py" "$@"

@@ -4,4 +4,9 @@
 # Usage: bash run_dataset_slice.sh [options] DATA_PATH RANK_SIZE
 set -euo pipefail
 here=$(dirname -- "$(readlink -f -- "$0")")
-exec bash "${here%/*/*}/scripts/run_dataset_slice.sh" --pytest "$here/resnet50_distributed_training_dataset_slice.py" "$@"
+script=${here%/*/*}/scripts/run_dataset_slice.sh
+if [[ ! -r $script ]]; then
+  printf '%s: %q is missing: this folder needs the project around it\n' "${0##*/}" "$script" >&2
+  exit 78
+fi
+exec bash "$script" --pytest "$here/resnet50_distributed_training_dataset_slice.py" "$@"

@@ -4,4 +4,9 @@
 # Usage: bash run_pipeline.sh [options] DATA_PATH DEVICE_TARGET
 set -euo pipefail
 here=$(dirname -- "$(readlink -f -- "$0")")
-exec bash "${here%/*/*}/scripts/run_pipeline.sh" --pytest "$here/resnet50_distributed_training_pipeline.py" "$@"
+script=${here%/*/*}/scripts/run_pipeline.sh
+if [[ ! -r $script ]]; then
+  printf '%s: %q is missing: this folder needs the project around it\n' "${0##*/}" "$script" >&2
+  exit 78
+fi
+exec bash "$script" --pytest "$here/resnet50_distributed_training_pipeline.py" "$@"

@@ -26,7 +26,7 @@ def suggestion(path: str) -> str | None:
 
 
 def question(path: str) -> str:
-    """``; did you mean trainer.py?`` for the end of a message about `path`; empty without a suggestion."""
+    """``; did you mean FILE?`` for the end of a message about `path`; empty without a suggestion."""
     near = suggestion(path)
     return tr("; did you mean {path}?", path=one_line(near)) if near else ""
 

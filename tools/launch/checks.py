@@ -109,9 +109,10 @@ def is_program(request: Request) -> bool:
 
 
 def program_calls(request: Request, program: str | None) -> None:
-    """Checks that MindSpore does here what the program's file asks for, as far as that is written there."""
+    """Checks that a program gets here what its file asks for, as far as that is written there."""
     if program and not request.no_check:
-        from tools.launch.programs import parallel_calls, target_calls
+        from tools.launch.programs import needed_data, parallel_calls, target_calls
 
+        needed_data.check(program, request)
         target_calls.check(program, request.device_target)
         parallel_calls.check(program, request.device_target)

@@ -6,6 +6,7 @@ import os
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import harmless, quote
+from hccl_tools.common.words import count
 from tools.launch.engines import facts
 from tools.rank import environment, places
 
@@ -40,8 +41,8 @@ def lines(run: Run) -> Iterator[str]:
 def _common(run: Run) -> Iterator[str]:
     """What all ranks have in common."""
     plan = run.plan
-    name, number = harmless(run.voice.name), len(plan.ranks)
-    yield "# " + tr("{name}: {number} ranks; this is what it would start", name=name, number=number)
+    name, ranks = harmless(run.voice.name), count(len(plan.ranks), "rank")
+    yield "# " + tr("{name}: {ranks}; this is what it would start", name=name, ranks=ranks)
     yield "# " + harmless(tr("every rank runs {about}", about=_about(plan)))
     if plan.restart:
         yield f"# from the second attempt on it runs: {_line(plan.restart)}"

@@ -193,7 +193,7 @@ def _restart_remarks(request: Request, job: Job) -> list[str]:
 
 
 def _no_sink_remarks(request: Request, job: Job) -> list[str]:
-    """What --no_sink does, since MindSpore no longer reads the variables of the tutorials."""
+    """What --no_sink does, since MindSpore no longer reads the variable of the tutorials."""
     if not request.no_sink:
         return []
     from tools.launch.programs import no_sink

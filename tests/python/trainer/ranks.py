@@ -9,6 +9,7 @@ import functools
 import glob
 import os
 import pathlib
+import re
 import resource
 import struct
 import subprocess
@@ -136,3 +137,20 @@ def furthest(one, other):
 
     assert set(one) == set(other)
     return max(float(np.abs(one[name].astype(float) - other[name].astype(float)).max()) for name in one)
+
+
+def typed(folder, *command, **variables):
+    """What a script prints, as (exit code, stdout, stderr); it is typed in `folder`."""
+    clean = {
+        name: value for name, value in os.environ.items() if not re.match("RANK|MS_|DEVICE|DATA_PATH|LOG_DIR", name)
+    }
+    ended = subprocess.run(
+        ["bash", *map(str, command)],
+        cwd=folder,
+        env={**clean, "PYTHON": sys.executable, "GLOG_v": "3", **variables},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    return ended.returncode, ended.stdout, ended.stderr

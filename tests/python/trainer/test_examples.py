@@ -9,7 +9,6 @@ import importlib
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -32,6 +31,7 @@ CONF = ("--hccn_conf", ranks.PROJECT / "configs" / "demo_hccn.conf")
 STUB = ranks.PROJECT / "tests" / "fixtures" / "stub_mindspore"
 AT_ONCE = {"PYTHONPATH": str(ranks.PROJECT / "tests" / "fixtures" / "ends_at_once")}
 
+launch = ranks.typed
 ms, np = Later("mindspore"), Later("numpy")
 nn = Later("mindspore.nn")
 
@@ -82,23 +82,6 @@ def cifar(tmp_path_factory):
     path.write_bytes(b"".join(bytes([n % 10]) + np.random.default_rng(n).bytes(record - 1) for n in range(64)))
     os.truncate(path, 10_000 * record)
     return path.parent
-
-
-def launch(folder, *command, **variables):
-    """What a script prints, as (exit code, stdout, stderr); it is typed in `folder`."""
-    clean = {
-        name: value for name, value in os.environ.items() if not re.match("RANK|MS_|DEVICE|DATA_PATH|LOG_DIR", name)
-    }
-    ended = subprocess.run(
-        ["bash", *map(str, command)],
-        cwd=folder,
-        env={**clean, "PYTHON": sys.executable, "GLOG_v": "3", **variables},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    return ended.returncode, ended.stdout, ended.stderr
 
 
 def losses(text):
@@ -189,6 +172,10 @@ def test_the_scripts_of_the_tutorials_start_the_file_beside_them(tmp_path, scrip
         (
             ("run_dataset_slice.sh", "--device_target", "CPU", ".", 2),
             r"resnet50_distributed_training_dataset_slice.py:\d+: auto_parallel",
+        ),
+        (
+            ("../../scripts/run.sh", "--device_target", "CPU", ".", 2, TRAINING / "semi_auto_parallel.py"),
+            r"semi_auto_parallel.py:\d+: semi_auto_parallel",
         ),
     ],
 )

@@ -150,7 +150,7 @@ def test_no_sink_sets_jit_level_where_a_graph_is_compiled_and_says_what_took_eff
     words = no_sink.arguments(loaded(DIGITS), ["-o", "scheduler.lr=1", "--x"])
     assert words == ["-o", "scheduler.lr=1", "system.jit_level=O0", "--x"]
     (said,) = no_sink.remarks(is_own=True, words=words)
-    assert said.startswith("note: --no_sink means system.jit_level=O0; it also sets GRAPH_OP_RUN and ")
+    assert said.startswith("note: --no_sink means system.jit_level=O0; it also sets GRAPH_OP_RUN, ")
     words = no_sink.arguments(loaded(DIGITS, "system.mode=1"), ["--x"])
     assert words == ["--x"]
     (said,) = no_sink.remarks(is_own=True, words=words)

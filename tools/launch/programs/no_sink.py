@@ -1,6 +1,6 @@
 """--no_sink: operators run one by one.
 
-The tutorials set GRAPH_OP_RUN and HCCL_WHITELIST_DISABLE, which MindSpore 2.10 no longer reads; it has jit_level.
+The tutorials set GRAPH_OP_RUN, which MindSpore 2.10 no longer reads: it has jit_level.  HCCL reads the other variable.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def arguments(config: Config | None, words: list[str]) -> list[str]:
 
 def remarks(is_own: bool, words: list[str]) -> list[str]:
     """What --no_sink does to the job whose command has these words."""
-    names = tr("GRAPH_OP_RUN and HCCL_WHITELIST_DISABLE")
+    names = "GRAPH_OP_RUN"
     if not is_own:
         setting = 'set_context(jit_config={"jit_level": "O0"})'
         return [

@@ -6,12 +6,11 @@ rank trains the whole network by itself.
 
 from __future__ import annotations
 
-import os
 import re
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import one_line, short_path
 from tools.config import modes
 from tools.launch.programs import program_calls
 
@@ -37,7 +36,7 @@ def check(path: str, target: str) -> None:
                 "use data_parallel, or cut the layers by hand (hybrid_parallel); --no_check starts the program all the "
                 "same"
             )
-            raise Refusal(REFUSED, f"{one_line(os.path.relpath(path))}:{call.node.lineno}: {why}; {remedy}")
+            raise Refusal(REFUSED, f"{one_line(short_path(path))}:{call.node.lineno}: {why}; {remedy}")
 
 
 def _why_not(mode: str, target: str, calls: list[Called], by_function: bool) -> str:

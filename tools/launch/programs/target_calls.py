@@ -5,12 +5,11 @@ Of a launch on CPU every rank would start, and end with a page of traceback; or 
 
 from __future__ import annotations
 
-import os
 import re
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import one_line, short_path
 from tools.launch.programs import program_calls
 
 TYPE_CHECKING = False
@@ -34,7 +33,7 @@ def check(path: str, target: str) -> None:
         return  # it may choose another one
     for call, word in named:
         if call.sure:
-            place = f"{one_line(os.path.relpath(path))}:{call.node.lineno}"
+            place = f"{one_line(short_path(path))}:{call.node.lineno}"
             text = tr(
                 '{place}: the program itself asks for device_target "{target}", and this launch is on CPU; write "CPU" '
                 "there, or leave it out: MindSpore takes what is here; --no_check starts the program all the same",
