@@ -88,6 +88,10 @@ SHARED = {
     "pytest FILE": marked(
         "run this file of tests, or one of its tests as FILE::TEST, in every rank with: python -m pytest -s"
     ),
+    "per_rank_words -": marked(
+        "replace {rank}, {local_rank}, {device}, {world_size} and {run}, the run's folder, in the program's words by"
+        " those of each rank, such as in --device_id={device}"
+    ),
     "log_dir DIR": marked("folder for the logs of all runs; each run makes its own folder in it (default: logs)"),
     "console 0|all|table|none": marked(
         "the output to show while the job runs: that of rank 0, that of all ranks with their numbers, a live table"

@@ -174,6 +174,7 @@ class Agents(Engine):
             "LAUNCH_UMASK": umask(),
             "LAUNCH_HANG": str(run.settings.hang_timeout),
             "LAUNCH_PYTHON": sys.executable,
+            "LAUNCH_WORDS": "each" if run.plan.request.per_rank_words else "",
         }
         if secret:
             told.update(LAUNCH_SECRET=secret, LAUNCH_GRACE=str(run.settings.grace), LAUNCH_JOB=run.mark)

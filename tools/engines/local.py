@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tools.engines.base import Engine
 from tools.launch.engines import facts
+from tools.launch.programs import rank_words
 from tools.rank import environment, places
 
 
@@ -23,11 +24,12 @@ class Local(Engine):
         cores = run.plan.binding.cores if run.plan.binding else None
         with places.BatchPolicy(b"MS_WORKER_NUM" in run.environment):
             for local_rank, member in enumerate(members):
+                device = device_ids[local_rank] if device_ids else member.device or 0
                 own = environment.of_rank(
                     run.environment,
                     rank=int(member.name),
                     local_rank=local_rank,
-                    device=device_ids[local_rank] if device_ids else member.device or 0,
+                    device=device,
                     sizes=sizes,
                     mark=run.mark,
                 )
@@ -36,4 +38,5 @@ class Local(Engine):
                     with places.Bound(cores, int(member.name), log) as bound:
                         own.update(bound)
                         kept.write(member.name, own, log)
-                        run.start(member, run.trainer, environment.whole(run.environment, own), log)
+                        words = rank_words.command(run.plan, run.trainer, int(member.name), local_rank, device)
+                        run.start(member, words, environment.whole(run.environment, own), log)

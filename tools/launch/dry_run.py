@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import harmless, quote
 from hccl_tools.common.words import count
 from tools.launch.engines import facts
+from tools.launch.programs import rank_words
 from tools.rank import environment, places
 
 TYPE_CHECKING = False
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from tools.engines.agents import Agents
     from tools.launch.planned import Plan
     from tools.launch.run import Run
+
+_MOST_SHOWN = 64  # ranks whose own words a line shows, where an engine starts them
 
 
 def lines(run: Run) -> Iterator[str]:
@@ -85,9 +89,10 @@ def _ranks(run: Run) -> Iterator[str]:
         yield f"# rank {rank} on device {named}"
         if folder:
             yield _line(["mkdir", "-p", folder])
+        words = rank_words.command(plan, run.trainer, rank, local_rank, named)
         bound = ["taskset", "-c", cores] if cores else []
         variables = (os.fsdecode(name + b"=" + value) for name, value in own.items())
-        yield _behind(["env", *variables, *bound, *run.trainer], os.path.join(plan.run_dir, f"rank_{rank}.log"))
+        yield _behind(["env", *variables, *bound, *words], os.path.join(plan.run_dir, f"rank_{rank}.log"))
 
 
 def _engine(run: Run, engine: Agents) -> Iterator[str]:
@@ -98,6 +103,8 @@ def _engine(run: Run, engine: Agents) -> Iterator[str]:
     told = [b"LAUNCH_" + name.encode() for name in OF_PLAN]
     told += sorted(name for name in found if name.startswith(environment.FOR_RANKS))
     yield _line(["export", *(os.fsdecode(name + b"=" + found[name]) for name in told)])
+    for rank, own in islice(rank_words.own(run.plan), _MOST_SHOWN):
+        yield "# " + harmless(tr("rank {rank} gets {words}", rank=rank, words=" ".join(map(quote, own))))
     words, agent = engine.command(found), engine.agent_words()
     if words[-len(agent) :] != agent:
         words += agent

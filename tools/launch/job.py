@@ -166,6 +166,7 @@ def remarks(request: Request, ranks: int, job: Job) -> list[str]:
         *_device_num_remarks(request, ranks, job),
         *_restart_remarks(request, job),
         *_no_sink_remarks(request, job),
+        *_word_remarks(request, ranks),
         *_resume_remarks(request, job),
     ]
 
@@ -174,6 +175,16 @@ def _resume_remarks(request: Request, job: Job) -> list[str]:
     """What the job goes on from, and words that name something by a link which moves."""
     found = [tr("goes on {where}", where=job.resumed.where()), *job.resumed.remarks] if job.resumed else []
     return [*found, *latest_link.remarks(request)]
+
+
+def _word_remarks(request: Request, ranks: int) -> list[str]:
+    """What to know of words that differ from rank to rank, or should."""
+    text = " ".join(request.trainer_arguments)
+    if not (request.per_rank_words or "$" in text or "{" in text or "rank" in text or "device" in text):
+        return []
+    from tools.launch.programs import word_hints
+
+    return word_hints.remarks(request, ranks)
 
 
 def _device_num_remarks(request: Request, ranks: int, job: Job) -> list[str]:

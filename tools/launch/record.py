@@ -10,6 +10,7 @@ from hccl_tools.common import documents, whole_file
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line, ranges
+from tools.launch.programs import rank_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,14 +58,24 @@ def of_plan(plan: Plan) -> dict[str, Any]:
 
         document["plogs"] = plan.plogs.record()
         document["other_logs"] = plogs.others()
-    document["ranks"] = [{"rank": rank, "device": device, "log": f"rank_{rank}.log"} for rank, device in plan.ranks]
-    for rank, host in zip(document["ranks"], plan.hosts):
-        rank["host"] = host
-    cores = plan.binding.cores if plan.binding else {}
-    for rank in document["ranks"] if cores else ():
-        if rank["rank"] in cores:
-            rank["cores"] = ranges(cores[rank["rank"]])
+    document["ranks"] = _ranks(plan)
     return document
+
+
+def _ranks(plan: Plan) -> list[dict[str, Any]]:
+    """The row of every rank."""
+    rows: list[dict[str, Any]] = [
+        {"rank": rank, "device": device, "log": f"rank_{rank}.log"} for rank, device in plan.ranks
+    ]
+    for row, host in zip(rows, plan.hosts):
+        row["host"] = host
+    for row, (_, words) in zip(rows, rank_words.own(plan)):
+        row["words"] = words
+    cores = plan.binding.cores if plan.binding else {}
+    for row in rows if cores else ():
+        if row["rank"] in cores:
+            row["cores"] = ranges(cores[row["rank"]])
+    return rows
 
 
 def path(run_dir: str) -> str:

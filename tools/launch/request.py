@@ -96,6 +96,7 @@ class Request(Record):
     dry_run: Flag = False
     bind_core: Flag = False
     bind_numa: Flag = False
+    per_rank_words: Flag = False  # see programs/rank_words.py
 
     # of engines
     hostfile: Option[str] = None  # run_mpirun_2.sh: an argument

@@ -96,6 +96,8 @@ def begin(told: Told, words: list[str], log: int, start: Callable[[list[str], En
         told.base.pop(b"RANK_TABLE_FILE", None)
     cores = cores_of(told)
     own = environment_of(told, log, places.Plogs(told["PLOGS"], told["LOGS"]))
+    if told["WORDS"] and not told.is_scheduler:
+        words = _words_of(told, words, own)
     with places.Bound(cores, 0 if told.is_scheduler else int(told.name), log) as bound:
         own.update(bound)
         if told.is_scheduler:
@@ -108,6 +110,17 @@ def begin(told: Told, words: list[str], log: int, start: Callable[[list[str], En
             places.Kept(told.base, told["LOGS"]).write(told.name, own, log)
         with places.BatchPolicy(b"MS_WORKER_NUM" in told.base and not told.is_scheduler):
             start(words, environment.whole(told.base, own))
+
+
+def _words_of(told: Told, words: list[str], own: Environment) -> list[str]:
+    """The rank's command with the words that are its own, see rank_words.py."""
+    from tools.launch.programs import rank_words
+
+    device, world, run_dir = (
+        os.fsdecode(found.get(name, b""))
+        for found, name in ((own, b"DEVICE_ID"), (told.base, b"RANK_SIZE"), (told.base, b"LOG_DIR"))
+    )
+    return rank_words.replaced(words, rank_words.of_rank(int(told.name), told.local_rank, device, world, run_dir))
 
 
 def become(words: list[str], found: Environment, log: int) -> NoReturn:

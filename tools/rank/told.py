@@ -9,6 +9,7 @@ The variables, besides those of the job:
   LAUNCH_FOLDER, LAUNCH_HOST   where the command was typed
   LAUNCH_LINKS       a folder that gets links to the ranks' logs, in Open MPI's layout
   LAUNCH_PYTHON      the launcher's Python: the program need not be one
+  LAUNCH_WORDS       not empty: --per_rank_words
   LAUNCH_HANG        --hang_timeout, 0: none.  Agents need it where the launcher cannot see the log
   LAUNCH_JOB         the mark of the job's processes; it stays in the environment
   LAUNCH_SECRET      begins each line for the launcher; only this launch knows it.  Not set: no launcher reads the
@@ -36,7 +37,7 @@ REFUSED = 78
 
 OF_PLAN = (
     *("ENGINE", "DEVICES", "SIZES", "BIND", "FOLDER", "HOST", "EXPORTS", "LOGS", "PLOGS", "LINKS", "UMASK", "HANG"),
-    "PYTHON",
+    *("PYTHON", "WORDS"),
 )
 _NAMES = (*OF_PLAN, "SECRET", "BUS", "CONTROL", "GRACE", "PATIENCE", "KEEPS_GOING")
 

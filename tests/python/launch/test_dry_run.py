@@ -22,6 +22,7 @@ class Engine(Agents):
 
 def plan(**facts):
     usual = {
+        "request": SimpleNamespace(per_rank_words=False),
         "ranks": [(4, 0), (5, 1)],
         "run_dir": "/logs/a run",
         "about": "the program x.py",
