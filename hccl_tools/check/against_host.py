@@ -11,7 +11,7 @@ from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import shown
 from hccl_tools.machine import hccn, host
 from hccl_tools.table.address import is_one_of
-from hccl_tools.table.view import Server, View, number, objects
+from hccl_tools.table.view import Server, View, names_of, number, objects
 
 
 def problems(table: JsonObject, name: str, conf: str = hccn.DEFAULT_CONF) -> list[Problem]:
@@ -22,7 +22,7 @@ def problems(table: JsonObject, name: str, conf: str = hccn.DEFAULT_CONF) -> lis
 
 
 def _of_servers(view: View, conf: str) -> list[Problem]:
-    servers = [(s.name, {device: ip for device, ip, _ in _addresses(view, s)}) for s in view.servers]
+    servers = [(names_of(s.entry, s.name), {device: ip for device, ip, _ in _addresses(view, s)}) for s in view.servers]
     ours = [view.servers[n] for n in host.servers_here(servers, conf)]
     if ours:
         return [problem for server in ours for problem in _of_addresses(view, server, conf)]

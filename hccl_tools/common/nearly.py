@@ -19,6 +19,7 @@ def suggestion(path: str) -> str | None:
 
     The mistake may be in the name of a folder above it.  None if nothing there is nearly the same, or `path` exists.
     """
+    path = os.fspath(path)
     try:
         return None if not path or os.path.exists(path) else _nearest(path.rstrip(os.sep))
     except (OSError, ValueError):  # a folder that may not be listed; a NUL in the name

@@ -9,11 +9,11 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
 from hccl_tools.common.words import one_line
-from hccl_tools.hosts import addresses, ask, cards, cards_judge
+from hccl_tools.hosts import ask, cards, cards_judge
 from hccl_tools.hosts.ask import Answer, Asker
 from hccl_tools.hosts.cards import Question
 from hccl_tools.hosts.cards_judge import Facts, Partners
-from hccl_tools.machine import host, programs
+from hccl_tools.machine import addresses, host, programs
 from hccl_tools.table import rank_table
 from hccl_tools.table.rank_table import Server
 
@@ -88,24 +88,24 @@ def _homes(asker: Asker, servers: Sequence[Server]) -> tuple[dict[str, Server], 
 
     A host whose name and address do not tell is asked.
     """
-    by_id = {server.server_id: server for server in servers}
-    found = {name: by_id[name] for name in asker.logins if name in by_id}
+    by_name = {name: server for server in reversed(servers) for name in server.names}
+    found = {name: by_name[name] for name in asker.logins if name in by_name}
     names = [name for name in asker.logins if name not in found]
     for name, address in addresses.of(names).items():
-        if address in by_id:
-            found[name] = by_id[address]
+        if address in by_name:
+            found[name] = by_name[address]
     claimed = {server.server_id for server in found.values()}
     unknown = {name: login for name, login in asker.logins.items() if name not in found}
-    free = [server.server_id for server in servers if server.server_id not in claimed]
+    free = {server.host: server for server in servers if server.server_id not in claimed}
     lines: list[str] = []
     if unknown and not free:
         foreign = ask.names(list(unknown))
         lines = [tr("{hosts}: not a server of the rank table; remove it from the hostfile", hosts=foreign)]
     elif unknown:
-        answers, lines = _ask(asker.replace(logins=unknown), lambda _name: free, ask.SECONDS)
+        answers, lines = _ask(asker.replace(logins=unknown), lambda _name: list(free), ask.SECONDS)
         for answer in answers:
-            if isinstance(answer.content, str) and answer.content in by_id:
-                found[answer.host] = by_id[answer.content]
+            if isinstance(answer.content, str) and answer.content in free:
+                found[answer.host] = free[answer.content]
             elif answer.content is not None:
                 lines.append(_other_version(answer.host))
     return found, lines + _twice(found)
@@ -131,7 +131,7 @@ def answer() -> int:
 
     def ask_own(_name: str, asked: Any, _tell: Callable[[str], None]) -> object:
         if all(isinstance(name, str) for name in asked):  # which of them is this host?
-            return own_server([Server("", name, []) for name in asked], None).server_id
+            return own_server([Server("", name, [], [name]) for name in asked], None).server_id
         server_id, questions = asked
         own_server([Server("", server_id, [])], server_id)
         return {device: card.as_dict() for device, card in cards.ask([Question(**q) for q in questions]).items()}
@@ -149,7 +149,7 @@ def own_server(servers: Sequence[Server], server_id: str | None) -> Server:
         if not ours:
             raise Refusal(USAGE, tr("--server_id {server_id} is not in the table", server_id=one_line(server_id)))
     else:  # not by the addresses of its cards: whether these are right is what the check is about
-        ours = [server for server in servers if host.owns(server.server_id)]
+        ours = [server for server in servers if any(map(host.owns, server.names))]
     if len(ours) != 1:
         names = ", ".join(one_line(server.server_id) for server in (ours or servers)[:5])
         what = tr("several servers of the table are") if ours else tr("no server of the table is")

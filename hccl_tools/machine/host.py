@@ -12,6 +12,7 @@ from hccl_tools.machine import hccn, programs
 from hccl_tools.table.address import family, is_one_of
 
 LOOPBACK = "127.0.0.1"
+_MOST_LOOKED_UP = 256  # names of servers: a name server that does not answer must not delay a launch for minutes
 
 NO_NPU_SMI = marked("npu-smi is not on PATH (it is in /usr/local/bin or /usr/local/sbin of a host)")
 
@@ -45,30 +46,61 @@ def owns(server_id: str) -> bool:
     return True
 
 
-def is_this_host(server_id: str | None, device_ips: Mapping[int, str | None], conf: str = hccn.DEFAULT_CONF) -> bool:
-    """Whether this host is the server of a rank table; see `servers_here`."""
-    return bool(servers_here([(server_id, device_ips)], conf))
-
-
 def servers_here(
-    servers: Sequence[tuple[str | None, Mapping[int, str | None]]], conf: str = hccn.DEFAULT_CONF
+    servers: Sequence[tuple[Sequence[str], Mapping[int, str | None]]], conf: str = hccn.DEFAULT_CONF
 ) -> list[int]:
-    """The positions of those `servers`, (server_id, {device: device_ip}), that are this host.
+    """The positions of those `servers`, (names, {device: device_ip}), that are this host.  names: see view.names_of.
 
-    The server_id decides.  If no server_id is ours, the addresses of the devices do: in a container the
-    host's own address is not visible.  A server without any device_ip is then not recognised.
+    The names decide.  If none is ours, the addresses of the devices do: in a container the host's own address is not
+    visible.  A server without any device_ip is then recognised by what its name stands for, if that can be looked up.
     """
-    named = [n for n, (server_id, _) in enumerate(servers) if server_id is not None and owns(server_id)]
-    return named or [n for n, (_, device_ips) in enumerate(servers) if _has_addresses(device_ips, conf)]
+    here = [n for n, (names, _) in enumerate(servers) if any(map(owns, names))]
+    if here:
+        return here
+    answers: dict[tuple[int, ...], Mapping[int, str | None]] = {}  # the servers of a table have the same devices
+    here = [n for n, (_, device_ips) in enumerate(servers) if _has_addresses(device_ips, conf, answers)]
+    return here or _by_look_up([names for names, _ in servers])
 
 
-def _has_addresses(device_ips: Mapping[int, str | None], conf: str) -> bool:
+def _has_addresses(
+    device_ips: Mapping[int, str | None], conf: str, answers: dict[tuple[int, ...], Mapping[int, str | None]]
+) -> bool:
     wanted = {device: ip for device, ip in device_ips.items() if ip is not None}
-    try:
-        found, _ = hccn.addresses(list(wanted), conf) if wanted else ({}, "")
-    except hccn.AddressError:
+    asked = tuple(sorted(wanted))
+    if asked not in answers:
+        try:
+            answers[asked] = hccn.addresses(list(asked), conf)[0] if asked else {}
+        except hccn.AddressError:
+            answers[asked] = {}
+    found = answers[asked]
+    return bool(wanted) and all(is_one_of(found.get(device), ip) for device, ip in wanted.items())
+
+
+def _by_look_up(servers: Sequence[Sequence[str]]) -> list[int]:
+    """The positions of those servers whose one name, which is no address, stands for an address of this host."""
+    from hccl_tools.machine import addresses  # only where addresses do not tell
+
+    unknown = {names[0]: n for n, names in enumerate(servers) if len(names) == 1 and family(names[0]) is None}
+    if not 0 < len(unknown) <= _MOST_LOOKED_UP:
+        return []
+    found = addresses.of(unknown)
+    return [unknown[name] for name, address in found.items() if address is not None and owns(address)]
+
+
+def may_be_here(names: Sequence[str], device_ips: Mapping[int, str | None], conf: str = hccn.DEFAULT_CONF) -> bool:
+    """Whether nothing can tell which host a server is: its name is no host's, and its devices cannot be asked.
+
+    So it is with the name of a job as server_id.  For a server that `servers_here` does not take.
+    """
+    from hccl_tools.machine import addresses  # only where nothing else tells
+
+    if any(family(name) is not None for name in names) or any(addresses.of(names).values()):
         return False
-    return bool(wanted) and all(is_one_of(found[device], ip) for device, ip in wanted.items())
+    wanted = [device for device, ip in device_ips.items() if ip is not None]
+    try:
+        return not wanted or not hccn.addresses(wanted, conf)[0]
+    except hccn.AddressError:
+        return True
 
 
 def devices() -> list[int]:

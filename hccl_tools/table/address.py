@@ -42,6 +42,8 @@ def is_placeholder(text: str) -> bool:
     if len(parts) != 4:
         return False
     masked = [part for part in parts if set(part) <= {"*"} or _same_letter(part)]
+    if set(masked) <= {"O", "o", "I", "l"} and len(masked) < len(parts):  # typed for 0 and 1
+        return False
     return bool(masked) and ("*" in text or all(p.isdigit() or p in masked for p in parts))
 
 

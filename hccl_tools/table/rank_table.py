@@ -13,7 +13,8 @@ from hccl_tools.common.problem import Problem, pointer
 from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
-from hccl_tools.table.view import objects, text
+from hccl_tools.table.address import packed
+from hccl_tools.table.view import names_of, objects, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,11 +34,20 @@ class Device(Row):
 
 
 class Server(Row):
-    """A server of a version 1.0 or 1.2 table: its JSON pointer, name ("" if missing) and devices."""
+    """A server of a version 1.0 or 1.2 table: its JSON pointer, name ("" if missing) and devices.
+
+    names: by what its host may be known, see view.names_of.
+    """
 
     pointer: str
     server_id: str
     devices: list[Device]
+    names: Sequence[str] = ()
+
+    @property
+    def host(self) -> str:
+        """At what other hosts reach it: its first IPv4 address, else its name."""
+        return next((name for name in self.names if len(packed(name)) == 4), self.server_id.strip())
 
     def device_ips(self) -> dict[int, str | None]:
         """{device id: device_ip}, of a table without errors."""
@@ -156,10 +166,11 @@ def servers(table: object) -> list[Server]:
             Device(
                 f"{place}/device/{index}",
                 text(device, "device_id") or "",
-                text(device, "device_ip"),
+                text(device, "device_ip") or None,
                 text(device, "rank_id") or "",
             )
             for index, device in objects(server, "device")
         ]
-        found.append(Server(place, text(server, "server_id") or "", devices))
+        name = text(server, "server_id") or ""
+        found.append(Server(place, name, devices, names_of(server, name)))
     return found

@@ -64,6 +64,8 @@ class View:
             self._add_servers(base, parent)
         self.ids = texts(self.devices, "device_id")
         self.ips = texts(self.devices, self.ip_key)
+        if self.list_key == "server_list" and "" in self.ips:  # HCCL takes it for not set
+            self.ips = [ip or None for ip in self.ips]
         if name == "legacy_lab":  # here an entry is a rank, not a server
             self.ranks = [text(server.entry, "rank_id") for server in self.servers for _ in server.devices]
             self.servers = _merged(self.servers)
@@ -157,6 +159,16 @@ def text(entry: Entry, key: str) -> str | None:
     """entry[key] if it is a text, else None."""
     value = entry.get(key)
     return value if isinstance(value, str) else None
+
+
+def names_of(entry: Entry, own: str | None) -> list[str]:
+    """By what a server may be known: its addresses beside its name, that of the host first, then `own`, its name.
+
+    host_ip is in HCCL's manual, and operators write it.  server_ip is in MindSpore's tables across clusters.
+    """
+    beside = (text(entry, key) for key in ("host_ip", "server_ip"))
+    found = [address for address in beside if address and packed(address)]
+    return [*found, own.strip()] if own else found
 
 
 def texts(entries: Iterable[Entry], key: str) -> list[str | None]:

@@ -32,6 +32,19 @@ print(json.dumps(table) + "".join(random.choices(" \n", k=32)))
 PY
 }
 
+# named_table NAME[=HOST_IP]...: the same for servers that have names; a name with host_ip says where it is
+named_table() {
+  table "${@%%=*}"
+  python - "$@" <<'PY'
+import json, sys
+table = json.load(open("hccl.json"))
+for server, (name, _, address) in zip(table["server_list"], (word.partition("=") for word in sys.argv[1:])):
+    server.update({"host_ip": address} if address else {})
+with open("hccl.json", "w") as file:
+    json.dump(table, file)
+PY
+}
+
 # cluster WORD...: run_cluster.sh with the stub trainer on CPU
 cluster() {
   launch run_cluster.sh --config config.yaml "$@"
@@ -197,6 +210,39 @@ signal.pause()' "$port" >taken 3>&- &
   done
 }
 
+@test "servers that have names, and their addresses in host_ip" {
+  named_table "node_0=127.0.0.2" "node_1=127.0.0.3"
+  cluster data hccl.json 4 2
+  cluster data hccl.json 4 0
+  [[ "$(places RANK SERVER_ID MASTER_ADDR)" = $'0 0 127.0.0.2\n1 0 127.0.0.2\n2 1 127.0.0.2\n3 1 127.0.0.2' ]]
+}
+
+@test "servers that have names: messages have both" {
+  named_table "node_0=127.0.0.2" "node_1=192.0.2.9"
+  cluster_refused 78 "*RANK_START 2 is the first rank of node_1 (192.0.2.9); this host is another: node_0 (127.0.0.2) has ranks 0 to 1; *" \
+    data hccl.json 4 2
+}
+
+@test "a server_id with a blank at its end is the address that it was meant to be" {
+  table "127.0.0.2 " "127.0.0.3"
+  cluster data hccl.json 4 0
+  [[ "$(recorded rank_1 'r["env"]["MASTER_ADDR"]')" = 127.0.0.2 ]]
+}
+
+@test "a name that no host has, of the only server: it is this one" {
+  named_table no-such-job.invalid
+  cluster data hccl.json 2 0
+  [[ "$(places RANK MASTER_ADDR)" = $'0 127.0.0.1\n1 127.0.0.1' ]]
+}
+
+@test "names that no host has, of several servers: the table must say where they are" {
+  named_table no-such-job-0.invalid no-such-job-1.invalid=127.0.0.3
+  cluster_refused 78 "*server no-such-job-0.invalid, which has rank 0, has no IPv4 address (*); write it into the table as \"host_ip\" beside server_id*" \
+    data hccl.json 4 2
+  named_table 127.0.0.256 no-such-job-1.invalid=127.0.0.3
+  cluster_refused 78 "*server 127.0.0.256, which has rank 0, has no IPv4 address: it is nearly one, but mistyped; correct it" data hccl.json 4 2
+}
+
 # ---- hostfiles that cannot be ----------------------------------------------------------------------
 
 @test "hostfiles: slots=0, IPv6, half a set, a host twice, none, different slots, no slots" {
@@ -259,6 +305,17 @@ signal.pause()' "$port" >taken 3>&- &
     cluster_on "$host" --train_script place.py --hostfile hosts data
     [[ "$(cat logs/latest/rank_?.log)" = $'0 node0 0\n1 node0 1\n2 node1 0\n3 node1 1' ]] || fail "$(cat logs/latest/rank_?.log)"
   done
+}
+
+@test "lab: a hostfile, and a table whose servers have names, and their addresses in host_ip" {
+  lab_of_two 2
+  named_table "node_0=10.77.0.1" "node_1=10.77.0.2"
+  cluster_on 0 --hostfile hosts --rank_table hccl.json data
+  [[ "$(ls "$STUB_OUT")" = $'rank_0.json\nrank_1.json\nrank_2.json\nrank_3.json\nscheduler.json' ]]
+  [[ "$(launch_json '[rank["host"] for rank in r["ranks"]]')" = "['10.77.0.1', '10.77.0.1', '10.77.0.2', '10.77.0.2']" ]]
+  named_table "node_0=10.77.0.1" "node_1=10.77.0.1"
+  run --separate-stderr cluster_on 0 --hostfile hosts --rank_table hccl.json data
+  [[ $status -eq 78 && $stderr == *"the servers node_0 (10.77.0.1) and node_1 (10.77.0.1) of the rank table are one host; "* ]]
 }
 
 @test "lab: the plan of all hosts is printed and nothing is started or written" {

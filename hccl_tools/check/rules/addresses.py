@@ -115,10 +115,10 @@ def _subnet(octets: bytes) -> bytes:
 
 
 def without_address(view: View) -> Iterator[int]:
-    """The devices that have no device_ip at all; the schema reports one of the wrong type."""
+    """The devices that have no device_ip, or an empty one; the schema reports one of the wrong type."""
     if None in view.ips:
         for device, ip in enumerate(view.ips):
-            if ip is None and view.ip_key not in view.devices[device]:
+            if ip is None and view.devices[device].get(view.ip_key, "") == "":
                 yield device
 
 

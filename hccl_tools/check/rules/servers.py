@@ -7,8 +7,12 @@ from hccl_tools.check.rules.repeated import repeated
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING
 from hccl_tools.common.words import shown
+from hccl_tools.table import misspelt
 from hccl_tools.table.address import family, is_placeholder
 from hccl_tools.table.view import Server, View
+from hccl_tools.table.view import text as text_of
+
+_OTHER_ADDRESSES = ("container_ip", "server_ip", "pod_ip")  # of a server; HCCL does not read them
 
 
 @rule("duplicate-server", (*LISTED, "legacy_cloud", "v1.1"))
@@ -59,10 +63,40 @@ def other_address_is_placeholder(view: View) -> Findings:
     Remedy: write the address, or leave the key out.
     """
     for server in view.servers:
-        for key in ("container_ip", "server_ip", "pod_ip"):
+        for key in _OTHER_ADDRESSES:
             value = server.entry.get(key)
             if isinstance(value, str) and is_placeholder(value):
                 yield f"{server.pointer}/{key}", tr("{key} {value} is a placeholder", key=key, value=shown(value))
+
+
+@rule("doubtful-server", WITH_DEVICES, WARNING)
+def address_is_mistyped(view: View) -> Findings:
+    """server_id (server_ip, container_ip, pod_ip) is nearly an IP address, or has a blank at an end.
+
+    Why: HCCL takes any text, so the mistake shows at the launch, on one of the hosts. MindSpore's manual
+    has the host's IP address here. 10.9.0.256, 10.9.0, 10,9,0,1 and 10.9.0.1/24 are none.
+    Remedy: write the host's IP address.
+    """
+    for server in view.servers:
+        beside = ((key, text_of(server.entry, key)) for key in _OTHER_ADDRESSES)
+        for key, value in ((view.name_key, server.name), *beside):
+            fault = _doubt(key, value) if value else None
+            if fault:
+                yield (f"{server.pointer}/{key}", *fault)
+
+
+def _doubt(key: str, value: str) -> tuple[str] | tuple[str, str] | None:
+    """(what is wrong, remedy where it is known) with a text that should be a host's address or name; None: nothing."""
+    if family(value) is not None or is_placeholder(value) or not value.isprintable():  # other rules have those
+        return None
+    address = misspelt.meant(value)
+    if value != value.strip():
+        text = tr("{key} {value} has a blank at an end", key=key, value=shown(value))
+        return text, tr('write "{text}"', text=address or value.strip())
+    text = tr("{key} {value} looks like an IP address and is none", key=key, value=shown(value))
+    if address:
+        return text, tr('write "{text}"', text=address)
+    return (text,) if misspelt.is_nearly_an_address(value) else None
 
 
 @rule("loopback-server", WITH_DEVICES, WARNING)

@@ -133,7 +133,7 @@ def backup_address_is_none(view: View) -> Findings:
     """
     for device, entry in enumerate(view.devices):
         address = text(entry, "backup_device_ip")
-        if address is not None and not any(packed(address)):
+        if address and not any(packed(address)):  # HCCL takes "" for not set
             yield view.place(device, "backup_device_ip"), not_an_address("backup_device_ip", address)
 
 
@@ -146,7 +146,7 @@ def backup_is_not_the_other_die(view: View) -> Findings:
     """
     for device, other in _dies(view):
         backup, wanted = text(view.devices[device], "backup_device_ip"), view.ips[other]
-        if backup is not None and wanted is not None and backup != wanted:
+        if backup and wanted is not None and backup != wanted:
             what = tr(
                 "backup_device_ip {backup} is not the device_ip of device {device}",
                 backup=shown(backup),

@@ -332,7 +332,7 @@ def test_a_frame_of_another_version_is_no_answer(content):
 
 @pytest.mark.parametrize("content", [{"0": {"odd": 1}}, ["x"], "xy", {"a": 1}, ["h", []], {"a": {}}])
 def test_cards_that_another_version_describes_are_told_and_not_judged(monkeypatch, content):
-    servers = [rank_table.Server("", "10.0.0.1", [])]
+    servers = [rank_table.Server("", "10.0.0.1", [], ["10.0.0.1"])]
     monkeypatch.setattr(ask, "ask", lambda *_: ([answer("10.0.0.1", content)], []))
     found, (line,) = cards_collect.of_all_hosts(asker({"10.0.0.1": "10.0.0.1"}), servers, False)
     assert found == {} and "another version of this project answers there; install the same on all hosts" in line

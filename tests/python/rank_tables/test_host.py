@@ -155,13 +155,14 @@ OTHER, OURS = "203.0.113.7", "127.0.0.1"
 @pytest.mark.parametrize(
     ("servers", "here"),
     [
-        pytest.param([(OTHER, {}), (OURS, {0: "10.9.9.9"})], [1], id="by its server_id"),
-        pytest.param([(OURS, {}), (OTHER, {0: "192.168.100.1"})], [0], id="the server_id comes before the cards"),
-        pytest.param([(OTHER, {0: "10.9.9.9"}), (OTHER, {0: "192.168.100.1"})], [1], id="by its cards"),
-        pytest.param([(None, {0: "10.9.9.9,192.168.100.1", 1: None})], [0], id="by one address of several"),
-        pytest.param([(OTHER, {0: "192.168.100.1", 1: "10.9.9.9"})], [], id="not all cards fit"),
-        pytest.param([(OTHER, {0: None})], [], id="no address to compare"),
-        pytest.param([(OTHER, {77: "192.168.100.1"})], [], id="a card that is not here"),
+        pytest.param([([OTHER], {}), ([OURS], {0: "10.9.9.9"})], [1], id="by its server_id"),
+        pytest.param([([OTHER], {}), ([OTHER, OURS], {})], [1], id="by one of its names"),
+        pytest.param([([OURS], {}), ([OTHER], {0: "192.168.100.1"})], [0], id="the server_id comes before the cards"),
+        pytest.param([([OTHER], {0: "10.9.9.9"}), ([OTHER], {0: "192.168.100.1"})], [1], id="by its cards"),
+        pytest.param([([], {0: "10.9.9.9,192.168.100.1", 1: None})], [0], id="by one address of several"),
+        pytest.param([([OTHER], {0: "192.168.100.1", 1: "10.9.9.9"})], [], id="not all cards fit"),
+        pytest.param([([OTHER], {0: None})], [], id="no address to compare"),
+        pytest.param([([OTHER], {77: "192.168.100.1"})], [], id="a card that is not here"),
         pytest.param([], [], id="no server"),
     ],
 )
@@ -169,6 +170,54 @@ def test_this_host_is_found_among_the_servers_of_a_table(cards, servers, here):
     assert host.servers_here(servers, "no.conf") == here
 
 
-def test_a_single_server_is_this_host_or_not(cards):
-    assert host.is_this_host(OTHER, {0: "192.168.100.1"}, "no.conf")
-    assert not host.is_this_host(OTHER, {0: "192.168.100.2"}, "no.conf")
+@pytest.fixture
+def look_up(monkeypatch):
+    """A name server that knows two names; the names that it was asked for."""
+    asked = []
+
+    def answer(name, *_):
+        asked.append(name)
+        known = {"here.example.com": OURS, "there.example.com": OTHER}
+        if name not in known:
+            raise socket.gaierror(-2, "Name or service not known")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (known[name], 0))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", answer)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("names", "here"),
+    [
+        ([["there.example.com"], ["here.example.com"]], [1]),
+        ([["there.example.com"], ["job-1"]], []),
+        ([[OTHER, "here.example.com"]], []),  # where it has an address, that counts
+    ],
+)
+def test_a_server_is_found_by_what_its_name_stands_for(world, look_up, names, here):
+    assert host.servers_here([(each, {}) for each in names], "no.conf") == here
+
+
+def test_names_are_not_looked_up_where_addresses_tell_or_where_they_are_very_many(world, look_up):
+    assert host.servers_here([([OURS], {}), (["job-1"], {})], "no.conf") == [0]
+    assert host.servers_here([([f"node{n}"], {}) for n in range(1000)], "no.conf") == []
+    assert look_up == []
+
+
+@pytest.mark.parametrize(
+    ("names", "device_ips", "possible"),
+    [
+        (["job-1"], {0: None}, True),
+        (["job-1"], {0: "10.9.9.9"}, True),  # nobody can be asked for the cards' addresses here
+        (["10.9.0.256"], {}, True),
+        ([OTHER], {}, False),
+        (["there.example.com"], {}, False),
+        ([OTHER, "job-1"], {}, False),
+    ],
+)
+def test_a_server_whose_name_is_no_hosts_may_be_this_one(world, look_up, names, device_ips, possible):
+    assert host.may_be_here(names, device_ips, "no.conf") is possible
+
+
+def test_a_server_is_another_one_where_its_cards_say_so(cards, look_up):
+    assert not host.may_be_here(["job-1"], {0: "10.9.9.9"}, "no.conf")

@@ -57,6 +57,8 @@ def ids(*numbers):
     return {f"{DEVICE}{index}/device_id": str(number) for index, number in reversed(list(enumerate(numbers)))}
 
 
+EMPTY = {f"{DEVICE}{n}/device_ip": "" for n in (0, 1)}
+
 UNPRINTABLE = ("\0", "\n", "\x1b[2J", "\x7f", "\x9b2J", "\u2028", "a\u202eb", "\ud800")
 PLACEHOLDERS = (
     "Master节点IP地址",
@@ -69,7 +71,7 @@ PLACEHOLDERS = (
 )
 NO_ADDRESSES = (
     *("192.168.100.300", "192.168.100.01", "192.168.100", " something went wrong", "192.168.100.9 "),
-    *("fe80", "-.-.-.-", "", "0.0.0.0", "::", "0:0:0:0:0:0:0:0"),
+    *("fe80", "-.-.-.-", "0.0.0.0", "::", "0:0:0:0:0:0:0:0"),
     *("192.168.100.9,nonsense", "192.168.100.9,"),
 )
 GROUP = f"device-group {SERVER_1}/device"
@@ -137,7 +139,9 @@ BAD = [
         f"missing-field {DEVICE}0",
         chip="910A",
     ),
-    case("host_ip_is_no_address", (1,), {SERVER_1 + "/host_ip": "x"}, "bad-address"),
+    case("address_missing_on_910a", (2,), EMPTY, *[f"missing-field {DEVICE}{n}" for n in (0, 1)], chip="910A"),
+    case("address_missing_between_servers", (1, 1), {SECOND + "/device_ip": ""}, "missing-field " + SECOND),
+    *(case("host_ip_is_no_address", (1,), {SERVER_1 + "/host_ip": text}, "bad-address") for text in ("x", "")),
     *(
         case("other_address_is_placeholder", (1,), {f"{SERVER_1}/{key}": ip}, "bad-address")
         for key, ip in (("container_ip", "10.*.*.*"), ("server_ip", "xx.xx.xx.xx"), ("pod_ip", "容器IP地址"))
@@ -159,6 +163,27 @@ DOUBTFUL = [
         "server-order",
     ),
     case("servers_out_of_order", (2, 2), swap("2", "3", "0", "1"), f"server-order {SERVER_1}/server_id"),
+    *(
+        case("address_is_mistyped", (1,), {SERVER_1 + "/server_id": text}, "doubtful-server")
+        for text in (
+            "10.9.0.256",
+            "10.9.0",
+            "10,9,0,1",
+            "10.9.0.1 ",
+            " node1",
+            "1O.9.0.1",
+            "10.9.0.l",
+            "１０.9.0.1",
+            "10.9.0.1:22",
+            "10.9.0.1/24",
+            "010.9.0.1",
+            "fe80::1%eth0",
+        )
+    ),
+    *(
+        case("address_is_mistyped", (1,), {f"{SERVER_1}/{key}": "10.9.0.256"}, "doubtful-server")
+        for key in ("server_ip", "container_ip", "pod_ip")
+    ),
     case("subnets_differ", (1, 1), {SECOND + "/device_ip": "172.16.0.1"}, "different-subnets"),
     *(
         case("key_almost_known", (2,), {place: "x"}, "misspelt-key")
@@ -206,6 +231,7 @@ GOOD = [
         (f"server_id {name}", (1,), {SERVER_1 + "/server_id": name}, None)
         for name in ("节点 1", "ü" * 64, "世" * 64, "-a b")
     ),
+    *((f"no address, as an empty text, on {chip}", (2,), EMPTY, chip) for chip in (None, "A2", "A3")),
     *((f"no address on {chip}", (1,), {DEVICE + "0/device_ip": ...}, chip) for chip in ("A2", "A3")),
 ]
 

@@ -10,7 +10,8 @@ from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
-from hccl_tools.hosts import addresses, ask, hostfile
+from hccl_tools.hosts import ask, hostfile
+from hccl_tools.machine import addresses
 from hccl_tools.machine.programs import path_word
 from hccl_tools.table import rank_table
 from tools.launch import record
@@ -60,7 +61,7 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
         raise Refusal(REFUSED, *error.lines) from error
     check_hosts(slots, servers)
     if names:
-        by_address = {network.ipv4(server.name, one_line(server.name)): server.name for server in servers}
+        by_address = {server.address(server.label()): server.name for server in servers}
         standing_by = [by_address[network.ipv4(name.rpartition("@")[2], one_line(name))] for name in names]
         return with_part(request, data, servers, standing_by, run_dir)
     written = os.path.join(run_dir, name)
@@ -93,7 +94,7 @@ def with_part(
     if not active:
         raise Refusal(REFUSED, spares.none_left())
     try:
-        part = parts.only(json.loads(data), [name for name, _ in active], request.chip)
+        part = parts.only(json.loads(data), [server.server_id for _, server in active], request.chip)
     except merging.Refused as error:
         raise Refusal(REFUSED, *error.lines) from error
     text = rank_table.dump(part)
@@ -152,25 +153,33 @@ def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list
 
 def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> None:
     """The hosts of the hostfile are the servers of the table, which have the same devices.  Raises Refusal."""
-    faults = ((one_line(each.name), hostfile.fault_of_host(each.name)) for each in servers)
+    faults = ((each.label(), hostfile.fault_of_host(each.name)) for each in servers)
     unfit = [tr("server {name} of the rank table: {fault}", name=name, fault=fault) for name, fault in faults if fault]
     if unfit:
         raise Refusal(REFUSED, *unfit)  # mpirun and ssh get these names
     found = addresses.of([*(name for name, _ in slots), *(each.name for each in servers)])
     hosts = {found[name] or network.ipv4(name, f"--hostfile: {one_line(name)}"): one_line(name) for name, _ in slots}
-    table = {
-        found[each.name] or network.ipv4(each.name, tr("server {name}", name=one_line(each.name))): each
-        for each in servers
-    }
+    table: dict[str, Server] = {}
+    lines = []
+    for each in servers:
+        address = found[each.name] or each.address(tr("server {name}", name=each.label()))
+        first = table.setdefault(address, each)
+        if first is not each:
+            text = tr(
+                "the servers {first} and {second} of the rank table are one host",
+                first=first.label(),
+                second=each.label(),
+            )
+            lines.append(f"{text}; {tr('mpirun cannot start the ranks of both; list it once, with all its devices')}")
     foreign = [
         tr("{host} is not a server of the rank table; add it there, or remove it here", host=f"{name} ({address})")
         for address, name in hosts.items()
         if address not in table
     ]
-    lines = [f"--hostfile: {line}" for line in foreign]
+    lines += [f"--hostfile: {line}" for line in foreign]
     for address, server in table.items():
         if address not in hosts:
-            what = tr("server {name} of the rank table is not in the hostfile", name=one_line(server.name))
+            what = tr("server {name} of the rank table is not in the hostfile", name=server.label())
             lines.append(tr("{what}; add it: {line}", what=what, line=f"{address} slots={len(server.ranks)}"))
     devices = [[device for _, device in server.ranks] for server in servers]
     if any(ids != devices[0] for ids in devices):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hccl_tools.commands import boundary
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.hosts import addresses, ask, hostfile, ssh
+from hccl_tools.hosts import ask, hostfile, ssh
+from hccl_tools.machine import addresses
 from tools.launch.request import Request
 from tools.launch.tables.launch_table import LaunchTable
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
-from hccl_tools.hosts import addresses
-from hccl_tools.machine import host
+from hccl_tools.machine import addresses, host
+from hccl_tools.table import misspelt
 
 
 def others(entries: Iterable[str]) -> list[str]:
@@ -17,15 +17,18 @@ def others(entries: Iterable[str]) -> list[str]:
     return [entry for entry in dict.fromkeys(entries) if not host.owns(entry.rpartition("@")[2])]
 
 
-def ipv4(name: str, what: str) -> str:
-    """The IPv4 address of `name`, which MindSpore needs.  Raises Refusal, whose text begins with `what`."""
+def ipv4(name: str, what: str, remedy: str = "") -> str:
+    """The IPv4 address of `name`, which MindSpore needs.  Raises Refusal: `what` has none, and the `remedy`."""
+    if misspelt.is_nearly_an_address(name):  # the resolver would take 10.9.0 for 10.9.0.0
+        text = tr("{what} has no IPv4 address: it is nearly one, but mistyped; correct it", what=what)
+        raise Refusal(REFUSED, text)
     try:
         return str(socket.getaddrinfo(name, None, socket.AF_INET)[0][4][0])
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise Refusal(
-            REFUSED, tr("{what} has no IPv4 address ({reason}); add it to /etc/hosts", what=what, reason=reason)
-        ) from error
+        remedy = remedy or tr("add it to /etc/hosts")
+        text = tr("{what} has no IPv4 address ({reason}); {remedy}", what=what, reason=reason, remedy=remedy)
+        raise Refusal(REFUSED, text) from error
 
 
 def own_address_towards(names: Iterable[str]) -> str:

@@ -3,8 +3,8 @@
 Where it is typed once for all of them: see all_servers.py.
 
 All that commands share which are typed on each server comes from the table:
-the ranks of each server, the host of MindSpore's scheduler (the server of rank 0, at the address that is its
-server_id) and the scheduler's port (from the table's digest).
+the ranks of each server, the host of MindSpore's scheduler (the server of rank 0, at its host_ip, or at the address
+that is its server_id) and the scheduler's port (from the table's digest).
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import hashlib
 import os
 
 from hccl_tools.check import verdict
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.problem import ERROR
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
-from hccl_tools.machine import host
+from hccl_tools.machine import addresses, host
 from hccl_tools.table import rank_table
+from hccl_tools.table.address import family
 from tools.launch.engines import ports
 from tools.launch.engines.facts import Cluster, LocalFacts
 from tools.launch.engines.placement import Placement
@@ -34,19 +35,40 @@ if TYPE_CHECKING:
     from tools.launch.request import Request
 
 
+_HOW_TO_NAME = marked(
+    'write it into the table as "host_ip" beside server_id, the same table on every host, or make the name known to '
+    "all hosts (/etc/hosts)"
+)
+
+
 class Server:
-    """One server of a table: name is its server_id, ranks are (rank, device) in rank order."""
+    """One server of a table: ranks are (rank, device) in rank order.
+
+    server_id: its name in the table; name: that of its host, for sockets, ssh and mpirun; names: all by which it may
+    be known.
+    """
 
     def __init__(self, entry: rank_table.Server) -> None:
-        self.name = entry.server_id
+        self.server_id = entry.server_id
+        self.name = entry.host
+        self.names = entry.names
         self.ranks = sorted((int(device.rank_id), int(device.device_id)) for device in entry.devices)
         self.first = self.ranks[0][0]
         self.addresses = entry.device_ips()
 
+    def label(self) -> str:
+        """The server for a message: its server_id, and its host where that is another name."""
+        name, host_name = one_line(self.server_id), one_line(self.name)
+        return name if name == host_name else f"{name} ({host_name})"
+
     def words(self) -> str:
-        """The server for a message."""
+        """The server and its ranks, for a message."""
         last = self.ranks[-1][0]
-        return tr("{name} has ranks {first} to {last}", name=one_line(self.name), first=self.first, last=last)
+        return tr("{name} has ranks {first} to {last}", name=self.label(), first=self.first, last=last)
+
+    def address(self, what: str) -> str:
+        """Its IPv4 address.  Raises Refusal, whose text begins with `what`."""
+        return network.ipv4(self.name, what, tr(_HOW_TO_NAME))
 
 
 def shared(path: str, ranks: list[tuple[int, int]], data: bytes, **written: Any) -> LaunchTable:
@@ -93,9 +115,11 @@ def place(request: Request) -> tuple[Placement, LaunchTable]:
 
 def own_server(servers: list[Server], start: int | None, path: str) -> Server:
     """The Server that is this host, whose ranks begin with `start`.  Raises Refusal."""
-    ours = [servers[place] for place in host.servers_here([(server.name, server.addresses) for server in servers])]
+    ours = [servers[place] for place in host.servers_here([(server.names, server.addresses) for server in servers])]
+    if not ours and len(servers) == 1 and host.may_be_here(servers[0].names, servers[0].addresses):
+        ours = servers
     if not ours:
-        names = ", ".join(one_line(server.name) for server in servers[:8]) + (", ..." if len(servers) > 8 else "")
+        names = ", ".join(server.label() for server in servers[:8]) + (", ..." if len(servers) > 8 else "")
         text = tr(
             "this host is not one of its servers ({names}); type the command on those, or build the table again with "
             "hccl_tools/hccl_tools.py --hostfile",
@@ -105,11 +129,11 @@ def own_server(servers: list[Server], start: int | None, path: str) -> Server:
     for server in ours:
         if server.first == start:
             return server
-    whose = next((server.name for server in servers if server.first == start), None)
+    whose = next((server.label() for server in servers if server.first == start), None)
     if whose is None:
         text = tr("RANK_START {start} is the first rank of no server of the table", start=start)
     else:
-        text = tr("RANK_START {start} is the first rank of {server}", start=start, server=one_line(whose))
+        text = tr("RANK_START {start} is the first rank of {server}", start=start, server=whose)
     here = "; ".join(server.words() for server in ours)
     remedy = tr("this host is another: {here}; type {first} here", here=here, first=ours[0].first)
     raise Refusal(REFUSED, f"{text}; {remedy}")
@@ -117,12 +141,14 @@ def own_server(servers: list[Server], start: int | None, path: str) -> Server:
 
 def scheduler(servers: list[Server], digest: str) -> Cluster:
     """Where MindSpore's scheduler is, which follows from the table on every host.  Raises Refusal."""
-    first = servers[0].name
-    address = network.ipv4(first, tr("server {name}, which has rank 0,", name=one_line(first)))
-    if address.startswith("127.") and network.others(server.name for server in servers):
-        text = tr("server {name} has rank 0, and the other servers cannot reach that address", name=one_line(first))
-        raise Refusal(REFUSED, text)
     port = ports.named() or ports.derived(int(digest, 16))
+    first = servers[0]
+    if len(servers) == 1 and family(first.name) is None:  # the name of a job, say: nobody else needs its address
+        return Cluster(scheduler_host=addresses.of([first.name])[first.name] or host.LOOPBACK, scheduler_port=port)
+    address = first.address(tr("server {name}, which has rank 0,", name=first.label()))
+    if address.startswith("127.") and network.others(server.name for server in servers):
+        text = tr("server {name} has rank 0, and the other servers cannot reach that address", name=first.label())
+        raise Refusal(REFUSED, text)
     return Cluster(scheduler_host=address, scheduler_port=port)
 
 

@@ -118,7 +118,7 @@ def servers_of(document: JsonObject) -> list[PodServer]:
     """The servers of a good table, in the order of their ranks."""
     found = []
     for (_, entry), server in zip(objects(document, "server_list"), rank_table.servers(document)):
-        addresses = [value if isinstance(value := entry.get(key), str) else None for key in _KEYS]
+        addresses = [value if isinstance(value := entry.get(key), str) and value else None for key in _KEYS]
         ranks = sorted((int(device.rank_id), int(device.device_id)) for device in server.devices)
         reached = next(filter(None, addresses))
         found.append(PodServer(address=reached, addresses=addresses, ranks=ranks))

@@ -39,12 +39,11 @@ def choose(request: Request, devices: list[int], run_dir: str, beside: str | Non
     path = request.rank_table or os.environ.get("RANK_TABLE_FILE")
     if path:
         origin = "--rank_table" if request.rank_table else tr("RANK_TABLE_FILE (from your shell)")
-        fit = table_fit.examine(path, devices, request.chip)
+        fit = table_fit.examine(path, devices, request.chip, is_named=True)
         if fit.faults:
             raise Refusal(REFUSED, *(f"{origin}: {fault}" for fault in fit.faults))
-        return LaunchTable(
-            path=os.path.abspath(path), ranks=fit.ranks, remarks=(tr("rank table: {path}", path=one_line(path)),)
-        )
+        remarks = (tr("rank table: {path}", path=one_line(path)), *filter(None, [fit.remark]))
+        return LaunchTable(path=os.path.abspath(path), ranks=fit.ranks, remarks=remarks)
     path, found, others = nearby_tables.find(request, devices, beside)
     if not found:
         if request.device_target == "CPU" and not request.hccn_conf:

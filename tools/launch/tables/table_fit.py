@@ -18,13 +18,17 @@ class Fit(Record):
     """What is known of one table: its ranks, or why it is not taken."""
 
     ranks: list[tuple[int, int]] = []  # (rank, device) in rank order
+    remark: str = ""  # what the user should know of a table that is taken
     device_ips: dict[int, str | None] = {}
     brief: str = ""  # why not, in few words: for one table among several
     faults: list[str] = []  # why not, one line per fault: for a table that the user named
 
 
-def examine(path: str, devices: list[int], generation: str | None) -> Fit:
-    """Whether the table at `path` is good, ours, and for `devices`."""
+def examine(path: str, devices: list[int], generation: str | None, is_named: bool = False) -> Fit:
+    """Whether the table at `path` is good, ours, and for `devices`.
+
+    is_named: the user names it, so it is taken where nothing can tell whose it is.
+    """
     shown = one_line(path)
     if os.path.exists(path) and not os.path.isfile(path):
         text = tr("{path} is not a regular file; every rank reads the table, so give it one that stays", path=shown)
@@ -54,10 +58,10 @@ def examine(path: str, devices: list[int], generation: str | None) -> Fit:
             number=len(servers),
         )
         return Fit(brief=count(len(servers), "server"), faults=[text])
-    return _of_server(shown, servers[0], devices)
+    return _of_server(shown, servers[0], devices, is_named)
 
 
-def _of_server(shown: str, server: rank_table.Server, devices: list[int]) -> Fit:
+def _of_server(shown: str, server: rank_table.Server, devices: list[int], is_named: bool) -> Fit:
     ranks = sorted((int(device.rank_id), int(device.device_id)) for device in server.devices)
     found = sorted(device for _, device in ranks)
     if found != sorted(devices):
@@ -72,7 +76,10 @@ def _of_server(shown: str, server: rank_table.Server, devices: list[int]) -> Fit
             others=others,
         )
         return Fit(brief=named("device", found), faults=[text])
-    if not host.is_this_host(server.server_id, server.device_ips()):
+    fit = Fit(ranks=ranks, device_ips=server.device_ips())
+    if not host.servers_here([(server.names, server.device_ips())]):
+        if is_named and host.may_be_here(server.names, server.device_ips()):
+            return fit.replace(remark=unknown_host(server.server_id))
         text = tr(
             "{path} is for server {name}, which is not an address of this host; build this "
             "host's with hccl_tools/hccl_tools.py (in a container, mount the host's "
@@ -81,7 +88,13 @@ def _of_server(shown: str, server: rank_table.Server, devices: list[int]) -> Fit
             name=one_line(server.server_id),
         )
         return Fit(brief=tr("server {name}", name=one_line(server.server_id)), faults=[text])
-    return Fit(ranks=ranks, device_ips=server.device_ips())
+    return fit
+
+
+def unknown_host(server_id: str) -> str:
+    """What to know of a table that is taken without knowing that it is this host's."""
+    name = one_line(server_id)
+    return tr("note: server {name} of the rank table is not an address, so it is taken to be this host", name=name)
 
 
 def path_faults(path: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterable
 
 from hccl_tools.table.address import family
@@ -25,6 +24,12 @@ def of(names: Iterable[str]) -> dict[str, str | None]:
 
 
 def _of_name(name: str) -> str | None:
+    import socket  # not at the top: most launches look nothing up
+
+    from hccl_tools.table import misspelt
+
+    if misspelt.is_nearly_an_address(name):  # the resolver would take 10.9.0 for 10.9.0.0
+        return None
     try:
         return str(socket.getaddrinfo(name, None, socket.AF_INET, socket.SOCK_STREAM)[0][4][0])
     except (OSError, UnicodeError):

@@ -1,6 +1,6 @@
 import socket
 
-from hccl_tools.hosts import addresses
+from hccl_tools.machine import addresses
 
 
 def test_names_and_addresses_are_found_and_what_has_none_is_none(monkeypatch):
