@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 import re
 import statistics
-from collections.abc import Iterable
+import sys
+from itertools import repeat
 
-from hccl_tools.common import documents
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from tools.progress import lines
+from tools.progress.series import Reader, axis_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tools.progress.lines import Pattern
+    from tools.progress.series import Series
 
 
 class Point(Row):
@@ -47,44 +51,34 @@ def read_run(folder: str) -> dict[int, list[Point]]:
     if not os.path.isdir(folder):
         text = tr("{folder}: no such folder; name a run's folder, such as logs/latest", folder=one_line(folder))
         raise Refusal(USAGE, text)
-    found, patterns = {}, lines.load()
+    found, reader = {}, Reader(lines.load())
     for name in os.listdir(folder):
         match = re.fullmatch(r"rank_(\d+)\.log", name)
         if match:
-            found[int(match[1])] = _read_file(os.path.join(folder, name), patterns)
+            found[int(match[1])] = _read_file(os.path.join(folder, name), reader)
     if not found:
         text = tr("{folder}: has no file rank_0.log; name a run's folder, such as logs/latest", folder=one_line(folder))
         raise Refusal(USAGE, text)
     return dict(sorted(found.items()))
 
 
-def _read_file(path: str, patterns: list[Pattern]) -> list[Point]:
+def _read_file(path: str, reader: Reader) -> list[Point]:
     try:
-        documents.refuse_special(path)
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return read_log(file, patterns)
+        return _points(reader.read(path, sys.maxsize))
     except OSError as error:
         text = tr("{path} cannot be read: {reason}", path=one_line(path), reason=error.strerror)
         raise Refusal(USAGE, text) from error
 
 
 def read_log(log: Iterable[str], patterns: list[Pattern]) -> list[Point]:
-    """The Points of one rank's log, each step at most once, in the order of the steps.
+    """The Points of one rank's log, each step at most once, in the order of the steps."""
+    return _points(Reader(patterns).of_lines(log))
 
-    A line without a step, such as TimeMonitor's, belongs to the last step before it.
-    """
-    places: dict[tuple[int, int], dict[str, float]] = {}
-    last = None
-    for line in log:
-        said = lines.of_line(line, patterns)
-        values = {name: float(said[key]) for name, key in _FIELDS.items() if key in said}
-        if "step" in said:
-            last = int(said.get("epoch", 1)), int(said["step"])
-            places.setdefault(last, {}).update(values)
-        elif last:
-            places[last] = {**values, **places[last]}
-    in_epoch = max((step for _, step in places), default=0)
-    return [Point((epoch - 1) * in_epoch + step, **places[epoch, step]) for epoch, step in sorted(places)]
+
+def _points(log: Series) -> list[Point]:
+    axis, columns = axis_of([log]), {name: log.columns.get(key, repeat(None)) for name, key in _FIELDS.items()}
+    rows = zip(log.places, *columns.values())
+    return [Point(axis.at(place), **dict(zip(columns, values))) for place, *values in rows]
 
 
 def typical(points: list[Point], field: str) -> float | None:

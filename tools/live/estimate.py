@@ -44,4 +44,4 @@ def _steps(lead: RankProgress) -> tuple[float | None, float | None]:
         return None, None
     if epochs is None or epoch is None:
         return (step, steps) if epoch is None else (None, None)
-    return (epoch - 1) * steps + step, epochs * steps
+    return (epoch - lead.first_epoch) * steps + step, epochs * steps

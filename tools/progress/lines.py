@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import deque
 
 from hccl_tools.check import schema_check
 from hccl_tools.common import project
@@ -17,16 +16,19 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line, short
 from tools.config import config_file, expressions
+from tools.logs import log_tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     Values = dict[str, "float | str"]
+    Span = tuple[str, int, int]  # the name of a group, and the columns where its text begins and ends
 
 FILE = project.path("configs", "progress.yaml")
 VARIABLE = "LAUNCH_PROGRESS"
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?nan|[-+]?inf(?:inity)?"
+COUNT = r"\d{1,3}(?:,\d{3})+(?!\d)|\d+"
 WHOLE = ("epoch", "epochs", "step", "steps")
 GROUPS = (
     *WHOLE,
@@ -43,8 +45,14 @@ GROUPS = (
     "percent",
     "left",
 )
-_COLUMNS = 4000  # of a line: keeps an expression from trying again and again
+_COLUMNS = log_tail.MOST_COLUMNS
 _DIGITS = 15  # of a step's number: a float has no more
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_LONGEST = 16 << 10  # bytes of a line
+MOST_KINDS = 4096  # that are remembered
+_LONGEST_KIND = 400  # bytes
+_ONE_DIGIT = bytes.maketrans(b"123456789", b"000000000")
+_REPEATS = re.compile(r"\{\d*,?\d*\}")
 
 
 class Pattern(Record):
@@ -81,7 +89,7 @@ def load_file(path: str) -> list[Pattern]:
 
 
 def _with_numbers(pattern: str) -> str:
-    return pattern.replace("<number>", f"(?:{NUMBER})")
+    return pattern.replace("<number>", f"(?:{NUMBER})").replace("<count>", f"(?:{COUNT})")
 
 
 def _problems(data: dict[str, list[dict[str, str]]]) -> list[Problem]:
@@ -110,24 +118,107 @@ def _fault_of(pattern: str) -> str:
 
 def of_line(line: str, patterns: list[Pattern]) -> Values:
     """What the line says, by the name of the group; empty if no pattern matches.  Of a long line only its beginning."""
-    for pattern in patterns:
-        if found := pattern.expression.search(line, 0, _COLUMNS):
-            return values_of(found)
-    return {}
+    if "\x1b" in line or "\r" in line:
+        line = "".join(log_tail.lines_of(line.encode("utf-8", "replace"))[-1:])
+    found = _first_match(line, patterns)
+    return values_of(found.groupdict().items()) if found else {}
 
 
 def last_of(text: str, patterns: list[Pattern]) -> Values:
-    """The last value of each kind in a text of many lines; those of a place (epoch, step) are of one line.
+    """See Kinds.last_of."""
+    return Kinds(patterns).last_of(text)
 
-    It costs a search of the text for each pattern, not for each line.
+
+def losses_of(text: str, patterns: list[Pattern]) -> list[float]:
+    """See Kinds.losses_of."""
+    return Kinds(patterns).losses_of(text)
+
+
+class Kinds:
+    """Reads lines with one table.
+
+    Lines that differ in digits only are of one kind.  Where no expression of the table tells digits apart, all of them
+    have their numbers at the same columns.  Most lines of a log are of few kinds, and cost no search.
     """
-    matches = [found for pattern in patterns for found in deque(pattern.expression.finditer(text), maxlen=1)]
+
+    def __init__(self, patterns: list[Pattern]) -> None:
+        self._patterns = patterns
+        self._remembers = not any(_tells_digits_apart(pattern) for pattern in patterns)
+        self._kinds: dict[bytes, tuple[Span, ...]] = {}  # without spans: it says nothing
+
+    def of_block(self, block: bytes) -> Iterator[tuple[bytes, Values]]:
+        """Each line of the block that says something, and what."""
+        for line, kind in zip(block.split(b"\n"), block.translate(_ONE_DIGIT).split(b"\n")):
+            spans = self._kinds.get(kind)
+            if spans is not None and not spans:
+                continue
+            text = _plain(line)
+            if spans is None:
+                spans = self._spans(text, kind)
+            values = values_of((name, text[begin:end]) for name, begin, end in spans)
+            if values:
+                yield line, values
+
+    def _spans(self, text: str, kind: bytes) -> tuple[Span, ...]:
+        """Where the values of the line are; remembered for others of its kind."""
+        found = _first_match(text, self._patterns)
+        spans = (
+            tuple((name, *found.span(name)) for name in found.groupdict() if found[name] is not None) if found else ()
+        )
+        if self._remembers and len(kind) <= _LONGEST_KIND:
+            if len(self._kinds) >= MOST_KINDS:
+                self._kinds.clear()
+            self._kinds[kind] = spans
+        return spans
+
+    def last_of(self, text: str) -> Values:
+        """The last value of each kind in a text of many lines; those of a place (epoch, step) are of one line."""
+        values: Values = {}
+        for said in self._of_text(text):
+            if "step" in said:
+                values = {name: value for name, value in values.items() if name not in WHOLE}
+            elif "step" in values:  # the end of an epoch, after its last step
+                said = {name: value for name, value in said.items() if name not in WHOLE}
+            values.update(said)
+        return values
+
+    def losses_of(self, text: str) -> list[float]:
+        """All losses in a text of many lines."""
+        return [float(said["loss"]) for said in self._of_text(text) if "loss" in said]
+
+    def _of_text(self, text: str) -> Iterator[Values]:
+        return (values for _, values in self.of_block(text.encode("utf-8", "replace")))
+
+
+def _tells_digits_apart(pattern: Pattern) -> bool:
+    text = pattern.expression.pattern
+    for known in (NUMBER, COUNT, "[0-9]"):
+        text = text.replace(known, "")
+    return bool(re.search(r"\d|\(\?P=", _REPEATS.sub("", text)))
+
+
+def _plain(line: bytes) -> str:
+    text = line[:_LONGEST].decode("utf-8", "replace")
+    return text[:_COLUMNS] if text.isprintable() else "".join(log_tail.lines_of(line[:_LONGEST])[:1])
+
+
+def _first_match(line: str, patterns: list[Pattern]) -> re.Match[str] | None:
+    """The match of the first entry that has one."""
+    for pattern in patterns:
+        if found := pattern.expression.search(line, 0, _COLUMNS):
+            return found
+    return None
+
+
+def values_of(texts: Iterable[tuple[str, str | None]]) -> Values:
+    """What the groups of an entry's expression say, by name; text that is not a number is left out."""
     values: Values = {}
-    for found in sorted(matches, key=lambda each: each.start(), reverse=True):  # the last one counts
-        new = values_of(found)
-        if "step" in values:
-            new = {name: value for name, value in new.items() if name not in WHOLE}
-        values = {**new, **values}
+    for name, text in texts:
+        if text is None:
+            continue
+        value = text if name == "metric" else _seconds(text) if name == "left" else _number(name, text)
+        if value is not None:
+            values[name] = value
     return values
 
 
@@ -142,37 +233,17 @@ def _seconds(text: str) -> float:
     return float(seconds + 86400 * int(days)) if days.strip().isdecimal() else float(seconds)
 
 
-def losses_of(text: str, patterns: list[Pattern]) -> list[float]:
-    """All losses in a text of many lines, of the pattern that finds most of them."""
-    found = (
-        [_float(match["loss"]) for match in pattern.expression.finditer(text)]
-        for pattern in patterns
-        if "loss" in pattern.expression.groupindex
-    )
-    return max(([loss for loss in losses if loss is not None] for losses in found), key=len, default=[])
-
-
-def values_of(found: re.Match[str]) -> Values:
-    """What a match of an entry's expression says, by the name of the group; text that is not a number is left out."""
-    values: Values = {}
-    for name, text in found.groupdict().items():
-        if text is None:
-            continue
-        value = text if name == "metric" else _seconds(text) if name == "left" else _number(name, text)
-        if value is not None:
-            values[name] = value
-    return values
-
-
 def _number(name: str, text: str) -> float | None:
-    """None for other text: an expression of the user may find any, such as 1,000"""
+    """None for other text, which an expression of the user may find."""
+    if "," in text and _THOUSANDS.fullmatch(text):
+        text = text.replace(",", "")
     if name not in WHOLE:
         return _float(text)
     return int(text) if text.isdecimal() and len(text) <= _DIGITS else None
 
 
-def _float(text: str | None) -> float | None:
+def _float(text: str) -> float | None:
     try:
-        return None if text is None else float(text)
+        return float(text)
     except ValueError:
         return None

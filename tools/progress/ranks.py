@@ -21,13 +21,14 @@ _WINDOW = 30.0  # seconds over which steps are counted, where a trainer prints n
 class RankProgress:
     """One rank.  Step times are milliseconds; None: its log does not say."""
 
-    __slots__ = ("_counted", "epoch", "grown", "losses", "rank", "step", "steps_done", "tail", "values")
+    __slots__ = ("_counted", "epoch", "first_epoch", "grown", "losses", "rank", "step", "steps_done", "tail", "values")
 
     def __init__(self, rank: int, log: str) -> None:
         self.rank, self.tail = rank, Tail(log)
         self.values: Values = {}  # the last of each kind, see lines.GROUPS
         self.grown: float | None = None  # when its log grew last, in the seconds of those who looked
         self.epoch: int | None = None
+        self.first_epoch = 1  # or 0, once it was seen
         self.step: int | None = None
         self.steps_done = 0  # since it is watched
         self.losses: deque[float] = deque(maxlen=_CURVE)
@@ -47,6 +48,8 @@ class RankProgress:
     def take(self, values: Values, moment: float) -> None:
         """Takes the newest numbers of its log, as lines.last_of finds them; moment: when it wrote them, in seconds."""
         self.values.update(values)
+        if values.get("epoch") == 0:
+            self.first_epoch = 0
         if "loss" in values:
             self.losses.append(float(values["loss"]))
         if "step" in values:
@@ -56,7 +59,7 @@ class RankProgress:
         epoch = self.epoch if epoch is None else int(epoch)
         if self.step is None:
             done = 0
-        elif epoch == self.epoch and step >= self.step:
+        elif step > self.step or (step == self.step and epoch == self.epoch):  # some trainers' steps count on
             done = step - self.step
         else:  # another epoch, or a restart
             done = step

@@ -1,37 +1,31 @@
 """The numbers of a whole log, step by step: one Series a rank, of logs of any size.
 
-A large log is read in part: its beginning, its end, and blocks in between.  Lines that differ in digits only are of
-one kind, so that most lines cost one search of one expression, or none.
+A large log is read in part: its beginning, its end, and blocks in between.
 """
 
 from __future__ import annotations
 
 import os
-import re
 
 from hccl_tools.common import documents
-from hccl_tools.common.record import Record
-from tools.logs import log_tail, plog
-from tools.progress import lines
+from hccl_tools.common.record import Record, Row
+from tools.logs import plog
+from tools.progress.lines import Kinds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import BinaryIO
 
-    from tools.progress.lines import Pattern, Values
+    from tools.progress.lines import Values
 
     Place = tuple[int, int]  # epoch and step, from 1
 
 FIELDS = ("loss", "lr", "step_ms", "data_ms", "before_ms", "samples_per_s")
 _BLOCK = 1 << 20
 _LONGEST = 16 << 10  # bytes of a line: more of it is left out
-_KINDS = 4096  # of lines that are remembered
-_LONGEST_KIND = 400
 _MOST_METRICS = 8
 _MOST_PLACES = 1 << 20  # steps of one log
-_DIGITS = bytes.maketrans(b"123456789", b"000000000")
-_COUNTS = re.compile(r"\{\d*,?\d*\}")
 
 
 class Series(Record):
@@ -41,6 +35,7 @@ class Series(Record):
     columns: dict[str, list[float | None]]  # by FIELDS; without those of which the log has no number
     metrics: dict[str, dict[Place, float]]  # measurements on held-out data, by name; those in percent end with " %"
     in_epoch: int  # the highest step of an epoch that is named
+    counts_on: bool  # steps do not begin again with the next epoch
     size: int  # bytes of the log
     read: int  # bytes of it that were read
     first: float | None  # times that lines have, as tools/logs/plog.seconds reads them: of the first line,
@@ -48,14 +43,31 @@ class Series(Record):
     last: float | None  # and of the last line
 
 
-class Reader:
-    """Reads logs with one table of lines.  What kind a line is, is remembered from log to log."""
+class Axis(Row):
+    """Where places are in a run, in steps from its start."""
 
-    def __init__(self, patterns: list[Pattern]) -> None:
-        self._patterns = patterns
-        # A digit in an expression tells apart what is one kind here.
-        self._forgets_none = any(re.search(r"\d", _COUNTS.sub("", _text(each))) for each in patterns)
-        self._kinds: dict[bytes, int | None] = {}
+    first_epoch: int  # trainers count from 0 or from 1
+    in_epoch: int
+    counts_on: bool
+
+    def at(self, place: Place) -> int:
+        """The number of the step in the run."""
+        epoch, step = place
+        return step if self.counts_on else (epoch - self.first_epoch) * self.in_epoch + step
+
+
+def axis_of(every: Iterable[Series]) -> Axis:
+    """The Axis of all logs of one run."""
+    known = list(every)
+    return Axis(
+        first_epoch=min([1, *(one.places[0][0] for one in known if one.places)]),
+        in_epoch=max((one.in_epoch for one in known), default=0),
+        counts_on=any(one.counts_on for one in known),
+    )
+
+
+class Reader(Kinds):
+    """Reads logs with one table of lines.  What kind a line is, is remembered from log to log."""
 
     def read(self, path: str, most: int) -> Series:
         """The Series of the file `path`, of at most about `most` bytes of it.  Raises OSError."""
@@ -70,41 +82,11 @@ class Reader:
                     log.take(block, follows, self)
         return log.series(size, sum(length for _, length in places))
 
-    def of_block(self, block: bytes) -> Iterator[tuple[bytes, Values]]:
-        """Each line of the block that says something, and what."""
-        for line, kind in zip(block.split(b"\n"), block.translate(_DIGITS).split(b"\n")):
-            known = self._kinds.get(kind, -1)
-            if known is None:
-                continue
-            text = _plain(line)
-            found = self._patterns[known].expression.search(text) if known >= 0 else None
-            if not found:
-                known, found = self._search(text)
-                self._remember(kind, known if found else None)
-            if found:
-                yield line, lines.values_of(found)
-
-    def _search(self, text: str) -> tuple[int, re.Match[str] | None]:
-        for number, pattern in enumerate(self._patterns):
-            if found := pattern.expression.search(text):
-                return number, found
-        return -1, None
-
-    def _remember(self, kind: bytes, pattern: int | None) -> None:
-        if len(kind) > _LONGEST_KIND or (pattern is None and self._forgets_none):
-            return
-        if len(self._kinds) >= _KINDS:
-            self._kinds.clear()
-        self._kinds[kind] = pattern
-
-
-def _text(pattern: Pattern) -> str:
-    return pattern.expression.pattern.replace(f"(?:{lines.NUMBER})", "")
-
-
-def _plain(line: bytes) -> str:
-    text = line[:_LONGEST].decode("utf-8", "replace")
-    return text[: log_tail.MOST_COLUMNS] if text.isprintable() else "".join(log_tail.lines_of(line[:_LONGEST])[:1])
+    def of_lines(self, text: Iterable[str]) -> Series:
+        """The Series of a log that is in memory."""
+        block, log = "\n".join(line.rstrip("\n") for line in text).encode("utf-8", "replace"), _Log()
+        log.take(block, True, self)
+        return log.series(len(block), len(block))
 
 
 def _places(size: int, most: int) -> list[tuple[int, int]]:
@@ -147,6 +129,8 @@ class _Log:
         self._metrics: dict[str, dict[Place, float]] = {}
         self._last: Place | None = None
         self._in_epoch = 0
+        self._counted_on: bool | None = None  # whether steps went on in the next epoch; None: there was no other epoch
+        self._has_steps = False
         self._first: float | None = None
         self._first_step: float | None = None
         self._last_time: float | None = None
@@ -166,9 +150,11 @@ class _Log:
         self._last_time = self._last_time if last is None else last
 
     def _add(self, said: Values) -> None:
-        has_step = "step" in said
-        if has_step:
-            self._go_to(said)
+        if "step" in said:
+            self._has_steps = True
+            self._go_to(said, int(said["step"]))
+        elif "epoch" in said and not self._has_steps:  # a trainer with a line for each epoch
+            self._go_to(said, 1)
         place = self._last
         if place is None:
             return
@@ -176,20 +162,22 @@ class _Log:
         if there is None:
             if len(self._said) < _MOST_PLACES:
                 self._said[place] = said
-        elif has_step:
+        elif "step" in said:
             there.update(said)
         else:  # a line without a step, such as TimeMonitor's, belongs to the last step before it
             self._said[place] = {**said, **there}
         if "percent" in said or "value" in said:
             self._measured(said, place)
 
-    def _go_to(self, said: Values) -> None:
-        step, before = int(said["step"]), self._last
+    def _go_to(self, said: Values, step: int) -> None:
+        before = self._last
         epoch = before[0] if before else 1
         if "epoch" in said:
             epoch = int(said["epoch"])
         elif before and step < before[1]:  # a progress bar of each epoch, without its number
             epoch += 1
+        if before and epoch > before[0]:
+            self._counted_on = step > before[1] and self._counted_on is not False
         self._last = epoch, step
         if step > self._in_epoch:
             self._in_epoch = step
@@ -218,6 +206,7 @@ class _Log:
             columns=columns,
             metrics=self._metrics,
             in_epoch=self._in_epoch,
+            counts_on=bool(self._counted_on),
             size=size,
             read=read,
             first=self._first,

@@ -9,44 +9,25 @@ import os
 import stat
 
 from tools.logs import log_tail
-from tools.progress import lines
+from tools.progress.lines import Kinds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tools.progress.lines import Pattern, Values
+    from tools.progress.lines import Values
 
 NEWEST = 4 << 10  # bytes of a look
 FIRST = 64 << 10  # bytes of the first look, and of one in which the newest have no numbers
-_ALL = 16  # so many looks later the patterns that never matched are tried again
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class Patterns:
-    """The table of lines.  The patterns that have matched come first: trying the others costs most of a look."""
-
-    def __init__(self, patterns: list[Pattern]) -> None:
-        self._all, self._useful = patterns, [False] * len(patterns)
-
-    def last_of(self, text: str, thorough: bool) -> Values:
-        """See lines.last_of; not thorough: only with patterns that matched before, if one of them matches."""
-        if not thorough:
-            known = [pattern for pattern, useful in zip(self._all, self._useful) if useful]
-            values = lines.last_of(text, known)
-            if values:
-                return values
-        matching = [bool(pattern.expression.search(text)) for pattern in self._all]
-        self._useful = [useful or matches for useful, matches in zip(self._useful, matching)]
-        return lines.last_of(text, [pattern for pattern, matches in zip(self._all, matching) if matches])
-
-    def losses_of(self, text: str) -> list[float]:
-        """See lines.losses_of."""
-        return lines.losses_of(text, self._all)
+class Patterns(Kinds):
+    """The table of lines, for all logs."""
 
 
 class Tail:
     """How far one log was seen."""
 
-    __slots__ = ("_empty", "_looks", "_read", "_turn", "losses", "path", "size", "there", "written")
+    __slots__ = ("_empty", "_looks", "_read", "losses", "path", "size", "there", "written")
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -56,7 +37,6 @@ class Tail:
         self.written = 0.0  # when it was written last, seconds since 1970 by the clock of its file system
         self._read = 0  # where the first line begins that was not read
         self._looks = 0
-        self._turn = sum(os.fsencode(path)) % _ALL  # not all logs get a thorough look at the same time
         self._empty = 0  # looks in a row that found no number
 
     def look(self, patterns: Patterns) -> Values | None:
@@ -78,7 +58,7 @@ class Tail:
         self.size, self.written = size, found.st_mtime
         if self._looks == 1:
             self.losses = patterns.losses_of(text)
-        values = patterns.last_of(text, self._looks % _ALL == self._turn)
+        values = patterns.last_of(text)
         self._empty = 0 if values else self._empty + 1
         return values
 

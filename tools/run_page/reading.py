@@ -13,7 +13,7 @@ from hccl_tools.common.words import count, named, one_line, size_of
 from tools.diagnosis.run import logs_of, not_a_run
 from tools.history import listing
 from tools.launch import record
-from tools.progress.series import Reader, Series
+from tools.progress.series import Reader, Series, axis_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def chosen_of(ranks: list[Rank], attempts: list[Attempt], most: int = MOST_LOGS)
 
 def _curves(logs: dict[int, list[Series]]) -> tuple[dict[str, dict[int, Curve]], list[str]]:
     """{field: {rank: Curve}}, and which fields are metrics.  The last attempt that had a step counts."""
-    in_epoch = max((one.in_epoch for each in logs.values() for one in each), default=0)
+    axis = axis_of(one for each in logs.values() for one in each)
     curves: dict[str, dict[int, Curve]] = {}
     metrics: dict[str, None] = {}
     for rank, each in logs.items():
@@ -239,7 +239,7 @@ def _curves(logs: dict[int, list[Series]]) -> tuple[dict[str, dict[int, Curve]],
                 points.setdefault(name, []).extend(measured.items())
         for field, found in points.items():
             ordered = found if len(each) == 1 else sorted(dict(found).items())
-            steps = [(epoch - 1) * in_epoch + step for (epoch, step), _ in ordered]
+            steps = [axis.at(place) for place, _ in ordered]
             curves.setdefault(field, {})[rank] = Curve(steps=steps, values=[value for _, value in ordered])
     return curves, list(metrics)
 

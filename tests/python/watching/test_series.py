@@ -125,4 +125,4 @@ def test_memory_of_kinds_is_bounded(read):
         chr(97 + number // 676) + chr(97 + number // 26 % 26) + chr(97 + number % 26) + "\n" for number in range(10_000)
     )
     assert list(reader.of_block(words.encode())) == []
-    assert len(reader._kinds) <= series._KINDS
+    assert len(reader._kinds) <= lines.MOST_KINDS
