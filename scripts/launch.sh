@@ -12,6 +12,7 @@
 #   bash scripts/launch.sh -n 2 --device_target CPU train.py --epochs 1
 #   bash scripts/launch.sh --devices "[4,8)" train.py --model resnet --data_dir data
 #   bash scripts/launch.sh -n 8 -m package.train --config any.yaml
+#   bash scripts/launch.sh --zoo run_distribute_train.sh hccl_8p.json /data/imagenet
 case ${BASH_VERSION-} in '') exec bash -- "$0" "$@" ;; esac                                       # typed as: sh scripts/...
 LAUNCH_CALLER=${POSIXLY_CORRECT+set}/${SHELLOPTS-} POSIXLY_CORRECT=${POSIXLY_CORRECT-} && \set +k # see lib/start.sh
 LAUNCH_LIB=$(\unset -f readlink && \unset EXECIGNORE && readlink -f -- "$0" 2>/dev/null) || LAUNCH_LIB=$0
@@ -23,4 +24,4 @@ fi
 
 # RANK_SIZE is -n, or the number of --devices, else one for each device that is found.
 # shellcheck source=scripts/lib/start.sh
-\. "$LAUNCH_LIB/start.sh" local CONFIG options=n device_target='' -- "$@"
+\. "$LAUNCH_LIB/start.sh" local CONFIG options='n zoo' device_target='' -- "$@"

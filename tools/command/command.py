@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MOST_TYPED = 32768  # characters of a command line that is kept
 # Options of the launcher alone: tools.launch.request.Request has no field for them.
-_OWN = ("console", "grace", "hang_timeout", "keep_going", "lang", "max_restarts", "report", "timeout")
+_OWN = ("console", "grace", "hang_timeout", "keep_going", "lang", "max_restarts", "report", "timeout", "zoo")
 
 
 class Command(Record):
@@ -34,6 +34,7 @@ class Command(Record):
     environment: dict[str, str]  # variables that options set for the job
     needs_lock: bool  # whether the job holds devices
     program: tuple[str, ...]  # a program with its words, instead of a trainer
+    zoo: bool = False  # it is a script that starts the ranks itself
 
 
 def read(declaration: Declaration, typed: Sequence[str], environ: Mapping[str, str] = os.environ) -> Command:
@@ -56,6 +57,7 @@ def read(declaration: Declaration, typed: Sequence[str], environ: Mapping[str, s
         environment=line.environment,
         needs_lock=not settings.dry_run and (_target(words) != "cpu" or line.given("bind_core")),
         program=tuple(line.program),
+        zoo=line.given("zoo"),
     )
 
 

@@ -29,6 +29,10 @@ NAMED = {
         " the hosts, without hosts 8)"
     ),
     "npernode N": marked("ranks of each host, also -N, -ppn and --map-by ppr:N:node (default: the slots of the host)"),
+    "zoo -": marked(
+        "PROGRAM is a start script that itself starts the ranks, in a loop, by mpirun or by msrun, such as"
+        " run_distribute_train.sh: it runs once, and what it starts there is launched"
+    ),
     "no_sink -": marked(
         "run operator by operator instead of sinking the graph (jit_level O0, GRAPH_OP_RUN=1, HCCL_WHITELIST_DISABLE=1)"
     ),

@@ -105,7 +105,7 @@ def of_program(request: Request, placed: placement.Placement, run_dir: str) -> J
     """A program with its own words.  Raises Refusal."""
     from tools.launch.programs import program
 
-    found = program.find(request)
+    found = program.find(request, run_dir)
     own = found.source is not None and trainer_command.is_own(found.source)
     command, resumed = found.words, None
     named = trainer_command.named_config(command) if own else None

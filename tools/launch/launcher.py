@@ -81,6 +81,16 @@ def main(words: list[str]) -> int:
     except Refusal as refusal:
         return refuse(voice, refusal)
     voice.quiet = command.settings.quiet
+    if command.zoo:
+        from tools.start_script import launching
+
+        heed_signals()
+        try:
+            command = launching.prepare(command, typed, caller, voice.note)
+        except Refusal as refusal:
+            return refuse(voice, refusal)
+        except Stopped as stopped:
+            return leave(voice, stopped.args[0])
     for name, value in command.environment.items():
         os.environ[name] = value
         caller[name.encode()] = os.fsencode(value)
@@ -91,6 +101,8 @@ def main(words: list[str]) -> int:
         return leave(voice, stopped.args[0])
     finally:
         lock.remove()
+        if command.zoo:
+            launching.forget(command)
 
 
 def launch(command: Command, lock: Lock, caller: Environment, voice: Voice, ignored: int) -> int:

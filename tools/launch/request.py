@@ -61,6 +61,8 @@ class Request(Record):
     lost: Script[str] = ""  # of a restart: the hosts that are lost, with commas between them; see spares.py
     quoted: Script[bool] = False  # the program is one text, which is split as a shell splits words
     alone: Script[bool] = False  # one rank, which does not join a job
+    ranks_file: Script[str] = ""  # --zoo: the shell file with what each rank runs, which goes into the run's folder
+    ranks_source: Script[str] = ""  # the Python file that they run
     chip: Host[str] = None  # the generation whose rules hold for devices and rank tables; None: those of all
 
     # the script's, unless the user names another

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+RANKS_FILE = "ranks.sh"  # what each rank runs, where a start script says it (--zoo)
+
+
 class Taken(Exception):
     """Another launch made a folder of this name first: on another host, or in another container, with the same
     process id, in the same second and the same folder for logs."""
@@ -45,6 +48,7 @@ def fill(plan: Plan) -> list[str]:
     try:
         make(plan.run_dir)
         put_table(plan)
+        put_ranks_file(plan)
         record.begin(plan)
         if plan.plogs and plan.request.engine in ("local", "msrun"):  # else agents make them, on the hosts of the ranks
             plogs.make(plan.plogs, (rank for rank, _ in plan.ranks), plan.run_dir)
@@ -97,6 +101,14 @@ def put_table(plan: Plan) -> None:
         from tools.launch.hosts import host_questions
 
         host_questions.distribute(plan.request, table, list(dict.fromkeys(plan.hosts)))
+
+
+def put_ranks_file(plan: Plan) -> None:
+    """Moves the file with what each rank of a start script runs (--zoo) to its place.  Raises OSError."""
+    if plan.request.ranks_file:
+        with open(plan.request.ranks_file, "rb") as draft, open(f"{plan.run_dir}/{RANKS_FILE}", "wb") as file:
+            file.write(draft.read())
+        os.unlink(plan.request.ranks_file)
 
 
 def make(path: str) -> None:

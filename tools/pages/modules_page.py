@@ -27,6 +27,7 @@ ROOMS = {
         "history",
         "monitor",
         "diagnosis",
+        "start_script",
         "command",
         "rank",
         "output",

@@ -10,6 +10,7 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import interpreter, programs
+from tools.launch import run_folder
 from tools.launch.programs import trainer_command
 from tools.launch.request import Request
 
@@ -29,9 +30,15 @@ class Program(Record):
         return bool(self.source and _IMPORT.search(_beginning(self.source, _MOST)))
 
 
-def find(request: Request) -> Program:
+def find(request: Request, run_dir: str) -> Program:
     """The Program of a request without a config.  Raises Refusal: why it cannot be started."""
     own = list(request.trainer_arguments)
+    if request.ranks_file:
+        return Program(
+            words=["/bin/sh", os.path.join(run_dir, run_folder.RANKS_FILE)],
+            source=request.ranks_source or None,
+            about=tr("what {script} starts for it", script=one_line(own[0])),
+        )
     if request.pytest is not None:
         return _tests(request.pytest, own)
     if not request.program:
@@ -40,7 +47,7 @@ def find(request: Request) -> Program:
     if own[0] == "-m":
         return _module(own[1:])
     if own[0].endswith(".py"):
-        _check_file(own[0])
+        check_file(own[0])
         return _file(own[0], own[1:], tr("the program {path} with its own words", path=one_line(own[0])))
     path = _executable(own[0])
     return Program(
@@ -68,7 +75,7 @@ def _python() -> list[str]:
 def _tests(named: str, words: list[str]) -> Program:
     """The Program for ``FILE`` or ``FILE::TEST``."""
     path, separator, test = named.partition("::")
-    _check_file(path, "--pytest ")
+    check_file(path, "--pytest ")
     if _source_of("pytest") is None:
         raise Refusal(
             REFUSED,
@@ -122,7 +129,7 @@ def _source_of(name: str) -> str | None:
     return spec.origin or "" if spec else None
 
 
-def _check_file(path: str, option: str = "") -> None:
+def check_file(path: str, option: str = "") -> None:
     """Raises Refusal unless Python can read the file."""
     shown = one_line(option + path)
     if os.path.isdir(path):
@@ -155,7 +162,7 @@ def _executable(named: str) -> str:
         )
     if on_path:
         return on_path
-    _check_file(here)
+    check_file(here)
     remedy = tr("start it as: bash {path}", path=shown)
     if not os.access(here, os.X_OK):
         raise Refusal(

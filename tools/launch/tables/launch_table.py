@@ -39,6 +39,8 @@ def choose(request: Request, devices: list[int], run_dir: str, beside: str | Non
     path = request.rank_table or os.environ.get("RANK_TABLE_FILE")
     if path:
         origin = "--rank_table" if request.rank_table else tr("RANK_TABLE_FILE (from your shell)")
+        if request.ranks_file:
+            origin = tr("RANK_TABLE_FILE (from {script})", script=one_line(request.trainer_arguments[0]))
         fit = table_fit.examine(path, devices, request.chip, is_named=True)
         if fit.faults:
             raise Refusal(REFUSED, *(f"{origin}: {fault}" for fault in fit.faults))
