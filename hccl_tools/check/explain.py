@@ -40,7 +40,8 @@ _ELSEWHERE = {
     "not-json": Entry(
         ERROR,
         "The file is not JSON. Examples: comments, a comma before a bracket, a byte-order mark, NaN, single quotes. "
-        "Bytes that are not UTF-8, or too many levels, also count.",
+        "Bytes that are not UTF-8, or too many levels, also count. Files that people give in the place of a table are "
+        "named: compressed ones, YAML, hostfiles, hccn.conf, error pages, the output of npu-smi, and others.",
         "HCCL's parser refuses it (EI0004); the samples of HCCL's manual have comments that you must delete.",
         "change the text at the line and column that the message names.",
     ),
@@ -52,13 +53,15 @@ _ELSEWHERE = {
     ),
     "unsupported-format": Entry(
         ERROR,
-        "The file is a MindIE global rank table or an llm-datadist table.",
-        "they look like a rank table, but HCCL cannot read them.",
+        "The file is JSON of another kind: a MindIE global rank table, an llm-datadist table, Volcano's "
+        "ranktable_tor.json, hccl_rootinfo.json or the topology of an Atlas 950 host, an object of Kubernetes, a "
+        "config, or one that has a table inside.",
+        "they look like a rank table, or lie beside one, but HCCL cannot read them.",
         "give the file to the program that it is for; build a rank table with hccl_tools/hccl_tools.py.",
     ),
     "bad-version": Entry(
         ERROR,
-        "version is not 1.0, 1.1, 1.2 or 2.0.",
+        "version is not 1.0, 1.1, 1.2 or 2.0, or the table has the list of another version.",
         "HCCL chooses its parser by it (CfgGetClusterInfo in config.cc).",
         "write the version that the rest of the table looks like.",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.check import rules, schema_check
+from hccl_tools.check import alike, rules, schema_check
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING, Problem
 from hccl_tools.common.words import one_line
@@ -28,7 +28,7 @@ def check(table: object, generation: str | None = None) -> list[Problem]:
         found = schema_check.problems_by_name(table, "rank_table_" + name)
         if isinstance(table, dict):
             found.extend(rules.broken(View(table, name), generation))
-        return sorted(set(found), key=_place)
+        return alike.collapsed(sorted(set(found), key=_place)) if found else []
     except RecursionError:  # shallow enough to read, too deep to check
         from hccl_tools.table import json_faults
 

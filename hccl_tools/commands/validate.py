@@ -117,7 +117,7 @@ def judge(path: str, generation: str | None, options: argparse.Namespace) -> Jud
     except (rank_table.NotReadable, OSError) as error:
         return Judged(file=path, exit=USAGE, unreadable=getattr(error, "reason", str(error)))
     table, problems = verdict.check_bytes(data, generation)
-    if path != "-" and os.path.isfile(path):
+    if table is not None and path != "-" and os.path.isfile(path):
         problems += filter(None, [verdict.path_problem(path)])
     if errors(problems):
         return Judged(file=path, exit=1, problems=problems)

@@ -8,7 +8,7 @@ from json import JSONDecodeError
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import one_line, shown
-from hccl_tools.table import positions
+from hccl_tools.table import look_alikes, other_files, positions
 
 # a string, or a number that Python's json refuses: the string is there so that nothing in it counts
 _NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN|-?[0-9]{4000,})', re.DOTALL)
@@ -17,7 +17,10 @@ _NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN|-?[0-9]{4000,})', re.DO
 def explain(data: bytes, error: Exception) -> Problem:
     """The Problem for what json.loads or the decoding of `data` raised."""
     if not data.strip():
-        return _problem(tr("the file is empty"), tr("build the table with hccl_tools/hccl_tools.py"))
+        return _problem(tr("the file is empty"), tr(look_alikes.BUILD))
+    other = other_files.named(data)
+    if other:
+        return _problem(tr("this is {what}, and not the JSON of a rank table", what=other[0]), other[1])
     if isinstance(error, UnicodeDecodeError):
         row = data.count(b"\n", 0, error.start) + 1
         return _problem(

@@ -8,7 +8,7 @@ from hccl_tools.check.rules.registry import LISTED, WITH_DEVICES, Findings, rule
 from hccl_tools.check.rules.repeated import repeated
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING
-from hccl_tools.common.words import shown
+from hccl_tools.common.words import count, ranges, shown, some
 from hccl_tools.table.view import View
 
 _NONE = {bytes(4), bytes(16)}
@@ -26,9 +26,30 @@ def address_is_none(view: View) -> Findings:
     owners, texts, packed = view.addresses
     if all(packed) and not _NONE.intersection(packed):
         return
-    for owner, text, octets in zip(owners, texts, packed):
-        if not any(octets):
-            yield view.ip_place(owner), not_an_address(view.ip_key, text), f"write {printed_address(view, owner)}"
+    wrong = [(owner, text) for owner, text, octets in zip(owners, texts, packed) if not any(octets)]
+    if len(wrong) > 1 and len({owner for owner, _ in wrong}) == len(view.devices):
+        named = some([shown(text, 40) for text in dict.fromkeys(text for _, text in wrong)], 3)
+        yield from none_has_one(view, tr("{ip_key} is {texts}", ip_key=view.ip_key, texts=named))
+        return
+    for owner, text in wrong:
+        yield view.ip_place(owner), not_an_address(view.ip_key, text), f"write {printed_address(view, owner)}"
+
+
+def none_has_one(view: View, evidence: str) -> Findings:
+    """The one finding for a table in which no device has an address, instead of one for each."""
+    text = tr(
+        "none of the {devices} has an address: {evidence}",
+        devices=count(len(view.devices), "device"),
+        evidence=evidence,
+    )
+    ids = sorted({number for number in view.id_numbers if number is not None}) or [0]
+    remedy = tr(
+        "see with `hccn_tool -i {first} -ip -g` and `hccn_tool -i {first} -link -g` whether no address is set or the "
+        "link is down, for all devices ({devices}) of each server; then build the table again",
+        first=ids[0],
+        devices=ranges(ids),
+    )
+    yield f"/{view.list_key}" if view.list_key in view.table else "", text, remedy
 
 
 def not_an_address(key: str, text: str) -> str:
@@ -44,7 +65,8 @@ def address_used_twice(view: View) -> Findings:
     Remedy: give each device its own address (hccn_tool -ip -s), then build the table again.
     """
     owners, texts, packed = view.addresses
-    values = packed if all(packed) else [octets or text for octets, text in zip(packed, texts)]
+    # What is no address is refused for that alone: a placeholder is the same everywhere.
+    values = packed if all(map(any, packed)) else [octets if any(octets) else None for octets in packed]
     yield from repeated(values, lambda index: view.ip_place(owners[index]), view.ip_key, texts)
 
 
@@ -81,8 +103,12 @@ def address_missing_between_servers(view: View) -> Findings:
     pods = view.table.get("super_pod_list") if view.format == "v1.2" else None
     parts, what = (len(pods), tr("super pods")) if isinstance(pods, list) and pods else (len(view.servers), "servers")
     if parts > 1:
-        for device in without_address(view):
-            text = tr("device_ip is missing, and the table has several {what}", what=what)
+        missing = list(without_address(view))
+        text = tr("device_ip is missing, and the table has several {what}", what=what)
+        if len(missing) > 1 and len(missing) == len(view.devices):
+            yield from none_has_one(view, text)
+            return
+        for device in missing:
             yield view.place(device), text, f"add {printed_address(view, device)}"
 
 

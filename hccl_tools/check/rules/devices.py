@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hccl_tools.check.rules.registry import LISTED, WITH_DEVICES, Findings, rule
-from hccl_tools.check.rules.repeated import repeated
+from hccl_tools.check.rules.repeated import is_number, repeated
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING
 from hccl_tools.table.device_range import MAX_DEVICE_ID
 from hccl_tools.table.view import View, number, texts
+
+_LARGEST_PORT = 65535
 
 
 @rule("duplicate-device", WITH_DEVICES)
@@ -24,7 +26,12 @@ def device_listed_twice(view: View) -> Findings:
 
 
 def _repeated_on(devices: Sequence[int], view: View, column: Sequence[object], key: str) -> Findings:
-    yield from repeated([column[device] for device in devices], lambda n: view.place(devices[n], key), key)
+    def counts(value: object) -> bool:
+        return 0 < value <= _LARGEST_PORT if isinstance(value, int) else is_number(value)
+
+    yield from repeated(
+        [column[device] for device in devices], lambda n: view.place(devices[n], key), key, counts=counts
+    )
 
 
 @rule("bad-value", LISTED)
@@ -54,7 +61,7 @@ def port_impossible(view: View) -> Findings:
     Remedy: write a free port from 1024 to 65535.
     """
     for place, key, port in _ports(view):
-        if not 1 <= port <= 65535:
+        if not 1 <= port <= _LARGEST_PORT:
             yield place, tr("{key} {port} is not a port number", key=key, port=port)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hccl_tools.check.rules.addresses import printed_address, without_address
+from hccl_tools.check.rules.addresses import none_has_one, printed_address, without_address
 from hccl_tools.check.rules.devices import ids_above
 from hccl_tools.check.rules.groups import group_problem_910a
 from hccl_tools.check.rules.registry import ALL, LEGACY, LISTED, WITH_DEVICES, Findings, rule
@@ -130,7 +130,11 @@ def address_missing_on_910a(view: View) -> Findings:
     Why: HCCL's manual: 910A needs it on one server too.
     Remedy: add what `hccn_tool -i ID -ip -g` prints.
     """
-    for device in without_address(view) if len(view.servers) == 1 and view.format in LISTED else ():
+    missing = list(without_address(view)) if len(view.servers) == 1 and view.format in LISTED else []
+    if len(missing) > 1 and len(missing) == len(view.devices):
+        yield from none_has_one(view, tr("device_ip is missing (910A needs it)"))
+        return
+    for device in missing:
         yield (
             view.place(device),
             tr("device_ip is missing (910A needs it)"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hccl_tools.check.rules.registry import LISTED, Findings, rule
-from hccl_tools.check.rules.repeated import repeated
+from hccl_tools.check.rules.repeated import is_number, repeated
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING
 from hccl_tools.common.words import count, shown
@@ -21,7 +21,7 @@ def rank_given_twice(view: View) -> Findings:
     Why: HCCL: every rank id of 0 to N-1 occurs once.
     Remedy: number the ranks 0, 1, 2 ... each once.
     """
-    yield from repeated(view.ranks, view.rank_place, "rank_id")
+    yield from repeated(view.ranks, view.rank_place, "rank_id", counts=is_number)
 
 
 @rule("rank-gap", _RANKED)

@@ -23,7 +23,11 @@ def server_listed_twice(view: View) -> Findings:
     Remedy: list each server once, with all its devices.
     """
     names = [server.name for server in view.servers]
-    yield from repeated(names, lambda index: _name_place(view, view.servers[index]), view.name_key)
+    yield from repeated(names, lambda n: _name_place(view, view.servers[n]), view.name_key, counts=_is_name)
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and bool(name) and not is_placeholder(name)
 
 
 @rule("bad-address", WITH_DEVICES)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hccl_tools.check.rules import server_groups
 from hccl_tools.check.rules.addresses import not_an_address
 from hccl_tools.check.rules.registry import Findings, rule
-from hccl_tools.check.rules.repeated import repeated
+from hccl_tools.check.rules.repeated import is_number, repeated
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING
 from hccl_tools.common.words import shown
@@ -53,7 +53,13 @@ def super_device_listed_twice(view: View) -> Findings:
     devices = [(device, pods.get(server.name)) for server in view.servers for device in server.devices]
     texts = [text(view.devices[device], "super_device_id") for device, _ in devices]
     values = [value and (pod, value) for value, (_, pod) in zip(texts, devices)]
-    yield from repeated(values, lambda n: view.place(devices[n][0], "super_device_id"), "super_device_id", texts)
+    yield from repeated(
+        values, lambda n: view.place(devices[n][0], "super_device_id"), "super_device_id", texts, counts=_is_known
+    )
+
+
+def _is_known(value: object) -> bool:
+    return isinstance(value, tuple) and is_number(value[1])
 
 
 @rule("bad-value", _FORMAT)

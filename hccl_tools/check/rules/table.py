@@ -8,7 +8,7 @@ from itertools import chain
 from hccl_tools.check.rules.registry import ALL, LISTED, Findings, rule
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
-from hccl_tools.common.problem import pointer
+from hccl_tools.common.problem import WARNING, pointer
 from hccl_tools.common.words import shown
 from hccl_tools.table.view import View
 
@@ -27,6 +27,17 @@ def status_not_completed(view: View) -> Findings:
     status = view.table.get("status")
     if isinstance(status, str) and status != "completed":
         yield "/status", tr("status is {status}; HCCL would wait half an hour for it to change", status=shown(status))
+
+
+@rule("wrong-version", ("v1.0",), WARNING)
+def super_pods_in_version_1_0(view: View) -> Findings:
+    """A table of version 1.0 has super_pod_list.
+
+    Why: HCCL reads super pods in version 1.2 only (GetSuperPodList); in 1.0 only the network joins the servers.
+    Remedy: write "1.2" if the servers are of A3 super pods, else remove super_pod_list.
+    """
+    if "super_pod_list" in view.table:
+        yield "/version", tr("version is 1.0, in which HCCL does not read super_pod_list")
 
 
 @rule("unprintable-text", ALL)

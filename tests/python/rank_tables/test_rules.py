@@ -139,7 +139,38 @@ BAD = [
         f"missing-field {DEVICE}0",
         chip="910A",
     ),
-    case("address_missing_on_910a", (2,), EMPTY, *[f"missing-field {DEVICE}{n}" for n in (0, 1)], chip="910A"),
+    case("address_missing_on_910a", (2,), EMPTY, "missing-field /server_list", chip="910A"),
+    case(
+        "address_missing_between_servers",
+        (1, 1),
+        {SECOND + "/device_ip": ..., DEVICE + "0/device_ip": ...},
+        "missing-field /server_list",
+    ),
+    case("address_is_none", (2,), {f"{DEVICE}{n}/device_ip": "-.-.-.-" for n in (0, 1)}, "bad-address /server_list"),
+    case(
+        "address_is_none",
+        (3,),
+        {f"{DEVICE}{n}/device_ip": "0.0.0.0" for n in (1, 2)},
+        *(f"bad-address {DEVICE}{n}/device_ip" for n in (1, 2)),
+    ),
+    case(
+        "rank_given_twice",
+        (2,),
+        {f"{DEVICE}{n}/rank_id": "x" for n in (0, 1)},
+        *(f"bad-value {DEVICE}{n}/rank_id" for n in (0, 1)),
+    ),
+    case(
+        "server_listed_twice",
+        (1, 1),
+        {f"{place}/server_id": "10.*.*.*" for place in (SERVER_1, SERVER_2)},
+        *(f"bad-address {place}/server_id" for place in (SERVER_1, SERVER_2)),
+    ),
+    case(
+        "host_port_used_twice",
+        (2,),
+        {f"{DEVICE}{n}/host_port": "0" for n in (0, 1)},
+        *(f"bad-value {DEVICE}{n}/host_port" for n in (0, 1)),
+    ),
     case("address_missing_between_servers", (1, 1), {SECOND + "/device_ip": ""}, "missing-field " + SECOND),
     *(case("host_ip_is_no_address", (1,), {SERVER_1 + "/host_ip": text}, "bad-address") for text in ("x", "")),
     *(
@@ -184,6 +215,7 @@ DOUBTFUL = [
         case("address_is_mistyped", (1,), {f"{SERVER_1}/{key}": "10.9.0.256"}, "doubtful-server")
         for key in ("server_ip", "container_ip", "pod_ip")
     ),
+    case("super_pods_in_version_1_0", (1,), {"/super_pod_list": []}, "wrong-version /version"),
     case("subnets_differ", (1, 1), {SECOND + "/device_ip": "172.16.0.1"}, "different-subnets"),
     *(
         case("key_almost_known", (2,), {place: "x"}, "misspelt-key")

@@ -30,7 +30,6 @@ def test_every_problem_is_found_and_sorted_by_place(table):
     assert found(document) == [
         ("bad-address", "/server_list/0/device/2/device_ip"),
         ("bad-address", "/server_list/0/device/10/device_ip"),
-        ("duplicate-address", "/server_list/0/device/10/device_ip"),
         ("wrong-type", "/server_list/1/device/0/rank_id"),
         ("bad-status", "/status"),
     ]
