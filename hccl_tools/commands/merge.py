@@ -20,7 +20,7 @@ import functools
 import os
 from collections.abc import Sequence
 
-from hccl_tools.build import merging, output
+from hccl_tools.build import from_legacy, merging, output
 from hccl_tools.commands import arguments, boundary
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
@@ -89,7 +89,10 @@ def read_all(files: Sequence[str]) -> list[merging.Named]:
             raise Refusal(USAGE, f"{error}; {tr(output.NOT_WRITTEN)}") from error
         lines += [problem.line(one_line(path)) for problem in problems]
         if not problems:
-            inputs.append(merging.Named(name=path, table=table))
+            legacy = from_legacy.converted(table)
+            if legacy:
+                say(from_legacy.remark(path, ""))
+            inputs.append(merging.Named(name=path, table=legacy or table))
     if lines:
         raise merging.Refused(BAD, *lines, *(line for item in inputs for line in merging.faults(item)))
     return inputs

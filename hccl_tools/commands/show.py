@@ -17,6 +17,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from hccl_tools.build import from_legacy
 from hccl_tools.check import rules
 from hccl_tools.commands import boundary
 from hccl_tools.common.command_line import Parser
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace, program: str) -> int:
     table, problems = rank_table.read(file)
     if problems:
         raise Refusal(BAD, *(problem.line(file) for problem in problems))
-    view = overview.of(table, options.generation)
+    view = overview.of(from_legacy.converted(table) or table, options.generation)
     if not view.servers:
         raise Refusal(
             BAD, tr("{file} has no servers; tables with a server_list (versions 1.0 and 1.2) can be shown", file=file)

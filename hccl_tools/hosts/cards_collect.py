@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from hccl_tools.build import from_legacy
 from hccl_tools.check import verdict
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
@@ -30,7 +31,7 @@ def read_servers(path: str) -> list[Server]:
     table, problems = verdict.check_file(path)
     if errors(problems):
         raise Refusal(BAD, *(problem.line(path) for problem in errors(problems)))
-    servers = rank_table.servers(table)
+    servers = rank_table.servers(from_legacy.converted(table) or table)
     if not servers:
         raise Refusal(
             BAD, tr("{path} has no server_list; tables of versions 1.0 and 1.2 can be checked", path=one_line(path))

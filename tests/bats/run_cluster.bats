@@ -223,6 +223,24 @@ signal.pause()' "$port" >taken 3>&- &
     data hccl.json 4 2
 }
 
+@test "a table of a legacy format is written as version 1.0 into the run's folder, and the file stays as it is" {
+  python - >jobstart_hccl.json <<'PY'
+import json
+
+instances = [{"pod_name": f"job-{n}", "server_id": f"127.0.0.{n + 2}", "devices": [
+    {"device_id": str(d), "device_ip": f"10.78.{n}.{d + 1}"} for d in range(2)]} for n in range(2)]
+group = {"group_name": "job", "device_count": "4", "instance_count": "2", "instance_list": instances}
+print(json.dumps({"status": "completed", "group_count": "1", "group_list": [group]}))
+PY
+  cp jobstart_hccl.json before.json
+  cluster data jobstart_hccl.json 4 2
+  run --separate-stderr cluster data jobstart_hccl.json 4 0
+  [[ $status -eq 0 && $stderr == *"jobstart_hccl.json is of a legacy format; written as version 1.0 to "*"/hccl_of_legacy.json"* ]]
+  [[ "$(places RANK DEVICE_ID MASTER_ADDR)" = $'0 0 127.0.0.2\n1 1 127.0.0.2\n2 0 127.0.0.2\n3 1 127.0.0.2' ]]
+  [[ "$(launch_json 'json.load(open(r["rank_table"]["file"]))["version"]')" = 1.0 ]]
+  cmp jobstart_hccl.json before.json
+}
+
 @test "a server_id with a blank at its end is the address that it was meant to be" {
   table "127.0.0.2 " "127.0.0.3"
   cluster data hccl.json 4 0

@@ -112,6 +112,20 @@ setup() {
   [[ "$(places RANK_ID SERVER_ID)" = $'2 1\n3 1' ]]
 }
 
+@test "a table of a legacy format, as ModelArts writes it: the ranks get it as version 1.0" {
+  table | python -c 'import json, sys
+instances = [{"pod_name": f"job-{n}", "server_id": f"127.0.0.{n + 2}", "devices": [
+    {"device_id": str(d), "device_ip": f"10.78.{n}.{d + 1}"} for d in (1, 0)]} for n in range(2)]
+group = {"group_name": json.load(sys.stdin)["job"], "device_count": "4", "instance_count": "2", "instance_list": instances}
+print(json.dumps({"status": "completed", "group_count": "1", "group_list": [group]}))' >"$TABLE"
+  pod 0 --
+  pod 1 --
+  pod_ended 0 0 "*this pod has ranks 0,1 of 4*hccl.json is of a legacy format; read as version 1.0*"
+  pod_ended 1 0 "*this pod has ranks 2,3 of 4*"
+  [[ "$(places RANK_ID DEVICE_ID SERVER_ID)" = $'0 0 0\n1 1 0\n2 0 1\n3 1 1' ]]
+  [[ "$(recorded rank_3 'json.load(open(r["env"]["RANK_TABLE_FILE"]))["version"]')" = 1.0 ]]
+}
+
 @test "SIGTERM while the pod waits for the table ends it at once" {
   pod 1 --
   eventually says 1 waiting:

@@ -115,7 +115,7 @@ def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTa
     if way == "server":
         from tools.launch.hosts import table_servers
 
-        return table_servers.place(request)
+        return table_servers.place(request, run_dir)
     if way == "servers":
         from tools.launch.hosts import all_servers
 

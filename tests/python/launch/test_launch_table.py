@@ -1,12 +1,15 @@
 """Which rank table a launch takes; whole launches are in tests/bats."""
 
+import json
 import os
 
+import good_tables
 import pytest
+from launching import request
 
 from hccl_tools.machine import host
 from hccl_tools.table import rank_table
-from tools.launch.tables import table_fit
+from tools.launch.tables import launch_table, table_fit
 
 
 @pytest.fixture
@@ -45,3 +48,35 @@ def test_a_name_that_hccl_cannot_read_is_refused(faults, world):
 def test_a_warning_is_no_reason_to_refuse(faults, world, table):
     (world / "w.json").write_text(rank_table.dump(table(2, edits={"/extra": "x"})))
     assert faults("w.json") == []
+
+
+def test_a_legacy_table_is_written_as_version_1_0_into_the_runs_folder(faults, world):
+    (world / "jobstart_hccl.json").write_text(json.dumps(good_tables.lab()))
+    found = launch_table.choose(request(rank_table="jobstart_hccl.json"), [0, 1], "/run")
+    assert found.path == "/run/hccl_of_legacy.json" and found.ranks == [(0, 0), (1, 1)]
+    assert json.loads(found.text)["version"] == "1.0"
+    assert (
+        "jobstart_hccl.json is of a legacy format; written as version 1.0 to /run/hccl_of_legacy.json" in found.remarks
+    )
+    assert found.setup[-3:] == ("jobstart_hccl.json", "--output", "/run/hccl_of_legacy.json")
+    assert sorted(os.listdir(world)) == ["jobstart_hccl.json", "t.json"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        ({"/server_list/0/server_id": "job-1"}, "note: server job-1 of the rank table is not an address"),
+        ({"/server_list/0/server_id": "job-1", "/server_list/0/host_ip": "10.0.0.1"}, ""),
+        ({"/server_list/0/host_ip": "203.0.113.7"}, ""),  # its server_id is ours
+    ],
+)
+def test_a_named_table_is_taken_by_any_address_of_its_server_or_by_none(world, table, faults, edit, said):
+    (world / "t.json").write_text(rank_table.dump(table(2, edits=edit)))
+    fit = table_fit.examine("t.json", [0, 1], None, is_named=True)
+    assert fit.faults == [] and fit.ranks == [(0, 0), (1, 1)]
+    assert fit.remark.startswith(said) if said else fit.remark == ""
+
+
+def test_a_table_that_lies_about_is_not_taken_where_nothing_says_whose_it_is(world, table, faults):
+    (world / "t.json").write_text(rank_table.dump(table(2, edits={"/server_list/0/server_id": "job-1"})))
+    assert "is for server job-1" in table_fit.examine("t.json", [0, 1], None).faults[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from hccl_tools.build import merging, parts
+from hccl_tools.build import from_legacy, merging, parts
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
@@ -43,18 +43,22 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
         marked = [host.login for host in listed if host.spare]
         names = spares.named(request, [name for name, _ in slots], marked)
         if request.rank_table:
-            data, servers = table_servers.read_table(request.rank_table, request.chip)
+            read = table_servers.read_table(request.rank_table, request.chip)
+            data, servers = read.data, read.servers
             name = os.path.basename(request.rank_table)
             setup = ["cp", path_word(request.rank_table)]
+            if read.is_rewritten:
+                name = from_legacy.NAME
+                *setup, _ = table_fit.command_to_rewrite(request.rank_table, name)
         else:
             options = build_options(request, slots)
             asker = host_questions.asker(request)
-            table = ask.collect(asker, options, request.chip, lambda _line: None)  # the whole is checked here
+            built = ask.collect(asker, options, request.chip, lambda _line: None)  # the whole is checked here
             setup = [trainer_command.python(), project.path("hccl_tools", "hccl_tools.py")]
             setup += [f"--ssh={request.ssh}"] if request.ssh else []
             setup += ["--hostfile", path_word(path), *options, "--output"]
-            data, servers = rank_table.dump(table).encode("utf-8"), table_servers.servers_of(table)
-            name = merging.file_name(table)
+            data, servers = rank_table.dump(built).encode("utf-8"), table_servers.servers_of(built)
+            name = merging.file_name(built)
     except hostfile.HostfileError as error:
         raise Refusal(REFUSED, f"--hostfile {error}") from error
     except (ask.ClusterError, merging.Refused) as error:
@@ -65,7 +69,11 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
         standing_by = [by_address[network.ipv4(name.rpartition("@")[2], one_line(name))] for name in names]
         return with_part(request, data, servers, standing_by, run_dir)
     written = os.path.join(run_dir, name)
-    return placed(request, servers, {}), shared_table(written, servers, data, tuple(setup))
+    table = shared_table(written, servers, data, tuple(setup))
+    if name == from_legacy.NAME:
+        remark = from_legacy.remark(request.rank_table or "", written)
+        table = table.replace(remarks=(*table.remarks, remark))
+    return placed(request, servers, {}), table
 
 
 def place_again(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
@@ -76,7 +84,7 @@ def place_again(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]
     if not isinstance(kept, dict):
         raise Refusal(REFUSED, tr("{path} has no rank table; go on with --resume", path=one_line(record.path(run_dir))))
     whole = str(kept.get("whole") or kept.get("file"))
-    data, servers = table_servers.read_table(whole, request.chip)
+    data, servers, _ = table_servers.read_table(whole, request.chip)
     folder = os.path.join(run_dir, f"restart_{request.attempt}")
     placement, table = with_part(request, data, servers, names, folder)
     return placement, table.replace(whole=(whole, None))

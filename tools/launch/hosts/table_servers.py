@@ -12,9 +12,11 @@ from __future__ import annotations
 import hashlib
 import os
 
+from hccl_tools.build import from_legacy
 from hccl_tools.check import verdict
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.problem import ERROR
+from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import addresses, host
@@ -71,6 +73,14 @@ class Server:
         return network.ipv4(self.name, what, tr(_HOW_TO_NAME))
 
 
+class Table(Row):
+    """A table that was read: its bytes, its servers in the order of their ranks, and whether it was a legacy one."""
+
+    data: bytes
+    servers: list[Server]
+    is_rewritten: bool
+
+
 def shared(path: str, ranks: list[tuple[int, int]], data: bytes, **written: Any) -> LaunchTable:
     """The table with the bytes `data`, which must be the same on every host."""
     digest = hashlib.sha256(data).hexdigest()
@@ -81,17 +91,20 @@ def shared(path: str, ranks: list[tuple[int, int]], data: bytes, **written: Any)
 # ---- typed on each host --------------------------------------------------------------------------
 
 
-def place(request: Request) -> tuple[Placement, LaunchTable]:
+def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
     """This host's ranks, if the numbers that were typed fit the table.  Raises Refusal."""
     path = request.rank_table_file or ""
-    data, servers = read_table(path, request.chip)
+    read = read_table(path, request.chip)
+    servers = read.servers
     world = sum(len(server.ranks) for server in servers)
     if request.rank_size != world:
         parts = "; ".join(server.words() for server in servers[:4]) + ("; ..." if len(servers) > 4 else "")
         text = tr("{path} has {world} ranks ({parts}); type {world}", path=one_line(path), world=world, parts=parts)
         raise Refusal(REFUSED, f"RANK_SIZE {request.rank_size}: {text}")
     own = own_server(servers, request.rank_start, path)
-    table = shared(os.path.abspath(path), own.ranks, data)
+    table = shared(os.path.abspath(path), own.ranks, read.data)
+    if read.is_rewritten:
+        table = rewritten(table, path, os.path.join(run_dir, from_legacy.NAME), read.data)
     cluster = scheduler(servers, table.digest or "")
     if own is not servers[0]:
         cluster = cluster.replace(scheduler_node=servers[0].name)
@@ -111,6 +124,18 @@ def place(request: Request) -> tuple[Placement, LaunchTable]:
         )
     placed = Placement(ranks=own.ranks, world=world, engine=LocalFacts(), cluster=cluster, job=job, meeting=meeting)
     return placed, table
+
+
+def rewritten(table: LaunchTable, path: str, written: str, data: bytes) -> LaunchTable:
+    """The `table` of a legacy format at `path`, which is written anew to `written`.  Raises Refusal."""
+    if faults := table_fit.path_faults(written):
+        raise Refusal(REFUSED, *faults)
+    return table.replace(
+        path=written,
+        text=data.decode("utf-8"),
+        remarks=(*table.remarks, from_legacy.remark(path, written)),
+        setup=table_fit.command_to_rewrite(path, written),
+    )
 
 
 def own_server(servers: list[Server], start: int | None, path: str) -> Server:
@@ -164,13 +189,17 @@ def check_port(address: str, port: int) -> None:
 # ---- the table -----------------------------------------------------------------------------------
 
 
-def read_table(path: str, generation: str | None) -> tuple[bytes, list[Server]]:
-    """(bytes, Servers in the order of their ranks) of the good table at `path`.  Raises Refusal."""
+def read_table(path: str, generation: str | None) -> Table:
+    """The good table at `path`; one of a legacy format as version 1.0.  Raises Refusal."""
     try:
         data = rank_table.read_bytes(path)
     except rank_table.NotReadable as error:
         raise Refusal(REFUSED, tr("the rank table {problem}", problem=error)) from error
     table, problems = verdict.check_bytes(data, generation)
+    legacy = from_legacy.converted(table)
+    if legacy:  # the generation's rules have looked at it as it was
+        table, problems = legacy, [*problems, *verdict.check(legacy)]
+        data = rank_table.dump(legacy).encode("utf-8")
     # MindSpore numbers servers in dictionary order, whatever the table says: here that is an error.
     wrong = [problem for problem in problems if problem.severity == ERROR or problem.code == "server-order"]
     lines = [problem._replace(severity=ERROR).line(path) for problem in wrong] + table_fit.path_faults(path)
@@ -179,7 +208,7 @@ def read_table(path: str, generation: str | None) -> tuple[bytes, list[Server]]:
     servers = servers_of(table)
     if not servers:
         raise Refusal(REFUSED, table_fit.without_servers(path))
-    return data, servers
+    return Table(data, servers, legacy is not None)
 
 
 def servers_of(table: dict[str, Any]) -> list[Server]:

@@ -24,6 +24,7 @@ from tools.launch.pods.pod_scheduler import Shape
 from tools.launch.pods.pod_table import PodTable, WatchedTable
 from tools.launch.pods.pod_wait import TOO_LATE, Patience
 from tools.launch.request import MAX_RANKS, Request
+from tools.launch.tables import table_fit
 from tools.launch.tables.launch_table import LaunchTable
 
 TYPE_CHECKING = False
@@ -157,6 +158,7 @@ def pods_can_meet(table: PodTable) -> bool:
 def _copied(path: str, table: PodTable, run_dir: str) -> LaunchTable:
     """The table, to be copied into the run folder."""
     copy = os.path.join(run_dir, COPY)
+    setup = table_fit.command_to_rewrite(path, copy) if table.is_rewritten else ("cp", path_word(path), copy)
     digest = hashlib.sha256(table.data).hexdigest()
     return LaunchTable(
         path=copy,
@@ -166,7 +168,7 @@ def _copied(path: str, table: PodTable, run_dir: str) -> LaunchTable:
             tr("rank table: {path}, sha256 {digest}, copied for the ranks", path=one_line(path), digest=digest[:16]),
         ),
         text=table.data.decode("utf-8"),
-        setup=("cp", path_word(path), copy),
+        setup=setup,
         digest=digest,
     )
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 
+from hccl_tools.build import from_legacy
 from hccl_tools.check import verdict
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
@@ -57,6 +58,7 @@ class PodTable(Record):
     own: int  # the number of this pod's server
     digest: str  # see below
     warnings: list[str]  # what validate_hccl.py would warn about
+    is_rewritten: bool = False  # the operator's file is of a legacy format
 
 
 class WatchedTable(Record):
@@ -104,14 +106,19 @@ def take(path: str, job: PodJob, on_npus: bool, generation: str | None) -> PodTa
     wrong = [problem.line(path) for problem in errors(problems)]
     if wrong:
         raise Refusal(REFUSED, *wrong)
-    servers = servers_of(document)
+    table = from_legacy.converted(document)
+    if table:
+        data = rank_table.dump(table).encode("utf-8")
+    servers = servers_of(table or document)
     if not servers:
-        text = table_fit.without_servers(path)
-        raise Refusal(REFUSED, f"{text}; {tr('ModelArts has such a table in RANK_TABLE_FILE_V_1_0')}")
+        raise Refusal(REFUSED, table_fit.without_servers(path))
     own = own_server(servers, job, path)
     _compare(servers, own, job, on_npus, path)
     warnings = [problem.line(path) for problem in problems if problem.code != "bad-path"]
-    return PodTable(data=data, servers=servers, own=own, digest=digest(document), warnings=warnings)
+    warnings += [from_legacy.remark(path, "")] if table else []
+    return PodTable(
+        data=data, servers=servers, own=own, digest=digest(document), warnings=warnings, is_rewritten=bool(table)
+    )
 
 
 def servers_of(document: JsonObject) -> list[PodServer]:

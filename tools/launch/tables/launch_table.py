@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.build import from_legacy
 from hccl_tools.check import verdict
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
@@ -45,7 +46,7 @@ def choose(request: Request, devices: list[int], run_dir: str, beside: str | Non
         if fit.faults:
             raise Refusal(REFUSED, *(f"{origin}: {fault}" for fault in fit.faults))
         remarks = (tr("rank table: {path}", path=one_line(path)), *filter(None, [fit.remark]))
-        return LaunchTable(path=os.path.abspath(path), ranks=fit.ranks, remarks=remarks)
+        return taken(path, fit, run_dir, remarks)
     path, found, others = nearby_tables.find(request, devices, beside)
     if not found:
         if request.device_target == "CPU" and not request.hccn_conf:
@@ -55,7 +56,23 @@ def choose(request: Request, devices: list[int], run_dir: str, beside: str | Non
         remark = tr("rank table: {path}, found beside the program", path=one_line(path))
     else:
         remark = tr("rank table: {path}, found in this folder", path=one_line(path))
-    return LaunchTable(path=os.path.abspath(path), ranks=found.ranks, remarks=(*others, remark))
+    return taken(path, found, run_dir, (*others, remark))
+
+
+def taken(path: str, fit: table_fit.Fit, run_dir: str, remarks: tuple[str, ...]) -> LaunchTable:
+    """The table of a launch that fits; one of a legacy format is written anew for the run.  Raises Refusal."""
+    if fit.text is None:
+        return LaunchTable(path=os.path.abspath(path), ranks=fit.ranks, remarks=remarks)
+    written = os.path.join(run_dir, from_legacy.NAME)
+    if faults := table_fit.path_faults(written):
+        raise Refusal(REFUSED, *faults)
+    return LaunchTable(
+        path=written,
+        ranks=fit.ranks,
+        remarks=(*remarks, from_legacy.remark(path, written)),
+        text=fit.text,
+        setup=table_fit.command_to_rewrite(path, written),
+    )
 
 
 def build(request: Request, devices: list[int], run_dir: str, others: list[str]) -> LaunchTable:

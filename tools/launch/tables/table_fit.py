@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.build import from_legacy
 from hccl_tools.check import verdict
+from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import count, named, one_line
 from hccl_tools.machine import host
+from hccl_tools.machine.programs import path_word
 from hccl_tools.table import formats, rank_table
 from tools.launch.engines.placement import comma
+from tools.launch.programs import trainer_command
 
 
 class Fit(Record):
     """What is known of one table: its ranks, or why it is not taken."""
 
     ranks: list[tuple[int, int]] = []  # (rank, device) in rank order
+    text: str | None = None  # the table as version 1.0, where the file is of a legacy format
     remark: str = ""  # what the user should know of a table that is taken
     device_ips: dict[int, str | None] = {}
     brief: str = ""  # why not, in few words: for one table among several
@@ -42,6 +47,12 @@ def examine(path: str, devices: list[int], generation: str | None, is_named: boo
     faults = [problem.line(shown) for problem in errors(problems)]
     if faults or path_faults(path):
         return Fit(brief=count(len(faults), "mistake") if faults else tr("bad name"), faults=faults + path_faults(path))
+    as_1_0 = None
+    if rewritten := from_legacy.converted(table):
+        faults = [problem.line(shown) for problem in errors(verdict.check(rewritten))]
+        if faults:
+            return Fit(brief=count(len(faults), "mistake"), faults=faults)
+        table, as_1_0 = rewritten, rank_table.dump(rewritten)
     if "server_list" not in table:
         name = formats.FORMATS[formats.detect(table)[0]]
         text = tr(
@@ -58,7 +69,8 @@ def examine(path: str, devices: list[int], generation: str | None, is_named: boo
             number=len(servers),
         )
         return Fit(brief=count(len(servers), "server"), faults=[text])
-    return _of_server(shown, servers[0], devices, is_named)
+    fit = _of_server(shown, servers[0], devices, is_named)
+    return fit if fit.faults else fit.replace(text=as_1_0)
 
 
 def _of_server(shown: str, server: rank_table.Server, devices: list[int], is_named: bool) -> Fit:
@@ -105,4 +117,13 @@ def path_faults(path: str) -> list[str]:
 
 def without_servers(path: str) -> str:
     """Why a good table of another version cannot be used."""
-    return tr("{path} has no server_list; ranks are started from versions 1.0 and 1.2", path=one_line(path))
+    return tr(
+        "{path} has no server_list; ranks are started from versions 1.0 and 1.2, and from the legacy formats",
+        path=one_line(path),
+    )
+
+
+def command_to_rewrite(path: str, written: str) -> tuple[str, ...]:
+    """The command that writes a table of a legacy format as version 1.0, for --dry_run."""
+    tool = project.path("hccl_tools", "merge_hccl.py")
+    return trainer_command.python(), tool, path_word(path), "--output", written
