@@ -113,3 +113,12 @@ fails_after() {
   fails_after 'out.write(b"\x1b[31mred\x1b[0m\x1b]0;evil\x07\x1b[2J\n\x00\xfe\x9b\x7f\n")'
   [[ $stderr == *$'    red\\x1b]0;evil\\x07\\x1b[2J\n    \\xfe\\x9b\\x7f\n'* ]] || fail "$stderr"
 }
+
+@test "the output of the ranks that are named; msrun's option means the same" {
+  export STUB_DO='0: print 1; 1: print 2; 2: print 3'
+  ends 0 '*' launch launch.sh -n 3 --console 1 config.yaml
+  [[ $output == $'line 0\nline 1\n'* && $output != *'[1]'* ]] || fail "$output"
+  ends 0 '*' launch launch.sh -n 3 --tail_worker_log=0,2 config.yaml
+  [[ $output == *'[0] line '* && $output == *'[2] line '* && $output != *'[1] '* ]] || fail "$output"
+  ends 0 '*launch.sh: --console 7: no such rank runs here; this shows rank 0*' launch launch.sh -n 3 --console 7 config.yaml
+}

@@ -51,6 +51,8 @@ class Line:
         self.notes: list[str] = []
         self.environment: dict[str, str] = {}  # variables for the job
         self.mpirun = MpirunWords.none()
+        self.hosts = ""  # --nnodes of torchrun, see synonyms.finish
+        self.per_host = False  # the number of ranks of a host was given, by another launcher's option
         self.one_host: list[str] = []  # options of mpirun that are for one host only
 
     def value(self, option: str, default: str = "") -> str:

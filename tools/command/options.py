@@ -25,6 +25,7 @@ def take_option(line: Line, words: Sequence[str]) -> int:
         return taken
     taken = _take_other(line, words)
     if not taken:
+        program.check_first(line, True)
         instead = program.instead_of(line, name) if line.launches else ""
         raise _unknown(line, words[0].partition("=")[0], instead)
     return taken
@@ -37,6 +38,7 @@ def take_letter(line: Line, words: Sequence[str]) -> int:
         return take_option(line, [f"-{word}", *words[1:]])
     taken = _take_other(line, words)
     if not taken:
+        program.check_first(line, True)
         raise _unknown(line, word, line.hint())
     return taken
 

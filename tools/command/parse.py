@@ -18,6 +18,10 @@ def parse(line: Line, words: Sequence[str]) -> None:
     """Reads the words into the line.  Raises Refusal, and HelpAsked for --help."""
     for _ in steps(line, words):
         pass
+    if line.hosts or line.per_host:
+        from tools.command import synonyms
+
+        synonyms.finish(line)
     if line.given("help"):
         raise help_page.HelpAsked(help_page.page(line))
     if line.given("lang"):
@@ -90,6 +94,8 @@ def _check_count(line: Line) -> None:
         line.names = quoted.arguments(line)
     elif line.launches:
         line.names = program.arguments(line)
+    if line.launches:
+        program.check_first(line)
     given = len(line.arguments)
     if given < len(line.names):
         name = tr("PROGRAM or CONFIG") if line.names == ("CONFIG",) else line.names[given]

@@ -84,6 +84,34 @@ def arguments(line: Line) -> tuple[str, ...]:
     return names
 
 
+def check_first(line: Line, more: bool = False) -> None:
+    """Refuses a word in the place of a program or a config that is wrong itself; `more`: others follow it.
+
+    Without that, a message would name the word behind it, which may be right.
+    """
+    rest = [*line.arguments, *line.program]
+    for at, word in enumerate(line.arguments):
+        name, equals, _ = word.partition("=")
+        if equals and name.isascii() and name.isidentifier() and not os.path.exists(word):
+            raise _variable(line, word, rest[at + 1 :])
+    first = line.arguments[0] if line.arguments else ""
+    if line.names != ("CONFIG",) or not first or first.endswith(_CONFIGS) or os.path.exists(first):
+        return
+    if more or len(rest) > 1:
+        text = tr("{word}: there is no program of this name on PATH, and no such file", word=quote(first))
+        raise line.mistake(text)
+
+
+def _variable(line: Line, word: str, behind: Sequence[str]) -> Refusal:
+    """Refuses a variable in the place of a program: behind bash, a shell takes it for a word."""
+    before = f"{quote(word)} bash {quote(line.declaration.script)}"
+    text = tr("{word} is a variable: write it before bash, as in {command}", word=quote(word), command=before)
+    if behind:
+        command = " ".join(map(quote, ("env", word, *behind[:5])))
+        text = tr("{text}, or start the program by env: {command}", text=text, command=command)
+    return line.mistake(text)
+
+
 def as_value(line: Line) -> str:
     """Where an option has taken what looks like a program or a config, the end of a message that says so."""
     found = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
+from tools.command.line import is_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class Settings(Record):
     dry_run: bool
     straggler: str | None  # as typed: the plan checks it
     metrics: str | None
-    console: str  # 0, all, table or none
+    console: str  # ranks with commas between them, all, table or none
     console_given: bool
 
     @classmethod
@@ -48,7 +49,15 @@ class Settings(Record):
             max_restarts=max_restarts,
             straggler=line.value("straggler") or None,
             metrics=line.value("metrics") or None,
-            console=line.choice("console", "none" if line.given("quiet") else "0"),
+            console=_console(line),
             console_given=line.given("console"),
             **{name: line.given(name) for name in ("keep_going", "quiet", "watch_plogs", "report", "dry_run")},
         )
+
+
+def _console(line: Line) -> str:
+    """--console: its ranks, or one of its words."""
+    value = line.value("console", "none" if line.given("quiet") else "0")
+    if all(map(is_number, value.split(","))):
+        return value
+    return line.choice("console", value)

@@ -81,7 +81,7 @@ class Screen(Feature):
             if why:
                 run.say(why)
         else:
-            shown = numbers[:1]
+            shown = self._chosen(numbers)
         logs = [os.path.join(run.logs, f"rank_{rank}.log") for rank in shown]
         for log in logs:
             _touch(log)
@@ -93,6 +93,22 @@ class Screen(Feature):
         self._pid = run.world.fork(child)
         if self.shows == "0" and os.isatty(1) and os.isatty(2) and os.environ.get("TERM", "dumb") != "dumb":
             run.voice.before = _CLEAR
+
+    def _chosen(self, numbers: list[int]) -> list[int]:
+        """The ranks that --console names; 0 is the first rank of this launcher, if it has not number 0 itself."""
+        wanted = {int(number) for number in self.shows.split(",")}
+        if numbers[0] != 0 and wanted == {0}:
+            return numbers[:1]
+        chosen = [number for number in numbers if number in wanted]
+        if not chosen:
+            self.run.note(
+                tr(
+                    "--console {ranks}: no such rank runs here; this shows rank {rank}",
+                    ranks=self.shows,
+                    rank=numbers[0],
+                )
+            )
+        return chosen or numbers[:1]
 
     def _begin_table(self, control: int) -> None:
         run = self.run

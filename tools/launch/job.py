@@ -178,9 +178,9 @@ def _resume_remarks(request: Request, job: Job) -> list[str]:
 
 
 def _word_remarks(request: Request, ranks: int) -> list[str]:
-    """What to know of words that differ from rank to rank, or should."""
-    text = " ".join(request.trainer_arguments)
-    if not (request.per_rank_words or "$" in text or "{" in text or "rank" in text or "device" in text):
+    """What to know of words that differ from rank to rank, or should, or are in the wrong place."""
+    words = request.trainer_arguments
+    if not (request.per_rank_words or any("-" in word or "$" in word or "{" in word for word in words)):
         return []
     from tools.launch.programs import word_hints
 

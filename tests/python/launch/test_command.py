@@ -29,6 +29,7 @@ SCRIPTS = {
     "run_pod.sh": "local CONFIG placement=pod grace=25 device_target=Ascend",
     "run_mpirun.sh": "mpirun CONFIG device_target=Ascend",
     "run_mpirun_1.sh": "mpirun HOSTS device_target=Ascend",
+    "run_msrun.sh": "msrun CONFIG device_target=Ascend",
     "msrun_launcher.sh": "msrun none quoted=quoted device_target=Ascend",
 }
 OPTIONS = {
@@ -90,7 +91,18 @@ def test_the_launchers_own_options_are_no_words_of_the_plan():
     assert command("run_pod.sh", "config.yaml").settings.grace == 25
 
 
-@pytest.mark.parametrize(("words", "console"), [("", "0"), ("--quiet", "none"), ("--quiet --console all", "all")])
+@pytest.mark.parametrize(
+    ("words", "console"),
+    [
+        ("", "0"),
+        ("--quiet", "none"),
+        ("--quiet --console all", "all"),
+        ("--console 0,3", "0,3"),
+        ("--tail_worker_log=1", "1"),
+        ("--tail_worker_log 0,3", "0,3"),
+        ("--tail_worker_log=-1", "all"),
+    ],
+)
 def test_what_the_console_shows(words, console):
     assert command("ascend2p.sh", words, "config.yaml").settings.console == console
 
@@ -152,11 +164,25 @@ ascend2p.sh|--bind_core=ESC|--bind_core=$'\E': write --bind_core, --bind_core=Tr
 ascend2p.sh|--grace ٤ c.yaml|--grace ٤ is not a whole number of at most 8 digits
 ascend2p.sh|--lang fr c.yaml|--lang fr: write one of zh, en
 ascend2p.sh|--nnodes 2|--nnodes 2: this host alone is --nnodes 1; several hosts: *
-ascend2p.sh|--nproc 2|--nproc 2: ascend2p.sh has no such option; any number of ranks: scripts/launch.sh -n
+ascend2p.sh|--nproc 4|--nproc 4: ascend2p.sh has no such option; any number of ranks: scripts/launch.sh -n
 ascend2p.sh|--pytest a.py ./train.py|train.py is a program, and --pytest names another one; give one of them
 ascend2p.sh|neither|neither: a config or a program? A config: --config neither; a program: python neither, or *
 ascend2p.sh|--resume none/x|--resume none/x: no run has this folder *
 ascend2p.sh|--restart_args x c.yaml|--restart_args is for restarts; add --max_restarts N
+ascend2p.sh|--console 0,x c.yaml|--console 0,x: write one of 0, all, table, none
+ascend2p.sh|-n 4 c.yaml|-n 4: ascend2p.sh has no such option; any number of ranks: scripts/launch.sh -n
+run.sh|-np 4 data 2|-np 4: the number of ranks is the argument RANK_SIZE
+launch.sh|-n 2 pythonn train.py|pythonn: there is no program of this name on PATH, and no such file
+launch.sh|-n 2 pythonn -c pass|pythonn: there is no program of this name on PATH, and no such file
+launch.sh|-n 2 pythonn --epochs 3|pythonn: there is no program of this name on PATH, and no such file
+launch.sh|GLOG_v=3|GLOG_v=3 is a variable: write it before bash, as in GLOG_v=3 bash scripts/launch.sh
+launch.sh|A=1 B=2 tool x|A=1 is a variable: write it before bash, as in A=1 bash scripts/launch.sh, or start *
+run_mpirun_1.sh|A=1 train.py|A=1 is a variable: *
+launch.sh|--sim_level 1 train.py|--sim_level: a simulation compiles in one process, *
+run_msrun.sh|--nnodes 2 train.py|--nnodes 2: how many ranks has each host? Add them, such as: --nproc_per_node 8
+run_msrun.sh|--nnodes 2 --worker_num 5 train.py|--nnodes 2: 5 ranks are not the same number on each host; *
+run_msrun.sh|--nnodes 2 --worker_num 6 --nproc_per_node 2 train.py|--nnodes 2: 6 ranks are not the same *
+run_msrun.sh|--nnodes 1:4 --nproc_per_node 2 train.py|--nnodes 1:4: write how many hosts there are, such as 2
 run_mpirun.sh|-mca pml aESC|-mca: $'a\E' has a control character
 run_mpirun.sh|-mca=pml ob1|-mca: write its values after it, without =
 run_mpirun.sh|-H a:1 --rank-by node c.yaml|--rank-by node: ranks go host by host, as devices are numbered; *
@@ -188,6 +214,44 @@ def test_options_of_torchrun_that_need_nothing_are_said():
     )
     assert Request.from_words(found.words).n == 4
     assert found.environment == {"MS_TOPO_TIMEOUT": "9"}
+
+
+@pytest.mark.parametrize(
+    ("words", "ranks"),
+    [
+        ("-n 4", (4, None, None)),
+        ("-np 4", (4, None, None)),
+        ("--nproc_per_node 4", (4, 4, None)),
+        ("--local_worker_num 4", (None, 4, None)),
+        ("--nnodes 2 --nproc_per_node 4 --node_rank 1", (8, 4, 1)),
+        ("--nproc-per-node=4 --nnodes=2 --node-rank=0", (8, 4, 0)),
+        ("--num_nodes 2 --worker_num 8", (8, 4, None)),
+        ("--nnodes 2 --worker_num 8 --local_worker_num 4", (8, 4, None)),
+        ("--nnodes 1 --worker_num 4", (4, 4, None)),
+    ],
+)
+def test_ranks_of_msrun_as_other_launchers_write_them(words, ranks):
+    asked = request("run_msrun.sh", f"{words} train.py")
+    assert (asked.worker_num, asked.local_worker_num, asked.node_rank) == ranks
+
+
+@pytest.mark.parametrize(
+    "words", ["-np 4", "-np=4", "--nproc_per_node 4", "--num-gpus 4", "--npernode 4", "-ppn 4", "--ntasks-per-node=4"]
+)
+def test_ranks_of_this_host_as_other_launchers_write_them(words):
+    assert request("launch.sh", f"{words} train.py").n == 4
+
+
+def test_what_a_script_starts_anyway_may_be_typed():
+    assert request("ascend2p.sh", "-n 2 train.py").script_devices == "[0,2)"
+
+
+def test_options_of_msrun_that_need_nothing_are_said():
+    found = command("run_msrun.sh", "--worker_log_name w_{ip} --rank_table_file t.json train.py")
+    assert found.notes == (
+        "note: --worker_log_name is not needed: the log of each rank is rank_N.log in the run's folder",
+        "note: --rank_table_file is not needed: the ranks find each other without a rank table",
+    )
 
 
 def test_what_mpirun_gets_of_its_words():

@@ -1,6 +1,9 @@
 """Which ranks run where; whole launches are in tests/bats/engines_*.bats."""
 
+import os
 import pickle
+import re
+import socket
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +12,7 @@ from launching import request
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import programs
 from tools.launch import plan
-from tools.launch.engines import facts, msrun, open_mpi, placement, slurm
+from tools.launch.engines import facts, msrun, open_mpi, placement, ports, slurm
 from tools.launch.engines.facts import LocalFacts, MpirunFacts, OpenMpi
 from tools.launch.engines.placement import Placement
 from tools.launch.hosts import all_servers
@@ -160,6 +163,22 @@ def test_ranks_under_msrun(given, ranks, told):
     assert [rank for rank, _ in place.ranks] == list(ranks)
     found = {**place.engine.as_dict(), **place.cluster.as_dict()}
     assert {**found, **told} == found
+
+
+def test_a_port_that_somebody_has_is_refused_with_who_it_is(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        asked = request(engine="msrun", worker_num="2", master_port=port)
+        with pytest.raises(Refusal) as refusal:
+            msrun.place(asked)
+        (line,) = refusal.value.lines
+        assert line.startswith(f"--master_port {port}: Address already in use: process {os.getpid()} listens there: ")
+        assert re.search(r"write another one, such as --master_port [0-9]+, or leave it out: then a free one", line)
+        assert msrun.place(asked.replace(dry_run=True)).world == 2
+        monkeypatch.setenv("MS_SCHED_PORT", port)
+        with pytest.raises(Refusal, match=rf"MS_SCHED_PORT={port} is in use; .* \(process {os.getpid()} listens there"):
+            ports.free(1)
+    assert msrun.place(asked).world == 2
 
 
 @pytest.mark.parametrize("given", [{"engine": "local"}, {"engine": "nice"}, {"engine": "mpirun", "placement": "local"}])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.machine import host
-from tools.launch.engines import placement
+from tools.launch.engines import placement, ports
 from tools.launch.engines.facts import Cluster, MsrunFacts
 from tools.launch.hosts import network
 from tools.launch.hosts.launchers import Meeting
@@ -54,6 +54,8 @@ def place(request: Request) -> placement.Placement:
             ),
         )
     port = request.master_port or (DEFAULT_PORT if hosts > 1 else 0)
+    if is_here and port and not request.dry_run:  # MindSpore's own words about a taken port blame other things
+        ports.check("--master_port", port, address, hosts)
     ranks = [(node * here + index, device) for index, device in enumerate(devices)]
     meeting = None
     if hosts > 1:

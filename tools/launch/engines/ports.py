@@ -44,9 +44,34 @@ def free(seed: int) -> int:
     port = named()
     if port is not None:
         if fault(port):
-            raise Refusal(REFUSED, tr("MS_SCHED_PORT={port} is in use; unset it to have a free one chosen", port=port))
+            text = tr("MS_SCHED_PORT={port} is in use; unset it to have a free one chosen", port=port)
+            raise Refusal(REFUSED, f"{text} ({_holder(port)})")
         return port
     return near(seed)
+
+
+def check(option: str, port: int, address: str, hosts: int) -> None:
+    """Refuses the scheduler's port that this option names, or is the default of, if nobody can listen there."""
+    why = fault(port, address)
+    if not why:
+        return
+    text = tr("{option} {port}: {why}: {who}", option=option, port=port, why=why, who=_holder(port))
+    other = near(port)
+    if hosts > 1:
+        remedy = tr("write another one on all hosts, such as {option} {port}", option=option, port=other)
+    else:
+        remedy = tr(
+            "write another one, such as {option} {port}, or leave it out: then a free one is taken",
+            option=option,
+            port=other,
+        )
+    raise Refusal(REFUSED, f"{text}; {remedy}")
+
+
+def _holder(port: int) -> str:
+    from tools.launch.engines import port_holder  # only a refusal needs it
+
+    return port_holder.words(port)
 
 
 def near(seed: int) -> int:
