@@ -96,6 +96,13 @@ SHARED = {
         "replace {rank}, {local_rank}, {device}, {world_size} and {run}, the run's folder, in the program's words by"
         " those of each rank, such as in --device_id={device}"
     ),
+    "rank_folder -": marked(
+        "run each rank in a folder of its own, work/rank_N in the run's folder, with copies of the program's files"
+    ),
+    "rank_files NAMES": marked(
+        'the same; what is copied: names and patterns with commas between them, such as "../*.py,../src" (default:'
+        " *.py, *.sh, *.yaml, *.yml, *.json, src, config and configs of the current folder)"
+    ),
     "log_dir DIR": marked("folder for the logs of all runs; each run makes its own folder in it (default: logs)"),
     "console 0|all|table|none": marked(
         "the output to show while the job runs: that of rank 0, or of others such as 3 or 0,3, that of all ranks with"

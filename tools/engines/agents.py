@@ -160,6 +160,7 @@ class Agents(Engine):
         found = dict(run.environment)
         for name in [name for name in found if name.startswith(b"LAUNCH_") and name not in KEPT]:
             del found[name]
+        files = run.plan.rank_files
         told = {
             "LAUNCH_ENGINE": self.name,
             "LAUNCH_DEVICES": facts.words(run.plan.engine.devices),
@@ -174,6 +175,7 @@ class Agents(Engine):
             "LAUNCH_UMASK": umask(),
             "LAUNCH_HANG": str(run.settings.hang_timeout),
             "LAUNCH_PYTHON": sys.executable,
+            "LAUNCH_FILES": "" if files is None else "\n" + "\n".join(files),
             "LAUNCH_WORDS": "each" if run.plan.request.per_rank_words else "",
         }
         if secret:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 from tools.engines.base import Engine
+from tools.launch import rank_folders
 from tools.launch.engines import facts
 from tools.launch.programs import rank_words
 from tools.rank import environment, places
@@ -33,10 +36,14 @@ class Local(Engine):
                     sizes=sizes,
                     mark=run.mark,
                 )
+                folder = None
+                if run.plan.rank_files is not None:
+                    folder = rank_folders.there(run.plan.run_dir, member.name, run.plan.rank_files)
+                    own[b"PWD"] = os.fsencode(folder)
                 with run.log_of(member) as log:
                     own.update(plogs.open(member.name, log))
                     with places.Bound(cores, int(member.name), log) as bound:
                         own.update(bound)
                         kept.write(member.name, own, log)
                         words = rank_words.command(run.plan, run.trainer, int(member.name), local_rank, device)
-                        run.start(member, words, environment.whole(run.environment, own), log)
+                        run.start(member, words, environment.whole(run.environment, own), log, folder=folder)

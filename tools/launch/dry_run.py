@@ -8,6 +8,7 @@ from itertools import islice
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import harmless, quote
 from hccl_tools.common.words import count
+from tools.launch import rank_folders
 from tools.launch.engines import facts
 from tools.launch.programs import rank_words
 from tools.rank import environment, places
@@ -89,10 +90,27 @@ def _ranks(run: Run) -> Iterator[str]:
         yield f"# rank {rank} on device {named}"
         if folder:
             yield _line(["mkdir", "-p", folder])
+        there: list[str] = []
+        if plan.rank_files is not None:
+            yield from _copies(run, rank)
+            own[b"PWD"] = os.fsencode(rank_folders.of_rank(plan.run_dir, rank))
+            there = ["-C", rank_folders.of_rank(plan.run_dir, rank)]
         words = rank_words.command(plan, run.trainer, rank, local_rank, named)
         bound = ["taskset", "-c", cores] if cores else []
         variables = (os.fsdecode(name + b"=" + value) for name, value in own.items())
-        yield _behind(["env", *variables, *bound, *words], os.path.join(plan.run_dir, f"rank_{rank}.log"))
+        yield _behind(["env", *there, *variables, *bound, *words], os.path.join(plan.run_dir, f"rank_{rank}.log"))
+
+
+def _copies(run: Run, rank: int) -> Iterator[str]:
+    """What makes the rank's folder."""
+    folder, paths = rank_folders.of_rank(run.plan.run_dir, rank), run.plan.rank_files or []
+    yield _line(["mkdir", "-p", folder])
+    below = [path for path in paths if rank_folders.place(path) == os.path.normpath(path)]
+    if below:
+        yield _line(["cp", "-r", "--parents", "--", *below, folder])
+    others = [path for path in paths if path not in below]
+    if others:
+        yield _line(["cp", "-r", "--", *others, folder])
 
 
 def _engine(run: Run, engine: Agents) -> Iterator[str]:

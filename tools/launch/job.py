@@ -159,7 +159,7 @@ def _refuse_to_resume(request: Request, about: str) -> None:
         resuming.refuse_foreign(request, about)
 
 
-def remarks(request: Request, ranks: int, job: Job) -> list[str]:
+def remarks(request: Request, ranks: int, job: Job, rank_files: list[str] | None) -> list[str]:
     """What to know of the job before it starts."""
     return [
         *job.remarks,
@@ -167,6 +167,7 @@ def remarks(request: Request, ranks: int, job: Job) -> list[str]:
         *_restart_remarks(request, job),
         *_no_sink_remarks(request, job),
         *_word_remarks(request, ranks),
+        *_folder_remarks(request, rank_files),
         *_resume_remarks(request, job),
     ]
 
@@ -185,6 +186,15 @@ def _word_remarks(request: Request, ranks: int) -> list[str]:
     from tools.launch.programs import word_hints
 
     return word_hints.remarks(request, ranks)
+
+
+def _folder_remarks(request: Request, rank_files: list[str] | None) -> list[str]:
+    """What to know of words that name something which ranks do not find in their folders."""
+    if rank_files is None:
+        return []
+    from tools.launch import rank_folders
+
+    return rank_folders.remarks(request, rank_files)
 
 
 def _device_num_remarks(request: Request, ranks: int, job: Job) -> list[str]:

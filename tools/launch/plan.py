@@ -9,7 +9,7 @@ import time
 
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import one_line
 from tools.launch import checks, environment, planned, plogs, run_folder
 from tools.launch import job as jobs
@@ -59,6 +59,7 @@ def make(request: Request) -> Plan:
     standing_by = stand_by(request, placed)
     checks.data_path(request)
     job = jobs.find(request, placed, run_dir) if placed.ranks else jobs.none()
+    rank_files, job = in_folders(request, job, run_dir)
     own_gpus = request.engine == "local" and request.device_target == "GPU"
     if job.needs_mindspore or ((request.device_target == "CPU" or own_gpus) and not job.alone):  # or the scheduler does
         checks.mindspore()
@@ -92,6 +93,7 @@ def make(request: Request) -> Plan:
         restart=job.restart,
         checkpoints=job.checkpoints,
         resumed=job.resumed,
+        rank_files=rank_files,
         spares=list(placed.spares),
         scheduler=scheduler(request, placed, exports),
         exports=exports,
@@ -100,7 +102,7 @@ def make(request: Request) -> Plan:
         remarks=(
             *(table.remarks if table else ()),
             *placed.remarks,
-            *jobs.remarks(request, placed.world, job),
+            *jobs.remarks(request, placed.world, job, rank_files),
             *standing_by,
         ),
     )
@@ -138,6 +140,20 @@ def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTa
 
         return msrun.place(request), None
     return placement.local(request), None
+
+
+def in_folders(request: Request, job: jobs.Job, run_dir: str) -> tuple[list[str] | None, jobs.Job]:
+    """(what each rank's folder gets, the job that runs there), if the user wants such folders.  Raises Refusal."""
+    if not request.rank_folder and request.rank_files is None:
+        return None, job
+    from tools.launch import rank_folders
+
+    if job.is_own:
+        raise Refusal(USAGE, tr("--rank_folder: ranks of this project's trainer write no file over one another's"))
+    paths = rank_folders.choose(request, run_dir)
+    first = max(0, len(job.words) - len(request.trainer_arguments) + request.program)  # of the user's own words
+    words, restart = (rank_folders.command(words, first, paths) for words in (job.words, job.restart))
+    return paths, job.replace(words=words, restart=restart)
 
 
 def stand_by(request: Request, placed: placement.Placement) -> Sequence[str]:

@@ -46,6 +46,7 @@ class Plan(Record):
     restart: list[str] = []  # the command of every rank from the second attempt on; empty: the same
     agreement: Agreement | None = None  # with the launchers of other hosts; None: this one decides alone
     watched_table: WatchedTable | None = None  # the operator's, in a pod; None: nobody writes one anew
+    rank_files: list[str] | None = None  # what each rank's folder gets; None: ranks run where the command was typed
     spares: list[str] = []  # the hosts that stand by
     lost: list[str] = []  # "HOST REASON" of those that this job has lost
     remarks: tuple[str, ...] = ()  # lines for the user once it is sure to start

@@ -10,6 +10,7 @@ from hccl_tools.common import documents, whole_file
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line, ranges
+from tools.launch import rank_folders
 from tools.launch.programs import rank_words
 
 TYPE_CHECKING = False
@@ -69,6 +70,8 @@ def _ranks(plan: Plan) -> list[dict[str, Any]]:
     ]
     for row, host in zip(rows, plan.hosts):
         row["host"] = host
+    for row in rows if plan.rank_files is not None else ():
+        row["folder"] = os.path.relpath(rank_folders.of_rank(plan.run_dir, row["rank"]), plan.run_dir)
     for row, (_, words) in zip(rows, rank_words.own(plan)):
         row["words"] = words
     cores = plan.binding.cores if plan.binding else {}

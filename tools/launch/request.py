@@ -99,6 +99,8 @@ class Request(Record):
     bind_core: Flag = False
     bind_numa: Flag = False
     per_rank_words: Flag = False  # see programs/rank_words.py
+    rank_folder: Flag = False  # see rank_folders.py
+    rank_files: Option[str] = None
 
     # of engines
     hostfile: Option[str] = None  # run_mpirun_2.sh: an argument

@@ -130,26 +130,30 @@ class Run:
         *,
         stdin: int | None = None,
         error: int | None = None,
+        folder: str | None = None,
     ) -> bool:
         """Starts a member as a process of ours; False if it could not be started, which counts as its end.
 
-        out: a descriptor for its output; None: its log.
+        out: a descriptor for its output; None: its log.  folder: where it runs; None: here.
         """
         if out is None:
             with self.log_of(member) as log:
-                return self.start(member, words, found, log, stdin=stdin, error=error)
+                return self.start(member, words, found, log, stdin=stdin, error=error, folder=folder)
         member.child = True
         now = self.world.now()
         if out < 0 or (error is not None and error < 0):  # without its log
             self.supervisor.members.began(member, now, os.getpid())
             return self._not_started(member, CANNOT_START)
         try:
-            pid = self.world.start(member.name, words, found, out, stdin=stdin, error=error)
+            with places.InFolder(folder):
+                pid = self.world.start(member.name, words, found, out, stdin=stdin, error=error)
         except CannotStart:
             return self._not_started(member, CANNOT_START)
         except OSError as reason:
             self.supervisor.members.began(member, now, os.getpid())
-            os.write(out if error is None else error, os.fsencode(f"{words[0]}: {reason.strerror}\n"))
+            os.write(
+                out if error is None else error, os.fsencode(f"{reason.filename or words[0]}: {reason.strerror}\n")
+            )
             return self._not_started(member, 127 if reason.errno in (errno.ENOENT, errno.ENOTDIR) else 126)
         self.supervisor.began(member, pid, grouped=True)
         return True

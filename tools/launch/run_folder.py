@@ -52,6 +52,11 @@ def fill(plan: Plan) -> list[str]:
         record.begin(plan)
         if plan.plogs and plan.request.engine in ("local", "msrun"):  # else agents make them, on the hosts of the ranks
             plogs.make(plan.plogs, (rank for rank, _ in plan.ranks), plan.run_dir)
+        if plan.rank_files is not None and plan.request.engine in ("local", "msrun"):  # the same
+            from tools.launch import rank_folders
+
+            for rank, _ in plan.ranks:
+                rank_folders.make(plan.run_dir, rank, plan.rank_files)
         if plan.resumed:
             plan.resumed.make()
     except (OSError, Refusal) as error:

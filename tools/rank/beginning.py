@@ -98,6 +98,8 @@ def begin(told: Told, words: list[str], log: int, start: Callable[[list[str], En
     own = environment_of(told, log, places.Plogs(told["PLOGS"], told["LOGS"]))
     if told["WORDS"] and not told.is_scheduler:
         words = _words_of(told, words, own)
+    if told["FILES"] and not told.is_scheduler:
+        own[b"PWD"] = os.fsencode(_enter_folder(told))
     with places.Bound(cores, 0 if told.is_scheduler else int(told.name), log) as bound:
         own.update(bound)
         if told.is_scheduler:
@@ -121,6 +123,19 @@ def _words_of(told: Told, words: list[str], own: Environment) -> list[str]:
         for found, name in ((own, b"DEVICE_ID"), (told.base, b"RANK_SIZE"), (told.base, b"LOG_DIR"))
     )
     return rank_words.replaced(words, rank_words.of_rank(int(told.name), told.local_rank, device, world, run_dir))
+
+
+def _enter_folder(told: Told) -> str:
+    """Makes the rank's folder on this host, unless it is there, and goes there; returns it."""
+    from tools.launch import rank_folders
+
+    run_dir = os.fsdecode(told.base.get(b"LOG_DIR", b""))
+    try:
+        folder = rank_folders.make(run_dir, told.name, told["FILES"].split("\n")[1:])
+        os.chdir(folder)
+    except OSError as error:
+        refuse(f"{rank_folders.of_rank(run_dir, told.name)} cannot be made: {error.strerror or error}")
+    return folder
 
 
 def become(words: list[str], found: Environment, log: int) -> NoReturn:

@@ -97,6 +97,30 @@ class Bound:
             os.sched_setaffinity(0, self._before)
 
 
+class InFolder:
+    """While a rank is started, this process is in the rank's folder, which the rank inherits; None: where it is."""
+
+    def __init__(self, folder: str | None) -> None:
+        self._folder = folder
+        self._before = -1
+
+    def __enter__(self) -> None:
+        """Raises OSError."""
+        if self._folder is not None:
+            before = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.chdir(self._folder)
+            except OSError:
+                os.close(before)
+                raise
+            self._before = before
+
+    def __exit__(self, *_: object) -> None:
+        if self._before >= 0:
+            os.fchdir(self._before)
+            os.close(self._before)
+
+
 class BatchPolicy:
     """What this process starts meanwhile has the batch policy, if `wanted`.
 

@@ -10,6 +10,7 @@ The variables, besides those of the job:
   LAUNCH_LINKS       a folder that gets links to the ranks' logs, in Open MPI's layout
   LAUNCH_PYTHON      the launcher's Python: the program need not be one
   LAUNCH_WORDS       not empty: --per_rank_words
+  LAUNCH_FILES       with --rank_folder: an end of a line before each path that the rank's folder gets
   LAUNCH_HANG        --hang_timeout, 0: none.  Agents need it where the launcher cannot see the log
   LAUNCH_JOB         the mark of the job's processes; it stays in the environment
   LAUNCH_SECRET      begins each line for the launcher; only this launch knows it.  Not set: no launcher reads the
@@ -37,7 +38,7 @@ REFUSED = 78
 
 OF_PLAN = (
     *("ENGINE", "DEVICES", "SIZES", "BIND", "FOLDER", "HOST", "EXPORTS", "LOGS", "PLOGS", "LINKS", "UMASK", "HANG"),
-    *("PYTHON", "WORDS"),
+    *("PYTHON", "WORDS", "FILES"),
 )
 _NAMES = (*OF_PLAN, "SECRET", "BUS", "CONTROL", "GRACE", "PATIENCE", "KEEPS_GOING")
 

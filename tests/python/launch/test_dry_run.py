@@ -29,7 +29,7 @@ def plan(**facts):
         "sizes": [4, 4],
         "engine": LocalFacts(),
         "exports": {"RANK_SIZE": "8", "LOG_DIR": "/logs/a run"},
-        **dict.fromkeys(("table", "resumed", "binding", "plogs")),
+        **dict.fromkeys(("table", "resumed", "binding", "plogs", "rank_files")),
         **dict.fromkeys(("restart", "scheduler"), []),
     }
     return SimpleNamespace(**{**usual, **facts})
