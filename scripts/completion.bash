@@ -32,10 +32,11 @@ _mindspore_launch() {
     _mindspore_launch_before "$@"
     return
   fi
-  for ((i = at + 1; i < COMP_CWORD; i++)); do
-    [[ ${COMP_WORDS[i]} != -- ]] || return 0 # the trainer's words
-  done
   _mindspore_launch_ask "${COMP_WORDS[@]:0:at}" "${COMP_WORDS[at]/#\~\//$HOME/}"
+  for ((i = at + 1; i < COMP_CWORD; i++)); do
+    [[ ${COMP_WORDS[i]} != -- ]] || return 0                                               # the trainer's words
+    [[ ${COMP_WORDS[at]} != *.sh ]] || ! _mindspore_launch_begins_program "$i" || return 0 # and the program's
+  done
   # --name=value comes as three words
   if [[ $previous == = ]]; then
     previous=${COMP_WORDS[COMP_CWORD-2]}
@@ -56,6 +57,15 @@ _mindspore_launch_is_ours() {
   [[ $path == *.@(sh|py) && -f $path ]] || return 1
   path=$(readlink -f -- "$path")
   [[ $path == "$MINDSPORE_LAUNCH_ROOT"/@(scripts|hccl_tools|tools)/+([^/]) ]]
+}
+
+# _mindspore_launch_begins_program I: whether word I is a program, whose words follow, and not the value of an option.
+_mindspore_launch_begins_program() {
+  local before=${COMP_WORDS[$1-1]}
+  [[ ${COMP_WORDS[$1]} == @(*.py|*.sh|-m|python*([0-9.])|bash|pytest) ]] || return 1
+  [[ $before != = ]] || before=${COMP_WORDS[$1-2]}
+  _mindspore_launch_value "$before"
+  [[ -z $REPLY ]]
 }
 
 # _mindspore_launch_before WORD...: completes another project's script as before this file was read.

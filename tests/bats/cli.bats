@@ -70,6 +70,17 @@ starts() {
   python "$PROJECT/hccl_tools/validate_hccl.py" "$(recorded rank_1 'r["env"]["RANK_TABLE_FILE"]')"
 }
 
+@test "the rank table that a launch builds for its NPUs is good, and the ranks have it" {
+  launch_npu ascend4p.sh config.yaml
+  local -r table=$(recorded rank_3 'r["env"]["RANK_TABLE_FILE"]')
+  [[ $table == "$(readlink -f logs/latest)"/* && $table == "$(launch_json 'r["rank_table"]')" ]] || fail "$table"
+  for generation in any 910A A2; do
+    ends 0 '' python "$PROJECT/hccl_tools/validate_hccl.py" --generation "$generation" "$table"
+  done
+  [[ $(python -c 'import json, sys; print([d["device_id"] for d in json.load(open(sys.argv[1]))["server_list"][0]["device"]])' "$table") \
+    == "['4', '5', '6', '7']" ]] || fail "$(<"$table")"
+}
+
 @test "a run leaves its logs, its plan and its outcome; an earlier run stays as it is" {
   launch ascend2p.sh config.yaml
   first=$(readlink logs/latest)

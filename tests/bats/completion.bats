@@ -73,6 +73,16 @@ offers() {
   offers '' bash scripts/asc
 }
 
+@test "the words of a program are its own: nothing of ours is offered there" {
+  offers '' bash scripts/launch.sh -n 2 train.py --dev
+  offers '' bash scripts/launch.sh -n 2 python train.py --con
+  offers '' bash scripts/run.sh data 8 start.sh --dev
+  offers '' bash scripts/launch.sh -n 2 -m package --device_target ''
+  offers '--device_target --devices' bash scripts/launch.sh --train_script train.py --dev
+  offers '--device_target --devices' bash scripts/launch.sh --pytest = test_x.py --dev
+  offers '--device_target --devices' bash scripts/launch.sh config.yaml --dev
+}
+
 @test "a script that is not ours is completed as before" {
   echo : >"$BATS_TEST_TMPDIR/other.sh"
   offers '' bash "$BATS_TEST_TMPDIR/other.sh" --dev

@@ -86,6 +86,8 @@ def _words(line: Line, typed: str, max_restarts: int) -> list[str]:
     # after the script's words, because the last one counts
     words += (f"{name}={value}" for name, value in line.options if name not in _OWN)
     words += (f"{name.lower()}={value}" for name, value in zip(line.names, line.arguments))
+    if "DEVICE_TARGET" in line.names:
+        words.append("target_is_argument=1")
     words.append(f"max_restarts={max_restarts}")
     if line.program:
         words.append("program=1")

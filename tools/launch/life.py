@@ -164,7 +164,14 @@ def _end(run: Run) -> int:
 
 
 def _note_outcome(run: Run) -> None:
-    """Adds the outcome of the attempt that has ended to those for launch.json."""
+    """Adds the outcome of the attempt that has ended to those for launch.json.
+
+    If the job ends before the next attempt has begun, the last one has that end, too.
+    """
+    if run.attempts and not len(run.supervisor.members):
+        stopped_by = run.supervisor.stopped_by(run.hooks.others_host()) or None
+        run.attempts[-1].update(exit=run.status, stopped_by=stopped_by)
+        return
     found = outcome.of_attempt(
         run.supervisor.members,
         run.supervisor.judge.first,

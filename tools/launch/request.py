@@ -67,6 +67,7 @@ class Request(Record):
 
     # the script's, unless the user names another
     device_target: Script[str]  # "Ascend", "GPU" or "CPU"
+    target_is_argument: Script[bool] = False  # and no option
     target_found: Script[bool] = False  # nobody named it: it is what this machine has
     config: Script[str | None] = None
 
@@ -173,7 +174,8 @@ def _device_target(texts: dict[str, str]) -> str:
             return target
     others = tr("{items} and {last}", items=", ".join(known[:-1]), last=known[-1])
     text = tr(
-        "--device_target {typed}: {script} takes {targets}",
+        "{name} {typed}: {script} takes {targets}",
+        name="DEVICE_TARGET" if "target_is_argument" in texts else "--device_target",
         typed=one_line(typed),
         script=texts["script"],
         targets=others,

@@ -128,7 +128,10 @@ class Stopping:
             self._pass_on(name, number)
         elif self.running:
             self.signal = name
-            self._job.say(tr("SIG{signal}: stopping all ranks (a second signal kills them at once)", signal=name))
+            text = tr("SIG{signal}: stopping all ranks (a second signal kills them at once)", signal=name)
+            if not len(self._job.members):  # between two attempts, or while other hosts are awaited
+                text = tr("SIG{signal}: no rank runs; the job ends", signal=name)
+            self._job.say(text)
             self.begin()
         elif name == "TERM" and self.cancelled:
             pass  # the same scancel: the agents have already reported it

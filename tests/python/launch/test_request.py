@@ -52,6 +52,7 @@ def test_a_word_that_nobody_declared_is_a_mistake_of_the_script(given):
         ({"rank_size": "x"}, "RANK_SIZE x: write 1, 2, 4 or 8"),
         ({"rank_size": "3"}, "RANK_SIZE 3: write 1, 2, 4 or 8"),
         ({"device_target": "TPU"}, "--device_target TPU: run.sh takes Ascend and CPU"),
+        ({"device_target": "TPU", "target_is_argument": "1"}, "DEVICE_TARGET TPU: run.sh takes Ascend and CPU"),
         ({"device_target": "gpu"}, "--device_target gpu: run.sh takes Ascend and CPU; for GPUs: scripts/run_gpu.sh"),
         ({"device_target": "x", "engine": "msrun"}, "--device_target x: run.sh takes Ascend, GPU and CPU"),
     ],
