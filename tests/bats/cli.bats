@@ -73,7 +73,7 @@ starts() {
 @test "the rank table that a launch builds for its NPUs is good, and the ranks have it" {
   launch_npu ascend4p.sh config.yaml
   local -r table=$(recorded rank_3 'r["env"]["RANK_TABLE_FILE"]')
-  [[ $table == "$(readlink -f logs/latest)"/* && $table == "$(launch_json 'r["rank_table"]')" ]] || fail "$table"
+  [[ $table == "$(readlink -f logs/latest)"/* ]] || fail "$table"
   for generation in any 910A A2; do
     ends 0 '' python "$PROJECT/hccl_tools/validate_hccl.py" --generation "$generation" "$table"
   done
