@@ -27,7 +27,8 @@ def take_option(line: Line, words: Sequence[str]) -> int:
     if not taken:
         program.check_first(line, True)
         instead = program.instead_of(line, name) if line.launches else ""
-        raise _unknown(line, words[0].partition("=")[0], instead)
+        option = words[0].partition("=")[0]
+        raise _unknown(line, option, instead or _meant(line, option))
     return taken
 
 
@@ -39,13 +40,19 @@ def take_letter(line: Line, words: Sequence[str]) -> int:
     taken = _take_other(line, words)
     if not taken:
         program.check_first(line, True)
-        raise _unknown(line, word, line.hint())
+        raise _unknown(line, word, _meant(line, word) or line.hint())
     return taken
 
 
 def _take_other(line: Line, words: Sequence[str]) -> int:
     """Takes an option of another launcher; 0 if it is none."""
     return next(filter(None, (take(line, words) for take in line.others)), 0)
+
+
+def _meant(line: Line, option: str) -> str:
+    from tools.command import meant  # for a mistake
+
+    return meant.instead(line, option) if line.launches else ""
 
 
 def _unknown(line: Line, option: str, instead: str) -> Refusal:

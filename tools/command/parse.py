@@ -97,6 +97,8 @@ def _check_count(line: Line) -> None:
     if line.launches:
         program.check_first(line)
     given = len(line.arguments)
+    if given > 1:
+        _check_order(line)
     if given < len(line.names):
         name = tr("PROGRAM or CONFIG") if line.names == ("CONFIG",) else line.names[given]
         instead = program.as_value(line) if line.launches else ""
@@ -104,3 +106,11 @@ def _check_count(line: Line) -> None:
     if given > len(line.names):
         extra = quote(line.arguments[len(line.names)])
         raise line.mistake(tr("one argument too many: {argument}{hint}", argument=extra, hint=line.hint()))
+
+
+def _check_order(line: Line) -> None:
+    """Refuses words that are all there, in another order."""
+    from tools.command import meant  # few command lines have two arguments
+
+    if fault := meant.order(line) or meant.number(line):
+        raise line.mistake(fault)

@@ -68,6 +68,8 @@ def arguments(line: Line) -> tuple[str, ...]:
     DATA_PATH before a program or with --pytest, HOSTS for this host, and HOSTS or HOSTFILE if an option names hosts.
     """
     names, given = line.names, len(line.arguments)
+    if line.given("pytest") and line.given("train_script"):
+        raise line.mistake(tr("--train_script and --pytest name two programs; give one of them"))
     if _has_hosts(line):
         if given:
             what = f"{' '.join(names)} {line.arguments[0]}"
@@ -166,6 +168,8 @@ def _named(line: Line) -> str:
 
 
 def _config_argument(line: Line) -> tuple[str, ...]:
+    if line.given("pytest") and (line.arguments or line.given("config")):
+        raise line.mistake(tr("--pytest runs tests, which get no config; give one of them"))
     if not line.arguments and (line.program or _named(line)):
         return ()
     if line.given("config"):

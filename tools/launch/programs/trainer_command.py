@@ -40,6 +40,14 @@ def trainer(request: Request) -> str:
             tr("--train_script {path}: {what}; name the Python file that trains", path=one_line(named), what=what)
             + nearly.question(named),
         )
+    if named.endswith((".yaml", ".yml")):
+        raise Refusal(
+            REFUSED,
+            tr(
+                "--train_script {path}: is a config; name the Python file that trains, then the config",
+                path=one_line(named),
+            ),
+        )
     if not os.access(named, os.R_OK):
         raise Refusal(REFUSED, tr("--train_script {path} cannot be read; check its permissions", path=one_line(named)))
     return named

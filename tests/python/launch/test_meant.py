@@ -1,0 +1,81 @@
+"""What a person may have meant by words that a script does not take: the message says it."""
+
+import re
+
+import pytest
+
+from hccl_tools.common.refusal import USAGE, Refusal
+from tools.command.command import read
+from tools.command.declaration import Declaration
+
+SCRIPTS = {
+    "ascend2p.sh": "local CONFIG device_target=Ascend devices=[0,2)",
+    "launch.sh": "local CONFIG options=n device_target=",
+    "run.sh": "local DATA_PATH RANK_SIZE options=config device_target=Ascend default_config=configs/x.yaml",
+    "run_pipeline.sh": "local DATA_PATH DEVICE_TARGET without=device_target device_target=Ascend devices=[0,8)",
+    "run_mpirun.sh": "mpirun CONFIG device_target=Ascend",
+}
+
+FIXED = "has its own number of ranks; any number: scripts/launch.sh -n"
+WRITTEN = "the number of ranks is written as -n {}, before the program or the config"
+ONE = "give one of them"
+
+
+@pytest.fixture
+def said(tmp_path, monkeypatch):
+    """said("ascend2p.sh", "--consle"): the message about these words; empty if they are no mistake."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("config.yaml", "train.py"):
+        (tmp_path / name).touch()
+    (tmp_path / "data").mkdir()
+
+    def of(script, words):
+        try:
+            read(Declaration.from_words([f"script={script}", *SCRIPTS[script].split()]), words.split(), {})
+        except Refusal as refusal:
+            assert refusal.status == USAGE
+            return re.sub(r"; see: bash .* --help$", "", refusal.lines[0])
+        return ""
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("script", "words", "message"),
+    [
+        ("ascend2p.sh", "--consle all config.yaml", "unknown option --consle; did you mean --console?"),
+        ("ascend2p.sh", "--hang-timout 3 config.yaml", "unknown option --hang-timout; did you mean --hang_timeout?"),
+        ("run_mpirun.sh", "--netwrk x config.yaml", "unknown option --netwrk; did you mean --network?"),
+        ("ascend2p.sh", "--no-such config.yaml", "unknown option --no-such"),
+        ("ascend2p.sh", "config.yaml --epochs 3", "unknown option --epochs; trainer arguments come after --"),
+        ("ascend2p.sh", "-n 4 config.yaml", f"unknown option -n: ascend2p.sh {FIXED} N"),
+        ("run.sh", "-n4 data 2", f"unknown option -n4: run.sh {FIXED} 4"),
+        ("launch.sh", "-n2 train.py", f"unknown option -n2: {WRITTEN.format(2)}"),
+        ("launch.sh", "-np 2 train.py", f"unknown option -np: {WRITTEN.format('N')}"),
+        ("launch.sh", "2 train.py", WRITTEN.format(2)),
+        ("ascend2p.sh", "2 config.yaml", f"ascend2p.sh {FIXED} 2"),
+        ("run.sh", "8 data", "the words are in another order: DATA_PATH RANK_SIZE"),
+        ("run_pipeline.sh", "Ascend data", "the words are in another order: DATA_PATH DEVICE_TARGET"),
+        ("ascend2p.sh", "--pytest train.py config.yaml", f"--pytest runs tests, which get no config; {ONE}"),
+        (
+            "run.sh",
+            "--pytest train.py --train_script train.py data 2",
+            f"--train_script and --pytest name two programs; {ONE}",
+        ),
+    ],
+)
+def test_the_message_says_what_was_meant(said, script, words, message):
+    assert said(script, words) == message
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("run.sh", "data 8"),
+        ("run.sh", "8 8"),
+        ("run_pipeline.sh", "data Ascend"),
+        ("run_mpirun.sh", "-np 2 config.yaml"),
+    ],
+)
+def test_words_in_their_order_are_no_mistake(said, script, words):
+    assert said(script, words) == ""

@@ -1,0 +1,65 @@
+"""What a person may have meant by a word that a script does not know: the end of a message about it."""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.common.language import tr
+from tools.command import table
+from tools.command.line import is_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.command.line import Line
+
+_TARGETS = ("ascend", "gpu", "cpu")
+_ALIKE = 0.75  # of two names, as difflib measures it
+
+
+def instead(line: Line, option: str) -> str:
+    """The end of a message about an unknown option; empty if nothing is known of it."""
+    return _of_ranks(line, option) or _near(line, option) or (line.hint() if line.arguments else "")
+
+
+def order(line: Line) -> str:
+    """What is wrong where the folder of the data stands after the number of ranks or the target; else empty."""
+    if line.names[:1] != ("DATA_PATH",) or len(line.arguments) < 2:
+        return ""
+    data, after = line.arguments[:2]
+    is_other = is_number(data) or data.lower() in _TARGETS
+    if not is_other or os.path.isdir(data) or is_number(after) or after.lower() in _TARGETS:
+        return ""
+    return tr("the words are in another order: {names}", names=" ".join(line.names))
+
+
+def number(line: Line) -> str:
+    """What is wrong where a number of ranks stands in the place of the config; else empty."""
+    if line.names != ("CONFIG",) or len(line.arguments) < 2 or not is_number(line.arguments[0]):
+        return ""
+    return _ranks(line, line.arguments[0])
+
+
+def _of_ranks(line: Line, option: str) -> str:
+    """About -n 2, -n2 and -np 2 of mpirun, where the script does not take them."""
+    if option == "-n" or (option[:2] == "-n" and (option[2:] == "p" or is_number(option[2:]))):
+        return ": " + _ranks(line, option[2:] if is_number(option[2:]) else "N")
+    return ""
+
+
+def _ranks(line: Line, number: str) -> str:
+    if "n" in line.table:
+        return tr("the number of ranks is written as -n {number}, before the program or the config", number=number)
+    return tr(
+        "{script} has its own number of ranks; any number: scripts/launch.sh -n {number}",
+        script=line.declaration.name,
+        number=number,
+    )
+
+
+def _near(line: Line, option: str) -> str:
+    """The option of the script that is nearly the same."""
+    from difflib import get_close_matches  # 2 ms, for a mistake
+
+    bare = table.bare(option)
+    near = get_close_matches(bare, [name for name in line.table if len(name) > 1], 1, _ALIKE) if len(bare) > 2 else []
+    return tr("; did you mean {option}?", option=table.typed(near[0])) if near else ""
