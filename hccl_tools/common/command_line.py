@@ -35,6 +35,9 @@ _OF_ARGPARSE = (
 )
 
 
+_ALIKE = 0.75  # of two options, as difflib measures it
+
+
 class Parser(argparse.ArgumentParser):
     """argparse's, with --lang, whose value the module `language` finds on the command line by itself."""
 
@@ -44,6 +47,23 @@ class Parser(argparse.ArgumentParser):
         form: Any = argparse.RawDescriptionHelpFormatter
         super().__init__(prog=program, description=description, formatter_class=form, allow_abbrev=False)
         self.add_argument("--lang", choices=language.NAMES, help=tr(language.MEANING))
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> argparse.Namespace:  # type: ignore[override]
+        """The arguments.  A word that the command does not know ends it, with the option that is nearly the same."""
+        found: argparse.Namespace
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            self.error(tr("unrecognized arguments: %s") % " ".join(unknown) + self._meant(unknown))
+        return found
+
+    def _meant(self, unknown: list[str]) -> str:
+        from difflib import get_close_matches  # 2 ms, for a mistake
+
+        option = next((word.partition("=")[0] for word in unknown if word.startswith("--")), "")
+        names = [name for name in self._option_string_actions if name.startswith("--")]
+        begun = [name for name in names if len(option) > len("--x") and name.startswith(option)]
+        near = begun or get_close_matches(option, names, 1, _ALIKE)
+        return tr("; did you mean {option}?", option=near[0]) if near else ""
 
     def error(self, message: str) -> NoReturn:
         """Ends the command; argparse itself would print the words of the command line as they are."""

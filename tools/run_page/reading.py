@@ -86,7 +86,7 @@ def read(folder: str, patterns: list[Pattern]) -> RunData:
     except Refusal as refusal:
         launch = {}
         if not os.path.lexists(record.path(folder)) and not _logs_in(folder):
-            raise
+            raise not_a_run(folder, tr("has no launch.json")) from refusal
         notes.append(tr("The plan of the run is not known: {reason}", reason=refusal.lines[0]))
     attempts = _attempts(launch, folder)
     ranks = _ranks(launch) or _logs_in(attempts[-1].logs)

@@ -241,7 +241,10 @@ def test_without_options_the_host_has_eight_devices_and_options_may_have_hyphens
     [
         (["--no_such"], "unrecognized arguments: --no_such"),
         (["extra"], "unrecognized arguments: extra"),
-        (["--device"], "unrecognized arguments: --device"),
+        (["--device"], "unrecognized arguments: --device; did you mean --device_num?"),
+        (["--devcie_num=4"], "unrecognized arguments: --devcie_num=4; did you mean --device_num?"),
+        (["--out", "x"], "unrecognized arguments: --out x; did you mean --output?"),
+        (["--std"], "unrecognized arguments: --std; did you mean --stdout?"),
         (["--device_num"], "expected one argument"),
         (["--generation", "910"], "invalid choice"),
         (["--stdout", "--output", "t.json"], "--stdout writes no file"),

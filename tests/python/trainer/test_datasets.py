@@ -350,6 +350,16 @@ def test_a_missing_folder_and_a_file_in_its_place_are_named(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["prepare_digits", "prepare_cifar10", "prepare_text"])
+def test_a_file_in_the_place_of_the_folder_is_named(tmp_path, capsys, command):
+    path = tmp_path / "file"
+    path.write_text("mine")
+    with pytest.raises(SystemExit):
+        importlib.import_module(f"tools.{command}").main([str(path)])
+    assert f"{path}: is not a folder; name a folder for the files" in capsys.readouterr().err
+    assert path.read_text() == "mine"
+
+
+@pytest.mark.parametrize("command", ["prepare_digits", "prepare_cifar10", "prepare_text"])
 def test_a_folder_that_cannot_be_written_is_said_in_words(command, tmp_path, capsys):
     (tmp_path / "file").touch()
     with pytest.raises(SystemExit) as end:

@@ -234,7 +234,7 @@ def test_a_run_that_is_not_there(said, tmp_path):
     assert "logs/nothing: no such folder; name the folder of a run, such as logs/latest" in err
     (tmp_path / "empty").mkdir()
     status, _, err = said("empty")
-    assert status == 2 and "launch.json: no such file" in err
+    assert status == 2 and "empty: has no launch.json; name the folder of a run" in err
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ def parser(description: str | None) -> ArgumentParser:
 def run(parser: ArgumentParser, argv: Sequence[str] | None, write: Callable[[Namespace], str]) -> int:
     """Generates a data set; returns the command's exit code.  write: makes it, and returns what it holds."""
     options = parser.parse_args(argv)
+    if os.path.lexists(options.folder) and not os.path.isdir(options.folder):
+        parser.error(tr("{path}: is not a folder; name a folder for the files", path=options.folder))
     try:
         made = write(options)
     except OSError as error:
