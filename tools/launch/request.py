@@ -149,6 +149,15 @@ def _value(name: str, text: str, texts: dict[str, str]) -> Any:
         raise Refusal(USAGE, tr("RANK_SIZE {text}: write {choices}", text=one_line(text), choices=_any_of(HOST_RANKS)))
     if number is None:
         typed = name.upper() if source == "Argument" else f"--{name}" if len(name) > 1 else f"-{name}"
+        digits, joined, option = text.partition("--")
+        if digits.isdigit() and joined:  # as some public command lines have it
+            what = tr(
+                "{typed} {text} is not a number; a blank is missing before {option}",
+                typed=typed,
+                text=one_line(text),
+                option=one_line(joined + option),
+            )
+            raise Refusal(USAGE, what)
         raise Refusal(
             USAGE,
             tr(

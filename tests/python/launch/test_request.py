@@ -43,6 +43,10 @@ def test_a_word_that_nobody_declared_is_a_mistake_of_the_script(given):
     ("given", "line"),
     [
         ({"n": "0"}, "-n 0 is not a number from 1 to 65536"),
+        (
+            {"worker_num": "2--local_worker_num=2"},
+            "--worker_num 2--local_worker_num=2 is not a number; a blank is missing before --local_worker_num=2",
+        ),
         ({"worker_num": "x"}, "--worker_num x is not a number from 1 to 65536"),
         ({"worker_num": "९"}, "--worker_num ९ is not a number from 1 to 65536"),
         ({"node_rank": "-1"}, "--node_rank -1 is not a number from 0 to 65536"),
