@@ -6,6 +6,7 @@ import os
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from tools.launch import checks, latest_link
 from tools.launch.engines import placement
@@ -106,6 +107,15 @@ def of_program(request: Request, placed: placement.Placement, run_dir: str) -> J
     from tools.launch.programs import program
 
     found = program.find(request, run_dir)
+    if request.ranks_file and request.n != len(placed.ranks):  # a server of a rank table
+        text = tr(
+            "{script} starts {number} of the {ranks} ranks that this host has in the rank table; correct its range or"
+            " the table",
+            script=one_line(request.trainer_arguments[0]),
+            number=request.n,
+            ranks=len(placed.ranks),
+        )
+        raise Refusal(REFUSED, text)
     own = found.source is not None and trainer_command.is_own(found.source)
     command, resumed = found.words, None
     named = trainer_command.named_config(command) if own else None

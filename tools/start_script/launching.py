@@ -89,7 +89,7 @@ def told(script: str, ranks: Ranks) -> str:
     number = count(len(ranks.starts), "rank")
     if ranks.world > len(ranks.starts):
         number = tr("{ranks} of {world}", ranks=number, world=ranks.world)
-    where = " " + tr("on {devices}", devices=named("device", ranks.devices)) if ranks.devices else ""
+    where = tr(" on {devices}", devices=named("device", ranks.devices)) if ranks.devices else ""
     start = ranks.starts[0]
     shown = " ".join(map(quoted, [start.tool, *start.words]))
     return one_line(
@@ -108,7 +108,7 @@ def of_ranks(command: Command, ranks: Ranks, text: bytes) -> Command:
     descriptor, path = tempfile.mkstemp(prefix="launch-zoo-", suffix=".sh")
     with open(descriptor, "wb") as file:
         file.write(text)
-    words = [f"ranks_file={path}"]
+    words = [f"ranks_file={path}", f"n={len(ranks.starts)}"]
     if source := rank_file.source(ranks.starts[0]):
         words.append(f"ranks_source={source}")
     if ranks.world > len(ranks.starts):  # a server of several
@@ -119,7 +119,6 @@ def of_ranks(command: Command, ranks: Ranks, text: bytes) -> Command:
             f"rank_start={ranks.first}",
         )
     else:
-        words.append(f"n={len(ranks.starts)}")
         words += (f"devices={','.join(map(str, ranks.devices))}",) if ranks.devices else ()
         words += ("alone=1",) if ranks.alone else (f"rank_table={ranks.table}",) if ranks.table else ()
     split = command.words.index("--")

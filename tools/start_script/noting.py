@@ -60,8 +60,9 @@ def of_script(words: Sequence[str], caller: Environment, line: str) -> list[Star
     shown = one_line(words[0])
     if left:
         text = tr(
-            "{script} has left {command} running, which is none of python, mpirun and msrun on PATH; it was ended."
-            " Start the script without --zoo, or change that line",
+            "{script} has left {command} running, which the launch could not note: it is not python, mpirun or msrun,"
+            " or the script has changed PATH; it was ended. Activate an environment before the launch and not in the"
+            " script, or leave out --zoo",
             script=shown,
             command=one_line(left),
         )
@@ -92,7 +93,7 @@ def make_stand_ins(folder: str, caller: Environment, line: str) -> None:
         except OSError:
             continue
         paths = {name: os.path.join(each, name) for name in names if name in NAMES or _PYTHON.fullmatch(name)}
-        found.update((name, path) for name, path in paths.items() if os.access(path, os.X_OK))
+        found.update((name, path) for name, path in paths.items() if os.path.isfile(path) and os.access(path, os.X_OK))
     for name, path in found.items():
         words = [sys.executable, "-E", "-s", STAND_IN, folder, stdout, line, NAMES.get(name, name), path]
         with open(f"{folder}/bin/{name}", "w", encoding="utf-8", errors="surrogateescape") as file:
