@@ -36,7 +36,11 @@ def of(script: str, starts: Sequence[Start], caller: Mapping[str, str]) -> Ranks
     """The ranks that these starts are.  Raises Refusal where they are not one job."""
     kept = [start for start in starts if start.environ.get("MS_ROLE") != "MS_SCHED"]  # the launch has a scheduler
     if any(start.environ.get("MS_ROLE") == "MS_PSERVER" for start in kept):
-        raise refusal(script, kept, tr("starts a parameter server, which MindSpore 2 no longer has"))
+        raise refusal(
+            script,
+            kept,
+            tr("starts a parameter server (MS_ROLE=MS_PSERVER), which --zoo cannot; start the script by itself"),
+        )
     if not kept:
         text = tr(
             "started no training: no python FILE with & or with DEVICE_ID, no mpirun and no msrun; to run it as a"
@@ -100,7 +104,7 @@ def check_size(script: str, ranks: Ranks) -> None:
     if not ranks.table:
         text = tr(
             "starts {count} of {world} ranks and names no rank table, so the others cannot be found; export"
-            " RANK_TABLE_FILE",
+            " RANK_TABLE_FILE, or start the training by run_msrun.sh on each host",
             count=count,
             world=ranks.world,
         )
