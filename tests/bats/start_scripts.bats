@@ -201,3 +201,13 @@ LIST
   ends 2 'launch.sh: PROGRAM or CONFIG is missing; *' bash "$SCRIPTS/launch.sh" --zoo
   [[ -z $(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'launch-zoo-*' -newer idle.sh) ]]
 }
+
+@test "without --zoo, as a program of every rank, such a script is refused with the line that launches it" {
+  refused 78 'launch.sh: run_distribute_train.sh:29: the script itself starts the ranks, *' \
+    bash "$SCRIPTS/launch.sh" --device_target CPU -n 4 bash run_distribute_train.sh 4.json ../data
+  [[ $stderr =~ 'to launch what it starts: '(.*)'; to run it' ]] || fail "$stderr"
+  ends 0 '*4 ranks on devices 0-3*' bash -c "${BASH_REMATCH[1]/--zoo/--device_target CPU --zoo}"
+  each_rank "rank "{0..3}" of 4 on "?" in train_parallel"?": *"
+  printf 'for i in 0; do export RANK_ID=$i; true & done\n' >quick.sh
+  ends 0 '*' bash "$SCRIPTS/launch.sh" --device_target CPU --no_check -n 2 bash quick.sh
+}

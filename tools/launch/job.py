@@ -116,6 +116,10 @@ def of_program(request: Request, placed: placement.Placement, run_dir: str) -> J
             ranks=len(placed.ranks),
         )
         raise Refusal(REFUSED, text)
+    if request.program and not request.ranks_file and found.source is None and not request.no_check:
+        from tools.launch.programs import own_loop
+
+        own_loop.check(request.trainer_arguments)
     own = found.source is not None and trainer_command.is_own(found.source)
     command, resumed = found.words, None
     named = trainer_command.named_config(command) if own else None

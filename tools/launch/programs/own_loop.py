@@ -1,0 +1,71 @@
+"""Does a shell script start the ranks of a job itself, in a loop?  Its text is read, and nothing runs."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from hccl_tools.common import project
+from hccl_tools.common.language import tr
+from hccl_tools.common.quoting import quoted
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MOST = 1 << 18  # bytes of a script that are looked at
+_SHELLS = ("bash", "sh")
+_LOOP = re.compile(r"^\s*for\s*(?:\(\(\s*)?([A-Za-z_]\w*)\s*(?:=|in\b)", re.MULTILINE)
+_RANK = re.compile(r"^[^#\n]*\bRANK_ID=(\$\(\([^)\n]*\)\)|`[^`\n]*`|[^\s;]+)", re.MULTILINE)
+_BEHIND = re.compile(r"^(?!\s*#).*[^&]&\s*(?:done)?\s*$", re.MULTILINE)
+
+
+def check(words: Sequence[str]) -> None:
+    """Raises Refusal if these words of a program are a script that gives RANK_ID its numbers, and starts them with &.
+
+    Every rank would start all of the ranks again, and remove the folders of the others' ranks.
+    """
+    script = next((word for word in words[:2] if os.path.basename(word) not in _SHELLS), "")
+    if os.path.basename(words[0]) not in _SHELLS and not script.endswith(".sh"):
+        return
+    line = place(text_of(script))
+    if not line:
+        return
+    at = list(words).index(script)
+    text = tr(
+        "{script}:{line}: the script itself starts the ranks, in a loop with RANK_ID, so every rank would start all of"
+        " them; to launch what it starts: {command}; to run it in every rank nevertheless: --no_check",
+        script=one_line(script),
+        line=line,
+        command=" ".join(
+            map(
+                quoted,
+                ["bash", project.path("scripts", "launch.sh"), "--zoo", script.removeprefix("./"), *words[at + 1 :]],
+            )
+        ),
+    )
+    raise Refusal(REFUSED, text)
+
+
+def text_of(path: str) -> str:
+    """The text of the script; empty if it is not a text that can be read: what cannot be started is told elsewhere."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(_MOST).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""
+
+
+def place(text: str) -> int:
+    """The line in which RANK_ID gets a number of a loop whose commands do not wait for one another; 0: none."""
+    for rank in _RANK.finditer(text):
+        loops = [loop for loop in _LOOP.finditer(text) if loop.start() < rank.start()]
+        names = {loop[1] for loop in loops}
+        # also by way of another variable: rank=$((i+8)), then RANK_ID=$rank
+        names |= {found for name in list(names) for found in re.findall(rf"(\w+)=\S*\b{name}\b", text)}
+        used = {name for name in re.findall(r"[A-Za-z_]\w*", rank[1]) if name in names and name != "RANK_ID"}
+        if used and _BEHIND.search(text, loops[0].start()):
+            return text.count("\n", 0, rank.start(1)) + 1
+    return 0
