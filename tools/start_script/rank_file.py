@@ -7,6 +7,7 @@ import shlex
 
 from hccl_tools.common.words import one_line
 from tools.rank import environment
+from tools.start_script import python_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def text(script: str, ranks: Ranks, caller: Mapping[str, str], *, bound: bool) -
         cores = [] if bound or start.cores == here else ["taskset", "-c", ",".join(map(str, start.cores))]
         lines += [f"  {rank})", f"    cd {shlex.quote(start.folder)} || exit"]
         lines += [f"    {line}" for line in exports(own)]
-        lines += [f"    exec {shlex.join([*cores, *words(start)])}", "    ;;"]
+        lines += [f'    exec {shlex.join([*cores, *words(start)])} "$@"', "    ;;"]
     return os.fsencode("\n".join([*lines, "esac", ""]))
 
 
@@ -55,7 +56,5 @@ def exports(values: Mapping[str, str | None]) -> list[str]:
 
 def source(start: Start) -> str | None:
     """The absolute path of its Python file; None: it runs a module."""
-    from tools.start_script import stand_in
-
-    kind, named = stand_in.first_of(start.words)
+    kind, named = python_words.first_of(start.words)
     return os.path.join(start.folder, named) if kind == "file" else None

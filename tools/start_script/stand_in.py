@@ -17,6 +17,7 @@ import sys
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 from tools.rank import environment
+from tools.start_script import python_words
 from tools.supervise import proc
 
 TYPE_CHECKING = False
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
 
 # With one of these a command is a rank of a job, or chooses its device, even if the script waits for it.
 OF_RANKS = (b"RANK_ID", b"DEVICE_ID", b"RANK_SIZE", b"DEVICE_NUM", b"CUDA_VISIBLE_DEVICES", b"MS_ROLE")
+# So begin the names of trainers: one of these is a training, too, even if the script waits for it.
+TRAINERS = ("train", "pretrain", "finetune", "eval", "main", "run_")
 TABLE_TOOLS = ("hccl_tools.py", "merge_hccl.py")
-OPTIONS_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
+LAUNCHER = os.path.join(sys.path[0], "tools", "launch", "main.py")  # a script that has a launch of ours in it
 NOT_FOUND = 127
 
 
@@ -40,7 +43,7 @@ def main(words: list[str]) -> int:
     environ[b"PATH"] = b":".join(each for each in folders if each != os.fsencode(f"{folder}/bin"))
     if name == "tail" and any(word.startswith(("-f", "-F", "--follow")) for word in command):
         return 0  # the launch shows the log
-    if name not in ("mpirun", "msrun") and (name == "tail" or not is_training(command, environ)):
+    if name == "tail" or not (is_launch(name, command) or is_training(name, command, environ)):
         if program:
             os.execve(program, [program, *command], environ)
         sys.stderr.write(f"{name}: command not found\n")
@@ -50,15 +53,21 @@ def main(words: list[str]) -> int:
     return 0
 
 
-def is_training(command: list[str], environ: Environment) -> bool:
+def is_launch(name: str, command: list[str]) -> bool:
+    """Whether it is another launcher that starts something, and not only asked for its version."""
+    return name in ("mpirun", "msrun") and not {"--version", "-V", "--help", "-h"}.issuperset(command[:1])
+
+
+def is_training(name: str, command: list[str], environ: Environment) -> bool:
     """Whether it trains: python FILE or python -m MODULE, which the script does not wait for or that is for a rank.
 
     Other commands are steps on the way, such as ``python -c``, and the script needs what they do.
     """
-    kind, named = first_of(command)
-    if not kind or os.path.basename(named) in TABLE_TOOLS:
+    kind, named = python_words.first_of(command)
+    file = os.path.basename(named)
+    if not name.startswith("python") or not kind or file in TABLE_TOOLS or os.path.realpath(named) == LAUNCHER:
         return False
-    return is_behind() or (kind == "file" and any(name in environ for name in OF_RANKS))
+    return is_behind() or (kind == "file" and (file.startswith(TRAINERS) or any(name in environ for name in OF_RANKS)))
 
 
 def is_behind() -> bool:
@@ -72,21 +81,6 @@ def is_behind() -> bool:
         return os.fstat(0).st_rdev == os.stat(os.devnull).st_rdev != 0
     except OSError:
         return False
-
-
-def first_of(command: list[str]) -> tuple[str, str]:
-    """What Python would run: ("file", its path), ("module", its name), or nothing that is a program of the user's."""
-    words = iter(command)
-    for word in words:
-        if word in OPTIONS_WITH_VALUE:
-            next(words, None)
-        elif word == "-m":
-            return "module", next(words, "")
-        elif word == "-" or word.startswith(("-c", "--version", "-V", "-h")):
-            break
-        elif not word.startswith("-"):
-            return "file", word
-    return "", ""
 
 
 def become_taskset(program: str, command: list[str], environ: Environment) -> int:

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from hccl_tools.common.refusal import Refusal
-from tools.start_script import job, noting, rank_file, stand_in
+from tools.start_script import job, noting, python_words, rank_file
 from tools.start_script.noting import Start
 
 CALLER = {b"PATH": os.environb[b"PATH"], b"HOME": b"/root"}
@@ -40,7 +40,7 @@ def loop(ranks, **environ):
     ],
 )
 def test_what_python_would_run(command, found):
-    assert stand_in.first_of(command.split()) == found
+    assert python_words.first_of(command.split()) == found
 
 
 @pytest.mark.parametrize(
@@ -55,14 +55,20 @@ def test_what_python_would_run(command, found):
         ("for i in 1; do python train.py; done &", True),
         ("python train.py | tee log &", True),
         ("RANK_ID=0 python train.py", True),
-        ("echo $(python train.py)", False),
-        ("(python train.py; true)", False),
+        ("python ../train.py >log 2>&1", True),
+        ("python run_pretrain.py", True),
+        ("python eval_onnx.py", True),
+        ("echo $(python prepare.py)", False),
+        ("(python create_train_data.py; true)", False),
         ("CUDA_VISIBLE_DEVICES=1 python train.py", True),
         ("env DEVICE_ID=3 python eval.py", True),
         ("python -m train &", True),
         ("mpirun -n 8 python train.py", True),
         ("msrun --worker_num=8 train.py", True),
         ("python -c 'print(1)' &", False),
+        ("python -m pip list", False),
+        ("mpirun --version", False),
+        (f"python {noting.project.ROOT}/tools/launch/main.py", False),
         ("python prepare.py", False),
         ("DEVICE_ID=0 python -m json.tool /dev/null", False),
         ("DEVICE_ID=0 python ../hccl_tools.py", False),
@@ -179,8 +185,10 @@ def test_the_file_of_the_ranks_runs_what_the_script_starts(tmp_path):
     (tmp_path / "ranks.sh").write_bytes(text)
     for number in "0", "1":
         environ = {**caller, "RANK_ID": number}
-        said = subprocess.run(["sh", tmp_path / "ranks.sh"], env=environ, capture_output=True, text=True, check=True)
-        assert said.stdout == f"{tmp_path}|it's $HOME\nhere|none|of {number}|-u|a 'word'|{number}|"
+        said = subprocess.run(
+            ["sh", tmp_path / "ranks.sh", "more"], env=environ, capture_output=True, text=True, check=True
+        )
+        assert said.stdout == f"{tmp_path}|it's $HOME\nhere|none|of {number}|-u|a 'word'|{number}|more|"
 
 
 @pytest.mark.parametrize(("here", "cores", "bound", "word"), [((0, 1), [1], False, True), ((0, 1), [1], True, False)])
