@@ -14,7 +14,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import one_line
-from hccl_tools.machine import host, programs
+from hccl_tools.machine import driver, host, programs
 
 DEVICES = 16  # of an A3 host
 _SECONDS = 30  # limit of one npu-smi, which takes a second or two on a busy host
@@ -41,8 +41,8 @@ def of_devices(device_ids: Sequence[int]) -> tuple[SuperPod | None, str | None]:
 
     All devices are asked at the same time.  Raises SuperPodError if npu-smi gives no clear answer.
     """
-    if not programs.on_path("npu-smi"):
-        return None, tr(host.NO_NPU_SMI)
+    if driver.find(driver.NPU_SMI) is None:
+        return None, driver.missing(driver.NPU_SMI)[0]
     chips = _chips(device_ids)
     answers = {device: _spod_info(device, *chips[device], answer) for device, answer in _ask(chips).items()}
     inside = {device: found for device, found in answers.items() if found}
@@ -91,7 +91,7 @@ def _with_super_device_id(device: dict[str, str], pod: SuperPod) -> dict[str, st
 
 def _chips(device_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
     """{device: (NPU, chip)} in the order of `device_ids`, from ``npu-smi info -m``."""
-    answer = programs.ask(["npu-smi", "info", "-m"], _SECONDS)
+    answer = programs.ask([driver.word(driver.NPU_SMI), "info", "-m"], _SECONDS)
     found = host.npu_chips(answer.stdout) if answer.status == 0 else {}
     if not found:
         text = tr("`npu-smi info -m` names no device: {said}; check the driver with `npu-smi info`", said=_said(answer))
@@ -110,7 +110,7 @@ def _chips(device_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
 
 def _ask(chips: dict[int, tuple[int, int]]) -> dict[int, programs.Ended]:
     """What npu-smi says about the super pod of each device; all are asked at once."""
-    question = ["npu-smi", "info", "-t", "spod-info"]
+    question = [driver.word(driver.NPU_SMI), "info", "-t", "spod-info"]
     commands = {device: [*question, "-i", str(npu), "-c", str(chip)] for device, (npu, chip) in chips.items()}
     return programs.ask_all(commands, _SECONDS)
 

@@ -12,7 +12,7 @@ from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
 from hccl_tools.common.words import count, named, one_line
-from hccl_tools.machine import hccn, host
+from hccl_tools.machine import hccn, host, visible
 from hccl_tools.table import device_range, rank_table
 from hccl_tools.table.address import family
 
@@ -71,6 +71,21 @@ def build(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
     return table
 
 
+def _seen(wanted: Wanted) -> list[int]:
+    """The devices of --device_num, which a variable must not hide, else all that this environment shows."""
+    try:
+        shown = visible.npus()
+    except Refusal as error:
+        raise Refusal(USAGE, *error.lines) from error
+    if wanted.device_num is None and shown.ids is not None:
+        return list(shown.ids)
+    every = f"[0,{super_pod.DEVICES})" if wanted.chip == "A3" else "[0,8)"
+    devices = list(device_range.parse(wanted.device_num or every))
+    if hidden := [device for device in devices if shown.hides(device)]:
+        raise Refusal(USAGE, *shown.refusal(hidden).lines)
+    return devices
+
+
 def chosen_devices(wanted: Wanted) -> Sequence[int]:
     """The physical device ids of the ranks, in rank order.  Raises Refusal."""
     if wanted.visible_devices:
@@ -92,8 +107,7 @@ def chosen_devices(wanted: Wanted) -> Sequence[int]:
             )
         devices = [visible[position] for position in positions]
     else:
-        every = f"[0,{super_pod.DEVICES})" if wanted.chip == "A3" else "[0,8)"
-        devices = list(device_range.parse(wanted.device_num or every))
+        devices = _seen(wanted)
     problem = rules.group_problem_910a(devices) if wanted.chip == "910A" else None
     if problem:
         raise Refusal(USAGE, "; ".join(problem))

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem
+from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import shown
-from hccl_tools.machine import hccn, host
+from hccl_tools.machine import hccn, host, visible
 from hccl_tools.table.address import is_one_of
 from hccl_tools.table.view import Server, View, names_of, number, objects
 
@@ -75,14 +76,28 @@ def _of_environment(view: View) -> Iterator[Problem]:
     if place is None:
         text = tr("RANK_ID is {rank}, which is not a rank of the table", rank=shown(rank))
         yield Problem("host-rank", "", text, tr("set RANK_ID to 0 to {last}", last=len(ranks) - 1))
-    elif device and wanted is not None and number(device) != wanted:
+    elif device and wanted is not None and number(device) != (index := _index(wanted)):
         text = tr(
             "rank {rank} is on device {wanted}, but DEVICE_ID is {device}",
             rank=rank,
             wanted=wanted,
             device=shown(device),
         )
-        yield Problem("host-rank", place, text, tr("set DEVICE_ID={wanted}, the physical device", wanted=wanted))
+        remedy = tr("set DEVICE_ID={wanted}, the physical device", wanted=wanted)
+        if index != wanted:
+            remedy = tr(
+                "set DEVICE_ID={index}, by which processes here know device {wanted}", index=index, wanted=wanted
+            )
+        yield Problem("host-rank", place, text, remedy)
+
+
+def _index(device: int) -> int:
+    """DEVICE_ID of a rank on the device with this physical id, in this environment."""
+    try:
+        index = visible.npus().index(device)
+    except Refusal:  # of the variable, which says nothing about the table
+        index = None
+    return device if index is None else index
 
 
 def _ranks(view: View) -> dict[int | None, tuple[int | None, str]]:

@@ -23,7 +23,7 @@ def add_hccn_conf(parser: argparse.ArgumentParser) -> None:
         "--hccn-conf",
         metavar="FILE",
         default=hccn.DEFAULT_CONF,
-        help=tr("addresses of the devices where hccn_tool is not on PATH (default: %(default)s)"),
+        help=tr("addresses of the devices where hccn_tool gives none (default: %(default)s)"),
     )
 
 

@@ -68,7 +68,10 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--device_num",
         "--device-num",
         metavar="RANGE",
-        help=tr('devices, as "[4,8)" or "0,1,4,5" (default: "[0,8)", on A3 "[0,16)", or all of --visible_devices)'),
+        help=tr(
+            'physical devices, as "[4,8)" or "0,1,4,5" (default: all that are visible here, else "[0,8)", on A3 '
+            '"[0,16)", or all of --visible_devices)'
+        ),
     )
     add(
         "--visible_devices",

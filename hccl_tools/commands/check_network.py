@@ -22,6 +22,7 @@ from hccl_tools.common.language import LOCALE, speaks_chinese, tr
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.hosts import ask, cards, cards_collect, cards_judge, hostfile, ssh
 from hccl_tools.hosts.cards_judge import Facts
+from hccl_tools.machine import driver
 from hccl_tools.show import network
 
 PROGRAM = "check_network.sh"
@@ -107,6 +108,8 @@ def run(options: argparse.Namespace) -> int:
         silent = [server.server_id for server in servers if server.server_id not in facts]
     else:
         own = cards_collect.own_server(servers, options.server_id)
+        if driver.find(driver.HCCN_TOOL) != driver.HCCN_TOOL:
+            say(driver.source(driver.HCCN_TOOL))
         asked = cards_collect.questions(servers, own, cards_judge.partners(servers), options.ping)
         facts, silent = {own.server_id: cards.ask(asked)}, []
         for other in servers:

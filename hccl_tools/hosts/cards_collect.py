@@ -14,7 +14,7 @@ from hccl_tools.hosts import ask, cards, cards_judge
 from hccl_tools.hosts.ask import Answer, Asker
 from hccl_tools.hosts.cards import Question
 from hccl_tools.hosts.cards_judge import Facts, Partners
-from hccl_tools.machine import addresses, host, programs
+from hccl_tools.machine import addresses, driver, host
 from hccl_tools.table import rank_table
 from hccl_tools.table.rank_table import Server
 
@@ -142,9 +142,9 @@ def answer() -> int:
 
 def own_server(servers: Sequence[Server], server_id: str | None) -> Server:
     """The server that is this host, by `server_id` or by its address; it has an hccn_tool.  Raises Refusal."""
-    if not programs.on_path("hccn_tool"):
-        text = tr("hccn_tool is not on PATH, and only it can ask the cards; it is in /usr/local/Ascend/driver/tools")
-        raise Refusal(USAGE, text)
+    if driver.find(driver.HCCN_TOOL) is None:
+        why, remedy = driver.missing(driver.HCCN_TOOL)
+        raise Refusal(USAGE, tr("{why}, and only it can ask the cards; {remedy}", why=why, remedy=remedy))
     if server_id:
         ours = [server for server in servers if server.server_id == server_id]
         if not ours:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
 from hccl_tools.hosts.cards import Card
+from hccl_tools.machine import driver
 from hccl_tools.table.address import packed
 from hccl_tools.table.rank_table import Device, Server
 
@@ -98,7 +99,7 @@ def _of_device(device: Device, card: Card, partner: str | None, usual_tls: str |
                 check,
                 None,
                 tr("hccn_tool did not report {check}: {said}", check=check, said=said),
-                tr("check the driver with `npu-smi info`"),
+                driver.remedy(said),
             )
     if card.link not in (None, "UP"):
         remedy = tr(

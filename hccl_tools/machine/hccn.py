@@ -11,7 +11,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import named, one_line
-from hccl_tools.machine import programs
+from hccl_tools.machine import driver, programs
 from hccl_tools.table.address import family
 
 DEFAULT_CONF = "/etc/hccn.conf"
@@ -35,23 +35,25 @@ def addresses(
 ) -> tuple[dict[int, str | None], str]:
     """({device id: address or None}, where they come from as text for a message).
 
-    hccn_tool is asked where it is on PATH, for all devices at the same time.  The file `conf` is read where
+    hccn_tool is asked where it can be found, for all devices at the same time.  The file `conf` is read where
     hccn_tool is missing or cannot answer.  An address that hccn_tool reports as not set is an error even if
     `conf` has one (the card does not use it), unless `address_optional`: one server of A2 or A3 works
     without, and the address is None.
     """
-    if not programs.on_path("hccn_tool"):
-        return _from_conf(device_ids, conf, tr("hccn_tool is not on PATH"), address_optional)
+    if driver.find(driver.HCCN_TOOL) is None:
+        why, remedy = driver.missing(driver.HCCN_TOOL)
+        return _from_conf(device_ids, conf, why, remedy, address_optional)
     answers = _ask_all(device_ids)
     broken = [device for device in device_ids if answers[device].failed]
     if broken:
         why = tr("hccn_tool failed for device {device}: {text}", device=broken[0], text=answers[broken[0]].text)
-        found, source = _from_conf(device_ids, conf, why, address_optional)
+        remedy = driver.remedy_for(answers[broken[0]].ended)
+        found, source = _from_conf(device_ids, conf, why, remedy, address_optional)
         return found, f"{source} ({why})"
     unset = [device for device in device_ids if answers[device].address is None]
     if unset and not address_optional:
         raise AddressError(_unset_message(unset, conf))
-    return {device: answers[device].address for device in device_ids}, "hccn_tool"
+    return {device: answers[device].address for device in device_ids}, driver.source(driver.HCCN_TOOL)
 
 
 # ---- hccn_tool -----------------------------------------------------------------------------------
@@ -71,6 +73,7 @@ class _Answer:
         self.failed = not usable and not no_address
         if self.failed:
             self.text += f" (exit {ended.status})"
+        self.ended = ended
 
 
 def _ask_all(device_ids: Sequence[int]) -> dict[int, _Answer]:
@@ -94,8 +97,9 @@ def ask(questions: Mapping[int, Sequence[str]]) -> dict[int, programs.Ended]:
     """
     answers: dict[int, programs.Ended] = {}
     waiting = list(questions)
+    program = driver.word(driver.HCCN_TOOL)
     for attempt in range(_BUSY_RETRIES):
-        commands = {device: ["hccn_tool", "-i", str(device), *questions[device]] for device in waiting}
+        commands = {device: [program, "-i", str(device), *questions[device]] for device in waiting}
         answers.update(programs.ask_all(commands, _SECONDS))
         waiting = [device for device in waiting if "is busy" in answers[device].stdout + answers[device].stderr]
         if not waiting:
@@ -130,19 +134,19 @@ def _unset_message(unset: Sequence[int], conf: str) -> str:
 
 
 def _from_conf(
-    device_ids: Sequence[int], conf: str, why_not_tool: str, address_optional: bool
+    device_ids: Sequence[int], conf: str, why_not_tool: str, remedy: str, address_optional: bool
 ) -> tuple[dict[int, str | None], str]:
     if not os.path.exists(conf):
         if address_optional:
             return dict.fromkeys(device_ids), "nowhere"
         raise AddressError(
             tr(
-                "no address for {devices}: {why_not_tool}, and there is no {conf}; put hccn_tool on "
-                "PATH (it is installed in /usr/local/Ascend/driver/tools), mount the host's "
-                "/etc/hccn.conf into the container, or name a copy with --hccn_conf FILE",
+                "no address for {devices}: {why_not_tool}, and there is no {conf}; {remedy}; or name a copy of the "
+                "host's /etc/hccn.conf with --hccn_conf FILE",
                 devices=named("device", device_ids),
                 why_not_tool=why_not_tool,
                 conf=conf,
+                remedy=remedy,
             )
         )
     try:

@@ -6,15 +6,13 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
-from hccl_tools.common.language import marked, tr
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
-from hccl_tools.machine import hccn, programs
+from hccl_tools.machine import driver, hccn, programs
 from hccl_tools.table.address import family, is_one_of
 
 LOOPBACK = "127.0.0.1"
 _MOST_LOOKED_UP = 256  # names of servers: a name server that does not answer must not delay a launch for minutes
-
-NO_NPU_SMI = marked("npu-smi is not on PATH (it is in /usr/local/bin or /usr/local/sbin of a host)")
 
 
 def address() -> str:
@@ -104,15 +102,21 @@ def may_be_here(names: Sequence[str], device_ips: Mapping[int, str | None], conf
 
 
 def devices() -> list[int]:
-    """The physical ids of the NPUs of this host, sorted."""
+    """The physical ids of the NPUs of this host, sorted: those of /dev, else those that npu-smi names."""
+    return nodes() or sorted(_devices_of_npu_smi())
+
+
+def nodes() -> list[int]:
+    """The physical ids of the NPUs in /dev, sorted; a container has only those that were mounted."""
     found = {whole_number(name[len("davinci") :]) for name in os.listdir("/dev") if name.startswith("davinci")}
-    return sorted({device for device in found if device is not None} or _devices_of_npu_smi())
+    return sorted(device for device in found if device is not None)
 
 
 def _devices_of_npu_smi() -> set[int]:
-    if not programs.on_path("npu-smi"):
+    program = driver.find(driver.NPU_SMI)
+    if program is None:
         return set()
-    answer = programs.ask(["npu-smi", "info", "-m"], 30)
+    answer = programs.ask([program, "info", "-m"], 30)
     return set(npu_chips(answer.stdout)) if answer.status == 0 else set()
 
 

@@ -150,7 +150,7 @@ refuses_config() {
   PATH=$PWD/bin:$PATH bash "$SCRIPTS/ascend4p.sh" --devices "[0,4)" --hccn_conf hccn.conf --train_script "$FIXTURES/stub_trainer.py" config.yaml
 }
 @test "no addresses: no hccn_tool and no hccn.conf" {
-  refused 78 '*no address for devices 4-7: hccn_tool is not on PATH, and there is no nix.conf*' \
+  refused 78 '*no address for devices 4-7: hccn_tool is not on PATH, and not in */driver/tools, and there is no nix.conf; *' \
     launch_npu ascend4p.sh --hccn_conf nix.conf config.yaml
 }
 @test "a current folder that was deleted" {

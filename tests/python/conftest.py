@@ -14,7 +14,7 @@ from small_launcher import launcher  # noqa: F401 - a fixture
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-_OURS = ("ASCEND", "DEVICE", "HCC", "MINDSPORE", "MS_", "NPU", "PYTHON", "RANK")
+_OURS = ("ASCEND", "CUDA_VISIBLE", "DEVICE", "HCC", "MINDSPORE", "MS_", "NPU", "PYTHON", "RANK")
 
 
 @pytest.fixture

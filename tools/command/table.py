@@ -75,12 +75,15 @@ SHARED = {
         "the hardware that the ranks run on (default: the script's; GPU: run_gpu.sh, run_mpirun*.sh, run_msrun.sh,"
         " run_slurm.sh); CPU: real MindSpore ranks on this machine, to try a launch without NPUs"
     ),
-    "devices RANGE": marked('the devices, such as "[4,8)" or "0,1,4,5" (default: the script\'s own)'),
+    "devices RANGE": marked(
+        'the devices by their physical ids, such as "[4,8)" or "0,1,4,5" (default: the script\'s own, else those that'
+        " are visible)"
+    ),
     "rank_table FILE": marked(
         "the rank table (default: RANK_TABLE_FILE if it is set, else one in the current folder or beside the"
         " program that fits, else a new one)"
     ),
-    "hccn_conf FILE": marked("addresses of the devices where hccn_tool is not on PATH (default: /etc/hccn.conf)"),
+    "hccn_conf FILE": marked("addresses of the devices where hccn_tool gives none (default: /etc/hccn.conf)"),
     "generation 910A|A2|A3|950|any": marked(
         "the chip generation whose rules hold for devices and rank tables (default: that of this host's NPUs if it"
         " has some, else any: only the rules of all generations)"

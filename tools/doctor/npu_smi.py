@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record, Row
-from hccl_tools.machine import hccn, host, programs
+from hccl_tools.machine import driver, hccn, host, programs
 from tools.doctor import answer
 
 SECONDS = 30  # limit of one npu-smi, which takes a second or two on a busy host
@@ -24,6 +24,8 @@ class NpuSmi(Record):
     """What npu-smi says; the keys are devices."""
 
     failure: str | None = None  # why it says nothing
+    remedy: str = ""  # what to do then
+    absent: bool = False  # there is none
     driver: str | None = None
     board: Mapping[str, str] = {}  # `npu-smi info -t board`
     cards: Mapping[int, Card] = {}
@@ -60,22 +62,25 @@ def _address(device: int, conf: str, optional: bool) -> tuple[str | None, str]:
 
 
 def _npu_smi() -> NpuSmi:
-    if not programs.on_path("npu-smi"):
-        return NpuSmi(failure=host.NO_NPU_SMI)
-    asked = programs.ask_all({"info": ["npu-smi", "info"], "map": ["npu-smi", "info", "-m"]}, SECONDS)
+    program = driver.find(driver.NPU_SMI)
+    if program is None:
+        why, remedy = driver.missing(driver.NPU_SMI)
+        return NpuSmi(failure=why, remedy=remedy, absent=True)
+    asked = programs.ask_all({"info": [program, "info"], "map": [program, "info", "-m"]}, SECONDS)
     if asked["info"].status != 0:
-        return NpuSmi(failure=f"npu-smi info: {answer.failure(asked['info'])}")
+        failure = f"npu-smi info: {answer.failure(asked['info'])}"
+        return NpuSmi(failure=failure, remedy=driver.remedy_for(asked["info"]))
     text = asked["info"].stdout
     places = host.npu_chips(asked["map"].stdout)
     version = re.search(r"Version:\s*(\S+)", text)
     cards, holders = parse_info(text, {place: device for device, place in places.items()})
     board = _board(min(places.values())[0]) if places else {}
-    driver = version[1] if version else board.get("Software Version")
-    return NpuSmi(driver=driver, board=board, cards=cards, holders=holders, places=places)
+    release = version[1] if version else board.get("Software Version")
+    return NpuSmi(driver=release, board=board, cards=cards, holders=holders, places=places)
 
 
 def _board(npu: int) -> dict[str, str]:
-    ended = programs.ask(["npu-smi", "info", "-t", "board", "-i", str(npu)], SECONDS)
+    ended = programs.ask([driver.word(driver.NPU_SMI), "info", "-t", "board", "-i", str(npu)], SECONDS)
     if ended.status != 0:
         return {}
     pairs = (line.split(":", 1) for line in ended.stdout.splitlines() if ":" in line)

@@ -8,8 +8,9 @@ import sys
 
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
+from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import count, named, ranges
-from hccl_tools.machine import hccn, host, programs
+from hccl_tools.machine import driver, hccn, visible
 from hccl_tools.machine.programs import Ended
 from hccl_tools.table.address import packed
 from tools.doctor import answer, files
@@ -32,12 +33,12 @@ def lines(facts: Facts) -> list[Line]:
     """The devices together, each device, and what says who holds them and where they are."""
     npus, conf = facts.npus, facts.options.hccn_conf
     found = [_summary(npus)]
-    failure = npus.smi.failure
-    if failure and (npus.devices or failure != host.NO_NPU_SMI):
-        remedy = tr("in a container mount it from the host; on a host install the driver")
-        if failure != host.NO_NPU_SMI:
-            remedy = tr("the driver or a card may be at fault: see dmesg, and ask the operator")
-        found.append(Line("npu-smi", WARNING, tr(failure), remedy))
+    found += _seen(npus)
+    smi = npus.smi
+    if smi.failure and (npus.devices or not smi.absent):
+        found.append(Line("npu-smi", WARNING, smi.failure, smi.remedy))
+    if npus.devices:
+        found += _off_path()
     found += [_device(npus, device) for device in npus.devices]
     return [*found, _locks(facts.answers["locks"]), _conf(npus, conf)]
 
@@ -55,6 +56,28 @@ def _summary(npus: Npus) -> Line:
         return Line(tr("devices"), PROBLEM, text, tr("the container needs --device=/dev/davinci0 and so on"))
     text = tr("no Ascend NPU: no /dev/davinci*, nothing known on the bus, and npu-smi names none")
     return Line(tr("devices"), ABSENT, text, tr("launches run with --device_target CPU"))
+
+
+def _seen(npus: Npus) -> list[Line]:
+    """By which numbers the ranks know the devices, where these are others than the physical ids."""
+    name = tr("visible devices")
+    if not npus.devices:
+        return []
+    try:
+        seen = visible.npus()
+    except Refusal as error:
+        return [Line(name, PROBLEM, str(error))]
+    lines = [Line(name, WARNING, text) for text in visible.without_effect(seen)]
+    ids = list(seen.ids or ())
+    if seen.limit or ids != list(range(len(ids))):
+        lines.append(Line(name, OK, seen.numbering(ids)))
+    return lines
+
+
+def _off_path() -> list[Line]:
+    """The driver's programs that are not on PATH, where we have found them all the same."""
+    names = [name for name in (driver.HCCN_TOOL, driver.NPU_SMI) if driver.find(name) not in (None, name)]
+    return [Line(name, OK, driver.source(name)) for name in names]
 
 
 def _device(npus: Npus, device: int) -> Line:
@@ -115,9 +138,9 @@ def _conf(npus: Npus, conf: str) -> Line:
     try:
         in_file, fault = hccn.read_conf(conf)
     except FileNotFoundError:
-        if npus.devices and not programs.on_path("hccn_tool"):
-            text = tr("no {path}, and no hccn_tool on PATH", path=conf)
-            return Line(name, PROBLEM, text, tr("mount one of them into the container"))
+        if npus.devices and driver.find(driver.HCCN_TOOL) is None:
+            why, remedy = driver.missing(driver.HCCN_TOOL)
+            return Line(name, PROBLEM, tr("no {path}; {why}", path=conf, why=why), remedy)
         answers = tr("no {path}; hccn_tool answers", path=conf)
         return Line(name, ABSENT, answers if npus.devices else tr("no {path}", path=conf))
     except (OSError, UnicodeDecodeError) as error:
@@ -127,7 +150,12 @@ def _conf(npus: Npus, conf: str) -> Line:
     if fault:
         return Line(name, PROBLEM, masked(fault), tr("correct the line"))
     for device, (address, source) in npus.addresses.items():
-        if source == "hccn_tool" and address and device in in_file and packed(in_file[device]) != packed(address):
+        if (
+            source.startswith(driver.HCCN_TOOL)
+            and address
+            and device in in_file
+            and packed(in_file[device]) != packed(address)
+        ):
             text = tr(
                 "{path} has {other} for device {device}, which uses {address}",
                 path=conf,

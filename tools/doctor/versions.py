@@ -13,6 +13,7 @@ from typing import TypedDict
 
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
+from hccl_tools.machine.driver import DEFAULT_ROOT, root
 from hccl_tools.machine.programs import Ended
 from tools.doctor import answer, files
 from tools.doctor.npu_smi import Npus
@@ -26,7 +27,6 @@ _IMPORT = """import sys; del sys.path[0]
 import mindspore
 from importlib.metadata import version
 print("version", getattr(mindspore, "__version__", None) or version("mindspore"))"""
-_DEFAULT = "/usr/local/Ascend"
 
 
 class Released(TypedDict, total=False):
@@ -49,8 +49,8 @@ def lines(facts: Facts) -> list[Line]:
     npus, smi = facts.npus, facts.npus.smi
     mindspore, line = _mindspore(facts.answers["mindspore"])
     cann, cann_line = _cann(bool(npus.devices))
-    driver = files.setting(f"{_driver_root()}/driver/version.info", "Version") or smi.driver
-    firmware = files.setting(f"{_driver_root()}/firmware/version.info", "Version") or smi.board.get("Firmware Version")
+    driver = files.setting(f"{root()}/driver/version.info", "Version") or smi.driver
+    firmware = files.setting(f"{root()}/firmware/version.info", "Version") or smi.board.get("Firmware Version")
     verdict = smi.board.get("Compatibility")
     return [
         line,
@@ -100,14 +100,14 @@ def _cann(has_npus: bool) -> tuple[str | None, Line]:
             text = tr("{version} ({folder}), not active in this shell", version=version, folder=folder)
             script = f"{folder}/set_env.sh" if folder.endswith("/cann") else f"{os.path.dirname(folder)}/set_env.sh"
             return version, Line("CANN", PROBLEM if has_npus else OK, text, f"source {script}")
-    text = tr("not in {folder} nor ~/Ascend, and ASCEND_HOME_PATH is not set", folder=_DEFAULT)
+    text = tr("not in {folder} nor ~/Ascend, and ASCEND_HOME_PATH is not set", folder=DEFAULT_ROOT)
     if has_npus:
         return None, Line("CANN", PROBLEM, text, tr("install it, or use a container image that has it"))
     return None, Line("CANN", ABSENT, text)
 
 
 def _cann_folders() -> Iterator[str]:
-    for base in (_DEFAULT, os.path.expanduser("~/Ascend")):
+    for base in (DEFAULT_ROOT, os.path.expanduser("~/Ascend")):
         for name in ("cann", "ascend-toolkit/latest", "nnae/latest"):
             yield f"{base}/{name}"
 
@@ -125,21 +125,17 @@ def _cann_version(folder: str) -> str | None:
     return files.setting(f"{folder}/compiler/version.info", "Version")
 
 
-def _driver_root() -> str:
-    return (files.setting("/etc/ascend_install.info", "Driver_Install_Path_Param") or _DEFAULT).rstrip("/")
-
-
 def _ascend(part: str, version: str | None, npus: Npus) -> Line:
     """part: driver or firmware, as Ascend's folder is named."""
     name = _shown(part)
     if version:
         return Line(name, OK, version)
-    text = tr("no version in {folder}/{name}/version.info, and npu-smi names none", folder=_driver_root(), name=part)
+    text = tr("no version in {folder}/{name}/version.info, and npu-smi names none", folder=root(), name=part)
     if not npus.devices:
         return Line(name, ABSENT, text)
     if part != "driver":
         return Line(name, UNKNOWN, text)
-    folder = f"{_driver_root()}/{part}"
+    folder = f"{root()}/{part}"
     return Line(name, UNKNOWN, text, tr("mount {folder} of the host into the container", folder=folder))
 
 

@@ -164,6 +164,7 @@ class Agents(Engine):
         told = {
             "LAUNCH_ENGINE": self.name,
             "LAUNCH_DEVICES": facts.words(run.plan.engine.devices),
+            "LAUNCH_TARGET": self._target(),
             "LAUNCH_SIZES": facts.sizes_words(run.plan.sizes),
             "LAUNCH_BIND": run.plan.binding.word() if run.plan.binding else "",
             "LAUNCH_FOLDER": os.getcwd(),
@@ -185,6 +186,13 @@ class Agents(Engine):
         for own, given in run.command.mpirun.values.items():  # of mpirun -x NAME=VALUE: for the ranks alone
             found[environment.FOR_RANKS + os.fsencode(own)] = os.fsencode(given)
         return found
+
+    def _target(self) -> str:
+        """Whose devices the ranks use, as tools/rank/device.py reads it."""
+        target = self.run.plan.request.device_target
+        if target == "CPU":
+            return ""
+        return f"{target} named" if self.run.plan.engine.named else target
 
     def links(self) -> str:
         """The folder in which agents make links to the logs; empty: in none."""

@@ -87,7 +87,7 @@ def _ranks(run: Run) -> Iterator[str]:
             own[places.CORES_VARIABLE] = f"[{cores}]".encode()
         if folder:
             own[places.PLOG_VARIABLE] = os.fsencode(folder)
-        yield f"# rank {rank} on device {named}"
+        yield f"# rank {rank} on device {device}" + (f", DEVICE_ID {named}" if named != device else "")
         if folder:
             yield _line(["mkdir", "-p", folder])
         there: list[str] = []

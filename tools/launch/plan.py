@@ -13,7 +13,9 @@ from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import one_line
 from tools.launch import checks, environment, planned, plogs, run_folder
 from tools.launch import job as jobs
+from tools.launch.devices import seen
 from tools.launch.engines import placement
+from tools.launch.engines.facts import LocalFacts
 from tools.launch.planned import Plan
 from tools.launch.programs import trainer_command
 from tools.launch.request import Request
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tools.launch.devices.binding import Binding
+    from tools.launch.engines.facts import EngineFacts
     from tools.launch.hosts.launchers import Agreement
     from tools.launch.tables.launch_table import LaunchTable
 
@@ -83,7 +86,7 @@ def make(request: Request) -> Plan:
         ranks=ranks,
         hosts=placed.hosts,
         sizes=placed.sizes(),
-        engine=placed.engine,
+        engine=of_engine(request, placed.engine, ranks),
         cluster=placed.cluster,
         agreement=agreement(request, placed, job),
         watched_table=placed.watched_table,
@@ -104,6 +107,7 @@ def make(request: Request) -> Plan:
             *placed.remarks,
             *jobs.remarks(request, placed.world, job, rank_files),
             *standing_by,
+            *seen.remarks(request, placed, ranks),
         ),
     )
 
@@ -156,6 +160,13 @@ def in_folders(request: Request, job: jobs.Job, run_dir: str) -> tuple[list[str]
     return paths, job.replace(words=words, restart=restart)
 
 
+def of_engine(request: Request, engine: EngineFacts, ranks: list[tuple[int, int]]) -> EngineFacts:
+    """The same with DEVICE_ID of this host's ranks; agents find theirs where they run.  Raises Refusal."""
+    if isinstance(engine, LocalFacts):
+        return engine.replace(device_ids=seen.device_ids(request, ranks))
+    return engine
+
+
 def stand_by(request: Request, placed: placement.Placement) -> Sequence[str]:
     """Checks the options about lost hosts; returns what to know of the hosts that stand by.  Raises Refusal."""
     if request.min_ranks is None and not placed.spares:
@@ -200,6 +211,7 @@ def take_devices(plan: Plan) -> list[str]:
     """
     request = plan.request
     devices = [device for _, device in plan.ranks] if request.device_target != "CPU" else []
+    devices = seen.lockable(request, devices)
     cores = plan.binding.own() if plan.binding else set()
     if not devices and not cores:
         return []

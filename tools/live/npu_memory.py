@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from hccl_tools.machine import programs
+from hccl_tools.machine import driver, programs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class NpuMemory:
     """Asks npu-smi now and then, if this host has it."""
 
     def __init__(self) -> None:
-        self._there = programs.on_path("npu-smi")
+        self._program = driver.find(driver.NPU_SMI)
         self._asked: float | None = None
         self._thread: threading.Thread | None = None
         self._by_process: dict[int, int] = {}
@@ -27,7 +27,7 @@ class NpuMemory:
     def look(self, ranks: Mapping[int, int], now: float) -> dict[int, int]:
         """{rank: bytes} as of the last answer; ranks: {pid: rank}."""
         busy = self._thread is not None and self._thread.is_alive()
-        if self._there and ranks and not busy and (self._asked is None or now - self._asked >= _EVERY):
+        if self._program and ranks and not busy and (self._asked is None or now - self._asked >= _EVERY):
             self._asked = now
             self._thread = threading.Thread(target=self._ask, daemon=True)
             self._thread.start()
@@ -38,7 +38,7 @@ class NpuMemory:
         return found
 
     def _ask(self) -> None:
-        ended = programs.ask(["npu-smi", "info"], _SECONDS)
+        ended = programs.ask([self._program or driver.NPU_SMI, "info"], _SECONDS)
         self._by_process = process_memory(ended.stdout) if ended.status == 0 else {}
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 
 from tools.launch import log_links
-from tools.rank import environment, places
+from tools.rank import device, environment, places
 from tools.rank.told import refuse
 
 TYPE_CHECKING = False
@@ -63,7 +63,7 @@ def cores_of(told: Told) -> dict[int, list[int]] | None:
     # a rank of another host, which the plan did not see
     from tools.launch.devices import cores_here
 
-    devices = list(map(int, told["DEVICES"].split()))
+    devices = device.physical(told)
     ranks = len(devices)
     if told["ENGINE"] == "mpirun":
         ranks = int(os.environ.get("OMPI_COMM_WORLD_LOCAL_SIZE", ranks))
@@ -78,7 +78,7 @@ def environment_of(told: Told, log: int, plogs: places.Plogs) -> Environment:
         told.base,
         rank=int(told.name),
         local_rank=told.local_rank,
-        device=told["DEVICES"].split()[told.local_rank],
+        device=device.number(told),
         sizes=told["SIZES"],
         mark=os.fsdecode(told.job),
         engine=told["ENGINE"],

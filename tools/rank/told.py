@@ -3,6 +3,8 @@
 The variables, besides those of the job:
   LAUNCH_ENGINE      by which the agent knows where its engine has the rank's numbers
   LAUNCH_DEVICES     devices of this host's ranks, in order of their local rank: "4 5 6 7"
+  LAUNCH_TARGET      whose devices these are, "Ascend" or "GPU"; empty: they are only numbers.  "Ascend named": the user
+                     or a rank table names them; else a host takes the first ones that it shows
   LAUNCH_SIZES       ranks of the job's hosts, see environment.host_of
   LAUNCH_EXPORTS     names of the variables that the launch has set
   LAUNCH_LOGS, LAUNCH_PLOGS, LAUNCH_BIND, LAUNCH_UMASK   where logs and plogs are, the cores of the ranks, the umask
@@ -37,8 +39,8 @@ REFUSED = 78
 
 
 OF_PLAN = (
-    *("ENGINE", "DEVICES", "SIZES", "BIND", "FOLDER", "HOST", "EXPORTS", "LOGS", "PLOGS", "LINKS", "UMASK", "HANG"),
-    *("PYTHON", "WORDS", "FILES"),
+    *("ENGINE", "DEVICES", "TARGET", "SIZES", "BIND", "FOLDER", "HOST", "EXPORTS", "LOGS", "PLOGS", "LINKS", "UMASK"),
+    *("HANG", "PYTHON", "WORDS", "FILES"),
 )
 _NAMES = (*OF_PLAN, "SECRET", "BUS", "CONTROL", "GRACE", "PATIENCE", "KEEPS_GOING")
 

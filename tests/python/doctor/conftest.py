@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from hccl_tools.machine import host
+from hccl_tools.machine import driver, host
 from tools.doctor import files
 from tools.doctor import main as doctor
 
@@ -66,6 +66,7 @@ def machine(world, tmp_path, monkeypatch, capsys, chip):
     """A good machine without NPUs: MindSpore 2.9.0, plenty of everything, no tools on PATH but bash."""
     root = tmp_path / "root"
     monkeypatch.setattr(files, "ROOT", str(root))
+    monkeypatch.setattr(driver, "INSTALL_INFO", f"{root}/etc/ascend_install.info")
     monkeypatch.setattr(host, "devices", lambda: sorted(host._devices_of_npu_smi()))
     monkeypatch.setattr(doctor, "SECONDS", 60)  # for slow machines; those that hang set it
     for name in ("HCCL_IF_BASE_PORT", "SLURM_JOB_ID", "container"):

@@ -9,7 +9,7 @@ from locking import Job, base
 
 from hccl_tools.common import project
 from hccl_tools.common.refusal import Refusal
-from tools.launch.devices import binding, core_shares, cores_here, device_locks, device_places, topology
+from tools.launch.devices import binding, core_shares, cores_here, device_locks, topology
 from tools.launch.devices.core_shares import CORE, NUMA
 from tools.launch.engines.facts import LocalFacts
 from tools.launch.engines.placement import Placement
@@ -183,16 +183,6 @@ def test_a_gpu_is_found_by_the_address_that_nvidia_smi_prints(machine, tmp_path)
     program.write_text("#!/bin/sh\nprintf '0, 00000000:07:00.0\\n1, 00000001:0A:00.0\\n'\n")
     program.chmod(0o755)
     assert cores(CORE, [0, 1], range(8), root, target="GPU") == [[4, 5, 6, 7], [0, 1, 2, 3]]
-
-
-def test_ranks_count_the_devices_that_a_variable_makes_visible(monkeypatch):
-    monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "7,4,5")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,1")
-    assert device_places.physical("Ascend", [0, 2]) == [4, 7]
-    assert device_places.physical("GPU", [0, 1]) == [3, 1]
-    assert device_places.physical("CPU", [0, 1]) == [0, 1]
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-8f2a,1")
-    assert device_places.physical("GPU", [0, 1]) == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -22,12 +22,12 @@ class Engine(Agents):
 
 def plan(**facts):
     usual = {
-        "request": SimpleNamespace(per_rank_words=False),
         "ranks": [(4, 0), (5, 1)],
         "run_dir": "/logs/a run",
         "about": "the program x.py",
         "sizes": [4, 4],
         "engine": LocalFacts(),
+        "request": SimpleNamespace(device_target="Ascend", per_rank_words=False),
         "exports": {"RANK_SIZE": "8", "LOG_DIR": "/logs/a run"},
         **dict.fromkeys(("table", "resumed", "binding", "plogs", "rank_files")),
         **dict.fromkeys(("restart", "scheduler"), []),
@@ -98,7 +98,7 @@ def test_scheduler_cores_plogs_and_what_makes_tables_and_checkpoints():
     assert printed[-6:] == [
         "# the scheduler of MindSpore's cluster",
         r"env -u RANK_TABLE_FILE MS_ROLE=MS_SCHED schedule >/logs/a\ run/scheduler.log 2>&1 </dev/null &",
-        "# rank 0 on device 13",
+        "# rank 0 on device 3, DEVICE_ID 13",
         r"mkdir -p /my\ plogs/rank_0",
         "env RANK_ID=0 DEVICE_ID=13 MS_ROLE=MS_WORKER MS_NODE_ID=0 RANK=0 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 SERVER_ID=0 "
         r"DEVICE_NUM=1 MSRUN_CPU_LIST=\[2\,5\] ASCEND_PROCESS_LOG_PATH=/my\ plogs/rank_0 taskset -c 2,5 "
@@ -112,7 +112,9 @@ def test_an_engine_gets_agents_that_have_no_launcher(scheduler):
     run = run_of(plan(scheduler=scheduler), Engine)
     printed = list(dry_run.lines(run))
     told, started, *rest = printed[-4 if scheduler else -3 :]
-    assert told.startswith("export LAUNCH_ENGINE=starter LAUNCH_DEVICES= LAUNCH_SIZES=4x2 LAUNCH_BIND= LAUNCH_FOLDER=")
+    assert told.startswith(
+        "export LAUNCH_ENGINE=starter LAUNCH_DEVICES= LAUNCH_TARGET=Ascend LAUNCH_SIZES=4x2 LAUNCH_BIND= LAUNCH_FOLDER="
+    )
     assert told.endswith(r" LAUNCH_FOR_RANKS_A=b\ c") and "SECRET" not in told
     assert started == " ".join(["starter -n 2", *run.engine.agent_words(), r"python x\ y.py"])
     assert rest == (["kill $! # the scheduler", "wait"] if scheduler else ["wait"])

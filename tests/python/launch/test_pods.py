@@ -10,7 +10,7 @@ from launching import request
 
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import host
-from tools.launch.pods import pod_checks, pod_job, pod_place, pod_table, pod_watch
+from tools.launch.pods import pod_checks, pod_job, pod_table, pod_watch
 from tools.launch.pods.pod_job import Fact, PodJob
 from tools.launch.pods.pod_table import Initializing, NotReady
 from tools.launch.pods.pod_wait import Patience
@@ -269,16 +269,6 @@ def test_few_processes_are_a_note(monkeypatch, tmp_path):
     assert pod_checks.check(pod_request(), job(local=2), root) == []
     (line,) = pod_checks.check(pod_request(), job(local=8), root)
     assert "may have 1024 processes and threads, too few for 8 ranks; raise the kubelet's podPidsLimit" in line
-
-
-def test_devices_of_a_container_are_numbered_from_0(monkeypatch):
-    npus = pod_request(device_target="Ascend")
-    ranks = [(8, 4), (9, 5), (10, 6), (11, 7)]
-    monkeypatch.setattr(host, "devices", lambda: [4, 5, 6, 7])
-    assert pod_place.device_ids(npus, ranks) == [0, 1, 2, 3]
-    monkeypatch.setattr(host, "devices", lambda: list(range(8)))  # a privileged container sees all
-    assert pod_place.device_ids(npus, ranks) == []
-    assert pod_place.device_ids(pod_request(), ranks) == []
 
 
 @pytest.mark.parametrize(

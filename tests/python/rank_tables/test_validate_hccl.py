@@ -279,6 +279,9 @@ def test_addresses_come_from_a_named_hccn_conf(validate, write, world, monkeypat
         ({"RANK_ID": "x"}, False),
         ({"RANK_SIZE": "8"}, False),
         ({"DEVICE_ID": "5"}, True),  # says nothing without a rank
+        ({"RANK_ID": "1", "DEVICE_ID": "0", "ASCEND_RT_VISIBLE_DEVICES": "1,2"}, True),
+        ({"RANK_ID": "1", "DEVICE_ID": "1", "ASCEND_RT_VISIBLE_DEVICES": "1,2"}, False),
+        ({"RANK_ID": "1", "DEVICE_ID": "1", "ASCEND_RT_VISIBLE_DEVICES": "1,,2"}, True),  # of launches, not of tables
     ],
 )
 def test_the_variables_of_a_rank_are_compared_with_the_table(validate, ours, monkeypatch, variables, good):

@@ -17,23 +17,22 @@ if TYPE_CHECKING:
 def of_this_host(
     mode: str, target: str, devices: list[int], allowed: set[int], taken: set[int], root: str = topology.SYS
 ) -> list[list[int]]:
-    """The cores of the rank on each of `devices`, all ranks of this host; none where none is left for it.
+    """The cores of the rank on each of `devices`, by physical ids, all ranks of this host; none if none is left for it.
 
     allowed: the cores that the job may use; taken: those of them that other jobs have.
     """
     places = {device: cores & allowed for device, cores in device_places.near(target, root).items()}
-    own = device_places.physical(target, devices)
-    known = set(own) <= set(places)
+    known = set(devices) <= set(places)
     if known and not set(topology.online(root)) <= allowed:  # Slurm, say, has chosen cores for this job alone
-        places = {device: places[device] for device in own}
+        places = {device: places[device] for device in devices}
     if known and all(places.values()):
         part = places if mode == NUMA else _parts(places, root)
-        return [sorted(set(part[device]) - taken) for device in own]
+        return [sorted(set(part[device]) - taken) for device in devices]
     if mode == NUMA:
         return _by_node(len(devices), allowed - taken, root)
     if known:  # other jobs may run on the other devices, whatever is known of their places
         part = _parts(dict.fromkeys(places, allowed), root)
-        return [sorted(set(part[device]) - taken) for device in own]
+        return [sorted(set(part[device]) - taken) for device in devices]
     return split(topology.physical_cores(allowed - taken, root), len(devices))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, NotHere, Refusal
 from hccl_tools.common.words import named
-from hccl_tools.machine import host, programs
+from hccl_tools.machine import driver, host, programs
 from tools.launch.programs import trainer_command
 
 
@@ -15,12 +15,11 @@ def npus(devices: list[int]) -> None:
     if set(devices) <= set(present):
         return
     if not present:
-        answer = programs.ask(["npu-smi", "info", "-m"], 30)
-        said = (
-            tr(", which said: {said}", said=programs.said(answer))
-            if answer.status and programs.on_path("npu-smi")
-            else ""
-        )
+        answer = programs.ask([driver.word(driver.NPU_SMI), "info", "-m"], 30)
+        said = ""
+        if answer.status and driver.find(driver.NPU_SMI):
+            remedy = driver.remedy_for(answer)
+            said = tr(", which said: {said}; {remedy}", said=programs.said(answer), remedy=remedy)
         raise NotHere(
             REFUSED,
             tr(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 from hccl_tools.common.numbers import whole_number
-from hccl_tools.machine import host, programs
+from hccl_tools.machine import driver, host, programs
 from tools.launch.devices import topology
 
 SECONDS = 30  # limit of one program
 
 _PCI_ADDRESS = re.compile(r"(?:[0-9a-f]{4})?([0-9a-f]{4}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])")
-_VISIBLE = {"Ascend": "ASCEND_RT_VISIBLE_DEVICES", "GPU": "CUDA_VISIBLE_DEVICES"}
 
 
 def near(target: str, root: str = topology.SYS) -> dict[int, set[int]]:
@@ -24,22 +22,13 @@ def near(target: str, root: str = topology.SYS) -> dict[int, set[int]]:
     return {device: set(topology.cores_near(address, root)) for device, address in addresses.items()}
 
 
-def physical(target: str, devices: list[int]) -> list[int]:
-    """The devices as npu-smi and nvidia-smi count them: the ranks count those that a variable makes visible."""
-    named = os.environ.get(_VISIBLE.get(target, ""), "")
-    visible = [whole_number(word.strip()) for word in named.split(",")]
-    if target == "Ascend" and None not in visible:
-        visible.sort()  # msrun does so, too
-    found = [visible[device] if device < len(visible) else None for device in devices]
-    return [number for number in found if number is not None] if None not in found else devices
-
-
 def _addresses_of_npus() -> dict[int, str]:
     """As msrun finds them: `npu-smi info -t board` says where on the PCI bus a chip is."""
-    if not programs.on_path("npu-smi"):
+    program = driver.find(driver.NPU_SMI)
+    if program is None:
         return {}
-    chips = host.npu_chips(programs.ask(["npu-smi", "info", "-m"], SECONDS).stdout)
-    board = ["npu-smi", "info", "-t", "board", "-i"]
+    chips = host.npu_chips(programs.ask([program, "info", "-m"], SECONDS).stdout)
+    board = [program, "info", "-t", "board", "-i"]
     answers = programs.ask_all(
         {device: [*board, str(npu), "-c", str(chip)] for device, (npu, chip) in chips.items()}, SECONDS
     )

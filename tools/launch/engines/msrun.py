@@ -5,6 +5,7 @@ from __future__ import annotations
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.machine import host
+from tools.launch.devices import seen
 from tools.launch.engines import placement, ports
 from tools.launch.engines.facts import Cluster, MsrunFacts
 from tools.launch.hosts import network
@@ -16,7 +17,7 @@ DEFAULT_PORT = 8118  # msrun's own
 
 def place(request: Request) -> placement.Placement:
     """--local_worker_num of the --worker_num ranks, on the host number --node_rank.  Raises Refusal."""
-    world = request.worker_num or 8
+    world = request.worker_num or seen.usual(request, 8)
     here = request.local_worker_num or world
     hosts = count_hosts(world, here)
     node = request.node_rank or 0
@@ -69,7 +70,9 @@ def place(request: Request) -> placement.Placement:
     return placement.Placement(
         ranks=ranks,
         world=world,
-        engine=MsrunFacts(devices=list(devices), world=world, node=node, has_scheduler=is_here),
+        engine=MsrunFacts(
+            devices=list(devices), named=request.devices is not None, world=world, node=node, has_scheduler=is_here
+        ),
         cluster=Cluster(scheduler_host=address, scheduler_port=port),
         job=[here] * hosts,
         meeting=meeting,

@@ -12,6 +12,7 @@ from hccl_tools.common.words import one_line
 from hccl_tools.hosts import hostfile, mpirun
 from hccl_tools.machine import programs
 from tools.launch import named_folder
+from tools.launch.devices import seen
 from tools.launch.engines import placement
 from tools.launch.engines.facts import Cluster, MpirunFacts, OpenMpi
 from tools.launch.hosts import network, spares
@@ -67,7 +68,7 @@ def all_hosts(request: Request) -> tuple[list[hostfile.Host], bool]:
     if request.hostfile is not None:
         found = host_file(request.hostfile)
         return found.hosts, found.plain
-    return [hostfile.Host("localhost", request.npernode or request.n or 8)], False
+    return [hostfile.Host("localhost", request.npernode or request.n or seen.usual(request, 8))], False
 
 
 def slots_of(request: Request, hosts: list[hostfile.Host], standing_by: int) -> tuple[list[tuple[str, int]], list[str]]:

@@ -12,6 +12,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.table import device_range
+from tools.launch.devices import seen
 from tools.launch.engines.facts import Cluster, EngineFacts, LocalFacts
 from tools.launch.request import HOST_RANKS, Request
 
@@ -82,14 +83,12 @@ def local(request: Request) -> Placement:
 def any_number(request: Request) -> Placement:
     """Ranks of this shell, as many as -n or --devices say, else one for each device that is here."""
     if request.devices is None and request.n is None:
-        from hccl_tools.machine import host
-
-        present = host.devices() if request.device_target == "Ascend" else ()
+        present = seen.all_here(request)
         if not present:
             raise Refusal(
                 USAGE, tr("-n is missing: how many ranks? Write it before the program or the config, such as: -n 2")
             )
-        return _here(request, tuple(present))
+        return _here(request, present)
     devices = named_devices(request, f"[0,{request.n})")
     if request.n not in (None, len(devices)):
         names = tr('--devices "{devices}" names {number}', devices=request.devices, number=len(devices))
@@ -123,16 +122,17 @@ def spread(request: Request, slots: list[tuple[str, int]], ranks: int, engine: E
         ranks=[(rank, devices[local_rank]) for rank, (_, local_rank) in enumerate(places)],
         world=ranks,
         hosts=[name for name, _ in places] if len(slots) > 1 or slots[0][0] != "localhost" else [],
-        engine=engine.replace(devices=list(devices)),
+        engine=engine.replace(devices=list(devices), named=request.devices is not None),
     )
 
 
 def named_devices(request: Request, default: str) -> tuple[int, ...]:
-    """The device ids of --devices, else of the range `default`."""
+    """The device ids of --devices, else of the range `default` or as many others that the ranks see."""
     try:
-        return device_range.parse(default if request.devices is None else request.devices)
+        devices = device_range.parse(default if request.devices is None else request.devices)
     except device_range.RangeError as error:
         raise Refusal(USAGE, f"--devices {error}") from error
+    return seen.fitting(request, devices)
 
 
 def comma(devices: tuple[int, ...] | list[int]) -> str:

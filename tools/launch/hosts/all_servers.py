@@ -11,7 +11,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.hosts import ask, hostfile
-from hccl_tools.machine import addresses
+from hccl_tools.machine import addresses, hccn
 from hccl_tools.machine.programs import path_word
 from hccl_tools.table import rank_table
 from tools.launch import record
@@ -31,11 +31,15 @@ if TYPE_CHECKING:
 WITH_SPARES = "hccl_with_spares.json"  # in the folder of a run: the table of all its hosts, those that stand by, too
 
 
-def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
-    """The ranks of all hosts of the hostfile, by mpirun; the table is the one named, or built.  Raises Refusal."""
+def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable | None]:
+    """The ranks of all hosts of the hostfile, by mpirun; the table is the one named, or built.  Raises Refusal.
+
+    Ranks on CPU do without a table where this host has no addresses for one.
+    """
     open_mpi.require()  # before the hosts are asked
+    without = request.device_target == "CPU" and not request.rank_table and not _has_addresses(request)
     if request.attempt:
-        return place_again(request, run_dir)
+        return (open_mpi.place(request), None) if without else place_again(request, run_dir)
     path = request.hostfile or ""
     try:
         listed = hostfile.read(path).hosts
@@ -52,6 +56,8 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
                 *setup, _ = table_fit.command_to_rewrite(request.rank_table, name)
         else:
             options = build_options(request, slots)
+            if without:
+                return open_mpi.place(request), None
             asker = host_questions.asker(request)
             built = ask.collect(asker, options, request.chip, lambda _line: None)  # the whole is checked here
             setup = [trainer_command.python(), project.path("hccl_tools", "hccl_tools.py")]
@@ -74,6 +80,15 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
         remark = from_legacy.remark(request.rank_table or "", written)
         table = table.replace(remarks=(*table.remarks, remark))
     return placed(request, servers, {}), table
+
+
+def _has_addresses(request: Request) -> bool:
+    """Whether this host tells the address of a card; then a rehearsal on CPU has the table of the launch on NPUs."""
+    try:
+        hccn.addresses([0], request.hccn_conf or hccn.DEFAULT_CONF)
+    except hccn.AddressError:
+        return request.hccn_conf is not None
+    return True
 
 
 def place_again(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
@@ -126,7 +141,7 @@ def placed(request: Request, servers: list[Server], standing_by: dict[str, Serve
         ranks=ranks,
         world=len(ranks),
         hosts=[server.name for server in servers for _ in server.ranks],
-        engine=MpirunFacts(mpi=mpi, ranks=len(ranks), hosts=hosts, map_by=map_by, devices=devices),
+        engine=MpirunFacts(mpi=mpi, ranks=len(ranks), hosts=hosts, map_by=map_by, devices=devices, named=True),
         cluster=Cluster(scheduler_host=network.own_address_towards(others or names[:1])),
         spares={name: [device for _, device in server.ranks] for name, server in standing_by.items()},
     )

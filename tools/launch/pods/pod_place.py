@@ -14,6 +14,7 @@ from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import named, one_line
 from hccl_tools.machine import host
 from hccl_tools.machine.programs import path_word
+from tools.launch.devices import seen
 from tools.launch.engines.facts import LocalFacts
 from tools.launch.engines.placement import Placement
 from tools.launch.hosts import network
@@ -140,7 +141,7 @@ def by_table(
     placed = Placement(
         ranks=own.ranks,
         world=sum(job_sizes),
-        engine=LocalFacts(device_ids=device_ids(request, own.ranks)),
+        engine=LocalFacts(),
         cluster=cluster,
         job=job_sizes,
         meeting=meeting,
@@ -198,7 +199,7 @@ def by_numbers(request: Request, job: PodJob, patience: Patience) -> Placement:
     return Placement(
         ranks=ranks,
         world=shape.pods * shape.local,
-        engine=LocalFacts(device_ids=device_ids(request, ranks)),
+        engine=LocalFacts(),
         cluster=cluster,
         job=[shape.local] * shape.pods,
         meeting=meeting,
@@ -209,7 +210,7 @@ def _shape(request: Request, job: PodJob) -> Shape:
     """How many pods and ranks the job has, and which pod this is.  Raises Refusal."""
     local = job.local.value if job.local else None
     if local is None and request.device_target == "Ascend":
-        local = len(host.devices()) or None
+        local = len(seen.all_here(request)) or None
     if local is None:
         text = tr("nothing says how many ranks this pod has")
         remedy = tr("set MS_LOCAL_WORKER, or give --local_worker_num")
@@ -250,7 +251,7 @@ def _node(job: PodJob, pods: int) -> int:
 def _devices(request: Request, job: PodJob, local: int) -> tuple[int, ...]:
     """The physical devices of this pod's ranks; on CPU only numbers."""
     if request.device_target == "Ascend":
-        return (job.devices or tuple(host.devices()))[:local] or tuple(range(local))
+        return (job.devices or seen.all_here(request))[:local] or tuple(range(local))
     return tuple(range(local))
 
 
@@ -262,15 +263,3 @@ def scheduler_alone(request: Request, job: PodJob, patience: Patience) -> Placem
         raise Refusal(REFUSED, f"{text}; {remedy}")
     cluster = pod_scheduler.of_operator(job, patience)
     return Placement(ranks=[], world=job.world.value, engine=LocalFacts(), cluster=cluster)
-
-
-def device_ids(request: Request, ranks: list[tuple[int, int]]) -> list[int]:
-    """DEVICE_ID of the ranks where it is another than the physical device: CANN numbers those of a container from 0."""
-    if request.device_target != "Ascend":
-        return []
-    there = host.devices()
-    physical = [device for _, device in ranks]
-    if not set(physical) <= set(there):
-        return []
-    logical = [there.index(device) for device in physical]
-    return [] if logical == physical else logical

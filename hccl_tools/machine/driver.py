@@ -1,0 +1,142 @@
+"""The programs of the Ascend driver, hccn_tool and npu-smi: where they are, and what to do when one of them fails.
+
+The installation puts neither on PATH for every shell, so they are looked for in their own folders, too.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.words import one_line
+from hccl_tools.machine import programs
+
+INSTALL_INFO = "/etc/ascend_install.info"
+DEFAULT_ROOT = "/usr/local/Ascend"
+_GROUP = "HwHiAiUser"
+_MOST_TEXT = 1 << 16
+HCCN_TOOL, NPU_SMI = "hccn_tool", "npu-smi"
+
+
+def setting(key: str, default: str) -> str:
+    """What /etc/ascend_install.info says of the installation, else `default`."""
+    try:
+        with open(INSTALL_INFO, encoding="utf-8", errors="replace") as file:
+            text = file.read(_MOST_TEXT)
+    except OSError:
+        return default
+    found = re.search(rf"^\s*{key}\s*=\s*(.*?)\s*$", text, re.MULTILINE | re.IGNORECASE)
+    return (found[1].strip("\"'") if found else "") or default
+
+
+def root() -> str:
+    """The folder that the driver is installed in."""
+    found = setting("Driver_Install_Path_Param", DEFAULT_ROOT).rstrip("/")
+    return found if found.startswith("/") and found.isprintable() else DEFAULT_ROOT
+
+
+def folders(name: str) -> list[str]:
+    """Where the driver puts the program."""
+    found = [f"{root()}/driver/tools", f"{DEFAULT_ROOT}/driver/tools"]
+    found = found if name == HCCN_TOOL else ["/usr/local/sbin", "/usr/local/bin", *found]
+    return list(dict.fromkeys(found))
+
+
+def find(name: str) -> str | None:
+    """The program's name where it is on PATH, else its path in its own folder; None: it cannot be run here."""
+    if programs.on_path(name):
+        return name
+    paths = (os.path.join(folder, name) for folder in folders(name))
+    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
+
+
+def word(name: str) -> str:
+    """The word that begins a command of the program; its bare name where it is nowhere."""
+    return find(name) or name
+
+
+def source(name: str) -> str:
+    """The program for a message: its name, and where it is if that is not on PATH."""
+    found = find(name)
+    if found is None or found == name:
+        return name
+    return tr("{name} in {folder}, which is not on PATH", name=name, folder=os.path.dirname(found))
+
+
+def missing(name: str) -> tuple[str, str]:
+    """(why `find` has found no program, what to do): it may be there, but not for this user."""
+    for folder in folders(name):
+        path = os.path.join(folder, name)
+        try:
+            os.stat(path)
+        except PermissionError:
+            text = tr("this user may not look into {folder}, where {name} is", folder=one_line(folder), name=name)
+            return text, _as_other_user()
+        except OSError:
+            continue
+        return tr("this user may not run {path}", path=one_line(path)), _as_other_user()
+    places = tr(" or ").join(map(one_line, folders(name)))
+    mounted = folders(name)[0] if name == HCCN_TOOL else f"/usr/local/bin/{name}"
+    remedy = tr("on a host install the driver; in a container mount {path} of the host", path=one_line(mounted))
+    return tr("{name} is not on PATH, and not in {places}", name=name, places=places), remedy
+
+
+# ---- what to do ------------------------------------------------------------------------------------------------------
+
+
+def remedy(said: str) -> str:
+    """What to do when hccn_tool or npu-smi has failed and `said` so, as programs.said has it; fits the cause."""
+    for pattern, text in _remedies():
+        if re.search(pattern, said, re.IGNORECASE):
+            return text
+    return tr("see whether the driver is well: npu-smi info, and dmesg")
+
+
+def remedy_for(ended: programs.Ended) -> str:
+    """The same for all that the program has printed: the first line may say nothing of the cause."""
+    return remedy(f"{ended.stderr}\n{ended.stdout}\n(exit {ended.status})")
+
+
+def _as_other_user() -> str:
+    group = one_line(setting("UserGroup", _GROUP))
+    return tr("run it as root, or as a member of the group {group}", group=group)
+
+
+def _remedies() -> list[tuple[str, str]]:
+    """(what it says, what to do), the surest first."""
+    libraries = f"{root()}/driver/lib64"
+    path = f"{libraries}/driver:{libraries}/common:$LD_LIBRARY_PATH"
+    return [
+        (r"permission|not permitted|-8002\b", _as_other_user()),
+        (
+            r"shared librar|cannot open shared object|libdrv\w*\.so|libascend\w*\.so|libdcmi\.so",
+            tr(
+                "it does not find the driver's libraries: export LD_LIBRARY_PATH={path}; in a container mount {folder} "
+                "of the host",
+                path=path,
+                folder=libraries,
+            ),
+        ),
+        (
+            r"-8020\b|device is used|resource.*occupied",
+            tr("another container or process has the device: end that one, or start this container with other devices"),
+        ),
+        (
+            r"-8005\b",
+            tr(
+                "usually another container has the device, or this one lacks /dev/davinci_manager, /dev/devmm_svm or "
+                "/dev/hisi_hdc, or the right to open them: ls -l /dev/davinci* /dev/devmm_svm /dev/hisi_hdc"
+            ),
+        ),
+        (
+            r"-8008\b|-8007\b|device is not exist|device does not exist",
+            tr("there is no such device here: ls /dev/davinci*"),
+        ),
+        (
+            r"-8006\b|exit 124",
+            tr("the driver does not answer: see dmesg; a card that hangs needs a reset or a restart of the host"),
+        ),
+        (r"-8012\b|-8017\b|is busy|try again", tr("it is busy; try again in a moment")),
+        (r"not support|-8255\b|-8013\b", tr("this product, or this container, cannot answer that")),
+    ]

@@ -1,0 +1,239 @@
+"""Which devices of this host the ranks may see, and by which numbers: the one picture that everything else asks.
+
+A device has two numbers.  Its physical id is in rank tables, locks, --devices, /dev/davinciN, hccn_tool and npu-smi.
+Its index is what a process knows it by, and so DEVICE_ID: its place among the devices that the process sees.
+
+What limits them:
+  /dev                        CANN numbers the devices of a container from 0, in the order of their physical ids
+  ASCEND_RT_VISIBLE_DEVICES   places in that order, ascending; CANN numbers those that it names from 0 anew
+  CUDA_VISIBLE_DEVICES        GPUs by number or UUID, in any order, or a MIG device
+  SLURM_STEP_GPUS and others  the host's numbers, where the variables count only what Slurm gave the job
+ASCEND_VISIBLE_DEVICES and NPU_VISIBLE_DEVICES limit no process: the container runtime reads the first one when it
+mounts devices, and CANN reads neither.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.numbers import whole_number
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import count, named, one_line, short
+
+NPUS, GPUS = "ASCEND_RT_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"
+WITHOUT_EFFECT = ("ASCEND_VISIBLE_DEVICES", "NPU_VISIBLE_DEVICES")
+NONE = ("", "-1", "NoDevFiles")  # values of CUDA_VISIBLE_DEVICES that hide all GPUs; the last one is Slurm's
+_MOST = 1 << 16  # devices of a host
+
+
+class Visible(Record):
+    """The devices that the processes of this environment see."""
+
+    ids: tuple[int, ...] | None = None  # their physical ids, in the order of the index; None: any, by the same number
+    limit: str = ""  # the variable that limits them, with its value; empty: none does
+    certain: bool = True  # False: the ids are only places, because nobody tells the physical ones
+
+    def index(self, device: int) -> int | None:
+        """The index of the device with this physical id; None: it is not seen."""
+        if self.ids is None:
+            return device
+        return self.ids.index(device) if device in self.ids else None
+
+    def hides(self, device: int) -> bool:
+        """Whether a variable hides the device."""
+        return bool(self.limit) and self.index(device) is None
+
+    def numbering(self, devices: list[int]) -> str:
+        """By which numbers the ranks know the devices, and why."""
+        why = self.limit or tr("CANN counts the devices in /dev")
+        indices = [device if index is None else index for device, index in zip(devices, map(self.index, devices))]
+        numbers = ",".join(map(str, indices))
+        return tr("{why}: DEVICE_ID {numbers} for {devices}", why=why, numbers=numbers, devices=listed(devices))
+
+    def refusal(self, devices: list[int]) -> Refusal:
+        """That `devices` are hidden, and what to do."""
+        text = tr(
+            "{devices} cannot be used: {limit} shows the ranks only {visible}; choose from those, or: unset {name}",
+            devices=named("device", devices),
+            limit=self.limit,
+            visible=listed(self.ids or ()),
+            name=self.limit.partition("=")[0],
+        )
+        return Refusal(REFUSED, text)
+
+
+def of(target: str) -> Visible:
+    """The devices of "Ascend" or "GPU"; on CPU devices are only numbers.  Raises Refusal: the variable is wrong."""
+    if target == "Ascend":
+        return npus()
+    return gpus() if target == "GPU" else Visible()
+
+
+def listed(devices: tuple[int, ...] | list[int]) -> str:
+    """Devices in their order: ``devices 4-7``, and ``devices 7,4`` where the order is another."""
+    ordered = list(devices) == sorted(devices)
+    return named("device", devices) if ordered else f"{tr('devices')} {','.join(map(str, devices))}"
+
+
+# ---- NPUs ------------------------------------------------------------------------------------------------------------
+
+
+def npus() -> Visible:
+    """The NPUs.  npu-smi is asked only where the variable is set and /dev has none.  Raises Refusal."""
+    from hccl_tools.machine import host
+
+    text = os.environ.get(NPUS)
+    if text is None:
+        return Visible(ids=tuple(host.nodes()) or None)
+    here = host.devices()
+    places = _places(text, here)
+    ids = [here[place] for place in places] if here else places
+    return Visible(ids=tuple(_of_slurm("NPUS", ids)), limit=f"{NPUS}={short(text)}")
+
+
+def _places(text: str, here: list[int]) -> list[int]:
+    """The places that ASCEND_RT_VISIBLE_DEVICES names, among the devices `here` (none: nobody knows).  Raises Refusal.
+
+    CANN reads the list up to the first mistake, and nothing of one that does not ascend; only its own log says so.
+    """
+    found: list[int] = []
+    for word in text.split(","):
+        place = whole_number(word, 0, _MOST)
+        if place is None:
+            fault = tr('"{word}" is not a number', word=short(word))
+            if not word.strip():
+                fault = tr("it is empty") if not text.strip() else tr("a number is missing between its commas")
+            elif whole_number(word.strip()) is not None:
+                fault = tr('"{word}" has a blank', word=short(word))
+            elif whole_number(word.replace("-", "", 1).strip()) is not None and not word.startswith("-"):
+                fault = tr('"{word}" is a range, which CANN does not know', word=short(word))
+            raise _wrong(text, fault, found)
+        if found and place <= found[-1]:
+            fault = tr("{place} comes after {before}, but the numbers must ascend", place=place, before=found[-1])
+            raise _wrong(text, fault, [])
+        if here and place >= len(here):
+            fault = tr(
+                "{place} is too large: CANN numbers the {devices} here from 0 to {last}",
+                place=place,
+                devices=count(len(here), "device"),
+                last=len(here) - 1,
+            )
+            raise _wrong(text, fault, found, here)
+        found.append(place)
+    return found
+
+
+def _wrong(text: str, fault: str, read: list[int], here: list[int] | None = None) -> Refusal:
+    """read: the numbers that CANN reads.  here: the devices, where the numbers may be meant as physical ids."""
+    meant = [whole_number(word) for word in text.split(",")]
+    places = [here.index(device) for device in meant if here and device in here] if here else []
+    right = places if len(places) == len(meant) else [0, 1, 2, 3]
+    return Refusal(
+        REFUSED,
+        tr(
+            "{variable}: {fault}; {read}; write numbers such as {name}={right}, or: unset {name}",
+            variable=f"{NPUS}={short(text)}",
+            fault=fault,
+            read=tr("CANN reads only {numbers} of it", numbers=",".join(map(str, read)))
+            if read
+            else tr("CANN reads nothing of it"),
+            name=NPUS,
+            right=",".join(map(str, right)),
+        ),
+    )
+
+
+# ---- GPUs ------------------------------------------------------------------------------------------------------------
+
+
+def gpus() -> Visible:
+    """The GPUs.  nvidia-smi is asked only for UUIDs.  Raises Refusal."""
+    text = os.environ.get(GPUS)
+    if text is None:
+        return Visible()
+    limit = f"{GPUS}={short(text)}"
+    words = [word.strip() for word in text.split(",")]
+    if "-1" in words:  # CUDA ends there
+        words = words[: words.index("-1")]
+    if not words or words[0] in NONE:
+        raise Refusal(REFUSED, tr("{variable} hides all GPUs; name some, or: unset {name}", variable=limit, name=GPUS))
+    if words[0].startswith("MIG-"):  # CUDA shows a process one MIG device
+        return Visible(ids=(0,), limit=limit, certain=False)
+    uuids = _uuids() if any(word.startswith("GPU-") for word in words) else []
+    found = [_gpu(word, uuids, limit) for word in words]
+    if None in found:
+        return Visible(ids=tuple(range(len(found))), limit=limit, certain=False)
+    ids = [number for number in found if number is not None]
+    for place, number in enumerate(ids):
+        if number in ids[:place]:
+            text = tr("{variable} names GPU {number} twice; name each once", variable=limit, number=number)
+            raise Refusal(REFUSED, text)
+    return Visible(ids=tuple(_of_slurm("GPUS", ids)), limit=limit)
+
+
+def _gpu(word: str, uuids: list[str], limit: str) -> int | None:
+    """The number of the GPU that the word of the variable names; None: nobody knows.  Raises Refusal."""
+    number = whole_number(word, 0, _MOST)
+    if number is not None:
+        return number
+    if not word.startswith("GPU-"):
+        text = tr('{variable}: "{word}" is neither a number nor the UUID of a GPU', variable=limit, word=short(word))
+        raise Refusal(REFUSED, tr("{text}; see: nvidia-smi -L", text=text))
+    found = [place for place, uuid in enumerate(uuids) if uuid.lower().startswith(word.lower())]
+    if len(found) != 1 and uuids:
+        what = tr("no GPU here has this UUID") if not found else tr("several GPUs here have UUIDs that begin so")
+        raise Refusal(REFUSED, tr("{text}; see: nvidia-smi -L", text=f"{limit}: {short(word)}: {what}"))
+    return found[0] if found else None
+
+
+def _uuids() -> list[str]:
+    """The UUIDs of the GPUs, by their numbers; empty where nvidia-smi does not tell."""
+    import re
+
+    from hccl_tools.machine import programs
+
+    if not programs.on_path("nvidia-smi"):
+        return []
+    return re.findall(
+        r"^GPU [0-9]+: .*\(UUID: (\S+)\)\s*$", programs.ask(["nvidia-smi", "-L"], 30).stdout, re.MULTILINE
+    )
+
+
+# ---- Slurm, and what limits nothing ----------------------------------------------------------------------------------
+
+
+def _of_slurm(kind: str, ids: list[int]) -> list[int]:
+    """The host's numbers of the devices, where Slurm has written the variable by the job's own numbers, from 0 on.
+
+    It does so where cgroups hide the other devices.  Two jobs of one host would otherwise have the same numbers.
+    """
+    if "SLURM_JOB_ID" not in os.environ or ids != list(range(len(ids))):
+        return ids
+    for name in (f"SLURM_STEP_{kind}", f"SLURM_JOB_{kind}"):
+        given = [whole_number(word, 0, _MOST) for word in os.environ.get(name, "").split(",")]
+        numbers = [number for number in given if number is not None]
+        if len(numbers) == len(given) == len(set(numbers)) == len(ids):
+            return numbers
+    return ids
+
+
+def without_effect(seen: Visible) -> list[str]:
+    """A line for each variable that names fewer NPUs than the ranks see: its user may think that it limits them."""
+    lines = []
+    for name in WITHOUT_EFFECT:
+        text = os.environ.get(name, "").strip()
+        words = [whole_number(word.strip()) for word in text.split(",")]
+        numbers = {word for word in words if word is not None}
+        if not text or None in words or seen.limit or (seen.ids is not None and numbers == set(seen.ids)):
+            continue
+        lines.append(
+            tr(
+                "note: {variable} does not limit the ranks, because CANN does not read it; choose devices with "
+                "--devices or {other}",
+                variable=one_line(f"{name}={short(text)}"),
+                other=NPUS,
+            )
+        )
+    return lines

@@ -1,0 +1,111 @@
+"""The devices of a launch as its ranks see them: hccl_tools/machine/visible.py for the plan.
+
+In the plan devices have physical ids; only DEVICE_ID is the index.
+"""
+
+from __future__ import annotations
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import count
+from hccl_tools.machine import host, visible
+from hccl_tools.table import device_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.machine.visible import Visible
+    from tools.launch.engines.placement import Placement
+    from tools.launch.request import Request
+
+
+def fitting(request: Request, devices: tuple[int, ...]) -> tuple[int, ...]:
+    """`devices`, which the ranks of this host must see; in place of the script's own, as many of those that they see.
+
+    Where no variable limits them, a script's devices from 4 on stay: a later check says what this host has.
+    Raises Refusal.
+    """
+    shown = visible.of(request.device_target)
+    if shown.ids is None or set(devices) <= set(shown.ids):
+        return devices
+    if request.devices is not None:
+        if hidden := [device for device in devices if shown.hides(device)]:
+            raise shown.refusal(hidden)
+        return devices
+    if len(devices) <= len(shown.ids):
+        return shown.ids[: len(devices)] if shown.limit or devices[0] == 0 else devices
+    if shown.limit:
+        raise _too_few(request, len(devices), shown)
+    return devices
+
+
+def _too_few(request: Request, ranks: int, shown: Visible) -> Refusal:
+    ids = shown.ids or ()
+    remedy = tr("start as many ranks as that")
+    if request.script_devices and len(ids) in (1, 2, 4, 8):
+        remedy = tr("use scripts/ascend{number}p.sh", number=len(ids))
+    text = tr(
+        "{ranks} need as many devices, but {limit} shows only {devices}; {remedy}, or: unset {name}",
+        ranks=count(ranks, "rank"),
+        limit=shown.limit,
+        devices=visible.listed(ids),
+        remedy=remedy,
+        name=shown.limit.partition("=")[0],
+    )
+    return Refusal(REFUSED, text)
+
+
+def all_here(request: Request) -> tuple[int, ...]:
+    """All devices that the ranks of this host see; empty where nothing tells.  Raises Refusal."""
+    shown = visible.of(request.device_target)
+    if shown.ids is not None:
+        return shown.ids
+    return tuple(host.devices()) if request.device_target == "Ascend" else ()
+
+
+def usual(request: Request, number: int) -> int:
+    """How many ranks start where the user gives no number: `number`, or as many as there are devices for them."""
+    if request.devices is not None:
+        try:
+            return len(device_range.parse(request.devices))
+        except device_range.RangeError:
+            return number  # the message comes where the devices are taken
+    shown = visible.of(request.device_target)
+    if shown.ids is None:
+        return number
+    return len(shown.ids) if shown.limit else min(number, len(shown.ids))
+
+
+def device_ids(request: Request, ranks: Sequence[tuple[int, int]]) -> list[int]:
+    """DEVICE_ID of the ranks of this host; empty where it is the number of the device.  Raises Refusal."""
+    shown = visible.of(request.device_target)
+    devices = [device for _, device in ranks]
+    if hidden := [device for device in devices if shown.hides(device)]:
+        raise shown.refusal(hidden)
+    found = [index for index in map(shown.index, devices) if index is not None]
+    return [] if found == devices or len(found) < len(devices) else found
+
+
+def lockable(request: Request, devices: list[int]) -> list[int]:
+    """Those of the devices whose physical ids are known, so that other jobs can be kept off them."""
+    return devices if visible.of(request.device_target).certain else []
+
+
+def remarks(request: Request, placed: Placement, ranks: Sequence[tuple[int, int]]) -> list[str]:
+    """What to know of the devices of this host's ranks, which have other numbers than one may think."""
+    if request.device_target == "CPU" or placed.hosts or not ranks:
+        return []
+    shown = visible.of(request.device_target)
+    lines = visible.without_effect(shown) if request.device_target == "Ascend" and request.placement != "pod" else []
+    devices = [device for _, device in ranks]
+    if not shown.limit and not device_ids(request, ranks):
+        return lines
+    if not shown.certain:
+        text = tr("nobody knows the numbers of these devices, so no lock keeps other jobs off them")
+        return [*lines, f"{shown.limit}: {text}"]
+    text = shown.numbering(devices)
+    own = device_range.parse(request.script_devices) if request.script_devices and request.devices is None else ()
+    if set(own) - set(devices):
+        text = tr("{text}, in place of the script's {others}", text=text, others=visible.listed(own))
+    return [*lines, text]

@@ -1,0 +1,58 @@
+"""The device of a rank that an engine has started, on the host where it is: by its physical id, and by DEVICE_ID.
+
+The launcher cannot tell for other hosts: Slurm gives each node devices of its own, and so do containers.
+"""
+
+from __future__ import annotations
+
+from hccl_tools.common.refusal import Refusal
+from hccl_tools.machine import visible
+from tools.rank.told import refuse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hccl_tools.machine.visible import Visible
+    from tools.rank.told import Told
+
+
+def physical(told: Told) -> list[int]:
+    """The devices of this host's ranks by their physical ids, in the order of the local ranks.
+
+    Named ones are these everywhere; else they are the first ones that this host shows.
+    """
+    devices = list(map(int, told["DEVICES"].split()))
+    target, named = _told(told)
+    seen = _seen(target)
+    if named or seen.ids is None or set(devices) <= set(seen.ids) or len(devices) > len(seen.ids):
+        return devices
+    return list(seen.ids[: len(devices)])
+
+
+def number(told: Told) -> str:
+    """DEVICE_ID of the rank."""
+    target, named = _told(told)
+    device = int(told["DEVICES"].split()[told.local_rank])
+    seen = _seen(target)
+    if seen.ids is None:
+        return str(device)
+    if not named and len(seen.ids) == 1:  # each task has its own, as with Slurm's --gpus-per-task
+        return "0"
+    if not named and told.local_rank < len(seen.ids):
+        device = physical(told)[told.local_rank]
+    if seen.hides(device):
+        refuse(str(seen.refusal([device])))
+    index = seen.index(device)
+    return str(device if index is None else index)
+
+
+def _told(told: Told) -> tuple[str, bool]:
+    """(the target whose devices the ranks use; empty: devices are only numbers, whether they are named)."""
+    target, _, named = told["TARGET"].partition(" ")
+    return target, named != ""
+
+
+def _seen(target: str) -> Visible:
+    try:
+        return visible.of(target)
+    except Refusal as error:
+        refuse(str(error))
