@@ -42,7 +42,7 @@ from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
-from hccl_tools.machine import hccn, host
+from hccl_tools.machine import hccn, host, visible
 from hccl_tools.table import rank_table
 from hccl_tools.table.address import family
 
@@ -145,8 +145,11 @@ def of_all_hosts(options: argparse.Namespace, wanted: this_host.Wanted) -> tuple
 def forwarded(options: argparse.Namespace) -> list[str]:
     """The options that every host of a cluster gets."""
     conf = None if options.hccn_conf == hccn.DEFAULT_CONF else os.path.abspath(options.hccn_conf)
+    devices = options.device_num
+    if devices is None and options.visible_devices is None and (shown := visible.npus()).limit:
+        devices = ",".join(map(str, shown.ids or ()))  # they get this list, and not our variable
     pairs = {
-        "--device_num": options.device_num,
+        "--device_num": devices,
         "--visible_devices": options.visible_devices,
         "--hccn_conf": conf,
         "--generation": options.generation,

@@ -34,6 +34,7 @@ class Visible(Record):
     ids: tuple[int, ...] | None = None  # their physical ids, in the order of the index; None: any, by the same number
     limit: str = ""  # the variable that limits them, with its value; empty: none does
     certain: bool = True  # False: the ids are only places, because nobody tells the physical ones
+    of_slurm: bool = False  # the ids are the host's, and programs in the job count its own devices from 0
 
     def index(self, device: int) -> int | None:
         """The index of the device with this physical id; None: it is not seen."""
@@ -90,7 +91,7 @@ def npus() -> Visible:
     here = host.devices()
     places = _places(text, here)
     ids = [here[place] for place in places] if here else places
-    return Visible(ids=tuple(_of_slurm("NPUS", ids)), limit=f"{NPUS}={short(text)}")
+    return _of_job("NPUS", Visible(ids=tuple(ids), limit=f"{NPUS}={short(text)}"))
 
 
 def _places(text: str, here: list[int]) -> list[int]:
@@ -154,11 +155,11 @@ def gpus() -> Visible:
     if text is None:
         return Visible()
     limit = f"{GPUS}={short(text)}"
+    if hides_all_gpus():
+        raise Refusal(REFUSED, tr("{variable} hides all GPUs; name some, or: unset {name}", variable=limit, name=GPUS))
     words = [word.strip() for word in text.split(",")]
     if "-1" in words:  # CUDA ends there
         words = words[: words.index("-1")]
-    if not words or words[0] in NONE:
-        raise Refusal(REFUSED, tr("{variable} hides all GPUs; name some, or: unset {name}", variable=limit, name=GPUS))
     if words[0].startswith("MIG-"):  # CUDA shows a process one MIG device
         return Visible(ids=(0,), limit=limit, certain=False)
     uuids = _uuids() if any(word.startswith("GPU-") for word in words) else []
@@ -170,7 +171,13 @@ def gpus() -> Visible:
         if number in ids[:place]:
             text = tr("{variable} names GPU {number} twice; name each once", variable=limit, number=number)
             raise Refusal(REFUSED, text)
-    return Visible(ids=tuple(_of_slurm("GPUS", ids)), limit=limit)
+    return _of_job("GPUS", Visible(ids=tuple(ids), limit=limit))
+
+
+def hides_all_gpus() -> bool:
+    """Whether the user has hidden all GPUs, which is how one asks for the processors."""
+    text = os.environ.get(GPUS)
+    return text is not None and text.partition(",")[0].strip() in NONE
 
 
 def _gpu(word: str, uuids: list[str], limit: str) -> int | None:
@@ -204,19 +211,20 @@ def _uuids() -> list[str]:
 # ---- Slurm, and what limits nothing ----------------------------------------------------------------------------------
 
 
-def _of_slurm(kind: str, ids: list[int]) -> list[int]:
-    """The host's numbers of the devices, where Slurm has written the variable by the job's own numbers, from 0 on.
+def _of_job(kind: str, seen: Visible) -> Visible:
+    """The same with the host's numbers, where Slurm has written the variable by the job's own numbers, from 0 on.
 
     It does so where cgroups hide the other devices.  Two jobs of one host would otherwise have the same numbers.
     """
-    if "SLURM_JOB_ID" not in os.environ or ids != list(range(len(ids))):
-        return ids
+    ids = seen.ids or ()
+    if "SLURM_JOB_ID" not in os.environ or ids != tuple(range(len(ids))):
+        return seen
     for name in (f"SLURM_STEP_{kind}", f"SLURM_JOB_{kind}"):
         given = [whole_number(word, 0, _MOST) for word in os.environ.get(name, "").split(",")]
-        numbers = [number for number in given if number is not None]
-        if len(numbers) == len(given) == len(set(numbers)) == len(ids):
-            return numbers
-    return ids
+        numbers = tuple(number for number in given if number is not None)
+        if len(numbers) == len(given) == len(set(numbers)) == len(ids) and numbers != ids:
+            return seen.replace(ids=numbers, of_slurm=True)
+    return seen
 
 
 def without_effect(seen: Visible) -> list[str]:

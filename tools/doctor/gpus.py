@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 
 from hccl_tools.common.language import tr
+from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import one_line
-from hccl_tools.machine import programs
+from hccl_tools.machine import programs, visible
 from tools.doctor import answer
 from tools.doctor.page import ABSENT, OK, UNKNOWN, WARNING, Line
 from tools.doctor.section import Facts, Options
@@ -47,7 +48,16 @@ def lines(facts: Facts) -> list[Line]:
     if not capability.status:
         versions = ", ".join(sorted(set(capability.stdout.split())))
         text = tr("{gpus}, compute capability {versions}", gpus=text, versions=versions)
-    return [Line(tr("GPUs"), OK, one_line(text)), _for_mindspore(facts.answers["gpus_for_mindspore"])]
+    return [Line(tr("GPUs"), OK, one_line(text)), *_seen(), _for_mindspore(facts.answers["gpus_for_mindspore"])]
+
+
+def _seen() -> list[Line]:
+    """The GPUs that CUDA_VISIBLE_DEVICES leaves, if it is set."""
+    try:
+        seen = visible.gpus()
+    except Refusal as error:
+        return [Line(tr("visible GPUs"), WARNING, str(error))]
+    return [Line(tr("visible GPUs"), OK, seen.numbering(list(seen.ids or ())))] if seen.limit and seen.certain else []
 
 
 def _kind(row: str) -> str:

@@ -198,9 +198,9 @@ def _found_target() -> str:
     """What this machine has: NPUs, else GPUs, else only processors."""
     if host.devices():
         return "Ascend"
-    from hccl_tools.machine import programs
+    from hccl_tools.machine import programs, visible
 
-    if not programs.on_path("nvidia-smi"):
+    if not programs.on_path("nvidia-smi") or visible.hides_all_gpus():
         return "CPU"
     return "CPU" if programs.ask(["nvidia-smi", "-L"], 30).status else "GPU"
 

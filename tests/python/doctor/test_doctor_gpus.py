@@ -28,6 +28,14 @@ def test_gpus_are_named_with_driver_and_compute_capability(gpus):
     gpus.line("MindSpore on GPUs", "ok")
 
 
+def test_the_gpus_that_a_variable_leaves(gpus, monkeypatch):
+    assert "visible GPUs" not in gpus.lines()[0]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,0")
+    gpus.line("visible GPUs", "ok", "CUDA_VISIBLE_DEVICES=1,0: DEVICE_ID 0,1 for devices 1,0")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    gpus.line("visible GPUs", "warning", "CUDA_VISIBLE_DEVICES=-1 hides all GPUs")
+
+
 def test_an_old_driver_does_not_know_the_compute_capability(gpus):
     gpus.tool("nvidia-smi", '[[ $* != *compute_cap* ]] || exit 2; echo "Tesla K80, 418.87"')
     assert gpus.line("GPUs", "ok").text == "1: Tesla K80, driver 418.87"

@@ -96,6 +96,31 @@ def test_npu_smi_that_fails_or_is_not_there_leaves_the_devices_of_dev(a3, monkey
     assert a3.line("npu-smi", "warning").text.startswith("npu-smi is not on PATH")
 
 
+def test_which_devices_the_ranks_see(a3, monkeypatch):
+    monkeypatch.setattr(host, "nodes", list)
+    assert "visible devices" not in a3.lines()[0]
+    monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "4,5")
+    a3.line("visible devices", "ok", "ASCEND_RT_VISIBLE_DEVICES=4,5: DEVICE_ID 0,1 for devices 4,5")
+    monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "4,99")
+    a3.line("visible devices", "problem", "99 is too large")
+    monkeypatch.delenv("ASCEND_RT_VISIBLE_DEVICES")
+    monkeypatch.setenv("ASCEND_VISIBLE_DEVICES", "4,5")
+    a3.line("visible devices", "warning", "ASCEND_VISIBLE_DEVICES=4,5 does not limit the ranks")
+
+
+@pytest.mark.parametrize(
+    ("word", "remedy"),
+    [
+        ("echo 'ret is -8020'; exit 255", "another container"),
+        ("echo 'Permission denied' >&2; exit 1", "run it as root"),
+    ],
+)
+def test_the_remedy_of_npu_smi_fits_the_cause(a3, word, remedy):
+    (a3.tools / "npu-smi").unlink()
+    a3.tool("npu-smi", word)
+    assert remedy in a3.line("npu-smi", "warning").remedy
+
+
 def test_npu_smi_that_fails_is_said_where_there_are_no_devices(machine):
     machine.tool("npu-smi", "echo 'dcmi module initialize failed. ret is -8005'; exit 255")
     machine.line("devices", "absent")

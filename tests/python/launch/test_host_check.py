@@ -87,6 +87,12 @@ def test_npus_that_are_not_there_are_named(files, wanted, line):
     assert lines == ([f"node1: {line}; start fewer ranks there, or see npu-smi info"] if line else [])
 
 
+def test_npus_that_nobody_has_named_must_only_be_as_many():
+    assert host_check.faults("node1", answer(devices="davinci4 davinci5"), HERE, [0, 1], by_number=False) == []
+    (line,) = host_check.faults("node1", answer(devices="davinci4"), HERE, [0, 1], by_number=False)
+    assert "its ranks need devices 0,1, it has device 4" in line
+
+
 def test_each_host_is_asked_for_the_devices_of_its_own_ranks():
     place = Placement(ranks=[(0, 5), (1, 4), (2, 4)], world=3, hosts=["node0", "node0", "node1"], engine=LocalFacts())
     assert place.devices_by_host() == {"node0": [4, 5], "node1": [4]}

@@ -5,12 +5,14 @@ from types import SimpleNamespace
 import pytest
 from launching import request
 
+from hccl_tools.commands import build
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import host, visible
 from tools.launch import plan
-from tools.launch.devices import seen
+from tools.launch.devices import device_check, seen
 from tools.launch.engines import msrun, open_mpi, placement
 from tools.launch.engines.facts import LocalFacts
+from tools.launch.hosts import all_servers
 from tools.launch.pods import pod_place
 from tools.rank import device
 
@@ -150,6 +152,46 @@ def test_devices_of_a_container_are_numbered_from_0(here, devices, expected):
     ranks = [(8, 4), (9, 5), (10, 6), (11, 7)]
     assert seen.device_ids(request(), ranks) == expected
     assert seen.device_ids(request(device_target="CPU"), ranks) == []
+
+
+@pytest.fixture
+def nvidia_smi(tmp_path, monkeypatch):
+    """A nvidia-smi on PATH that lists two GPUs."""
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\nprintf 'GPU 0: A\\nGPU 1: B\\n'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+
+
+def test_gpus_that_are_not_here_are_blamed_on_the_variable_that_names_them(nvidia_smi, monkeypatch):
+    assert device_check.missing_gpus("x.sh", [0, 1]) is None
+    assert "start fewer ranks with -n" in (device_check.missing_gpus("x.sh", [0, 1, 2]) or "")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,7")
+    line = "CUDA_VISIBLE_DEVICES=0,7 names GPU 7, but this machine has 2; see: nvidia-smi -L"
+    assert device_check.missing_gpus("x.sh", [0, 7]) == line
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")  # in a job of Slurm nvidia-smi lists only the job's GPUs
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_JOB_GPUS", "4,5")
+    assert device_check.missing_gpus("x.sh", [4, 5]) is None
+
+
+@pytest.mark.parametrize(("text", "target"), [(None, "GPU"), ("0", "GPU"), ("", "CPU"), ("-1", "CPU")])
+def test_who_hides_all_gpus_wants_the_processors(nvidia_smi, monkeypatch, text, target):
+    if text is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", text)
+    assert request(device_target="").device_target == target
+
+
+def test_the_table_of_all_hosts_has_the_devices_that_a_variable_leaves(here):
+    slots = [("a", 2), ("b", 2)]
+    wanted = request(engine="mpirun", placement="servers")
+    assert all_servers.build_options(wanted, slots) == ["--device_num=[0,2)"]
+    here(EIGHT, "4,6,7")
+    assert all_servers.build_options(wanted, slots) == ["--device_num=4,6"]
+    assert all_servers.build_options(request(devices="6,7"), slots) == ["--device_num=6,7"]
+    options = build.parse_arguments(["--hostfile", "hosts"])
+    assert build.forwarded(options) == ["--device_num=4,6,7"]
+    assert build.forwarded(build.parse_arguments(["--device_num", "[4,5)"])) == ["--device_num=[4,5)"]
 
 
 def test_a_pod_starts_ranks_on_the_devices_that_it_sees(here):

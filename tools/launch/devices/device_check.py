@@ -5,7 +5,7 @@ from __future__ import annotations
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, NotHere, Refusal
 from hccl_tools.common.words import named
-from hccl_tools.machine import driver, host, programs
+from hccl_tools.machine import driver, host, programs, visible
 from tools.launch.programs import trainer_command
 
 
@@ -43,15 +43,25 @@ def gpus(devices: list[int]) -> None:
     if answer.status:
         raise NotHere(REFUSED, tr("nvidia-smi does not work, it said: {said}", said=programs.said(answer)))
     present = sum(line.startswith("GPU ") for line in answer.stdout.splitlines())
+    shown = visible.gpus()
     if not present:
         raise NotHere(REFUSED, tr("no GPU on this machine: nvidia-smi names none"))
-    if max(devices) >= present:
+    if max(devices) < present or (shown.of_slurm and len(devices) <= present):
+        return
+    if shown.limit:
         text = tr(
-            "GPU {device} is not on this machine, which has {present}; start fewer ranks with -n",
+            "{limit} names GPU {device}, but this machine has {present}",
+            limit=shown.limit,
             device=max(devices),
             present=present,
         )
-        raise Refusal(REFUSED, text)
+        raise Refusal(REFUSED, tr("{text}; see: nvidia-smi -L", text=text))
+    text = tr(
+        "GPU {device} is not on this machine, which has {present}; start fewer ranks with -n",
+        device=max(devices),
+        present=present,
+    )
+    raise Refusal(REFUSED, text)
 
 
 def gpus_for_mindspore() -> None:

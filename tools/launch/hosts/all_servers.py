@@ -13,11 +13,11 @@ from hccl_tools.common.words import one_line
 from hccl_tools.hosts import ask, hostfile
 from hccl_tools.machine import addresses, hccn
 from hccl_tools.machine.programs import path_word
-from hccl_tools.table import rank_table
+from hccl_tools.table import device_range, rank_table
 from tools.launch import record
 from tools.launch.engines import open_mpi
 from tools.launch.engines.facts import Cluster, MpirunFacts
-from tools.launch.engines.placement import Placement
+from tools.launch.engines.placement import Placement, comma, named_devices
 from tools.launch.hosts import host_questions, network, spares, table_servers
 from tools.launch.hosts.table_servers import Server
 from tools.launch.programs import trainer_command
@@ -171,7 +171,9 @@ def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list
         numbers = ", ".join(map(str, sorted(counts)))
         text = tr("the hosts have different numbers of slots ({numbers})", numbers=numbers)
         raise Refusal(REFUSED, f"--hostfile: {text}; {tr('a job has the same number of devices on every server')}")
-    return [f"--device_num=[0,{counts.pop()})", *rest]
+    every = f"[0,{counts.pop()})"
+    devices = named_devices(request, every)  # those that a variable leaves: mpirun gives it to all hosts
+    return [f"--device_num={every if devices == device_range.parse(every) else comma(devices)}", *rest]
 
 
 def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> None:

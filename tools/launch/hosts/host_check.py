@@ -41,7 +41,8 @@ def problems(request: Request, placement: Placement, others: list[str]) -> list[
     here = expected(mpi.version, mpi.prefix)
     # GPUs cannot be seen as files, and CPU has none.
     wanted = {**placement.devices_by_host(), **placement.spares} if request.device_target == "Ascend" else {}
-    lines = [line for name in others for line in faults(name, answers[name], here, wanted.get(name, []))]
+    named_ = placement.engine.named
+    lines = [line for name in others for line in faults(name, answers[name], here, wanted.get(name, []), named_)]
     return lines or _too_many_at_once(len(dropped), len(others))
 
 
@@ -110,8 +111,10 @@ def expected(version: str | None, prefix: str | None) -> dict[str, str | None]:
     return {"mpi": version, "prefix": prefix, "python": "Python " + sys.version.split()[0], "mindspore": mindspore}
 
 
-def faults(name: str, answer: Ended, here: dict[str, str | None], wanted: list[int]) -> list[str]:
-    """The lines about one host; wanted: the NPUs that its ranks run on."""
+def faults(
+    name: str, answer: Ended, here: dict[str, str | None], wanted: list[int], by_number: bool = True
+) -> list[str]:
+    """The lines about one host; wanted: the NPUs that its ranks run on, or as many others, if not `by_number`."""
     told = dict(
         (line.split(None, 2) + [""])[1:3] for line in answer.stdout.splitlines() if line.startswith(_MARK + " ")
     )
@@ -150,7 +153,7 @@ def faults(name: str, answer: Ended, here: dict[str, str | None], wanted: list[i
             )
         )
     present = [int(word[7:]) for word in told.get("devices", "").split() if word[7:].isdecimal()]
-    if not set(wanted) <= set(present):
+    if not set(wanted) <= set(present) and (by_number or len(wanted) > len(present)):
         has = named("device", present) if present else tr("no NPU (no file /dev/davinci0)")
         text = tr(
             "its ranks need {wanted}, it has {present}; start fewer ranks there, or see npu-smi info",
