@@ -21,6 +21,7 @@ class Settings(Record):
     keep_going: bool
     quiet: bool
     watch_plogs: bool
+    watch: bool
     report: bool
     dry_run: bool
     straggler: str | None  # as typed: the plan checks it
@@ -51,6 +52,7 @@ class Settings(Record):
             metrics=line.value("metrics") or None,
             console=_console(line),
             console_given=line.given("console"),
+            watch=not line.given("no_watch"),
             **{name: line.given(name) for name in ("keep_going", "quiet", "watch_plogs", "report", "dry_run")},
         )
 

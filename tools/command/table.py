@@ -119,6 +119,10 @@ SHARED = {
         "on NPUs: print a line when a known fault comes into the plog of a rank while the job runs, such as an"
         " RDMA packet without an answer, and again when it has come 10, 100, 1000 times"
     ),
+    "no_watch -": marked(
+        "do not look whether the ranks train one thing together; else ranks that never joined the job, that all have"
+        " the same data, or whose loss leaves the others' are named while the job runs, in the report and on the page"
+    ),
     "report -": marked(
         "when the job has ended, write a page about it, report.html in the run's folder: curves, a time line, what"
         " went wrong; after a failure it is also written without this option, if that takes less than a second"

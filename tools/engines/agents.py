@@ -90,6 +90,8 @@ class AgentLines:
             self._files.setdefault(name, []).append(value + b"\n")
         elif word == b"wrote":
             self._grown = rank
+        elif word == b"has":
+            self._more.append(events.Heard("together", f"has {rank.decode()} {value.decode('utf-8', 'replace')}"))
         elif word == b"stack":
             self._more.append(events.StackTold(rank.decode(), value.decode("utf-8", "replace")))
         else:

@@ -37,6 +37,7 @@ TABLE: tuple[tuple[str, str, Callable[[Run], bool]], ...] = (
     ("hang_stacks", "HangStacks", lambda run: bool(run.settings.hang_timeout)),
     ("plog_watch", "PlogWatch", lambda run: run.plan.plogs is not None),
     ("metrics", "Metrics", lambda run: bool(run.settings.straggler or run.settings.metrics)),
+    ("together", "Together", lambda run: run.settings.watch and len(run.plan.ranks) > 1),
     ("first_failure", "FirstFailure", _any),
     ("latest_log", "LatestLog", _any),
     ("explanation", "Explanation", _any),

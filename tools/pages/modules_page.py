@@ -26,6 +26,7 @@ ROOMS = {
         "run_page",
         "history",
         "monitor",
+        "together",
         "diagnosis",
         "start_script",
         "command",

@@ -17,7 +17,7 @@ import sys
 
 sys.path[:0] = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))]
 
-from tools.rank import beginning, telling
+from tools.rank import beginning, likeness, telling
 from tools.rank.told import REFUSED, Told, refuse
 from tools.supervise import guardian, proc
 from tools.supervise.events import Ended, Signalled
@@ -40,7 +40,7 @@ _ORDERS: dict[int, str] = {
     _signal.SIGUSR1: "USR1",
     _signal.SIGUSR2: "USR2",
 }
-LOOK_EVERY = 2.0
+LOOK_EVERY = TELL_WITHIN = 2.0
 
 
 class Agent:
@@ -51,7 +51,7 @@ class Agent:
         self.world = World(SIGNALS)
         self.grace = told.number("GRACE")
         self.engine = os.getppid()
-        self.watcher = 0  # its process id
+        self.watcher = self.teller = 0  # their process ids
         self.trainer: int | None = None
         self.status: int | None = None
         self.stops = False  # it was ordered to stop
@@ -97,6 +97,15 @@ class Agent:
         self.tell("start", self.told.name, pid, self.told.host)
         if self.away:
             self.tell("line", self.told.name, f"(this rank's log is on {self.told.host}: {self.log})")
+        if self.told.is_first_of_host:
+            self._tell_likeness(words, found)
+
+    def _tell_likeness(self, words: list[str], found: Environment) -> None:
+        """In a process of its own: a folder that does not answer must not hold up the agent."""
+        try:
+            self.teller = self.world.fork(lambda: self.tell("has", self.told.name, likeness.text(words, found)))
+        except OSError:
+            return  # nobody compares this host with the others
 
     def attend(self) -> int:
         """Handles events until the trainer has ended; returns its exit status."""
@@ -265,6 +274,8 @@ def main(words: list[str]) -> int:
     if status and not bus and not told["KEEPS_GOING"]:
         agent.heed(agent.grace + 5)
     agent.world.kill(agent.watcher)
+    if not agent.world.await_end(agent.teller, TELL_WITHIN):
+        agent.world.kill(agent.teller)
     # The launcher knows the code.  If the engine saw a failure, it would stop the other ranks in its own way.
     return agent.code if not bus and (agent.stops or told["KEEPS_GOING"]) else status
 

@@ -105,5 +105,14 @@ class Told:
             self.base[b"HOSTNAME"] = os.fsencode(self.host)  # some engines pass on the launcher's
 
     @property
+    def is_first_of_host(self) -> bool:
+        """Whether this is the first rank of its host, in a job of several hosts."""
+        return self.local_rank == 0 and not self.is_scheduler and self["SIZES"].split() not in ([], [self._alone()])
+
+    def _alone(self) -> str:
+        """What LAUNCH_SIZES is where all ranks are on one host."""
+        return f"{environment.host_of(0, self['SIZES'])[1]}x1"
+
+    @property
     def is_scheduler(self) -> bool:
         return self.name == "scheduler"

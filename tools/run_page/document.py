@@ -40,6 +40,7 @@ def of_runs(runs: list[RunData]) -> str:
             [
                 sections.head(data, writer),
                 sections.diagnosis(data, writer),
+                sections.together(data, writer),
                 sections.differing(data, found, writer),
                 rows.html_of(data, writer),
                 charts.html_of(charts.of_run(data, found)),

@@ -16,6 +16,7 @@ from tools.diagnosis.bundle import pages
 from tools.history.listing import LOST, RUNNING
 from tools.run_page import charts, surroundings
 from tools.run_page.markup import escaped, section, table
+from tools.together import findings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -157,6 +158,12 @@ def _excerpt(data: RunData, writer: Writer) -> str:
     title = tr("the last lines of {log}", log=path)
     lines = writer.lines(members[0].log.lines[-_EXCERPT:])
     return f'<details open><summary>{writer.text(title)}</summary><pre class="end">{lines}</pre></details>'
+
+
+def together(data: RunData, writer: Writer) -> str:
+    """What speaks against one training of all ranks."""
+    items = "".join(f"<li>{writer.text(line)}</li>" for line in findings.report(findings.all_of(data.launch)))
+    return section("together", tr("Does it train what it should?"), f"<ul>{items}</ul>" if items else "")
 
 
 def differing(data: RunData, found: list[Outlier], writer: Writer) -> str:

@@ -48,7 +48,7 @@ class StackTold(Row):
 
 
 class Heard(Row):
-    """A line from a process beside the launcher, for the feature that has started it."""
+    """A line for a feature: from a process beside the launcher that it has started, or from an agent."""
 
     feature: str
     line: str

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from tools.launch.engines import mindspore_scheduler
+from tools.launch.engines import joining, mindspore_scheduler
 
 pytestmark = pytest.mark.thorough
 
@@ -53,12 +53,61 @@ def started(root, tmp_path, listening):
 
 def test_connections_of_one_port_are_counted_once(listening):
     port = listening.getsockname()[1]
-    assert mindspore_scheduler.connections(port) == 0
+    assert joining.connections(port).all == 0
     ends = [end for _ in range(3) for end in connect(listening)]
-    assert mindspore_scheduler.connections(port) == 3
+    found = joining.connections(port)
+    assert (found.all, len(found.here), found.elsewhere) == (3, 3, 0)
     for end in ends:
         end.close()
-    assert mindspore_scheduler.connections(port) == 0
+    assert joining.connections(port).all == 0
+
+
+RANK = """
+import mmap, socket, sys
+library = open(sys.argv[1], "r+b")
+mapped = mmap.mmap(library.fileno(), 0)
+links = [socket.create_connection((sys.argv[2], int(sys.argv[3]))) for _ in sys.argv[4:]]
+sys.stdin.read()
+"""
+
+
+def test_its_log_names_the_ranks_that_use_mindspore_and_those_that_have_joined(started, listening, tmp_path):
+    process = started(LAUNCH_JOB="this one")
+    place, log, ranks = listening.getsockname(), [], []
+
+    def rank(number, library, links, job="this one"):
+        (tmp_path / library).write_bytes(b"x")
+        words = [str(tmp_path / library), place[0], str(place[1]), *["link"] * links]
+        environment = {**os.environ, "LAUNCH_JOB": job, "RANK_ID": str(number)}
+        command = [sys.executable, "-c", RANK, *words]
+        ranks.append(subprocess.Popen(command, env=environment, stdin=subprocess.PIPE))
+
+    def says(*lines):
+        found = [process.stdout.readline() for _ in lines]
+        assert found == [f"mindspore_scheduler.py: {line}\n" for line in lines]
+        log.extend(found)
+
+    rank(5, "libmindspore_core.so", 0, job="another")
+    rank(0, "libmindspore_core.so", 2)  # MindSpore has two connections of each rank: these are not those of two ranks
+    says("rank 0 has loaded MindSpore", "rank 0 is connected")
+    rank(1, "another.so", 2)
+    says("rank 1 is connected", "all 2 ranks are connected")
+    for one in ranks:
+        one.communicate()
+    (tmp_path / "scheduler.log").write_text("a line of MindSpore\n" + "".join(log))
+    seen = joining.read(str(tmp_path / "scheduler.log"))
+    assert (seen.loaded, seen.connected, seen.others) == ({0}, {0, 1}, False)
+
+
+def test_a_connection_of_nobody_who_is_seen_may_be_a_rank(started, listening, tmp_path):
+    process = started(LAUNCH_JOB="this one")
+    ends = connect(listening)
+    line = process.stdout.readline()
+    assert line == "mindspore_scheduler.py: another process is connected\n"
+    (tmp_path / "scheduler.log").write_text(line)
+    assert joining.read(str(tmp_path / "scheduler.log")).others
+    for end in ends:
+        end.close()
 
 
 def test_it_ends_with_0_when_all_ranks_have_left_without_a_word(started, listening):

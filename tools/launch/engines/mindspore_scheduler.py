@@ -12,14 +12,20 @@ once every rank has been connected, no connection means that all have left.
 
 from __future__ import annotations
 
+import os
+import sys
+
+if not __package__:  # run as a file: see docs/architecture.md
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))))
+
 import ctypes
 import importlib.util
-import os
 import select
 import signal
-import sys
 import time
 import types
+
+from tools.launch.engines.joining import Joining
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,14 +104,15 @@ def serve_with_all() -> None:
 def watch(alive: int) -> None:
     """Returns when the child has ended, or all ranks have been connected and none is any more."""
     port, ranks = int(os.environ["MS_SCHED_PORT"]), int(os.environ["MS_WORKER_NUM"])
+    joining = Joining(port, ranks, os.environ.get("LAUNCH_JOB", ""))
     all_came, last_seen = False, time.monotonic()
     while not all_came or time.monotonic() < last_seen + SECONDS:
         if ended(alive, 0.5):
             return
-        found = connections(port)
+        found, are_all = joining.look()
         if found:
             last_seen = time.monotonic()
-        if found >= ranks and not all_came:
+        if are_all and not all_came:
             all_came = True
             print(f"mindspore_scheduler.py: all {ranks} ranks are connected", flush=True)
     print("mindspore_scheduler.py: all ranks have left", flush=True)
@@ -114,17 +121,6 @@ def watch(alive: int) -> None:
 def ended(alive: int, seconds: float) -> bool:
     """Whether the other end of the pipe is closed, or will be within `seconds`."""
     return bool(select.select([alive], [], [], seconds)[0])
-
-
-def connections(port: int) -> int:
-    """How many established TCP connections end at our `port`."""
-    count = 0
-    for name in ("tcp", "tcp6"):
-        with open(f"/proc/self/net/{name}", encoding="ascii") as file:
-            lines = file.read().splitlines()[1:]
-        fields = (line.split(None, 4) for line in lines)
-        count += sum(state == "01" and int(local.rpartition(":")[2], 16) == port for _, local, _, state, _ in fields)
-    return count
 
 
 if __name__ == "__main__":

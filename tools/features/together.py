@@ -1,0 +1,234 @@
+"""Whether the ranks train one thing together (--no_watch turns it off): a job that trains the wrong thing says so.
+
+While ranks run, a forked child looks at them now and then (tools/together/look.py), if their logs have grown: after 20
+seconds, and whenever the job runs twice as long, at last every half an hour.  So no process is beside a job that waits.
+The feature says what was found once while the job runs, and in the report; the exit code does not depend on it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+from tools.features.base import Feature
+from tools.features.beside import QUIET, Beside, ignore
+from tools.launch.engines import joining
+from tools.rank import likeness
+from tools.supervise.members import SCHEDULER
+from tools.together import findings, hosts, look
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    from typing import Any
+
+    from tools.launch.run import Run
+    from tools.supervise.events import Heard
+    from tools.together.findings import Row
+else:
+    import _signal
+
+SOONEST, LATEST = 20.0, 1800.0  # seconds between two looks
+WITHIN = 5.0  # for the one at the end
+_TITLE = "mindspore-launch-watch"
+_FIRST = 64 << 10  # bytes of a log in which a job that trains has printed something of this
+_SAYS = re.compile(rb"loss|rank_?size|world_?size|group_size|device_num|_exec_save|Rename failed", re.IGNORECASE)
+
+
+class Together(Feature):
+    """Its rows are those of the attempt that runs, or has ended."""
+
+    name = "together"
+    _beside: Beside | None = None
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self._rows: list[Row] = []
+        self._all: list[Row] = []  # of all attempts, for the report
+        self._said: set[str] = set()
+        self._hosts: dict[str, dict[str, str]] = {}  # what they must have alike
+        self._began = self._due = 0.0
+        self._size = 0  # of the logs at the last look
+
+    # ---- while the ranks run -----------------------------------------------------------------------------------------
+
+    def begins(self) -> None:
+        self._rows, self._hosts, self._size = [], {}, 0
+        self._began = self.run.world.now()
+        self._due = self._began + SOONEST
+
+    def check(self) -> None:
+        now = self.run.world.now()
+        if now < self._due or not self.run.supervisor.stopping.running:
+            return
+        self._due = now + min(LATEST, now - self._began)
+        size = self._size_of_logs()
+        if size > self._size and (self._beside is None or not self._beside.lives()):
+            self._size = size
+            self._beside = self._start(runs=True)
+            if self._beside:
+                self._beside.end_orders()
+                self._beside.hear(self.name)
+
+    def heard(self, event: Heard) -> None:
+        """A finding, or at last whether a log has a loss."""
+        if event.feature != self.name:
+            return
+        if event.line.startswith("has "):
+            self._host_has(event.line)
+            return
+        is_on = self._take(event.line)
+        if is_on:
+            self._rows += self._apart(ended=False)
+        self._tell()
+
+    def _tell(self) -> None:
+        """Says what has not been said."""
+        for line in findings.report(findings.without_effects(self._rows)):
+            if line not in self._said:
+                self._said.add(line)
+                self.run.say(line)
+
+    def _host_has(self, line: str) -> None:
+        """Keeps what an agent says about its host; compares the hosts when all of them have answered."""
+        _, rank, text = line.split(" ", 2)
+        member = self.run.supervisor.members.get(rank)
+        if member is None:
+            return
+        self._hosts[member.host] = likeness.read(text)
+        if len(self._hosts) == len(self.run.plan.sizes):
+            self._compare_hosts()
+            self._tell()
+
+    def _compare_hosts(self) -> None:
+        ranks: dict[str, list[int]] = {}
+        for member in self.run.supervisor.members.ranks():
+            ranks.setdefault(member.host, []).append(member.rank or 0)
+        self._rows += hosts.differing(self._hosts, ranks)
+        self._hosts = {}
+
+    def attempt_ended(self) -> None:
+        """The last look replaces one that has not come to its end."""
+        if self._beside is not None:
+            self._beside.kill()
+            self._beside.close()
+            self._beside = None
+
+    # ---- the end -----------------------------------------------------------------------------------------------------
+
+    def outcome(self, outcome: dict[str, Any]) -> None:
+        """The last look; whoever ends the launcher by a signal may not wait for it."""
+        is_on = False
+        if len(self._hosts) > 1:
+            self._compare_hosts()
+        if not self.run.supervisor.stopping.signal and self._may_say():
+            is_on = self._look_again()
+        self._rows += self._apart(ended=True, is_on=is_on)
+        rows = findings.without_effects(self._rows)
+        self._all += rows
+        if rows:
+            outcome["findings"] = rows
+
+    def reported(self, document: dict[str, Any], trouble: str) -> None:
+        for line in findings.report(self._all):
+            self.run.say(line)
+
+    def _look_again(self) -> bool:
+        beside = self._start(runs=False)
+        if beside is None:
+            return False
+        beside.end_orders()
+        before, self._rows = self._rows, []
+        is_on = any([self._take(line) for line in beside.lines(WITHIN)])
+        seen = {(row["kind"], *row["ranks"]) for row in self._rows}
+        self._rows = [row for row in before if (row["kind"], *row["ranks"]) not in seen] + self._rows
+        return is_on
+
+    # ---- what both need ----------------------------------------------------------------------------------------------
+
+    def _start(self, *, runs: bool) -> Beside | None:
+        """The child that looks; None where no more processes may be started: then nothing is found."""
+        run = self.run
+        job = look.Job(
+            logs=run.logs,
+            ranks=[rank for rank, _ in run.plan.ranks],
+            sizes=run.plan.sizes,
+            mark=run.mark,
+            words=run.trainer,
+            runs=runs,
+        )
+
+        def child(orders: int, tells: int) -> None:
+            ignore(_signal.SIGTERM, *QUIET)
+            os.nice(5)  # the ranks come first
+            os.dup2(1, 2)  # the user does not need to know what cannot be looked at
+            look.tell(tells, job)
+
+        try:
+            return Beside(run.world, _TITLE, child)
+        except OSError:
+            return None
+
+    def _take(self, line: str) -> bool:
+        """Keeps the row that the line is; else returns what it says: whether a log has a loss."""
+        said = json.loads(line)
+        if isinstance(said, bool):
+            return said
+        self._rows += findings.rows_of([said])
+        return False
+
+    def _apart(self, *, ended: bool, is_on: bool = True) -> list[Row]:
+        """Ranks that have not joined the cluster, as the log of its scheduler says.
+
+        Only those that use MindSpore count, and that have got somewhere: a log has a loss, or they have ended well.
+        """
+        run = self.run
+        if b"MS_SIMULATION_LEVEL" in run.environment:
+            return []
+        try:
+            seen = joining.read(os.path.join(run.logs, f"{SCHEDULER}.log"))
+        except OSError:
+            return []
+        scheduler = run.supervisor.members.get(SCHEDULER)
+        if scheduler and scheduler.status == 0:
+            return []  # it ends by itself when all ranks have joined and left
+        missing = seen.loaded - seen.connected
+        if ended and not is_on:
+            missing = {rank for rank in missing if self._ended_well(rank)}
+        if not missing or seen.others:
+            return []
+        if not seen.connected:
+            return [findings.row("alone", missing, number=sum(run.plan.sizes))]
+        return [findings.row("not-joined", missing, others=findings.listed(seen.connected))]
+
+    def _ended_well(self, rank: int) -> bool:
+        member = self.run.supervisor.members.get(str(rank))
+        return member is not None and member.status == 0
+
+    def _logs(self) -> list[str]:
+        """The logs of the first rank and of the last."""
+        ranks = self.run.plan.ranks
+        return [os.path.join(self.run.logs, f"rank_{rank}.log") for rank, _ in (*ranks[:1], *ranks[-1:])]
+
+    def _size_of_logs(self) -> int:
+        return sum(map(_size, self._logs()))
+
+    def _may_say(self) -> bool:
+        """Whether a look may find something: most jobs that end within a second have not trained."""
+        return any(map(_says, self._logs()))
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def _says(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return bool(_SAYS.search(file.read(_FIRST)))
+    except OSError:
+        return False

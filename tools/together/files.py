@@ -1,0 +1,64 @@
+"""A file of weights that two ranks write: seen while both have it open, or in what MindSpore says about it."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from tools.launch.member_processes import rank_of
+from tools.together import findings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.together.findings import Row
+
+_ENDS = (".ckpt", ".safetensors", ".tmp")  # MindSpore writes NAME.tmp, and renames it
+_CACHE = re.compile(r"kernel_meta|cache", re.IGNORECASE)  # compilers share those, and lock them
+_WRITES = 0o3  # the part of open(2)'s flags that is not 0 where a file can be written
+# What MindSpore 2.10 says, and its traceback where a file that it has just found is gone.
+_LOST = re.compile(
+    r"Rename failed, can't find (\S{1,200}), it is possible that multiple processes|"
+    r"in _exec_save\n +os\.(?:remove|chmod|rename)\(.*\n(?: *[~^]+\n)?"
+    r"FileNotFoundError: \[Errno 2\] [^:\n]*: '(.{1,200}?)'"
+)
+
+
+def open_by_two(job: str) -> list[Row]:
+    """Files that processes of two ranks of the job have open for writing now.  job: their LAUNCH_JOB."""
+    mark = os.fsencode(f"LAUNCH_JOB={job}")
+    ranks: dict[str, set[int]] = {}
+    for pid in os.listdir("/proc"):
+        rank = rank_of(pid, mark) if pid.isdecimal() else None
+        if rank is not None:
+            for path in _written(pid):
+                ranks.setdefault(path, set()).add(rank)
+    return [findings.row("one-file", who, path=path) for path, who in sorted(ranks.items()) if len(who) > 1]
+
+
+def _written(pid: str) -> list[str]:
+    """The weights that the process has open for writing; the name stays when another process has removed the file."""
+    found = []
+    try:
+        for number in os.listdir(f"/proc/{pid}/fd"):
+            path = os.readlink(f"/proc/{pid}/fd/{number}")
+            path = path[: -len(" (deleted)")] if path.endswith(" (deleted)") else path
+            if path.startswith("/") and path.endswith(_ENDS) and not _CACHE.search(path):
+                found += [path] if _is_for_writing(pid, number) else []
+    except OSError:
+        return found  # the process, or its file, is gone
+    return found
+
+
+def _is_for_writing(pid: str, number: str) -> bool:
+    with open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii") as file:
+        words = file.read().split()
+    return bool(int(words[words.index("flags:") + 1], 8) & _WRITES)
+
+
+def lost(texts: dict[int, str]) -> list[Row]:
+    """Files that a rank has saved, and that were gone before it was done; texts: the ends of the ranks' logs."""
+    ranks: dict[str, set[int]] = {}
+    for rank, text in texts.items():
+        for match in _LOST.finditer(text):
+            ranks.setdefault(match[1] or match[2], set()).add(rank)
+    return [findings.row("lost-file", who, path=path) for path, who in sorted(ranks.items())][:1]

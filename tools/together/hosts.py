@@ -1,0 +1,30 @@
+"""What the hosts of a job do not have alike, from what the first agent of each has told (tools/rank/likeness.py)."""
+
+from __future__ import annotations
+
+from tools.together import findings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tools.together.findings import Row
+
+_MOST_HOSTS = 8  # that are named for each thing
+
+
+def differing(told: Mapping[str, Mapping[str, str]], ranks: Mapping[str, list[int]]) -> list[Row]:
+    """told: {host: {what: what it has of it}}; ranks: those of each host.  What most hosts have is taken for right."""
+    rows: list[Row] = []
+    for what in dict.fromkeys(name for has in told.values() for name in has):
+        values: dict[str, list[str]] = {}
+        for host, has in told.items():
+            values.setdefault(has.get(what, "nothing"), []).append(host)
+        usual = max(values, key=lambda value: len(values[value]))
+        others = [(host, value) for value, hosts in values.items() if value != usual for host in hosts]
+        rows += [
+            findings.row("differs", ranks[host], what=what, here=usual, there=value, host=host)
+            for host, value in others[:_MOST_HOSTS]
+            if ranks.get(host)
+        ]
+    return rows

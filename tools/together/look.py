@@ -1,0 +1,111 @@
+"""One look at a job, in a forked child of the launcher: what its logs, its processes and its files show.
+
+Of many ranks some are looked at, and of long logs some parts: a look takes about a tenth of a second, with many ranks
+and long logs some seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from hccl_tools.common.record import Record
+from tools.together import findings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tools.progress.series import Series
+    from tools.together.findings import Row
+
+_MOST_LOGS = 256
+_MOST_OF_ALL = 64 << 20  # bytes of all logs
+_MOST_OF_LOG, _LEAST_OF_LOG = 4 << 20, 256 << 10
+_END = 64 << 10  # bytes of the end of a log, in which lines of MindSpore are looked for
+
+
+class Job(Record):
+    """What a look needs to know."""
+
+    logs: str  # the folder of the attempt's logs
+    ranks: list[int]  # those whose logs may be there
+    sizes: list[int]  # ranks of each host of the job
+    mark: str  # LAUNCH_JOB of the job's processes
+    words: list[str]  # the command of every rank
+    runs: bool  # it still runs
+
+
+def chosen(ranks: Sequence[int]) -> list[int]:
+    """Ranks at even distances: of one that is not among them nothing is found."""
+    stride = max(1.0, len(ranks) / _MOST_LOGS)
+    return [ranks[int(number * stride)] for number in range(int(len(ranks) / stride))]
+
+
+def tell(tells: int, job: Job) -> None:
+    """Writes a line for each finding, as JSON, and a last one: whether a log has a loss."""
+    rows, is_on = look(job)
+    lines = [json.dumps(row) for row in rows] + [json.dumps(is_on)]
+    data = "".join(f"{line}\n" for line in lines).encode()
+    while data:
+        data = data[os.write(tells, data) :]
+
+
+def look(job: Job) -> tuple[list[Row], bool]:
+    """(what is found; whether a rank has printed a loss).  Raises OSError and Refusal."""
+    from tools.together import files, losses, programs
+
+    ranks = chosen(job.ranks)
+    logs = _read(job, ranks)
+    rows = _sizes(job, ranks)
+    rows += losses.find(losses.of_logs(logs), lambda: programs.prints_own_losses(job.words))
+    rows += files.lost({rank: _end_of(job, rank) for rank in ranks})
+    if job.runs:
+        rows += files.open_by_two(job.mark)
+    return rows[: findings.MOST_ROWS], any("loss" in log.columns for log in logs.values())
+
+
+def _path(job: Job, rank: int) -> str:
+    return os.path.join(job.logs, f"rank_{rank}.log")
+
+
+def _read(job: Job, ranks: Sequence[int]) -> dict[int, Series]:
+    """The numbers of the logs that are here."""
+    from tools.progress import lines
+    from tools.progress.series import Reader
+
+    reader = Reader(lines.load())
+    most = min(_MOST_OF_LOG, max(_LEAST_OF_LOG, _MOST_OF_ALL // max(1, len(ranks))))
+    found = {}
+    for rank in ranks:
+        try:
+            found[rank] = reader.read(_path(job, rank), most)
+        except (OSError, ValueError):
+            continue  # it is on another host
+    return found
+
+
+def _sizes(job: Job, ranks: Sequence[int]) -> list[Row]:
+    """Ranks that print another size of the job, those with the same words in one row."""
+    from tools.together import sizes
+
+    world = sum(job.sizes)
+    right = {world, *job.sizes}
+    same: dict[str, tuple[int, list[int]]] = {}
+    for rank in ranks:
+        try:
+            said = sizes.wrong(sizes.of_log(_path(job, rank)), right)
+        except OSError:
+            continue
+        if said:
+            same.setdefault(said.text, (said.line, []))[1].append(rank)
+    return [findings.row("world-size", who, said=text, line=line, number=world) for text, (line, who) in same.items()]
+
+
+def _end_of(job: Job, rank: int) -> str:
+    try:
+        with open(_path(job, rank), "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _END))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
