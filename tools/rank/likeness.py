@@ -31,7 +31,7 @@ def text(words: Sequence[str], found: Environment) -> str:
 
 
 def read(line: str) -> dict[str, str]:
-    """The same as {name: value}."""
+    """What `text` has written, as {name: value}."""
     pairs = (part.partition("=") for part in line.split("\t"))
     return {name: value for name, _, value in pairs if name and value}
 
@@ -78,7 +78,8 @@ def _of_program(words: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield path, _digest([path])
     if program:
         folder = os.path.dirname(program) or os.curdir
-        others = sorted(name for name in _names(folder) if name.endswith(".py"))[:_MOST_FILES]
+        own = os.path.basename(program)
+        others = sorted(name for name in _names(folder) if name.endswith(".py") and name != own)[:_MOST_FILES]
         yield os.path.join(folder, "*.py"), _digest([os.path.join(folder, name) for name in others])
 
 

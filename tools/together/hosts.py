@@ -14,12 +14,17 @@ _MOST_HOSTS = 8  # that are named for each thing
 
 
 def differing(told: Mapping[str, Mapping[str, str]], ranks: Mapping[str, list[int]]) -> list[Row]:
-    """told: {host: {what: what it has of it}}; ranks: those of each host.  What most hosts have is taken for right."""
+    """told: {host: {what: what it has of it}}; ranks: those of each host.
+
+    What most hosts have is taken for right; of as many it is what the host of the lowest rank has.
+    """
     rows: list[Row] = []
+    told = {host: told[host] for host in sorted(told, key=lambda host: min(ranks.get(host, [1 << 30])))}
     for what in dict.fromkeys(name for has in told.values() for name in has):
         values: dict[str, list[str]] = {}
         for host, has in told.items():
-            values.setdefault(has.get(what, "nothing"), []).append(host)
+            if what in has:
+                values.setdefault(has[what], []).append(host)
         usual = max(values, key=lambda value: len(values[value]))
         others = [(host, value) for value, hosts in values.items() if value != usual for host in hosts]
         rows += [
