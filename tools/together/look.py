@@ -1,7 +1,7 @@
 """One look at a job, in a forked child of the launcher: what its logs, its processes and its files show.
 
-Of many ranks some are looked at, and of long logs some parts: a look takes about a tenth of a second, with many ranks
-and long logs some seconds.
+Of many ranks some are looked at, and of long logs some parts: a look takes a tenth of a second, with many ranks and
+long logs two.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from tools.together import findings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from tools.progress.series import Series
     from tools.together.findings import Row
 
 _MOST_LOGS = 256
-_MOST_OF_ALL = 64 << 20  # bytes of all logs
-_MOST_OF_LOG, _LEAST_OF_LOG = 4 << 20, 256 << 10
+_MOST_OF_ALL = 16 << 20  # bytes of all logs: they take 1.6 s
+_MOST_OF_LOG, _LEAST_OF_LOG = 4 << 20, 64 << 10
 _END = 64 << 10  # bytes of the end of a log, in which lines of MindSpore are looked for
 
 
@@ -43,26 +43,28 @@ def chosen(ranks: Sequence[int]) -> list[int]:
 
 
 def tell(tells: int, job: Job) -> None:
-    """Writes a line for each finding, as JSON, and a last one: whether a log has a loss."""
-    rows, is_on = look(job)
-    lines = [json.dumps(row) for row in rows] + [json.dumps(is_on)]
-    data = "".join(f"{line}\n" for line in lines).encode()
-    while data:
-        data = data[os.write(tells, data) :]
+    """Writes a line for each finding, as JSON, and a last one: whether a log has a loss.
+
+    Each is written when it is known: whoever waits may not wait for all of them.
+    """
+    for said in look(job):
+        data = f"{json.dumps(said)}\n".encode()
+        while data:
+            data = data[os.write(tells, data) :]
 
 
-def look(job: Job) -> tuple[list[Row], bool]:
-    """(what is found; whether a rank has printed a loss).  Raises OSError and Refusal."""
+def look(job: Job) -> Iterator[Row | bool]:
+    """What is found; at last whether a rank has printed a loss.  Raises OSError and Refusal."""
     from tools.together import files, losses, programs
 
     ranks = chosen(job.ranks)
-    logs = _read(job, ranks)
-    rows = _sizes(job, ranks)
-    rows += losses.find(losses.of_logs(logs), lambda: programs.prints_own_losses(job.words))
-    rows += files.lost({rank: _end_of(job, rank) for rank in ranks})
     if job.runs:
-        rows += files.open_by_two(job.mark)
-    return rows[: findings.MOST_ROWS], any("loss" in log.columns for log in logs.values())
+        yield from files.open_by_two(job.mark)
+    yield from files.lost({rank: _end_of(job, rank) for rank in ranks})
+    yield from _sizes(job, ranks)
+    found = losses.of_logs(_read(job, ranks))
+    yield from losses.find(found, lambda: programs.prints_own_losses(job.words))
+    yield bool(found)
 
 
 def _path(job: Job, rank: int) -> str:
