@@ -10,11 +10,13 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from tools.launch import record
-from tools.logs import log_tail
+from tools.logs import log_tail, pytest_report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from tools.logs.raised import PythonException
 
 # The launcher ends the other ranks with SIGTERM and, after the grace time, SIGKILL: not failures of their own.
 STOPPED_BY_US = (128 + 15, 128 + 9)
@@ -29,7 +31,7 @@ class Member(Record):
     path: str  # of its log
     log: log_tail.RankLog
     trouble: str | None = None  # why the log says nothing
-    exception: log_tail.PythonException | None = None
+    exception: PythonException | None = None
     refusal: list[str] = []  # what the trainer said when it ended without an exception, by its name
 
     @property
@@ -104,5 +106,10 @@ def _member(name: str, status: int | None, folder: str, trainer: str | None) -> 
         return Member(name=name, status=status, path=path, log=log_tail.RankLog([], whole=False), trouble=trouble)
     empty = None if any(log.lines) else tr("is empty: it ended before it wrote anything")
     exception = log_tail.last_exception(log.lines)
-    refusal = log_tail.last_refusal(log.lines, trainer) if trainer and not exception else []
+    refusal = [] if exception else _refusal(log.lines, trainer)
     return Member(name=name, status=status, path=path, log=log, trouble=empty, exception=exception, refusal=refusal)
+
+
+def _refusal(lines: list[str], trainer: str | None) -> list[str]:
+    """What the trainer or pytest said under its own name."""
+    return (log_tail.last_refusal(lines, trainer) if trainer else []) or pytest_report.summary(lines)

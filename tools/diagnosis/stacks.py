@@ -26,7 +26,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
-from tools.logs import log_tail
+from tools.logs.raised import in_library
 
 SECONDS = 10  # for each of the two ways
 
@@ -124,7 +124,7 @@ def place(stack: str) -> str:
     frames = main_thread(stack)
     if not frames:
         return tr("its stack is unknown; install py-spy, or leave PYTHONFAULTHANDLER=1 set")
-    own = [frame for frame in frames if not log_tail.in_library(frame.file)]
+    own = [frame for frame in frames if not in_library(frame.file)]
     if own and own[0] != frames[0]:
         return tr("in {frame}, called from {caller}", frame=frames[0].text, caller=own[0].text)
     return tr("in {frame}", frame=frames[0].text)

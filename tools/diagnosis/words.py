@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tools.diagnosis.job_logs import Explained
     from tools.diagnosis.verdict import Verdict
     from tools.logs.known_failures import KnownFailure
-    from tools.logs.log_tail import PythonException
+    from tools.logs.raised import PythonException
 
 _MOST_SHOWN = 3
 _BRIEF_MESSAGE = 2  # lines of an exception's message in a brief explanation
@@ -134,7 +134,7 @@ def _refusal_lines(member: Member) -> list[str]:
 def _match_lines(match: Match) -> list[str]:
     entry, line, raised = match.entry, match.line, match.member.exception
     said = raised.text if raised and match.sure else "\n".join(match.member.refusal)
-    repeated = line is None or line in said
+    repeated = line is None or line.removeprefix("E ").strip() in said  # pytest's E
     where = _where(match)
     if raised and not match.sure:
         where = tr("{where}, earlier than the exception", where=where)

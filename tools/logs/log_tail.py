@@ -10,6 +10,8 @@ import re
 
 from hccl_tools.common import documents
 from hccl_tools.common.record import Row
+from tools.logs import pytest_report
+from tools.logs.raised import PythonException, in_library
 
 MOST_BYTES = 256 << 10
 MOST_COLUMNS = 4000  # per line: keeps a regular expression from searching 256 KiB again and again
@@ -23,7 +25,6 @@ _FRAME = re.compile(r'\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, in (?P<fun
 _RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: ?(?P<message>.*))?$")
 _SYNTAX = re.compile(r"^(?:SyntaxError|IndentationError|TabError): ")
 _NOT_MESSAGE = re.compile(r"^(?:-{10,}|\[(?:ERROR|WARNING|CRITICAL|INFO)\]|[ |]*\+[-+])")  # MindSpore's own sections
-_LIBRARY = re.compile(r"^<|/(?:site|dist)-packages/|/lib(?:64)?/python3[^/]*/")
 
 
 class RankLog(Row):
@@ -31,22 +32,6 @@ class RankLog(Row):
 
     lines: list[str]
     whole: bool  # they are the whole log, so an index + 1 is a line number
-
-
-class PythonException(Row):
-    """An exception and its place: the innermost frame that is not a library's."""
-
-    type: str
-    message: str
-    file: str
-    line: int
-    function: str | None
-    row: int  # index of the line of the log that has type and message
-
-    @property
-    def text(self) -> str:
-        """Type and message as Python prints them."""
-        return f"{self.type}: {self.message}".rstrip(": ")
 
 
 def read(path: str) -> RankLog:
@@ -74,11 +59,6 @@ def _plain(line: str) -> str:
     return _CONTROLS.sub("", line)[:MOST_COLUMNS]
 
 
-def in_library(file: str) -> bool:
-    """Whether a frame in `file` belongs to Python or an installed package, not to the user's own code."""
-    return bool(_LIBRARY.search(file))
-
-
 def without_source(lines: list[str]) -> list[str]:
     """`lines` with those of tracebacks' frames emptied: `raise ValueError("no space left")` is code, not an event."""
     found, after_frame = [], False
@@ -89,6 +69,8 @@ def without_source(lines: list[str]) -> list[str]:
             continue
         after_frame = 'File "' in line and bool(_FRAME.search(line))
         found.append("" if after_frame else line)
+    for row in pytest_report.source_rows(lines):
+        found[row] = ""
     return found
 
 
@@ -107,10 +89,13 @@ def last_refusal(lines: list[str], trainer: str) -> list[str]:
 
 
 def last_exception(lines: list[str]) -> PythonException | None:
-    """The exception of the last traceback.
+    """The exception of the last traceback, or of pytest's report where that comes after it."""
+    raised, reported = _last_traceback(lines), pytest_report.exception(lines)
+    return reported if reported and (raised is None or raised.row < reported.row) else raised
 
-    Tracebacks that Python prints at its end ("Exception ignored in") do not count: they are not why the rank ended.
-    """
+
+def _last_traceback(lines: list[str]) -> PythonException | None:
+    """Those that Python prints at its end ("Exception ignored in") do not count: they are not why the rank ended."""
     for index in range(len(lines) - 1, -1, -1):
         header = _HEADER.match(lines[index]) if "Traceback" in lines[index] else None
         if header and not (index and "Exception ignored in" in lines[index - 1]):

@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from hccl_tools.common.record import Record, Row
-from tools.logs import events, kinds, log_tail, matcher, plog
+from tools.logs import events, kinds, log_tail, matcher, plog, pytest_report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from tools.logs.known_failures import KnownFailure
     from tools.logs.matcher import Want
+    from tools.logs.raised import PythonException
 
 BLOCK = 4 << 20
 _LONGEST = 4000  # characters of a line
@@ -23,7 +24,8 @@ _SHOWN = 3  # lines of a known failure that are kept
 _AROUND = 8  # lines of a record
 _MOST_EVENTS = 300  # of one log: thousands of ranks have one each
 _SOURCE = re.compile(r'\s*File "[^"]+", line \d+')
-_ERROR, _CRITICAL, _TRACEBACK = b"[ERROR]", b"[CRITICAL]", b"Traceback (most recent call last)"
+_ERROR, _CRITICAL = b"[ERROR]", b"[CRITICAL]"
+_EXCEPTIONS = (b"Traceback (most recent call last)", *pytest_report.MARKS)
 _CLEAN = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]|[\x00-\x08\x0b-\x1f\x7f]+"
 )
@@ -59,7 +61,7 @@ class Findings(Record):
     pids: tuple[int, ...] = ()
     hits: tuple[Hit, ...] = ()
     events: tuple[events.Event, ...] = ()
-    exception: log_tail.PythonException | None = None  # that ended the program
+    exception: PythonException | None = None  # that ended the program
     trouble: str = ""  # why it could not be read, or not to its end
 
 
@@ -82,7 +84,7 @@ class Machine:
             for number, form in enumerate(events.FORMS):
                 for text in form.texts:
                     self._add(text.encode(), -1 - number)
-            for mark in (_ERROR, _CRITICAL, _TRACEBACK):
+            for mark in (_ERROR, _CRITICAL, *_EXCEPTIONS):
                 self._add_alone(mark)
         self._matcher = matcher.matcher_of(self._wanted, fast)
 
@@ -109,8 +111,8 @@ class Machine:
         return sum(self._matcher.found[self._numbers[text]] for text in (_ERROR, _CRITICAL) if text in self._numbers)
 
     def raised(self) -> bool:
-        """Whether the log has a traceback so far."""
-        return _TRACEBACK in self._numbers and self._matcher.found[self._numbers[_TRACEBACK]] > 0
+        """Whether the log has a traceback or a report of pytest so far."""
+        return any(self._matcher.found[self._numbers[mark]] for mark in _EXCEPTIONS if mark in self._numbers)
 
     def lines(self, block: bytes) -> Iterator[tuple[int, int, list[int]]]:
         """(begin, end, meanings) of each line of the block in which something was found, in order."""
@@ -158,7 +160,7 @@ class _Reader:
         )
         self._times(block)
 
-    def exception(self) -> log_tail.PythonException | None:
+    def exception(self) -> PythonException | None:
         """The one that ended the program; its row counts from the log's beginning."""
         if not self.machine.raised():
             return None
