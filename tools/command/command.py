@@ -19,7 +19,18 @@ if TYPE_CHECKING:
 
 MOST_TYPED = 32768  # characters of a command line that is kept
 # Options of the launcher alone: tools.launch.request.Request has no field for them.
-_OWN = ("console", "grace", "hang_timeout", "keep_going", "lang", "max_restarts", "no_watch", "report", "timeout", "zoo")
+_OWN = (
+    "console",
+    "grace",
+    "hang_timeout",
+    "keep_going",
+    "lang",
+    "max_restarts",
+    "no_watch",
+    "report",
+    "timeout",
+    "zoo",
+)
 
 
 class Command(Record):

@@ -130,7 +130,7 @@ class Together(Feature):
         if rows:
             outcome["findings"] = rows
 
-    def reported(self, document: dict[str, Any], trouble: str) -> None:
+    def reported(self, trouble: str) -> None:
         for line in findings.report(self._all):
             self.run.say(line)
 
