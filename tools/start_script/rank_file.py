@@ -1,4 +1,4 @@
-"""The file ranks.sh in the run's folder: what each rank of a start script runs, and where."""
+"""What each rank of a start script runs, and where: a shell file in the folder of the run."""
 
 from __future__ import annotations
 

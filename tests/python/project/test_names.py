@@ -30,7 +30,9 @@ OTHERS = (
     "sitecustomize.py",
     "conftest.py",
 )
-ABOUT_OTHERS = re.compile(r"docs/(zh/)?(tutorials\w*|trainers|migrating|when_it_fails)\.md|CHANGELOG.md")
+ABOUT_OTHERS = re.compile(
+    r"docs/(zh/)?(tutorials\w*|trainers|start_scripts|migrating|public_commands|when_it_fails)\.md|CHANGELOG.md"
+)
 
 
 @functools.cache

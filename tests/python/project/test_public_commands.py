@@ -167,7 +167,8 @@ def test_a_published_line_does_what_the_page_says(row, world, monkeypatch):
         for name, value in SLURM.items():
             monkeypatch.setenv(name, value)
     if "zoo run_msrun" in row.ours:
-        need("msrun")
+        if not shutil.which("msrun"):
+            pytest.skip("needs MindSpore")
         monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests" / "fixtures" / "quick_msrun"))
     prepare(world, row.ours)
     code, ranks, said = run(world, row.ours)
