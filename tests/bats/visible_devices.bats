@@ -152,6 +152,40 @@ ranks_on() {
   eventually nobody_left
 }
 
+teardown() {
+  [[ -z ${SLURM-} ]] || bash "$PROJECT/tests/fixtures/slurm.sh" down "$SLURM"
+}
+
+# on_node WORD...: two ranks on GPUs of node n0, in a batch job that gets the words
+on_node() {
+  sbatch --quiet --wait --output=sbatch.out -N 1 -w n0 --ntasks-per-node=2 "$@" "$SCRIPTS/run_slurm.sh" \
+    --device_target GPU --no_check --train_script "$FIXTURES/stub_trainer.py" config.yaml
+}
+
+# bats test_tags=thorough
+@test "Slurm: ranks count among the GPUs of their node, or have one each; two jobs share a node" {
+  [[ -c /dev/tty3 ]] || skip "needs /dev/tty0 to /dev/tty3"
+  SLURM=$BATS_TEST_TMPDIR/slurm
+  GPUS=yes run bash "$PROJECT/tests/fixtures/slurm.sh" up "$SLURM"
+  [[ $status -ne 77 ]] || skip "$output"
+  export SLURM_CONF=$SLURM/slurm.conf
+  salloc --quiet -N 1 -w n0 --gres=gpu:2 sleep 60 3>&- & # takes GPUs 0 and 1
+  local -r other=$!
+  eventually squeue_has_a_job
+  on_node --gres=gpu:2 || fail "$(cat sbatch.out)"
+  ranks_on 2,3 '0 1'
+  [[ "$(places CUDA_VISIBLE_DEVICES)" = $'2,3\n2,3' ]]
+  clean
+  on_node --gpus-per-task=1 || fail "$(cat sbatch.out)"
+  [[ "$(places CUDA_VISIBLE_DEVICES DEVICE_ID)" = $'2 0\n3 0' ]] || fail "$(places CUDA_VISIBLE_DEVICES DEVICE_ID)"
+  kill "$other"
+}
+
+# squeue_has_a_job: Slurm has given a job its node
+squeue_has_a_job() {
+  [[ "$(squeue --noheader --format=%T)" == RUNNING ]]
+}
+
 @test "a container with some devices of its host: the table has the host's numbers, DEVICE_ID those of CANN" {
   device_nodes 4 5
   ends 0 '*CANN counts the devices in /dev: DEVICE_ID 0,1 for devices 4,5*' "${IN_CONTAINER[@]}" \

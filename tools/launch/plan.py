@@ -211,7 +211,7 @@ def take_devices(plan: Plan) -> list[str]:
     """
     request = plan.request
     devices = [device for _, device in plan.ranks] if request.device_target != "CPU" else []
-    devices = seen.lockable(request, devices)
+    devices = seen.lockable(request, devices, plan.hosts)
     cores = plan.binding.own() if plan.binding else set()
     if not devices and not cores:
         return []

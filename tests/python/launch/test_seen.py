@@ -108,7 +108,7 @@ def test_on_cpu_no_variable_matters(here, monkeypatch):
     placed = placement.local(cpu)
     assert devices_of(placed) == [4, 5, 6, 7]
     assert seen.device_ids(cpu, placed.ranks) == [] and seen.remarks(cpu, placed, placed.ranks) == []
-    assert seen.lockable(cpu, [1]) == [1]
+    assert seen.lockable(cpu, [1], []) == [1]
 
 
 def test_gpus_are_counted_and_locked_by_their_own_numbers(monkeypatch):
@@ -116,11 +116,20 @@ def test_gpus_are_counted_and_locked_by_their_own_numbers(monkeypatch):
     gpu = request(device_target="GPU", script_devices="", engine="mpirun")
     placed = placement.any_number(gpu)
     assert devices_of(placed) == [3, 1]
-    assert seen.device_ids(gpu, placed.ranks) == [0, 1] and seen.lockable(gpu, [3, 1]) == [3, 1]
+    assert seen.device_ids(gpu, placed.ranks) == [0, 1] and seen.lockable(gpu, [3, 1], []) == [3, 1]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-1,MIG-2")
-    assert devices_of(placement.any_number(gpu)) == [0] and seen.lockable(gpu, [0]) == []
+    assert devices_of(placement.any_number(gpu)) == [0] and seen.lockable(gpu, [0], []) == []
     with pytest.raises(Refusal, match="2 ranks need as many devices"):
         placement.any_number(gpu.replace(n=2))
+
+
+def test_a_launch_of_slurm_locks_devices_only_on_a_node_of_its_own(monkeypatch):
+    slurm = request(engine="srun")
+    monkeypatch.delenv("SLURMD_NODENAME", raising=False)
+    assert seen.lockable(slurm, [0, 1], ["n0", "n1"]) == []  # salloc, on a host for logins
+    monkeypatch.setenv("SLURMD_NODENAME", "n0")
+    assert seen.lockable(slurm, [0, 1], ["n0", "n1"]) == [0, 1]
+    assert seen.lockable(request(engine="mpirun"), [0, 1], ["n1"]) == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ In the plan devices have physical ids; only DEVICE_ID is the index.
 
 from __future__ import annotations
 
+import os
+
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import count
@@ -87,9 +89,13 @@ def device_ids(request: Request, ranks: Sequence[tuple[int, int]]) -> list[int]:
     return [] if found == devices or len(found) < len(devices) else found
 
 
-def lockable(request: Request, devices: list[int]) -> list[int]:
-    """Those of the devices whose physical ids are known, so that other jobs can be kept off them."""
-    return devices if visible.of(request.device_target).certain else []
+def lockable(request: Request, devices: list[int], hosts: Sequence[str]) -> list[int]:
+    """Those of the devices that other jobs of this host can be kept off.  hosts: that of each rank, where they differ.
+
+    Slurm has given a job its nodes.  From a host that is none of them, two jobs on other nodes must not meet here.
+    """
+    away = request.engine == "srun" and os.environ.get("SLURMD_NODENAME") not in hosts
+    return [] if away or not visible.of(request.device_target).certain else devices
 
 
 def remarks(request: Request, placed: Placement, ranks: Sequence[tuple[int, int]]) -> list[str]:
