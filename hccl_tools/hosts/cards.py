@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from hccl_tools.machine import hccn, programs
+from hccl_tools.machine import driver, hccn, programs
 from hccl_tools.machine.programs import Ended
 
 Gathered = dict[int, JsonObject]  # {device: the fields of its Card so far}
@@ -86,7 +86,7 @@ def _ask(name: str, facts: Gathered) -> None:
             mask = _NETMASK.search(ended.stdout) if match else None
             facts[device]["netmask"] = mask.group(1) if mask else None
         if not match and not _is_not_set(name, ended):
-            facts[device]["failed"][name] = programs.said(ended)
+            facts[device]["failed"][name] = programs.said(driver.telling(ended))
 
 
 def _is_not_set(name: str, ended: Ended) -> bool:
@@ -119,7 +119,7 @@ def _ask_health(questions: Sequence[Question], facts: Gathered) -> None:
     try:
         for device, ended in _set(changed).items():
             if ended.status:
-                facts[device]["failed"]["health"] = programs.said(ended)
+                facts[device]["failed"]["health"] = programs.said(driver.telling(ended))
         asked = {device: facts[device] for device in partners if "health" not in facts[device]["failed"]}
         _wait_for_health(asked)
     finally:
@@ -128,7 +128,7 @@ def _ask_health(questions: Sequence[Question], facts: Gathered) -> None:
                 text = tr(
                     "detect address {address} could not be restored: {said}",
                     address=before[device],
-                    said=programs.said(ended),
+                    said=programs.said(driver.telling(ended)),
                 )
                 facts[device]["failed"]["restore"] = text
         for device in changed:
@@ -169,7 +169,7 @@ def _ping(questions: Sequence[Question], facts: Gathered) -> None:
         for device, ended in hccn.ask(commands).items():
             match = _LOST.search(ended.stdout)
             if not match:
-                facts[device]["failed"]["ping"] = f"{programs.said(ended)}, to {asked[device]}"
+                facts[device]["failed"]["ping"] = f"{programs.said(driver.telling(ended))}, to {asked[device]}"
             elif float(match.group(1)):
                 facts[device]["lost"][asked[device]] = float(match.group(1))
 

@@ -98,6 +98,14 @@ def remedy_for(ended: programs.Ended) -> str:
     return remedy(f"{ended.stderr}\n{ended.stdout}\n(exit {ended.status})")
 
 
+def telling(ended: programs.Ended) -> programs.Ended:
+    """The same with the line alone that tells the cause, where there is one: it need not be the first."""
+    lines = [line.strip() for line in (ended.stderr + "\n" + ended.stdout).splitlines() if line.strip()]
+    patterns = [pattern for pattern, _ in _remedies()]
+    found = [line for line in lines if any(re.search(pattern, line, re.IGNORECASE) for pattern in patterns)]
+    return programs.Ended(ended.status, "", found[0]) if found else ended
+
+
 def _as_other_user() -> str:
     group = one_line(setting("UserGroup", _GROUP))
     return tr("run it as root, or as a member of the group {group}", group=group)

@@ -65,7 +65,8 @@ class _Answer:
     def __init__(self, ended: programs.Ended) -> None:
         # Some failures go to stdout and some to stderr, and status 13 means "no address" or "not
         # supported": only the text tells.  An address counts only with status 0.
-        self.text = one_line((ended.stderr.strip() or ended.stdout.strip() or "no output").splitlines()[0])
+        told = driver.telling(ended) if ended.status else ended
+        self.text = one_line((told.stderr.strip() or told.stdout.strip() or "no output").splitlines()[0])
         match = _IP_LINE.search(ended.stdout) if ended.status == 0 else None
         self.address = match[1] if match else None
         no_address = "no ip was preset" in ended.stdout + ended.stderr

@@ -119,6 +119,12 @@ def test_the_remedy_fits_the_cause(installed, ended, remedy):
     assert driver.remedy_for(ended).startswith(remedy) or remedy in driver.remedy_for(ended)
 
 
+def test_the_line_that_tells_the_cause_is_quoted(installed):
+    ended = Ended(255, "DrvMngGetConsoleLogLevel failed. (g_conLogLevel=3)\ndcmi module ... ret is -8005\n", "")
+    assert driver.telling(ended) == (255, "", "dcmi module ... ret is -8005")
+    assert driver.telling(Ended(1, "one\ntwo\n", "")) == (1, "one\ntwo\n", "")
+
+
 def test_the_libraries_are_those_of_this_installation(installed, tmp_path):
     said = driver.remedy("error while loading shared libraries: libdrvdsmi_host.so")
     assert f"LD_LIBRARY_PATH={tmp_path}/opt/driver/lib64/driver:{tmp_path}/opt/driver/lib64/common:" in said

@@ -19,7 +19,7 @@ def npus(devices: list[int]) -> None:
         said = ""
         if answer.status and driver.find(driver.NPU_SMI):
             remedy = driver.remedy_for(answer)
-            said = tr(", which said: {said}; {remedy}", said=programs.said(answer), remedy=remedy)
+            said = tr(", which said: {said}; {remedy}", said=programs.said(driver.telling(answer)), remedy=remedy)
         raise NotHere(
             REFUSED,
             tr(
