@@ -86,6 +86,12 @@ def _seen(wanted: Wanted) -> list[int]:
     return devices
 
 
+def remarks(wanted: Wanted) -> list[str]:
+    """What to say of device numbers that are written as other tools take them."""
+    pairs = ("--device_num", wanted.device_num), ("--visible_devices", wanted.visible_devices)
+    return list(filter(None, (device_range.remark(option, text) for option, text in pairs)))
+
+
 def chosen_devices(wanted: Wanted) -> Sequence[int]:
     """The physical device ids of the ranks, in rank order.  Raises Refusal."""
     if wanted.visible_devices:

@@ -116,6 +116,9 @@ def run(options: argparse.Namespace) -> int:
     )
     if options.answer:
         return answer(wanted)
+    this_host.chosen_devices(wanted)  # a mistake on the command line is one message, not one from every host
+    for line in this_host.remarks(wanted):
+        say(line)
     if options.hostfile:
         table, name = of_all_hosts(options, wanted)
     else:
@@ -133,7 +136,6 @@ def of_all_hosts(options: argparse.Namespace, wanted: this_host.Wanted) -> tuple
     from hccl_tools.build import merging
     from hccl_tools.hosts import ask, hostfile, ssh
 
-    this_host.chosen_devices(wanted)  # one message about a mistake on the command line, not one from every host
     try:
         asker = ask.Asker(logins=hostfile.logins(options.hostfile), agent=ssh.agent(options.ssh), news=say)
         table = ask.collect(asker, forwarded(options), wanted.chip, say)

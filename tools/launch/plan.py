@@ -11,6 +11,7 @@ from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import one_line
+from hccl_tools.table import device_range
 from tools.launch import checks, environment, planned, plogs, run_folder
 from tools.launch import job as jobs
 from tools.launch.devices import seen
@@ -105,6 +106,7 @@ def make(request: Request) -> Plan:
         remarks=(
             *(table.remarks if table else ()),
             *placed.remarks,
+            *filter(None, [device_range.remark("--devices", request.devices)]),
             *jobs.remarks(request, placed.world, job, rank_files),
             *standing_by,
             *seen.remarks(request, placed, ranks),
