@@ -15,7 +15,11 @@ import sys
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
-from hccl_tools.machine import interpreter
+try:
+    from hccl_tools.machine import interpreter
+except ImportError:  # copied without the rest of the project
+    sys.stderr.write("the rest of the project is not here; run it there: python PROJECT/tools/eval.py\n")
+    sys.exit(2)
 
 interpreter.check("yaml")
 

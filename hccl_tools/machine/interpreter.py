@@ -14,6 +14,7 @@ if not sys.executable:  # Python does not find itself on a PATH that is not set,
     except OSError:
         sys.executable = "python"
 
+SCHEMAS = os.path.join(ROOT, "schemas")
 OLDEST = (3, 9)
 USAGE = 2
 PACKAGES = {"PIL": "Pillow", "sklearn": "scikit-learn", "yaml": "PyYAML"}  # whose modules have another name
@@ -21,8 +22,9 @@ LOWEST = {"jsonschema": "4.0.1", "rich": "9.4.0", "yaml": "5.1"}  # as pyproject
 
 
 def check(*modules):  # type: (str) -> None
-    """Ends the command with one line if Python is too old or cannot import one of `modules`."""
+    """Ends the command with one line if Python is too old or cannot import one of `modules`, or files are missing."""
     python()
+    whole()
     import importlib.util
 
     for name in modules:
@@ -48,6 +50,15 @@ def python(script=None, status=USAGE):  # type: (str | None, int) -> None
         now, least = (".".join(map(str, version[:2])) for version in (sys.version_info, OLDEST))
         remedy = "start it with a newer one, or create this project's environment with: make -C " + ROOT + " data"
         refuse("is Python " + now + "; " + least + " or later is needed", remedy, script, status)
+
+
+def whole():  # type: () -> None
+    """Ends the command with one line if only a folder of the project was copied."""
+    if not os.path.isdir(SCHEMAS):
+        name = os.path.basename(sys.argv[0])
+        remedy = "it is one folder of a project, which must be there as a whole; run " + name + " in the project"
+        sys.stderr.write(harmless(name + ": there is no " + SCHEMAS + "; " + remedy) + "\n")
+        sys.exit(USAGE)
 
 
 def of_user():  # type: () -> None

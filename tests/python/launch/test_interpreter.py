@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -141,3 +142,28 @@ def test_without_a_package_no_command_shows_a_traceback(command, module, tmp_pat
     package = interpreter.PACKAGES.get(module, module)
     assert package in ended.stderr.splitlines()[-1]
     assert "activate this project's environment" in ended.stderr or "pip install" in ended.stderr
+
+
+ALONE = [command for command in COMMANDS if command.count("/") == 1]
+
+
+@pytest.mark.parametrize("command", ALONE)
+def test_a_command_that_was_copied_without_its_project_says_what_it_needs(tmp_path, command):
+    copy = shutil.copy(ROOT / command, tmp_path)
+    ended = subprocess.run(
+        [sys.executable, "-B", copy, "--help"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == f"the rest of the project is not here; run it there: python PROJECT/{command}\n"
+
+
+def test_the_commands_that_people_copy_are_among_them():
+    assert {"hccl_tools/hccl_tools.py", "hccl_tools/validate_hccl.py", "tools/train.py"} <= {*ALONE}
+
+
+def test_a_folder_that_was_copied_without_its_project_says_so(tmp_path, run):
+    folder = shutil.copytree(ROOT / "hccl_tools", tmp_path / "hccl_tools")
+    ended = run(folder / "validate_hccl.py", "x.json")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith(f"validate_hccl.py: there is no {tmp_path}/schemas; ")
