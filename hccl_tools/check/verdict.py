@@ -27,6 +27,9 @@ def check(table: object, generation: str | None = None) -> list[Problem]:
             return [foreign]
         found = schema_check.problems_by_name(table, "rank_table_" + name)
         if isinstance(table, dict):
+            version = formats.untyped_version(table)
+            if version:  # by the schema it is two problems with two remedies
+                found = [problem for problem in found if problem.pointer != version.pointer] + [version]
             found.extend(rules.broken(View(table, name), generation))
         return alike.collapsed(sorted(set(found), key=_place)) if found else []
     except RecursionError:  # shallow enough to read, too deep to check

@@ -34,6 +34,7 @@ _LISTS = {
     "v1.2": "server_list",
     "v2.0": "rank_list",
     "legacy_cloud": "group_list",
+    "legacy_lab": "group_list",
 }
 
 
@@ -79,9 +80,17 @@ def _of_version(table: JsonObject, version: str) -> tuple[str, Problem | None]:
     return "", Problem("bad-version", "/version", text, _right_version(shape, name))
 
 
+def untyped_version(table: JsonObject) -> Problem | None:
+    """The Problem of a version that is no text, such as 1.0 without quotes; None where it is one, or missing."""
+    if isinstance(table.get("version", ""), str):
+        return None
+    text = tr("version {version} is not a text", version=shown(table["version"]))
+    return Problem("wrong-type", "/version", text, _right_version(_shape(table), ""))
+
+
 def _right_version(shape: str, name: str) -> str:
     """What to write for the version of a table of this shape; name: the format of what is written, "" for none."""
-    if shape == "legacy_cloud":
+    if shape.startswith("legacy"):
         return tr("remove the version: the legacy formats have none")
     meant = {"cross_cluster": "1.0"}.get(shape, shape[1:])
     remedy = tr('write "{meant}", which the rest of the table looks like', meant=meant)
@@ -96,7 +105,7 @@ def _shape(table: JsonObject) -> str:
         if key in table:
             return name
     if "group_list" in table and "server_list" not in table:
-        return "legacy_cloud"
+        return "legacy_lab" if "deploy_mode" in table else "legacy_cloud"
     return "v1.0"
 
 

@@ -20,6 +20,7 @@ _GIVE = marked("give it to the program that it is for")
 FROM_CONFIGMAP = marked(
     "write the table in it into a file: kubectl get configmap NAME -o jsonpath='{.data.hccl\\.json}' >hccl.json"
 )
+_PART = marked("write that part alone into a file")
 BUILD = marked("build the table with hccl_tools/hccl_tools.py")
 
 # A key that tells -> what the file is, and what to do.
@@ -51,11 +52,8 @@ _WITHOUT_RANKS = {
 
 def problem(table: object) -> Problem | None:
     """The Problem of a document that is something else than a rank table; None for one that may be one."""
-    if isinstance(table, str) and "{" in table:
-        text = tr("this is a text, which may have a rank table in it, and not the table itself")
-        return _foreign(text, tr("write the text without its quotes and backslashes into a file"))
     if not isinstance(table, dict):
-        return None
+        return _of_no_object(table)
     if "apiVersion" in table and "kind" in table:
         return _named(
             tr("an object of Kubernetes ({kind})", kind=shown(table["kind"])), "apiVersion", tr(FROM_CONFIGMAP)
@@ -70,6 +68,16 @@ def problem(table: object) -> Problem | None:
         return _named(tr("a whitelist of HCCL"), "device_ip", tr("HCCL_WHITELIST_FILE names it"))
     if table and KNOWN.isdisjoint(table):
         return _of_strangers(table)
+    return None
+
+
+def _of_no_object(table: object) -> Problem | None:
+    """For a text or a list that has a rank table in it."""
+    if isinstance(table, str) and "{" in table:
+        text = tr("this is a text, which may have a rank table in it, and not the table itself")
+        return _foreign(text, tr("write the text without its quotes and backslashes into a file"))
+    if isinstance(table, list) and table and isinstance(table[0], dict) and not KNOWN.isdisjoint(table[0]):
+        return _foreign(tr("the rank table is inside of a list"), tr(_PART))
     return None
 
 
@@ -88,7 +96,7 @@ def _of_strangers(table: JsonObject) -> Problem:
             and '"server_list"' in value
         ):
             text = tr("the rank table is inside of {key}", key=shown(key))
-            return _foreign(text, tr("write that part alone into a file"))
+            return _foreign(text, tr(_PART))
     keys = some([shown(key) for key in table], 4)
     text = tr("this is JSON, but no rank table: it has {keys}, and no version, status or server_list", keys=keys)
     return _foreign(text, tr("name the file of the rank table, or build it with hccl_tools/hccl_tools.py"))

@@ -27,12 +27,22 @@ def address_is_none(view: View) -> Findings:
     if all(packed) and not _NONE.intersection(packed):
         return
     wrong = [(owner, text) for owner, text, octets in zip(owners, texts, packed) if not any(octets)]
-    if len(wrong) > 1 and len({owner for owner, _ in wrong}) == len(view.devices):
+    if len(wrong) > 1 and len({owner for owner, _ in wrong}) == len(view.devices) and not any(map(_meant, wrong)):
         named = some([shown(text, 40) for text in dict.fromkeys(text for _, text in wrong)], 3)
         yield from none_has_one(view, tr("{ip_key} is {texts}", ip_key=view.ip_key, texts=named))
         return
-    for owner, text in wrong:
-        yield view.ip_place(owner), not_an_address(view.ip_key, text), f"write {printed_address(view, owner)}"
+    for each in wrong:
+        owner, text = each
+        meant = _meant(each)
+        remedy = tr('write "{text}"', text=meant) if meant else f"write {printed_address(view, owner)}"
+        yield view.ip_place(owner), not_an_address(view.ip_key, text), remedy
+
+
+def _meant(wrong: tuple[int, str]) -> str | None:
+    """The address that a misspelt one means, such as 10.9.0.1/24."""
+    from hccl_tools.table import misspelt  # only what is no address needs it
+
+    return misspelt.meant(wrong[1]) if any(c.isdigit() for c in wrong[1]) else None
 
 
 def none_has_one(view: View, evidence: str) -> Findings:

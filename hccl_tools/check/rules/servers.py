@@ -7,7 +7,6 @@ from hccl_tools.check.rules.repeated import repeated
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING
 from hccl_tools.common.words import shown
-from hccl_tools.table import misspelt
 from hccl_tools.table.address import family, is_placeholder
 from hccl_tools.table.view import Server, View
 from hccl_tools.table.view import text as text_of
@@ -93,6 +92,8 @@ def _doubt(key: str, value: str) -> tuple[str] | tuple[str, str] | None:
     """(what is wrong, remedy where it is known) with a text that should be a host's address or name; None: nothing."""
     if family(value) is not None or is_placeholder(value) or not value.isprintable():  # other rules have those
         return None
+    from hccl_tools.table import misspelt  # most servers have an address, and need it not
+
     address = misspelt.meant(value)
     if value != value.strip():
         text = tr("{key} {value} has a blank at an end", key=key, value=shown(value))

@@ -46,6 +46,7 @@ def without_ranks(**keys):
         ("1.2", {"node_list": [], "status": "completed"}, 'write "1.1"'),
         ("1.0", {"group_list": [], "status": "completed"}, "remove the version"),
         ("2.0", {"group_list": [], "status": "completed"}, "remove the version"),
+        ("1.0", good_tables.lab(), "remove the version"),
     ],
 )
 def test_a_version_that_the_rest_contradicts_is_one_problem(version, shape, remedy):
@@ -72,6 +73,7 @@ def test_who_has_an_atlas_950_is_told_that_a_1_0_table_needs_more_than_another_v
         ({"apiVersion": "v1", "kind": "ConfigMap", "data": {}}, 'an object of Kubernetes ("ConfigMap")'),
         ({"hccl.json": good_tables.servers(1)}, 'the rank table is inside of "hccl.json"'),
         ({"hccl.json": json.dumps(good_tables.servers(1))}, 'the rank table is inside of "hccl.json"'),
+        ([good_tables.servers(1)], "the rank table is inside of a list"),
         (json.dumps(json.dumps(good_tables.servers(1))), "a text, which may have a rank table in it"),
         ({"host_ip": ["10.0.0.1"], "device_ip": []}, "a whitelist of HCCL"),
         ({"train_batch_size": 8, "zero_optimization": {}}, "DeepSpeed"),
@@ -82,6 +84,30 @@ def test_who_has_an_atlas_950_is_told_that_a_1_0_table_needs_more_than_another_v
 def test_other_json_is_named(document, what):
     found = only_problem(document)
     assert found.code == "unsupported-format" and what in found.text
+
+
+@pytest.mark.parametrize(
+    ("version", "table", "meant"),
+    [
+        (1.0, good_tables.servers(1), "1.0"),
+        (2.0, good_tables.servers(1), "1.0"),
+        (1, good_tables.servers(1), "1.0"),
+        (None, good_tables.servers(1), "1.0"),
+        (1.2, good_tables.super_pods(), "1.2"),
+        (1.0, good_tables.super_pods(), "1.2"),
+    ],
+)
+def test_a_version_without_quotes_is_one_problem_with_one_remedy(version, table, meant):
+    found = only_problem({**table, "version": version})
+    assert (found.code, found.pointer) == ("wrong-type", "/version")
+    assert found.remedy == f'write "{meant}", which the rest of the table looks like'
+
+
+def test_misspelt_addresses_of_devices_are_told_what_they_mean():
+    table = good_tables.edited(
+        good_tables.servers(2), {f"/server_list/0/device/{n}/device_ip": f"10.9.0.{n + 1}/24" for n in range(2)}
+    )
+    assert [problem.remedy for problem in verdict.check(table)] == ['write "10.9.0.1"', 'write "10.9.0.2"']
 
 
 @pytest.mark.parametrize("key", ["tor_ip", "topo_file_path"])
