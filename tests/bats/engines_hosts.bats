@@ -271,11 +271,11 @@ behind_gateway() {
     # shellcheck disable=SC2053 # a pattern is meant
     [[ $stderr == "run_mpirun_1.sh: "$message && $status -ne 0 ]] || fail "$hosts: $stderr"
   done <<'LIST'
-node0|HOSTS: node0 has no number of ranks from 1 to 65536; write HOST:8,HOST:8
+, ,|HOSTS: there is no host in it; write HOST:8,HOST:8*
 node0:x|HOSTS: node0:x has no number of ranks from 1 to 65536; write HOST:8,HOST:8
 node0:0|HOSTS: node0:0 has no number of ranks from 1 to 65536; write HOST:8,HOST:8
-node0:2,node0:2|HOSTS: node0 is there twice; give each host once, with all its ranks
-fe80::1|HOSTS: fe80::1 is an IPv6 address, which -H cannot hold; write a name
+node[3-1]:2|HOSTS: node[[]3-1]: 3-1 is neither a number nor a range; write sets as node[[]1-4] or node[[]1,3]
+fe80::1|HOSTS: fe80::1 is an IPv6 address, which Open MPI takes in no list of hosts; write the host's name
 no-such-host.invalid:2|no-such-host.invalid has no IPv4 address (*); add it to /etc/hosts
 LIST
   refused 2 'run_mpirun_1.sh: -n 5: the hosts have 2 slots in all; give them more, or start fewer ranks' \
@@ -289,10 +289,10 @@ LIST
     refused 78 "run_mpirun_2.sh: HOSTFILE hosts$message"
   done <<'LIST'
 127.0.0.1 slots=0\n|:1: slots=0: a host without slots runs nothing*
-\xef\xbb\xbf127.0.0.1 slots=1\n|: starts with a byte-order mark*
+127.0.0.[1-\n|:1: 127.0.0.[[]1-: a bracket has no partner*
 127.0.0.1 slots=1\n127.0.0.1 slots=1\n|:2: 127.0.0.1 is in line 1 too*
 # none\n\n|: there is no host in it*
-127.0.0.1:2\n|:1: 127.0.0.1:2: number of slots after a colon; write 127.0.0.1 slots=N
+127.0.0.1:0\n|:1: 127.0.0.1:0 has no number of ranks from 1 to 65536; write HOST:8,HOST:8
 ::1 slots=2\n|:1: ::1 is an IPv6 address*
 127.0.0.1\n|: 127.0.0.1 has no slots=N; write how many devices it has: 127.0.0.1 slots=8
 LIST
