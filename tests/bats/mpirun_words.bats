@@ -132,7 +132,7 @@ has_not() {
 }
 
 @test "mpirun's words on a script that starts no mpirun are unknown" {
-  refused 2 'ascend2p.sh: unknown option -mca; trainer arguments come after --; see: *' launch ascend2p.sh -mca a b config.yaml
+  refused 2 'ascend2p.sh: unknown option -mca; run_mpirun.sh takes it; see: *' launch ascend2p.sh -mca a b config.yaml
 }
 
 @test "what cannot be is refused in a line, with the reason" {

@@ -14,11 +14,22 @@ if TYPE_CHECKING:
 
 _TARGETS = ("ascend", "gpu", "cpu")
 _ALIKE = 0.75  # of two names, as difflib measures it
+# {options that only some scripts have, and mpirun's that people know: the scripts that take them}
+_ELSEWHERE = {
+    "hostfile machinefile": "run_mpirun.sh, run_cluster.sh",
+    "H host hosts": "run_mpirun.sh, run_mpirun_1.sh",
+    "mca bind_to map_by output_filename network": "run_mpirun.sh",
+    "ssh": "run_mpirun.sh, run_cluster.sh",
+    "no_sink": "run_mpirun.sh",
+    "spare min_ranks": "run_mpirun.sh, run_slurm.sh",
+    "table_dir pod_wait": "run_pod.sh",
+}
 
 
 def instead(line: Line, option: str) -> str:
     """The end of a message about an unknown option; empty if nothing is known of it."""
-    return _of_ranks(line, option) or _near(line, option) or (line.hint() if line.arguments else "")
+    found = _of_ranks(line, option) or _elsewhere(option) or _near(line, option)
+    return found or (line.hint() if line.arguments else "")
 
 
 def order(line: Line) -> str:
@@ -34,15 +45,25 @@ def order(line: Line) -> str:
 
 def number(line: Line) -> str:
     """What is wrong where a number of ranks stands in the place of the config; else empty."""
-    if line.names != ("CONFIG",) or len(line.arguments) < 2 or not is_number(line.arguments[0]):
+    if line.names != ("CONFIG",) or not is_number(line.arguments[0]):
         return ""
     return _ranks(line, line.arguments[0])
 
 
 def _of_ranks(line: Line, option: str) -> str:
-    """About -n 2, -n2 and -np 2 of mpirun, where the script does not take them."""
-    if option == "-n" or (option[:2] == "-n" and (option[2:] == "p" or is_number(option[2:]))):
-        return ": " + _ranks(line, option[2:] if is_number(option[2:]) else "N")
+    """About -n2, where mpirun takes -n 2."""
+    return ": " + _ranks(line, option[2:]) if option[:2] == "-n" and is_number(option[2:]) else ""
+
+
+def _elsewhere(option: str) -> str:
+    """The scripts that take the option."""
+    name = table.bare(option) if option.startswith("--") else option[1:].replace("-", "_")
+    if name == "x":
+        return tr("; every variable that you export reaches the ranks: write NAME=VALUE before bash")
+    for names, scripts in _ELSEWHERE.items():
+        if name in names.split():
+            several = "," in scripts
+            return tr("; {scripts} take it", scripts=scripts) if several else tr("; {script} takes it", script=scripts)
     return ""
 
 

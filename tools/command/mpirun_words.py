@@ -119,9 +119,11 @@ def _pass_once(option: _Typed, key: str) -> None:
 
 def _hosts(option: _Typed) -> None:
     line = option.line
-    if line.given("hosts") or line.given("hostfile"):
+    is_file, before = option.name.endswith("file"), line.value("hosts")
+    if line.given("hostfile") or (before and is_file):
         raise line.mistake(tr("{typed}: the hosts are named twice; name them once", typed=option.shown()))
-    line.options.append(("hostfile" if option.name.endswith("file") else "hosts", option.values[0]))
+    hosts = f"{before},{option.values[0]}" if before else option.values[0]  # mpirun adds them up
+    line.options.append(("hostfile" if is_file else "hosts", hosts))
 
 
 def _once(option: _Typed) -> None:

@@ -100,7 +100,9 @@ def check_first(line: Line, more: bool = False) -> None:
     if line.names != ("CONFIG",) or not first or first.endswith(_CONFIGS) or os.path.exists(first):
         return
     if more or len(rest) > 1:
-        text = tr("{word}: there is no program of this name on PATH, and no such file", word=quote(first))
+        from tools.command import meant  # for a mistake
+
+        text = meant.number(line) or tr("{word}: there is no program of this name on PATH, and no such file", word=quote(first))
         raise line.mistake(text)
 
 

@@ -169,6 +169,10 @@ ascend2p.sh|--pytest a.py ./train.py|train.py is a program, and --pytest names a
 ascend2p.sh|neither|neither: a config or a program? A config: --config neither; a program: python neither, or *
 ascend2p.sh|--resume none/x|--resume none/x: no run has this folder *
 ascend2p.sh|--restart_args x c.yaml|--restart_args is for restarts; add --max_restarts N
+launch.sh|--max_restart 2 train.py|unknown option --max_restart; did you mean --max_restarts?
+launch.sh|--hostfile h train.py|unknown option --hostfile; run_mpirun.sh, run_cluster.sh take it
+launch.sh|-mca pml ob1 train.py|unknown option -mca; run_mpirun.sh takes it
+launch.sh|-x A=1 train.py|unknown option -x; every variable that you export reaches the ranks: *
 ascend2p.sh|--console 0,x c.yaml|--console 0,x: write one of 0, all, table, none
 ascend2p.sh|-n 4 c.yaml|-n 4: ascend2p.sh has no such option; any number of ranks: scripts/launch.sh -n
 run.sh|-np 4 data 2|-np 4: the number of ranks is the argument RANK_SIZE
@@ -293,7 +297,8 @@ def test_no_hosts_are_this_host():
     ],
 )
 def test_ranks_of_each_host(words):
-    found = command("run_mpirun.sh", f"-np 8 -H a,b {words} config.yaml")
+    """-H may come again, as mpirun takes it."""
+    found = command("run_mpirun.sh", f"-np 8 -H a {words} -H b config.yaml")
     asked = Request.from_words(found.words)
     assert (asked.n, asked.npernode, asked.hosts, found.mpirun.passed) == (8, 4, "a,b", [])
 

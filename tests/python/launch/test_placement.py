@@ -165,6 +165,16 @@ def test_ranks_under_msrun(given, ranks, told):
     assert {**found, **told} == found
 
 
+def test_the_folder_of_links_without_mpiruns_qualifiers(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(programs, "on_path", lambda _name: True)
+    monkeypatch.setattr(programs, "ask", lambda *_: programs.Ended(0, "mpirun (Open MPI) 4.1.4\n", ""))
+    for named, folder in (("out", "out"), ("out:nojobid,nocopy", "out"), ("out:x", "out:x")):
+        assert open_mpi.installed(request(engine="mpirun", output_filename=named)).logs == str(tmp_path / folder)
+    with pytest.raises(Refusal, match="-n 3: --npernode 1 on 2 hosts makes 2; write the same number in both"):
+        open_mpi.place(request(engine="mpirun", hosts="a,b", n="3", npernode="1"))
+
+
 def test_a_port_that_somebody_has_is_refused_with_who_it_is(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])

@@ -32,6 +32,17 @@ def place(request: Request) -> placement.Placement:
     ranks = min(request.n or room, room) if request.attempt else request.n or room
     if not slots:
         raise Refusal(REFUSED, spares.none_left())
+    if ranks > room and request.npernode:
+        raise Refusal(
+            USAGE,
+            tr(
+                "-n {ranks}: --npernode {each} on {hosts} makes {room}; write the same number in both",
+                ranks=ranks,
+                each=request.npernode,
+                room=room,
+                hosts=words.count(len(slots), "host"),
+            ),
+        )
     if ranks > room:
         raise Refusal(
             USAGE,
@@ -50,7 +61,14 @@ def place(request: Request) -> placement.Placement:
     if others:  # MindSpore's scheduler runs here, and takes no name
         own = network.own_address_towards(name.rpartition("@")[2] for name in others)
         cluster = Cluster(scheduler_host=own)
-    if request.hostfile is not None and plain and not request.npernode and not names and not request.lost:
+    if (
+        request.hostfile is not None
+        and plain
+        and os.path.isfile(request.hostfile)
+        and not request.npernode
+        and not names
+        and not request.lost
+    ):
         engine = MpirunFacts(mpi=mpi, ranks=ranks, hostfile=os.path.abspath(request.hostfile))
     else:  # mpirun does not read all that we do
         hosts = short_enough([f"{name}:{count}" for name, count in slots])
@@ -153,20 +171,26 @@ def installed(request: Request, several: bool = False) -> OpenMpi:
         raise Refusal(REFUSED, text)
     if version is None:
         first = [one_line(line) for line in (said.stdout + said.stderr).strip().splitlines()[:1]]
-        words = tr(
+        text = tr(
             "the mpirun on PATH is not Open MPI's; it says: {words}; put Open MPI's first on PATH",
             words=first[0] if first else tr("nothing"),
         )
-        raise Refusal(REFUSED, words)
+        raise Refusal(REFUSED, text)
     if int(version.partition(".")[0]) not in (4, 5):
         raise Refusal(
             REFUSED, tr("mpirun is of Open MPI {version}; 4 or 5 is needed, put it first on PATH", version=version)
         )
     prefix, logs = mpirun.prefix() if several else None, None
     if request.output_filename is not None:  # what is in it: run_folder.clear_links
-        logs = named_folder.check("output_filename", request.output_filename)
+        logs = named_folder.check("output_filename", _without_qualifiers(request.output_filename))
         named_folder.check("output_filename", os.path.join(logs, "1"))
     return OpenMpi(version=version, prefix=prefix, ssh=request.ssh, network=request.network, logs=logs)
+
+
+def _without_qualifiers(named: str) -> str:
+    """The folder of mpirun's DIR:nojobid,nocopy; links need neither."""
+    folder, colon, words = named.rpartition(":")
+    return folder if colon and set(words.lower().split(",")) <= {"nojobid", "nocopy"} else named
 
 
 def require() -> None:
