@@ -50,6 +50,16 @@ reported() {
   eventually nobody_left
 }
 
+@test "words and folders of each rank: those of its own number and device" {
+  printf 'import os, sys\nopen("mine", "w").close()\nprint(*sys.argv[1:], sorted(os.listdir()))\n' >show.py
+  ends 0 '*' salloc --quiet -N 2 --ntasks-per-node=2 bash "$SCRIPTS/run_slurm.sh" --device_target CPU --per_rank_words --rank_files show.py \
+    show.py '{rank}' '{local_rank}' '{device}' '{world_size}'
+  for rank in 0 1 2 3; do
+    [[ "$(cat "logs/latest/rank_$rank.log")" = "$rank $((rank % 2)) $((rank % 2)) 4 ['mine', 'show.py']" ]] || fail "$(cat logs/latest/rank_?.log)"
+  done
+  [[ ! -e mine && -e logs/latest/work/rank_3/mine ]]
+}
+
 @test "salloc: each rank has the environment of the contract, its log and its line in the report" {
   export STUB_DO='0: await scheduler; 1: await scheduler; 2: await scheduler; 3: await scheduler'
   MY_OWN='a b' ends 0 '*' allocated

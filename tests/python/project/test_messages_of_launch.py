@@ -44,7 +44,10 @@ def refused(tmp_path, script, *typed):
             ["run.sh", "--train_script", "nix.py", "data", "8"],
             "run.sh: --train_script nix.py：文件不存在；请指定做训练的 Python 文件",
         ),
-        (["run.sh", "--pod_wait", "x", "data", "8"], "run.sh: 未知选项 --pod_wait；run_pod.sh 接受它；帮助：bash {script} --help"),
+        (
+            ["run.sh", "--pod_wait", "x", "data", "8"],
+            "run.sh: 未知选项 --pod_wait；run_pod.sh 接受它；帮助：bash {script} --help",
+        ),
         (
             ["run.sh", "--max_restarts", "x", "data", "8"],
             "run.sh: --max_restarts x 不是至多 8 位的整数；帮助：bash {script} --help",
