@@ -32,7 +32,7 @@ else:
 SOONEST, LATEST = 20.0, 1800.0  # seconds between two looks
 WITHIN = 5.0  # for the one at the end
 _TITLE = "mindspore-launch-watch"
-_FIRST = 64 << 10  # bytes of a log in which a job that trains has printed something of this
+_PART = 64 << 10  # bytes at both ends of a log, in which a job that trains has printed something of this
 _SAYS = re.compile(rb"loss|rank_?size|world_?size|group_size|device_num|_exec_save|Rename failed", re.IGNORECASE)
 
 
@@ -64,7 +64,7 @@ class Together(Feature):
             return
         self._due = now + min(LATEST, now - self._began)
         size = self._size_of_logs()
-        if size > self._size and (self._beside is None or not self._beside.lives()):
+        if size > self._size and self._may_say() and (self._beside is None or not self._beside.lives()):
             self._size = size
             self._beside = self._start(runs=True)
             if self._beside:
@@ -229,6 +229,9 @@ def _size(path: str) -> int:
 def _says(path: str) -> bool:
     try:
         with open(path, "rb") as file:
-            return bool(_SAYS.search(file.read(_FIRST)))
+            if _SAYS.search(file.read(_PART)):
+                return True
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _PART))
+            return bool(_SAYS.search(file.read(_PART)))
     except OSError:
         return False

@@ -90,7 +90,7 @@ def _same_data(losses: Losses, places: Sequence[Place]) -> list[Row]:
 
 
 def _parted(losses: Losses, places: Sequence[Place], same: int) -> list[Row]:
-    """Ranks that have left a majority whose losses are the same to the last digit in all steps."""
+    """Ranks that have left a majority whose losses are the same to the last digit; of two ranks the second one."""
     rest = places[same:]
     if len(rest) < LEAST_STEPS:
         return []
@@ -98,10 +98,10 @@ def _parted(losses: Losses, places: Sequence[Place], same: int) -> list[Row]:
     for rank, each in losses.items():
         ways.setdefault(tuple(each[place] for place in rest), []).append(rank)
     most = max(ways.values(), key=len)
+    if 2 * len(most) <= len(losses) != 2:
+        return []
     rows = []
     for ranks in ways.values():
-        if ranks is most or 2 * len(most) <= len(losses):
-            continue
         left, stayed = losses[ranks[0]], losses[most[0]]
         if all(abs(left[place] - stayed[place]) > _PART * abs(stayed[place]) for place in rest[-LEAST_STEPS:]):
             epoch, step = rest[0]
@@ -114,23 +114,27 @@ def _parted(losses: Losses, places: Sequence[Place], same: int) -> list[Row]:
 
 
 def _drifting(losses: Losses, places: Sequence[Place]) -> list[Row]:
-    """Ranks that began like the others, and are far from all of them in nearly all of the last steps."""
-    if len(losses) < 3 or len(places) < _BEGIN + 2 * _LAST:
+    """Ranks that began like the others, and are far from all of them in nearly all of the last steps.
+
+    Of two ranks it is the one with the higher loss: it does not learn, or not any more.
+    """
+    if len(places) < _BEGIN + 2 * _LAST:
         return []
     first = {rank: median(each[place] for place in places[:_BEGIN]) for rank, each in losses.items()}
     if min(first.values()) <= 0:
         return []
-    began = median(first.values())
     last = {rank: [each[place] for place in places[-_LAST:]] for rank, each in losses.items()}
-    level = median(sum(values) / _LAST for values in last.values())
+    means = {rank: sum(values) / _LAST for rank, values in last.items()}
+    began, level = median(first.values()), median(means.values())
+    if len(losses) == 2:
+        level = min(means.values())
     rows = []
     for rank, values in last.items():
-        mean = sum(values) / _LAST
         others = [values for other, values in last.items() if other != rank]
-        apart = abs(mean - level) > _SHARE * began and 1 / _ALIKE < first[rank] / began < _ALIKE
+        apart = abs(means[rank] - level) > _SHARE * began and 1 / _ALIKE < first[rank] / began < _ALIKE
         if apart and (_is_above(values, others) or _is_below(values, others)):
-            rows.append(findings.row("drifts", [rank], steps=_LAST, loss=mean, others=level))
-    return rows if 2 * len(rows) < len(losses) else []
+            rows.append(findings.row("drifts", [rank], steps=_LAST, loss=means[rank], others=level))
+    return rows if 2 * len(rows) < len(losses) or len(losses) == 2 else []
 
 
 def _is_above(values: Sequence[float], others: Sequence[Sequence[float]]) -> bool:

@@ -77,9 +77,15 @@ def test_the_last_digits_may_part(factor):
     assert kinds({0: curve(1), 1: curve(1), 2: near}) == []
 
 
-def test_of_two_ranks_nobody_knows_which_one_parts():
+def test_of_two_ranks_the_second_one_differs_from_the_first():
     left = {**curve(1), **{(1, step): 5.0 for step in range(31, 61)}}
-    assert kinds({0: curve(1), 1: left}) == []
+    (row,) = losses.find({0: curve(1), 1: left}, lambda: False)
+    assert (row["kind"], row["ranks"]) == ("parted", [1])
+
+
+def test_without_a_majority_nobody_knows_which_rank_parts():
+    left = {**curve(1), **{(1, step): 5.0 for step in range(31, 61)}}
+    assert kinds({0: curve(1), 1: curve(1), 2: left, 3: left}) == []
 
 
 def test_a_rank_that_does_not_learn():
@@ -89,10 +95,17 @@ def test_a_rank_that_does_not_learn():
     assert row["loss"] > 1.9 and row["others"] < 0.4
 
 
+def test_of_two_ranks_the_one_that_does_not_learn():
+    for stays, learns in ((0, 1), (1, 0)):
+        (row,) = losses.find({stays: curve(7, rate=0), learns: curve(1)}, lambda: True)
+        assert (row["kind"], row["ranks"]) == ("drifts", [stays])
+        assert row["loss"] > 1.9 and row["others"] < 0.4
+
+
 @pytest.mark.parametrize(
     "ranks",
     [
-        {0: curve(0), 1: curve(1, rate=0)},  # two: it may be either
+        {0: curve(0), 1: curve(1, level=3.0, rate=0)},  # its data is harder from the first step on
         {0: curve(0), 1: curve(1), 2: curve(2, level=4.0)},  # its data is harder from the first step on
         {0: curve(0), 1: curve(1), 2: curve(2, rate=0, end=30)},  # short
         {0: curve(0), 1: curve(1), 2: {place: loss * 3 for place, loss in curve(2, level=0.01).items()}},
