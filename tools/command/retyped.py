@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def with_options(declaration: Declaration, words: Sequence[str], options: Mapping[str, str]) -> list[str]:
-    """The words, which are no mistake, with these options at their beginning and nowhere else; "": without a value.
+    """The words, which are not a mistake, with these options at their beginning and nowhere else; "": without a value.
 
     Options that the script does not have are left out.
     """

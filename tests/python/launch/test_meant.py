@@ -23,7 +23,7 @@ ONE = "give one of them"
 
 @pytest.fixture
 def said(tmp_path, monkeypatch):
-    """said("ascend2p.sh", "--consle"): the message about these words; empty if they are no mistake."""
+    """said("ascend2p.sh", "--consle"): the message about these words; empty if nothing is wrong."""
     monkeypatch.chdir(tmp_path)
     for name in ("config.yaml", "train.py"):
         (tmp_path / name).touch()
