@@ -95,11 +95,14 @@ ends_with() {
   end_by TERM 143
 }
 
-@test "children that a successful rank leaves end with the launch" { ends_with 0 '*' '0: leave children; 1: leave children'; }
+@test "children that a successful rank leaves end with the launch, where that is wanted" {
+  STUB_DO='0: leave children; 1: leave children' ends 0 '*' launch ascend4p.sh --grace 1 --leftovers end config.yaml
+  nobody_left
+}
 
-@test "what a rank leaves in its group is told to end at once, not only with the job" {
+@test "what a rank leaves in its group is told to end soon, not only with the job" {
   export STUB_DO='0: wait; 1: leave child'
-  launch_behind ascend2p.sh config.yaml
+  launch_behind ascend2p.sh --leftovers end config.yaml
   eventually grep -q '^child ' logs/latest/rank_1.log
   eventually gone "$(sed -n 's/^child //p' logs/latest/rank_1.log)"
   [[ $(recorded rank_0 'r["pid"]') ]] && kill -0 "$(recorded rank_0 'r["pid"]')"

@@ -84,7 +84,8 @@ class World:
         self._signal(group, TERM, "leftovers")
 
     def send(self, pid, number):
-        self._signal(pid, number, "process")
+        if number:
+            self._signal(pid, number, "process")
         return True
 
     def living_groups(self, groups):

@@ -25,6 +25,7 @@ _OWN = (
     "hang_timeout",
     "keep_going",
     "lang",
+    "leftovers",
     "max_restarts",
     "no_watch",
     "report",

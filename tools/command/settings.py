@@ -28,6 +28,7 @@ class Settings(Record):
     metrics: str | None
     console: str  # ranks with commas between them, all, table or none
     console_given: bool
+    leftovers: str  # wait or end
 
     @classmethod
     def of(cls, line: Line) -> Settings:
@@ -53,6 +54,7 @@ class Settings(Record):
             console=_console(line),
             console_given=line.given("console"),
             watch=not line.given("no_watch"),
+            leftovers=line.choice("leftovers", "wait"),
             **{name: line.given(name) for name in ("keep_going", "quiet", "watch_plogs", "report", "dry_run")},
         )
 

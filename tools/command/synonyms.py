@@ -170,7 +170,7 @@ def _instead(line: Line) -> str:
         return tr("Slurm's allocation says how many nodes there are; the ranks of each are --ntasks_per_node N")
     if "RANK_SIZE" in line.names:
         return tr("the number of ranks is the argument RANK_SIZE")
-    return tr("{script} has no such option; any number of ranks: scripts/launch.sh -n", script=line.declaration.name)
+    return tr("{script} has no such option; any number of ranks: scripts/launch.sh -n N", script=line.declaration.name)
 
 
 def _hosts() -> str:

@@ -147,6 +147,11 @@ SHARED = {
     "keep_going -": marked(
         "when a rank fails, let the others go on; the exit code is that of the rank that failed first"
     ),
+    "leftovers wait|end": marked(
+        "what becomes of processes that a rank has left when it ends with 0, such as those that a shell script has"
+        " started with &: the job waits until they have ended, and fails if they do; or they are ended"
+        " (default: wait)"
+    ),
     "restart_args WORDS": marked(
         "more words for the trainer from the second attempt on, in one text that is split as a shell splits words,"
         ' such as "-o model.resume=True"'

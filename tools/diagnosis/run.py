@@ -79,7 +79,11 @@ def read_members(launch: dict[str, Any], folder: str) -> list[Member]:
         others += [name for name, code in status.items() if code and code not in STOPPED_BY_US]
     others = [name for name in dict.fromkeys(others) if name != first]
     folder, trainer = os.path.join(folder, logs_of(outcome)), _trainer(launch)
-    return [_member(name, status.get(name), folder, trainer) for name in [first, *others[: _MOST_LOGS - 1]]]
+    left = {name for name in status if ended[name].get("left_failed") is not None}
+    return [
+        _member(name, status.get(name), folder, trainer, left=name in left)
+        for name in [first, *others[: _MOST_LOGS - 1]]
+    ]
 
 
 def logs_of(outcome: dict[str, Any] | None) -> str:
@@ -95,7 +99,8 @@ def _trainer(launch: dict[str, Any]) -> str | None:
     return next((os.path.basename(word) for word in words if word.endswith(".py")), None)
 
 
-def _member(name: str, status: int | None, folder: str, trainer: str | None) -> Member:
+def _member(name: str, status: int | None, folder: str, trainer: str | None, *, left: bool) -> Member:
+    """left: a process failed that the rank had left."""
     path = os.path.normpath(os.path.join(folder, f"rank_{name}.log" if is_rank(name) else f"{name}.log"))
     try:
         if os.sep in name:
@@ -105,6 +110,8 @@ def _member(name: str, status: int | None, folder: str, trainer: str | None) -> 
         trouble = tr("cannot be read: {reason}", reason=getattr(error, "strerror", None) or error)
         return Member(name=name, status=status, path=path, log=log_tail.RankLog([], whole=False), trouble=trouble)
     empty = None if any(log.lines) else tr("is empty: it ended before it wrote anything")
+    if empty and left:
+        empty = tr("is empty: what it had left wrote to another file; see where the script sends its output")
     exception = log_tail.last_exception(log.lines)
     refusal = [] if exception else _refusal(log.lines, trainer)
     return Member(name=name, status=status, path=path, log=log, trouble=empty, exception=exception, refusal=refusal)

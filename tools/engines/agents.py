@@ -39,6 +39,7 @@ class AgentLines:
         self.failed = 0  # the last status of a rank that was not 0
         self._told_cancel = False
         self._trainers: dict[bytes, bytes] = {}  # rank -> process id of its trainer
+        self._left: dict[str, list[tuple[int, int, str]]] = {}  # rank -> what it has left, as far as it is told
         self._rest = b""
         self._found: list[Row] = []
         self._forget()
@@ -83,6 +84,15 @@ class AgentLines:
             pid, host = value.split()
             self._trainers[rank] = pid
             self._began.append((rank.decode(), int(pid), host.decode("utf-8", "replace")))
+        elif word == b"left" and (row := _left_row(value)):
+            self._left.setdefault(rank.decode(), []).append(row)
+        elif word == b"waits" and rank.decode() in self._left:  # all of what it has left is told
+            self._more.append(
+                events.Left(rank.decode(), self._left.pop(rank.decode()), value.decode("ascii", "replace"))
+            )
+        elif word == b"failed" and value.split(b" ", 1)[0].isdigit():
+            pid, _, words = value.partition(b" ")
+            self._more.append(events.LeftFailed(rank.decode(), int(pid), _words(words)))
         elif word == b"line":
             self._files.setdefault(b"rank_%s.log" % rank, []).append(value + b"\n")
         elif word == b"plog":
@@ -122,6 +132,17 @@ class AgentLines:
         if self._grown:
             self._found.append(events.LogGrew(self._grown.decode()))
         self._forget()
+
+
+def _left_row(value: bytes) -> tuple[int, int, str] | None:
+    """(process id, group, command) of a process that a rank has left; None if it is of another form."""
+    pid, _, rest = value.partition(b" ")
+    group, _, words = rest.partition(b" ")
+    return (int(pid), int(group), _words(words)) if pid.isdigit() and group.isdigit() else None
+
+
+def _words(text: bytes) -> str:
+    return text.decode("utf-8", "replace")
 
 
 def write(descriptor: int, text: bytes) -> None:
@@ -183,6 +204,7 @@ class Agents(Engine):
         }
         if secret:
             told.update(LAUNCH_SECRET=secret, LAUNCH_GRACE=str(run.settings.grace), LAUNCH_JOB=run.mark)
+            told["LAUNCH_LEFTOVERS"] = run.settings.leftovers
             told["LAUNCH_KEEPS_GOING"] = "yes" if run.settings.keep_going else ""
         found.update((os.fsencode(name), os.fsencode(value)) for name, value in told.items())
         for own, given in run.command.mpirun.values.items():  # of mpirun -x NAME=VALUE: for the ranks alone

@@ -13,6 +13,7 @@ from tools.launch.run import CANNOT_START
 from tools.output import report
 from tools.supervise import proc
 from tools.supervise.guardian import Guardian
+from tools.supervise.leftovers import Leftovers
 from tools.supervise.limits import Limits
 from tools.supervise.loop import Supervisor
 from tools.supervise.stopping import Stopping
@@ -50,11 +51,28 @@ def _lead(run: Run) -> int:
     run.world.adopt(supervisor.guardian.pid)
     run.world.own(supervisor.guardian.lifeline)
     supervisor.limits = Limits(settings.timeout, settings.hang_timeout, run.world.now, run.say, run.logs_problem)
+    if not run.engine.name:
+        _adopt_what_ranks_leave(run)
     run.hooks.opened()
     if run.hooks.is_ready():
         _attempt(run)
     _restart(run)
     return _end(run)
+
+
+def _adopt_what_ranks_leave(run: Run) -> None:
+    """Where the ranks are our children, what they leave becomes ours, too."""
+    if not run.world.children.adopt():
+        run.say(tr("this Python has no ctypes: the job does not wait for processes that a rank leaves, and ends them"))
+    waiting = run.supervisor.waiting
+    waiting.leftovers = Leftovers(
+        run.world,
+        os.fsencode(run.mark),
+        lambda: run.trainer,
+        waiting.take,
+        waiting.over,
+        waits=run.settings.leftovers == "wait",
+    )
 
 
 def _tell_start(run: Run) -> None:
@@ -199,6 +217,8 @@ def _report(run: Run) -> None:
         if sentence:
             run.say(sentence)
             run.voice.lines(lines)
+    for line in report.left(ranks):
+        run.say(line)
     problem = run.logs_problem()
     if problem:
         run.say(problem)

@@ -39,7 +39,13 @@ def of_attempt(
 
 def _of_member(member: Member) -> dict[str, Any]:
     seconds = None if member.seconds == "-" else float(member.seconds)
-    return {"status": member.status, "seconds": seconds, "pid": member.pid}
+    found: dict[str, Any] = {"status": member.status, "seconds": seconds, "pid": member.pid}
+    if member.left:
+        found["left"] = [{"pid": pid, "command": words} for pid, words in member.commands_left()]
+        found["left_ended"] = member.left_ended
+    if member.left_failed:
+        found["left_failed"] = member.left_failed[0]
+    return found
 
 
 def save(run_dir: str, attempts: list[dict[str, Any]]) -> str:

@@ -12,7 +12,7 @@ from tools.launch import member_processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 SOONEST, LATEST = 2.0, 64.0  # seconds between two searches for ranks that were not found yet
 
@@ -25,13 +25,17 @@ class Living:
         self._mark, self._proc = os.fsencode(f"LAUNCH_JOB={job}"), proc
         self._host_of = host_of
         self._found: dict[int, tuple[str, int]] = {}  # rank: process id, and when it began
+        self._words: dict[int, bytes] = {}  # of the command of each
         self._alive: set[int] = set()
         self._here: set[str] = set()  # hosts of which a rank was found
         self._search_at, self._pause = 0.0, SOONEST
 
     def look(self, now: float) -> dict[int, bool]:
         """{rank: whether it runs}, without the ranks of other hosts: what runs there cannot be seen."""
-        self._alive = {rank for rank in self._alive if self._began(self._found[rank][0]) == self._found[rank][1]}
+        gone = {rank for rank in self._alive if self._began(self._found[rank][0]) != self._found[rank][1]}
+        if gone:
+            self._alive -= gone
+            self._follow(gone)
         if now >= self._search_at and len(self._found) < len(self._host_of):
             self._search()
             self._search_at = now + self._pause
@@ -40,18 +44,38 @@ class Living:
         return {rank: rank in self._alive for rank, host in self._host_of.items() if one_host or host in self._here}
 
     def _search(self) -> None:
-        """Looks for ranks that were not found yet.  Of several processes of one the oldest is the trainer itself."""
+        """Looks for ranks that were not found yet."""
+        self._take(self._oldest(lambda rank: rank not in self._found))
+
+    def _follow(self, gone: set[int]) -> None:
+        """A start script may have ended, and its training lives on: with another command than a loader of a trainer."""
+        oldest = self._oldest(lambda rank: rank in gone)
+        self._take({rank: row for rank, row in oldest.items() if self._words_of(row[1]) != self._words.get(rank)})
+
+    def _oldest(self, wanted: Callable[[int], bool]) -> dict[int, tuple[int, str]]:
+        """{rank: (when it began, process id)}: of several processes of one the oldest is the trainer itself."""
         known = {pid for pid, _ in self._found.values()}
         oldest: dict[int, tuple[int, str]] = {}
         for pid in os.listdir(self._proc):
             rank = self._rank_of(pid) if pid.isdecimal() and pid not in known else None
-            began = None if rank is None or rank in self._found else self._began(pid)
+            began = None if rank is None or not wanted(rank) else self._began(pid)
             if rank is not None and began is not None:
                 oldest[rank] = min(oldest.get(rank, (began, pid)), (began, pid))
+        return oldest
+
+    def _take(self, oldest: Mapping[int, tuple[int, str]]) -> None:
         for rank, (began, pid) in oldest.items():
             self._found[rank] = (pid, began)
+            self._words[rank] = self._words_of(pid)
             self._alive.add(rank)
             self._here.add(self._host_of[rank])
+
+    def _words_of(self, pid: str) -> bytes:
+        try:
+            with open(f"{self._proc}/{pid}/cmdline", "rb") as file:
+                return file.read()
+        except OSError:
+            return b""
 
     def _rank_of(self, pid: str) -> int | None:
         """The rank of this job that the process has in its environment."""

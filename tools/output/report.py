@@ -10,8 +10,9 @@ import os
 
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.quoting import harmless
-from hccl_tools.common.words import count, named, short_path
+from hccl_tools.common.words import count, named, short_path, some
 from tools.output import alike, lines
+from tools.supervise.members import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ def what(member: Member, lost_host: str = "") -> str:
     if lost_host:
         return lost_host
     name, signal = who(member), _signal(member.status)
+    if member.left_failed:
+        return _what_it_left(member, name, signal)
     if member.began is None:
         return tr(
             "{who} could not be started: there are too many processes (see ulimit -u, and the container's limit of "
@@ -104,6 +107,50 @@ def what(member: Member, lost_host: str = "") -> str:
     return tr(
         "{who} exited with code {status} after {seconds} s", who=name, status=member.status, seconds=member.seconds
     )
+
+
+def _what_it_left(member: Member, name: str, signal: str) -> str:
+    """The same of a rank that ended with 0 and left a process, which has failed."""
+    pid, words = member.left_failed or (0, "")
+    process = f"PID {pid}: {harmless(command(words))}" if words else f"PID {pid}"
+    if signal:
+        return tr(
+            "{who} ended with 0 and left a process ({process}), which was ended by SIG{signal} after {seconds} s",
+            who=name,
+            process=process,
+            signal=signal,
+            seconds=member.seconds,
+        )
+    return tr(
+        "{who} ended with 0 and left a process ({process}), which exited with code {status} after {seconds} s",
+        who=name,
+        process=process,
+        status=member.status,
+        seconds=member.seconds,
+    )
+
+
+def left(ranks: Iterable[Member]) -> list[str]:
+    """Sentences about what ranks had left, and was ended because of --leftovers end."""
+    found = [rank for rank in ranks if rank.left_ended]
+    if not found:
+        return []
+    names = alike.named([rank.rank for rank in found if rank.rank is not None])
+    processes = [f"PID {pid}: {harmless(words)}" for rank in found for pid, words in rank.commands_left()]
+    shown = some(processes, 3)
+    if len(processes) == 1:
+        text = tr("{ranks} ended with 0 and left a process that still ran ({processes})", ranks=names, processes=shown)
+    else:
+        text = tr(
+            "{ranks} ended with 0 and left {number} processes that still ran ({processes})",
+            ranks=names,
+            number=len(processes),
+            processes=shown,
+        )
+    return [
+        tr("{what}; --leftovers end has ended that", what=text),
+        tr("to wait for such a process, write wait at the end of the script, or exec before its last command"),
+    ]
 
 
 def who(member: Member) -> str:

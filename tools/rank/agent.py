@@ -20,7 +20,8 @@ sys.path[:0] = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath
 from tools.rank import beginning, likeness, telling
 from tools.rank.told import REFUSED, Told, refuse
 from tools.supervise import guardian, proc
-from tools.supervise.events import Ended, Signalled
+from tools.supervise.events import Ended, LeftEnded, Signalled
+from tools.supervise.leftovers import Leftovers
 from tools.supervise.world import HANDLED, CannotStart, World
 
 TYPE_CHECKING = False
@@ -62,6 +63,9 @@ class Agent:
         self._rest = b""
         self.voice = telling.Voice(told)
         self.tell = self.voice.tell
+        self._words: list[str] = []  # of the trainer
+        tell, waits = self.voice.tell_left, told["LEFTOVERS"] != "end"
+        self.leftovers = Leftovers(self.world, told.job, lambda: self._words, tell, self._is_over, waits=waits)
         self._by_signals = not told["BUS"] and told["CONTROL"] != "stdin"
 
     # ---- the trainer's life --------------------------------------------------------------------------------------
@@ -69,6 +73,7 @@ class Agent:
     def start(self, words: list[str], log: int) -> None:
         """Starts the watcher, then the trainer."""
         self.world.heed_signals()
+        self.world.children.adopt()
         if self.told["CONTROL"] == "stdin":
             self.world.watch(0, self._of_stdin)
         lifeline, self._lifeline = os.pipe()
@@ -92,6 +97,7 @@ class Agent:
             self.tell("start", self.told.name, os.getpid(), self.told.host)
 
     def _spawn(self, words: list[str], found: Environment, log: int) -> None:
+        self._words = words
         self.trainer = pid = self.world.start(self.told.name, words, found, log)
         os.write(self._lifeline, b"start %d\n" % pid)
         self.tell("start", self.told.name, pid, self.told.host)
@@ -123,20 +129,33 @@ class Agent:
 
     def _longest(self) -> float:
         if self._kill_at is None:
-            return LOOK_EVERY
+            return self.leftovers.longest_sleep(LOOK_EVERY)
         return max(0.01, min(LOOK_EVERY, self._kill_at - self.world.now()))
 
     def _look(self, seconds: float) -> None:
         for event in self.world.events(seconds):
             if type(event) is Ended:
-                self.status = event.rows[0][1]
+                self._has_ended(event.rows[0][1])
+            elif type(event) is LeftEnded:
+                self.leftovers.have_ended(event.rows)
             elif type(event) is Signalled:
                 self._signalled(event.number)
         if self._kill_at is not None and self.world.now() >= self._kill_at and self.trainer:
             self._kill_at = None
             proc.signal_group(self.trainer, _signal.SIGKILL)
+            self.leftovers.signal(_signal.SIGKILL)
+        self.leftovers.check()
         if self.away and self.told.number("HANG"):
             self._tell_growth()
+
+    def _has_ended(self, status: int) -> None:
+        """The trainer has ended; with 0 it lasts as long as what it has left."""
+        name = self.told.name
+        if status or self.stops or self.told.is_scheduler or not self.leftovers.hold([(name, self.log, self.trainer)]):
+            self.status = status
+
+    def _is_over(self, _: str, status: int) -> None:
+        self.status = status
 
     def _tell_growth(self) -> None:
         """The launcher cannot see itself that the log grows.  A log that was removed does not show a hang."""
@@ -174,7 +193,9 @@ class Agent:
         elif order == "stacks":
             self._stacks()
         elif order in ("USR1", "USR2") and self.trainer and self.status is None:
-            proc.send(self.trainer, _signal.SIGUSR1 if order == "USR1" else _signal.SIGUSR2)
+            number = _signal.SIGUSR1 if order == "USR1" else _signal.SIGUSR2
+            proc.send(self.trainer, number)
+            self.leftovers.pass_on(number)
 
     def stop(self) -> None:
         """SIGTERM to the trainer, and after the grace time SIGKILL.
@@ -186,6 +207,7 @@ class Agent:
         self.stops = True
         if self.trainer and self.status is None:
             proc.signal_group(self.trainer, _signal.SIGTERM)
+            self.leftovers.signal(_signal.SIGTERM)
             self._kill_at = self.world.now() + self.grace
 
     def _cancel(self) -> None:

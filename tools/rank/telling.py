@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 
 from tools.rank import places
+from tools.supervise.events import LeftFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tools.rank.told import Told
+    from tools.supervise.events import Left
+
+MOST_WORDS = 200  # characters of a command
 
 
 class Voice:
@@ -37,6 +41,16 @@ class Voice:
         except OSError:
             return  # the launcher or the engine is gone
 
+    def tell_left(self, event: Left | LeftFailed) -> None:
+        """What the trainer has left: a line for each process, then that these are all."""
+        name = self._told.name
+        if isinstance(event, LeftFailed):
+            self.tell("failed", name, event.pid, _in_one_line(event.words))
+            return
+        for pid, group, words in event.rows:
+            self.tell("left", name, pid, group, _in_one_line(words))
+        self.tell("waits", name, event.ends)
+
     def tell_away(self, log: str, trainer: int) -> None:
         """What the launcher's host cannot read of a rank that failed: the end of its log, and CANN's errors."""
         from tools.output import lines
@@ -52,3 +66,8 @@ class Voice:
         ):
             for text in texts:
                 self._write(os.fsencode(begin_of % word) + text.replace(b"\n", b" ") + b"\n")
+
+
+def _in_one_line(words: str) -> str:
+    """The words of a command, as far as they name it."""
+    return words[:MOST_WORDS].rstrip("\0").replace("\0", " ").replace("\n", " ")

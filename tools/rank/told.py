@@ -21,6 +21,7 @@ The variables, besides those of the job:
   LAUNCH_CONTROL     stdin: orders come as lines on stdin (srun); else as signals: URG, ABRT, USR1, USR2 (mpirun)
   LAUNCH_GRACE       seconds between SIGTERM and SIGKILL
   LAUNCH_PATIENCE    upper limit of LAUNCH_GRACE when the engine itself ends the job; not set: no limit
+  LAUNCH_LEFTOVERS   wait, end: --leftovers
   LAUNCH_KEEPS_GOING  not empty: --keep_going, an agent whose trainer has failed waits for no order
 """
 
@@ -42,7 +43,7 @@ OF_PLAN = (
     *("ENGINE", "DEVICES", "TARGET", "SIZES", "BIND", "FOLDER", "HOST", "EXPORTS", "LOGS", "PLOGS", "LINKS", "UMASK"),
     *("HANG", "PYTHON", "WORDS", "FILES"),
 )
-_NAMES = (*OF_PLAN, "SECRET", "BUS", "CONTROL", "GRACE", "PATIENCE", "KEEPS_GOING")
+_NAMES = (*OF_PLAN, "SECRET", "BUS", "CONTROL", "GRACE", "PATIENCE", "LEFTOVERS", "KEEPS_GOING")
 
 
 def refuse(text: str) -> NoReturn:

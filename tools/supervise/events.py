@@ -21,6 +21,28 @@ class Ended(Row):
     judged: bool = True
 
 
+class LeftEnded(Row):
+    """Processes that members have left behind, and that were our children, have ended: (name, process id, status)."""
+
+    rows: list[tuple[str, int, int]]
+
+
+class Left(Row):
+    """A rank has ended with 0, and the job waits for processes that it has left: (process id, group, command)."""
+
+    name: str
+    rows: list[tuple[int, int, str]]
+    ends: str = ""  # why they are not waited for, but ended: see leftovers.py
+
+
+class LeftFailed(Row):
+    """A process that this rank has left has failed, which is the rank's failure; its end comes next."""
+
+    name: str
+    pid: int
+    words: str  # its command; empty: nobody has seen it before its end
+
+
 class Signalled(Row):
     """A signal came to the launcher."""
 

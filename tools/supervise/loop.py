@@ -11,6 +11,7 @@ from tools.supervise.judging import LOST, Judge
 from tools.supervise.limits import HANG, Limits
 from tools.supervise.members import Member, Members
 from tools.supervise.stopping import Stopping
+from tools.supervise.waiting import Waiting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class Supervisor:
         self.judge = Judge(self)
         self.stopping = Stopping(self, 10, False)
         self.limits = Limits(0, 0, world.now, say, str)
+        self.waiting = Waiting(self)
         self.guardian: Guardian | None = None
         self.stacks: dict[str, str] = {}  # of ranks: where each is, from its agent
 
@@ -76,6 +78,7 @@ class Supervisor:
         self.judge.again()
         self.stopping.again()
         self.limits.again()
+        self.waiting.again()
         self.members.clear()
         self.stacks.clear()
 
@@ -137,6 +140,7 @@ class Supervisor:
         if not happened:
             self._find_unreported()
         self._collect()
+        self.waiting.check()
         self.judge.check()
         self.stopping.check()
         self._check_limits()
@@ -146,13 +150,15 @@ class Supervisor:
             if not self.stopping.running:
                 self.hooks.stops()
             return SHORT
-        return USUAL if self.limits.any or self._gone() else LONG
+        return self.waiting.longest_sleep(USUAL if self.limits.any or self._gone() else LONG)
 
     def _take(self, event: Any) -> None:
         """One event, one decision."""
         kind = type(event)
         if kind is events.Ended:
             self._have_ended(event)
+        elif kind in (events.Left, events.LeftFailed, events.LeftEnded):
+            self.waiting.take(event)
         elif kind is events.Began:
             self._have_begun(event.rows)
         elif kind is events.Signalled:
@@ -175,9 +181,10 @@ class Supervisor:
                     self.stopping.begin_late(member)
 
     def _have_ended(self, event: events.Ended) -> None:
+        held = self.waiting.hold(event)
         for name, status in event.rows:
             member = self.members.get(name)
-            if member is None:
+            if member is None or name in held:
                 continue
             if event.judged:
                 self.judge.ended(member, status)
@@ -214,7 +221,7 @@ class Supervisor:
         silent = [m for m in self.members.grouped.values() if not m.child and m.status is None and m.group is not None]
         alive = self.world.living_groups({member.group for member in silent if member.group is not None})
         for member in silent:
-            if member.group in alive:
+            if member.group in alive or self.waiting.lives(member):
                 continue
             now = self.world.now()
             member.gone_since = now if member.gone_since is None else member.gone_since

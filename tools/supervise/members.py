@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hccl_tools.common.words import short
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,6 +25,9 @@ class Member:
     failed:  it has ended by a failure of its own, before the job was stopped
     lost:    its engine has ended without a report about it
     leaving: it has ended, but processes of its group may live
+    left:    the rank's program ended with 0 and left these processes, with which it ends: (process id, group, command)
+    left_ended: they were not waited for, because of --leftovers end
+    left_failed: the process whose failure is the rank's, as (process id, command); else None
     """
 
     __slots__ = (
@@ -35,6 +40,9 @@ class Member:
         "group",
         "host",
         "leaving",
+        "left",
+        "left_ended",
+        "left_failed",
         "log",
         "lost",
         "name",
@@ -54,6 +62,9 @@ class Member:
         self.ended: float | None = None
         self.status: int | None = None
         self.gone_since: float | None = None
+        self.left: list[tuple[int, int, str]] = []
+        self.left_ended = False
+        self.left_failed: tuple[int, str] | None = None
 
     @property
     def seconds(self) -> str:
@@ -62,6 +73,10 @@ class Member:
             return "-"
         tenths = int((self.ended - self.began) * 10)
         return f"{tenths // 10}.{tenths % 10}"
+
+    def commands_left(self) -> list[tuple[int, str]]:
+        """What it has left, for people: (process id, command)."""
+        return [(pid, command(words)) for pid, _, words in self.left]
 
 
 class Members:
@@ -121,3 +136,8 @@ class Members:
     def any(self) -> bool:
         """Whether a member has not ended, or a process of its group lives."""
         return self.left > 0 or bool(self.grouped)
+
+
+def command(words: str) -> str:
+    """The words of a command as text of one line, not longer than a message bears."""
+    return short(words.rstrip("\0").replace("\0", " "))

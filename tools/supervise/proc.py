@@ -8,13 +8,16 @@ from __future__ import annotations
 import gc
 import os
 
+from hccl_tools.common.record import Row
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator
 else:
     import _signal  # the module signal imports enum, which takes longer than all the rest
 
+SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh", b"ash", b"busybox")
 SWEEPS, PAUSE = 50, 0.02  # a process may wait in the kernel, so a sweep gives up after a second
 
 
@@ -34,6 +37,47 @@ def words(pid: int | str) -> bytes:
             return file.read()
     except OSError:
         return b""
+
+
+class Fields(Row):
+    """What proc(5)'s stat says of a process."""
+
+    name: bytes  # of its program's file, or of the script, cut to 15 bytes
+    state: str
+    parent: int
+    group: int
+    session: int
+
+
+def table(without: Container[str] = ()) -> dict[int, Fields]:
+    """All processes that we see; without: not those with these ids."""
+    found = {}
+    for number in numbers():
+        if number in without:
+            continue
+        try:
+            with open(f"/proc/{number}/stat", "rb") as file:
+                name, _, rest = file.read().partition(b"(")[2].rpartition(b")")
+        except OSError:
+            continue  # it is gone
+        state, parent, group, session = rest.split(None, 4)[:4]
+        found[int(number)] = Fields(name, state.decode(), int(parent), int(group), int(session))
+    return found
+
+
+def name(pid: int) -> bytes:
+    """The file of its program, or of the script, without folder, cut to 15 bytes; also when it has just ended."""
+    try:
+        with open(f"/proc/{pid}/comm", "rb") as file:
+            return file.read().strip()
+    except OSError:
+        return b""
+
+
+def is_python(pid: int) -> bool:
+    """Whether this process runs Python, or did when it ended and nobody has waited for it."""
+    found = name(pid)
+    return found.startswith((b"python", b"pypy")) or found.endswith(b".py")
 
 
 def numbers() -> Iterator[str]:

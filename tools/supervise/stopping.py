@@ -67,6 +67,7 @@ class Stopping:
                 self._job.engine.order("stop")
             elif member.group is not None:
                 self._job.world.signal_group(member.group, number)
+        self._job.waiting.signal(number)
 
     def begin_late(self, member: Member) -> None:
         """It has begun after the order to stop."""
@@ -117,6 +118,7 @@ class Stopping:
                 )
                 self._job.lose(member)
             self._job.forget_group(member)
+        self._job.waiting.give_up()
         self._job.engine_ended()  # nobody tells any more how ranks of other hosts end
 
     # ---- signals to the launcher -----------------------------------------------------------------------------------
@@ -151,6 +153,7 @@ class Stopping:
                 self._job.world.send(member.group, number)
             elif self._job.engine.way:
                 self._job.engine.order(name)
+        self._job.waiting.pass_on(number)
 
     def cancel(self, seconds: int, reason: str) -> None:
         """The engine ordered all processes to end, maybe also the launcher.

@@ -12,7 +12,8 @@ import sys
 import time
 
 from tools.supervise import proc
-from tools.supervise.events import Ended, Signalled
+from tools.supervise.children import Children
+from tools.supervise.events import Ended, LeftEnded, Signalled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from hccl_tools.common.record import Row
+    from tools.supervise.children import Process
 
     Take = Callable[[bytes], Iterable[Row]]
 else:
@@ -41,14 +43,11 @@ class World:
         """handled: the signals that are events; ignored: the mask of those that the caller ignores."""
         self._handled = handled
         self._reset = [number for number in _RESET if not ignored >> (number - 1) & 1]
-        self._members: dict[int, str] = {}  # child -> the member's name
-        self._statuses: dict[int, int] = {}  # child that is none -> its exit status, once it has ended
-        self._others: set[int] = set()
+        self.children = Children()
         self._sources: dict[int, Take] = {}
         self._poll = select.poll()
         self._wake: int | None = None
         self._signals: list[Signalled] = []  # that nobody has asked for yet
-        self._ends: list[tuple[str, int]] = []  # of members, which nobody has asked for yet
         self.owned: set[int] = set()  # descriptors that no child of ours may keep
 
     # ---- time ------------------------------------------------------------------------------------------------------
@@ -103,7 +102,7 @@ class World:
             actions.append((os.POSIX_SPAWN_DUP2, stdin, 0))
         actions += [(os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, out if error is None else error, 2)]
         pid = self._spawn(words, environment, actions)
-        self._members[pid] = name
+        self.children.began(pid, name)
         return pid
 
     def _spawn(self, words: list[str], environment: Mapping[bytes, bytes], actions: list[tuple]) -> int:  # type: ignore[type-arg]
@@ -125,7 +124,7 @@ class World:
         """
         pid, held = proc.fork_unheard()
         if pid:
-            self._others.add(pid)
+            self.children.others.add(pid)
             return pid
         code = 1
         try:
@@ -147,17 +146,17 @@ class World:
 
     def adopt(self, pid: int) -> None:
         """A child that was forked elsewhere."""
-        self._others.add(pid)
+        self.children.others.add(pid)
 
     def lives(self, pid: int) -> bool:
         """Whether this forked child has not ended."""
-        self._reap()
-        return pid in self._others
+        self.children.reap()
+        return pid in self.children.others
 
     def status(self, pid: int) -> int | None:
         """The exit status of this forked child, once it has ended."""
-        self._reap()
-        return self._statuses.get(pid)
+        self.children.reap()
+        return self.children.statuses.get(pid)
 
     def await_end(self, pid: int, seconds: float) -> bool:
         """Waits for this forked child; False if it still lives after that time.  Signals wait for `events`."""
@@ -178,7 +177,7 @@ class World:
 
     def has_ended(self, name: str, status: int) -> None:
         """A member could not be started: its end is an event, too."""
-        self._ends.append((name, status))
+        self.children.ends.append((name, status))
 
     def signal_group(self, group: int, number: int) -> None:
         """Signals a member's process group."""
@@ -203,6 +202,14 @@ class World:
         """Signals this forked child, unless it has ended."""
         if self.lives(pid):
             proc.send(pid, number)
+
+    def left(self, job: bytes) -> dict[str, list[Process]]:
+        """{member: the processes that it has left behind and that run}; see Children.left."""
+        return self.children.left(job)
+
+    def was_python(self, name: str) -> bool:
+        """Whether this member was Python when it ended."""
+        return name in self.children.pythons
 
     # ---- what can be read ------------------------------------------------------------------------------------------
 
@@ -229,14 +236,20 @@ class World:
     def events(self, seconds: float) -> list[Row]:
         """What has happened, after this time at the latest; empty: nothing."""
         signals, self._signals = self._signals, []
-        signals += self._wait(0 if self._ends or signals else seconds)
+        children = self.children
+        signals += self._wait(0 if children.ends or children.left_ends or signals else seconds)
         found: list[Row] = [*signals]
-        self._reap()  # before the engines' lines are read: all that an engine wrote before its end is there then
-        ended, self._ends = self._ends, []
+        children.reap()  # before the engines' lines are read: all that an engine wrote before its end is there then
+        ended, children.ends = children.ends, []
+        left_ended: list[tuple[str, int, int]] = []
+        if not ended:  # what a member has left is asked for between its end and theirs
+            left_ended, children.left_ends = children.left_ends, []
         for descriptor in list(self._sources):
             found += self._read(descriptor)
         if ended:
             found.append(Ended(ended))
+        if left_ended:
+            found.append(LeftEnded(left_ended))
         return found
 
     def _wait(self, seconds: float) -> list[Signalled]:
@@ -263,26 +276,6 @@ class World:
                 self.unwatch(descriptor)
                 break
         return found
-
-    def _reap(self) -> None:
-        """Takes the exit statuses of all that have ended; a container's first process inherits orphans, too."""
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            if pid in self._members:
-                self._ends.append((self._members.pop(pid), exit_code(status)))
-            elif pid in self._others:
-                self._others.discard(pid)
-                self._statuses[pid] = exit_code(status)
-
-
-def exit_code(status: int) -> int:
-    """As a shell has it: 128+N for signal N."""
-    return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
 def _nothing(*_: object) -> None:

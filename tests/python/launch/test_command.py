@@ -164,7 +164,7 @@ ascend2p.sh|--bind_core=ESC|--bind_core=$'\E': write --bind_core, --bind_core=Tr
 ascend2p.sh|--grace ٤ c.yaml|--grace ٤ is not a whole number of at most 8 digits
 ascend2p.sh|--lang fr c.yaml|--lang fr: write one of zh, en
 ascend2p.sh|--nnodes 2|--nnodes 2: this host alone is --nnodes 1; several hosts: *
-ascend2p.sh|--nproc 4|--nproc 4: ascend2p.sh has no such option; any number of ranks: scripts/launch.sh -n
+ascend2p.sh|--nproc 4|--nproc 4: ascend2p.sh has no such option; any number of ranks: scripts/launch.sh -n N
 ascend2p.sh|--pytest a.py ./train.py|train.py is a program, and --pytest names another one; give one of them
 ascend2p.sh|neither|neither: a config or a program? A config: --config neither; a program: python neither, or *
 ascend2p.sh|--resume none/x|--resume none/x: no run has this folder *
@@ -174,7 +174,7 @@ launch.sh|--hostfile h train.py|unknown option --hostfile; run_mpirun.sh, run_cl
 launch.sh|-mca pml ob1 train.py|unknown option -mca; run_mpirun.sh takes it
 launch.sh|-x A=1 train.py|unknown option -x; every variable that you export reaches the ranks: *
 ascend2p.sh|--console 0,x c.yaml|--console 0,x: write one of 0, all, table, none
-ascend2p.sh|-n 4 c.yaml|-n 4: ascend2p.sh has no such option; any number of ranks: scripts/launch.sh -n
+ascend2p.sh|-n 4 c.yaml|-n 4: ascend2p.sh has no such option; any number of ranks: scripts/launch.sh -n N
 run.sh|-np 4 data 2|-np 4: the number of ranks is the argument RANK_SIZE
 launch.sh|-n 2 pythonn train.py|pythonn: there is no program of this name on PATH, and no such file
 launch.sh|-n 2 pythonn -c pass|pythonn: there is no program of this name on PATH, and no such file

@@ -9,7 +9,7 @@ import pytest
 from small_launcher import gone, is_child, state, told, until
 
 from tools.supervise import proc
-from tools.supervise.world import exit_code
+from tools.supervise.children import exit_code
 
 # ---- children --------------------------------------------------------------------------------------------------------
 

@@ -320,6 +320,21 @@ def test_the_oldest_process_of_a_rank_is_the_rank(tmp_path):
     assert found.look(1001.0) == {0: False, 1: False}
 
 
+def test_a_training_that_a_start_script_has_left_is_the_rank(tmp_path):
+    process(tmp_path, 12, 0, 200)
+    (tmp_path / "12" / "cmdline").write_bytes(b"bash\0start.sh\0")
+    found = living.Living("job@here", {0: "a"}, str(tmp_path))
+    assert found.look(0.0) == {0: True}
+    process(tmp_path, 13, 0, 300)
+    (tmp_path / "13" / "cmdline").write_bytes(b"python\0train.py\0")
+    subprocess.run(["rm", "-r", tmp_path / "12"], check=True)
+    assert found.look(1.0) == {0: True}
+    process(tmp_path, 14, 0, 400)
+    (tmp_path / "14" / "cmdline").write_bytes(b"python\0train.py\0")  # a loader of it
+    subprocess.run(["rm", "-r", tmp_path / "13"], check=True)
+    assert found.look(2.0) == {0: False}
+
+
 def test_whether_ranks_of_other_hosts_run_is_not_known(tmp_path):
     process(tmp_path, 12, 1, 200)
     found = living.Living("job@here", {0: "a", 1: "a", 2: "b"}, str(tmp_path))

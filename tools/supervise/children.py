@@ -1,0 +1,179 @@
+"""The children of this process: which member each is, and how it has ended; also what a member has left behind.
+
+A process whose parent has ended becomes a child of its nearest ancestor that asked for that, see PR_SET_CHILD_SUBREAPER
+of prctl(2).  So the processes that a rank leaves are ours when it has ended, and the kernel tells us how they end.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from hccl_tools.common.record import Row
+from tools.supervise import proc
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_PR_SET_CHILD_SUBREAPER = 36
+FULL_EVERY = 10.0  # seconds
+_MOST = 256 << 10  # bytes of an environment
+
+
+class Process(Row):
+    """A process that a member has left, and that is our child now."""
+
+    pid: int
+    group: int
+    session: int
+    words: bytes  # of its command, as proc(5) has them; of the program that it runs, if it is only a shell
+    inner: tuple[int, ...] = ()  # the processes that it has started, with all that these have
+
+
+class Children:
+    """members: {child: its member's name}; others: children that are none; ends: of members, that nobody has asked for;
+    left_ends: the same of processes that members have left: (member, process id, status)."""
+
+    def __init__(self) -> None:
+        self.members: dict[int, str] = {}
+        self.others: set[int] = set()
+        self.statuses: dict[int, int] = {}  # child that is not a member -> its exit status, once it has ended
+        self.ends: list[tuple[str, int]] = []
+        self.left_ends: list[tuple[str, int, int]] = []
+        self.pythons: set[str] = set()  # members that were Python when they ended
+        self._groups: dict[int, str] = {}  # process group -> the member that began it
+        self._names: dict[
+            int, bytes
+        ] = {}  # process that a member had left and that has ended -> the name of its program
+        self._strangers: set[str] = set()  # ids of processes that descend from no member, as of the last full look
+        self._looked = 0.0
+        self._left: dict[int, str] = {}  # what `left` has found: process -> the member that has left it
+
+    def began(self, pid: int, name: str) -> None:
+        """A member runs, in a process group of its own."""
+        self.members[pid] = self._groups[pid] = name
+
+    def adopt(self) -> bool:
+        """From now on what members leave is ours; False: this Python cannot ask the kernel for it.
+
+        No member has begun, so what runs now is left by none.
+        """
+        self._strangers, self._looked = set(proc.numbers()), time.monotonic()
+        try:
+            import _ctypes  # a fifth of the time that ctypes takes
+        except ImportError:
+            return False
+        call = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]
+        return bool(_ctypes.call_function(call, (_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) == 0)
+
+    def reap(self) -> None:
+        """Takes the exit statuses of all that have ended; a container's first process inherits orphans, too."""
+        while True:
+            try:
+                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if found is None or not self._take(found.si_pid):
+                return
+
+    def _take(self, pid: int) -> bool:
+        """This child has ended; until we have waited for it, the kernel still says what it was."""
+        name = self.members.pop(pid, None)
+        if name is not None and proc.is_python(pid):
+            self.pythons.add(name)
+        owner = None if name is not None or pid in self.others else self._left.pop(pid, None) or self._owner(pid)
+        if owner is not None:
+            self._names[pid] = proc.name(pid)
+        ended, code = os.waitpid(pid, os.WNOHANG)
+        if not ended:
+            return False
+        status = exit_code(code)
+        if name is not None:
+            self.ends.append((name, status))
+        elif owner is not None:
+            self.left_ends.append((owner, pid, status))
+        elif pid in self.others:
+            self.others.discard(pid)
+            self.statuses[pid] = status
+        return True
+
+    def _owner(self, pid: int) -> str | None:
+        try:
+            return self._groups.get(os.getpgid(pid))
+        except OSError:
+            return None
+
+    # ---- what members have left --------------------------------------------------------------------------------------
+
+    def left(self, job: bytes) -> dict[str, list[Process]]:
+        """{member: the processes that it has left, and that run}; a look at all processes of this host.
+
+        job: the value of LAUNCH_JOB, for processes that are in no member's group any more.
+        """
+        table, ours = self._look()
+        found: dict[str, list[Process]] = {}
+        for name, pid, _ in self.left_ends:  # they have ended since, and nobody has asked for it yet
+            found.setdefault(name, []).append(Process(pid, 0, 0, self._names.get(pid, b"")))
+        for pid in ours.get(os.getpid(), ()):
+            fields = table[pid]
+            if pid in self.members or pid in self.others:
+                continue
+            owner = self._left.get(pid) or self._groups.get(fields.group) or _marked(pid, job)
+            if owner is not None:
+                self._left[pid] = owner
+                inner = tuple(_below(pid, ours))
+                found.setdefault(owner, []).append(
+                    Process(pid, fields.group, fields.session, _words(pid, inner, table), inner)
+                )
+        return found
+
+    def _look(self) -> tuple[dict[int, proc.Fields], dict[int, list[int]]]:
+        """(processes of this host, {process: its children}), with all that descend from us.
+
+        Ranks often end one after the other, and a host may have thousands of processes.  So strangers are not asked
+        again for a while; an id of theirs is not given to another process as fast as that.
+        """
+        now = time.monotonic()
+        full = now - self._looked >= FULL_EVERY
+        table = proc.table(() if full else self._strangers)
+        children: dict[int, list[int]] = {}
+        for pid, fields in table.items():
+            children.setdefault(fields.parent, []).append(pid)
+        if full:
+            self._looked = now
+            self._strangers = {str(pid) for pid in table.keys() - {os.getpid(), *_below(os.getpid(), children)}}
+        return table, children
+
+
+def _below(pid: int, children: dict[int, list[int]]) -> Iterable[int]:
+    for child in children.get(pid, ()):
+        yield child
+        yield from _below(child, children)
+
+
+def _words(pid: int, inner: tuple[int, ...], table: dict[int, proc.Fields]) -> bytes:
+    """What it runs: a shell that a script has forked has the words of the script, and not those of its program."""
+    for each in (pid, *inner):
+        if table[each].name not in proc.SHELLS and table[each].state not in "ZX":
+            found = proc.words(each)
+            if found and (each == pid or not found.startswith(proc.words(pid))):
+                return found
+    return proc.words(pid) or table[pid].name
+
+
+def _marked(pid: int, job: bytes) -> str | None:
+    """The rank of this job that the process has in its environment."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            variables = file.read(_MOST).split(b"\0")
+    except OSError:
+        return None
+    if b"LAUNCH_JOB=" + job not in variables:
+        return None
+    return next((os.fsdecode(each[8:]) for each in variables if each.startswith(b"RANK_ID=")), None)
+
+
+def exit_code(status: int) -> int:
+    """As a shell has it: 128+N for signal N."""
+    return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
