@@ -35,6 +35,17 @@ setup() {
   nobody_left
 }
 
+@test "a hang has one verdict, wherever one asks, and a rank that SIGSTOP holds is named" {
+  STUB_DO='0: wait; 1: stop; 2: wait' PATH=$(without py-spy) \
+    ends 124 '*' launch launch.sh -n 3 --hang_timeout 4 ./config.yaml
+  local verdict='the job hung: rank 1 did not run, by SIGSTOP or in a debugger'
+  [[ $stderr == *"rank 1: stopped by SIGSTOP or a debugger, in <lambda> ("*"$verdict"* ]] || fail "$stderr"
+  [[ "$(python "$PROJECT/tools/diagnose.py" logs/latest)" = "$verdict" ]]
+  [[ "$(python "$PROJECT/tools/runs.py")" = *"$verdict" ]]
+  grep -q "$verdict" logs/latest/report.html
+  [[ "$(python "$PROJECT/tools/watch.py" 2>&1)" = *"$verdict"* ]]
+}
+
 @test "where py-spy is installed, it tells where the ranks are, and nobody is aborted" {
   export STUB_DO='0: wait; 1: wait'
   mkdir bin

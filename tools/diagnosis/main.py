@@ -24,7 +24,7 @@ from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
-from tools.diagnosis import find, run, words
+from tools.diagnosis import find, hang, run, words
 from tools.launch import record
 from tools.logs import known_failures
 
@@ -94,7 +94,7 @@ def explain(
     _tell([tr("{line}; left out", line=line) for line in complaints])
     members = run.read_members(launch, folder)
     if not members:
-        print(tr("no rank failed: nothing to explain"))
+        _print([hang.of_run(launch, folder) or tr("no rank failed: nothing to explain")])
         return False
     target = launch.get("device_target")
     matches = find.causes(entries, members, oom_kills, target if target in known_failures.TARGETS else None)

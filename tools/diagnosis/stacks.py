@@ -29,6 +29,7 @@ from hccl_tools.machine import programs
 from tools.logs.raised import in_library
 
 SECONDS = 10  # for each of the two ways
+_HELD = "State: stopped\n"  # before the stack of a process that did not run
 
 # "    step (train.py:12)" of py-spy, '  File "train.py", line 12 in step' of faulthandler
 _PY_SPY = re.compile(r"^ +(?P<function>\S+) \((?P<file>.+):(?P<line>\d+)\)")
@@ -51,30 +52,30 @@ class Frame(Row):
 def main(arguments: list[str]) -> int:
     """Saves and prints; returns the exit code."""
     folder, *members = arguments
+    print("\n".join(lines(folder, members)))
+    return 0
+
+
+def lines(folder: str, members: list[str]) -> list[str]:
+    """Saves the stacks; a line for each place where ranks are."""
     pairs = [member.split("=") for member in members]
     with ThreadPoolExecutor(max_workers=len(pairs)) as pool:
         stacks = list(pool.map(lambda pair: save(folder, pair[0], int(pair[1])), pairs))
     places: dict[str, list[str]] = {}
     for (rank, _), stack in zip(pairs, stacks):
         places.setdefault(place(stack), []).append(rank)
-    for where, ranks in places.items():
-        if len(ranks) == 1:
-            print(tr("rank {rank}: {where}", rank=ranks[0], where=one_line(where)))
-        else:
-            print(tr("ranks {ranks}: {where}", ranks=", ".join(ranks), where=one_line(where)))
-    return 0
-
-
-def tell(descriptor: int, folder: str, members: list[str]) -> None:
-    """The same lines, to this descriptor."""
-    stream = os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape")
-    with stream, contextlib.redirect_stdout(stream):
-        main([folder, *members])
+    return [
+        tr("rank {rank}: {where}", rank=ranks[0], where=one_line(where))
+        if len(ranks) == 1
+        else tr("ranks {ranks}: {where}", ranks=", ".join(ranks), where=one_line(where))
+        for where, ranks in places.items()
+    ]
 
 
 def save(folder: str, rank: str, pid: int) -> str:
     """Writes one rank's stacks to rank_N.stack, and returns them; empty if there are none."""
-    stack = by_py_spy(pid) or by_abort(pid, os.path.join(folder, f"rank_{rank}.log"))
+    held = _HELD if _state(pid) in ("T", "t") else ""
+    stack = held + (by_py_spy(pid) or by_abort(pid, os.path.join(folder, f"rank_{rank}.log")))
     if stack:
         with open(os.path.join(folder, f"rank_{rank}.stack"), "w", encoding="utf-8", errors="replace") as file:
             file.write(stack)
@@ -112,16 +113,29 @@ def by_abort(pid: int, log: str) -> str:
 
 
 def _runs(pid: int) -> bool:
+    return _state(pid) not in ("", "Z", "X")
+
+
+def _state(pid: int) -> str:
+    """The letter of proc(5); nothing where there is no such process."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+            return file.read().rpartition(")")[2].split()[0]
     except OSError:
-        return False
+        return ""
+
+
+def is_held(stack: str) -> bool:
+    """Whether SIGSTOP or a debugger held the process of this stack."""
+    return stack.startswith(_HELD)
 
 
 def place(stack: str) -> str:
     """Where the main thread is: its innermost frame, and the innermost one of the user's own code."""
     frames = main_thread(stack)
+    if is_held(stack):
+        held = tr("stopped by SIGSTOP or a debugger")
+        return tr("{held}, in {frame}", held=held, frame=frames[0].text) if frames else held
     if not frames:
         return tr("its stack is unknown; install py-spy, or leave PYTHONFAULTHANDLER=1 set")
     own = [frame for frame in frames if not in_library(frame.file)]

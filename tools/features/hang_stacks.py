@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures.thread  # noqa: F401 - loaded before the ranks start, for a child that asks many of them
 
-from tools.diagnosis import stacks
+from tools.diagnosis import hang
 from tools.features.base import Feature
 from tools.features.beside import say_all
 from tools.output import alike
@@ -21,7 +21,7 @@ class HangStacks(Feature):
             f"{m.name}={m.pid}" for m in members if m.rank is not None and m.status is None and m.group is not None
         ]
         if pairs:
-            say_all(run, "mindspore-launch-stacks", lambda _, tells: stacks.tell(tells, run.logs, pairs), WITHIN)
+            say_all(run, "mindspore-launch-stacks", lambda _, tells: hang.tell(tells, run.logs, pairs), WITHIN)
         elif run.engine.name:
             self._carried()
 
@@ -32,3 +32,4 @@ class HangStacks(Feature):
         ranks = sorted(int(name) for name in supervisor.stacks if name.isdigit())
         for place, same in alike.grouped((supervisor.stacks[str(rank)], rank) for rank in ranks).items():
             self.run.say(f"{alike.named(same)}: {place}")
+        self.run.say(hang.verdict(self.run.logs, ranks))

@@ -10,6 +10,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
+from tools.diagnosis import hang
 from tools.diagnosis.run import logs_of
 from tools.launch import record
 from tools.launch.resume import runs
@@ -82,7 +83,7 @@ def read(folder: str, patterns: list[Pattern]) -> Run:
         state=state,
         exit=_number(outcome.get("exit")),
         restarts=len(_list(outcome.get("attempts"))) if outcome else None,
-        cause=trouble or _cause(outcome),
+        cause=trouble or hang.of_run(document, folder) or _cause(outcome),
         progress=_progress(os.path.join(folder, logs_of(outcome)), ranks, patterns),
     )
 

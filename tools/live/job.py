@@ -11,6 +11,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import Refusal
+from tools.diagnosis import hang
 from tools.diagnosis.run import STOPPED_BY_US, logs_of, not_a_run
 from tools.history.listing import LOST, RUNNING
 from tools.launch import record
@@ -50,6 +51,7 @@ class Job(Record):
     places: tuple[Place, ...]
     ends: dict[int, int] = {}  # exit status of the ranks, once the run has ended
     failed: frozenset[int] = frozenset()  # the ranks that failed by themselves
+    hung: str = ""  # the verdict, if a hang ended it
 
     @property
     def hosts(self) -> int:
@@ -102,6 +104,7 @@ def job_of(folder: str, document: dict[str, Any]) -> Job:
         places=tuple(_places(document.get("ranks"), host, logs)),
         ends=ends,
         failed=frozenset(_failed(ends, outcome)),
+        hung=hang.of_run(document, folder),
     )
 
 
@@ -154,6 +157,8 @@ def _ends(outcome: dict[str, Any]) -> dict[int, int]:
 def _failed(ends: dict[int, int], outcome: dict[str, Any]) -> set[int]:
     """The launcher stops the other ranks after the first failure: theirs is none."""
     failed = {rank for rank, status in ends.items() if status and status not in STOPPED_BY_US}
+    if outcome.get("stopped_by") and outcome.get("first_failure") is None:
+        return set()  # what it ended, its signals may have ended otherwise than we ask
     first = str(outcome.get("first_failure"))
     return failed | {rank for rank in ends if str(rank) == first}
 

@@ -41,6 +41,11 @@ class Members:
         self.seen |= memory.keys()
         return memory
 
+    def held(self) -> set[int]:
+        """The ranks of which all processes are stopped, by SIGSTOP or a debugger."""
+        states = ((rank, {self._state(pid) for pid in pids} - {""}) for rank, pids in self._of_rank.items())
+        return {rank for rank, found in states if found and found <= {"T", "t"}}
+
     def pids(self) -> dict[int, int]:
         """{pid: rank} of all processes that are known."""
         return {pid: rank for rank, pids in self._of_rank.items() for pid in pids}
@@ -59,6 +64,14 @@ class Members:
                 return int(file.read().split()[1]) * _PAGE
         except (OSError, ValueError, IndexError):
             return 0
+
+    def _state(self, pid: int) -> str:
+        """The letter of proc(5); nothing where there is no such process."""
+        try:
+            with open(f"{self._proc}/{pid}/stat", encoding="ascii", errors="replace") as file:
+                return file.read().rpartition(")")[2].split()[0]
+        except (OSError, IndexError):
+            return ""
 
     def _search(self, mark: str) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}

@@ -69,7 +69,7 @@ def trouble(view: View) -> str:
     """The worst problem as a sentence; nothing if there is none."""
     worst = view.problems
     if view.job.state == ENDED:
-        return ""
+        return view.job.hung
     if not worst:
         if view.quiet is not None and view.quiet >= 60:
             return tr("no rank has written to its log for {time}", time=clock(view.quiet))
@@ -105,6 +105,7 @@ def _sentence(row: Seen) -> str:
 
 
 _WORDS = {
+    "held": lambda: tr("SIGSTOP or a debugger holds its process; kill -CONT PID lets it go on"),
     "loss?": lambda: tr("its loss is not a finite number"),
     "drifts": lambda: tr("its loss is far from that of the other ranks"),
 }

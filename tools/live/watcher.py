@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from tools.progress.slowness import Pace
 
 # The states of a rank, the worst one first.
-FAILED, NOT_FINITE, SLOW, SILENT, DRIFTS, NO_LOG, STARTS, TRAINS, OVER = (
+FAILED, HELD, NOT_FINITE, SLOW, SILENT, DRIFTS, NO_LOG, STARTS, TRAINS, OVER = (
     "failed",
+    "held",
     "loss?",
     "slow",
     "silent",
@@ -35,12 +36,13 @@ FAILED, NOT_FINITE, SLOW, SILENT, DRIFTS, NO_LOG, STARTS, TRAINS, OVER = (
     "trains",
     "ended",
 )
-ORDER = (FAILED, NOT_FINITE, SLOW, SILENT, DRIFTS, NO_LOG, STARTS, TRAINS, OVER)
-PROBLEMS = (FAILED, NOT_FINITE, SLOW, SILENT, DRIFTS)
+ORDER = (FAILED, HELD, NOT_FINITE, SLOW, SILENT, DRIFTS, NO_LOG, STARTS, TRAINS, OVER)
+PROBLEMS = (FAILED, HELD, NOT_FINITE, SLOW, SILENT, DRIFTS)
 SLOW_FROM = 1.25  # times the median, in the median of the last _PACES looks at which a rank had written
 _PACES = 5
 SILENT_FROM = 30.0  # seconds without a line, and three times as long as half of the ranks
 _LOSSES = 10  # for a drift: so many at least
+_RECENT = 10.0  # seconds without a line, after which a rank's losses are of other steps than those of the others
 
 
 class Seen(Record):
@@ -139,7 +141,8 @@ class Watcher:
         ranks = self._ranks.by_rank
         ages = {rank: now - one.grown for rank, one in ranks.items() if one.grown is not None}
         middle = statistics.median_low(ages.values()) if ages else 0.0
-        drifting = _drifting(ranks.values())
+        held = self._members.held() if memory else set()
+        drifting = _drifting(one for rank, one in ranks.items() if ages.get(rank, 0.0) <= max(_RECENT, 3 * middle))
         for place in job.places:
             one, age, pace = ranks[place.rank], ages.get(place.rank), self._pace(place.rank)
             status = job.ends.get(place.rank)
@@ -148,7 +151,7 @@ class Watcher:
                 state = OVER
             if state is None:
                 silent = age is not None and age >= max(SILENT_FROM, 3 * middle)
-                state = _state(one, pace, silent, place.rank in drifting)
+                state = HELD if place.rank in held else _state(one, pace, silent, place.rank in drifting)
             yield Seen(
                 place=place,
                 progress=one,

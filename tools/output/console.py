@@ -23,6 +23,7 @@ from hccl_tools.common.quoting import harmless
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import count
 from tools.output.console_ways import BLOCK, Bytes, Lines, States, Stdout
+from tools.output.modules_line import Without
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,12 +121,22 @@ class File:
     """A log that is read.  One that is not there is empty: the others are shown."""
 
     def __init__(self, path: str, way: Way) -> None:
-        self.way = way
+        self.way, self._filter = way, Without()
         self._left: int | None = None  # bytes up to where the log ended when the job did
         try:  # a FIFO must not keep us waiting
             self._number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
         except OSError:
             self._number = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+
+    def show(self, data: bytes, now: float) -> None:
+        """Shows what was read."""
+        self.way.show(self._filter.take(data), now)
+
+    def end(self) -> None:
+        """Everything was read."""
+        if rest := self._filter.rest():
+            self.way.show(rest, time.monotonic())
+        self.way.end()
 
     def read(self) -> bytes:
         """What is new, at most a BLOCK of it."""
@@ -202,7 +213,7 @@ class _Reader:
         while self._look()[0]:
             pass
         for file in self._files:
-            file.way.end()
+            file.end()
         self._out.end()
 
     def _has_ended(self, seconds: float) -> bool:
@@ -225,5 +236,5 @@ class _Reader:
         """Shows a block of the file; its size."""
         data = file.read()
         if data:
-            file.way.show(data, time.monotonic())
+            file.show(data, time.monotonic())
         return len(data)

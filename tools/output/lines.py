@@ -9,6 +9,8 @@ import os
 import re
 import stat
 
+from tools.output import modules_line
+
 TAIL_LINES = 15
 TAIL_BYTES = 16384
 TAIL_COLUMNS = 400  # bytes of a line
@@ -73,7 +75,7 @@ def tail(path: str) -> list[bytes]:
     lines, rest = split(text if whole else b"... " + text)
     if rest:
         lines.append(state(rest))
-    return [_short(line) for line in lines[-TAIL_LINES:]]
+    return [_short(line) for line in [line for line in lines if not modules_line.is_one(line)][-TAIL_LINES:]]
 
 
 def _end_of(path: str) -> tuple[bytes, bool]:

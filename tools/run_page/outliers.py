@@ -109,9 +109,10 @@ def _drifting(ranks: dict[int, Curve]) -> Iterable[Outlier]:
     """Ranks whose loss in the last quarter of the run is far from that of the others."""
     ends = [curve.steps[-1] for curve in ranks.values() if curve.steps]
     since = max(ends, default=0) * 3 // 4
+    until = min((end for end in ends if end > since), default=0)  # a rank that hung lacks the last steps
     means = {}
     for rank, curve in ranks.items():
-        values = finite([value for step, value in zip(curve.steps, curve.values) if step > since])
+        values = finite([value for step, value in zip(curve.steps, curve.values) if since < step <= until])
         if values:
             means[rank] = sum(values) / len(values)
     if len(means) < _LEAST_RANKS:

@@ -10,8 +10,8 @@ from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.words import count, ranges, short_path
 from hccl_tools.show import drawing, overview
 from hccl_tools.table import rank_table
+from tools.diagnosis import hang, slow_ranks
 from tools.diagnosis import run as run_folder
-from tools.diagnosis import slow_ranks
 from tools.diagnosis.bundle import pages
 from tools.history.listing import LOST, RUNNING
 from tools.run_page import charts, surroundings
@@ -97,7 +97,9 @@ def diagnosis(data: RunData, writer: Writer) -> str:
     outcome = outcome if isinstance(outcome, dict) else {}
     said = outcome.get("diagnosis")
     said = said if isinstance(said, dict) else {}
-    parts = [*_root(said.get("root"), writer), *_exception(said.get("exception"), writer)]
+    hung = hang.of_run(data.launch, data.folder)
+    parts = [f'<p class="strong">{writer.text(hung)}</p>'] if hung else []
+    parts += [*_root(said.get("root"), writer), *_exception(said.get("exception"), writer)]
     for entry in [*_dicts(said.get("matches")), *_dicts(said.get("faults"))][:_MOST_FOUND]:
         parts.append(_known(entry, writer))
     excerpt = _excerpt(data, writer) if outcome else ""

@@ -123,6 +123,8 @@ def _how(attempt: Attempt, name: str, status: int | None) -> str:
         return GOOD
     if name in attempt.also_failed:
         return FAILED
+    if attempt.stopped_by and attempt.first_failure is None:
+        return STOPPED  # the stack of a rank that hangs comes with SIGABRT
     return STOPPED if status in _BY_US else FAILED
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -289,6 +290,23 @@ def test_the_memory_of_ranks_comes_from_processes_with_the_mark_of_the_job(run):
         child.communicate(b"\n")
     assert members.look(job, now=1.0) == {}
     assert members.seen == {1}
+
+
+def test_a_rank_that_sigstop_holds(run):
+    folder = run(2, host=os.uname().nodename)
+    mark = {**os.environ, "LAUNCH_JOB": f"{folder.name}@{os.uname().nodename}", "RANK_ID": "1"}
+    child = subprocess.Popen([sys.executable, "-c", "print(flush=True); input()"], env=mark, stdin=-1, stdout=-1)
+    try:
+        child.stdout.readline()
+        members = Members()
+        members.look(Reader(str(folder)).read(), now=0.0)
+        assert members.held() == set()
+        child.send_signal(signal.SIGSTOP)
+        os.waitpid(child.pid, os.WUNTRACED)
+        assert members.held() == {1}
+    finally:
+        child.send_signal(signal.SIGCONT)
+        child.communicate(b"\n")
 
 
 def test_the_memory_on_npus():

@@ -1,0 +1,73 @@
+"""A job that --hang_timeout ended: one verdict, for the terminal, the page, and the commands.
+
+It is made of the stacks that were saved when the job hung, in the files rank_N.stack beside the logs.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.words import named, one_line
+from tools.diagnosis import stacks
+from tools.diagnosis.run import logs_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+_MOST = 1024  # stacks that are read; of more ranks these are at even distances
+
+
+def tell(descriptor: int, folder: str, members: list[str]) -> None:
+    """Saves the stacks, and writes where the ranks are, and the verdict, to this descriptor."""
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as stream:
+        said = [*stacks.lines(folder, members), verdict(folder, _ranks_of(members))]
+        stream.write("\n".join(said) + "\n")
+
+
+def _ranks_of(members: Iterable[str]) -> list[int]:
+    return [int(member.partition("=")[0]) for member in members]
+
+
+def of_run(launch: dict[str, Any], folder: str) -> str:
+    """The verdict about the last attempt of a run; nothing, if no hang ended it."""
+    outcome = launch.get("outcome")
+    if not isinstance(outcome, dict) or outcome.get("stopped_by") != "hang":
+        return ""
+    ranks = launch.get("ranks")
+    known = [row.get("rank") for row in ranks if isinstance(row, dict)] if isinstance(ranks, list) else []
+    return verdict(os.path.join(folder, logs_of(outcome)), [rank for rank in known if type(rank) is int])
+
+
+def verdict(logs: str, ranks: Sequence[int]) -> str:
+    """The sentence: which ranks differ from the others, and where they were."""
+    found = {rank: _stack(logs, rank) for rank in ranks[:: -(-len(ranks) // _MOST) or 1]}
+    held = [rank for rank, stack in found.items() if stacks.is_held(stack)]
+    if held:
+        return tr("the job hung: {ranks} did not run, by SIGSTOP or in a debugger", ranks=named("rank", held))
+    places: dict[str, list[int]] = {}
+    for rank, stack in found.items():
+        if stack:
+            places.setdefault(stacks.place(stack), []).append(rank)
+    if not places:
+        return tr("the job hung: no rank wrote to its log, and no stack is known")
+    ordered = sorted(places.items(), key=lambda pair: len(pair[1]))
+    place, few = ordered[0]
+    if len(ordered) == 1:
+        return tr("the job hung: all ranks were {place}", place=one_line(place))
+    if 2 * len(few) < sum(map(len, places.values())):
+        most, who = one_line(ordered[-1][0]), named("rank", few)
+        return tr(
+            "the job hung: most ranks were {most}, but {ranks} {place}", most=most, ranks=who, place=one_line(place)
+        )
+    return tr("the job hung: the ranks were at {number} places, see rank_N.stack", number=len(places))
+
+
+def _stack(logs: str, rank: int) -> str:
+    try:
+        with open(os.path.join(logs, f"rank_{rank}.stack"), encoding="utf-8", errors="replace") as file:
+            return file.read(1 << 20)
+    except OSError:
+        return ""
