@@ -102,7 +102,9 @@ def check_first(line: Line, more: bool = False) -> None:
     if more or len(rest) > 1:
         from tools.command import meant  # for a mistake
 
-        text = meant.number(line) or tr("{word}: there is no program of this name on PATH, and no such file", word=quote(first))
+        text = meant.number(line) or tr(
+            "{word}: there is no program of this name on PATH, and no such file", word=quote(first)
+        )
         raise line.mistake(text)
 
 

@@ -1,5 +1,6 @@
 """The devices of a launch as its ranks see them: in the plan, and in an agent on its host."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -137,7 +138,7 @@ def test_a_launch_of_slurm_locks_devices_only_on_a_node_of_its_own(monkeypatch):
 )
 def test_mpirun_and_msrun_start_a_rank_for_each_visible_device(here, monkeypatch, text, ranks):
     here(EIGHT, text)
-    assert open_mpi.all_hosts(request(engine="mpirun"))[0] == [("localhost", ranks)]
+    assert [host[:2] for host in open_mpi.all_hosts(request(engine="mpirun"))[0]] == [("localhost", ranks)]
     monkeypatch.setattr(msrun, "master_address", lambda *_: ("127.0.0.1", True))
     placed = msrun.place(request(engine="msrun", script_devices=""))
     assert len(placed.ranks) == ranks and not placed.engine.named
@@ -173,15 +174,17 @@ def nvidia_smi(tmp_path, monkeypatch):
 
 
 def test_gpus_that_are_not_here_are_blamed_on_the_variable_that_names_them(nvidia_smi, monkeypatch):
-    assert device_check.missing_gpus("x.sh", [0, 1]) is None
-    assert "start fewer ranks with -n" in (device_check.missing_gpus("x.sh", [0, 1, 2]) or "")
+    device_check.gpus([0, 1])
+    with pytest.raises(Refusal, match="start fewer ranks with -n"):
+        device_check.gpus([0, 1, 2])
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,7")
     line = "CUDA_VISIBLE_DEVICES=0,7 names GPU 7, but this machine has 2; see: nvidia-smi -L"
-    assert device_check.missing_gpus("x.sh", [0, 7]) == line
+    with pytest.raises(Refusal, match=re.escape(line)):
+        device_check.gpus([0, 7])
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")  # in a job of Slurm nvidia-smi lists only the job's GPUs
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv("SLURM_JOB_GPUS", "4,5")
-    assert device_check.missing_gpus("x.sh", [4, 5]) is None
+    device_check.gpus([4, 5])
 
 
 @pytest.mark.parametrize(("text", "target"), [(None, "GPU"), ("0", "GPU"), ("", "CPU"), ("-1", "CPU")])

@@ -87,6 +87,6 @@ def test_a_table_a_hostfile_and_a_config_are_suggested(folder):
     with pytest.raises(rank_table.NotReadable, match="; did you mean hccl_8p_01234567_127.0.0.1.json[?]$"):
         rank_table.read_bytes("hccl_8p_10234567_127.0.0.1.json")
     with pytest.raises(hostfile.HostfileError, match="; did you mean hosts.txt[?]$"):
-        hostfile.slots("host.txt")
+        hostfile.read("host.txt")
     with pytest.raises(config_file.ConfigError, match="; did you mean train.yaml[?]$"):
         config_file.load("trian.yaml")
