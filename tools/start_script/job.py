@@ -132,9 +132,15 @@ def devices_of(script: str, starts: Sequence[Start]) -> list[int]:
 
 
 def table_of(start: Start) -> str:
-    """The absolute path of its rank table; the older variable replaces the newer, as in MindSpore."""
-    named = start.environ.get("MINDSPORE_HCCL_CONFIG_PATH") or start.environ.get("RANK_TABLE_FILE") or ""
-    return os.path.join(start.folder, named) if named else ""
+    """The absolute path of its rank table; empty: it has none.
+
+    The older variable replaces the newer, as in MindSpore.  Some scripts change the folder and leave the path as typed.
+    """
+    named = start.environ.get("MINDSPORE_HCCL_CONFIG_PATH") or start.environ.get("RANK_TABLE_FILE")
+    if not named:
+        return ""
+    paths = [os.path.join(start.folder, named), os.path.abspath(named)]
+    return next(filter(os.path.isfile, paths), paths[0])
 
 
 def refusal(script: str, starts: Sequence[Start], text: str) -> Refusal:

@@ -130,6 +130,17 @@ def test_ranks_without_numbers_are_in_the_order_of_their_starts():
     assert (found.first, found.world, found.devices) == (0, 2, [])
 
 
+def test_a_rank_table_as_typed_is_found_though_the_script_has_changed_the_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.json").touch()
+    assert job.table_of(start("a.py", rank_table_file="t.json")) == str(tmp_path / "t.json")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "t.json").touch()
+    inside = start("a.py", rank_table_file="t.json").replace(folder=str(tmp_path / "d"))
+    assert job.table_of(inside) == str(tmp_path / "d" / "t.json")
+    assert job.table_of(start("a.py", rank_table_file="u.json")) == "/net/u.json"
+
+
 def test_one_rank_joins_a_job_only_if_the_script_names_a_rank_table():
     one = start("train.py", rank_id=0, rank_size=1, rank_table_file="/t.json")
     assert job.of("run.sh", [start("train.py")], {}).alone
