@@ -8,7 +8,7 @@ import tempfile
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quoted
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import count, named, one_line
 from tools.command import table
 from tools.launch.programs import program
@@ -106,8 +106,13 @@ def told(script: str, ranks: Ranks) -> str:
 def of_ranks(command: Command, ranks: Ranks, text: bytes) -> Command:
     """The command with words for the plan that say the same as the script; `text`: what every rank runs."""
     descriptor, path = tempfile.mkstemp(prefix="launch-zoo-", suffix=".sh")
-    with open(descriptor, "wb") as file:
-        file.write(text)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(text)
+    except OSError as error:
+        os.unlink(path)
+        why = tr("{folder} cannot be written: {reason}", folder=one_line(path), reason=error.strerror)
+        raise Refusal(REFUSED, why) from error
     words = [f"ranks_file={path}", f"n={len(ranks.starts)}"]
     if source := rank_file.source(ranks.starts[0]):
         words.append(f"ranks_source={source}")

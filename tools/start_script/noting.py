@@ -49,9 +49,8 @@ class Start(Record):
 
 def of_script(words: Sequence[str], caller: Environment, line: str) -> list[Start]:
     """What ``bash SCRIPT WORDS`` starts, in order; `line`: for files that would have the output.  Raises Refusal."""
-    folder = tempfile.mkdtemp(prefix="launch-zoo-")
+    folder = stand_ins(caller, line)
     try:
-        make_stand_ins(folder, caller, line)
         path = os.fsencode(f"{folder}/bin:") + caller.get(b"PATH", os.fsencode(os.defpath))
         status, left = run(words, {**caller, b"PATH": path}, f"{folder}/stdin")
         starts = list(read(folder))
@@ -75,6 +74,25 @@ def of_script(words: Sequence[str], caller: Environment, line: str) -> list[Star
         )
         raise Refusal(REFUSED, text)
     return starts
+
+
+def stand_ins(caller: Environment, line: str) -> str:
+    """A new folder with files of the programs' names in bin/.  Raises Refusal."""
+    try:
+        folder = tempfile.mkdtemp(prefix="launch-zoo-")
+        make_stand_ins(folder, caller, line)
+        if os.access(f"{folder}/bin/python", os.X_OK):
+            return folder
+        reason = tr("nothing in it can be run (mounted noexec)")  # a shell would take the real programs instead
+        shutil.rmtree(folder, ignore_errors=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+    text = tr(
+        "--zoo needs a folder for temporary files, and {folder} does not do: {reason}; name another one in TMPDIR",
+        folder=one_line(tempfile.gettempdir()),
+        reason=reason,
+    )
+    raise Refusal(REFUSED, text)
 
 
 def make_stand_ins(folder: str, caller: Environment, line: str) -> None:

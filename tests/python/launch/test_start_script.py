@@ -103,6 +103,16 @@ def test_a_script_that_follows_its_log_ends(tmp_path):
     assert (tmp_path / "copy").read_text() == "tail -f log\n"
 
 
+@pytest.mark.parametrize("folder", ["no/such/folder", "plain"])
+def test_a_folder_for_temporary_files_that_does_not_do_is_refused(folder, tmp_path, monkeypatch):
+    (tmp_path / "plain").mkdir()
+    monkeypatch.setattr(noting.tempfile, "tempdir", str(tmp_path / folder))
+    monkeypatch.setattr(noting.os, "access", lambda *_: False)  # as where it is mounted noexec
+    with pytest.raises(Refusal, match=f"{folder} does not do: .*; name another one in TMPDIR"):
+        noting.of_script(["run.sh"], CALLER, "")
+    assert not list((tmp_path / "plain").iterdir())
+
+
 def test_a_process_that_the_script_leaves_is_named_and_ended(tmp_path, monkeypatch):
     monkeypatch.setattr(noting, "PATIENCE", 0.2)
     (tmp_path / "run.sh").write_text("sleep 517 &\nRANK_ID=0 python train.py &\n")
