@@ -12,6 +12,7 @@ KNOWN = frozenset(
     ["version", "status", "server_count", "server_list", "super_pod_list", "cluster_list", "rank_count", "rank_list",
      "node_list", "collective_id", "group_count", "group_list", "board_id", "chip_info", "deploy_mode"]
 )  # fmt: skip
+_RANKS = frozenset(["server_list", "rank_list", "node_list", "group_list"])  # those that list ranks
 
 _MINDIE = marked("a MindIE global rank table")
 _DATADIST = marked("an llm-datadist rank table")
@@ -59,7 +60,7 @@ def problem(table: object) -> Problem | None:
             tr("an object of Kubernetes ({kind})", kind=shown(table["kind"])), "apiVersion", tr(FROM_CONFIGMAP)
         )
     for key, (what, remedy) in _BY_KEY.items():
-        if key in table:
+        if key in table and _RANKS.isdisjoint(table):
             return _named(tr(what), key, tr(remedy))
     for key, (what, remedy) in _WITHOUT_RANKS.items():
         if _tells(table, key) and not _has_ranks(table):

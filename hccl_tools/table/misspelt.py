@@ -8,13 +8,14 @@ from hccl_tools.table.address import family
 
 _LETTERS = str.maketrans("OoIl|", "00111")  # what is typed for a digit
 _COMMAS = str.maketrans(",;。、·", ".....")  # and for a dot
+_SIGNS = frozenset(".,;:/%@ ")  # an address, or what is nearly one, has one of them
 _NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]*){1,7}")  # too few or too many, or one too large
 _MOST_PART = 5  # characters of a part with something else than digits in it, beside three numbers
 
 
 def is_nearly_an_address(text: str) -> bool:
     """Whether `text` looks like an address and is none, with or without what it means."""
-    if family(text) is not None or not any(c.isdigit() for c in text):
+    if _is_plain_name(text) or family(text) is not None or not any(c.isdigit() for c in text):
         return False
     cleaned = _cleaned(text)
     parts = cleaned.split(".")
@@ -25,6 +26,8 @@ def is_nearly_an_address(text: str) -> bool:
 
 def meant(text: str) -> str | None:
     """The one address that a misspelt one can mean; None where there is none, or `text` is no misspelt address."""
+    if _is_plain_name(text):
+        return None
     cleaned = _cleaned(text)
     host, _, port = cleaned.rpartition(":")
     forms = [cleaned, cleaned.strip("[]")]
@@ -35,6 +38,11 @@ def meant(text: str) -> str | None:
         if found != text and family(found) is not None:
             return found
     return None
+
+
+def _is_plain_name(text: str) -> bool:
+    """Whether it has nothing of an address, as node_0: a table may have ten thousand of them."""
+    return text.isascii() and _SIGNS.isdisjoint(text)
 
 
 def _cleaned(text: str) -> str:
