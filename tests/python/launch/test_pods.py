@@ -271,6 +271,19 @@ def test_few_processes_are_a_note(monkeypatch, tmp_path):
     assert "may have 1024 processes and threads, too few for 8 ranks; raise the kubelet's podPidsLimit" in line
 
 
+def test_a_variable_leaves_some_of_the_devices_that_the_pod_got(monkeypatch):
+    npus = pod_request(device_target="Ascend")
+    monkeypatch.setattr(host, "devices", lambda: [4, 5, 6, 7])
+    monkeypatch.setenv("ASCEND_VISIBLE_DEVICES", "4,5,6,7")
+    monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "0,1")
+    found = pod_job.read(npus)
+    assert found.devices == (4, 5) and found.local == Fact(source="ASCEND_RT_VISIBLE_DEVICES", value=2)
+    monkeypatch.setenv("MS_LOCAL_WORKER", "4")
+    with pytest.raises(Refusal, match="MS_LOCAL_WORKER says 4, ASCEND_RT_VISIBLE_DEVICES says 2"):
+        pod_job.read(npus)
+    assert pod_job.read(pod_request(device_target="CPU")).devices == (4, 5, 6, 7)
+
+
 @pytest.mark.parametrize(
     ("text", "devices"),
     [("0,1,2,3", (0, 1, 2, 3)), ("3,1", (1, 3)), ("0-3", (0, 1, 2, 3)), ("0-1,6-7", (0, 1, 6, 7)), (" ", None)]

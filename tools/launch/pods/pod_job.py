@@ -17,6 +17,7 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import named, one_line, short
 from hccl_tools.hosts import hostfile
+from hccl_tools.machine import visible
 from hccl_tools.table import device_range
 from hccl_tools.table.address import family
 from tools.launch.request import MAX_RANKS, Request
@@ -141,7 +142,7 @@ def _quotient(world: Fact | None, local: Fact | None) -> Fact | None:
 
 def _local(request: Request, devices: tuple[int, ...] | None, has_ranks: bool) -> Fact | None:
     """The ranks of this pod.  On NPUs the devices must be as many.  Raises Refusal."""
-    cards = Fact(source=_devices_source(request), value=len(devices)) if devices else None
+    cards = Fact(source=_counted(request), value=len(devices)) if devices else None
     said = _option("--local_worker_num", request.local_worker_num) or _number("MS_LOCAL_WORKER", 1)
     if not has_ranks or (said and request.device_target != "Ascend"):
         return said
@@ -152,18 +153,29 @@ def _devices_source(request: Request) -> str:
     return "--devices" if request.devices is not None else "ASCEND_VISIBLE_DEVICES"
 
 
+def _counted(request: Request) -> str:
+    """What says how many devices the ranks have: a variable may leave some of those that the pod got."""
+    source = _devices_source(request)
+    limited = request.devices is None and request.device_target == "Ascend" and visible.npus().limit
+    return visible.NPUS if limited else source
+
+
 def _devices(request: Request) -> tuple[int, ...] | None:
-    """The physical devices that the pod got.  Raises Refusal."""
+    """The physical devices that the pod got, and that its ranks see.  Raises Refusal."""
     source = _devices_source(request)
     text = request.devices or os.environ.get("ASCEND_VISIBLE_DEVICES", "")
     if not text.strip():
         return None
     text = re.sub(r"\bAscend\w*-(?=\d)", "", text)  # an annotation has Ascend910-0,Ascend910-1
     try:
-        return tuple(sorted(device_range.parse(re.sub(r"(\d+)-(\d+)", _run, text))))
+        found = tuple(sorted(device_range.parse(re.sub(r"(\d+)-(\d+)", _run, text))))
     except device_range.RangeError as error:
         remedy = tr("write physical devices such as 0,1,2,3")
         raise Refusal(REFUSED, f"{source}: {error}; {remedy}") from error
+    if request.devices is not None or request.device_target != "Ascend":
+        return found
+    shown = visible.npus()
+    return tuple(device for device in found if not shown.hides(device))
 
 
 def _run(found: re.Match[str]) -> str:
