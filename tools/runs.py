@@ -45,19 +45,20 @@ def main(argv: "list[str] | None" = None) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    runs = listing.read_all(options.logs)
-    if options.failed:
-        runs = [run for run in runs if run.failed]
+    every = listing.read_all(options.logs)
+    runs = [run for run in every if run.failed] if options.failed else every
     if options.what == "clean":
         return clean(runs, options)
     if options.json:
         print(table.as_json(runs))
         return 0
     if not runs:
-        say(tr("no run in {folder}", folder=one_line(options.logs)))
+        folder = one_line(options.logs)
+        none_failed = tr("no run failed ({runs} in {folder})", runs=count(len(every), "run"), folder=folder)
+        say(none_failed if every else tr("no run in {folder}", folder=folder))
         return 0
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    for line in table.rows(runs, columns):
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in table.rows(runs, width):
         print(line)
     return 0
 

@@ -11,7 +11,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
-from hccl_tools.common.words import count, named, one_line
+from hccl_tools.common.words import clauses, count, named, one_line
 from hccl_tools.machine import hccn, host, visible
 from hccl_tools.table import device_range, rank_table
 from hccl_tools.table.address import family
@@ -116,5 +116,5 @@ def chosen_devices(wanted: Wanted) -> Sequence[int]:
         devices = _seen(wanted)
     problem = rules.group_problem_910a(devices) if wanted.chip == "910A" else None
     if problem:
-        raise Refusal(USAGE, "; ".join(problem))
+        raise Refusal(USAGE, clauses(*problem))
     return devices

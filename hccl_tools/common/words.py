@@ -70,6 +70,16 @@ def some(names: Sequence[str], most: int) -> str:
     return tr("{names} and {number} more", names=shown, number=len(names) - most) if len(names) > most else shown
 
 
+def clauses(*parts: str) -> str:
+    """Clauses as one sentence, with the punctuation of the user's language between them."""
+    return ("；" if speaks_chinese() else "; ").join(parts)
+
+
+def listed(parts: Iterable[str]) -> str:
+    """Words or short phrases one after the other, likewise."""
+    return ("，" if speaks_chinese() else ", ").join(parts)
+
+
 def count(number: int, noun: str) -> str:
     """``1 rank``, ``4 ranks``."""
     if speaks_chinese():

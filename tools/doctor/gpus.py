@@ -6,7 +6,7 @@ import sys
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import clauses, one_line
 from hccl_tools.machine import programs, visible
 from tools.doctor import answer
 from tools.doctor.page import ABSENT, OK, UNKNOWN, WARNING, Line
@@ -43,7 +43,7 @@ def lines(facts: Facts) -> list[Line]:
     if not rows:
         return [Line(tr("GPUs"), ABSENT, tr("nvidia-smi names none"))]
     capability = facts.answers["compute_cap"]
-    kinds = "; ".join(sorted(set(map(_kind, rows))))
+    kinds = clauses(*sorted(set(map(_kind, rows))))
     text = f"{len(rows)}: {kinds}"
     if not capability.status:
         versions = ", ".join(sorted(set(capability.stdout.split())))

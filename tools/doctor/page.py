@@ -7,11 +7,11 @@ import json
 import os
 import re
 import sys
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TextIO
 
+from hccl_tools.common.columns import columns, padded
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
 from hccl_tools.common.words import count, one_line
@@ -47,7 +47,7 @@ def as_text(sections: Sections, made: str, colour: bool) -> str:
         page += ["", headings.get(title, title)]
         for line in section:
             status = _painted(line.status, words[line.status], colour)
-            page.append(f"  {status}  {_padded(line.name, width)}  {without_home(line.text)}")
+            page.append(f"  {status}  {padded(line.name, width)}  {without_home(line.text)}")
             if line.remedy:
                 page.append(" " * (len("  problem  ") + width + 2) + f"-> {without_home(line.remedy)}")
     return "\n".join([*page, "", _summary(lines), ""])
@@ -77,17 +77,8 @@ def _headings() -> dict[str, str]:
     }
 
 
-def columns(text: str) -> int:
-    """The columns that `text` takes on a terminal: two for a Chinese character."""
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - columns(text))
-
-
 def _painted(status: str, word: str, colour: bool) -> str:
-    word = _padded(word, len(PROBLEM))
+    word = padded(word, len(PROBLEM))
     return f"\x1b[{_COLOURS[status]}m{word}\x1b[0m" if colour else word
 
 

@@ -100,10 +100,16 @@ class AgentLines:
             self._files.setdefault(name, []).append(value + b"\n")
         elif word == b"wrote":
             self._grown = rank
-        elif word == b"has":
-            self._more.append(events.Heard("together", f"has {rank.decode()} {value.decode('utf-8', 'replace')}"))
+        else:
+            return self._of_others(word, rank.decode(), value.decode("utf-8", "replace"))
+        return True
+
+    def _of_others(self, word: bytes, rank: str, value: str) -> bool:
+        """The same for what the agent says to a feature, or of an order."""
+        if word == b"has":
+            self._more.append(events.Heard("together", f"has {rank} {value}"))
         elif word == b"stack":
-            self._more.append(events.StackTold(rank.decode(), value.decode("utf-8", "replace")))
+            self._more.append(events.StackTold(rank, value))
         else:
             return False
         return True

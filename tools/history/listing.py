@@ -14,7 +14,7 @@ from tools.diagnosis import hang
 from tools.diagnosis.run import logs_of
 from tools.launch import record
 from tools.launch.resume import runs
-from tools.logs import log_tail
+from tools.logs import known_failures, log_tail
 from tools.progress import lines
 
 TYPE_CHECKING = False
@@ -123,7 +123,8 @@ def _cause(outcome: dict[str, Any]) -> str | None:
         return str(root["sentence"])
     for match in [*_list(diagnosis.get("matches")), *_list(diagnosis.get("faults"))]:
         if isinstance(match, dict) and match.get("cause"):
-            return str(match["cause"])
+            chinese = known_failures.in_chinese(str(match.get("code")))
+            return chinese[0] if chinese else str(match["cause"])
     if isinstance(exception, dict) and exception.get("type"):
         return f"{exception['type']}: {exception.get('message')}"
     if outcome.get("lost_host"):

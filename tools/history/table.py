@@ -7,6 +7,8 @@ import math
 import os
 from datetime import timedelta
 
+from hccl_tools.common.columns import columns, cut, padded
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.words import one_line
 from tools.history.listing import LOST, RUNNING, Run
 
@@ -17,16 +19,25 @@ if TYPE_CHECKING:
     Cells = tuple[str, ...]
 
 _MOST_NAME = 40  # columns of what ran
-_HEAD = ("run", "ranks", "took", "exit", "loss", "measured", "what ran", "cause")  # English: all letters are as wide
+_HEAD = (
+    marked("run"),
+    marked("ranks"),
+    marked("took"),
+    marked("exit"),
+    marked("loss"),
+    marked("measured"),
+    marked("what ran"),
+    marked("cause"),
+)
 
 
-def rows(runs: Sequence[Run], columns: int | None) -> Iterator[str]:
-    """A head and a line for each run; columns: the width of the terminal, None: lines may be of any length."""
-    table = [_HEAD, *map(_cells, runs)]
-    widths = [max(map(len, column)) for column in zip(*table)]
+def rows(runs: Sequence[Run], width_of_terminal: int | None) -> Iterator[str]:
+    """A head and a line for each run; without a terminal lines may be of any length."""
+    table = [tuple(map(tr, _HEAD)), *map(_cells, runs)]
+    widths = [max(map(columns, column)) for column in zip(*table)]
     for cells in table:
-        line = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip()
-        yield line if columns is None or len(line) <= columns else line[: max(0, columns - 1)] + "…"
+        line = "  ".join(padded(cell, width) for cell, width in zip(cells, widths)).rstrip()
+        yield line if width_of_terminal is None else cut(line, width_of_terminal)
 
 
 def _cells(run: Run) -> Cells:
@@ -45,14 +56,14 @@ def _cells(run: Run) -> Cells:
 def _ranks(run: Run) -> str:
     if run.ranks is None:
         return "?"
-    return f"{run.ranks}" if (run.hosts or 1) < 2 else f"{run.ranks} on {run.hosts} hosts"
+    return f"{run.ranks}" if (run.hosts or 1) < 2 else tr("{ranks} on {hosts} hosts", ranks=run.ranks, hosts=run.hosts)
 
 
 def _end(run: Run) -> str:
     if run.state == RUNNING:
-        return "runs"
+        return tr("runs")
     if run.state == LOST:
-        return "killed"
+        return tr("killed")
     return "?" if run.exit is None else str(run.exit)
 
 

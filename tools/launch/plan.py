@@ -10,7 +10,7 @@ import time
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import clauses, one_line
 from hccl_tools.table import device_range
 from tools.launch import checks, environment, planned, plogs, run_folder
 from tools.launch import job as jobs
@@ -228,7 +228,7 @@ def take_devices(plan: Plan) -> list[str]:
             lines = [device_locks.words(holder, devices) for holder in holders]
             if not request.wait_for_devices:
                 remedy = tr("wait for it with --wait_for_devices, or choose others with --devices")
-                raise Refusal(REFUSED, *(f"{line}; {remedy}" for line in lines))
+                raise Refusal(REFUSED, *(clauses(line, remedy) for line in lines))
             from hccl_tools.commands import boundary
 
             boundary.say(request.script, tr("waiting: {reason}", reason=lines[0]))

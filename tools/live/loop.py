@@ -11,7 +11,7 @@ from rich.console import Console
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import clauses, one_line
 from tools.live import keys, screen, sentences
 from tools.live.job import ENDED, LOST, RUNNING
 from tools.live.keys import Keys
@@ -90,7 +90,7 @@ def follow(watcher: Watcher, every: float, say: Callable[[str], None]) -> View:
         if view.job.state != RUNNING:
             return view
         parts = (sentences.title, sentences.where, sentences.numbers, sentences.trouble, sentences.clocks)
-        line = "; ".join(filter(None, (part(view) for part in parts)))
+        line = clauses(*filter(None, (part(view) for part in parts)))
         if line != last:
             say(line)
         last = line

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.words import count, one_line
+from hccl_tools.common.words import count, listed, one_line
 from tools.launch import record
 from tools.live.estimate import estimate
 from tools.live.job import ENDED, LOST
@@ -25,7 +25,7 @@ def title(view: View) -> str:
     parts = [one_line(job.script), where, _how(view)]
     if job.attempt:
         parts.append(tr("restart {number}", number=job.attempt))
-    return ", ".join(parts)
+    return listed(parts)
 
 
 def _how(view: View) -> str:
@@ -52,17 +52,17 @@ def where(view: View) -> str:
         parts.append(f"{share:.0%}")
     if left is not None and view.job.state not in (ENDED, LOST):
         parts.append(tr("ends in {time}", time=clock(left)))
-    return ", ".join(parts)
+    return listed(parts)
 
 
 def numbers(view: View) -> str:
     """Loss and times of the ranks in the middle."""
     values = {
-        "loss": figure(middle(row.progress.number("loss") for row in view.rows)),
-        "step time": milliseconds(middle(row.progress.step_ms for row in view.rows)),
-        "samples/s": figure(middle(row.progress.number("samples_per_s") for row in view.rows)),
+        tr("loss"): figure(middle(row.progress.number("loss") for row in view.rows)),
+        tr("step time"): milliseconds(middle(row.progress.step_ms for row in view.rows)),
+        tr("samples/s"): figure(middle(row.progress.number("samples_per_s") for row in view.rows)),
     }
-    return ", ".join(f"{name} {value}" for name, value in values.items() if value)
+    return listed(f"{name} {value}" for name, value in values.items() if value)
 
 
 def trouble(view: View) -> str:
@@ -101,7 +101,7 @@ def _sentence(row: Seen) -> str:
         return wording.slow(_who(row.place), row.pace)
     if row.state == SILENT:
         return tr("{who} has written nothing for {time}", who=_who(row.place), time=age(row.age))
-    return f"{_who(row.place)}: {_WORDS.get(row.state, lambda: row.state)()}"
+    return tr("{who}: {what}", who=_who(row.place), what=_WORDS.get(row.state, lambda: tr(row.state))())
 
 
 _WORDS = {

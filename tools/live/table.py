@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from hccl_tools.common.columns import cut, padded
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.record import Row
-from hccl_tools.common.words import one_line, ranges, size_of
+from hccl_tools.common.words import count, one_line, ranges, size_of
 from tools.live.watcher import PROBLEMS
 from tools.progress.figures import age, figure, middle, milliseconds
 
@@ -27,7 +29,7 @@ class Line(Row):
 class Column(Row):
     """A column, for a group of like ranks; its place in the list is its importance."""
 
-    head: str  # English: all letters are as wide
+    head: str  # English; it fits the width in any language
     width: int
     cell: Callable[[Sequence[Seen]], str]
     left: bool = False  # not aligned to the right
@@ -39,12 +41,12 @@ def _ranks(rows: Sequence[Seen]) -> str:
 
 def _hosts(rows: Sequence[Seen]) -> str:
     hosts = {row.place.host for row in rows}
-    return one_line(hosts.pop()) if len(hosts) == 1 else f"{len(hosts)} hosts"
+    return one_line(hosts.pop()) if len(hosts) == 1 else count(len(hosts), "host")
 
 
 def _state(rows: Sequence[Seen]) -> str:
     first = rows[0]
-    return f"{first.state} {first.status}" if first.status else first.state
+    return f"{tr(first.state)} {first.status}" if first.status else tr(first.state)
 
 
 def _step(rows: Sequence[Seen]) -> str:
@@ -72,19 +74,19 @@ def _most(sizes: Iterable[int | None]) -> str:
 
 
 COLUMNS = (
-    Column("rank", 9, _ranks, left=True),
-    Column("state", 10, _state, left=True),
-    Column("step", 9, _step),
-    Column("loss", 9, _loss),
-    Column("step time", 9, lambda rows: milliseconds(middle(row.progress.step_ms for row in rows))),
-    Column("pace", 6, _ratio),
-    Column("last line", 9, lambda rows: age(middle(row.age for row in rows))),
-    Column("samples/s", 9, lambda rows: figure(middle(row.progress.number("samples_per_s") for row in rows))),
-    Column("before", 8, lambda rows: milliseconds(middle(row.progress.before_ms for row in rows))),
-    Column("memory", 8, lambda rows: _most(row.memory for row in rows)),
-    Column("NPU", 8, lambda rows: _most(row.npu_memory for row in rows)),
-    Column("data", 8, lambda rows: milliseconds(middle(row.progress.data_ms for row in rows))),
-    Column("host", 20, _hosts, left=True),
+    Column(marked("rank"), 9, _ranks, left=True),
+    Column(marked("state"), 10, _state, left=True),
+    Column(marked("step"), 9, _step),
+    Column(marked("loss"), 9, _loss),
+    Column(marked("step time"), 9, lambda rows: milliseconds(middle(row.progress.step_ms for row in rows))),
+    Column(marked("pace"), 6, _ratio),
+    Column(marked("last line"), 9, lambda rows: age(middle(row.age for row in rows))),
+    Column(marked("samples/s"), 9, lambda rows: figure(middle(row.progress.number("samples_per_s") for row in rows))),
+    Column(marked("before"), 8, lambda rows: milliseconds(middle(row.progress.before_ms for row in rows))),
+    Column(marked("memory"), 8, lambda rows: _most(row.memory for row in rows)),
+    Column(marked("NPU"), 8, lambda rows: _most(row.npu_memory for row in rows)),
+    Column(marked("data"), 8, lambda rows: milliseconds(middle(row.progress.data_ms for row in rows))),
+    Column(marked("host"), 20, _hosts, left=True),
 )
 
 
@@ -103,7 +105,7 @@ def fitting(lines: Sequence[Line], width: int) -> list[int]:
 
 def head(shown: Sequence[int]) -> str:
     """The names of these columns."""
-    return _joined([column.head for column in COLUMNS], shown)
+    return _joined([tr(column.head) for column in COLUMNS], shown)
 
 
 def text(line: Line, shown: Sequence[int]) -> str:
@@ -116,9 +118,7 @@ def _joined(cells: Sequence[str], shown: Sequence[int]) -> str:
 
 
 def _fitted(cell: str, column: Column) -> str:
-    if len(cell) > column.width:
-        return f"{cell[: column.width - 1]}…"
-    return cell.ljust(column.width) if column.left else cell.rjust(column.width)
+    return padded(cut(cell, column.width), column.width, column.left)
 
 
 def body(rows: Sequence[Seen], height: int) -> list[Line]:

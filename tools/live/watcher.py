@@ -6,6 +6,7 @@ import math
 import statistics
 from collections import deque
 
+from hccl_tools.common.language import marked
 from hccl_tools.common.record import Record
 from tools.live.clocks import Clocks
 from tools.live.job import ENDED, RUNNING, Reader
@@ -23,18 +24,18 @@ if TYPE_CHECKING:
     from tools.progress.ranks import RankProgress
     from tools.progress.slowness import Pace
 
-# The states of a rank, the worst one first.
+# The states of a rank, the worst one first; in English.
 FAILED, HELD, NOT_FINITE, SLOW, SILENT, DRIFTS, NO_LOG, STARTS, TRAINS, OVER = (
-    "failed",
-    "held",
-    "loss?",
-    "slow",
-    "silent",
-    "drifts",
-    "no log",
-    "starts",
-    "trains",
-    "ended",
+    marked("failed"),
+    marked("held"),
+    marked("loss?"),
+    marked("slow"),
+    marked("silent"),
+    marked("drifts"),
+    marked("no log"),
+    marked("starts"),
+    marked("trains"),
+    marked("ended"),
 )
 ORDER = (FAILED, HELD, NOT_FINITE, SLOW, SILENT, DRIFTS, NO_LOG, STARTS, TRAINS, OVER)
 PROBLEMS = (FAILED, HELD, NOT_FINITE, SLOW, SILENT, DRIFTS)

@@ -14,11 +14,11 @@ import os
 import re
 import sys
 from bisect import bisect_right
-from functools import cached_property
+from functools import cache, cached_property
 
 from hccl_tools.check import schema_check
 from hccl_tools.common import project
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.problem import Problem, pointer
 from hccl_tools.common.record import Record
 from tools.config import expressions
@@ -97,6 +97,16 @@ def load(environ: Mapping[str, str] = os.environ) -> tuple[list[KnownFailure], l
         found += entries
         complaints += lines
     return found, complaints
+
+
+def in_chinese(code: str) -> tuple[str, str] | None:
+    """(cause, remedy) of the failure of this code, where the user reads Chinese: launch.json has them in English."""
+    return _chinese().get(code) if speaks_chinese() else None
+
+
+@cache
+def _chinese() -> dict[str, tuple[str, str]]:
+    return {entry.code: (entry.zh[0], entry.zh[1]) for entry in load()[0] if entry.zh}
 
 
 def load_file(path: str) -> tuple[list[KnownFailure], list[str]]:

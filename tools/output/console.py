@@ -21,7 +21,7 @@ import time
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import harmless
 from hccl_tools.common.record import Record
-from hccl_tools.common.words import count
+from hccl_tools.common.words import clauses, count
 from tools.output.console_ways import BLOCK, Bytes, Lines, States, Stdout
 from tools.output.modules_line import Without
 
@@ -70,7 +70,7 @@ def can_open(number: int, what: str) -> str | None:
     from tools.launch.hosts.host_limits import more_files
 
     few = tr("{what}: {number} files must be open, and ulimit -n is {most}", what=what, number=number, most=most)
-    return f"{few}; {more_files(hard, number)}"
+    return clauses(few, more_files(hard, number))
 
 
 def follow(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from hccl_tools.common.language import tr
+from hccl_tools.common.words import listed
 from tools.run_page import timeline
 from tools.run_page.markup import escaped, section
 
@@ -81,7 +82,7 @@ def _hint(bar: Bar) -> str:
         words.append(tr("{seconds} s from SIGTERM to its end", seconds=f"{bar.end - bar.stops:.1f}"))
     if bar.attempt:
         words.append(tr("restart {number}", number=bar.attempt))
-    return ", ".join(words)
+    return listed(words)
 
 
 def _ways() -> dict[str, str]:

@@ -6,7 +6,7 @@ import base64
 import os
 from datetime import timedelta
 
-from hccl_tools.common.language import speaks_chinese, tr
+from hccl_tools.common.language import tr
 from hccl_tools.common.words import count, ranges, short_path
 from hccl_tools.show import drawing, overview
 from hccl_tools.table import rank_table
@@ -14,6 +14,7 @@ from tools.diagnosis import hang, slow_ranks
 from tools.diagnosis import run as run_folder
 from tools.diagnosis.bundle import pages
 from tools.history.listing import LOST, RUNNING
+from tools.logs import known_failures
 from tools.run_page import charts, surroundings
 from tools.run_page.markup import escaped, section, table
 from tools.together import findings
@@ -132,7 +133,7 @@ def _exception(raised: object, writer: Writer) -> list[str]:
 
 def _known(entry: dict[str, Any], writer: Writer) -> str:
     cause, remedy = entry.get("cause"), entry.get("remedy")
-    chinese = _in_chinese().get(str(entry.get("code")))
+    chinese = known_failures.in_chinese(str(entry.get("code")))
     if chinese:
         cause, remedy = chinese
     line = f"<pre>{writer.lines([str(entry['line'])])}</pre>" if entry.get("line") else ""
@@ -140,15 +141,6 @@ def _known(entry: dict[str, Any], writer: Writer) -> str:
         f"<h3>{writer.text(entry.get('code'))}</h3>{line}<p>{writer.text(tr('cause: {cause}', cause=cause))}<br>"
         f"{writer.text(tr('remedy: {remedy}', remedy=remedy))}</p>"
     )
-
-
-def _in_chinese() -> dict[str, tuple[str, str]]:
-    """{code: (cause, remedy)}; launch.json has them in English."""
-    if not speaks_chinese():
-        return {}
-    from tools.logs import known_failures
-
-    return {entry.code: (entry.zh[0], entry.zh[1]) for entry in known_failures.load()[0] if entry.zh}
 
 
 def _excerpt(data: RunData, writer: Writer) -> str:

@@ -12,7 +12,7 @@ import os
 import re
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import clauses, one_line
 
 # A program that fails with REFUSED.  As for a trainer, the current folder is not where modules come from.
 QUESTION = "import sys; del sys.path[0]; import mindspore; mindspore.set_context(device_target='GPU')"
@@ -46,7 +46,7 @@ def why_not(said: str) -> tuple[str, str]:
 
 def refusal(said: str) -> str:
     """The reason and the remedy in one text."""
-    return "; ".join(why_not(said))
+    return clauses(*why_not(said))
 
 
 def _versions() -> list[str]:

@@ -6,6 +6,8 @@ import os
 
 import pytest
 
+from hccl_tools.common import language
+from hccl_tools.common.columns import columns
 from tools import runs
 from tools.history import listing, table
 
@@ -221,3 +223,19 @@ def test_options_that_do_not_fit_are_refused(logs, said, words):
 def test_a_host_that_is_no_text_is_a_host(add):
     ranks = [{"rank": 0, "device": 0, "log": "rank_0.log", "host": ["n1"]}]
     assert listing.read(str(add(1, ranks=ranks)), []).hosts == 1
+
+
+def test_no_failed_run_is_not_no_run(add, said):
+    add(1)
+    assert said("--failed") == (0, "", "runs.py: no run failed (1 run in logs)\n")
+
+
+def test_in_chinese_the_columns_stay_under_their_heads(add, said, monkeypatch):
+    monkeypatch.setattr(language, "_catalogue", language._catalogue.__wrapped__)
+    monkeypatch.setenv("LAUNCH_LANG", "zh")
+    known = {"code": "module-not-found", "cause": "in English"}
+    add(1, {**END, "exit": 3, "diagnosis": {"exception": None, "matches": [known]}})
+    head, row = said()[1].splitlines()
+    assert head.split() == ["运行", "rank", "用时", "退出码", "损失", "测得", "运行的程序", "原因"]
+    assert "训练脚本导入的 Python 包" in row and "in English" not in row
+    assert columns(head[: head.index("退出码")]) == row.index(" 3 ") + 1

@@ -11,6 +11,8 @@ import time
 import pytest
 from rich.console import Console
 
+from hccl_tools.common import language
+from hccl_tools.common.columns import columns
 from tools import watch
 from tools.live import screen, sentences, table, watcher
 from tools.live.estimate import estimate
@@ -272,6 +274,21 @@ def test_a_launch_json_of_another_form_does_no_harm(run, changes):
 def test_a_date_that_was_set_back_makes_no_negative_time(run):
     view = watcher.Watcher(Reader(str(run(1)))).look(now=0.0, date=STARTED - 1e6)
     assert view.seconds == 0
+
+
+def test_in_chinese_the_table_is_as_wide_as_its_head(run, monkeypatch):
+    monkeypatch.setattr(language, "_catalogue", language._catalogue.__wrapped__)
+    monkeypatch.setenv("LAUNCH_LANG", "zh")
+    folder = run(2)
+    for rank in range(2):
+        write(folder, rank, line(20, ms=80.0 if rank else 50.0))
+    view = view_of(folder)
+    lines = table.body(view.rows, 5)
+    shown = table.fitting(lines, 200)
+    assert table.head(shown).split()[:4] == ["rank", "状态", "步", "损失"]
+    assert table.text(lines[0], shown).split()[:2] == ["1", "慢"]
+    assert columns(table.text(lines[0], shown[:5])) == columns(table.head(shown[:5]))
+    assert sentences.title(view).startswith("ascend4p.sh，2 个 rank，")
 
 
 # --- the processes ----------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from hccl_tools.common.language import marked, tr
 from hccl_tools.common.problem import ERROR
 from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import clauses, one_line
 from hccl_tools.machine import addresses, host
 from hccl_tools.table import rank_table
 from hccl_tools.table.address import family
@@ -98,7 +98,7 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
     servers = read.servers
     world = sum(len(server.ranks) for server in servers)
     if request.rank_size != world:
-        parts = "; ".join(server.words() for server in servers[:4]) + ("; ..." if len(servers) > 4 else "")
+        parts = clauses(*(server.words() for server in servers[:4]), *(["..."] if len(servers) > 4 else []))
         text = tr("{path} has {world} ranks ({parts}); type {world}", path=one_line(path), world=world, parts=parts)
         raise Refusal(REFUSED, f"RANK_SIZE {request.rank_size}: {text}")
     own = own_server(servers, request.rank_start, path)
@@ -159,9 +159,9 @@ def own_server(servers: list[Server], start: int | None, path: str) -> Server:
         text = tr("RANK_START {start} is the first rank of no server of the table", start=start)
     else:
         text = tr("RANK_START {start} is the first rank of {server}", start=start, server=whose)
-    here = "; ".join(server.words() for server in ours)
+    here = clauses(*(server.words() for server in ours))
     remedy = tr("this host is another: {here}; type {first} here", here=here, first=ours[0].first)
-    raise Refusal(REFUSED, f"{text}; {remedy}")
+    raise Refusal(REFUSED, clauses(text, remedy))
 
 
 def scheduler(servers: list[Server], digest: str) -> Cluster:
@@ -183,7 +183,7 @@ def check_port(address: str, port: int) -> None:
     if fault:
         text = tr("MindSpore's scheduler cannot listen at {address} port {port}", address=address, port=port)
         remedy = tr("set MS_SCHED_PORT to another one, the same on every host")
-        raise Refusal(REFUSED, f"{text}: {fault}; {remedy}")
+        raise Refusal(REFUSED, clauses(f"{text}: {fault}", remedy))
 
 
 # ---- the table -----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import os
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.common.words import named
+from hccl_tools.common.words import clauses, named
 from hccl_tools.machine import host
 from tools.launch.pods.pod_job import PodJob
 from tools.launch.request import Request
@@ -45,13 +45,13 @@ def _devices(request: Request, job: PodJob, root: str) -> None:
             missing=named("device", missing),
             first=missing[0],
         )
-        raise Refusal(REFUSED, f"{text}; {remedy}")
+        raise Refusal(REFUSED, clauses(text, remedy))
     dev = os.path.join(root, "dev")
     if any(name.startswith("davinci") and name[7:].isdigit() for name in os.listdir(dev)):
         lost = [f"/dev/{name}" for name in MANAGERS if not os.path.exists(os.path.join(dev, name))]
         if lost:
             text = tr("the container has NPUs, but not {nodes}, which they need", nodes=", ".join(lost))
-            raise Refusal(REFUSED, f"{text}; {remedy}")
+            raise Refusal(REFUSED, clauses(text, remedy))
 
 
 def _shared_memory(root: str) -> str | None:

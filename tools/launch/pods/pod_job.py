@@ -15,7 +15,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.common.words import named, one_line, short
+from hccl_tools.common.words import clauses, named, one_line, short
 from hccl_tools.hosts import hostfile
 from hccl_tools.machine import visible
 from hccl_tools.table import device_range
@@ -171,7 +171,7 @@ def _devices(request: Request) -> tuple[int, ...] | None:
         found = tuple(sorted(device_range.parse(re.sub(r"(\d+)-(\d+)", _run, text))))
     except device_range.RangeError as error:
         remedy = tr("write physical devices such as 0,1,2,3")
-        raise Refusal(REFUSED, f"{source}: {error}; {remedy}") from error
+        raise Refusal(REFUSED, clauses(f"{source}: {error}", remedy)) from error
     if request.devices is not None or request.device_target != "Ascend":
         return found
     shown = visible.npus()

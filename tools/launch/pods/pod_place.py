@@ -11,7 +11,7 @@ import socket
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
-from hccl_tools.common.words import named, one_line
+from hccl_tools.common.words import clauses, named, one_line
 from hccl_tools.machine import host
 from hccl_tools.machine.programs import path_word
 from tools.launch.devices import seen
@@ -106,7 +106,7 @@ def by_table(
     remedy = tr("--pod_wait SECONDS waits longer")
     if isinstance(source, str):
         who = tr("the log of ascend-operator, and the ConfigMap rings-config-JOB")
-        remedy = f"{who}; {remedy}"
+        remedy = clauses(who, remedy)
 
     def look() -> PodTable:
         if not isinstance(source, str):
@@ -114,7 +114,7 @@ def by_table(
         return pod_table.take(path, job, request.device_target == "Ascend", request.chip)
 
     pods = tr("look at: kubectl get pods -o wide (do all pods of the job run?)")
-    table = patience.until_ready(look, f"{pods}; {remedy}")
+    table = patience.until_ready(look, clauses(pods, remedy))
     own = table.servers[table.own]
     cluster = pod_scheduler.by_table(job, table, patience)
     job_sizes = [len(server.ranks) for server in table.servers]
@@ -214,7 +214,7 @@ def _shape(request: Request, job: PodJob) -> Shape:
     if local is None:
         text = tr("nothing says how many ranks this pod has")
         remedy = tr("set MS_LOCAL_WORKER, or give --local_worker_num")
-        raise Refusal(USAGE, f"{text}; {remedy}")
+        raise Refusal(USAGE, clauses(text, remedy))
     pods = job.pods.value if job.pods else (job.world.value // local if job.world else 1)
     if pods * local > MAX_RANKS or pods * local != (job.world.value if job.world else pods * local):
         text = tr(
@@ -245,7 +245,7 @@ def _node(job: PodJob, pods: int) -> int:
         return found[0] if found else 0
     text = tr("nothing says which of the {pods} pods this is", pods=pods)
     remedy = tr("set MS_NODE_RANK, let an Indexed Job set JOB_COMPLETION_INDEX, or give --node_rank")
-    raise Refusal(USAGE, f"{text}; {remedy}")
+    raise Refusal(USAGE, clauses(text, remedy))
 
 
 def _devices(request: Request, job: PodJob, local: int) -> tuple[int, ...]:
@@ -260,6 +260,6 @@ def scheduler_alone(request: Request, job: PodJob, patience: Patience) -> Placem
     if not job.world:
         remedy = tr("set MS_WORKER_NUM, or give --worker_num, the ranks of all pods")
         text = tr("MS_ROLE={role}: nothing says for how many ranks the scheduler is", role=job.role)
-        raise Refusal(REFUSED, f"{text}; {remedy}")
+        raise Refusal(REFUSED, clauses(text, remedy))
     cluster = pod_scheduler.of_operator(job, patience)
     return Placement(ranks=[], world=job.world.value, engine=LocalFacts(), cluster=cluster)

@@ -7,7 +7,7 @@ import socket
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import clauses, one_line
 from hccl_tools.machine import host
 from hccl_tools.table.address import family
 from tools.launch.engines import ports
@@ -78,7 +78,7 @@ def resolved(job: PodJob, patience: Patience) -> str:
     if job.scheduler is None:
         text = tr("nothing says in which pod MindSpore's scheduler is")
         remedy = tr("set MS_SCHED_HOST, or give --master_addr: the name of pod 0 in a headless service")
-        raise Refusal(USAGE, f"{text}; {remedy}")
+        raise Refusal(USAGE, clauses(text, remedy))
     name = job.scheduler
 
     def look() -> str:

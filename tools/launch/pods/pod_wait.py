@@ -6,6 +6,7 @@ import time
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
+from hccl_tools.common.words import clauses
 from tools.launch.pods.pod_table import NotReady
 
 TYPE_CHECKING = False
@@ -44,7 +45,7 @@ class Patience:
                 now = time.monotonic()
                 if self.looks_once or now >= self.until:
                     waited = tr("waited for {seconds} s: {reason}", seconds=round(now - began), reason=reason)
-                    raise Refusal(TOO_LATE, f"{waited}; {remedy}") from reason
+                    raise Refusal(TOO_LATE, clauses(waited, remedy)) from reason
                 self.tell(str(reason), now - began, now)
             time.sleep(max(LOOK_EVERY, 9 * (time.monotonic() - looked)))
 

@@ -10,7 +10,7 @@ import re
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.common.words import one_line, short_path
+from hccl_tools.common.words import clauses, one_line, short_path
 from tools.config import modes
 from tools.launch.programs import program_calls
 
@@ -36,7 +36,7 @@ def check(path: str, target: str) -> None:
                 "use data_parallel, or cut the layers by hand (hybrid_parallel); --no_check starts the program all the "
                 "same"
             )
-            raise Refusal(REFUSED, f"{one_line(short_path(path))}:{call.node.lineno}: {why}; {remedy}")
+            raise Refusal(REFUSED, clauses(f"{one_line(short_path(path))}:{call.node.lineno}: {why}", remedy))
 
 
 def _why_not(mode: str, target: str, calls: list[Called], by_function: bool) -> str:
