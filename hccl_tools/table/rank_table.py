@@ -157,6 +157,21 @@ def _no_such_number(name: str) -> NoReturn:
     raise ValueError(tr("{text} is not a number in JSON", text=name))
 
 
+def servers_of_ranks(table: object, size: int | None = None) -> list[Server]:
+    """The servers of a good version 2.0 table, which lists ranks only; they have no names.
+
+    size: the ranks of each, where that is known; else a device that comes again is that of the next server.
+    """
+    entries = [(int(rank["rank_id"]), str(rank["device_id"]), number) for number, rank in objects(table, "rank_list")]
+    found: list[list[Device]] = []
+    for rank, device, number in sorted(entries):
+        last = found[-1] if found else []
+        if not last or len(last) == size or not size and device in [each.device_id for each in last]:
+            found.append([])
+        found[-1].append(Device(pointer("rank_list", number), device, None, str(rank)))
+    return [Server(devices[0].pointer, "", devices) for devices in found]
+
+
 def servers(table: object) -> list[Server]:
     """The servers of a 1.0 or 1.2 table; entries that are not objects are left out: the schema reports those."""
     found = []

@@ -31,13 +31,19 @@ def test_a_table_that_can_be_read_only_once_is_refused_before_it_is_read(faults)
     ]
 
 
+def test_a_table_of_ranks_is_taken_where_it_is_named_as_nothing_says_whose_it_is(faults, world):
+    (world / "v2.json").write_text(json.dumps(good_tables.rank_list()))
+    fit = table_fit.examine("v2.json", [0, 1], "950", is_named=True)
+    assert (fit.faults, fit.ranks) == ([], [(0, 0), (1, 1)])
+    assert fit.remark.startswith("note: the rank table does not say where its ranks are")
+    assert table_fit.examine("v2.json", [0, 1], "950").faults  # one that lies about is not
+    assert "is for devices 0,1, this launch is on device 0" in table_fit.examine("v2.json", [0], "950", True).faults[0]
+
+
 def test_a_table_without_servers_is_named_by_its_format(faults, world):
-    level = '{"net_layer": 0, "net_instance_id": "a", "net_type": "TOPO_FILE_DESC", "rank_addr_list": []}'
-    rank = f'{{"rank_id": 0, "local_id": 0, "device_id": 0, "level_list": [{level}]}}'
-    (world / "v2.json").write_text(f'{{"version": "2.0", "rank_count": 1, "rank_list": [{rank}]}}')
-    found = faults("v2.json", "950")
-    assert len(found) == 1
-    assert "v2.json is a table of version 2.0 (Ascend 950); these scripts start ranks from" in found[0]
+    (world / "v11.json").write_text(json.dumps(good_tables.heterogeneous()))
+    (found,) = faults("v11.json", None)
+    assert "v11.json is a table of version 1.1 (heterogeneous); these scripts start ranks from" in found
 
 
 def test_a_name_that_hccl_cannot_read_is_refused(faults, world):

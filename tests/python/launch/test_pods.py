@@ -343,3 +343,31 @@ def test_a_plan_that_is_only_printed_does_not_wait():
     with pytest.raises(Refusal, match="there is none; make it") as refusal:
         patience.until_ready(look, "make it")
     assert refusal.value.status == 124 and looks == [1]
+
+
+# ---- version 2.0, which lists ranks and no servers -------------------------------------------------
+
+
+def rank_list(*devices):
+    """A table of version 2.0 with these devices, in the order of their ranks."""
+    ranks = [{"rank_id": rank, "local_id": device, "device_id": device} for rank, device in enumerate(devices)]
+    return {"version": "2.0", "status": "completed", "rank_count": len(ranks), "rank_list": ranks}
+
+
+def test_a_device_that_comes_again_is_that_of_the_next_pod():
+    servers = pod_table.servers_of(rank_list(0, 1, 0, 1))
+    assert [server.ranks for server in servers] == [[(0, 0), (1, 1)], [(2, 0), (3, 1)]]
+    assert [server.ranks for server in pod_table.servers_of(rank_list(0, 1, 2, 3), 2)] == [
+        [(0, 0), (1, 1)],
+        [(2, 2), (3, 3)],
+    ]
+
+
+def test_a_pod_of_a_table_without_addresses_is_found_by_its_number():
+    content = rank_list(0, 1, 0, 1)
+    assert own(content, job().replace(node=Fact(source="MS_NODE_RANK", value=1))) == 1
+    assert own(rank_list(0, 1), job()) == 0
+    with pytest.raises(Refusal, match="nothing says which pod this is; set MS_NODE_RANK"):
+        own(content, job())
+    with pytest.raises(NotReady, match="has the ranks of 2 pods, and MS_NODE_RANK is 2"):
+        own(content, job().replace(node=Fact(source="MS_NODE_RANK", value=2)))

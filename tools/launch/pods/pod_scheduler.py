@@ -35,6 +35,10 @@ def by_table(job: PodJob, table: PodTable, patience: Patience) -> Cluster:
         return of_operator(job, patience)
     first = table.servers[0].address
     port = ports.named() or ports.derived(int(table.digest, 16))
+    if not first:  # version 2.0 has no addresses of hosts
+        if len(table.servers) == 1:
+            return Cluster(scheduler_port=port)
+        return _cluster(job, patience, is_here=not table.own, port=port)
     return Cluster(
         scheduler_host=network.ipv4(first, tr("the pod of rank 0")),
         scheduler_port=port,

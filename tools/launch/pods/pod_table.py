@@ -109,7 +109,7 @@ def take(path: str, job: PodJob, on_npus: bool, generation: str | None) -> PodTa
     table = from_legacy.converted(document)
     if table:
         data = rank_table.dump(table).encode("utf-8")
-    servers = servers_of(table or document)
+    servers = servers_of(table or document, job.local.value if job.local else None)
     if not servers:
         raise Refusal(REFUSED, table_fit.without_servers(path))
     own = own_server(servers, job, path)
@@ -121,19 +121,29 @@ def take(path: str, job: PodJob, on_npus: bool, generation: str | None) -> PodTa
     )
 
 
-def servers_of(document: JsonObject) -> list[PodServer]:
-    """The servers of a good table, in the order of their ranks."""
+def servers_of(document: JsonObject, local: int | None = None) -> list[PodServer]:
+    """The servers of a good table, in the order of their ranks.
+
+    Those of version 2.0 have no address; local: the ranks of each, where that is known.
+    """
     found = []
     for (_, entry), server in zip(objects(document, "server_list"), rank_table.servers(document)):
         addresses = [value if isinstance(value := entry.get(key), str) and value else None for key in _KEYS]
-        ranks = sorted((int(device.rank_id), int(device.device_id)) for device in server.devices)
         reached = next(filter(None, addresses))
-        found.append(PodServer(address=reached, addresses=addresses, ranks=ranks))
+        found.append(PodServer(address=reached, addresses=addresses, ranks=_ranks(server)))
+    for server in rank_table.servers_of_ranks(document, local):
+        found.append(PodServer(address="", addresses=[None] * len(_KEYS), ranks=_ranks(server)))
     return sorted(found, key=lambda server: server.ranks[0])
+
+
+def _ranks(server: rank_table.Server) -> list[tuple[int, int]]:
+    return sorted((int(device.rank_id), int(device.device_id)) for device in server.devices)
 
 
 def own_server(servers: list[PodServer], job: PodJob, path: str) -> int:
     """The number of the server that is this pod.  Raises NotReady: the table of this job may come later."""
+    if not servers[0].address:
+        return _by_number(servers, job, path)
     mine = {packed(text) for text in job.addresses.values()}
     tests: list[Callable[[str], bool]] = [lambda text: packed(text) in mine]
     tests += [] if "POD_IP" in job.addresses else [host.owns]
@@ -161,6 +171,21 @@ def own_server(servers: list[PodServer], job: PodJob, path: str) -> int:
     text = tr(
         "{path} has servers {names}, none of which is this pod ({pod})", path=shown, names=names, pod=described(job)
     )
+    raise NotReady(f"{text}; {tr('it is the table of another job, or of an earlier start')}")
+
+
+def _by_number(servers: list[PodServer], job: PodJob, path: str) -> int:
+    """The number of the server that is this pod, in a table without addresses.  Raises Refusal and NotReady."""
+    if len(servers) == 1:
+        return 0
+    shown = one_line(path)
+    if not job.node:
+        text = tr("{path} does not say where its ranks are, and nothing says which pod this is", path=shown)
+        raise Refusal(REFUSED, f"{text}; {tr('set MS_NODE_RANK, or give --node_rank')}")
+    if job.node.value < len(servers):
+        return job.node.value
+    words = {"path": shown, "number": len(servers), "source": job.node.source, "node": job.node.value}
+    text = tr("{path} has the ranks of {number} pods, and {source} is {node}", **words)
     raise NotReady(f"{text}; {tr('it is the table of another job, or of an earlier start')}")
 
 

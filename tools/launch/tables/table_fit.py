@@ -53,7 +53,8 @@ def examine(path: str, devices: list[int], generation: str | None, is_named: boo
         if faults:
             return Fit(brief=count(len(faults), "mistake"), faults=faults)
         table, as_1_0 = rewritten, rank_table.dump(rewritten)
-    if "server_list" not in table:
+    servers = rank_table.servers(table) or rank_table.servers_of_ranks(table)
+    if not servers:
         name = formats.FORMATS[formats.detect(table)[0]]
         text = tr(
             "{path} is a table of {name}; these scripts start ranks from tables with a server_list",
@@ -61,7 +62,6 @@ def examine(path: str, devices: list[int], generation: str | None, is_named: boo
             name=name,
         )
         return Fit(brief=name, faults=[text])
-    servers = rank_table.servers(table)
     if len(servers) != 1:
         text = tr(
             "{path} is for {number} servers, this script starts ranks on one; build one for this host",
@@ -92,6 +92,9 @@ def _of_server(shown: str, server: rank_table.Server, devices: list[int], is_nam
     if not host.servers_here([(server.names, server.device_ips())]):
         if is_named and host.may_be_here(server.names, server.device_ips()):
             return fit.replace(remark=unknown_host(server.server_id))
+        if not server.server_id:
+            brief = tr("does not say where its ranks are")
+            return Fit(brief=brief, faults=[f"{shown} {brief}"])
         text = tr(
             "{path} is for server {name}, which is not an address of this host; build this "
             "host's with hccl_tools/hccl_tools.py (in a container, mount the host's "
@@ -105,6 +108,8 @@ def _of_server(shown: str, server: rank_table.Server, devices: list[int], is_nam
 
 def unknown_host(server_id: str) -> str:
     """What to know of a table that is taken without knowing that it is this host's."""
+    if not server_id:
+        return tr("note: the rank table does not say where its ranks are, so they are taken to be on this host")
     name = one_line(server_id)
     return tr("note: server {name} of the rank table is not an address, so it is taken to be this host", name=name)
 
