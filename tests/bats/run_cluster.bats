@@ -45,6 +45,18 @@ with open("hccl.json", "w") as file:
 PY
 }
 
+# legacy_table SERVER...: jobstart_hccl.json, as ModelArts writes it, with two devices on each server
+legacy_table() {
+  python - "$@" >jobstart_hccl.json <<'PY'
+import json, sys
+
+instances = [{"pod_name": f"job-{n}", "server_id": name, "devices": [
+    {"device_id": str(d), "device_ip": f"10.78.{n}.{d + 1}"} for d in range(2)]} for n, name in enumerate(sys.argv[1:])]
+group = {"group_name": "job", "device_count": "4", "instance_count": "2", "instance_list": instances}
+print(json.dumps({"status": "completed", "group_count": "1", "group_list": [group]}))
+PY
+}
+
 # cluster WORD...: run_cluster.sh with the stub trainer on CPU
 cluster() {
   launch run_cluster.sh --config config.yaml "$@"
@@ -224,14 +236,7 @@ signal.pause()' "$port" >taken 3>&- &
 }
 
 @test "a table of a legacy format is written as version 1.0 into the run's folder, and the file stays as it is" {
-  python - >jobstart_hccl.json <<'PY'
-import json
-
-instances = [{"pod_name": f"job-{n}", "server_id": f"127.0.0.{n + 2}", "devices": [
-    {"device_id": str(d), "device_ip": f"10.78.{n}.{d + 1}"} for d in range(2)]} for n in range(2)]
-group = {"group_name": "job", "device_count": "4", "instance_count": "2", "instance_list": instances}
-print(json.dumps({"status": "completed", "group_count": "1", "group_list": [group]}))
-PY
+  legacy_table 127.0.0.2 127.0.0.3
   cp jobstart_hccl.json before.json
   cluster data jobstart_hccl.json 4 2
   run --separate-stderr cluster data jobstart_hccl.json 4 0
@@ -331,6 +336,10 @@ PY
   cluster_on 0 --hostfile hosts --rank_table hccl.json data
   [[ "$(ls "$STUB_OUT")" = $'rank_0.json\nrank_1.json\nrank_2.json\nrank_3.json\nscheduler.json' ]]
   [[ "$(launch_json '[rank["host"] for rank in r["ranks"]]')" = "['10.77.0.1', '10.77.0.1', '10.77.0.2', '10.77.0.2']" ]]
+  legacy_table 10.77.0.1 10.77.0.2
+  run --separate-stderr cluster_on 0 --hostfile hosts --rank_table jobstart_hccl.json data
+  [[ $status -eq 0 && $stderr == *"jobstart_hccl.json is of a legacy format; written as version 1.0 to "*"/hccl_of_legacy.json"* ]]
+  [[ "$(recorded rank_3 'json.load(open(r["env"]["RANK_TABLE_FILE"]))["version"]')" = 1.0 ]]
   named_table "node_0=10.77.0.1" "node_1=10.77.0.1"
   run --separate-stderr cluster_on 0 --hostfile hosts --rank_table hccl.json data
   [[ $status -eq 78 && $stderr == *"the servers node_0 (10.77.0.1) and node_1 (10.77.0.1) of the rank table are one host; "* ]]
