@@ -34,6 +34,7 @@ _COUNTS = ("slots", "count", "cpu")  # Open MPI's names for the number of slots
 _KEYS = (*_COUNTS, "max_slots", "max-slots", "slots_max", "slots-max")
 SPARE = "spare"
 MAX_BYTES = 1 << 24  # 16 MiB: half a million hosts; more is another file
+MAX_HOSTS = 1 << 20  # of a list with sets
 
 
 class Host(Row):
@@ -98,6 +99,7 @@ def parse(data: bytes, name: str) -> Hosts:
     plain = "\r" not in text and not data.startswith(_MARKS)
     found: dict[str, Host] = {}
     lines: dict[str, int] = {}  # of the hosts, by their names in small letters
+    room = MAX_HOSTS
     for number, line in enumerate(text.splitlines(), 1):
         parts = _parts(line.partition("#")[0])
         for words in parts:
@@ -106,6 +108,10 @@ def parse(data: bytes, name: str) -> Hosts:
             except ValueError as fault:
                 raise HostfileError(f"{name}:{number}: {fault}") from fault
             plain = plain and len(parts) == 1 and [host.login for host in hosts] == words[:1]
+            room -= len(hosts)
+            if room < 0:
+                text = tr("more than {most} hosts; name each once", most=MAX_HOSTS)
+                raise HostfileError(f"{name}:{number}: {text}")
             for host in hosts:
                 key = host.name.lower()
                 if key in lines:

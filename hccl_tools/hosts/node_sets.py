@@ -9,6 +9,7 @@ from hccl_tools.common.words import short
 
 MOST = 1 << 16  # hosts of one word: as many as a job has ranks
 _SET = re.compile(r"\[([^\[\]]*)\]")
+_PART = re.compile(r"(?:\[[^\[\]]*\]|[^,\n\r])+")  # reads each character once or twice, however long the list is
 _WORD = re.compile(r"[A-Za-z0-9_.@,\[\]-]+")
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
@@ -19,8 +20,7 @@ class NotASet(ValueError):
 
 def split(text: str) -> list[str]:
     """The parts between commas and ends of lines, but for commas in brackets; without those that are empty."""
-    parts = re.split(r"[,\n\r](?![^\[\]]*\])", text)
-    return [part.strip() for part in parts if part.strip()]
+    return [part.strip() for part in _PART.findall(text) if part.strip()]
 
 
 def expand(word: str) -> list[str]:
@@ -54,7 +54,7 @@ def _numbers(text: str, word: str) -> list[str]:
                 part=short(part),
             )
             raise NotASet(text)
-        if int(last) - int(first) >= MOST:
+        if int(last) - int(first) + len(found) >= MOST:
             raise NotASet(tr("{word} has more than {most} hosts", word=short(word), most=MOST))
         found += (f"{number:0{len(first)}d}" for number in range(int(first), int(last) + 1))
     if not found:

@@ -146,9 +146,21 @@ def test_hosts_of_a_command_line(text, hosts):
         ("n1-2]", "a bracket has no partner"),
         ("n[0-999999999]", "has more than 65536 hosts"),
         ("n[1-999][1-999]", "has more than 65536 hosts"),
+        ("n[0-65535,0-65535]", "has more than 65536 hosts"),
+        ("n[1,2", "n[1: a bracket has no partner"),
         ("n[1-2]x;y", "n[1-2]x;y is neither a host's name"),
     ],
 )
 def test_what_is_no_set_of_hosts(text, words):
     with pytest.raises(ValueError, match=re.escape(words)):
         hostfile.parse_words(text)
+
+
+def test_the_time_for_a_long_list_grows_with_its_length(monkeypatch):
+    """A search that looked for the end of the list behind each comma would take minutes."""
+    names = [f"node{number}" for number in range(60_000)]
+    assert [host.login for host in hostfile.parse_words(",".join(names))] == names
+    assert len(hostfile.parse_words("node[1-60000]:8," + ",".join(names))) == 60_001
+    monkeypatch.setattr(hostfile, "MAX_HOSTS", 100)
+    with pytest.raises(hostfile.HostfileError, match="h:2: more than 100 hosts"):
+        hostfile.parse(b"n[1-60]\nm[1-60]\n", "h")
