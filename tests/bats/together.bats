@@ -136,6 +136,30 @@ END
   end_by TERM 143 '*net.ckpt: what is in it may be damaged*rank  device*net.ckpt: what is in it may be damaged*'
 }
 
+@test "two ranks write one file within milliseconds, as MindSpore does: the kernel tells when" {
+  mkdir -p ckpt/a
+  cat >saves.py <<'END'
+import contextlib, os, time
+rank = os.environ["RANK_ID"]
+for step in range(1, 9999):
+    print(f"epoch: 1 step: {step}, loss is {1 / step + int(rank)}", flush=True)
+    for name in ("ckpt/a/net", f"own_{rank}"):
+        with contextlib.suppress(FileNotFoundError):
+            with open(f"{name}.tmp", "wb") as file:
+                for _ in range(300):
+                    file.write(bytes(100_000))
+            os.rename(f"{name}.tmp", f"{name}.ckpt")
+    time.sleep(1)
+END
+  set -m
+  bash "$SCRIPTS/launch.sh" --device_target CPU -n 2 saves.py >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
+  LAUNCHER=$!
+  set +m
+  eventually grep -qF "ckpt/a/net.tmp: what is in it may be damaged" "$BATS_TEST_TMPDIR/stderr"
+  end_by TERM 143 '*ranks 0,1 wrote into one file, *rank  device*ranks 0,1 wrote into one file, *'
+  [[ $stderr != *own_* ]] || fail "$stderr"
+}
+
 @test "mpirun: a host whose program and environment are others' is named" {
   need mpirun ssh
   HCCN=()

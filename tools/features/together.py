@@ -2,6 +2,7 @@
 
 While ranks run, a forked child looks at them now and then (tools/together/look.py), if their logs have grown: after 20
 seconds, and whenever the job runs twice as long, at last every half an hour.  So no process is beside a job that waits.
+Only where weights are saved into a folder that ranks share, the child stays for some saves, and sees who writes.
 The feature says what was found once while the job runs, and in the report; the exit code does not depend on it.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 
 from tools.features.base import Feature
 from tools.features.beside import QUIET, Beside, ignore
@@ -30,6 +32,7 @@ else:
     import _signal
 
 SOONEST, LATEST = 20.0, 1800.0  # seconds between two looks
+SAVES, LONGEST = 20, 600.0  # after so many, or so many seconds, nobody watches who saves weights
 WITHIN = 5.0  # for the one at the end
 _TITLE = "mindspore-launch-watch"
 _PART = 64 << 10  # bytes at both ends of a log, in which a job that trains has printed something of this
@@ -48,13 +51,15 @@ class Together(Feature):
         self._all: list[Row] = []  # of all attempts, for the report
         self._said: set[str] = set()
         self._hosts: dict[str, dict[str, str]] = {}  # what they must have alike
-        self._began = self._due = 0.0
+        self._began = self._due = self._since = 0.0
+        self._saves = 0  # so many were watched
         self._size = 0  # of the logs at the last look
 
     # ---- while the ranks run -----------------------------------------------------------------------------------------
 
     def begins(self) -> None:
-        self._rows, self._hosts, self._size = [], {}, 0
+        self._rows, self._hosts, self._size, self._saves = [], {}, 0, 0
+        self._since = time.time()
         self._began = self.run.world.now()
         self._due = self._began + SOONEST
 
@@ -66,7 +71,7 @@ class Together(Feature):
         size = self._size_of_logs()
         if size > self._size and self._may_say() and (self._beside is None or not self._beside.lives()):
             self._size = size
-            self._beside = self._start(runs=True)
+            self._beside = self._start(watches=0 if self._saves >= SAVES else min(LONGEST, self._due - now - 5))
             if self._beside:
                 self._beside.end_orders()
                 self._beside.hear(self.name)
@@ -135,7 +140,7 @@ class Together(Feature):
             self.run.say(line)
 
     def _look_again(self) -> bool:
-        beside = self._start(runs=False)
+        beside = self._start()
         if beside is None:
             return False
         beside.end_orders()
@@ -147,8 +152,11 @@ class Together(Feature):
 
     # ---- what both need ----------------------------------------------------------------------------------------------
 
-    def _start(self, *, runs: bool) -> Beside | None:
-        """The child that looks; None where no more processes may be started: then nothing is found."""
+    def _start(self, watches: float | None = None) -> Beside | None:
+        """The child that looks; None where no more processes may be started: then nothing is found.
+
+        watches: None at the end of an attempt; else for how many seconds it may watch who saves weights.
+        """
         run = self.run
         job = look.Job(
             logs=run.logs,
@@ -156,7 +164,9 @@ class Together(Feature):
             sizes=run.plan.sizes,
             mark=run.mark,
             words=run.trainer,
-            runs=runs,
+            runs=watches is not None,
+            watches=watches or 0.0,
+            since=self._since,
         )
 
         def child(orders: int, tells: int) -> None:
@@ -171,10 +181,13 @@ class Together(Feature):
             return None
 
     def _take(self, line: str) -> bool:
-        """Keeps the row that the line is; else returns what it says: whether a log has a loss."""
+        """Keeps the row, or the number of saves, that the line is; else returns whether a log has a loss."""
         said = json.loads(line)
         if isinstance(said, bool):
             return said
+        if isinstance(said, int):
+            self._saves += said
+            return False
         self._rows += findings.rows_of([said])
         return False
 

@@ -10,9 +10,11 @@ from tools.together import findings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tools.together.findings import Row
 
-_ENDS = (".ckpt", ".safetensors", ".tmp")  # MindSpore writes NAME.tmp, and renames it
+ENDS = (".ckpt", ".safetensors", ".tmp")  # MindSpore writes NAME.tmp, and renames it
 _CACHE = re.compile(r"kernel_meta|cache", re.IGNORECASE)  # compilers share those, and lock them
 _WRITES = 0o3  # the part of open(2)'s flags that is not 0 where a file can be written
 # What MindSpore 2.10 says, and its traceback where a file that it has just found is gone.
@@ -23,26 +25,32 @@ _LOST = re.compile(
 )
 
 
-def open_by_two(job: str) -> list[Row]:
-    """Files that processes of two ranks of the job have open for writing now.  job: their LAUNCH_JOB."""
+def processes(job: str) -> Iterator[tuple[str, int]]:
+    """(process, its rank) of all of this host's.  job: their LAUNCH_JOB."""
     mark = os.fsencode(f"LAUNCH_JOB={job}")
-    ranks: dict[str, set[int]] = {}
-    for pid in os.listdir("/proc"):
-        rank = rank_of(pid, mark) if pid.isdecimal() else None
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        rank = rank_of(pid, mark)
         if rank is not None:
-            for path in _written(pid):
-                ranks.setdefault(path, set()).add(rank)
+            yield pid, rank
+
+
+def open_by_two(job: str) -> list[Row]:
+    """Files that processes of two ranks of the job have open for writing now."""
+    ranks: dict[str, set[int]] = {}
+    for pid, rank in processes(job):
+        for path in written(pid):
+            ranks.setdefault(path, set()).add(rank)
     return [findings.row("one-file", who, path=path) for path, who in sorted(ranks.items()) if len(who) > 1]
 
 
-def _written(pid: str) -> list[str]:
+def written(pid: str) -> list[str]:
     """The weights that the process has open for writing; the name stays when another process has removed the file."""
     found = []
     try:
         for number in os.listdir(f"/proc/{pid}/fd"):
             path = os.readlink(f"/proc/{pid}/fd/{number}")
             path = path[: -len(" (deleted)")] if path.endswith(" (deleted)") else path
-            if path.startswith("/") and path.endswith(_ENDS) and not _CACHE.search(path):
+            if path.startswith("/") and path.endswith(ENDS) and not _CACHE.search(path):
                 found += [path] if _is_for_writing(pid, number) else []
     except OSError:
         return found  # the process, or its file, is gone

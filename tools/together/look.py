@@ -34,6 +34,8 @@ class Job(Record):
     mark: str  # LAUNCH_JOB of the job's processes
     words: list[str]  # the command of every rank
     runs: bool  # it still runs
+    watches: float = 0.0  # seconds for which it may watch who saves weights
+    since: float = 0.0  # when the attempt began, in seconds since 1970
 
 
 def chosen(ranks: Sequence[int]) -> list[int]:
@@ -43,7 +45,7 @@ def chosen(ranks: Sequence[int]) -> list[int]:
 
 
 def tell(tells: int, job: Job) -> None:
-    """Writes a line for each finding, as JSON, and a last one: whether a log has a loss.
+    """Writes a line for each finding, as JSON, one that says whether a log has a loss, and one with a number of saves.
 
     Each is written when it is known: whoever waits may not wait for all of them.
     """
@@ -53,8 +55,11 @@ def tell(tells: int, job: Job) -> None:
             data = data[os.write(tells, data) :]
 
 
-def look(job: Job) -> Iterator[Row | bool]:
-    """What is found; at last whether a rank has printed a loss.  Raises OSError and Refusal."""
+def look(job: Job) -> Iterator[Row | bool | int]:
+    """What is found; then whether a rank has printed a loss; then, later, who saves weights.
+
+    Raises OSError and Refusal.
+    """
     from tools.together import files, losses, programs
 
     ranks = chosen(job.ranks)
@@ -65,6 +70,17 @@ def look(job: Job) -> Iterator[Row | bool]:
     found = losses.of_logs(_read(job, ranks))
     yield from losses.find(found, lambda: programs.prints_own_losses(job.words))
     yield bool(found)
+    if job.watches:
+        yield from _saves(job)
+
+
+def _saves(job: Job) -> Iterator[Row | int]:
+    """Who saves weights below the current folder, and how many were saved; the run's own folder is left out."""
+    from tools.together import saves
+
+    places = saves.folders(os.curdir, os.path.abspath(job.logs), job.since)
+    if places:
+        yield from saves.watch(places, job.mark, job.watches)
 
 
 def _path(job: Job, rank: int) -> str:

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_DATA_PARALLEL = re.compile(rb"\bDATA_PARALLEL\b|[\"']data_parallel[\"']")
+_DATA_PARALLEL = re.compile(rb"\bDATA_PARALLEL\b|[\"']data_parallel[\"']|\bDistributed(?:GradReducer|DataParallel)\b")
 # Other modes, nets that are cut by hand, data that all ranks share, and values that the ranks exchange.
 _OTHERWISE = re.compile(
     rb"\bSEMI_AUTO|\bAUTO_PARALLEL\b|[\"'](?:semi_)?auto_parallel[\"']|\bAutoParallel\b|hybrid_parallel|\bHYBRID|"

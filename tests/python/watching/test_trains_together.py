@@ -4,11 +4,14 @@ import json
 import math
 import os
 import random
+import subprocess
+import sys
+import time
 
 import jsonschema
 import pytest
 
-from tools.together import files, findings, look, losses, programs, sizes
+from tools.together import files, findings, look, losses, programs, saves, sizes
 
 STEPS = 60
 
@@ -189,6 +192,7 @@ GOOD = "context.set_auto_parallel_context(parallel_mode=ParallelMode.DATA_PARALL
     [
         (GOOD, True),
         ('set_auto_parallel_context(parallel_mode="data_parallel")', True),
+        ("reducer = nn.DistributedGradReducer(optimizer.parameters)", True),
         ("nothing of the kind", False),
         (GOOD + "mode = ParallelMode.SEMI_AUTO_PARALLEL", False),
         (GOOD + "loss = ops.AllReduce()(loss)", False),
@@ -308,3 +312,67 @@ def test_a_finding_of_each_attempt_is_told_once():
 def test_what_follows_from_ranks_that_did_not_join_is_not_told():
     assert findings.without_effects([*EXAMPLES[:1], *EXAMPLES[2:5], *EXAMPLES[:1]]) == EXAMPLES[:1]
     assert findings.without_effects(EXAMPLES[2:5]) == EXAMPLES[2:5]
+
+
+# ---- who saves -------------------------------------------------------------------------------------------------------
+
+
+def test_folders_with_weights_are_found_but_not_all_of_a_disk(tmp_path, monkeypatch):
+    for name in (
+        "a/b/c/net-1_8.ckpt",
+        "a/b/c/d/too_deep.ckpt",
+        "old/net.ckpt",
+        "run/net.ckpt",
+        "x.safetensors",
+        "y.txt",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    os.utime(tmp_path / "old/net.ckpt", (1000, 1000))
+    monkeypatch.chdir(tmp_path)
+    without = str(tmp_path / "run")
+    assert sorted(saves.folders(".", without, since=2000)) == [".", "./a/b/c"]
+    assert saves.folders("none", without, since=0) == []
+    monkeypatch.setattr(saves, "_MOST_ENTRIES", 3)
+    assert "./a/b/c" not in saves.folders(".", without, since=2000)
+
+
+WRITER = """
+import os, sys, time
+while os.path.exists(sys.argv[1]):
+    with open(sys.argv[2], "wb") as file:
+        for _ in range(100):
+            file.write(bytes(100_000))
+    time.sleep(0.02)
+"""
+
+
+@pytest.mark.parametrize("names", [("net.ckpt", "net.ckpt"), ("rank_0.ckpt", "rank_1.ckpt")])
+def test_who_writes_small_files_is_seen(tmp_path, names):
+    (tmp_path / "go").write_text("")
+    writers = []
+    for rank, name in enumerate(names):
+        environment = {**os.environ, "LAUNCH_JOB": f"job of {tmp_path}", "RANK_ID": str(rank)}
+        words = [sys.executable, "-c", WRITER, str(tmp_path / "go"), str(tmp_path / name)]
+        writers.append(subprocess.Popen(words, env=environment))
+    try:
+        while not all((tmp_path / name).exists() for name in names):
+            time.sleep(0.01)
+        found, number = [], 0
+        for _ in range(50):
+            *rows, number = saves.watch([str(tmp_path)], f"job of {tmp_path}", 60.0)
+            found += rows
+            if found or names[0] != names[1]:
+                break
+    finally:
+        (tmp_path / "go").unlink()
+        for writer in writers:
+            writer.wait()
+    assert [(row["kind"], row["ranks"], row["path"]) for row in found] == (
+        [("one-file", [0, 1], str(tmp_path / "net.ckpt"))] if names[0] == names[1] else []
+    )
+    assert number >= saves.ENOUGH
+
+
+def test_where_no_rank_lives_nobody_watches(tmp_path):
+    assert list(saves.watch([str(tmp_path)], f"job of {tmp_path}", 60.0)) == [0]

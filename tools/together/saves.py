@@ -1,0 +1,108 @@
+"""Who writes the weights: the kernel tells when a file is opened in a folder that has some, and then who has it open.
+
+Small weights are written within milliseconds, so a look now and then would hardly ever see it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import time
+from collections import deque
+
+from tools.together import files, findings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tools.together.findings import Row
+
+ENOUGH = 20  # saves that are watched: on a busy machine small ones are often over before we look
+_CREATED, _OPENED, _WRITTEN = 0x100, 0x20, 0x8  # inotify(7): IN_CREATE, IN_OPEN, IN_CLOSE_WRITE
+_DEPTH, _MOST_ENTRIES, _MOST_FOLDERS = 3, 2000, 16
+_EVENTS = 1 << 16  # bytes of them
+_PROCESSES = 10.0  # seconds, after which the ranks' processes are looked for again
+
+
+def folders(top: str, without: str, since: float) -> list[str]:
+    """Folders below `top` in which weights were written since then, of the first entries that are found.
+
+    without: a folder that is left out; since: seconds since 1970.
+    """
+    found: list[str] = []
+    waiting, entries = deque([(top, 0)]), 0
+    while waiting and entries < _MOST_ENTRIES and len(found) < _MOST_FOLDERS:
+        folder, depth = waiting.popleft()
+        try:
+            with os.scandir(folder) as names:
+                for entry in names:
+                    entries += 1
+                    if entry.is_dir(follow_symlinks=False):
+                        if depth < _DEPTH and os.path.abspath(entry.path) != without:
+                            waiting.append((entry.path, depth + 1))
+                    elif entry.name.endswith(files.ENDS) and folder not in found and entry.stat().st_mtime >= since:
+                        found.append(folder)
+                    if entries >= _MOST_ENTRIES:
+                        break
+        except OSError:
+            continue  # it cannot be read, or is gone
+    return found
+
+
+def watch(places: Sequence[str], job: str, seconds: float) -> Iterator[Row | int]:
+    """Files that two ranks write in these folders; at last how many were saved meanwhile, by whomever.
+
+    It takes so many seconds, or until there were enough saves.  job: LAUNCH_JOB of the ranks' processes.
+    """
+    events = _Events(places)
+    writers: dict[str, set[int]] = {}
+    told: set[str] = set()
+    saves, end, ranks_at = 0, time.monotonic() + seconds, -_PROCESSES
+    ranks: list[tuple[str, int]] = []
+    while saves < ENOUGH and (left := end - time.monotonic()) > 0:
+        if time.monotonic() >= ranks_at + _PROCESSES:
+            ranks, ranks_at = list(files.processes(job)), time.monotonic()
+            if not ranks:
+                break  # the job has ended
+        saves += events.wait(min(left, _PROCESSES))
+        for pid, rank in ranks:
+            for path in files.written(pid):
+                writers.setdefault(path, set()).add(rank)
+        for path, who in writers.items():
+            if len(who) > 1 and path not in told:
+                told.add(path)
+                yield findings.row("one-file", who, path=path)
+    events.close()
+    yield saves
+
+
+class _Events:
+    """What the kernel tells of the folders.  Raises OSError where it tells nothing."""
+
+    def __init__(self, places: Sequence[str]) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        self._descriptor = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+        if self._descriptor < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        for place in places:
+            libc.inotify_add_watch(self._descriptor, os.fsencode(place), _CREATED | _OPENED | _WRITTEN)
+        self._poll = select.poll()
+        self._poll.register(self._descriptor, select.POLLIN)
+
+    def wait(self, seconds: float) -> int:
+        """Waits for one event, for at most so long; returns how many files of weights were written to their end."""
+        if not self._poll.poll(seconds * 1000):
+            return 0
+        data, at, saves = os.read(self._descriptor, _EVENTS), 0, 0
+        while at + 16 <= len(data):
+            mask = int.from_bytes(data[at + 4 : at + 8], "little")
+            length = int.from_bytes(data[at + 12 : at + 16], "little")
+            name = os.fsdecode(data[at + 16 : at + 16 + length].rstrip(b"\0"))
+            saves += bool(mask & _WRITTEN) and name.endswith(files.ENDS)
+            at += 16 + length
+        return saves
+
+    def close(self) -> None:
+        os.close(self._descriptor)
