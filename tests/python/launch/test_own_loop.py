@@ -34,7 +34,7 @@ def test_other_scripts_are_not(text):
     assert own_loop.place(text) == 0
 
 
-@pytest.mark.parametrize("before", [["./"], ["bash", ""], ["/bin/sh", ""]])
+@pytest.mark.parametrize("before", [["./"], ["bash", ""], ["/bin/sh", ""], ["bash", "-e", "-x", ""]])
 def test_the_refusal_names_the_line_and_a_command_that_launches_the_ranks(before, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run it.sh").write_text(LOOPS[0])

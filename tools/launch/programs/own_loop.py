@@ -27,13 +27,14 @@ def check(words: Sequence[str]) -> None:
 
     Every rank would start all of the ranks again, and remove the folders of the others' ranks.
     """
-    script = next((word for word in words[:2] if os.path.basename(word) not in _SHELLS), "")
-    if os.path.basename(words[0]) not in _SHELLS and not script.endswith(".sh"):
+    of_shell = os.path.basename(words[0]) in _SHELLS
+    at = next((at for at, word in enumerate(words) if at >= of_shell and (not of_shell or word[:1] != "-")), 0)
+    script = words[at]
+    if "-c" in words[:at] or not (of_shell or script.endswith(".sh")):
         return
     line = place(text_of(script))
     if not line:
         return
-    at = list(words).index(script)
     text = tr(
         "{script}:{line}: the script itself starts the ranks, in a loop with RANK_ID, so every rank would start all of"
         " them; to launch what it starts: {command}; to run it in every rank nevertheless: --no_check",
