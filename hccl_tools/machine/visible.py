@@ -199,13 +199,18 @@ def _uuids() -> list[str]:
     """The UUIDs of the GPUs, by their numbers; empty where nvidia-smi does not tell."""
     import re
 
+    return re.findall(r"^GPU [0-9]+: .*\(UUID: (\S+)\)\s*$", _listed_gpus(), re.MULTILINE)
+
+
+def number_of_gpus() -> int:
+    """How many GPUs nvidia-smi lists here, whatever the variable says."""
+    return sum(line.startswith("GPU ") for line in _listed_gpus().splitlines())
+
+
+def _listed_gpus() -> str:
     from hccl_tools.machine import programs
 
-    if not programs.on_path("nvidia-smi"):
-        return []
-    return re.findall(
-        r"^GPU [0-9]+: .*\(UUID: (\S+)\)\s*$", programs.ask(["nvidia-smi", "-L"], 30).stdout, re.MULTILINE
-    )
+    return programs.ask(["nvidia-smi", "-L"], 30).stdout if programs.on_path("nvidia-smi") else ""
 
 
 # ---- Slurm, and what limits nothing ----------------------------------------------------------------------------------

@@ -25,8 +25,8 @@ NAMED = {
         "the training config, whatever its name (default: the argument CONFIG, else the script's own)"
     ),
     "n N": marked(
-        "number of ranks, also --nproc (default: launch.sh: the NPUs of this machine; else one for each slot of"
-        " the hosts, without hosts 8)"
+        "number of ranks, also --nproc (default: launch.sh: the visible devices of this machine; else one for each"
+        " slot of the hosts, without hosts 8, or as many as devices are visible)"
     ),
     "npernode N": marked("ranks of each host, also -N, -ppn and --map-by ppr:N:node (default: the slots of the host)"),
     "zoo -": marked(
@@ -44,7 +44,9 @@ NAMED = {
     "network NAME": marked(
         "the network between hosts that have several: an interface such as eth0, or a range such as 10.0.0.0/24"
     ),
-    "worker_num N": marked("ranks of the whole job (default: 8; run_pod.sh: as the environment says)"),
+    "worker_num N": marked(
+        "ranks of the whole job (default: 8, or as many as devices are visible; run_pod.sh: as the environment says)"
+    ),
     "local_worker_num N": marked("ranks of this host (default: all of them; run_pod.sh: as the environment says)"),
     "master_addr HOST": marked(
         "the host of --node_rank 0, where MindSpore's scheduler runs (default: 127.0.0.1; run_pod.sh: as the"

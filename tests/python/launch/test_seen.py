@@ -187,6 +187,10 @@ def test_gpus_that_are_not_here_are_blamed_on_the_variable_that_names_them(nvidi
     device_check.gpus([4, 5])
 
 
+def test_without_a_variable_each_gpu_of_this_machine_gets_a_rank(nvidia_smi):
+    assert devices_of(placement.any_number(request(device_target="GPU", script_devices="", engine="mpirun"))) == [0, 1]
+
+
 @pytest.mark.parametrize(("text", "target"), [(None, "GPU"), ("0", "GPU"), ("", "CPU"), ("-1", "CPU")])
 def test_who_hides_all_gpus_wants_the_processors(nvidia_smi, monkeypatch, text, target):
     if text is not None:

@@ -63,6 +63,8 @@ def all_here(request: Request) -> tuple[int, ...]:
     shown = visible.of(request.device_target)
     if shown.ids is not None:
         return shown.ids
+    if request.device_target == "GPU":
+        return tuple(range(visible.number_of_gpus()))
     return tuple(host.devices()) if request.device_target == "Ascend" else ()
 
 
