@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         own = cards_collect.own_server(servers, options.server_id)
         if driver.find(driver.HCCN_TOOL) != driver.HCCN_TOOL:
-            say(driver.source(driver.HCCN_TOOL))
+            say(tr("uses {source}", source=driver.source(driver.HCCN_TOOL)))
         asked = cards_collect.questions(servers, own, cards_judge.partners(servers), options.ping)
         facts, silent = {own.server_id: cards.ask(asked)}, []
         for other in servers:

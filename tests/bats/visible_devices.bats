@@ -27,7 +27,7 @@ on_npus() {
 device_nodes() {
   need_namespaces "for a /dev of its own" -m
   local name
-  local -r dev=$BATS_TEST_TMPDIR/dev
+  local -r dev=$BATS_TEST_TMPDIR/dev$*
   mkdir -p "$dev"
   for name in "${@/#/davinci}" davinci_manager devmm_svm hisi_hdc; do : >"$dev/$name"; done
   # the host's other files are links, which lead there by another name of its /dev
@@ -207,6 +207,24 @@ squeue_has_a_job() {
     "${IN_CONTAINER[@]}" bash "$SCRIPTS/launch.sh" "${trainer[@]}"
 }
 
+@test "two containers of one host, whose ranks have the same DEVICE_ID, run side by side" {
+  local -r command=(bash "$SCRIPTS/launch.sh" --train_script "$FIXTURES/stub_trainer.py")
+  device_nodes 4 5
+  set -m
+  STUB_DO='0: wait; 1: wait' "${IN_CONTAINER[@]}" "${command[@]}" >/dev/null 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
+  LAUNCHER=$!
+  set +m
+  eventually ranks_up 0 1
+  ranks_on 4,5 '0 1'
+  clean
+  device_nodes 5 6
+  ends 78 '*device 5 in use by *' "${IN_CONTAINER[@]}" "${command[@]}"
+  device_nodes 6 7
+  ends 0 '*2 ranks on devices 6,7*' "${IN_CONTAINER[@]}" "${command[@]}"
+  ranks_on 6,7 '0 1'
+  end_by TERM 143
+}
+
 @test "hccl_tools.py and doctor.sh have the same picture" {
   ASCEND_RT_VISIBLE_DEVICES=4,5 ends 0 '*2 ranks on devices 4,5, addresses from hccn_tool*' \
     python "$PROJECT/hccl_tools/hccl_tools.py" --stdout
@@ -238,6 +256,10 @@ squeue_has_a_job() {
   rm -rf "$BATS_TEST_TMPDIR/local"
   ends 0 '*built for devices 0-7, addresses from hccn_tool in /usr/local/Ascend/driver/tools, which is not on PATH*' \
     "${installed[@]}" bash "$SCRIPTS/launch.sh" --train_script "$FIXTURES/stub_trainer.py"
+  rm -rf "$BATS_TEST_TMPDIR/local"
+  cp logs/latest/hccl_*.json table.json
+  run --separate-stderr "${installed[@]}" bash "$SCRIPTS/check_network.sh" table.json
+  [[ $stderr == *'hccn_tool in /usr/local/Ascend/driver/tools, which is not on PATH'* && $output == *"0 with a problem"* ]] || fail "$stderr $output"
   rm -rf "$BATS_TEST_TMPDIR/local"
   run "${installed[@]}" bash "$SCRIPTS/doctor.sh"
   [[ $output == *'hccn_tool in /usr/local/Ascend/driver/tools, which is not on PATH'* ]] || fail "$output"

@@ -5,8 +5,6 @@ The launcher cannot tell for other hosts: Slurm gives each node devices of its o
 
 from __future__ import annotations
 
-from hccl_tools.common.refusal import Refusal
-from hccl_tools.machine import visible
 from tools.rank.told import refuse
 
 TYPE_CHECKING = False
@@ -22,8 +20,10 @@ def physical(told: Told) -> list[int]:
     """
     devices = list(map(int, told["DEVICES"].split()))
     target, named = _told(told)
+    if named or not target:
+        return devices
     seen = _seen(target)
-    if named or seen.ids is None or set(devices) <= set(seen.ids) or len(devices) > len(seen.ids):
+    if seen.ids is None or set(devices) <= set(seen.ids) or len(devices) > len(seen.ids):
         return devices
     return list(seen.ids[: len(devices)])
 
@@ -32,8 +32,7 @@ def number(told: Told) -> str:
     """DEVICE_ID of the rank."""
     target, named = _told(told)
     device = int(told["DEVICES"].split()[told.local_rank])
-    seen = _seen(target)
-    if seen.ids is None:
+    if not target or (seen := _seen(target)).ids is None:
         return str(device)
     if not named and len(seen.ids) == 1:  # each task has its own, as with Slurm's --gpus-per-task
         return "0"
@@ -52,6 +51,9 @@ def _told(told: Told) -> tuple[str, bool]:
 
 
 def _seen(target: str) -> Visible:
+    from hccl_tools.common.refusal import Refusal  # not at the top: ranks on CPU are spared both
+    from hccl_tools.machine import visible
+
     try:
         return visible.of(target)
     except Refusal as error:
