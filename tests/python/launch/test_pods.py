@@ -371,3 +371,25 @@ def test_a_pod_of_a_table_without_addresses_is_found_by_its_number():
         own(content, job())
     with pytest.raises(NotReady, match="has the ranks of 2 pods, and MS_NODE_RANK is 2"):
         own(content, job().replace(node=Fact(source="MS_NODE_RANK", value=2)))
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"\x1f\x8b\x08\x00", "a file compressed by gzip"),
+        (b"10.0.0.1 slots=8\n", "a hostfile"),
+        (b'{"apiVersion": "v1", "kind": "ConfigMap", "data": {}}', "an object of Kubernetes"),
+        (b'{"version": "2.0", "topo_file_path": "/x", "rank_list": [{"device_id": 0}]}', "hccl_rootinfo.json"),
+    ],
+)
+def test_nobody_waits_for_what_will_not_become_a_rank_table(world, data, said):
+    (world / "hccl.json").write_bytes(data)
+    with pytest.raises(Refusal, match=said):
+        pod_table.read("hccl.json")
+
+
+@pytest.mark.parametrize("data", [b'{"version": "1.0", "server_li', b"{}", b'{"status": "initializing"}', b"{"])
+def test_a_table_that_is_half_there_is_waited_for(world, data):
+    (world / "hccl.json").write_bytes(data)
+    with pytest.raises(NotReady):
+        pod_table.read("hccl.json")

@@ -202,7 +202,8 @@ def read_table(path: str, generation: str | None) -> Table:
         data = rank_table.dump(legacy).encode("utf-8")
     # MindSpore numbers servers in dictionary order, whatever the table says: here that is an error.
     wrong = [problem for problem in problems if problem.severity == ERROR or problem.code == "server-order"]
-    lines = [problem._replace(severity=ERROR).line(path) for problem in wrong] + table_fit.path_faults(path)
+    lines = [problem._replace(severity=ERROR).line(path) for problem in wrong]
+    lines += table_fit.path_faults(path) if table is not None else []
     if lines:
         raise Refusal(REFUSED, *lines)
     servers = servers_of(table)

@@ -18,7 +18,7 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import count, named, one_line, short, some
 from hccl_tools.machine import host
-from hccl_tools.table import rank_table
+from hccl_tools.table import look_alikes, other_files, rank_table
 from hccl_tools.table.address import packed
 from hccl_tools.table.view import objects
 from tools.launch.pods.pod_job import PodJob, described
@@ -83,6 +83,9 @@ def read(path: str) -> tuple[bytes, JsonObject]:
     if not data.strip():
         raise NotReady(tr("{path} is empty", path=shown))
     document, problems = rank_table.parse(data)
+    foreign = other_files.named(data) if document is None else look_alikes.problem(document)
+    if foreign:  # it will not become a rank table
+        raise Refusal(REFUSED, *(problem.line(shown) for problem in problems or verdict.check(document)))
     if document is None:
         raise NotReady(tr("{path} is not whole: {fault}", path=shown, fault=short(problems[0].text, 120)))
     status = document.get("status") if isinstance(document, dict) else None
