@@ -45,19 +45,22 @@ def owns(server_id: str) -> bool:
 
 
 def servers_here(
-    servers: Sequence[tuple[Sequence[str], Mapping[int, str | None]]], conf: str = hccn.DEFAULT_CONF
+    servers: Sequence[tuple[Sequence[str], Mapping[int, str | None]]],
+    conf: str = hccn.DEFAULT_CONF,
+    looks_up: bool = True,
 ) -> list[int]:
     """The positions of those `servers`, (names, {device: device_ip}), that are this host.  names: see view.names_of.
 
     The names decide.  If none is ours, the addresses of the devices do: in a container the host's own address is not
     visible.  A server without any device_ip is then recognised by what its name stands for, if that can be looked up.
+    looks_up: whether a name server may be asked, which can take seconds.
     """
     here = [n for n, (names, _) in enumerate(servers) if any(map(owns, names))]
     if here:
         return here
     answers: dict[tuple[int, ...], Mapping[int, str | None]] = {}  # the servers of a table have the same devices
     here = [n for n, (_, device_ips) in enumerate(servers) if _has_addresses(device_ips, conf, answers)]
-    return here or _by_look_up([names for names, _ in servers])
+    return here or (_by_look_up([names for names, _ in servers]) if looks_up else [])
 
 
 def _has_addresses(

@@ -201,6 +201,7 @@ def test_a_server_is_found_by_what_its_name_stands_for(world, look_up, names, he
 def test_names_are_not_looked_up_where_addresses_tell_or_where_they_are_very_many(world, look_up):
     assert host.servers_here([([OURS], {}), (["job-1"], {})], "no.conf") == [0]
     assert host.servers_here([([f"node{n}"], {}) for n in range(1000)], "no.conf") == []
+    assert host.servers_here([(["here.example.com"], {})], "no.conf", looks_up=False) == []
     assert look_up == []
 
 

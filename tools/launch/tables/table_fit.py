@@ -89,7 +89,7 @@ def _of_server(shown: str, server: rank_table.Server, devices: list[int], is_nam
         )
         return Fit(brief=named("device", found), faults=[text])
     fit = Fit(ranks=ranks, device_ips=server.device_ips())
-    if not host.servers_here([(server.names, server.device_ips())]):
+    if not host.servers_here([(server.names, server.device_ips())], looks_up=is_named):
         if is_named and host.may_be_here(server.names, server.device_ips()):
             return fit.replace(remark=unknown_host(server.server_id))
         if not server.server_id:
