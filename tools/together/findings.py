@@ -113,9 +113,9 @@ def _alone(values: Row) -> str:
 
 def _not_joined(values: Row) -> str:
     return tr(
-        "{who} did not join MindSpore's cluster, and others did (rank {others}); a rank that does not join trains "
-        "alone",
-        **values,
+        "{who} did not join MindSpore's cluster, and others did ({others}); a rank that does not join trains alone",
+        who=values["who"],
+        others=f"{tr('rank') if values['others'].isdigit() else tr('ranks')} {values['others']}",
     )
 
 

@@ -79,7 +79,7 @@ def watch(places: Sequence[str], job: str, seconds: float) -> Iterator[Row | int
 
 
 class _Events:
-    """What the kernel tells of the folders.  Raises OSError where it tells nothing."""
+    """What the kernel reports of the folders.  Raises OSError where it tells nothing."""
 
     def __init__(self, places: Sequence[str]) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
