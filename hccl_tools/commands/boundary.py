@@ -37,6 +37,8 @@ def run(program: str, work: Callable[[], int]) -> int:
     except OSError as error:  # stdout is full, or its reader has gone; all other files raise Refusal
         if fault := folder_fault():
             say(program, fault)
+        elif error.filename is not None:  # a file that nobody has looked at before
+            say(program, f"{error.filename}: {error.strerror}")
         elif not isinstance(error, BrokenPipeError):
             say(program, tr("cannot write to stdout: {reason}", reason=error.strerror))
         from hccl_tools.build import output

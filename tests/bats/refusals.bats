@@ -200,6 +200,14 @@ table() {
   table "[4,8)" 203.0.113.9
   refuses 78 '*table.json is for server 203.0.113.9, which is not an address of this host*' --rank_table table.json config.yaml
 }
+@test "a trainer, a program and data in a folder that may not be entered" {
+  [[ "$(id -u)" -ne 0 ]] || skip "root may read everything"
+  mkdir hidden && touch hidden/train.py && chmod 0 hidden
+  refused 78 '*--train_script hidden/train.py cannot be read; check its permissions' \
+    bash "$SCRIPTS/ascend4p.sh" --device_target CPU --train_script hidden/train.py config.yaml
+  refused 78 '*hidden/train.py cannot be read; check its permissions' bash "$SCRIPTS/launch.sh" -n 2 hidden/train.py
+  refused 78 '*hidden cannot be read; check its permissions' bash "$SCRIPTS/run.sh" --device_target CPU hidden 2
+}
 @test "a rank table that may not be read" {
   [[ "$(id -u)" -ne 0 ]] || skip "root may read everything"
   table "[4,8)" && chmod 0 table.json

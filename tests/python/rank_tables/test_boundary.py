@@ -35,6 +35,7 @@ def raising(error):
     ("error", "status", "said"),
     [
         (Refusal(78, "one", "two\nlines"), 78, "x.py: one\nx.py: two\\nlines\n"),
+        (PermissionError(13, "Permission denied", "logs"), 2, "x.py: logs: Permission denied\n"),
         (ImportError("broken", name="rich"), 2, "x.py: this needs rich 9.4.0 or later; "),
         (ImportError("not installed"), 2, "x.py: this needs jsonschema 4.0.1 or later; "),
     ],

@@ -134,6 +134,8 @@ def check_file(path: str, option: str = "") -> None:
     shown = one_line(option + path)
     if os.path.isdir(path):
         raise Refusal(REFUSED, tr("{path}: is a folder; name the file in it, or a package with -m", path=shown))
+    if trainer_command.is_hidden(path):
+        raise Refusal(REFUSED, tr("{path} cannot be read; check its permissions", path=shown))
     if not os.path.isfile(path):
         from hccl_tools.common import nearly
 

@@ -31,6 +31,8 @@ def trainer(request: Request) -> str:
     if named is None:
         here = os.path.join("tools", "train.py")
         return here if os.path.isfile(here) else OWN
+    if is_hidden(named):
+        raise Refusal(REFUSED, tr("--train_script {path} cannot be read; check its permissions", path=one_line(named)))
     if not os.path.isfile(named):
         from hccl_tools.common import nearly
 
@@ -51,6 +53,17 @@ def trainer(request: Request) -> str:
     if not os.access(named, os.R_OK):
         raise Refusal(REFUSED, tr("--train_script {path} cannot be read; check its permissions", path=one_line(named)))
     return named
+
+
+def is_hidden(path: str) -> bool:
+    """Whether a folder above it may not be entered: nobody knows whether it is there."""
+    try:
+        os.stat(path)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def is_own(path: str) -> bool:

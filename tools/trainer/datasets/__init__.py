@@ -46,7 +46,10 @@ def locate(root: str) -> str:
     """The absolute folder for a config's dataset_root: from the current folder, else the project's."""
     for start in (os.getcwd(), project.ROOT):
         if os.path.isdir(os.path.join(start, root)):
-            return os.path.abspath(os.path.join(start, root))
+            folder = os.path.abspath(os.path.join(start, root))
+            if not os.access(folder, os.R_OK | os.X_OK):
+                raise DataError(tr("{path} cannot be read; check its permissions", path=one_line(folder)))
+            return folder
     if os.path.isfile(root):
         raise DataError(tr("{path} is a file; name the folder that has the data", path=one_line(root)))
     raise DataError(
