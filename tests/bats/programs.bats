@@ -80,6 +80,8 @@ gets() {
 }
 
 @test "python and a file: the file is read as one that is named alone" {
+  touch network.py
+  refused 78 '*netwrk.py: no such file in *; did you mean network.py\?' bash "$SCRIPTS/launch.sh" -n 2 --device_target CPU python -u netwrk.py --lr 1
   printf 'import mindspore\nmindspore.set_context(device_target="GPU")\n' >net.py
   refused 78 '*net.py:2: the program itself asks for device_target "GPU", *' \
     bash "$SCRIPTS/launch.sh" -n 2 --device_target CPU python -u net.py

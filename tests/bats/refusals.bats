@@ -123,6 +123,10 @@ refuses_config() {
   refused 78 '*HOSTFILE host.txt cannot be read: *; did you mean hosts.txt\?' bash "$SCRIPTS/run_mpirun_2.sh" --device_target CPU --config config.yaml host.txt
   refused 78 '*: nothing.py: no such file in *; correct the path' bash "$SCRIPTS/launch.sh" -n 2 nothing.py
 }
+@test "a config as a file of tests" {
+  refused 78 '*--pytest config.yaml: is a config, which is not a file of tests; name one' \
+    bash "$SCRIPTS/ascend4p.sh" --device_target CPU --pytest config.yaml
+}
 @test "a config as trainer" {
   refused 78 '*--train_script config.yaml: is a config; name the Python file that trains, then the config' \
     bash "$SCRIPTS/ascend4p.sh" --device_target CPU --train_script config.yaml

@@ -12,7 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tools.command.line import Line
 
+_LEAST = 3  # letters of a name that can be nearly another one
 _TARGETS = ("ascend", "gpu", "cpu")
+_NUMBERS = ("n", "worker_num", "ntasks_per_node")  # options
 _ALIKE = 0.75  # of two names, as difflib measures it
 # {options that only some scripts have, and mpirun's that people know: the scripts that take them}
 _ELSEWHERE = {
@@ -68,8 +70,14 @@ def _elsewhere(option: str) -> str:
 
 
 def _ranks(line: Line, number: str) -> str:
-    if "n" in line.table:
-        return tr("the number of ranks is written as -n {number}, before the program or the config", number=number)
+    own = next((name for name in _NUMBERS if name in line.table), "")
+    if own:
+        option = table.typed(own)
+        return tr(
+            "the number of ranks is written as {option} {number}, before the program or the config",
+            option=option,
+            number=number,
+        )
     return tr(
         "{script} has its own number of ranks; any number: scripts/launch.sh -n {number}",
         script=line.declaration.name,
@@ -81,6 +89,8 @@ def _near(line: Line, option: str) -> str:
     """The option of the script that is nearly the same."""
     from difflib import get_close_matches  # 2 ms, for a mistake
 
-    bare = table.bare(option)
-    near = get_close_matches(bare, [name for name in line.table if len(name) > 1], 1, _ALIKE) if len(bare) > 2 else []
+    bare, names = table.bare(option), [name for name in line.table if len(name) > 1]
+    if len(bare) < _LEAST:
+        return ""
+    near = [name for name in names if name.startswith(bare)] or get_close_matches(bare, names, 1, _ALIKE)
     return tr("; did you mean {option}?", option=table.typed(near[0])) if near else ""

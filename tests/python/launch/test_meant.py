@@ -14,6 +14,7 @@ SCRIPTS = {
     "run.sh": "local DATA_PATH RANK_SIZE options=config device_target=Ascend default_config=configs/x.yaml",
     "run_pipeline.sh": "local DATA_PATH DEVICE_TARGET without=device_target device_target=Ascend devices=[0,8)",
     "run_mpirun.sh": "mpirun CONFIG device_target=Ascend",
+    "run_msrun.sh": "msrun CONFIG device_target=Ascend",
 }
 
 FIXED = "has its own number of ranks; any number: scripts/launch.sh -n"
@@ -47,6 +48,8 @@ def said(tmp_path, monkeypatch):
         ("ascend2p.sh", "--hang-timout 3 config.yaml", "unknown option --hang-timout; did you mean --hang_timeout?"),
         ("run_mpirun.sh", "--netwrk x config.yaml", "unknown option --netwrk; did you mean --network?"),
         ("ascend2p.sh", "--no-such config.yaml", "unknown option --no-such"),
+        ("ascend2p.sh", "--wait config.yaml", "unknown option --wait; did you mean --wait_for_devices?"),
+        ("run_msrun.sh", "-n2 config.yaml", f"unknown option -n2: {WRITTEN.format(2).replace('-n', '--worker_num')}"),
         ("ascend2p.sh", "config.yaml --epochs 3", "unknown option --epochs; trainer arguments come after --"),
         ("run.sh", "-n4 data 2", f"unknown option -n4: run.sh {FIXED} 4"),
         ("launch.sh", "-n2 train.py", f"unknown option -n2: {WRITTEN.format(2)}"),

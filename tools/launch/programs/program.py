@@ -59,9 +59,11 @@ def find(request: Request, run_dir: str) -> Program:
 
 def _source_for(path: str, words: list[str]) -> str | None:
     """The file of Python that the program is about to run, if it is a Python that is given one."""
-    plain = [word for word in words if word != "-u"][:1]
-    is_python = os.path.basename(path).startswith("python")
-    return plain[0] if is_python and plain and plain[0].endswith(".py") and os.path.isfile(plain[0]) else None
+    plain = next((word for word in words if word != "-u"), "")
+    if not os.path.basename(path).startswith("python") or not plain.endswith(".py"):
+        return None
+    _check_file(plain)
+    return plain
 
 
 def _file(path: str, words: list[str], about: str) -> Program:
@@ -75,6 +77,10 @@ def _python() -> list[str]:
 def _tests(named: str, words: list[str]) -> Program:
     """The Program for ``FILE`` or ``FILE::TEST``."""
     path, separator, test = named.partition("::")
+    if path.endswith((".yaml", ".yml")):
+        raise Refusal(
+            REFUSED, tr("--pytest {path}: is a config, which is not a file of tests; name one", path=one_line(path))
+        )
     check_file(path, "--pytest ")
     if _source_of("pytest") is None:
         raise Refusal(
