@@ -40,7 +40,7 @@ def takes(line: Line, words: Sequence[str]) -> bool:
     if word != "-m" and not word.endswith(_PROGRAMS):
         if word.startswith("-") or word.endswith(_CONFIGS) or not _may_begin_at(line, word):
             return False
-        if not _runs(word):
+        if not _runs(word) and not _is_launcher(word):
             if config and os.path.isfile(word):
                 raise _unclear(line, word)
             return False
@@ -202,6 +202,13 @@ def _runs(word: str) -> bool:
     if os.path.isfile(word):
         return os.access(word, os.X_OK)
     return word != "" and "/" not in word and programs.on_path(word)
+
+
+def _is_launcher(word: str) -> bool:
+    """Whether it is the name of a launcher, which need not be here: the launch says what to type instead."""
+    from tools.launch.programs import launchers  # few command lines need it
+
+    return os.path.basename(word) in launchers.NAMES
 
 
 def _has_data_path(line: Line) -> bool:

@@ -23,6 +23,11 @@ def _any(run: Run) -> bool:
     return True
 
 
+def _may_start_ranks(run: Run) -> bool:
+    """A program of several ranks, whose processes we see."""
+    return bool(run.command.program) and not run.engine.name and len(run.plan.ranks) > 1
+
+
 # (file and class, whether a launch has it).  Only those are imported, and before the ranks start: a Python environment
 # that is removed while the job runs changes nothing.
 TABLE: tuple[tuple[str, str, Callable[[Run], bool]], ...] = (
@@ -38,6 +43,7 @@ TABLE: tuple[tuple[str, str, Callable[[Run], bool]], ...] = (
     ("plog_watch", "PlogWatch", lambda run: run.plan.plogs is not None),
     ("metrics", "Metrics", lambda run: bool(run.settings.straggler or run.settings.metrics)),
     ("together", "Together", lambda run: run.settings.watch and len(run.plan.ranks) > 1),
+    ("nested_launchers", "NestedLaunchers", _may_start_ranks),
     ("first_failure", "FirstFailure", _any),
     ("latest_log", "LatestLog", _any),
     ("explanation", "Explanation", _any),

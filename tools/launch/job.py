@@ -104,8 +104,9 @@ def of_trainer(request: Request, placed: placement.Placement, run_dir: str) -> J
 
 def of_program(request: Request, placed: placement.Placement, run_dir: str) -> Job:
     """A program with its own words.  Raises Refusal."""
-    from tools.launch.programs import program
+    from tools.launch.programs import launchers, program
 
+    launchers.check(request, placed.world)
     found = program.find(request, run_dir)
     if request.ranks_file and request.n != len(placed.ranks):  # a server of a rank table
         text = tr(
@@ -177,6 +178,7 @@ def remarks(request: Request, ranks: int, job: Job, rank_files: list[str] | None
     """What to know of the job before it starts."""
     return [
         *job.remarks,
+        *_launcher_remarks(request, ranks),
         *_device_num_remarks(request, ranks, job),
         *_restart_remarks(request, job),
         *_no_sink_remarks(request, job),
@@ -184,6 +186,15 @@ def remarks(request: Request, ranks: int, job: Job, rank_files: list[str] | None
         *_folder_remarks(request, rank_files),
         *_resume_remarks(request, job),
     ]
+
+
+def _launcher_remarks(request: Request, ranks: int) -> list[str]:
+    """What to know where the program starts ranks itself."""
+    if not request.program:
+        return []
+    from tools.launch.programs import launchers, script_text
+
+    return launchers.remarks(request) if ranks == 1 else script_text.remarks(request.trainer_arguments, ranks)
 
 
 def _resume_remarks(request: Request, job: Job) -> list[str]:

@@ -12,6 +12,8 @@ LOOPS = [
     "for i in $(seq 8); do\n  export RANK_ID=$((rank_start + i))\n  python train.py \\\n    --lr 1 > log 2>&1 &\ndone",
     "for ((i = 0; i < n; i++)); do\n  rank=$((i + 8))\n  export RANK_ID=${rank}\n  python train.py &\ndone",
     "for i in 0 1; do\n  export RANK_ID=`expr $i + 8`\n  python train.py &\ndone",
+    "while [ $n -lt 8 ]; do\nexport RANK_ID=$((start + n))\npython train.py &\nn=$((n+1))\ndone",
+    "while (( i < 8 )); do\nexport RANK_ID=$i\npython train.py &\n((i++))\ndone",
 ]
 OTHERS = [
     "",

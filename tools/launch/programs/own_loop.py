@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from itertools import islice
 
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
@@ -16,8 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _MOST = 1 << 18  # bytes of a script that are looked at
+_MOST_PLACES = 20  # a real script sets RANK_ID once or twice
 _SHELLS = ("bash", "sh")
-_LOOP = re.compile(r"^\s*for\s*(?:\(\(\s*)?([A-Za-z_]\w*)\s*(?:=|in\b)", re.MULTILINE)
+_LOOP = re.compile(
+    r"^\s*for\s*(?:\(\(\s*)?([A-Za-z_]\w*)\s*(?:=|in\b)"
+    r"|^\s*(?:while|until)\b[^\n]*?\b([A-Za-z_]\w*)\}?\"?\s*(?:-[lg][te]\b|-eq\b|[<>=])",
+    re.MULTILINE,
+)
 _RANK = re.compile(r"^[^#\n]*\bRANK_ID=(\$\(\([^)\n]*\)\)|`[^`\n]*`|[^\s;]+)", re.MULTILINE)
 _BEHIND = re.compile(r"^(?!\s*#).*[^&]&\s*(?:done)?\s*$", re.MULTILINE)
 
@@ -40,14 +46,15 @@ def check(words: Sequence[str]) -> None:
         " them; to launch what it starts: {command}; to run it in every rank nevertheless: --no_check",
         script=one_line(script),
         line=line,
-        command=" ".join(
-            map(
-                quoted,
-                ["bash", project.path("scripts", "launch.sh"), "--zoo", script.removeprefix("./"), *words[at + 1 :]],
-            )
-        ),
+        command=with_zoo(script, words[at + 1 :]),
     )
     raise Refusal(REFUSED, text)
+
+
+def with_zoo(script: str, words: Sequence[str]) -> str:
+    """The command that launches what a script starts with these words."""
+    launcher = project.path("scripts", "launch.sh")
+    return " ".join(map(quoted, ["bash", launcher, "--zoo", script.removeprefix("./"), *words]))
 
 
 def text_of(path: str) -> str:
@@ -61,9 +68,9 @@ def text_of(path: str) -> str:
 
 def place(text: str) -> int:
     """The line in which RANK_ID gets a number of a loop whose commands do not wait for one another; 0: none."""
-    for rank in _RANK.finditer(text):
+    for rank in islice(_RANK.finditer(text), _MOST_PLACES):
         loops = [loop for loop in _LOOP.finditer(text) if loop.start() < rank.start()]
-        names = {loop[1] for loop in loops}
+        names = {loop[1] or loop[2] for loop in loops}
         # also by way of another variable: rank=$((i+8)), then RANK_ID=$rank
         names |= {found for name in list(names) for found in re.findall(rf"(\w+)=\S*\b{name}\b", text)}
         used = {name for name in re.findall(r"[A-Za-z_]\w*", rank[1]) if name in names and name != "RANK_ID"}

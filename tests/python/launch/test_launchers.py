@@ -1,0 +1,162 @@
+"""Programs that start ranks themselves: which commands are such, what to type instead, and which scripts start them."""
+
+import shlex
+
+import pytest
+from launching import request
+
+from hccl_tools.common import project
+from hccl_tools.common.refusal import USAGE, Refusal
+from tools.launch.programs import launchers, script_text
+
+SCRIPTS = project.path("scripts")
+
+
+def program(*words, **given):
+    return request(*words, program="yes", **given)
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+
+
+LINES = {
+    "msrun --worker_num=2 show.py": "run_msrun.sh --worker_num=2 show.py",
+    "/opt/bin/mpirun --allow-run-as-root -n 2 a.out": "run_mpirun.sh --allow-run-as-root -n 2 a.out",
+    "sh /opt/bin/mpirun -n 2 a.out": "run_mpirun.sh -n 2 a.out",
+    "mpiexec -n 2 ./start.sh": "run_mpirun.sh -n 2 ./start.sh",
+    "orterun -np 2 a.out": "run_mpirun.sh -np 2 a.out",
+    "prun -n 2 python show.py": "run_mpirun.sh -n 2 python show.py",
+    "torchrun --nproc_per_node=2 show.py --x": "launch.sh --nproc_per_node=2 show.py --x",
+    "-m torch.distributed.run --nproc_per_node 2 show.py": "launch.sh --nproc_per_node 2 show.py",
+    "python3.11 -u -X dev -m torch.distributed.launch --nproc_per_node 2 x.py": "launch.sh --nproc_per_node 2 x.py",
+    "python -m mindspore.parallel.cluster.run --worker_num 2 show.py": "run_msrun.sh --worker_num 2 show.py",
+    "python -mmindspore.parallel.cluster.run show.py": "run_msrun.sh show.py",
+    "python /opt/bin/msrun --worker_num 2 show.py": "run_msrun.sh --worker_num 2 show.py",
+    "accelerate launch --num_processes 4 show.py --x": "launch.sh -n 4 show.py --x",
+    "deepspeed --num_gpus=2 show.py": "launch.sh -n 2 show.py",
+    "horovodrun -np 3 python show.py": "launch.sh -n 3 python show.py",
+    "colossalai run --nproc_per_node 4 show.py": "launch.sh -n 4 show.py",
+}
+
+
+@pytest.mark.parametrize("typed", LINES)
+def test_a_launcher_has_a_line_to_type_instead(typed):
+    found = launchers.find(shlex.split(typed))
+    line = shlex.split(launchers.instead(found, program("x"), 8))
+    script, *words = shlex.split(LINES[typed])
+    assert line == ["bash", f"{SCRIPTS}/{script}", *words]
+
+
+def test_what_comes_before_it_and_the_hardware_that_was_typed_stay():
+    words = ["env", "-u", "X", "GLOG_v=3", "nohup", "timeout", "-k", "5", "1h", "msrun", "-a", "a b.py"]
+    line = launchers.instead(launchers.find(words), program("x", device_target="CPU"), 8)
+    assert line == (
+        f"env -u X GLOG_v=3 nohup timeout -k 5 1h bash {SCRIPTS}/run_msrun.sh --device_target CPU -a a\\ b.py"
+    )
+
+
+def test_srun_becomes_an_allocation_or_uses_the_one_that_is_there(monkeypatch):
+    found = launchers.find(["srun", "-N", "2", "-n", "4", "python", "show.py"])
+    script = f"bash {SCRIPTS}/run_slurm.sh python show.py"
+    assert launchers.instead(found, program("x"), 8) == f"salloc -N 2 -n 4 {script}"
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    assert launchers.instead(found, program("x"), 8) == script
+
+
+def test_our_own_scripts_are_launchers_too():
+    for words in (["bash", f"{SCRIPTS}/launch.sh", "-n", "2", "x.py"], [f"{SCRIPTS}/ascend8p.sh", "x.py"]):
+        found = launchers.find(words)
+        assert launchers.instead(found, program("x"), 2) == " ".join((["bash"] if words[0] != "bash" else []) + words)
+    assert launchers.find([f"{SCRIPTS}/doctor.sh"]) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["cd x && msrun --worker_num=2 show.py", "set -e; A=1 mpirun -n 2 x", "if true; then\nexec torchrun x.py\nfi"],
+)
+def test_a_launcher_in_the_text_of_a_shell_has_no_line(text):
+    found = launchers.find(["bash", "-lc", text])
+    assert launchers.instead(found, program("x"), 2) == ""
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "python train.py --launcher msrun",
+        "train.py mpirun",
+        "accelerate config",
+        "env",
+        "env A=1",
+        "nohup",
+        "bash -c 'echo msrun; python x.py'",
+        "bash -c 'a quote \" that is not closed'",
+        "bash train.sh msrun",
+        "python -m",
+        "python -m torch.utils.collect_env",
+        "timeout 5",
+        "./my_msrun",
+    ],
+)
+def test_other_programs_are_none(typed):
+    assert launchers.find(shlex.split(typed)) is None
+
+
+def test_several_ranks_refuse_it_and_one_rank_gets_a_note():
+    wanted = program("msrun", "--worker_num=2", "show.py")
+    with pytest.raises(Refusal) as refusal:
+        launchers.check(wanted, 2)
+    assert refusal.value.status == USAGE
+    assert str(refusal.value).endswith(f"; type instead: bash {SCRIPTS}/run_msrun.sh --worker_num=2 show.py")
+    launchers.check(wanted, 1)
+    assert launchers.remarks(wanted) == ["note: msrun starts ranks itself: this launch sees one rank, and not those"]
+
+
+def test_a_line_that_is_too_long_to_paste_is_not_printed():
+    with pytest.raises(Refusal) as refusal:
+        launchers.check(program("msrun", *["--word"] * 1000), 2)
+    assert str(refusal.value).endswith("run_msrun.sh in its place, with its words, and not before it")
+
+
+# ---- the text of a script --------------------------------------------------------------------------------------------
+
+STARTS = {
+    "msrun --worker_num=2 x.py": ":2 starts msrun,",
+    "  A=1 B=$C /usr/bin/mpirun -n 2 x.py &": ":2 starts mpirun,",
+    "if [ $1 ]; then torchrun x.py; fi": ":2 starts torchrun,",
+    "python3 -u -m torch.distributed.launch x.py": ":2 starts python -m torch.distributed.launch,",
+    "nohup mpirun -n 8 \\": ":2 starts mpirun,",
+}
+
+
+@pytest.mark.parametrize("text", STARTS)
+def test_a_script_that_starts_ranks_is_named_with_its_line(text, tmp_path):
+    (tmp_path / "start.sh").write_text(f"#!/bin/bash\n{text}\n")
+    for words in (["./start.sh", "x"], ["bash", "start.sh"], ["bash", "-e", "start.sh"]):
+        (found,) = script_text.remarks(words, 8)
+        assert STARTS[text] in found and found.endswith(f"launch.sh --zoo start.sh{' x' * ('x' in words)}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# msrun --worker_num=2",
+        "echo msrun",
+        "export RANK_ID=${OMPI_COMM_WORLD_RANK}",
+        "python x.py --launcher=mpirun",
+        "which mpirun",
+        "mpirun_args=1",
+    ],
+)
+def test_a_script_that_does_not_is_not(text, tmp_path):
+    (tmp_path / "start.sh").write_text(f"#!/bin/bash\n{text}\n")
+    assert script_text.remarks(["./start.sh"], 8) == []
+
+
+def test_what_is_no_script_or_cannot_be_read_has_no_remark(tmp_path):
+    assert script_text.remarks(["python", "x.py"], 8) == []
+    assert script_text.remarks(["bash", "-c", "msrun x.py"], 8) == []
+    assert script_text.remarks(["bash"], 8) == []
+    assert script_text.remarks(["./none.sh"], 8) == []
