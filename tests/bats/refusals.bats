@@ -210,7 +210,7 @@ table() {
   refused 78 '*--train_script hidden/train.py cannot be read; check its permissions' \
     bash "$SCRIPTS/ascend4p.sh" --device_target CPU --train_script hidden/train.py config.yaml
   refused 78 '*hidden/train.py cannot be read; check its permissions' bash "$SCRIPTS/launch.sh" -n 2 hidden/train.py
-  refused 78 '*hidden cannot be read; check its permissions' bash "$SCRIPTS/run.sh" --device_target CPU hidden 2
+  refused 78 '*the data in */hidden cannot be read; check its permissions' bash "$SCRIPTS/run.sh" --device_target CPU hidden 2
 }
 @test "a rank table that may not be read" {
   [[ "$(id -u)" -ne 0 ]] || skip "root may read everything"

@@ -352,7 +352,7 @@ def test_a_missing_folder_and_a_file_in_its_place_are_named(tmp_path):
 def test_a_folder_that_may_not_be_read_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("os.access", lambda path, mode: False)  # root may read everything
     section = {"type": "cifar10", "dataset_root": str(tmp_path)}
-    assert f"{tmp_path} cannot be read; check its permissions" in refused(section)
+    assert f"the data in {tmp_path} cannot be read; check its permissions" in refused(section)
 
 
 @pytest.mark.parametrize("command", ["prepare_digits", "prepare_cifar10", "prepare_text"])

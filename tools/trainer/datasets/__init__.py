@@ -48,7 +48,7 @@ def locate(root: str) -> str:
         if os.path.isdir(os.path.join(start, root)):
             folder = os.path.abspath(os.path.join(start, root))
             if not os.access(folder, os.R_OK | os.X_OK):
-                raise DataError(tr("{path} cannot be read; check its permissions", path=one_line(folder)))
+                raise DataError(tr("the data in {path} cannot be read; check its permissions", path=one_line(folder)))
             return folder
     if os.path.isfile(root):
         raise DataError(tr("{path} is a file; name the folder that has the data", path=one_line(root)))
