@@ -17,9 +17,8 @@ class HangStacks(Feature):
 
     def hangs(self) -> None:
         run, members = self.run, self.run.supervisor.members
-        pairs = [
-            f"{m.name}={m.pid}" for m in members if m.rank is not None and m.status is None and m.group is not None
-        ]
+        ranks = (member for member in members if member.rank is not None and member.status is None)
+        pairs = [f"{m.name}={m.pid}" for m in ranks if m.group is not None or (m.left and m.child)]
         if pairs:
             say_all(run, "mindspore-launch-stacks", lambda _, tells: hang.tell(tells, run.logs, pairs), WITHIN)
         elif run.engine.name:

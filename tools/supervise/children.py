@@ -52,6 +52,7 @@ class Children:
 
     def began(self, pid: int, name: str) -> None:
         """A member runs, in a process group of its own."""
+        self.pythons.discard(name)
         self.members[pid] = self._groups[pid] = name
 
     def adopt(self) -> bool:
@@ -98,6 +99,18 @@ class Children:
             self.statuses[pid] = status
         return True
 
+    def take_ends(self) -> tuple[list[tuple[str, int]], list[tuple[str, int, int]]]:
+        """The ends of members, and those of what they have left, as far as nobody has asked for them.
+
+        Between the end of a member and theirs, somebody asks what it has left.
+        """
+        ended, self.ends = self.ends, []
+        if ended:
+            return ended, []
+        left_ended, self.left_ends = self.left_ends, []
+        self._names.clear()
+        return [], left_ended
+
     def _owner(self, pid: int) -> str | None:
         try:
             return self._groups.get(os.getpgid(pid))
@@ -119,7 +132,7 @@ class Children:
             fields = table[pid]
             if pid in self.members or pid in self.others:
                 continue
-            owner = self._left.get(pid) or self._groups.get(fields.group) or _marked(pid, job)
+            owner = self._left.get(pid) or self._groups.get(fields.group) or self._marked(pid, job)
             if owner is not None:
                 self._left[pid] = owner
                 inner = tuple(_below(pid, ours))
@@ -127,6 +140,12 @@ class Children:
                     Process(pid, fields.group, fields.session, _words(pid, inner, table), inner)
                 )
         return found
+
+    def _marked(self, pid: int, job: bytes) -> str | None:
+        """The rank of this job that the process has in its environment; a script may set that to a rank that is not."""
+        rank = _marked(pid, job)
+        ranks = [name for name in self._groups.values() if name.isdigit()]
+        return rank if rank is None or rank in ranks else next(iter(ranks), None)
 
     def _look(self) -> tuple[dict[int, proc.Fields], dict[int, list[int]]]:
         """(processes of this host, {process: its children}), with all that descend from us.

@@ -240,10 +240,7 @@ class World:
         signals += self._wait(0 if children.ends or children.left_ends or signals else seconds)
         found: list[Row] = [*signals]
         children.reap()  # before the engines' lines are read: all that an engine wrote before its end is there then
-        ended, children.ends = children.ends, []
-        left_ended: list[tuple[str, int, int]] = []
-        if not ended:  # what a member has left is asked for between its end and theirs
-            left_ended, children.left_ends = children.left_ends, []
+        ended, left_ended = children.take_ends()
         for descriptor in list(self._sources):
             found += self._read(descriptor)
         if ended:
