@@ -13,6 +13,7 @@ from hccl_tools.check import rules
 from hccl_tools.check.rules.registry import Rule
 from hccl_tools.common.problem import ERROR, WARNING
 from hccl_tools.common.record import Row
+from hccl_tools.common.words import clauses
 from hccl_tools.table import formats
 
 _HEAD = """\
@@ -132,7 +133,7 @@ def page() -> str:
 def _section(code: str, found: list[Entry]) -> str:
     lines = [f"## `{code}`", ""]
     for entry in found:
-        kind = f"{entry.severity}; {entry.where}" if entry.where else entry.severity
+        kind = clauses(entry.severity, entry.where) if entry.where else entry.severity
         lines += [f"- {entry.what} ({kind})", f"  - Why: {entry.why}", f"  - Remedy: {entry.remedy}"]
     return "\n".join(lines) + "\n"
 

@@ -26,7 +26,7 @@ from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
-from hccl_tools.common.words import count, one_line
+from hccl_tools.common.words import clauses, count, one_line
 from hccl_tools.machine import host
 from hccl_tools.table import rank_table
 
@@ -86,7 +86,7 @@ def read_all(files: Sequence[str]) -> list[merging.Named]:
         try:
             table, problems = rank_table.read(path)
         except rank_table.NotReadable as error:
-            raise Refusal(USAGE, f"{error}; {tr(output.NOT_WRITTEN)}") from error
+            raise Refusal(USAGE, clauses(str(error), tr(output.NOT_WRITTEN))) from error
         lines += [problem.line(one_line(path)) for problem in problems]
         if not problems:
             legacy = from_legacy.converted(table)

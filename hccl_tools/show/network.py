@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import clauses, one_line
 from hccl_tools.hosts.cards import Card
 from hccl_tools.hosts.cards_judge import Facts, Finding
 from hccl_tools.table import rank_table
@@ -30,7 +30,7 @@ def print_text(network: Network) -> None:
     for found in network.findings:
         code = f" [{found.code}]" if found.code else ""
         where = tr("{server} device {device} (rank {rank})", server=found.server, device=found.device, rank=found.rank)
-        print(one_line(f"{where}: {found.text}; {found.remedy}{code}"))
+        print(one_line(clauses(f"{where}: {found.text}", f"{found.remedy}{code}")))
     asked = sum(map(len, network.facts.values()))
     wrong = len({(found.server, found.device) for found in network.findings})
     print(

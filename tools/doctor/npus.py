@@ -9,7 +9,7 @@ import sys
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
-from hccl_tools.common.words import count, named, ranges
+from hccl_tools.common.words import clauses, count, named, ranges
 from hccl_tools.machine import driver, hccn, visible
 from hccl_tools.machine.programs import Ended
 from hccl_tools.table.address import packed
@@ -108,7 +108,7 @@ def _device(npus: Npus, device: int) -> Line:
         remedies.append(end)
     elif card:
         texts.append(tr("free"))
-    return Line(tr("device {device}", device=device), worst(states), "; ".join(texts), "; ".join(remedies))
+    return Line(tr("device {device}", device=device), worst(states), clauses(*texts), clauses(*remedies))
 
 
 def _locks(ended: Ended) -> Line:
@@ -124,7 +124,7 @@ def _locks(ended: Ended) -> Line:
         tr("{held} by {job} (pid {pid})", held=_held(ids, cores), job=os.path.basename(job), pid=pid)
         for job, pid, ids, cores in held
     ]
-    return Line(name, WARNING, "; ".join(texts), tr("wait with --wait_for_devices, or choose others with --devices"))
+    return Line(name, WARNING, clauses(*texts), tr("wait with --wait_for_devices, or choose others with --devices"))
 
 
 def _held(devices: list[int], cores: list[int]) -> str:

@@ -239,5 +239,5 @@ def take_devices(plan: Plan) -> list[str]:
         what = tr("other jobs cannot see which cores this one uses")
         if devices:
             what = tr("other jobs cannot see which devices this one uses")
-        return [f"{what}: {where}: {error.strerror}; {tr('LAUNCH_LOCKS can name another folder')}"]
+        return [clauses(f"{what}: {where}: {error.strerror}", tr("LAUNCH_LOCKS can name another folder"))]
     return []

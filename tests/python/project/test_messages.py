@@ -5,6 +5,7 @@ import pathlib
 import re
 import string
 
+import documents
 import polib
 import pytest
 
@@ -14,6 +15,7 @@ from tools.pages import messages
 
 CHINESE = re.compile("[\u4e00-\u9fff]")
 HINT = "type: python -m tools.pages.messages"
+SHELL = ["host_check.py"]  # where "; " joins commands
 
 
 @functools.cache
@@ -70,6 +72,47 @@ def test_what_the_scripts_say_themselves_is_in_both_languages():
 
 def values(text):
     return sorted((name, spec, conversion) for _, name, spec, conversion in string.Formatter().parse(text) if name)
+
+
+# A mark of Latin text between Chinese ones, or before a value that follows Chinese; what is code stays as it is.
+HALF = re.compile(r"[\u4e00-\u9fff）」”}][,;!?](?= |[\u4e00-\u9fff{]|$)|[\u4e00-\u9fff）]:(?= |[\u4e00-\u9fff{]|$)|; ")
+CODE = re.compile(
+    r'`[^`]*`|\[\{.*\.\.\.\]|"[^"]*"|\[[^\]]*\]|\([^()\u4e00-\u9fff]*\)|[A-Za-z0-9_.-]+:(?= )|eval:|^  .*$',
+    re.MULTILINE,
+)
+
+
+def test_chinese_sentences_have_chinese_punctuation():
+    found = [
+        entry.msgstr
+        for entry in catalogue()
+        if CHINESE.search(entry.msgstr) and HALF.search(CODE.sub("", entry.msgstr))
+    ]
+    assert found == []
+
+
+def test_the_chinese_pages_have_chinese_punctuation():
+    found = []
+    for path in [*documents.ROOT.glob("docs/zh/*.md"), documents.ROOT / "README_CN.md"]:
+        prose = re.sub(
+            r"^```.*?^```|<!--.*?-->|`[^`\n]*`|\]\([^)]*\)", "", path.read_text(encoding="utf-8"), flags=re.M | re.S
+        )
+        found += [
+            f"{path.name}: {line}"
+            for line in prose.split("\n")
+            if re.search(r"[\u4e00-\u9fff][,;:!?](?=[\u4e00-\u9fff ]|$)", line)
+        ]
+    assert found == []
+
+
+def test_what_the_code_joins_has_the_punctuation_of_the_language():
+    """Clauses that are parts of one sentence go through words.clauses; "; " in a shell command is another thing."""
+    joined = re.compile(r'"; "\.join|f"(?!.*tr\(\'[^\']*\}; \{)[^"]*\}; ?\{')
+    found = []
+    for path in [*documents.ROOT.glob("tools/**/*.py"), *documents.ROOT.glob("hccl_tools/**/*.py")]:
+        lines = path.read_text(encoding="utf-8").split("\n")
+        found += [f"{path.name}:{row}" for row, line in enumerate(lines, 1) if joined.search(line)]
+    assert [place.partition(":")[0] for place in found] == SHELL, found
 
 
 def test_a_translation_has_the_values_of_the_message():

@@ -9,7 +9,7 @@ from hccl_tools.build import from_legacy, merging, parts
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import clauses, one_line
 from hccl_tools.hosts import ask, hostfile
 from hccl_tools.machine import addresses, hccn
 from hccl_tools.machine.programs import path_word
@@ -170,7 +170,9 @@ def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list
     if len(counts) > 1:
         numbers = ", ".join(map(str, sorted(counts)))
         text = tr("the hosts have different numbers of slots ({numbers})", numbers=numbers)
-        raise Refusal(REFUSED, f"--hostfile: {text}; {tr('a job has the same number of devices on every server')}")
+        raise Refusal(
+            REFUSED, clauses(f"--hostfile: {text}", tr("a job has the same number of devices on every server"))
+        )
     every = f"[0,{counts.pop()})"
     devices = named_devices(request, every)  # those that a variable leaves: mpirun gives it to all hosts
     return [f"--device_num={every if devices == device_range.parse(every) else comma(devices)}", *rest]
@@ -209,7 +211,7 @@ def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> N
     devices = [[device for _, device in server.ranks] for server in servers]
     if any(ids != devices[0] for ids in devices):
         text = tr("the servers of the rank table have different devices")
-        lines.append(f"{text}; {tr('type run_cluster.sh on each host instead')}")
+        lines.append(clauses(text, tr("type run_cluster.sh on each host instead")))
     if lines:
         raise Refusal(REFUSED, *lines)
 
@@ -225,5 +227,5 @@ def host_order(servers: list[Server], others: list[str], version: str) -> tuple[
     hosts = [server.name for server in servers for _ in server.ranks]
     if len(",".join(hosts)) > open_mpi.LONGEST_WORD:
         text = tr("Open MPI 4 begins with this host, the rank table with {host}", host=one_line(first))
-        raise Refusal(REFUSED, f"{text}; {tr('type the command there')}")
+        raise Refusal(REFUSED, clauses(text, tr("type the command there")))
     return hosts, "seq"

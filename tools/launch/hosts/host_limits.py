@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import clauses
 from tools.launch.engines.placement import Placement
 from tools.launch.hosts import network
 from tools.launch.request import Request
@@ -51,7 +52,7 @@ def _files_of_mpirun(hosts: int, here: int) -> Iterator[str]:
         hosts=hosts,
         needed=needed,
     )
-    yield f"{few}; {more_files(hard, needed)}"
+    yield clauses(few, more_files(hard, needed))
 
 
 def _files_of_srun(nodes: int) -> Iterator[str]:
@@ -65,7 +66,7 @@ def _files_of_srun(nodes: int) -> Iterator[str]:
             nodes=nodes,
             needed=needed,
         )
-        yield f"{few}; {more_files(hard, needed)}"
+        yield clauses(few, more_files(hard, needed))
 
 
 def more_files(hard: int, needed: int) -> str:

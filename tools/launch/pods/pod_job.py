@@ -70,7 +70,7 @@ def read(request: Request) -> PodJob:
             pods=pods.value,
             pods_source=pods.source,
         )
-        raise Refusal(REFUSED, f"{text}; {_remedy()}")
+        raise Refusal(REFUSED, clauses(text, _remedy()))
     return PodJob(
         world=world,
         local=local,
@@ -104,7 +104,7 @@ def _number(name: str, least: int) -> Fact | None:
     value = whole_number(text, least, MAX_RANKS)
     if value is None:
         what = tr("is not a number from {least} to {most}", least=least, most=MAX_RANKS)
-        raise Refusal(REFUSED, f"{name}={short(text)} {what}; {_remedy()}")
+        raise Refusal(REFUSED, clauses(f"{name}={short(text)} {what}", _remedy()))
     return Fact(source=name, value=value)
 
 
@@ -136,7 +136,7 @@ def _quotient(world: Fact | None, local: Fact | None) -> Fact | None:
             each=local.value,
             each_source=local.source,
         )
-        raise Refusal(REFUSED, f"{text}; {tr('give every pod the same number of ranks')}")
+        raise Refusal(REFUSED, clauses(text, tr("give every pod the same number of ranks")))
     return Fact(source=f"{world.source} / {local.source}", value=world.value // local.value)
 
 
@@ -191,7 +191,7 @@ def _role() -> tuple[str, bool]:
     role = os.environ.get("MS_ROLE", "")
     if role not in ("", SCHEDULER, WORKER):
         text = tr("MS_ROLE={value} is neither {one} nor {other}", value=short(role), one=SCHEDULER, other=WORKER)
-        raise Refusal(REFUSED, f"{text}; {_remedy()}")
+        raise Refusal(REFUSED, clauses(text, _remedy()))
     # An operator that gives the scheduler's pod devices wants ranks there, too.
     return role, role != SCHEDULER or os.environ.get("NPU_POD", "").lower() == "true"
 
@@ -200,7 +200,7 @@ def _host(source: str, text: str | None) -> str | None:
     """`text`, which `source` gives as the name or the address of a host.  Raises Refusal."""
     if text is not None and (not text or hostfile.fault_of_host(text)):
         what = tr('"{text}" is neither the name nor the IPv4 address of a host', text=short(text))
-        raise Refusal(REFUSED, f"{source}: {what}; {_remedy()}")
+        raise Refusal(REFUSED, clauses(f"{source}: {what}", _remedy()))
     return text
 
 
@@ -225,9 +225,9 @@ def _addresses() -> dict[str, str]:
                 'the pod has no IP, or the manifest asks for another field than "status.podIP"; '
                 "see: kubectl get pod -o wide"
             )
-            raise Refusal(REFUSED, f"{name}: {tr('it is empty')}; {remedy}")
+            raise Refusal(REFUSED, clauses(f"{name}: {tr('it is empty')}", remedy))
         if family(text) is None:
-            raise Refusal(REFUSED, f"{name}={short(text)}: {tr('this is not an IP address')}; {_remedy()}")
+            raise Refusal(REFUSED, clauses(f"{name}={short(text)}: {tr('this is not an IP address')}", _remedy()))
     return found
 
 

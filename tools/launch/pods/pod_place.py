@@ -71,7 +71,7 @@ def _about(placed: Placement) -> str:
         world=placed.world,
         pods=len(placed.job),
     )
-    return text if first == 0 else f"{text}; {tr('the log of the pod with rank 0 has the output')}"
+    return text if first == 0 else clauses(text, tr("the log of the pod with rank 0 has the output"))
 
 
 # ---- with a rank table ---------------------------------------------------------------------------
@@ -237,7 +237,7 @@ def _node(job: PodJob, pods: int) -> int:
                 source=job.node.source,
                 number=job.node.value,
             )
-            raise Refusal(REFUSED, f"{text}; {tr('set MS_WORKER_NUM, or give --worker_num, the ranks of all pods')}")
+            raise Refusal(REFUSED, clauses(text, tr("set MS_WORKER_NUM, or give --worker_num, the ranks of all pods")))
         return job.node.value
     own = socket.gethostname().partition(".")[0]
     found = [number for number, name in enumerate(job.names) if name.partition(".")[0] == own]

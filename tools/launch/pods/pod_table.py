@@ -16,7 +16,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.common.words import count, named, one_line, short, some
+from hccl_tools.common.words import clauses, count, named, one_line, short, some
 from hccl_tools.machine import host
 from hccl_tools.table import look_alikes, other_files, rank_table
 from hccl_tools.table.address import packed
@@ -169,12 +169,12 @@ def own_server(servers: list[PodServer], job: PodJob, path: str) -> int:
             path=shown,
             pod=described(job),
         )
-        raise NotReady(f"{text}; {tr('set POD_IP to status.podIP, and let the operator write container_ip')}")
+        raise NotReady(clauses(text, tr("set POD_IP to status.podIP, and let the operator write container_ip")))
     names = some([one_line(server.address) for server in servers], 8)
     text = tr(
         "{path} has servers {names}, none of which is this pod ({pod})", path=shown, names=names, pod=described(job)
     )
-    raise NotReady(f"{text}; {tr('it is the table of another job, or of an earlier start')}")
+    raise NotReady(clauses(text, tr("it is the table of another job, or of an earlier start")))
 
 
 def _by_number(servers: list[PodServer], job: PodJob, path: str) -> int:
@@ -184,12 +184,12 @@ def _by_number(servers: list[PodServer], job: PodJob, path: str) -> int:
     shown = one_line(path)
     if not job.node:
         text = tr("{path} does not say where its ranks are, and nothing says which pod this is", path=shown)
-        raise Refusal(REFUSED, f"{text}; {tr('set MS_NODE_RANK, or give --node_rank')}")
+        raise Refusal(REFUSED, clauses(text, tr("set MS_NODE_RANK, or give --node_rank")))
     if job.node.value < len(servers):
         return job.node.value
     words = {"path": shown, "number": len(servers), "source": job.node.source, "node": job.node.value}
     text = tr("{path} has the ranks of {number} pods, and {source} is {node}", **words)
-    raise NotReady(f"{text}; {tr('it is the table of another job, or of an earlier start')}")
+    raise NotReady(clauses(text, tr("it is the table of another job, or of an earlier start")))
 
 
 def _compare(servers: list[PodServer], own: int, job: PodJob, on_npus: bool, path: str) -> None:
@@ -229,4 +229,4 @@ def _compare(servers: list[PodServer], own: int, job: PodJob, on_npus: bool, pat
             )
         )
     if lines:
-        raise NotReady(f"{'; '.join(lines)}; {tr('it is the table of another job, or of an earlier start')}")
+        raise NotReady(clauses(*lines, tr("it is the table of another job, or of an earlier start")))

@@ -10,7 +10,7 @@ import time
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import clauses, one_line
 from hccl_tools.machine import programs
 from tools.launch.pods import pod_table
 from tools.launch.pods.pod_table import Initializing, NotReady
@@ -38,7 +38,7 @@ def watch(path: str, digest: str) -> None:
             continue
         reason, waits = change(path, digest)
         if reason and not waits:
-            say("moved", MOVED, f"{reason}; {tr('the job moves, and the operator starts it again')}")
+            say("moved", MOVED, clauses(reason, tr("the job moves, and the operator starts it again")))
             return
         seen = now
         if not waits:
