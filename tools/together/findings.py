@@ -153,6 +153,12 @@ def _not_finite(values: Row) -> str:
 
 
 def _world_size(values: Row) -> str:
+    if values["size"] > 1:
+        return tr(
+            '{who} printed "{said}" (line {line} of the log), but the job has {number} ranks: if the data is divided '
+            "by it, a part is never read",
+            **values,
+        )
     return tr(
         '{who} printed "{said}" (line {line} of the log), but the job has {number} ranks: does the program count '
         "itself alone?",
@@ -188,7 +194,7 @@ _KINDS: dict[str, tuple[dict[str, type], Callable[[Row], str]]] = {
     "parted": ({"steps": int, "loss": float, "others": float, **_PLACE}, _parted),
     "drifts": ({"steps": int, "loss": float, "others": float}, _drifts),
     "not-finite": ({"loss": str, "later_epoch": int, "later_step": int, **_PLACE}, _not_finite),
-    "world-size": ({"said": str, "line": int, "number": int}, _world_size),
+    "world-size": ({"said": str, "size": int, "line": int, "number": int}, _world_size),
     "one-file": ({"path": str}, _one_file),
     "lost-file": ({"path": str}, _lost_file),
     "differs": ({"what": str, "here": str, "there": str, "host": str}, _differs),

@@ -109,15 +109,18 @@ def _sizes(job: Job, ranks: Sequence[int]) -> list[Row]:
 
     world = sum(job.sizes)
     right = {world, *job.sizes}
-    same: dict[str, tuple[int, list[int]]] = {}
+    same: dict[str, tuple[sizes.Said, list[int]]] = {}
     for rank in ranks:
         try:
             said = sizes.wrong(sizes.of_log(_path(job, rank)), right)
         except OSError:
             continue
         if said:
-            same.setdefault(said.text, (said.line, []))[1].append(rank)
-    return [findings.row("world-size", who, said=text, line=line, number=world) for text, (line, who) in same.items()]
+            same.setdefault(said.text, (said, []))[1].append(rank)
+    return [
+        findings.row("world-size", who, said=said.text, size=said.size, line=said.line, number=world)
+        for said, who in same.values()
+    ]
 
 
 def _end_of(job: Job, rank: int) -> str:

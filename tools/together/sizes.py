@@ -1,4 +1,4 @@
-"""The size of the job as a trainer prints it in its first lines: a rank that counts 1 may train alone."""
+"""The size of the job as a trainer prints it in its first lines: a rank that counts wrong may train alone."""
 
 from __future__ import annotations
 
@@ -53,7 +53,11 @@ def _is_listed(lines: list[str], number: int) -> bool:
 
 
 def wrong(said: list[Said], right: Collection[int]) -> Said | None:
-    """The first size that is 1 where none is right; right: the sizes that a rank may have in mind."""
+    """The first size that cannot be, where none is right; right: the sizes that a rank may have in mind.
+
+    One between 1 and that of the job may be a group's; so many devices may be those of another machine.
+    """
     if any(one.size in right for one in said):
         return None
-    return next((one for one in said if one.size == 1), None)
+    most = max(right)
+    return next((one for one in said if one.size == 1 or (one.size > most and "device" not in one.text.lower())), None)

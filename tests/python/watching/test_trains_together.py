@@ -156,6 +156,14 @@ def test_a_trainer_that_counts_itself_alone(tmp_path, text):
     assert said and (said.line, said.size) == (1, 1)
 
 
+def test_a_trainer_that_counts_more_ranks_than_there_are(tmp_path):
+    (tmp_path / "log").write_text("world_size=8\n")
+    said = sizes.wrong(sizes.of_log(str(tmp_path / "log")), {4, 2})
+    assert said and said.size == 8
+    row = findings.row("world-size", range(4), said=said.text, size=said.size, line=said.line, number=4)
+    assert findings.says(row).endswith("but the job has 4 ranks: if the data is divided by it, a part is never read")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -163,6 +171,7 @@ def test_a_trainer_that_counts_itself_alone(tmp_path, text):
         "device_num: 1\nlater\nrank_size: 4",  # a default that init() has changed
         "local_world_size: 1",
         "group_size: 2",  # of a group in the job
+        "device_num: 8",  # of another machine, before it is set
         "device_num: 1.5",
         "lr: 0.1\nbatch_size: 32\nepochs: 90\ndevice_num: 1\nrun_eval: False\n",  # a list of settings
         "Namespace(device_num=1, lr=0.1)",
@@ -274,7 +283,7 @@ EXAMPLES = [
     findings.row("parted", [2], steps=60, loss=0.5, others=0.25, epoch=1, step=60),
     findings.row("drifts", [2], steps=20, loss=0.7047, others=0.25),
     findings.row("not-finite", [2], loss="nan", epoch=1, step=60, later_epoch=0, later_step=0),
-    findings.row("world-size", range(4), said="rank_size: 1", line=1, number=4),
+    findings.row("world-size", range(4), said="rank_size: 1", size=1, line=1, number=4),
     findings.row("one-file", range(4), path="/x/net.ckpt"),
     findings.row("lost-file", range(4), path="/x/net.ckpt"),
     findings.row("differs", [4, 5], what="NumPy", here="2.0", there="1.26", host="node1"),
