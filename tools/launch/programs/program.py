@@ -62,7 +62,7 @@ def _source_for(path: str, words: list[str]) -> str | None:
     plain = next((word for word in words if word != "-u"), "")
     if not os.path.basename(path).startswith("python") or not plain.endswith(".py"):
         return None
-    _check_file(plain)
+    check_file(plain)
     return plain
 
 
