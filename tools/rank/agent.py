@@ -232,15 +232,8 @@ class Agent:
 
     def _stacks(self) -> None:
         """Tells where the trainer is, and writes the whole stack beside the log.  This may end the trainer."""
-        if not self.trainer or self.status is not None:
-            return
-        import subprocess  # only a job that hangs needs it
-
-        program = os.path.join(sys.path[0], "tools", "diagnosis", "stacks.py")
-        words = [self.told["PYTHON"], program, self.told["LOGS"], f"{self.told.name}={self.trainer}"]
-        said = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        _, _, place = os.fsdecode(said.stdout).strip().partition(": ")
-        self.tell("stack", self.told.name, place)
+        if self.trainer and self.status is None:
+            self.voice.tell_stack(self.trainer)
 
     def sweep(self) -> None:
         """Kills what the trainer left, in its group and, by the marks in their environment, outside of it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from tools.rank import places
 from tools.supervise.events import LeftFailed
@@ -50,6 +51,17 @@ class Voice:
         for pid, group, words in event.rows:
             self.tell("left", name, pid, group, _in_one_line(words))
         self.tell("waits", name, event.ends)
+
+    def tell_stack(self, trainer: int) -> None:
+        """Where the trainer is, which tools/diagnosis/stacks.py asks; that writes the whole stack beside the log."""
+        import subprocess  # only a job that hangs needs it
+
+        told = self._told
+        program = os.path.join(sys.path[0], "tools", "diagnosis", "stacks.py")
+        words = [told["PYTHON"], program, told["LOGS"], f"{told.name}={trainer}"]
+        said = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        _, _, place = os.fsdecode(said.stdout).strip().partition(": ")
+        self.tell("stack", told.name, place)
 
     def tell_away(self, log: str, trainer: int) -> None:
         """What the launcher's host cannot read of a rank that failed: the end of its log, and CANN's errors."""

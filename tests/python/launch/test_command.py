@@ -7,6 +7,7 @@ import shlex
 import subprocess
 
 import pytest
+from command_lines import command, declared, request
 
 from hccl_tools.common import project
 from hccl_tools.common.quoting import harmless, quote, quoted
@@ -20,36 +21,6 @@ from tools.command.parse import parse
 from tools.launch import instead
 from tools.launch.request import Request
 from tools.output.voice import Voice
-
-SCRIPTS = {
-    "ascend2p.sh": "local CONFIG device_target=Ascend devices=[0,2)",
-    "launch.sh": "local CONFIG options=n device_target=",
-    "run.sh": "local DATA_PATH RANK_SIZE options=config device_target=Ascend default_config=configs/x.yaml",
-    "run_pipeline.sh": "local DATA_PATH DEVICE_TARGET without=device_target device_target=Ascend devices=[0,8)",
-    "run_pod.sh": "local CONFIG placement=pod grace=25 device_target=Ascend",
-    "run_mpirun.sh": "mpirun CONFIG device_target=Ascend",
-    "run_mpirun_1.sh": "mpirun HOSTS device_target=Ascend",
-    "run_msrun.sh": "msrun CONFIG device_target=Ascend",
-    "msrun_launcher.sh": "msrun none quoted=quoted device_target=Ascend",
-}
-OPTIONS = {
-    "run_mpirun.sh": "options=n ssh output_filename",
-    "run_mpirun_1.sh": "options=config n",
-    "msrun_launcher.sh": "options=worker_num local_worker_num master_addr master_port node_rank",
-}
-
-
-def declared(script):
-    words = SCRIPTS[script].split() + [text for name, text in OPTIONS.items() if name == script]
-    return Declaration.from_words([f"script=scripts/{script}", *words])
-
-
-def command(script, text, *more, environ=None):
-    return read(declared(script), [*shlex.split(text), *more], environ or {})
-
-
-def request(script, text, *more):
-    return Request.from_words(command(script, text, *more).words)
 
 
 @pytest.fixture(autouse=True)
@@ -206,126 +177,6 @@ def test_a_mistake_is_said_in_one_line(case):
     said, _, end = line.rpartition("; see: ")
     assert (refusal.value.status, end) == (USAGE, f"bash scripts/{script} --help")
     assert said.startswith(text[:-1]) if text.endswith("*") else said == text
-
-
-def test_options_of_torchrun_that_need_nothing_are_said():
-    words = "--standalone --nnodes 1 --nproc 4 --rdzv-conf --a --join --cluster_time_out 9 config.yaml"
-    found = command("launch.sh", words)
-    assert found.notes == (
-        "note: --standalone is not needed: the launch needs no rendezvous server",
-        "note: --rdzv_conf is not needed: MindSpore has a scheduler of its own",
-        "note: --join is not needed: the launch always waits for its ranks",
-    )
-    assert Request.from_words(found.words).n == 4
-    assert found.environment == {"MS_TOPO_TIMEOUT": "9"}
-
-
-@pytest.mark.parametrize(
-    ("words", "ranks"),
-    [
-        ("-n 4", (4, None, None)),
-        ("-np 4", (4, None, None)),
-        ("--nproc_per_node 4", (4, 4, None)),
-        ("--local_worker_num 4", (None, 4, None)),
-        ("--nnodes 2 --nproc_per_node 4 --node_rank 1", (8, 4, 1)),
-        ("--nproc-per-node=4 --nnodes=2 --node-rank=0", (8, 4, 0)),
-        ("--num_nodes 2 --worker_num 8", (8, 4, None)),
-        ("--nnodes 2 --worker_num 8 --local_worker_num 4", (8, 4, None)),
-        ("--nnodes 1 --worker_num 4", (4, 4, None)),
-    ],
-)
-def test_ranks_of_msrun_as_other_launchers_write_them(words, ranks):
-    asked = request("run_msrun.sh", f"{words} train.py")
-    assert (asked.worker_num, asked.local_worker_num, asked.node_rank) == ranks
-
-
-@pytest.mark.parametrize(
-    "words", ["-np 4", "-np=4", "--nproc_per_node 4", "--num-gpus 4", "--npernode 4", "-ppn 4", "--ntasks-per-node=4"]
-)
-def test_ranks_of_this_host_as_other_launchers_write_them(words):
-    assert request("launch.sh", f"{words} train.py").n == 4
-
-
-def test_what_a_script_starts_anyway_may_be_typed():
-    assert request("ascend2p.sh", "-n 2 train.py").script_devices == "[0,2)"
-
-
-def test_options_of_msrun_that_need_nothing_are_said():
-    found = command("run_msrun.sh", "--worker_log_name w_{ip} --rank_table_file t.json train.py")
-    assert found.notes == (
-        "note: --worker_log_name is not needed: the log of each rank is rank_N.log in the run's folder",
-        "note: --rank_table_file is not needed: the ranks find each other without a rank table",
-    )
-
-
-def test_what_mpirun_gets_of_its_words():
-    words = "-np 2 -mca pml ob1 --map_by=slot:pe=1 -q -v --report-bindings -mca plm_ssh_agent rsh config.yaml"
-    found = command("run_mpirun.sh", words)
-    assert " ".join(found.mpirun.passed) == "--mca pml ob1 --map-by slot:pe=1 -v --report-bindings"
-    assert found.mpirun.given == {"pml": "ob1", "map_by": "slot:pe=1"}
-    assert found.mpirun.binds() and not command("run_mpirun.sh", "config.yaml").mpirun.binds()
-    asked = Request.from_words(found.words)
-    assert (asked.n, asked.ssh, found.settings.quiet) == (2, "rsh", True)
-
-
-def test_variables_of_mpirun():
-    words = "-x HOME -x NOBODY -x 'NEW=a b' -x NEW -x=DATA_PATH=data config.yaml"
-    found = command("run_mpirun.sh", words, environ={"HOME": "/"})
-    assert found.mpirun.export == {"HOME", "NOBODY", "NEW"}
-    assert found.mpirun.values == {"NEW": "a b", "DATA_PATH": "data"}
-    assert found.environment == {"DATA_PATH": "data"}
-    assert found.notes == ("note: -x NOBODY: your shell exports no such variable",)
-
-
-def test_no_hosts_are_this_host():
-    found = command("run_mpirun_1.sh", "-npernode 4")
-    assert found.notes == ("note: no HOSTS are named: all ranks run on this host",)
-    asked = Request.from_words(found.words)
-    assert (asked.n, asked.npernode) == (None, 4)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "-N 4",
-        "--npernode 4",
-        "-npernode=4",
-        "-ppn 4",
-        "--ntasks-per-node=4",
-        "--nproc_per_node 4",
-        "--map-by ppr:4:node",
-    ],
-)
-def test_ranks_of_each_host(words):
-    """-H may come again, as mpirun takes it."""
-    found = command("run_mpirun.sh", f"-np 8 -H a {words} -H b config.yaml")
-    asked = Request.from_words(found.words)
-    assert (asked.n, asked.npernode, asked.hosts, found.mpirun.passed) == (8, 4, "a,b", [])
-
-
-def test_what_else_a_mapping_says_is_passed_on():
-    found = command("run_mpirun.sh", "--map-by ppr:4:node:PE=2 config.yaml")
-    assert (Request.from_words(found.words).npernode, found.mpirun.passed) == (4, ["--map-by", "slot:PE=2"])
-
-
-def test_the_words_after_a_quoted_command():
-    found = command("msrun_launcher.sh", "--log_dir out -- 'python net.py' 4 2 h 8119 1 out True 99")
-    asked = Request.from_words(found.words)
-    assert (asked.trainer_arguments, asked.worker_num, asked.local_worker_num) == (("python", "net.py"), 4, 2)
-    assert (asked.master_addr, asked.master_port, asked.node_rank, asked.log_dir) == ("h", 8119, 1, "out")
-    assert (found.environment, found.notes) == ({"MS_TOPO_TIMEOUT": "99"}, ())
-    assert command("msrun_launcher.sh", "net.py").environment == {"MS_TOPO_TIMEOUT": "7200"}
-    assert command("msrun_launcher.sh", "net.py", environ={"MS_TOPO_TIMEOUT": "1"}).environment == {}
-
-
-def test_on_one_host_address_and_number_of_the_host_are_not_used():
-    found = command("msrun_launcher.sh", "net.py 2 2 h 8119 1 out False 99")
-    assert [note.split(";")[0] for note in found.notes] == [
-        "note: this host has all 2 ranks: MASTER_ADDR and NODE_RANK are not used",
-        "note: the launch waits for its ranks, also with JOIN False",
-    ]
-    asked = Request.from_words(found.words)
-    assert (asked.master_addr, asked.node_rank) == (None, None)
 
 
 def test_help_has_the_scripts_header_and_all_its_options(folder):

@@ -76,7 +76,7 @@ def ended(run, feature):
     outcome = {}
     feature.attempt_ended()
     feature.outcome(outcome)
-    feature.reported({}, "")
+    feature.reported("")
     return outcome.get("findings", [])
 
 
