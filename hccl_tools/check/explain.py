@@ -41,8 +41,8 @@ _ELSEWHERE = {
     "not-json": Entry(
         ERROR,
         "The file is not JSON. Examples: comments, a comma before a bracket, a byte-order mark, NaN, single quotes. "
-        "Bytes that are not UTF-8, or too many levels, also count. Files that people give in the place of a table are "
-        "named: compressed ones, YAML, hostfiles, hccn.conf, error pages, the output of npu-smi, and others.",
+        "Bytes that are not UTF-8, or too many levels, also count. The message names what people give in the place of "
+        "a table. Examples: compressed files, YAML, hostfiles, hccn.conf, error pages, the output of npu-smi.",
         "HCCL's parser refuses it (EI0004); the samples of HCCL's manual have comments that you must delete.",
         "change the text at the line and column that the message names.",
     ),
@@ -54,9 +54,9 @@ _ELSEWHERE = {
     ),
     "unsupported-format": Entry(
         ERROR,
-        "The file is JSON of another kind: a MindIE global rank table, an llm-datadist table, Volcano's "
-        "ranktable_tor.json, hccl_rootinfo.json or the topology of an Atlas 950 host, an object of Kubernetes, a "
-        "config, or one that has a table inside.",
+        "The file is JSON of another kind. Examples: a MindIE global rank table, an llm-datadist table, Volcano's "
+        "ranktable_tor.json. Also hccl_rootinfo.json and the topology of an Atlas 950 host, an object of Kubernetes, a "
+        "config, or a file with a table inside.",
         "they look like a rank table, or lie beside one, but HCCL cannot read them.",
         "give the file to the program that it is for; build a rank table with hccl_tools/hccl_tools.py.",
     ),

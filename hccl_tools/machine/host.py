@@ -78,7 +78,7 @@ def _has_addresses(
 
 
 def _by_look_up(servers: Sequence[Sequence[str]]) -> list[int]:
-    """The positions of those servers whose one name, which is no address, stands for an address of this host."""
+    """The positions of those servers whose one name, not an address itself, stands for an address of this host."""
     from hccl_tools.machine import addresses  # only where addresses do not tell
 
     unknown = {names[0]: n for n, names in enumerate(servers) if len(names) == 1 and family(names[0]) is None}
@@ -89,7 +89,7 @@ def _by_look_up(servers: Sequence[Sequence[str]]) -> list[int]:
 
 
 def may_be_here(names: Sequence[str], device_ips: Mapping[int, str | None], conf: str = hccn.DEFAULT_CONF) -> bool:
-    """Whether nothing can tell which host a server is: its name is no host's, and its devices cannot be asked.
+    """Whether nothing can tell which host a server is: its name belongs to nobody, and its devices cannot be asked.
 
     So it is with the name of a job as server_id.  For a server that `servers_here` does not take.
     """

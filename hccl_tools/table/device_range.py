@@ -147,7 +147,7 @@ def _fault(text: str) -> str:
         if char not in "[,-) 0123456789":
             return tr("'{char}' is not allowed in it", char=char)
     if re.search(r"(?<![0-9 ])-|-(?![0-9 ])", text):
-        return tr("a '-' stands between two numbers")
+        return tr("a '-' must be between two numbers")
     if re.search(r"(?<![0-9])0[0-9]", text):
         return tr("numbers have no leading zeros")
     if "[" in text and ")" not in text:

@@ -46,7 +46,7 @@ def detect(table: object) -> tuple[str, Problem | None]:
     that everything else about it can be judged.
     """
     if _may_be_another(table):
-        from hccl_tools.table import look_alikes  # only what is no rank table needs it
+        from hccl_tools.table import look_alikes  # only another file needs it
 
         foreign = look_alikes.problem(table) or _not_filled_in(table)
         if foreign:
@@ -81,7 +81,7 @@ def _of_version(table: JsonObject, version: str) -> tuple[str, Problem | None]:
 
 
 def untyped_version(table: JsonObject) -> Problem | None:
-    """The Problem of a version that is no text, such as 1.0 without quotes; None where it is one, or missing."""
+    """The Problem of a version that is not a text, such as 1.0 without quotes; None where it is one, or missing."""
     if isinstance(table.get("version", ""), str):
         return None
     text = tr("version {version} is not a text", version=shown(table["version"]))

@@ -25,7 +25,7 @@ def is_nearly_an_address(text: str) -> bool:
 
 
 def meant(text: str) -> str | None:
-    """The one address that a misspelt one can mean; None where there is none, or `text` is no misspelt address."""
+    """The one address that a misspelt one can mean; None where there is none, or `text` is not a misspelt address."""
     if _is_plain_name(text):
         return None
     cleaned = _cleaned(text)

@@ -99,7 +99,7 @@ _YAML = (
 
 
 def named(data: bytes) -> tuple[str, str] | None:
-    """(what the file is, what to do) for bytes that are no JSON; None for what is nearly JSON, or unknown."""
+    """(what the file is, what to do) for bytes that are not JSON; None for what is nearly JSON, or unknown."""
     head = data[:_HEAD]
     for start, what, remedy in _BINARY:
         if head.startswith(start):

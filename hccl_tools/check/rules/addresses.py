@@ -40,7 +40,7 @@ def address_is_none(view: View) -> Findings:
 
 def _meant(wrong: tuple[int, str]) -> str | None:
     """The address that a misspelt one means, such as 10.9.0.1/24."""
-    from hccl_tools.table import misspelt  # only what is no address needs it
+    from hccl_tools.table import misspelt  # only a wrong address needs it
 
     return misspelt.meant(wrong[1]) if any(c.isdigit() for c in wrong[1]) else None
 
@@ -75,7 +75,7 @@ def address_used_twice(view: View) -> Findings:
     Remedy: give each device its own address (hccn_tool -ip -s), then build the table again.
     """
     owners, texts, packed = view.addresses
-    # What is no address is refused for that alone: a placeholder is the same everywhere.
+    # A text that is not an address is refused for that alone: a placeholder is the same everywhere.
     values = packed if all(map(any, packed)) else [octets if any(octets) else None for octets in packed]
     yield from repeated(values, lambda index: view.ip_place(owners[index]), view.ip_key, texts)
 
