@@ -111,7 +111,9 @@ def _member(name: str, status: int | None, folder: str, trainer: str | None, *, 
         return Member(name=name, status=status, path=path, log=log_tail.RankLog([], whole=False), trouble=trouble)
     empty = None if any(log.lines) else tr("is empty: it ended before it wrote anything")
     if empty and left:
-        empty = tr("is empty: what it had left wrote to another file; see where the script sends its output")
+        empty = tr(
+            "is empty: what it had left wrote nothing, or into another file; see where the script sends its output"
+        )
     exception = log_tail.last_exception(log.lines)
     refusal = [] if exception else _refusal(log.lines, trainer)
     return Member(name=name, status=status, path=path, log=log, trouble=empty, exception=exception, refusal=refusal)

@@ -133,7 +133,7 @@ class Leftovers:
                 rank.status = rank.status or status
                 if not self._stops:
                     self._tell(LeftFailed(name, pid, os.fsdecode(process.words) if process else ""))
-                    self._end(name, status)
+                    self._end(name, status, failed=pid)
                     continue
             elif status == 0 and process is not None and rank.told:
                 rank.good, rank.remind_at = True, self._world.now() + REMIND
@@ -168,8 +168,8 @@ class Leftovers:
             if rank.told:
                 rank.told, rank.counts, rank.since = False, False, self._world.now()
 
-    def _end(self, name: str, status: int) -> None:
-        self._ranks.pop(name).outputs.close()
+    def _end(self, name: str, status: int, failed: int | None = None) -> None:
+        self._ranks.pop(name).outputs.close(failed)
         self._over(name, status)
 
     # ---- time ----------------------------------------------------------------------------------------------------

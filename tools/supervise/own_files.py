@@ -24,15 +24,17 @@ class Outputs:
         self._log = log
         self._files: dict[tuple[int, int], list[int]] = {}  # (device, inode) -> [descriptor, bytes that were copied]
         self._names: dict[tuple[int, int], str] = {}
+        self._of_process: dict[int, list[tuple[int, int]]] = {}
+        self._last: tuple[int, int] | None = None  # the file whose text is the last in the log
 
     def follow(self, pids: Iterable[int]) -> None:
         """From now on also the files to which the stdout and stderr of these processes lead."""
         for pid in pids:
             for stream in (1, 2):
                 if len(self._files) < FILES:
-                    self._follow(f"/proc/{pid}/fd/{stream}", f"/proc/{pid}/fdinfo/{stream}")
+                    self._follow(pid, f"/proc/{pid}/fd/{stream}", f"/proc/{pid}/fdinfo/{stream}")
 
-    def _follow(self, path: str, info: str) -> None:
+    def _follow(self, pid: int, path: str, info: str) -> None:
         try:
             about, own = os.stat(path), os.stat(self._log)
             key = about.st_dev, about.st_ino
@@ -41,6 +43,7 @@ class Outputs:
             begin = about.st_size if _adds(info) else 0
             self._names[key] = os.readlink(path)
             self._files[key] = [os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), begin]
+            self._of_process.setdefault(pid, []).append(key)
         except OSError:
             return  # the process or the log is gone, or the file may not be read
 
@@ -54,20 +57,21 @@ class Outputs:
             return  # it was moved or removed
         try:
             for key, file in self._files.items():
-                self._copy(log, file, self._names.pop(key, ""))
+                self._copy(log, key, file)
         except OSError:
             return  # the disk is full: the launch says so of its logs
         finally:
             os.close(log)
 
-    def _copy(self, log: int, file: list[int], name: str) -> None:
-        """name: at the first look that of the file; then empty."""
+    def _copy(self, log: int, key: tuple[int, int], file: list[int]) -> None:
+        """Before the text of a file is its name, unless more of the same file is there already."""
         descriptor, done = file
         size = os.fstat(descriptor).st_size
         if size < done:
             done = 0  # it was cut
-        if name:
-            os.write(log, os.fsencode(f"(what follows is from {name})\n"))
+        if size > done and key != self._last:
+            os.write(log, os.fsencode(f"(what follows is from {self._names[key]})\n"))
+            self._last = key
         if size - done > MOST:
             os.write(log, b"(%d bytes are left out here)\n" % (size - done - MOST))
             done = size - MOST
@@ -79,8 +83,10 @@ class Outputs:
             done += len(block)
         file[1] = done
 
-    def close(self) -> None:
-        """Copies the rest."""
+    def close(self, failed: int | None = None) -> None:
+        """Copies the rest, last that of the process which has failed: readers look at the end of a log."""
+        for key in self._of_process.get(failed or 0, ()):
+            self._files[key] = self._files.pop(key)
         self.copy()
         for descriptor, _ in self._files.values():
             os.close(descriptor)

@@ -283,6 +283,22 @@ def test_what_is_written_to_another_file_comes_into_the_log_once(writer):
     assert (folder / "log").read_text() == f"first\n(what follows is from {folder}/own)\none\ntwo\n"
 
 
+def test_the_texts_of_several_files_have_their_names_before_them(writer):
+    pid, outputs, folder = writer('>"$D/one"')
+    other, _, _ = writer('>"$D/two"')
+    outputs.follow([pid, other])
+    for name in ("two", "two", "one", "two"):
+        with open(folder / name, "a") as file:
+            file.write(f"{name}\n")
+        outputs.copy()
+    for name in ("one", "two"):
+        with open(folder / name, "a") as file:
+            file.write(f"{name}\n")
+    outputs.close(failed=pid)
+    names = [line.rpartition("/")[2].strip(")\n") for line in (folder / "log").read_text().splitlines()[1:]]
+    assert names == ["two", "two", "two", "one", "one", "two", "two", "two", "one", "one"]
+
+
 def test_what_was_in_a_file_that_is_added_to_is_of_an_earlier_run(writer, tmp_path):
     (tmp_path / "own").write_text("old\n")
     pid, outputs, folder = writer('>>"$D/own"')
