@@ -20,6 +20,8 @@ cpu() {
 @test "a launcher as the program is refused, with a line that works when pasted" {
   refused 2 "launch.sh: msrun starts ranks itself: * type instead: bash *run_msrun.sh --device_target CPU --worker_num=2*" \
     cpu msrun --worker_num=2 --local_worker_num=2 show.py
+  refused 2 'launch.sh: msrun starts ranks itself: *each rank would start *; type instead: bash *run_msrun.sh --device_target CPU *' \
+    bash "$SCRIPTS/launch.sh" --device_target CPU msrun --worker_num=2 show.py
   refused 2 '*; type instead: bash *launch.sh --device_target CPU --nproc_per_node=2 show.py' cpu torchrun --nproc_per_node=2 show.py
   eval "${stderr##*type instead: }" >printed 2>&1
   grep -q 'rank 0 of 2' printed || fail "$(<printed)"

@@ -85,6 +85,10 @@ def any_number(request: Request) -> Placement:
     if request.devices is None and request.n is None:
         present = seen.all_here(request)
         if not present:
+            if request.program:
+                from tools.launch.programs import launchers
+
+                launchers.check(request, None)
             raise Refusal(
                 USAGE, tr("-n is missing: how many ranks? Write it before the program or the config, such as: -n 2")
             )

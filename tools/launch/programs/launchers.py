@@ -172,17 +172,24 @@ def _in_text(text: str) -> Launcher | None:
 # ---- what the launch says of it --------------------------------------------------------------------------------------
 
 
-def check(request: Request, ranks: int) -> None:
-    """Raises Refusal if each of several ranks would be a launcher."""
-    found = find(request.trainer_arguments) if request.program and ranks > 1 else None
+def check(request: Request, ranks: int | None) -> None:
+    """Raises Refusal if each of several ranks would be a launcher; ranks: None where nobody has said how many."""
+    found = find(request.trainer_arguments) if request.program and ranks != 1 else None
     if found is None:
         return
     line = instead(found, request, ranks)
-    text = tr(
-        "{launcher} starts ranks itself: with it as the program, each of the {number} ranks would start a whole job",
-        launcher=one_line(found.name),
-        number=ranks,
-    )
+    name = one_line(found.name)
+    if ranks is None:
+        text = tr(
+            "{launcher} starts ranks itself: with it as the program, each rank would start a whole job", launcher=name
+        )
+    else:
+        text = tr(
+            "{launcher} starts ranks itself: with it as the program, each of the {number} ranks would start a "
+            "whole job",
+            launcher=name,
+            number=ranks,
+        )
     if line and len(line) <= _MOST:
         remedy = tr("type instead: {command}", command=line)
     else:
@@ -191,7 +198,7 @@ def check(request: Request, ranks: int) -> None:
     raise Refusal(USAGE, f"{text}; {remedy}")
 
 
-def instead(found: Launcher, request: Request, ranks: int) -> str:
+def instead(found: Launcher, request: Request, ranks: int | None) -> str:
     """The line that does what was meant; empty: it cannot be told."""
     if not found.whole:
         return ""
@@ -210,7 +217,7 @@ def instead(found: Launcher, request: Request, ranks: int) -> str:
         if found.kind == SRUN:
             bash, words = ([] if os.environ.get("SLURM_JOB_ID") else ["salloc", *options]) + bash, program
         else:
-            words = ["-n", _number(options) or str(ranks), *program]
+            words = ["-n", _number(options) or str(ranks or 1), *program]
     return " ".join(map(quote, [*found.before, *bash, *words]))
 
 
