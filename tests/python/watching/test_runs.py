@@ -236,6 +236,6 @@ def test_in_chinese_the_columns_stay_under_their_heads(add, said, monkeypatch):
     known = {"code": "module-not-found", "cause": "in English"}
     add(1, {**END, "exit": 3, "diagnosis": {"exception": None, "matches": [known]}})
     head, row = said()[1].splitlines()
-    assert head.split() == ["运行", "rank", "用时", "退出码", "损失", "测得", "运行的程序", "原因"]
+    assert head.split() == ["运行", "rank", "用时", "结束", "损失", "测得", "运行的程序", "原因"]
     assert "训练脚本导入的 Python 包" in row and "in English" not in row
-    assert columns(head[: head.index("退出码")]) == row.index(" 3 ") + 1
+    assert columns(head[: head.index("结束")]) == row.index(" 3 ") + 1
