@@ -76,7 +76,7 @@ says_in() {
 
 @test "the program's --lang is the program's" {
   ends 0 '*' bash "$SCRIPTS/launch.sh" --dry_run --device_target CPU -n 1 -- "$(type -P python)" -c pass --lang fr
-  [[ $output == '# launch.sh: 1 ranks; '* ]]
+  [[ $output == '# launch.sh: 1 rank; '* ]]
   [[ $output == *'-c pass --lang fr'* ]]
   ends 2 '* is not a number *' bash "$SCRIPTS/launch.sh" --device_target CPU --n 0x train.py --lang zh
   ends 2 '* 不是 *' bash "$SCRIPTS/launch.sh" --train_script train.py --lang zh --n 0x
