@@ -117,7 +117,8 @@ def of_program(request: Request, placed: placement.Placement, run_dir: str) -> J
             ranks=len(placed.ranks),
         )
         raise Refusal(REFUSED, text)
-    if request.program and not request.ranks_file and found.source is None and not request.no_check:
+    starts = not request.ranks_file and found.source is None and not request.no_check
+    if request.program and starts and launchers.script(request.trainer_arguments) is not None:
         from tools.launch.programs import own_loop
 
         own_loop.check(request.trainer_arguments)
@@ -192,9 +193,15 @@ def _launcher_remarks(request: Request, ranks: int) -> list[str]:
     """What to know where the program starts ranks itself."""
     if not request.program:
         return []
-    from tools.launch.programs import launchers, script_text
+    from tools.launch.programs import launchers
 
-    return launchers.remarks(request) if ranks == 1 else script_text.remarks(request.trainer_arguments, ranks)
+    if ranks == 1:
+        return launchers.remarks(request)
+    if launchers.script(request.trainer_arguments) is None:
+        return []
+    from tools.launch.programs import script_text
+
+    return script_text.remarks(request.trainer_arguments, ranks)
 
 
 def _resume_remarks(request: Request, job: Job) -> list[str]:

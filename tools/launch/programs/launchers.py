@@ -128,6 +128,14 @@ def _of_python(python: str, before: tuple[str, ...], words: tuple[str, ...]) -> 
     return Launcher(os.path.basename(word), kind, before, rest) if kind and kind != OTHER else None
 
 
+def script(words: Sequence[str]) -> int | None:
+    """The place of the shell script that these words run; None: they run none that is here."""
+    if os.path.basename(words[0]) in SHELLS:
+        at = next((at for at, word in enumerate(words) if at and not word.startswith("-")), None)
+        return at if at and os.path.isfile(words[at]) and "-c" not in words[1:at] else None
+    return 0 if words[0].endswith(".sh") and os.path.isfile(words[0]) else None
+
+
 def _is_ours(path: str) -> bool:
     folder, name = os.path.split(os.path.realpath(path))
     return folder == project.path("scripts") and name.endswith(".sh") and name not in _NO_RANKS

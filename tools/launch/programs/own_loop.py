@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from itertools import islice
 
@@ -11,6 +10,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quoted
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
+from tools.launch.programs import launchers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _MOST = 1 << 18  # bytes of a script that are looked at
 _MOST_PLACES = 20  # a real script sets RANK_ID once or twice
-_SHELLS = ("bash", "sh")
 _LOOP = re.compile(
     r"^\s*for\s*(?:\(\(\s*)?([A-Za-z_]\w*)\s*(?:=|in\b)"
     r"|^\s*(?:while|until)\b[^\n]*?\b([A-Za-z_]\w*)\}?\"?\s*(?:-[lg][te]\b|-eq\b|[<>=])",
@@ -33,11 +32,10 @@ def check(words: Sequence[str]) -> None:
 
     Every rank would start all of the ranks again, and remove the folders of the others' ranks.
     """
-    of_shell = os.path.basename(words[0]) in _SHELLS
-    at = next((at for at, word in enumerate(words) if at >= of_shell and (not of_shell or word[:1] != "-")), 0)
-    script = words[at]
-    if "-c" in words[:at] or not (of_shell or script.endswith(".sh")):
+    at = launchers.script(words)
+    if at is None:
         return
+    script = words[at]
     line = place(text_of(script))
     if not line:
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 from hccl_tools.common.language import tr
@@ -23,7 +22,7 @@ _COMMAND = re.compile(
 
 def remarks(words: Sequence[str], ranks: int) -> list[str]:
     """What to know before this command runs in every rank."""
-    at = _script(words)
+    at = launchers.script(words)
     if at is None:
         return []
     for number, line in enumerate(own_loop.text_of(words[at]).split("\n"), 1):
@@ -39,11 +38,3 @@ def remarks(words: Sequence[str], ranks: int) -> list[str]:
             )
             return [text]
     return []
-
-
-def _script(words: Sequence[str]) -> int | None:
-    """The place of the shell script that these words run."""
-    if os.path.basename(words[0]) in launchers.SHELLS:
-        at = next((at for at, word in enumerate(words) if at and not word.startswith("-")), None)
-        return at if at and os.path.isfile(words[at]) and "-c" not in words[1:2] else None
-    return 0 if words[0].endswith(".sh") and os.path.isfile(words[0]) else None
