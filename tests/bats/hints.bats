@@ -49,7 +49,7 @@ hint() {
   [[ $status -eq 78 && ${#stderr_lines[@]} -eq 1 && $stderr == *'; to '*': '*bash* ]] || fail "$* ($status): $stderr"
   HINT=${stderr##*"; to try the launch without NPUs: "}
   HINT=${HINT##*"; to try the launch without GPUs: "}
-  HINT=${HINT##*"; it needs them; to see its plan: "}
+  HINT=${HINT##*"; on CPU it would be refused; to see its plan: "}
 }
 
 # pasted LINE: what it does in a shell of a person who is in this folder.

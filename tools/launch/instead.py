@@ -37,7 +37,7 @@ def remedy(command: Command, request: Request) -> str:
             return text
     for words in _plan_only(command):
         if _is_planned(command, words):
-            return tr("; it needs them; to see its plan: {command}", command=line(command, words))
+            return tr("; on CPU it would be refused; to see its plan: {command}", command=line(command, words))
     return ""
 
 
