@@ -12,7 +12,7 @@ import pytest
 
 from tools.engines.agents import LONGEST, AgentLines
 from tools.engines.relayed import Relayed
-from tools.supervise.events import Began, Cancelled, Ended, LogGrew, StackTold
+from tools.supervise.events import Began, Cancelled, Ended, Left, LeftFailed, LogGrew, StackTold
 
 FIXTURES = documents.ROOT / "tests" / "fixtures"
 STUB = FIXTURES / "stub_trainer.py"
@@ -46,12 +46,23 @@ def test_a_line_may_come_in_pieces_and_behind_a_label(told):
     )
 
 
+def test_what_a_rank_has_left_is_an_event_when_all_of_it_is_told_and_comes_before_the_ranks_end(told):
+    said = [b".secret left 1 501 500 python train.py\n", b".secret left 1 502 502 sleep 9\n"]
+    said += [b".secret waits 1 option\n.secret exit 1 3\n.secret failed 1 501 python train.py\n"]
+    assert told(*said)[0] == [
+        Left("1", [(501, 500, "python train.py"), (502, 502, "sleep 9")], "option"),
+        LeftFailed("1", 501, "python train.py"),
+        Ended([("1", 3)]),
+    ]
+
+
 @pytest.mark.parametrize(
     "line",
     [
         *("exit 1 a[$(touch ran)]", "exit 1", "exit x 3", "exit 1 -3", "exit \u0661 0"),
         *("start ../../x 3 h", "start 1 3", "start 1 3 h h", "start 1 x h"),
         *("line ../x evil", "plog ../x evil", "wrote x", "stack x y", "cancelled 3", "ended a[0]", "engine x", ""),
+        *("left 1 x 3 python", "left 1 3", "left ../x 3 3 python", "waits 1 ", "failed 1 x python", "failed 1"),
     ],
 )
 def test_a_line_that_no_agent_says_is_the_engines(told, tmp_path, line):
