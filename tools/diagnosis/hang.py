@@ -14,7 +14,7 @@ from tools.diagnosis.run import logs_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
 _MOST = 1024  # stacks that are read; of more ranks these are at even distances
@@ -41,26 +41,29 @@ def of_run(launch: dict[str, Any], folder: str) -> str:
     return verdict(os.path.join(folder, logs_of(outcome)), [rank for rank in known if type(rank) is int])
 
 
-def verdict(logs: str, ranks: Sequence[int]) -> str:
-    """The sentence: which ranks differ from the others, and where they were."""
+def verdict(logs: str, ranks: Sequence[int], told: Mapping[int, str] | None = None) -> str:
+    """The sentence: which ranks differ from the others, and where they were.
+
+    told: where ranks are whose stacks are on other hosts.
+    """
     found = {rank: _stack(logs, rank) for rank in ranks[:: -(-len(ranks) // _MOST) or 1]}
     held = [rank for rank, stack in found.items() if stacks.is_held(stack)]
     if held:
         return tr("the job hung: {ranks} did not run, by SIGSTOP or in a debugger", ranks=named("rank", held))
     places: dict[str, list[int]] = {}
     for rank, stack in found.items():
-        if stack:
-            places.setdefault(stacks.place(stack), []).append(rank)
+        if place := stacks.place(stack) if stack else (told or {}).get(rank):
+            places.setdefault(place, []).append(rank)
     if not places:
         return tr("the job hung: no rank wrote to its log, and no stack is known")
     ordered = sorted(places.items(), key=lambda pair: len(pair[1]))
-    place, few = ordered[0]
+    where, few = ordered[0]
     if len(ordered) == 1:
-        return tr("the job hung: all ranks were {place}", place=one_line(place))
+        return tr("the job hung: all ranks were {place}", place=one_line(where))
     if 2 * len(few) < sum(map(len, places.values())):
         most, who = one_line(ordered[-1][0]), named("rank", few)
         return tr(
-            "the job hung: most ranks were {most}, but {ranks} {place}", most=most, ranks=who, place=one_line(place)
+            "the job hung: most ranks were {most}, but {ranks} {place}", most=most, ranks=who, place=one_line(where)
         )
     return tr("the job hung: the ranks were at {number} places, see rank_N.stack", number=len(places))
 

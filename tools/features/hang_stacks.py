@@ -31,4 +31,5 @@ class HangStacks(Feature):
         ranks = sorted(int(name) for name in supervisor.stacks if name.isdigit())
         for place, same in alike.grouped((supervisor.stacks[str(rank)], rank) for rank in ranks).items():
             self.run.say(f"{alike.named(same)}: {place}")
-        self.run.say(hang.verdict(self.run.logs, ranks))
+        told = {rank: supervisor.stacks[str(rank)] for rank in ranks}
+        self.run.say(hang.verdict(self.run.logs, ranks, told))

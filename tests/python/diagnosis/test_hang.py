@@ -52,6 +52,12 @@ def test_the_verdict_names_the_rank_that_differs(run, capsys, stacks, said):
     assert capsys.readouterr().out == f"the job hung: {said}\n"
 
 
+def test_where_stacks_are_on_other_hosts_what_was_told_counts(tmp_path):
+    told = {0: "in f (a.py:1)", 1: "in f (a.py:1)", 2: "in g (a.py:2)"}
+    said = "the job hung: most ranks were in f (a.py:1), but rank 2 in g (a.py:2)"
+    assert hang.verdict(str(tmp_path), [0, 1, 2], told) == said
+
+
 @pytest.mark.parametrize("launch", [{}, {"outcome": []}, {"outcome": {"stopped_by": "timeout"}}])
 def test_another_run_has_no_such_verdict(tmp_path, launch):
     assert hang.of_run(launch, str(tmp_path)) == ""
