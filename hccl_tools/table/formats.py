@@ -5,7 +5,7 @@ from __future__ import annotations
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.problem import Problem
-from hccl_tools.common.words import shown
+from hccl_tools.common.words import clauses, shown
 
 # name -> words for a message; the schema of each is schemas/rank_table_<name>.schema.json
 FORMATS = {
@@ -95,7 +95,7 @@ def _right_version(shape: str, name: str) -> str:
     meant = {"cross_cluster": "1.0"}.get(shape, shape[1:])
     remedy = tr('write "{meant}", which the rest of the table looks like', meant=meant)
     if name == "v2.0":
-        remedy = f"{remedy}; {tr('an Atlas 950 reads version 2.0 only, a table with rank_list')}"
+        remedy = clauses(remedy, tr("an Atlas 950 reads version 2.0 only, a table with rank_list"))
     return remedy
 
 

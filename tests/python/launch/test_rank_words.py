@@ -79,7 +79,7 @@ def test_an_option_of_ours_behind_a_program_that_does_not_know_it(tmp_path, monk
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text("print()\n")
     (said,) = hints("python", "train.py", "--max_restarts=3")
-    assert said.startswith("note: --max_restarts=3 stands behind train.py, so it is a word of the program; ")
+    assert said.startswith("note: --max_restarts=3 is behind train.py, so it is a word of the program; ")
     assert hints("train.py", "--log_dir", "out", "--config", "c.yaml") == []
     (tmp_path / "arguments.py").write_text("parser.add_argument('--max-restarts')\n")
     assert hints("train.py", "--max_restarts=3") == []

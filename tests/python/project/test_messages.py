@@ -77,7 +77,8 @@ def values(text):
 # A mark of Latin text between Chinese ones, or before a value that follows Chinese; what is code stays as it is.
 HALF = re.compile(r"[\u4e00-\u9fff）」”}][,;!?](?= |[\u4e00-\u9fff{]|$)|[\u4e00-\u9fff）]:(?= |[\u4e00-\u9fff{]|$)|; ")
 CODE = re.compile(
-    r'`[^`]*`|\[\{.*\.\.\.\]|"[^"]*"|\[[^\]]*\]|\([^()\u4e00-\u9fff]*\)|[A-Za-z0-9_.-]+:(?= )|eval:|^  .*$',
+    r"`[^`]*`|'[^'\u4e00-\u9fff]*'|"
+    r'\[\{.*\.\.\.\]|"[^"]*"|\[[^\]]*\]|\([^()\u4e00-\u9fff]*\)|[A-Za-z0-9_.-]+:(?= )|eval:|^  .*$',
     re.MULTILINE,
 )
 

@@ -7,7 +7,7 @@ import os
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import clauses, one_line
 from hccl_tools.machine.host import LOOPBACK
 
 LEAST, MOST = 1024, 65535  # what a user may name
@@ -65,7 +65,7 @@ def check(option: str, port: int, address: str, hosts: int) -> None:
             option=option,
             port=other,
         )
-    raise Refusal(REFUSED, f"{text}; {remedy}")
+    raise Refusal(REFUSED, clauses(text, remedy))
 
 
 def _holder(port: int) -> str:

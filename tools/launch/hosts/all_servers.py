@@ -197,7 +197,7 @@ def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> N
                 first=first.label(),
                 second=each.label(),
             )
-            lines.append(f"{text}; {tr('mpirun cannot start the ranks of both; list it once, with all its devices')}")
+            lines.append(clauses(text, tr("mpirun cannot start the ranks of both; list it once, with all its devices")))
     foreign = [
         tr("{host} is not a server of the rank table; add it there, or remove it here", host=f"{name} ({address})")
         for address, name in hosts.items()

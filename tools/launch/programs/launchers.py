@@ -14,7 +14,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import USAGE, Refusal
-from hccl_tools.common.words import one_line, short_path
+from hccl_tools.common.words import clauses, one_line, short_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def check(request: Request, ranks: int | None) -> None:
     else:
         script = short_path(project.path("scripts", _SCRIPTS.get(found.kind, "launch.sh")))
         remedy = tr("type bash {script} in its place, with its words, and not before it", script=quote(script))
-    raise Refusal(USAGE, f"{text}; {remedy}")
+    raise Refusal(USAGE, clauses(text, remedy))
 
 
 def instead(found: Launcher, request: Request, ranks: int | None) -> str:

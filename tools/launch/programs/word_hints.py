@@ -62,7 +62,7 @@ def _behind(words: Sequence[str], request: Request) -> Iterator[tuple[str, str]]
         yield (
             "behind",
             tr(
-                "note: {option} stands behind {program}, so it is a word of the program; options of {script} come"
+                "note: {option} is behind {program}, so it is a word of the program; options of {script} come"
                 " before it",
                 option=quote(option),
                 program=quote(words[at]),
