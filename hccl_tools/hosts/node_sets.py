@@ -25,7 +25,7 @@ def split(text: str) -> list[str]:
 
 def expand(word: str) -> list[str]:
     """The hosts of the word, in order; one without a set is itself.  Raises NotASet."""
-    if not _WORD.fullmatch(word):  # it is no host either, as the caller will say
+    if not _WORD.fullmatch(word):  # nor is it a host, as the caller will say
         return [word]
     found = [""]
     end = 0
