@@ -238,8 +238,9 @@ class World:
         signals, self._signals = self._signals, []
         children = self.children
         signals += self._wait(0 if children.ends or children.left_ends or signals else seconds)
-        found: list[Row] = [*signals]
         children.reap()  # before the engines' lines are read: all that an engine wrote before its end is there then
+        signals += self._heard()  # a signal to us and to a rank: we have it before we see that rank's end
+        found: list[Row] = [*signals]
         ended, left_ended = children.take_ends()
         for descriptor in list(self._sources):
             found += self._read(descriptor)
@@ -252,6 +253,9 @@ class World:
     def _wait(self, seconds: float) -> list[Signalled]:
         """Sleeps; returns the signals that have come."""
         self._poll.poll(max(0, int(seconds * 1000 + 0.999)))
+        return self._heard()
+
+    def _heard(self) -> list[Signalled]:
         try:
             numbers = os.read(self._wake, 4096) if self._wake is not None else b""
         except BlockingIOError:
