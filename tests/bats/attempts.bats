@@ -150,8 +150,7 @@ agreeing() {
   eventually grep -q 'restart 3 of 9 in 4 s' "$BATS_TEST_TMPDIR/stderr"
   kill -TERM "$LAUNCHER"
   ended 143 '*restart 3 of 9 in 4 s'$'\n''ascend2p.sh: SIGTERM: no rank runs; the job ends'$'\n''ascend2p.sh: exit 143; *'
-  [[ $(launch_json '[(a["logs"], a["exit"], a["first_failure"], a["stopped_by"], len(a["members"])) for a in [*r["outcome"]["attempts"], r["outcome"]]]') \
-    == "[('.', 7, '1', None, 3), ('./restart_1', 7, '1', None, 3), ('./restart_2', 143, '1', 'SIGTERM', 3)]" ]] || fail "$(<logs/latest/launch.json)"
+  [[ $(launch_json '[(a["logs"], a["exit"], a["first_failure"], a["stopped_by"], len(a["members"])) for a in [*r["outcome"]["attempts"], r["outcome"]]]') == "[('.', 7, '1', None, 3), ('./restart_1', 7, '1', None, 3), ('./restart_2', 143, '1', 'SIGTERM', 3)]" ]] || fail "$(<logs/latest/launch.json)"
   launch_json_fits
   ends 0 '' python "$PROJECT/tools/diagnose.py" logs/latest
   [[ $output == *'rank 1 ended with status 7; '*restart_2/rank_1.log* ]] || fail "$output"

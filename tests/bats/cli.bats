@@ -77,8 +77,7 @@ starts() {
   for generation in any 910A A2; do
     ends 0 '' python "$PROJECT/hccl_tools/validate_hccl.py" --generation "$generation" "$table"
   done
-  [[ $(python -c 'import json, sys; print([d["device_id"] for d in json.load(open(sys.argv[1]))["server_list"][0]["device"]])' "$table") \
-    == "['4', '5', '6', '7']" ]] || fail "$(<"$table")"
+  [[ $(python -c 'import json, sys; print([d["device_id"] for d in json.load(open(sys.argv[1]))["server_list"][0]["device"]])' "$table") == "['4', '5', '6', '7']" ]] || fail "$(<"$table")"
 }
 
 @test "a run leaves its logs, its plan and its outcome; an earlier run stays as it is" {

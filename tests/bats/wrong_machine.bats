@@ -86,7 +86,7 @@ pretend() {
     for PYTHON in "$ls" ls cat bash yes; do
       refused 78 "$script: PYTHON=$PYTHON is not a Python; set it to a Python of 3.9 or later, or unset it" bash "$SCRIPTS/$script" config.yaml
     done
-    PYTHON=env refused 78 "$script: PYTHON=env is a folder; set it to env/bin/python" bash "$SCRIPTS/$script" config.yaml
+    PYTHON="env" refused 78 "$script: PYTHON=env is a folder; set it to env/bin/python" bash "$SCRIPTS/$script" config.yaml
     PYTHON=empty refused 78 "$script: PYTHON=empty is not a program; *" bash "$SCRIPTS/$script" config.yaml
     PYTHON=ls LAUNCH_LANG=zh refused 78 "$script: PYTHON=ls 不是 Python；*" bash "$SCRIPTS/$script" config.yaml
     PYTHON=env LAUNCH_LANG=zh refused 78 "$script: PYTHON=env 是文件夹；请把它设为 env/bin/python" bash "$SCRIPTS/$script" config.yaml
