@@ -60,7 +60,7 @@ says_in() {
 
 @test "the dry run is Chinese, and can still be pasted" {
   ends 0 '*' bash "$SCRIPTS/launch.sh" --lang zh --dry_run --device_target CPU -n 2 -- "$(type -P python)" -c pass
-  [[ $output == '# launch.sh：2 个 rank；将启动以下内容'* ]] || fail "$output"
+  [[ $output == '# launch.sh：2 个 rank；将要启动的内容如下'* ]] || fail "$output"
   [[ $output == *'每个 rank 运行'* ]] || fail "$output"
   bash -n <<<"$output"
 }

@@ -67,7 +67,7 @@ starts_behind() {
 
 @test "what a script has left fails at once, before anybody waits for it" {
   script 'python -S -c "import nothing_of_that_name" >"own_$RANK_ID.txt" 2>&1 &'
-  ends 1 '*rank ? (device ?) ended with 0 and left a process (*python*), which exited with code 1 after *' starts
+  ends 1 '*rank ? (device ?) ended with 0 and left a process (*), which exited with code 1 after *' starts
   script 'python -S -c "import time; time.sleep(0.4); import nothing_of_that_name" >"own_$RANK_ID.txt" 2>&1 &'
   ends 1 "*ModuleNotFoundError: No module named 'nothing_of_that_name'*" starts
   [[ $stderr != *'still run'* ]] || fail "$stderr"

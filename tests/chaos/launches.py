@@ -86,7 +86,9 @@ SIGNALS = ["KILL", "SEGV", "ABRT", "TERM", "BUS", "FPE", "HUP", "USR1", "PIPE", 
 def draw(random: Random) -> Launch:
     """A launch, with all that belongs to it."""
     script = _weighted(random, {name: often for name, (often, _) in SCRIPTS.items()})
-    launch = Launch(script, [_rank(random) for _ in range(random.choice(SCRIPTS[script][1]))])
+    waits = random.random() < 0.5  # for what ranks leave: then that may not last
+    launch = Launch(script, [_rank(random, 1.5 if waits else 60) for _ in range(random.choice(SCRIPTS[script][1]))])
+    launch.options += [] if waits else ["--leftovers", "end"]
     if script.startswith("ascend") and random.random() < 0.4:
         launch.target = "Ascend"  # devices, that are locked
     launch.log_dir = random.choice(LOG_DIRS) if random.random() < 0.4 else "logs"
@@ -131,10 +133,10 @@ def _draw_limits(random: Random, launch: Launch) -> None:
     launch.limits = tuple(limits)
 
 
-def _rank(random: Random) -> Rank:
-    """Half of the ranks succeed, most of the others fail, a few never end."""
+def _rank(random: Random, left: float) -> Rank:
+    """Half of the ranks succeed, most of the others fail, a few never end; a child of theirs lasts `left` seconds."""
     pause = f"sleep {random.choice([0, 0.1, 0.2, 0.4, 0.8])}"
-    before = ", ".join(_before(random))
+    before = ", ".join(_before(random, left))
     kind = _weighted(random, {"succeed": 10, "exit": 3, "kill": 2, "wait": 2, "deaf": 1, "stop": 1})
     once = "once " if random.random() < 0.3 else ""
     if kind == "succeed":
@@ -150,14 +152,14 @@ def _rank(random: Random) -> Rank:
     return Rank(f"{before}, {actions}", ENDLESS, ENDLESS)
 
 
-def _before(random: Random) -> list[str]:
+def _before(random: Random, left: float) -> list[str]:
     """What a rank does first."""
     actions = []
     if random.random() < 0.3:
         kind = random.choice(["lines", "bar", "binary", "line"])
         actions.append(f"write {kind} {random.choice([10, 1000, 70000, 400000])}")
     if random.random() < 0.15:
-        actions.append(f"fork {random.choice(['group', 'session', 'daemon'])}")
+        actions.append(f"fork {random.choice(['group', 'session', 'daemon'])} {left}")
     if random.random() < 0.05:
         actions.append("litter")
     if random.random() < 0.05:

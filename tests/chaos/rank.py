@@ -3,7 +3,7 @@
 CHAOS_DO is "0: sleep 0.3, exit 3; 1: wait", the actions of each rank by its number; without actions it exits with 0.
   sleep S          wait               exit N             kill NAME          stop, by SIGSTOP
   ignore NAME...   signals            close              its stdout and stderr
-  fork KIND        a child for a minute that ignores SIGTERM: in the group, with a session, or a daemon
+  fork KIND S      a child for S seconds that ignores SIGTERM: in the group, with a session, or a daemon
   write KIND N     N bytes of lines, bar (a progress bar), binary, or line (one that does not end)
   litter           files and folders in the log folder
   once ACTION      only in the first attempt, not after a restart
@@ -31,6 +31,8 @@ TEXT = {
 def main() -> None:
     """Does the actions of this rank, one after the other."""
     rank = os.environ["RANK_ID"]
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a traceback of ours is not one of the launcher
     touch(f"rank_{rank}.{os.getpid()}")
     for line in os.environ["CHAOS_DO"].split(";"):
         number, _, actions = line.partition(":")
@@ -73,7 +75,7 @@ def close() -> None:
     os.close(2)
 
 
-def fork(kind: str) -> None:
+def fork(kind: str, seconds: str) -> None:
     if os.fork():
         return
     if kind != "group":
@@ -81,7 +83,7 @@ def fork(kind: str) -> None:
     if kind == "daemon" and os.fork():
         os._exit(0)
     ignore("TERM", "HUP")
-    time.sleep(60)
+    time.sleep(float(seconds))
     os._exit(0)
 
 

@@ -231,11 +231,11 @@ start("a", "sh", "-c", "sleep 600 & setsid sh -c 'sleep 0.5; exit 7' & exit 0", 
 os.environb[b"LAUNCH_JOB"] = b"job"
 hear(1)
 found = {}
-while not any(process.words.startswith(b"sleep") for process in found.get("a", ())):  # it begins as a copy of sh
+while not any(b"600" in process.words for process in found.get("a", ())):  # it begins as a copy of sh
     found = world.left(b"job")
 tell({name: sorted(process.words.decode() for process in rows) for name, rows in found.items()})
 for process in found["a"]:
-    if process.words.startswith(b"sleep"):
+    if b"600" in process.words:
         os.kill(process.pid, signal.SIGKILL)
 ends = []
 while len(ends) < len(found["a"]):
@@ -243,7 +243,7 @@ while len(ends) < len(found["a"]):
 tell(sorted(ends), world.left(b"job"))
 """)
     (found,) = told(one)
-    assert found["a"][0] == "sleep\x00600\x00"
+    assert "sleep\x00600\x00" in found["a"]
     statuses, rest = told(one)
     assert (statuses[-1], rest) == (137, {})
 
