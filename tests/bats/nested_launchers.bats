@@ -26,8 +26,10 @@ cpu() {
   eval "${stderr##*type instead: }" >printed 2>&1
   grep -q 'rank 0 of 2' printed || fail "$(<printed)"
   rm -r logs train.log
-  refused 2 '*; type instead: bash *run_mpirun.sh * -n 2 python show.py' \
-    bash "$SCRIPTS/run_mpirun.sh" --device_target CPU mpirun -n 2 python show.py
+  if command -v mpirun >/dev/null; then
+    refused 2 '*; type instead: bash *run_mpirun.sh * -n 2 python show.py' \
+      bash "$SCRIPTS/run_mpirun.sh" --device_target CPU mpirun -n 2 python show.py
+  fi
   refused 2 '*; type instead: bash *run_msrun.sh *' bash "$SCRIPTS/msrun_launcher.sh" 'msrun --worker_num 2 show.py' 2
   refused 2 '*; type bash *run_msrun.sh in its place*' cpu bash -c 'cd . && msrun --worker_num 2 show.py'
 }

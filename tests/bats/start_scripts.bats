@@ -158,6 +158,7 @@ PY
 @test "msrun in the script: run_msrun.sh goes on" {
   need_mindspore
   export PYTHONPATH=$FIXTURES/quick_msrun
+  sed -i "s/8118/$(python -c 'import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])')/" run_msrun.sh
   ends 0 '*launch.sh: the script starts msrun; this launch goes on as: bash */run_msrun.sh --device_target CPU --log_dir=*' \
     zoo run_msrun.sh "../train.py --config a" 2
   [[ -d output/msrun_log/latest/ ]] && ln -s output/msrun_log logs # the script names another folder for logs

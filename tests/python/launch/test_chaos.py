@@ -158,7 +158,8 @@ def test_a_launcher_without_its_sweep_is_found(root, tmp_path):
     text = code.read_text()
     assert "            send(pid, _signal.SIGKILL)\n" in text
     code.write_text(text.replace("            send(pid, _signal.SIGKILL)\n", "            send(pid, 0)\n"))
-    launch = Launch("ascend2p.sh", [Rank("fork session, sleep 0.1"), Rank("")], arguments=["config.yaml"])
+    ranks = [Rank("fork session 60, sleep 0.1"), Rank("")]
+    launch = Launch("ascend2p.sh", ranks, ["--leftovers", "end"], ["config.yaml"])
     place = world.World(tmp_path / "chaos" / "round_0", "bash", tmp_path)
     result = rounds.play(rounds.Drawn(launch, Setting(), []), 0, place, disk=False)
     assert any("left running" in problem for problem in result.problems)

@@ -231,11 +231,11 @@ start("a", "sh", "-c", "sleep 600 & setsid sh -c 'sleep 0.5; exit 7' & exit 0", 
 os.environb[b"LAUNCH_JOB"] = b"job"
 hear(1)
 found = {}
-while not any(b"600" in process.words for process in found.get("a", ())):  # it begins as a copy of sh
+while not any(process.words == b"sleep\\x00600\\x00" for process in found.get("a", ())):  # it begins as a copy of sh
     found = world.left(b"job")
 tell({name: sorted(process.words.decode() for process in rows) for name, rows in found.items()})
 for process in found["a"]:
-    if b"600" in process.words:
+    if process.words == b"sleep\\x00600\\x00":
         os.kill(process.pid, signal.SIGKILL)
 ends = []
 while len(ends) < len(found["a"]):

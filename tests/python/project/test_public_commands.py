@@ -20,6 +20,7 @@ TABLES = {
     "hccl_8p.json": (("127.0.0.1", 8),),
     "hccl_2s_16p.json": (("127.0.0.1", 8), ("192.0.2.2", 8)),
 }
+PORT = "8118"
 # Of a Slurm allocation of two nodes, as srun and scontrol tell it.
 SLURM = {
     "SLURM_JOB_ID": "7",
@@ -94,7 +95,7 @@ def prepare(folder, line):
     (folder / "data").mkdir()
     (folder / "hosts").write_text(f"{OTHER_HOST}1 slots=8\n{OTHER_HOST}2 slots=8\n")
     for script in (folder / "net" / "scripts").glob("*.sh"):
-        script.write_text(script.read_text().replace("--bind_core=True ", ""))
+        script.write_text(script.read_text().replace("--bind_core=True ", "").replace(PORT, free_port()))
     trainer = (ROOT / "tests" / "fixtures" / "zoo" / "train.py").read_text()
     if "ascend8p" in line:  # typed in MindOCR's folder
         line += " tools/train.py"
@@ -122,6 +123,12 @@ def table(servers):
     return json.dumps(document)
 
 
+def free_port():
+    """A port in the place of the published one, which a job of another test may have."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return str(server.getsockname()[1])
+
+
 def own_address():
     """An address of this host that is not the loopback's."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -140,6 +147,7 @@ def command(line):
     if "run_gpu.sh" in line:
         options += ["--device_target", "CPU"]
     line = line.replace("--bind_core=True", "--bind_core=False")  # the test may run on few cores
+    line = line.replace(PORT, free_port())
     if OWN_HOST in line:
         line = line.replace(OWN_HOST, own_address())
     return re.sub(

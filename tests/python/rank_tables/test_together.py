@@ -161,7 +161,7 @@ def test_after_an_interrupt_those_with_stdin_may_finish_and_the_others_are_kille
             while len(list(filter(None, pids()))) < 2:
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)  # in this thread: kill(2) chooses any
         return shell(f"echo $$ >{tmp_path}/{host}; {texts.get(host, ':')}", b"" if host == "cleans" else None)
 
     with pytest.raises(KeyboardInterrupt):
