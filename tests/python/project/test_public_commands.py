@@ -169,9 +169,16 @@ def run(folder, line):
     return ended.returncode, int(planned[1]) if planned else len(logs), ended.stderr
 
 
+def start_script(row):
+    """The text of the start script that the line runs; empty: it runs none."""
+    named = re.search(r"--zoo (?:\S+/)?(\w+\.sh)", row.ours)
+    path = ROOT / "tests" / "fixtures" / "zoo" / "scripts" / (named[1] if named else "none")
+    return path.read_text() if path.exists() else ""
+
+
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.number)
 def test_a_published_line_does_what_the_page_says(row, world, monkeypatch):
-    need(*(["mpirun"] if "mpi" in row.ours or "run_gpu" in row.ours else []))
+    need(*(["mpirun"] if "mpi" in row.ours or "run_gpu" in row.ours or "mpirun" in start_script(row) else []))
     if "salloc" in row.ours:
         for name, value in SLURM.items():
             monkeypatch.setenv(name, value)
