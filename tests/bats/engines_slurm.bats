@@ -57,7 +57,7 @@ reported() {
   for rank in 0 1 2 3; do
     [[ "$(cat "logs/latest/rank_$rank.log")" = "$rank $((rank % 2)) $((rank % 2)) 4 ['mine', 'show.py']" ]] || fail "$(cat logs/latest/rank_?.log)"
   done
-  [[ ! -e mine && -e logs/latest/work/rank_3/mine ]]
+  [[ ! -e mine && -e logs/latest/folders/rank_3/mine ]]
 }
 
 @test "salloc: each rank has the environment of the contract, its log and its line in the report" {

@@ -17,9 +17,9 @@ setup() {
 # apart: each rank wrote in a folder of its own, and nothing of the user's was written
 apart() {
   local -r run=$(readlink -f logs/latest)
-  [[ "$(cat result.txt "$run"/work/rank_?/result.txt)" = $'mine\n01' ]] || fail "$(head result.txt "$run"/work/*/*)"
+  [[ "$(cat result.txt "$run"/folders/rank_?/result.txt)" = $'mine\n01' ]] || fail "$(head result.txt "$run"/folders/*/*)"
   [[ "$(cat "$run"/rank_?.log)" = $'5 True [\'config.yaml\', \'result.txt\', \'src\', \'train.py\']\n5 True [\'config.yaml\', \'result.txt\', \'src\', \'train.py\']' ]] || fail "$(cat "$run"/rank_?.log)"
-  [[ "$(launch_json '[row["folder"] for row in r["ranks"]]')" = "['work/rank_0', 'work/rank_1']" ]]
+  [[ "$(launch_json '[row["folder"] for row in r["ranks"]]')" = "['folders/rank_0', 'folders/rank_1']" ]]
 }
 
 @test "the launcher itself; after a restart the rank finds what it has written" {
@@ -27,7 +27,7 @@ apart() {
   apart
   echo 'import sys; sys.exit(os.environ.get("RESUME") != "1")' >>train.py
   ends 0 '*' bash "$SCRIPTS/launch.sh" -n 1 --device_target CPU --rank_folder --max_restarts 1 train.py
-  [[ "$(cat logs/latest/work/rank_0/result.txt)" = 00 ]]
+  [[ "$(cat logs/latest/folders/rank_0/result.txt)" = 00 ]]
 }
 
 @test "mpirun's agents" {
@@ -47,13 +47,13 @@ apart() {
   bash "$SCRIPTS/launch.sh" -n 2 --device_target CPU --dry_run --rank_folder train.py | sed '/mindspore_scheduler/d' >"$BATS_TEST_TMPDIR/plan.sh"
   [[ ! -e logs ]]
   bash "$BATS_TEST_TMPDIR/plan.sh"
-  [[ "$(cat result.txt logs/*/work/rank_?/result.txt)" = $'mine\n01' ]]
+  [[ "$(cat result.txt logs/*/folders/rank_?/result.txt)" = $'mine\n01' ]]
 }
 
 @test "a folder that has gone is made again for a restart; this project's trainer needs none" {
   echo 'import shutil, sys; os.environ.get("RESUME") or (shutil.rmtree(os.getcwd()), sys.exit(1))' >>train.py
   ends 0 '*' bash "$SCRIPTS/launch.sh" -n 1 --device_target CPU --rank_folder --max_restarts 1 train.py
-  [[ "$(cat logs/latest/work/rank_0/result.txt result.txt)" = $'0mine' ]]
+  [[ "$(cat logs/latest/folders/rank_0/result.txt result.txt)" = $'0mine' ]]
   rm -r logs train.log "${STUB_OUT:?}"/*
   refused 2 "launch.sh: --rank_folder: ranks of this project's trainer write no file over one another's" \
     bash "$SCRIPTS/launch.sh" -n 1 --device_target CPU --rank_folder "$PROJECT/configs/mnist/lenet5_digits.yaml"

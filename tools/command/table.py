@@ -102,7 +102,7 @@ SHARED = {
         " those of each rank, such as in --device_id={device}"
     ),
     "rank_folder -": marked(
-        "run each rank in a folder of its own, work/rank_N in the run's folder, with copies of the program's files"
+        "run each rank in a folder of its own, folders/rank_N in the run's folder, with copies of the program's files"
     ),
     "rank_files NAMES": marked(
         'the same; what is copied: names and patterns with commas between them, such as "../*.py,../src" (default:'

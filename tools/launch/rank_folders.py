@@ -1,4 +1,4 @@
-"""--rank_folder: each rank runs in a folder of its own, work/rank_N in the run's folder, which stays for restarts.
+"""--rank_folder: each rank runs in a folder of its own, folders/rank_N in the run's folder, which stays for restarts.
 
 The loops of many start scripts make such folders, and copy the program into each, so that ranks do not write over one
 another's files.  --rank_files names what is copied, in the folder where the command is typed or, as ../*.py, beside it.
@@ -41,7 +41,7 @@ def choose(request: Request, run_dir: str) -> list[str]:
 
 def of_rank(run_dir: str, rank: int | str) -> str:
     """The rank's folder."""
-    return os.path.join(run_dir, "work", f"rank_{rank}")
+    return os.path.join(run_dir, "folders", f"rank_{rank}")
 
 
 def make(run_dir: str, rank: int | str, paths: Sequence[str]) -> str:

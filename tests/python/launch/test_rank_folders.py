@@ -34,7 +34,7 @@ def test_what_is_usual_is_copied_and_data_are_not(net):
     paths = chosen()
     assert paths == ["train.py", "config.yaml", "src"]
     folder = rank_folders.make("logs/run", 3, paths)
-    assert folder == "logs/run/work/rank_3"
+    assert folder == "logs/run/folders/rank_3"
     assert files_of(folder) == ["config.yaml", "src/net.py", "train.py"]
     (net / folder / "train.py").write_text("changed by the rank")
     assert rank_folders.make("logs/run", 3, paths) == folder  # of a restart: it stays
