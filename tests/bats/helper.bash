@@ -11,6 +11,15 @@ FIXTURES=$PROJECT/tests/fixtures
 unset LAUNCH_LANG LANGUAGE
 [[ ${LC_ALL:-${LC_MESSAGES:-${LANG-}}} != zh* ]] || export LC_ALL=C.UTF-8
 
+# The folder of a test that trains with the real MindSpore.
+setup_training() {
+  cd "$BATS_TEST_TMPDIR" || return
+  unset RANK_TABLE_FILE DATA_PATH
+  PYTHON=$(command -v python)
+  TEST_MARK=$BATS_TEST_TMPDIR
+  export PYTHON TEST_MARK
+}
+
 # A folder of its own with blanks, quotes and Chinese in its name, a config, and no variable that the
 # person who runs the tests may have set.
 setup_world() {

@@ -5,11 +5,7 @@
 load helper
 
 setup() {
-  cd "$BATS_TEST_TMPDIR" || return
-  unset RANK_TABLE_FILE DATA_PATH
-  PYTHON=$(command -v python)
-  TEST_MARK=$BATS_TEST_TMPDIR
-  export PYTHON TEST_MARK
+  setup_training
   need_mindspore
 }
 

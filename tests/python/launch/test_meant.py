@@ -3,19 +3,9 @@
 import re
 
 import pytest
+from command_lines import command
 
 from hccl_tools.common.refusal import USAGE, Refusal
-from tools.command.command import read
-from tools.command.declaration import Declaration
-
-SCRIPTS = {
-    "ascend2p.sh": "local CONFIG device_target=Ascend devices=[0,2)",
-    "launch.sh": "local CONFIG options=n device_target=",
-    "run.sh": "local DATA_PATH RANK_SIZE options=config device_target=Ascend default_config=configs/x.yaml",
-    "run_pipeline.sh": "local DATA_PATH DEVICE_TARGET without=device_target device_target=Ascend devices=[0,8)",
-    "run_mpirun.sh": "mpirun CONFIG device_target=Ascend",
-    "run_msrun.sh": "msrun CONFIG device_target=Ascend",
-}
 
 FIXED = "has its own number of ranks; any number: scripts/launch.sh -n"
 WRITTEN = "the number of ranks is written as -n {}, before the program or the config"
@@ -32,7 +22,7 @@ def said(tmp_path, monkeypatch):
 
     def of(script, words):
         try:
-            read(Declaration.from_words([f"script={script}", *SCRIPTS[script].split()]), words.split(), {})
+            command(script, words)
         except Refusal as refusal:
             assert refusal.status == USAGE
             return re.sub(r"; see: bash .* --help$", "", refusal.lines[0])

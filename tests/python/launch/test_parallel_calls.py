@@ -1,8 +1,8 @@
 """A program that asks MindSpore to cut its network, where MindSpore does not, is refused before it starts."""
 
 import pytest
+from launching import refusal_of
 
-from hccl_tools.common.refusal import REFUSED, Refusal
 from tools.launch.programs import parallel_calls
 
 AUTO = 'ms.set_auto_parallel_context(parallel_mode="auto_parallel")'
@@ -16,16 +16,7 @@ PYNATIVE = "ms.set_context(mode=ms.PYNATIVE_MODE)"
 def said(world):
     """said("CPU", line, line): why a program of these lines is refused; empty if it is not."""
 
-    def check(target, *lines):
-        (world / "net.py").write_text("\n".join(("import mindspore as ms", *lines)) + "\n")
-        try:
-            parallel_calls.check("net.py", target)
-        except Refusal as refusal:
-            assert refusal.status == REFUSED and len(refusal.lines) == 1
-            return refusal.lines[0]
-        return ""
-
-    return check
+    return lambda target, *lines: refusal_of(parallel_calls.check, world, target, lines)
 
 
 @pytest.mark.parametrize(("line", "mode"), [(AUTO, "auto_parallel"), (SEMI, "semi_auto_parallel")])

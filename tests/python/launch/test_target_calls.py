@@ -1,8 +1,8 @@
 """A program that asks for NPUs or GPUs by itself is refused in a launch on CPU, where MindSpore would not take it."""
 
 import pytest
+from launching import refusal_of
 
-from hccl_tools.common.refusal import REFUSED, Refusal
 from tools.launch.programs import target_calls
 
 GPU = 'ms.set_context(mode=ms.GRAPH_MODE, device_target="GPU")'
@@ -13,16 +13,7 @@ ASCEND = "context.set_context(device_target='Ascend')"
 def said(world):
     """said("CPU", line, line): why a program of these lines is refused; empty if it is not."""
 
-    def check(target, *lines):
-        (world / "net.py").write_text("\n".join(("import mindspore as ms", *lines)) + "\n")
-        try:
-            target_calls.check("net.py", target)
-        except Refusal as refusal:
-            assert refusal.status == REFUSED and len(refusal.lines) == 1
-            return refusal.lines[0]
-        return ""
-
-    return check
+    return lambda target, *lines: refusal_of(target_calls.check, world, target, lines)
 
 
 @pytest.mark.parametrize(
