@@ -329,11 +329,14 @@ jsonschema.validate(document, schema)
 PY
 }
 
-# need_mindspore: the real one, not its stub.
+# has_mindspore: the real one, not its stub.
+has_mindspore() {
+  env -u PYTHONPATH python -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("mindspore") is None)'
+}
+
 need_mindspore() {
   unset PYTHONPATH
-  python -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("mindspore") is None)' \
-    || skip 'needs MindSpore'
+  has_mindspore || skip 'needs MindSpore'
 }
 
 # train_for_real: the same, for ranks that are other people's programs: see fixtures/ends_at_once.

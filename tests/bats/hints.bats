@@ -38,10 +38,7 @@ words() {
 here() {
   case $1 in
     *mpirun* | *gpu* | */distributed_data_parallel/run.sh) command -v mpirun >/dev/null ;;
-    *msrun*) # with the real MindSpore, whose stub may be on PYTHONPATH
-      command -v msrun >/dev/null \
-        && env -u PYTHONPATH python -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("mindspore") is None)'
-      ;;
+    *msrun*) command -v msrun >/dev/null && has_mindspore ;;
     *slurm*) return 1 ;; # its own test
   esac
 }
