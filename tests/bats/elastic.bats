@@ -14,6 +14,7 @@ setup() {
 
 teardown() {
   lab_down
+  end_left_over
 }
 
 # waiting N: N ranks that wait in the first attempt, and end with 0 in the next one.

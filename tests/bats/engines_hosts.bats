@@ -13,6 +13,7 @@ setup() {
 
 teardown() {
   lab_down
+  end_left_over
 }
 
 # launch_on_hosts SCRIPT ARGUMENT...: from host 0, ranks of the stub trainer.

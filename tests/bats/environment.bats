@@ -86,8 +86,13 @@ cpu() {
   [[ $stderr != *'is not used'* ]] || fail "$stderr"
 }
 
-@test "no variable of the caller's makes another program of a script" {
-  LAUNCH_MAIN=tools/runs.py LAUNCH_WORD=x ends 0 '*ascend2p.sh: exit 0; *' launch ascend2p.sh config.yaml
+@test "no variable of the caller's makes another program of a script, and none of a script's own reaches a rank" {
+  local name
+  for name in LIB PYTHON SHOWN WORD IGNORED CALLER; do
+    export "LAUNCH_$name=$PWD/of_the_caller"
+  done
+  ends 0 '*ascend2p.sh: exit 0; *' launch ascend2p.sh config.yaml
+  [[ "$(recorded rank_0 '[name for name, value in r["env"].items() if value.endswith("of_the_caller")]')" = '[]' ]]
 }
 
 @test "a WORLD_SIZE of the user's shell that is not the number of ranks: it counts, and a note says so" {

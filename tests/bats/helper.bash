@@ -68,10 +68,15 @@ stubbed() {
 # of an interactive shell: in a group of its own, INT and QUIT not ignored.
 launch_behind() {
   stubbed "$1" --device_target CPU "${@:2}"
+  behind "${STUBBED[@]}"
+}
+
+# behind COMMAND...: the command in the background, in the same way.
+behind() {
   : >"$BATS_TEST_TMPDIR/stdout" # at once: a test must not read what an earlier launch said
   : >"$BATS_TEST_TMPDIR/stderr"
   set -m
-  "${STUBBED[@]}" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
+  "$@" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
   LAUNCHER=$!
   set +m
 }

@@ -13,7 +13,7 @@ setup() {
   python "$PROJECT/hccl_tools/hccl_tools.py" --hccn_conf hccn.conf --server_ip 127.0.0.1 --stdout >table.json 2>/dev/null
 }
 
-# words SCRIPT: what people type after it, in WORDS.
+# words SCRIPT: what people type after it, in WORDS; nothing, if it has no hint.
 words() {
   case $1 in
     run.sh) WORDS=("a 'data' set" 2) ;;
@@ -27,9 +27,9 @@ words() {
     run_msrun.sh) WORDS=(--worker_num=2 config.yaml -- -o 'a=b c') ;;
     msrun_launcher.sh) WORDS=("net.py 'a  b'" 2) ;;
     launch.sh) WORDS=(--device-target Ascend -n 2 config.yaml) ;;
-    ascend?p.sh | run_slurm.sh) WORDS=(config.yaml) ;;
-    # CPU is what it is for; they look at the machine; a pod's words are in its manifest
-    run_cpu.sh | doctor.sh | check_network.sh | run_pod.sh) return 1 ;;
+    ascend?p.sh) WORDS=(config.yaml) ;;
+    # CPU is what it is for; they look at the machine; a pod's words are in its manifest; Slurm knows its nodes
+    run_cpu.sh | doctor.sh | check_network.sh | run_pod.sh | run_slurm.sh) WORDS=() ;;
     *) fail "$1: write here what people type after it" ;;
   esac
 }
@@ -39,7 +39,6 @@ here() {
   case $1 in
     *mpirun* | *gpu* | */distributed_data_parallel/run.sh) command -v mpirun >/dev/null ;;
     *msrun*) command -v msrun >/dev/null && has_mindspore ;;
-    *slurm*) return 1 ;; # its own test
   esac
 }
 
@@ -64,7 +63,8 @@ pasted() {
   cp "$FIXTURES/stub_trainer.py" net.py
   for path in "$SCRIPTS"/*.sh; do
     script=${path##*/}
-    words "$script" && here "$script" || continue
+    words "$script"
+    [[ ${#WORDS[@]} -gt 0 ]] && here "$script" || continue
     rm -f "$STUB_OUT"/*
     PYTHONPATH=$FIXTURES/stub_mindspore
     [[ $script != *msrun* ]] || PYTHONPATH=$FIXTURES/quick_msrun # the real msrun; its trainers are stubs
@@ -79,7 +79,8 @@ pasted() {
   local path script
   for path in "$SCRIPTS"/*.sh; do
     script=${path##*/}
-    words "$script" && here "$script" || continue
+    words "$script"
+    [[ ${#WORDS[@]} -gt 0 ]] && here "$script" || continue
     [[ ${WORDS[*]} != *config.yaml* && $script != msrun_launcher.sh ]] || continue
     hint bash "$path" --dry_run "${WORDS[@]}"
     pasted "$HINT"
@@ -96,7 +97,8 @@ pasted() {
   local path script
   for path in "$PROJECT"/examples/*/*.sh; do
     script=${path##*/}
-    words "$script" && here "$path" || continue
+    words "$script"
+    [[ ${#WORDS[@]} -gt 0 ]] && here "$path" || continue
     [[ $path != */distributed_data_parallel/run.sh ]] || WORDS=(-n 2)
     hint bash "$path" --dry_run "${WORDS[@]}"
     pasted "$HINT"

@@ -33,13 +33,9 @@ starts() {
   bash "$SCRIPTS/launch.sh" --device_target CPU --grace 2 "$@" -n 2 ./start.sh
 }
 
-# starts_behind [WORD...]: the same in the background, until its trainings are told to be waited for
+# starts_behind: the same in the background, until its trainings are told to be waited for
 starts_behind() {
-  : >"$BATS_TEST_TMPDIR/stderr"
-  set -m
-  bash "$SCRIPTS/launch.sh" --device_target CPU --grace 2 "$@" -n 2 ./start.sh >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
-  LAUNCHER=$!
-  set +m
+  behind bash "$SCRIPTS/launch.sh" --device_target CPU --grace 2 -n 2 ./start.sh
   eventually grep -q 'ended with 0 and left' "$BATS_TEST_TMPDIR/stderr"
 }
 
@@ -70,7 +66,6 @@ starts_behind() {
   ends 1 '*rank ? (device ?) ended with 0 and left a process (*), which exited with code 1 after *' starts
   script 'python -S -c "import time; time.sleep(0.4); import nothing_of_that_name" >"own_$RANK_ID.txt" 2>&1 &'
   ends 1 "*ModuleNotFoundError: No module named 'nothing_of_that_name'*" starts
-  [[ $stderr != *'still run'* ]] || fail "$stderr"
 }
 
 @test "a script that fails ends what it has left" {
@@ -100,8 +95,8 @@ starts_behind() {
 }
 
 @test "--hang_timeout sees the file of a training, and that it is silent" {
-  script '(for i in {1..30}; do echo "$i"; sleep 0.1; done) >"own_$RANK_ID.txt" 2>&1 &'
-  ends 0 '*' starts --hang_timeout 2
+  script '(for i in {1..13}; do echo "$i"; sleep 1; done) >"own_$RANK_ID.txt" 2>&1 &'
+  ends 0 '*' starts --hang_timeout 10
   script 'python -S train.py 600 &'
   ends 124 '*no rank has written to its log for 2 s, the --hang_timeout*' starts --hang_timeout 2
   nobody_left

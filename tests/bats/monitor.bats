@@ -14,6 +14,7 @@ setup() {
 
 teardown() {
   lab_down
+  end_left_over
 }
 
 # says TEXT: whether it is on the launcher's stderr.

@@ -15,6 +15,7 @@ setup() {
 
 teardown() {
   lab_down
+  end_left_over
 }
 
 # uses_mindspore NAME: a program of Python that looks like one of MindSpore to the kernel; its text is on stdin.
@@ -86,10 +87,7 @@ while "rank 0 is connected" not in open(log).read():
 for step in range(1, 9999):
     print(f"epoch: 1 step: {step}, loss is {1 / step + rank}", flush=True)
     time.sleep(0.1)'
-  set -m
-  bash "$SCRIPTS/launch.sh" --device_target CPU -n 2 slow.py >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
-  LAUNCHER=$!
-  set +m
+  behind bash "$SCRIPTS/launch.sh" --device_target CPU -n 2 slow.py
   eventually grep -qF "$ALONE" "$BATS_TEST_TMPDIR/stderr"
   end_by TERM 143 "*$ALONE*rank  device*$ALONE*"
   [[ $(grep -c "$ALONE" <<<"$stderr") == 2 ]] || fail "$stderr"
@@ -128,10 +126,7 @@ for step in range(1, 9999):
     print(f"epoch: 1 step: {step}, loss is {1 / step + int(os.environ['RANK_ID'])}", flush=True)
     time.sleep(0.1)
 END
-  set -m
-  bash "$SCRIPTS/launch.sh" --device_target CPU -n 2 saves.py >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
-  LAUNCHER=$!
-  set +m
+  behind bash "$SCRIPTS/launch.sh" --device_target CPU -n 2 saves.py
   eventually grep -qF "ranks 0,1 wrote into one file, " "$BATS_TEST_TMPDIR/stderr"
   end_by TERM 143 '*net.ckpt: what is in it may be damaged*rank  device*net.ckpt: what is in it may be damaged*'
 }
@@ -151,16 +146,13 @@ for step in range(1, 9999):
             os.rename(f"{name}.tmp", f"{name}.ckpt")
     time.sleep(1)
 END
-  set -m
-  bash "$SCRIPTS/launch.sh" --device_target CPU -n 2 saves.py >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
-  LAUNCHER=$!
-  set +m
+  behind bash "$SCRIPTS/launch.sh" --device_target CPU -n 2 saves.py
   eventually grep -qF "ckpt/a/net.tmp: what is in it may be damaged" "$BATS_TEST_TMPDIR/stderr"
   end_by TERM 143 '*ranks 0,1 wrote into one file, *rank  device*ranks 0,1 wrote into one file, *'
   [[ $stderr != *own_* ]] || fail "$stderr"
 }
 
-@test "mpirun: a host whose program and environment are others' is named" {
+@test "mpirun: a host whose program is another one is named" {
   need mpirun ssh
   HCCN=()
   lab_up 2

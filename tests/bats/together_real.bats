@@ -49,11 +49,7 @@ found() {
 }
 
 @test "two ranks that save into one file: seen while they write, or in what MindSpore says when one removes the other's" {
-  set -m
-  bash "$SCRIPTS/launch.sh" --device_target CPU -n 2 --console none "$FIXTURES/trains_wrong.py" one-file 9999 \
-    >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
-  LAUNCHER=$!
-  set +m
+  behind bash "$SCRIPTS/launch.sh" --device_target CPU -n 2 --console none "$FIXTURES/trains_wrong.py" one-file 9999
   eventually grep -qE 'wrote into one file, |another process removed that file' "$BATS_TEST_TMPDIR/stderr"
   kill -TERM "$LAUNCHER" || true
   ended

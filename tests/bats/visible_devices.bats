@@ -154,6 +154,7 @@ ranks_on() {
 
 teardown() {
   [[ -z ${SLURM-} ]] || bash "$PROJECT/tests/fixtures/slurm.sh" down "$SLURM"
+  end_left_over
 }
 
 # on_node WORD...: two ranks on GPUs of node n0, in a batch job that gets the words
@@ -210,10 +211,7 @@ squeue_has_a_job() {
 @test "two containers of one host, whose ranks have the same DEVICE_ID, run side by side" {
   local -r command=(bash "$SCRIPTS/launch.sh" --train_script "$FIXTURES/stub_trainer.py")
   device_nodes 4 5
-  set -m
-  STUB_DO='0: wait; 1: wait' "${IN_CONTAINER[@]}" "${command[@]}" >/dev/null 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
-  LAUNCHER=$!
-  set +m
+  STUB_DO='0: wait; 1: wait' behind "${IN_CONTAINER[@]}" "${command[@]}"
   eventually ranks_up 0 1
   ranks_on 4,5 '0 1'
   clean

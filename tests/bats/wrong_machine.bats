@@ -104,6 +104,7 @@ pretend() {
 }
 
 @test "without PATH a Python that does not find itself has a name in messages" {
+  env -i "$(command -v env)" python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || skip 'needs a Python 3.9 in /usr/bin'
   refused 2 'watch.py: /*python* has no rich; *' env -i "$(command -v env)" python3 -c "
 import sys
 sys.argv, sys.modules['rich'] = ['watch.py'], None

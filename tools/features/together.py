@@ -1,7 +1,7 @@
 """Whether the ranks train one thing together (--no_watch turns it off): a job that trains the wrong thing says so.
 
 While ranks run, a forked child looks at them now and then (tools/together/look.py), if their logs have grown: after 20
-seconds, and whenever the job runs twice as long, at last every half an hour.  So no process is beside a job that waits.
+seconds, and whenever the job runs twice as long, at least every half hour.  So no process is beside a job that waits.
 Only where weights are saved into a folder that ranks share, the child stays for some saves, and sees who writes.
 The feature says what was found once while the job runs, and in the report; the exit code does not depend on it.
 """

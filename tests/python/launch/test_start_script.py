@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 import pytest
+from small_launcher import gone
 
 from hccl_tools.common.refusal import Refusal
 from tools.start_script import job, noting, python_words, rank_file
@@ -115,10 +116,10 @@ def test_a_folder_for_temporary_files_that_does_not_do_is_refused(folder, tmp_pa
 
 def test_a_process_that_the_script_leaves_is_named_and_ended(tmp_path, monkeypatch):
     monkeypatch.setattr(noting, "PATIENCE", 0.2)
-    (tmp_path / "run.sh").write_text("sleep 517 &\nRANK_ID=0 python train.py &\n")
+    (tmp_path / "run.sh").write_text(f"sleep 517 & echo $! >{tmp_path}/pid\nRANK_ID=0 python train.py &\n")
     with pytest.raises(Refusal, match=r"run.sh has left sleep 517 running"):
         noting.of_script([str(tmp_path / "run.sh")], CALLER, "")
-    assert subprocess.run(["pgrep", "-fx", "sleep 517"], check=False).returncode == 1
+    gone(int((tmp_path / "pid").read_text()))
 
 
 def test_the_job_of_a_loop():
