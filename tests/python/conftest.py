@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -14,7 +15,30 @@ from small_launcher import launcher  # noqa: F401 - a fixture
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from tools.supervise.world import HANDLED  # noqa: E402 - the path is there now
+
 _OURS = ("ASCEND", "CUDA_VISIBLE", "DEVICE", "HCC", "MINDSPORE", "MS_", "NPU", "PYTHON", "RANK")
+
+
+@pytest.fixture(autouse=True)
+def the_same_interrupt():
+    """A test that leaves another handler of SIGINT takes Ctrl-C from all tests after it in its process."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if signal.getsignal(signal.SIGINT) is not before:
+        signal.signal(signal.SIGINT, before)
+        pytest.fail("the test has left a handler of SIGINT; the fixture `signals` puts the handlers back")
+
+
+@pytest.fixture
+def signals():
+    """Puts back the handlers of signals that the launcher takes, and the pipe that they write to."""
+    before = {number: signal.getsignal(number) for number in (*HANDLED, signal.SIGCHLD)}
+    wakes = signal.set_wakeup_fd(-1)
+    yield
+    signal.set_wakeup_fd(wakes)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

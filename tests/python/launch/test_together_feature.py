@@ -32,7 +32,7 @@ class Clock(World):
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path, signals):
     """A job of 2 ranks of this host; what the user reads is in `told`."""
     members, told = Members(), []
     members.add([Member(str(rank), str(tmp_path / f"rank_{rank}.log"), rank, rank) for rank in range(2)])
