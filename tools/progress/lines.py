@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FILE = project.path("configs", "progress.yaml")
 VARIABLE = "LAUNCH_PROGRESS"
-NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?nan|[-+]?inf(?:inity)?"
+NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?nan|[-+]?inf(?:inity)?"
 COUNT = r"\d{1,3}(?:,\d{3})+(?!\d)|\d+"
 WHOLE = ("epoch", "epochs", "step", "steps")
 GROUPS = (

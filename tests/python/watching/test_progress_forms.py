@@ -36,7 +36,10 @@ def test_a_log_without_progress_has_no_numbers(text):
     assert lines.losses_of(text, PATTERNS) == []
 
 
-ODD = ["loss " * 800, "epoch 1 " + "a" * 3990, "epoch " * 600 + "loss", "step [" * 600 + "loss: ", "loss" + " " * 3900]
+ODD = [
+    *("loss " * 800, "epoch 1 " + "a" * 3990, "epoch " * 600 + "loss", "step [" * 600 + "loss: ", "loss" + " " * 3900),
+    *("1%| | 1/2 [" + "9" * 3980, "1%| | 1/2 [" + "9." * 1990),
+]
 
 
 @pytest.mark.parametrize("line", ODD, ids=range(len(ODD)))
