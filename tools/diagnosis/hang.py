@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.words import named, one_line
+from hccl_tools.common.words import clauses, named, one_line
 from tools.diagnosis import stacks
 from tools.diagnosis.run import logs_of
 
@@ -50,14 +50,27 @@ def verdict(logs: str, ranks: Sequence[int], told: Mapping[int, str] | None = No
     held = [rank for rank, stack in found.items() if stacks.is_held(stack)]
     if held:
         return tr("the job hung: {ranks} did not run, by SIGSTOP or in a debugger", ranks=named("rank", held))
+    nowhere = stacks.place("")
     places: dict[str, list[int]] = {}
+    silent = []
     for rank, stack in found.items():
-        if place := stacks.place(stack) if stack else (told or {}).get(rank):
+        place = stacks.place(stack) if stack else (told or {}).get(rank)
+        if place and place != nowhere:
             places.setdefault(place, []).append(rank)
+        else:
+            silent.append(rank)
     if not places:
         return tr("the job hung: no rank wrote to its log, and no stack is known")
+    said = _of_places(places, bool(silent))
+    return clauses(said, tr("of {ranks} no stack is known", ranks=named("rank", silent))) if silent else said
+
+
+def _of_places(places: Mapping[str, list[int]], some: bool) -> str:
+    """some: there are other ranks, of which no place is known."""
     ordered = sorted(places.items(), key=lambda pair: len(pair[1]))
     where, few = ordered[0]
+    if len(ordered) == 1 and some:
+        return tr("the job hung with {ranks} {place}", ranks=named("rank", few), place=one_line(where))
     if len(ordered) == 1:
         return tr("the job hung: all ranks were {place}", place=one_line(where))
     if 2 * len(few) < sum(map(len, places.values())):

@@ -32,4 +32,5 @@ class HangStacks(Feature):
         for place, same in alike.grouped((supervisor.stacks[str(rank)], rank) for rank in ranks).items():
             self.run.say(f"{alike.named(same)}: {place}")
         told = {rank: supervisor.stacks[str(rank)] for rank in ranks}
-        self.run.say(hang.verdict(self.run.logs, ranks, told))
+        of_job = [member.rank for member in supervisor.members if member.rank is not None and member.status is None]
+        self.run.say(hang.verdict(self.run.logs, of_job, told))

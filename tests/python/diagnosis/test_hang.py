@@ -1,12 +1,16 @@
 """tools/diagnosis/hang.py: the one verdict about a job that hung."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from tools.diagnosis import hang
+from tools.diagnosis import hang, stacks
 from tools.diagnosis.main import explain
+from tools.features.hang_stacks import HangStacks
 from tools.output import modules_line
 from tools.run_page import outliers
 from tools.run_page.reading import Curve
+from tools.supervise.members import Member
 
 
 def stack(line, held=False):
@@ -31,31 +35,57 @@ def run(tmp_path):
 @pytest.mark.parametrize(
     ("stacks", "said"),
     [
-        ({}, "no rank wrote to its log, and no stack is known"),
-        (dict.fromkeys(range(4), stack(5)), "all ranks were in step (/home/me/train.py:5)"),
+        ({}, ": no rank wrote to its log, and no stack is known"),
+        (dict.fromkeys(range(4), stack(5)), ": all ranks were in step (/home/me/train.py:5)"),
         (
             {0: stack(5), 1: stack(9), 2: stack(5), 3: stack(5)},
-            "most ranks were in step (/home/me/train.py:5), but rank 1 in step (/home/me/train.py:9)",
+            ": most ranks were in step (/home/me/train.py:5), but rank 1 in step (/home/me/train.py:9)",
         ),
-        ({0: stack(5), 1: stack(9), 2: stack(9), 3: stack(5)}, "the ranks were at 2 places, see rank_N.stack"),
+        ({0: stack(5), 1: stack(9), 2: stack(9), 3: stack(5)}, ": the ranks were at 2 places, see rank_N.stack"),
         (
             {0: stack(5), 1: stack(5), 2: stack(9, held=True), 3: stack(5)},
-            "rank 2 did not run, by SIGSTOP or in a debugger",
+            ": rank 2 did not run, by SIGSTOP or in a debugger",
         ),
-        ({2: "State: stopped\n", 3: "State: stopped\n"}, "ranks 2,3 did not run, by SIGSTOP or in a debugger"),
+        (
+            dict.fromkeys(range(3), stack(5)),
+            " with ranks 0-2 in step (/home/me/train.py:5); of rank 3 no stack is known",
+        ),
+        (
+            {0: stack(5), 1: stack(9), 2: stack(5), 3: "no frames"},
+            ": most ranks were in step (/home/me/train.py:5), but rank 1 in step (/home/me/train.py:9); of rank 3 no "
+            "stack is known",
+        ),
+        ({2: "State: stopped\n", 3: "State: stopped\n"}, ": ranks 2,3 did not run, by SIGSTOP or in a debugger"),
     ],
 )
 def test_the_verdict_names_the_rank_that_differs(run, capsys, stacks, said):
     launch, folder = run(stacks)
-    assert hang.of_run(launch, folder) == f"the job hung: {said}"
+    assert hang.of_run(launch, folder) == f"the job hung{said}"
     assert not explain(launch, folder, ([], []), 0)
-    assert capsys.readouterr().out == f"the job hung: {said}\n"
+    assert capsys.readouterr().out == f"the job hung{said}\n"
 
 
 def test_where_stacks_are_on_other_hosts_what_was_told_counts(tmp_path):
     told = {0: "in f (a.py:1)", 1: "in f (a.py:1)", 2: "in g (a.py:2)"}
     said = "the job hung: most ranks were in f (a.py:1), but rank 2 in g (a.py:2)"
     assert hang.verdict(str(tmp_path), [0, 1, 2], told) == said
+
+
+@pytest.mark.parametrize("answer", [None, stacks.place("")])
+def test_a_rank_that_gave_no_answer_or_whose_stack_is_unknown_is_named(tmp_path, answer):
+    told = {0: "in f (a.py:1)", 1: "in f (a.py:1)", **({2: answer} if answer else {})}
+    said = "the job hung with ranks 0,1 in f (a.py:1); of rank 2 no stack is known"
+    assert hang.verdict(str(tmp_path), [0, 1, 2], told) == said
+
+
+def test_the_launcher_asks_about_all_ranks_of_the_job_and_not_only_those_that_answered(tmp_path):
+    members = [Member(str(rank), rank=rank, device=rank, log="") for rank in range(4)]
+    members[3].status, said = 0, []
+    supervisor = SimpleNamespace(members=members, stacks=dict.fromkeys("01", "in f (a.py:1)"), ask_stacks=lambda: None)
+    engine = SimpleNamespace(name="mpirun")
+    run = SimpleNamespace(supervisor=supervisor, logs=str(tmp_path), engine=engine, say=said.append)
+    HangStacks(run).hangs()
+    assert said[-1] == "the job hung with ranks 0,1 in f (a.py:1); of rank 2 no stack is known"
 
 
 @pytest.mark.parametrize("launch", [{}, {"outcome": []}, {"outcome": {"stopped_by": "timeout"}}])
