@@ -21,7 +21,19 @@ _WINDOW = 30.0  # seconds over which steps are counted, where a trainer prints n
 class RankProgress:
     """One rank.  Step times are milliseconds; None: its log does not say."""
 
-    __slots__ = ("_counted", "epoch", "first_epoch", "grown", "losses", "rank", "step", "steps_done", "tail", "values")
+    __slots__ = (
+        "_begins_anew",
+        "_counted",
+        "epoch",
+        "first_epoch",
+        "grown",
+        "losses",
+        "rank",
+        "step",
+        "steps_done",
+        "tail",
+        "values",
+    )
 
     def __init__(self, rank: int, log: str) -> None:
         self.rank, self.tail = rank, Tail(log)
@@ -32,6 +44,7 @@ class RankProgress:
         self.step: int | None = None
         self.steps_done = 0  # since it is watched
         self.losses: deque[float] = deque(maxlen=_CURVE)
+        self._begins_anew = False  # its steps went back in another epoch, so they do not count on
         self._counted: deque[tuple[float, int]] = deque()  # (when it wrote, steps_done) of the last _WINDOW
 
     def look(self, patterns: Patterns, now: float) -> bool:
@@ -53,23 +66,35 @@ class RankProgress:
         if "loss" in values:
             self.losses.append(float(values["loss"]))
         if "step" in values:
-            self._count(values.get("epoch"), int(values["step"]), moment)
+            self._count(values, moment)
 
-    def _count(self, epoch: float | str | None, step: int, moment: float) -> None:
-        epoch = self.epoch if epoch is None else int(epoch)
-        if self.step is None:
-            done = 0
-        elif step > self.step or (step == self.step and epoch == self.epoch):  # some trainers' steps count on
-            done = step - self.step
-        else:  # another epoch, or a restart
-            done = step
+    def _count(self, values: Values, moment: float) -> None:
+        epoch, step = int(values["epoch"]) if "epoch" in values else self.epoch, int(values["step"])
+        self.steps_done += self._done(epoch, step, values)
         self.epoch, self.step = epoch, step
-        self.steps_done += done
         if self._counted and moment < self._counted[-1][0]:  # the clock was set back
             self._counted.clear()
         self._counted.append((moment, self.steps_done))
         while len(self._counted) > 2 and moment - self._counted[1][0] >= _WINDOW:
             self._counted.popleft()
+
+    def _done(self, epoch: int | None, step: int, values: Values) -> int:
+        """The steps from the last place to this one."""
+        if self.step is None:
+            return 0
+        if epoch is None or self.epoch is None or epoch <= self.epoch:  # less is a restart
+            return step - self.step if step > self.step or (step == self.step and epoch == self.epoch) else step
+        self._begins_anew = self._begins_anew or step <= self.step
+        steps = int(values.get("steps", 0))
+        if steps >= max(1, step, self.step) and (self._begins_anew or not self._are_of_run(epoch, step, values)):
+            return (epoch - self.epoch) * steps - self.step + step
+        return step if self._begins_anew else step - self.step  # some trainers' steps count on
+
+    def _are_of_run(self, epoch: int, step: int, values: Values) -> bool:
+        """Whether `steps` can be those of all epochs: both places then have the share that their epochs have."""
+        share = int(values.get("epochs", 0)) / int(values["steps"])
+        places = ((self.epoch or 0, self.step or 0), (epoch, step))
+        return all(0 <= number * share - (of - self.first_epoch) <= 1 for of, number in places)
 
     @property
     def step_ms(self) -> float | None:

@@ -77,6 +77,50 @@ def test_a_clock_that_is_set_back_begins_anew(log, patterns):
     assert rank.step_ms == pytest.approx(40) and rank.steps_done == 300
 
 
+@pytest.mark.parametrize(
+    ("places", "done"),
+    [
+        ([(1, 3), (2, 5)], 12),  # between two looks an epoch may pass
+        ([(1, 8), (2, 2), (4, 2)], 24),
+        ([(1, 8), (1, 9), (1, 9)], 1),
+        ([(0, 9), (1, 1)], 2),
+        ([(3, 9), (1, 2)], 2),  # a restart
+    ],
+)
+def test_where_the_steps_of_an_epoch_are_known_those_of_all_epochs_count(log, places, done):
+    rank = RankProgress(0, log.path)
+    for epoch, step in places:
+        rank.take({"epoch": epoch, "step": step, "steps": 10}, 0.0)
+    assert rank.steps_done == done
+
+
+@pytest.mark.parametrize(
+    ("places", "done"),
+    [
+        ([(1, 3), (2, 5)], 2),  # they may count on
+        ([(1, 8), (2, 2), (3, 5)], 7),  # they began anew, and do so again
+        ([(1, 8), (2, 12), (3, 25)], 17),
+    ],
+)
+def test_where_they_are_not_known_steps_that_went_back_once_begin_anew_in_each_epoch(log, places, done):
+    rank = RankProgress(0, log.path)
+    for epoch, step in places:
+        rank.take({"epoch": epoch, "step": step}, 0.0)
+    assert rank.steps_done == done
+
+
+def test_steps_of_the_whole_run_count_on(log):
+    rank = RankProgress(0, log.path)
+    for epoch, step in [(1, 90), (2, 150), (3, 201)]:
+        rank.take({"epoch": epoch, "epochs": 10, "step": step, "steps": 1000}, 0.0)
+    assert rank.steps_done == 111
+    for steps in (0, 100, 1000):  # of an epoch, or of the run
+        rank = RankProgress(0, log.path)
+        for epoch, step in [(2, 190), (3, 250)]:
+            rank.take({"epoch": epoch, "epochs": 10, "step": step, "steps": steps}, 0.0)
+        assert rank.steps_done == 60
+
+
 def test_a_line_that_a_rank_prints_seldom_is_found_once_in_a_while(log, patterns):
     tail = Tail(log.path)
     found = {}
