@@ -52,7 +52,8 @@ def summary(lines: list[str]) -> list[str]:
 def source_rows(lines: list[str]) -> Iterator[int]:
     """The rows that show source: it may name any error, and none has happened there."""
     for begin, end in _tests(lines):
-        yield from (row for row in range(begin, end) if not _is_said(lines[row]) and not _PLACE.match(lines[row]))
+        if _TEST.match(lines[begin - 1]):  # any program may write ===== ERRORS =====, and then what happens
+            yield from (row for row in range(begin, end) if not _is_said(lines[row]) and not _PLACE.match(lines[row]))
 
 
 def _last_part(lines: list[str], names: tuple[str, ...]) -> int | None:
@@ -102,7 +103,13 @@ def _of_test(lines: list[str], begin: int, end: int) -> PythonException | None:
     while first > begin and _is_said(lines[first - 1]):
         first -= 1
     said = _said(lines, first, rows[-1])
-    return said and _placed(lines, max([begin, *(row + 1 for row in rows if row < first)]), end, said)
+    if said is None:
+        return None
+    above = max([begin, *(row + 1 for row in rows if row < first)])
+    places = _places(lines, above, end)
+    if not places and not _TEST.match(lines[begin - 1]):
+        places = _places_behind(lines, end, said.type)
+    return _placed(lines, above, places, said)
 
 
 def _said(lines: list[str], first: int, last: int) -> PythonException | None:
@@ -126,11 +133,12 @@ def _message(lines: list[str], row: int, last: int, text: str) -> str:
     return "\n".join([text, *(line[indent:] for line in lines[row + 1 : min(last + 1, row + _MOST_MESSAGE)])]).strip()
 
 
-def _placed(lines: list[str], begin: int, end: int, said: PythonException) -> PythonException | None:
+def _placed(
+    lines: list[str], begin: int, places: list[tuple[int, re.Match[str]]], said: PythonException
+) -> PythonException | None:
     """The exception with its place: the innermost one that is not in a library."""
     if said.file:  # of source that Python could not read
         return said
-    places = _places(lines, begin, end) or _places_behind(lines, end, said.type)
     own = [(row, found) for row, found in places if not in_library(found["file"])]
     if not places:
         return None

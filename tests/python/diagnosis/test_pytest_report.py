@@ -146,6 +146,16 @@ def test_the_source_that_pytest_shows_is_no_event(log_of):
     assert not any("No space left" in line for line in log_tail.without_source(lines))
 
 
+def test_a_banner_of_another_program_hides_nothing():
+    lines = ["===== ERRORS =====", "RuntimeError: out of memory", "[ERROR] EI0006 socket timeout"]
+    assert log_tail.without_source(lines) == lines
+
+
+def test_many_failed_tests_without_a_place_take_no_time():
+    """To look for each place up to the end of the log would take minutes: the suite's limit of time ends it."""
+    assert pytest_report.exception(["= FAILURES =", *["_ t _", "E   X: y"] * 40_000]) is None
+
+
 def test_a_report_that_breaks_off(log_of):
     lines = log_of(PATHS, "-s")
     for end in range(len(lines)):
