@@ -28,7 +28,7 @@ def _of_name(name: str) -> str | None:
 
     from hccl_tools.table import misspelt
 
-    if misspelt.is_nearly_an_address(name):  # the resolver would take 10.9.0 for 10.9.0.0
+    if misspelt.is_of_numbers(name):
         return None
     try:
         return str(socket.getaddrinfo(name, None, socket.AF_INET, socket.SOCK_STREAM)[0][4][0])

@@ -20,8 +20,15 @@ def is_nearly_an_address(text: str) -> bool:
     cleaned = _cleaned(text)
     parts = cleaned.split(".")
     numbers = [part for part in parts if _is_number(part)]
-    three_of_four = len(parts) == 4 and len(numbers) == 3 and all(0 < len(part) <= _MOST_PART for part in parts)
-    return three_of_four or _NUMBERS.fullmatch(cleaned) is not None or meant(text) is not None
+    three_of_four = len(parts) == 4 and len(numbers) == 3 and not any(map(_is_of_a_name, parts))
+    return three_of_four or is_of_numbers(text)
+
+
+def is_of_numbers(text: str) -> bool:
+    """Whether a resolver could take `text`, which is no address, for one: it would read 10.9.0 as 10.9.0.0."""
+    if _is_plain_name(text) or family(text) is not None:
+        return False
+    return _NUMBERS.fullmatch(_cleaned(text)) is not None or meant(text) is not None
 
 
 def meant(text: str) -> str | None:
@@ -61,6 +68,12 @@ def _without_zeros(text: str) -> str:
     """An IPv4 address without leading zeros, which inet_pton refuses and inet_aton takes for octal."""
     parts = text.split(".")
     return ".".join(str(int(part)) for part in parts) if all(_is_number(part, 3) for part in parts) else text
+
+
+def _is_of_a_name(part: str) -> bool:
+    """Whether a part between dots cannot be a mistyped number or a placeholder, as rack1 in rack1.0.0.1."""
+    begins = part[:2].isalpha() and len(part) > 1 and set(part.lower()) != {"x"}
+    return begins or not 0 < len(part) <= _MOST_PART
 
 
 def _is_number(part: str, most: int = 5) -> bool:

@@ -19,16 +19,18 @@ def others(entries: Iterable[str]) -> list[str]:
 
 def ipv4(name: str, what: str, remedy: str = "") -> str:
     """The IPv4 address of `name`, which MindSpore needs.  Raises Refusal: `what` has none, and the `remedy`."""
-    if misspelt.is_nearly_an_address(name):  # the resolver would take 10.9.0 for 10.9.0.0
+    reason: object = None
+    if not misspelt.is_of_numbers(name):
+        try:
+            return str(socket.getaddrinfo(name, None, socket.AF_INET)[0][4][0])
+        except (OSError, UnicodeError) as error:
+            reason = getattr(error, "strerror", None) or error
+    if misspelt.is_nearly_an_address(name):
         text = tr("{what} has no IPv4 address: it is nearly one, but mistyped; correct it", what=what)
         raise Refusal(REFUSED, text)
-    try:
-        return str(socket.getaddrinfo(name, None, socket.AF_INET)[0][4][0])
-    except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        remedy = remedy or tr("add it to /etc/hosts")
-        text = tr("{what} has no IPv4 address ({reason}); {remedy}", what=what, reason=reason, remedy=remedy)
-        raise Refusal(REFUSED, text) from error
+    remedy = remedy or tr("add it to /etc/hosts")
+    text = tr("{what} has no IPv4 address ({reason}); {remedy}", what=what, reason=reason, remedy=remedy)
+    raise Refusal(REFUSED, text)
 
 
 def own_address_towards(names: Iterable[str]) -> str:
