@@ -34,7 +34,7 @@ def address_is_none(view: View) -> Findings:
     for each in wrong:
         owner, text = each
         meant = _meant(each)
-        remedy = tr('write "{text}"', text=meant) if meant else f"write {printed_address(view, owner)}"
+        remedy = tr('write "{text}"', text=meant) if meant else write_printed(view, owner)
         yield view.ip_place(owner), not_an_address(view.ip_key, text), remedy
 
 
@@ -119,7 +119,7 @@ def address_missing_between_servers(view: View) -> Findings:
             yield from none_has_one(view, text)
             return
         for device in missing:
-            yield view.place(device), text, f"add {printed_address(view, device)}"
+            yield view.place(device), text, add_printed(view, device)
 
 
 @rule("different-subnets", LISTED, WARNING)
@@ -158,6 +158,11 @@ def without_address(view: View) -> Iterator[int]:
                 yield device
 
 
-def printed_address(view: View, device: int) -> str:
-    """The part of a remedy that names the command that prints the address."""
-    return tr("what `hccn_tool -i {device} -ip -g` prints", device=view.ids[device])
+def write_printed(view: View, device: int) -> str:
+    """The remedy for a wrong address: the command that prints the right one."""
+    return tr("write what `hccn_tool -i {device} -ip -g` prints", device=view.ids[device])
+
+
+def add_printed(view: View, device: int) -> str:
+    """The remedy for an address that is missing."""
+    return tr("add what `hccn_tool -i {device} -ip -g` prints", device=view.ids[device])

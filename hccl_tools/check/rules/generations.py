@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hccl_tools.check.rules.addresses import none_has_one, printed_address, without_address
+from hccl_tools.check.rules.addresses import add_printed, none_has_one, without_address, write_printed
 from hccl_tools.check.rules.devices import ids_above
 from hccl_tools.check.rules.groups import group_problem_910a
 from hccl_tools.check.rules.registry import ALL, LEGACY, LISTED, WITH_DEVICES, Findings, rule
@@ -138,7 +138,7 @@ def address_missing_on_910a(view: View) -> Findings:
         yield (
             view.place(device),
             tr("device_ip is missing (910A needs it)"),
-            tr("add {text}", text=printed_address(view, device)),
+            add_printed(view, device),
         )
 
 
@@ -203,7 +203,7 @@ def _virtual_addresses(view: View) -> Findings:
                 text=shown(text),
                 device=device,
             )
-            yield view.ip_place(owner), what, f"write {printed_address(view, owner)}"
+            yield view.ip_place(owner), what, write_printed(view, owner)
 
 
 def _devices_place(view: View, server: Server) -> str:

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import json
 import os
 import re
 import string
@@ -138,3 +139,25 @@ def test_the_trainer_refuses_in_chinese(arguments, said):
         command, cwd=messages.ROOT, env=environment, capture_output=True, text=True, encoding="utf-8", check=False
     )
     assert said in ended.stdout + ended.stderr, ended
+
+
+@pytest.mark.parametrize(
+    ("address", "remedy"),
+    [
+        ("0.0.0.0", "请写 `hccn_tool -i 0 -ip -g` 打印的内容"),
+        ("", "请加上 `hccn_tool -i 0 -ip -g` 打印的内容"),
+        ("192.1.2.199", "请写 `hccn_tool -i 0 -ip -g` 打印的内容"),
+    ],
+)
+def test_the_remedy_for_an_address_is_in_chinese(tmp_path, address, remedy):
+    devices = [[{"device_id": "0", "device_ip": f"10.1.0.{n}", "rank_id": str(n)}] for n in range(2)]
+    devices[1][0]["device_ip"] = address
+    servers = [{"server_id": f"10.0.0.{n}", "device": each} for n, each in enumerate(devices, 1)]
+    table = {"version": "1.0", "server_count": "2", "server_list": servers, "status": "completed"}
+    (tmp_path / "table.json").write_text(json.dumps(table))
+    environment = {**os.environ, "LAUNCH_LANG": "zh", "PYTHONIOENCODING": "utf-8"}
+    command = [sys.executable, "hccl_tools/validate_hccl.py", "--generation", "A3", str(tmp_path / "table.json")]
+    ended = subprocess.run(
+        command, cwd=messages.ROOT, env=environment, capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    assert remedy in ended.stdout + ended.stderr, ended
