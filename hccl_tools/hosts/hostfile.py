@@ -174,7 +174,8 @@ def _text(data: bytes, name: str) -> str:
 
 def _parts(text: str) -> list[list[str]]:
     """The words of each part between commas and ends of lines, a key and its value as one word."""
-    text = re.sub(r"\[[^\[\]]*\]", lambda found: "".join(found.group().split()), re.sub(r"\s*=\s*", "=", text))
+    text = "=".join(map(str.strip, text.split("=")))  # an expression would try each run of blanks from each blank on
+    text = re.sub(r"\[[^\[\]]*\]", lambda found: "".join(found.group().split()), text)
     return [part.split() for part in node_sets.split(text)]
 
 

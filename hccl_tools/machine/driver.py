@@ -26,8 +26,8 @@ def setting(key: str, default: str) -> str:
             text = file.read(_MOST_TEXT)
     except OSError:
         return default
-    found = re.search(rf"^\s*{key}\s*=\s*(.*?)\s*$", text, re.MULTILINE | re.IGNORECASE)
-    return (found[1].strip("\"'") if found else "") or default
+    found = re.search(rf"^[ \t]*{key}[ \t]*=(.*)$", text, re.MULTILINE | re.IGNORECASE)
+    return (found[1].strip().strip("\"'") if found else "") or default
 
 
 def root() -> str:

@@ -55,6 +55,21 @@ def test_the_one_on_path_comes_first(installed, root, tmp_path):
     assert driver.find("hccn_tool") == driver.source("hccn_tool") == "hccn_tool"
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["UserGroup=\n", "UserGroup = \nOther=x\n", "\n" * 60_000, " " * 60_000, f"UserGroup={' ' * 60_000}\n"],
+    ids=["empty", "next", "lines", "blanks", "value"],
+)
+def test_a_setting_without_a_value_has_the_usual_one(installed, tmp_path, text):
+    (tmp_path / "ascend_install.info").write_text(text)
+    assert driver.setting("UserGroup", "usual") == "usual"
+
+
+def test_blanks_and_quotes_around_a_setting_do_not_count(installed, tmp_path):
+    (tmp_path / "ascend_install.info").write_text('A=1\r\n\t usergroup = "trainers" \r\n')
+    assert driver.setting("UserGroup", "usual") == "trainers"
+
+
 @pytest.mark.parametrize("text", ["", "Driver_Install_Path_Param=relative\n", "Driver_Install_Path_Param=/a\x07b\n"])
 def test_without_a_good_folder_in_the_file_the_usual_one_counts(installed, tmp_path, text):
     (tmp_path / "ascend_install.info").write_text(text)

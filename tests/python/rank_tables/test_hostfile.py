@@ -164,3 +164,10 @@ def test_the_time_for_a_long_list_grows_with_its_length(monkeypatch):
     monkeypatch.setattr(hostfile, "MAX_HOSTS", 100)
     with pytest.raises(hostfile.HostfileError, match="h:2: more than 100 hosts"):
         hostfile.parse(b"n[1-60]\nm[1-60]\n", "h")
+
+
+def test_a_line_of_blanks_takes_no_time():
+    """To try each run of blanks from each of its blanks on would take minutes: the suite's limit of time ends it."""
+    blanks = " " * 2_000_000
+    found = hostfile.parse(f"a{blanks}slots{blanks}={blanks}8{blanks}\n".encode(), "h")
+    assert [(host.login, host.slots) for host in found.hosts] == [("a", 8)]
