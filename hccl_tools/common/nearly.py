@@ -10,6 +10,10 @@ from hccl_tools.common.words import one_line
 
 _ALIKE = 0.75  # of two names without their endings, as difflib measures it
 _MOST_NAMES = 2000  # of a folder: one with more of them has data in it
+_LONGEST = 64  # characters of a name: to compare longer ones takes long
+_MOST_COMPARED = 50  # of the names that have nearly the same letters
+_MOST_ALIKE = 4  # folders that are looked into
+_LOGS = (".log", ".out", ".err")  # they have the name of what wrote them, and a person seldom means them
 _MANY_DIGITS = 5  # fewer are the number of a file, which differs from the next one's by a digit
 _DIGITS = str.maketrans("", "", "0123456789")
 
@@ -56,22 +60,26 @@ def _alike(name: str, folder: str, is_folder: bool) -> list[str]:
     """The names in `folder` that are nearly `name`, the nearest first: of folders, or of files."""
     from difflib import SequenceMatcher  # 2 ms that only a missing file costs
 
-    found = []
+    if len(name) > _LONGEST:
+        return []
+    near = []
     matcher = SequenceMatcher(autojunk=False)
     stem, ending = os.path.splitext(name.lower())
     matcher.set_seq2(stem)
     with os.scandir(folder or os.curdir) as entries:
         for _, entry in zip(range(_MOST_NAMES), entries):
-            if entry.is_dir() != is_folder or _is_numbered(name, entry.name):
+            if len(entry.name) > _LONGEST or entry.is_dir() != is_folder or _is_numbered(name, entry.name):
                 continue
-            other, other_ending = os.path.splitext(entry.name.lower())
-            matcher.set_seq1(other)
-            if matcher.real_quick_ratio() < _ALIKE or matcher.quick_ratio() < _ALIKE:
-                continue
-            alike = matcher.ratio()
-            if alike >= _ALIKE:
-                found.append((-alike, ending != other_ending, entry.name))
-    return [near for _, _, near in sorted(found)]
+            matcher.set_seq1(os.path.splitext(entry.name.lower())[0])
+            if matcher.real_quick_ratio() >= _ALIKE and (most := matcher.quick_ratio()) >= _ALIKE:
+                near.append((-most, entry.name))
+    found = []
+    for _, other in sorted(near)[:_MOST_COMPARED]:
+        start, other_ending = os.path.splitext(other.lower())
+        matcher.set_seq1(start)
+        if (alike := matcher.ratio()) >= _ALIKE:
+            found.append((-alike, ending != other_ending, other_ending in _LOGS, other))
+    return [other for *_, other in sorted(found)[:_MOST_ALIKE]]
 
 
 def _is_numbered(name: str, other: str) -> bool:

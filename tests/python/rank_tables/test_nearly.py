@@ -1,5 +1,8 @@
 """The file that a person may have meant by a name that is not there."""
 
+import difflib
+import os
+
 import pytest
 
 from hccl_tools.common import nearly
@@ -72,6 +75,31 @@ def test_a_folder_with_very_many_files_costs_no_more_than_one_with_some(tmp_path
     monkeypatch.setattr(nearly, "_is_numbered", lambda name, other: asked.append(other) or True)
     assert nearly.suggestion(str(tmp_path / "trainer.py")) is None
     assert len(asked) == 3
+
+
+def test_of_a_program_and_its_log_the_program_is_meant(folder):
+    for name in ("train.log", "train.py"):
+        (folder / name).touch()
+    assert nearly.suggestion("./train") == "./train.py"
+    assert nearly.suggestion("trian.log") == "train.log"
+
+
+def test_names_that_are_all_alike_cost_no_more_than_some(tmp_path, monkeypatch):
+    compared = []
+    ratio = difflib.SequenceMatcher.ratio
+    monkeypatch.setattr(difflib.SequenceMatcher, "ratio", lambda matcher: compared.append(matcher) or ratio(matcher))
+    for length in range(60, 200):
+        (tmp_path / ("a" * length)).touch()
+        (tmp_path / ("b" * 30 + str(length))).mkdir()
+    assert nearly.suggestion(str(tmp_path / ("a" * 59))) == str(tmp_path / ("a" * 60))
+    assert nearly.suggestion(str(tmp_path / ("a" * 250))) is None
+    assert len(compared) <= 50
+    compared.clear()
+    looked = []
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda folder: looked.append(folder) or scandir(folder))
+    assert nearly.suggestion(str(tmp_path / ("b" * 30) / "none.py")) is None
+    assert len(looked) <= 5 and len(compared) <= 50
 
 
 def test_the_question_is_for_the_end_of_a_message(folder):
