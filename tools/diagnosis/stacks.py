@@ -27,6 +27,7 @@ from hccl_tools.common.record import Row
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
 from tools.logs.raised import in_library
+from tools.supervise import proc
 
 SECONDS = 10  # for each of the two ways
 _HELD = "State: stopped\n"  # before the stack of a process that did not run
@@ -74,7 +75,7 @@ def lines(folder: str, members: list[str]) -> list[str]:
 
 def save(folder: str, rank: str, pid: int) -> str:
     """Writes one rank's stacks to rank_N.stack, and returns them; empty if there are none."""
-    held = _HELD if _state(pid) in ("T", "t") else ""
+    held = _HELD if proc.state(pid) in proc.HELD else ""
     stack = held + (by_py_spy(pid) or by_abort(pid, os.path.join(folder, f"rank_{rank}.log")))
     if stack:
         with open(os.path.join(folder, f"rank_{rank}.stack"), "w", encoding="utf-8", errors="replace") as file:
@@ -113,16 +114,7 @@ def by_abort(pid: int, log: str) -> str:
 
 
 def _runs(pid: int) -> bool:
-    return _state(pid) not in ("", "Z", "X")
-
-
-def _state(pid: int) -> str:
-    """The letter of proc(5); nothing where there is no such process."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0]
-    except OSError:
-        return ""
+    return proc.state(pid) not in ("", "Z", "X")
 
 
 def is_held(stack: str) -> bool:

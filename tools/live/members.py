@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from tools.launch import member_processes
+from tools.supervise import proc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ _AGAIN = 10.0  # seconds until processes are searched again
 class Members:
     """The processes of one job."""
 
-    def __init__(self, proc: str = "/proc") -> None:
-        self._proc = proc
+    def __init__(self, folder: str = "/proc") -> None:
+        self._proc = folder
         self._of_rank: dict[int, list[int]] = {}
         self._searched: float | None = None
         self.seen: set[int] = set()  # ranks that had a process on this host at some time
@@ -43,8 +44,8 @@ class Members:
 
     def held(self) -> set[int]:
         """The ranks of which all processes are stopped, by SIGSTOP or a debugger."""
-        states = ((rank, {self._state(pid) for pid in pids} - {""}) for rank, pids in self._of_rank.items())
-        return {rank for rank, found in states if found and found <= {"T", "t"}}
+        states = ((rank, {proc.state(pid, self._proc) for pid in pids} - {""}) for rank, pids in self._of_rank.items())
+        return {rank for rank, found in states if found and found <= set(proc.HELD)}
 
     def pids(self) -> dict[int, int]:
         """{pid: rank} of all processes that are known."""
@@ -64,14 +65,6 @@ class Members:
                 return int(file.read().split()[1]) * _PAGE
         except (OSError, ValueError, IndexError):
             return 0
-
-    def _state(self, pid: int) -> str:
-        """The letter of proc(5); nothing where there is no such process."""
-        try:
-            with open(f"{self._proc}/{pid}/stat", encoding="ascii", errors="replace") as file:
-                return file.read().rpartition(")")[2].split()[0]
-        except (OSError, IndexError):
-            return ""
 
     def _search(self, mark: str) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}

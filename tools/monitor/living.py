@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from tools.launch import member_processes
+from tools.supervise import proc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,9 +21,9 @@ SOONEST, LATEST = 2.0, 64.0  # seconds between two searches for ranks that were 
 class Living:
     """The ranks of one attempt.  Times are seconds of a monotonic clock."""
 
-    def __init__(self, job: str, host_of: Mapping[int, str], proc: str = "/proc") -> None:
+    def __init__(self, job: str, host_of: Mapping[int, str], folder: str = "/proc") -> None:
         """job: the mark LAUNCH_JOB of its processes; host_of: the host of each rank."""
-        self._mark, self._proc = os.fsencode(f"LAUNCH_JOB={job}"), proc
+        self._mark, self._proc = os.fsencode(f"LAUNCH_JOB={job}"), folder
         self._host_of = host_of
         self._found: dict[int, tuple[str, int]] = {}  # rank: process id, and when it began
         self._words: dict[int, bytes] = {}  # of the command of each
@@ -84,9 +85,5 @@ class Living:
 
     def _began(self, pid: str) -> int | None:
         """When the process began, in ticks of the kernel; None if it does not run."""
-        try:
-            with open(f"{self._proc}/{pid}/stat", "rb") as file:
-                words = file.read().rpartition(b")")[2].split()  # before it is the program's name, with any characters
-        except OSError:
-            return None
-        return None if words[0] in b"ZX" else int(words[19])
+        words = proc.stat(pid, self._proc)
+        return None if not words or words[0] in b"ZX" else int(words[19])

@@ -18,16 +18,22 @@ else:
     import _signal  # the module signal imports enum, which takes longer than all the rest
 
 SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh", b"ash", b"busybox")
+HELD = ("T", "t")  # states of a process that SIGSTOP or a debugger holds
 SWEEPS, PAUSE = 50, 0.02  # a process may wait in the kernel, so a sweep gives up after a second
 
 
-def stat(pid: int | str) -> list[bytes]:
+def stat(pid: int | str, folder: str = "/proc") -> list[bytes]:
     """proc(5)'s stat from the third field on: state, parent, group ...; empty if the process is gone."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
+        with open(f"{folder}/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()  # the program's name before it may hold anything
     except OSError:
         return []
+
+
+def state(pid: int, folder: str = "/proc") -> str:
+    """The letter of its state; nothing if the process is gone."""
+    return b"".join(stat(pid, folder)[:1]).decode("ascii", "replace")
 
 
 def words(pid: int | str) -> bytes:

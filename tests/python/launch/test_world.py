@@ -185,6 +185,14 @@ def open_name(pid):
         return file.read().rstrip("\n")
 
 
+def test_the_state_of_a_process_that_has_none_is_nothing(tmp_path):
+    for number, text in enumerate([b"", b"7 (a) b", b"7 (a) b) T 1 7"], 5):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "stat").write_bytes(text)
+    found = [proc.state(number, str(tmp_path)) for number in range(4, 8)]
+    assert found == ["", "", "b", "T"] and found[-1] in proc.HELD
+
+
 def test_a_sweep_kills_what_has_the_mark_wherever_it_is_and_no_other():
     mark = f"job-{os.getpid()}"
 
