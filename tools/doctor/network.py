@@ -8,7 +8,7 @@ import socket
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.words import ranges
-from hccl_tools.machine import host
+from hccl_tools.machine import host, sockets
 from hccl_tools.machine.programs import Ended
 from tools.doctor import answer, files
 from tools.doctor.page import OK, PROBLEM, UNKNOWN, WARNING, Line, masked
@@ -21,7 +21,6 @@ HCCL_BASE, HCCL_PORTS = 60000, 32  # HCCL_IF_BASE_PORT and how many follow it
 
 _OUTGOING = "/proc/sys/net/ipv4/ip_local_port_range"
 _RESERVED = "/proc/sys/net/ipv4/ip_local_reserved_ports"
-_LISTENS = "0A"  # TCP_LISTEN in /proc/net/tcp
 
 
 def questions(_: Options) -> dict[str, list[str]]:
@@ -111,10 +110,5 @@ def _ports(text: str | None) -> range | None:
 
 def _listening(ports: range) -> set[int]:
     """Those of the ports that a server listens on."""
-    found = set()
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        for row in (files.read(table) or "").splitlines()[1:]:
-            cells = row.split()
-            if len(cells) > 3 and cells[3] == _LISTENS:
-                found.add(int(cells[1].rpartition(":")[2], 16))
-    return found & set(ports)
+    listening = (each for each in sockets.all_tcp(files.ROOT) if each.state == sockets.LISTENS)
+    return {sockets.port(each.local) for each in listening} & set(ports)

@@ -12,6 +12,7 @@ import re
 import time
 
 from hccl_tools.common.record import Record
+from hccl_tools.machine import sockets
 from tools.launch.member_processes import rank_of
 
 TYPE_CHECKING = False
@@ -25,7 +26,6 @@ _ELSEWHERE = "another process is connected"  # of another host, or one that we d
 _SAID = rf"(?:rank (\d{{1,9}}) ({LOADED}|{CONNECTED})|({_ELSEWHERE}))"
 _LINE = re.compile(rf"^mindspore_scheduler\.py: {_SAID}$", re.MULTILINE)
 _LIBRARY = re.compile(rb"/_c_expression\.[^/\n]*so$|/libmindspore_\w+\.so", re.MULTILINE)
-_ESTABLISHED = "01"
 _MAPPED = "0000000000000000FFFF0000"  # begins an IPv4 address among those of IPv6
 _LONG, _PAUSE = 60.0, 10.0  # seconds: for so long ranks that have not come are looked for at each look, then rarely
 _STRANGE = 4  # looks after which a process that is not a rank is not asked again: a rank's may still be starting
@@ -44,17 +44,14 @@ def connections(port: int) -> Connections:
     """Those that end at `port`, in this network namespace."""
     ours: set[Ends] = set()
     others: dict[Ends, str] = {}
-    for name in ("tcp", "tcp6"):
-        with open(f"/proc/self/net/{name}", encoding="ascii") as file:
-            lines = file.read().splitlines()[1:]
-        for fields in (line.split() for line in lines):
-            local, remote, state = _end(fields[1]), _end(fields[2]), fields[3]
-            if state != _ESTABLISHED:
-                continue
-            if _port(local) == port:
-                ours.add((local, remote))
-            elif _port(remote) == port:
-                others[remote, local] = fields[9]
+    for each in sockets.all_tcp():
+        if each.state != sockets.ESTABLISHED:
+            continue
+        local, remote = _end(each.local), _end(each.remote)
+        if sockets.port(local) == port:
+            ours.add((local, remote))
+        elif sockets.port(remote) == port:
+            others[remote, local] = each.inode
     here = {others[ends] for ends in ours if ends in others}
     return Connections(all=len(ours), here=here, elsewhere=len(ours) - len(here))
 
@@ -62,10 +59,6 @@ def connections(port: int) -> Connections:
 def _end(text: str) -> str:
     """ADDRESS:PORT; an IPv4 address is the same in both tables."""
     return text[len(_MAPPED) :] if text.startswith(_MAPPED) else text
-
-
-def _port(end: str) -> int:
-    return int(end.rpartition(":")[2], 16)
 
 
 class Joining:
@@ -101,13 +94,13 @@ class Joining:
         is_missing = len(self._loaded | self._connected) < self._ranks or not here <= self._owned
         return is_missing and time.monotonic() >= self._search_at
 
-    def _search(self, sockets: set[str]) -> None:
+    def _search(self, unknown: set[str]) -> None:
         """Looks at the processes of the ranks, and for the owners of these sockets."""
         for pid, rank in self._ranks_here():
             if rank not in self._loaded and _has_mindspore(pid):
                 self._loaded.add(rank)
                 _say(f"rank {rank} {LOADED}")
-            owned = _of_process(pid, sockets) if sockets else set()
+            owned = _of_process(pid, unknown) if unknown else set()
             self._owned |= owned
             if owned and rank not in self._connected:
                 self._connected.add(rank)
@@ -137,7 +130,7 @@ def _has_mindspore(pid: str) -> bool:
         return False
 
 
-def _of_process(pid: str, sockets: set[str]) -> set[str]:
+def _of_process(pid: str, wanted: set[str]) -> set[str]:
     """Those of the sockets that the process has."""
     found = set()
     try:
@@ -147,7 +140,7 @@ def _of_process(pid: str, sockets: set[str]) -> set[str]:
                 found.add(place[len("socket:[") : -1])
     except OSError:
         pass  # it has ended, or closed one of them: what was not found is looked for again
-    return found & sockets
+    return found & wanted
 
 
 def _say(text: str) -> None:

@@ -6,38 +6,31 @@ import os
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line, short
-
-_LISTENS = "0A"  # TCP_LISTEN in /proc/net/tcp
+from hccl_tools.machine import sockets
 
 
 def words(port: int) -> str:
     """The process that listens there, with its command, or that none of ours does."""
-    sockets = {f"socket:[{inode}]" for inode in _inodes(port)}
-    for name in os.listdir("/proc") if sockets else ():
-        if name.isdigit() and _has_open(name, sockets):
+    places = {f"socket:[{inode}]" for inode in _inodes(port)}
+    for name in os.listdir("/proc") if places else ():
+        if name.isdigit() and _has_open(name, places):
             return tr("process {pid} listens there: {command}", pid=name, command=_command(name))
-    if sockets:
+    if places:
         return tr("a process of another user or container listens there")
     return tr("another connection has it, or has just had it")
 
 
 def _inodes(port: int) -> set[str]:
     """The sockets of all users that listen at the port."""
-    found = set()
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        try:
-            with open(table, encoding="ascii", errors="replace") as file:
-                rows = [line.split() for line in file][1:]
-        except OSError:
-            continue  # a host without IPv6
-        found |= {row[9] for row in rows if row[3] == _LISTENS and int(row[1].rpartition(":")[2], 16) == port}
-    return found
+    return {
+        each.inode for each in sockets.all_tcp() if each.state == sockets.LISTENS and sockets.port(each.local) == port
+    }
 
 
-def _has_open(pid: str, sockets: set[str]) -> bool:
+def _has_open(pid: str, places: set[str]) -> bool:
     folder = f"/proc/{pid}/fd"
     try:
-        return any(os.readlink(f"{folder}/{number}") in sockets for number in os.listdir(folder))
+        return any(os.readlink(f"{folder}/{number}") in places for number in os.listdir(folder))
     except OSError:
         return False  # it has ended, or is another user's
 

@@ -1,0 +1,39 @@
+"""The TCP sockets of this network namespace, as the kernel's tables have them."""
+
+from __future__ import annotations
+
+from hccl_tools.common.record import Row
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TABLES = ("/proc/net/tcp", "/proc/net/tcp6")  # a host without IPv6 has one of them
+ESTABLISHED, LISTENS = "01", "0A"
+
+
+class Socket(Row):
+    """A row of a table."""
+
+    local: str  # ADDRESS:PORT in hexadecimal digits
+    remote: str
+    state: str
+    inode: str
+
+
+def all_tcp(root: str = "") -> Iterator[Socket]:
+    """Those of all users; root: the folder that replaces / in tests."""
+    for table in TABLES:
+        try:
+            with open(root + table, encoding="ascii", errors="replace") as file:
+                rows = file.read().splitlines()[1:]
+        except OSError:
+            continue
+        for row in rows:
+            cells = row.split()
+            yield Socket(local=cells[1], remote=cells[2], state=cells[3], inode=cells[9])
+
+
+def port(end: str) -> int:
+    """The number of the port of ADDRESS:PORT."""
+    return int(end.rpartition(":")[2], 16)
