@@ -48,6 +48,11 @@ cpu() {
   ends 0 '*note: ./start.sh:2 starts msrun, which starts ranks itself*' cpu ./start.sh alone
 }
 
+@test "a launcher that a shell only asks about is no launcher" {
+  ends 0 '*' cpu bash -c 'command -v mpirun msrun >/dev/null; python show.py'
+  ends 0 '*' cpu --no_check bash -c 'if false; then mpirun -n 2 show.py; fi; python show.py'
+}
+
 # bats test_tags=thorough
 @test "a rank that starts ranks is named while it runs" {
   mkdir bin

@@ -113,6 +113,7 @@ def program_calls(request: Request, program: str | None) -> None:
     if program and not request.no_check:
         from tools.launch.programs import needed_data, parallel_calls, target_calls
 
-        needed_data.check(program, request)
+        if not request.ranks_file:  # the start script has set the variables
+            needed_data.check(program, request)
         target_calls.check(program, request.device_target)
         parallel_calls.check(program, request.device_target)

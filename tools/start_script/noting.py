@@ -19,7 +19,7 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
-from tools.launch.programs import trainer_command
+from tools.launch.programs import launchers, trainer_command
 from tools.supervise import proc
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 STAND_IN = project.path("tools", "start_script", "stand_in.py")
 # What the stand-in counts as; each of the names is a file of its own in a folder that comes first on PATH.
-NAMES = {**{name: name for name in ("mpirun", "msrun", "taskset", "tail")}, "mpiexec": "mpirun", "orterun": "mpirun"}
+NAMES = {**launchers.BY_ZOO, "taskset": "taskset", "tail": "tail"}
 _PYTHON = re.compile(r"python[23]?(\.[0-9]+)?")
 PATIENCE = 30.0  # seconds after the script's end until the last stand-in has noted its command; a busy host is slow
 
@@ -47,12 +47,15 @@ class Start(Record):
     cores: list[int]
 
 
-def of_script(words: Sequence[str], caller: Environment, line: str) -> list[Start]:
-    """What ``bash SCRIPT WORDS`` starts, in order; `line`: for files that would have the output.  Raises Refusal."""
+def of_script(words: Sequence[str], caller: Environment, line: str, options: Sequence[str] = ()) -> list[Start]:
+    """What ``bash OPTIONS SCRIPT WORDS`` starts, in order; `line`: for files that would have the output.
+
+    Raises Refusal.
+    """
     folder = stand_ins(caller, line)
     try:
         path = os.fsencode(f"{folder}/bin:") + caller.get(b"PATH", os.fsencode(os.defpath))
-        status, left = run(words, {**caller, b"PATH": path}, f"{folder}/stdin")
+        status, left = run([*options, *words], {**caller, b"PATH": path}, f"{folder}/stdin")
         starts = list(read(folder))
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -6,8 +6,8 @@ import os
 import shlex
 
 from hccl_tools.common.words import one_line
+from tools.launch.programs import python_words
 from tools.rank import environment
-from tools.start_script import python_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ import sys
 
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
+from tools.launch.programs import command_words, python_words
 from tools.rank import environment
-from tools.start_script import python_words
 from tools.supervise import proc
 
 TYPE_CHECKING = False
@@ -55,7 +55,7 @@ def main(words: list[str]) -> int:
 
 def is_launch(name: str, command: list[str]) -> bool:
     """Whether it is another launcher that starts something, and not only asked for its version."""
-    return name in ("mpirun", "msrun") and not {"--version", "-V", "--help", "-h"}.issuperset(command[:1])
+    return name in ("mpirun", "msrun") and command != [] and command[0] not in command_words.ASKS
 
 
 def is_training(name: str, command: list[str], environ: Environment) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from tools.launch.programs import sources, trainer_command
+from tools.launch.programs import command_words, python_words, sources, trainer_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,11 @@ _OTHERWISE = re.compile(
 
 def prints_own_losses(words: Sequence[str]) -> bool:
     """Whether the program of this command is known to do so."""
-    program = next((word for word in words[1:] if word.endswith(".py")), "")
+    at = command_words.program(words)
+    if at < len(words) and python_words.is_python(words[at]):
+        program = python_words.first_of(words[at + 1 :])[1]
+    else:
+        program = next((word for word in words[1:] if word.endswith(".py")), "")
     if not program or trainer_command.is_own(program):  # ours deals out the data itself
         return False
     texts = [text for _, text in sources.contents(program)]

@@ -39,6 +39,7 @@ LINES = {
     "deepspeed --num_gpus=2 show.py": "launch.sh -n 2 show.py",
     "horovodrun -np 3 python show.py": "launch.sh -n 3 python show.py",
     "colossalai run --nproc_per_node 4 show.py": "launch.sh -n 4 show.py",
+    "python -um mindspore.parallel.cluster.run show.py": "run_msrun.sh show.py",
 }
 
 
@@ -58,6 +59,14 @@ def test_what_comes_before_it_and_the_hardware_that_was_typed_stay():
     )
 
 
+@pytest.mark.parametrize(
+    "before", ["setsid -f", "time -a -o f", "stdbuf -o L", "exec -a name", "nohup", "command -p", "env -u A B=1"]
+)
+def test_a_launcher_is_found_behind_programs_that_start_it(before):
+    words = [*before.split(), "mpirun", "x.py"]
+    assert launchers.find(words).before == tuple(before.split())
+
+
 def test_srun_becomes_an_allocation_or_uses_the_one_that_is_there(monkeypatch):
     found = launchers.find(["srun", "-N", "2", "-n", "4", "python", "show.py"])
     script = f"bash {SCRIPTS}/run_slurm.sh python show.py"
@@ -70,6 +79,8 @@ def test_our_own_scripts_are_launchers_too():
     for words in (["bash", f"{SCRIPTS}/launch.sh", "-n", "2", "x.py"], [f"{SCRIPTS}/ascend8p.sh", "x.py"]):
         found = launchers.find(words)
         assert launchers.instead(found, program("x"), 2) == " ".join((["bash"] if words[0] != "bash" else []) + words)
+    words = ["/bin/bash", f"{SCRIPTS}/ascend4p.sh", "a.yaml"]
+    assert launchers.instead(launchers.find(words), program("x"), 2) == " ".join(words)
     assert launchers.find([f"{SCRIPTS}/doctor.sh"]) is None
 
 
@@ -98,10 +109,19 @@ def test_a_launcher_in_the_text_of_a_shell_has_no_line(text):
         "python -m torch.utils.collect_env",
         "timeout 5",
         "./my_msrun",
+        "mpirun --version",
+        "nohup python -m torch.distributed.run -h",
+        "accelerate launch --help",
+        "command -v mpirun",
+        "bash -c 'command -v mpirun >/dev/null && python t.py'",
+        "bash -c 'mpirun --version; python t.py'",
+        "bash -o pipefail train.sh",
+        "python -c pass msrun",
     ],
 )
 def test_other_programs_are_none(typed):
     assert launchers.find(shlex.split(typed)) is None
+    assert launchers.find(tuple(shlex.split(typed))) is None
 
 
 def test_several_ranks_refuse_it_and_one_rank_gets_a_note():
@@ -112,6 +132,12 @@ def test_several_ranks_refuse_it_and_one_rank_gets_a_note():
     assert str(refusal.value).endswith(f"; type instead: bash {SCRIPTS}/run_msrun.sh --worker_num=2 show.py")
     launchers.check(wanted, 1)
     assert launchers.remarks(wanted) == ["note: msrun starts ranks itself: this launch sees one rank, and not those"]
+
+
+def test_a_text_of_a_shell_may_be_run_nevertheless():
+    wanted = program("bash", "-c", "cd x && msrun x.py")
+    with pytest.raises(Refusal, match="and not before it; to run it in every rank nevertheless: --no_check$"):
+        launchers.check(wanted, 2)
 
 
 def test_a_line_that_is_too_long_to_paste_is_not_printed():
@@ -125,8 +151,7 @@ def test_a_line_that_is_too_long_to_paste_is_not_printed():
 STARTS = {
     "msrun --worker_num=2 x.py": ":2 starts msrun,",
     "  A=1 B=$C /usr/bin/mpirun -n 2 x.py &": ":2 starts mpirun,",
-    "if [ $1 ]; then torchrun x.py; fi": ":2 starts torchrun,",
-    "python3 -u -m torch.distributed.launch x.py": ":2 starts python -m torch.distributed.launch,",
+    "mpirun --version; mpirun.openmpi -n 2 x.py": ":2 starts mpirun.openmpi,",
     "nohup mpirun -n 8 \\": ":2 starts mpirun,",
 }
 
@@ -139,9 +164,30 @@ def test_a_script_that_starts_ranks_is_named_with_its_line(text, tmp_path):
         assert STARTS[text] in found and found.endswith(f"launch.sh --zoo start.sh{' x' * ('x' in words)}")
 
 
+OTHERS = {
+    "if [ $1 ]; then torchrun x.py; fi": ("torchrun", "launch.sh"),
+    "python3 -u -m torch.distributed.launch x.py": ("python -m torch.distributed.launch", "launch.sh"),
+    "python -m mindspore.parallel.cluster.run x.py": ("python -m mindspore.parallel.cluster.run", "run_msrun.sh"),
+    "srun -n 2 x.py": ("srun", "run_slurm.sh"),
+    "accelerate launch x.py": ("accelerate launch", "launch.sh"),
+}
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_a_script_whose_launcher_has_no_stand_in_is_to_be_changed(text, tmp_path):
+    (tmp_path / "start.sh").write_text(f"#!/bin/bash\n{text}\n")
+    (found,) = script_text.remarks(["./start.sh"], 8)
+    name, script = OTHERS[text]
+    assert f":2 starts {name}, which" in found
+    assert found.endswith(f"; in the script, write bash {SCRIPTS}/{script} in its place")
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "accelerate config default",
+        "mpirun --version",
+        "if mpirun -V; then",
         "# msrun --worker_num=2",
         "echo msrun",
         "export RANK_ID=${OMPI_COMM_WORLD_RANK}",

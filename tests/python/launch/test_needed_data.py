@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from hccl_tools.common.refusal import REFUSED, Refusal
+from tools.launch import checks
 from tools.launch.programs import needed_data
 
 READ = 'data = create(os.environ["DATA_PATH"])'
@@ -51,6 +52,15 @@ def test_an_argument_or_a_variable_is_enough(said, monkeypatch):
 )
 def test_one_that_may_do_without_is_not_judged(said, lines):
     assert said(*lines) == ""
+
+
+def test_a_start_script_has_set_the_variables_of_its_ranks(world, monkeypatch):
+    monkeypatch.delenv("DATA_PATH", raising=False)
+    (world / "net.py").write_text(f"import os\n{READ}\n")
+    request = SimpleNamespace(data_path=None, no_check=False, device_target="CPU", ranks_file="ranks.sh")
+    checks.program_calls(request, "net.py")
+    with pytest.raises(Refusal, match="reads DATA_PATH"):
+        checks.program_calls(SimpleNamespace(**{**vars(request), "ranks_file": ""}), "net.py")
 
 
 def test_a_file_that_is_not_there_is_left_to_other_checks(said, world):

@@ -28,7 +28,8 @@ OTHERS = [
 
 @pytest.mark.parametrize("text", LOOPS)
 def test_a_loop_over_ranks_is_seen(text):
-    assert "RANK_ID=" in text.splitlines()[own_loop.place(text) - 1]
+    line = own_loop.place(text)
+    assert line > 0 and "RANK_ID=" in text.splitlines()[line - 1]
 
 
 @pytest.mark.parametrize("text", OTHERS)
@@ -44,6 +45,13 @@ def test_the_refusal_names_the_line_and_a_command_that_launches_the_ranks(before
         own_loop.check([*before[:-1], before[-1] + "run it.sh", "a b", "c"])
     assert "run it.sh:4: " in str(refused.value)
     assert "/scripts/launch.sh --zoo run\\ it.sh a\\ b c; " in str(refused.value)
+
+
+def test_the_command_names_a_shell_where_the_name_of_the_script_does_not(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run_loop").write_text(LOOPS[0])
+    with pytest.raises(Refusal, match=r"/scripts/launch.sh --zoo bash run_loop a; "):
+        own_loop.check(["bash", "run_loop", "a"])
 
 
 def test_other_programs_are_not_read(tmp_path, monkeypatch):

@@ -63,6 +63,8 @@ def test_a_word_that_seems_to_be_for_one_rank_gets_a_hint(words, hint):
         ["train.py", "$HOME", "--data=", "{epoch}", "$5", "a$"],
         ["bash", "-c", "python train.py --device_id=$DEVICE_ID"],
         ["/bin/sh", "-e", "-c", "train --rank $RANK_ID"],
+        ["bash", "-lc", "python train.py --rank $RANK_ID"],
+        ["env", "A=1", "nohup", "bash", "-c", "train --rank $RANK_ID"],
     ],
 )
 def test_other_words_get_none(words):
@@ -79,6 +81,8 @@ def test_an_option_of_ours_behind_a_program_that_does_not_know_it(tmp_path, monk
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text("print()\n")
     (said,) = hints("python", "train.py", "--max_restarts=3")
+    assert hints("python", "-u", "-W", "ignore", "train.py", "--max_restarts=3") == [said]
+    assert hints("python", "-m", "train.py", "--max_restarts=3") == []
     assert said.startswith("note: --max_restarts=3 is behind train.py, so it is a word of the program; ")
     assert hints("train.py", "--log_dir", "out", "--config", "c.yaml") == []
     (tmp_path / "arguments.py").write_text("parser.add_argument('--max-restarts')\n")

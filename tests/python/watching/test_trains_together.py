@@ -215,6 +215,14 @@ def test_whether_each_rank_prints_its_own_loss(tmp_path, text, known):
     assert programs.prints_own_losses(["python", "-u", str(tmp_path / "train.py"), "--lr", "1"]) is known
 
 
+def test_the_file_that_python_runs_is_read(tmp_path):
+    (tmp_path / "train.py").write_text(GOOD)
+    train = str(tmp_path / "train.py")
+    assert programs.prints_own_losses(["nohup", "python", "-W", "ignore", train])
+    assert programs.prints_own_losses(["bash", "run.sh", train])
+    assert not programs.prints_own_losses(["python", "-m", "train", train])
+
+
 def test_our_trainer_deals_out_the_data_itself(root):
     assert not programs.prints_own_losses(["python", str(root / "tools/train.py"), "--config", "x.yaml"])
     assert not programs.prints_own_losses(["python", "-m", "train"])

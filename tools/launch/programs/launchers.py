@@ -7,7 +7,6 @@ prints the line that does what was meant.
 from __future__ import annotations
 
 import os
-import re
 
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
@@ -15,6 +14,7 @@ from hccl_tools.common.quoting import quote
 from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import clauses, one_line, short_path
+from tools.launch.programs import command_words, python_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ NAMES = {
     "torchrun": TORCHRUN,
     **dict.fromkeys(("deepspeed", "horovodrun", "accelerate", "colossalai", "dlrover-run"), OTHER),
 }
+BY_ZOO = {name: kind for name, kind in NAMES.items() if kind in (MPIRUN, MSRUN)}  # --zoo notes these in a script
 MODULES = {
     "mindspore.parallel.cluster.run": MSRUN,
     "torch.distributed.run": TORCHRUN,
@@ -46,15 +47,7 @@ _SCRIPTS = {
     TORCHRUN: "launch.sh",
     OTHER: "launch.sh",
 }
-_SUBCOMMANDS = {"accelerate": "launch", "colossalai": "run"}  # their other words start no ranks
-SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
-# Programs that start the one in their words: letters of options with a value, and how many words come before it.
-_BEFORE = {
-    **dict.fromkeys(("nohup", "setsid", "stdbuf", "time", "exec", "command"), ("ioefa", 0)),
-    **{"nice": ("n", 0), "ionice": ("cn", 0), "numactl": ("NmCp", 0), "timeout": ("ks", 1), "taskset": ("", 1)},
-}
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_PYTHON = re.compile(r"python[\d.]*|pypy[\d.]*")
+SUBCOMMANDS = {"accelerate": "launch", "colossalai": "run"}  # their other words start no ranks
 _NO_RANKS = ("doctor.sh", "check_network.sh", "completion.sh")  # of our scripts
 _NUMBERS = ("--num_processes", "--num-processes", "--num_gpus", "--nproc_per_node", "--nproc-per-node", "-np")
 _MOST = 2000  # characters of a line that is worth pasting
@@ -71,68 +64,50 @@ class Launcher(Row):
 
 
 def find(words: Sequence[str]) -> Launcher | None:
-    """The launcher that this command is, also behind env, nohup and the like; None if it is none."""
-    at = _start(words)
+    """The launcher that this command is, also behind env, nohup and the like; None: it is none, or is only asked."""
+    found = _find(words)
+    return None if found and found.words and found.words[0] in command_words.ASKS else found
+
+
+def _find(words: Sequence[str]) -> Launcher | None:
+    at = command_words.program(words)
     if at >= len(words):
         return None
     name, rest = os.path.basename(words[at]), tuple(words[at + 1 :])
     before = tuple(words[:at])
     if name in NAMES:
-        wanted = _SUBCOMMANDS.get(name)
+        wanted = SUBCOMMANDS.get(name)
         if wanted is None:
             return Launcher(name, NAMES[name], before, rest)
         return Launcher(f"{name} {wanted}", NAMES[name], before, rest[1:]) if rest[:1] == (wanted,) else None
-    if name == "-m" or _PYTHON.fullmatch(name):
+    if name == "-m" or python_words.is_python(name):
         return _of_python(name, before, rest if name != "-m" else tuple(words[at:]))
     if _is_ours(words[at]):
         return Launcher(name, OURS, before, tuple(words[at:]))
-    return _of_shell(before, tuple(words[at:])) if name in SHELLS else None
-
-
-def _start(words: Sequence[str]) -> int:
-    """Where the program is, behind those that only start it."""
-    at = 0
-    while at < len(words):
-        name = os.path.basename(words[at])
-        if name == "env":
-            at = _after_options(words, at + 1, "uC")
-        elif name in _BEFORE:
-            letters, more = _BEFORE[name]
-            at = _after_options(words, at + 1, letters) + more
-        elif at and _ASSIGNMENT.match(words[at]):
-            at += 1
-        else:
-            break
-    return at
-
-
-def _after_options(words: Sequence[str], at: int, letters: str) -> int:
-    while at < len(words) and words[at].startswith("-"):
-        at += 2 if len(words[at]) == 2 and words[at][1] in letters else 1
-    return at
+    return _of_shell(before, tuple(words[at:])) if command_words.is_shell(name) else None
 
 
 def _of_python(python: str, before: tuple[str, ...], words: tuple[str, ...]) -> Launcher | None:
     """One that Python runs as a module, or as the file that is on PATH."""
-    at = 0
-    while at < len(words) and words[at].startswith("-") and not words[at].startswith("-m"):
-        at += 2 if words[at] in ("-X", "-W") else 1
-    if at >= len(words):
-        return None
-    word, rest = words[at], words[at + 1 :]
-    if word.startswith("-m"):
-        module, rest = (word[2:], rest) if len(word) > 2 else (rest[0] if rest else "", rest[1:])
-        kind = MODULES.get(module)
-        return Launcher(f"{'python' if python == '-m' else python} -m {module}", kind, before, rest) if kind else None
-    kind = NAMES.get(os.path.basename(word))
-    return Launcher(os.path.basename(word), kind, before, rest) if kind and kind != OTHER else None
+    kind, named, at = python_words.parts(words)
+    if kind == "module" and named in MODULES:
+        name = f"{'python' if python == '-m' else python} -m {named}"
+        return Launcher(name, MODULES[named], before, words[at:])
+    return _script(before, named, words[at:]) if kind == "file" else None
+
+
+def _script(before: tuple[str, ...], path: str, words: tuple[str, ...]) -> Launcher | None:
+    """One that is a script, such as a mpirun that a package has installed."""
+    name = os.path.basename(path)
+    kind = NAMES.get(name)
+    return Launcher(name, kind, before, words) if kind and kind != OTHER else None
 
 
 def script(words: Sequence[str]) -> int | None:
     """The place of the shell script that these words run; None: they run none that is here."""
-    if os.path.basename(words[0]) in SHELLS:
-        at = next((at for at, word in enumerate(words) if at and not word.startswith("-")), None)
-        return at if at and os.path.isfile(words[at]) and "-c" not in words[1:at] else None
+    if command_words.is_shell(words[0]):
+        at = command_words.shell_script(words)
+        return at if at is not None and os.path.isfile(words[at]) else None
     return 0 if words[0].endswith(".sh") and os.path.isfile(words[0]) else None
 
 
@@ -143,15 +118,15 @@ def _is_ours(path: str) -> bool:
 
 def _of_shell(before: tuple[str, ...], words: tuple[str, ...]) -> Launcher | None:
     """One of our scripts, or a launcher in the text after -c."""
-    for at, word in enumerate(words[1:], 1):
-        if not word.startswith("-"):
-            if _is_ours(word):
-                return Launcher(os.path.basename(word), OURS, before, words)
-            kind = NAMES.get(os.path.basename(word))  # mpirun may be a script
-            return Launcher(os.path.basename(word), kind, before, words[at + 1 :]) if kind and kind != OTHER else None
-        if "c" in word and not word.startswith("--") and at + 1 < len(words):
-            return _in_text(words[at + 1])
-    return None
+    text = command_words.shell_text(words)
+    if text is not None:
+        return _in_text(text)
+    at = command_words.shell_script(words)
+    if at is None:
+        return None
+    if _is_ours(words[at]):
+        return Launcher(os.path.basename(words[at]), OURS, before, words)
+    return _script(before, words[at], words[at + 1 :])
 
 
 def _in_text(text: str) -> Launcher | None:
@@ -169,7 +144,7 @@ def _in_text(text: str) -> Launcher | None:
         if word.strip("();<>|&") and word not in ("then", "do", "else", "{"):
             command.append(word)
             continue
-        start = next((at for at, each in enumerate(command) if not _ASSIGNMENT.match(each)), len(command))
+        start = next((at for at, each in enumerate(command) if not command_words.is_assignment(each)), len(command))
         found = find(command[start:])
         if found:
             return found._replace(whole=False)
@@ -201,9 +176,15 @@ def check(request: Request, ranks: int | None) -> None:
     if line and len(line) <= _MOST:
         remedy = tr("type instead: {command}", command=line)
     else:
-        script = short_path(project.path("scripts", _SCRIPTS.get(found.kind, "launch.sh")))
-        remedy = tr("type bash {script} in its place, with its words, and not before it", script=quote(script))
+        remedy = tr("type bash {script} in its place, with its words, and not before it", script=ours(found.kind))
+        if not found.whole:  # it was found in a text, which only a shell can read for sure
+            remedy = clauses(remedy, tr("to run it in every rank nevertheless: --no_check"))
     raise Refusal(USAGE, clauses(text, remedy))
+
+
+def ours(kind: str) -> str:
+    """The path of our script for launchers of this kind."""
+    return quote(short_path(project.path("scripts", _SCRIPTS.get(kind, "launch.sh"))))
 
 
 def instead(found: Launcher, request: Request, ranks: int | None) -> str:
@@ -211,7 +192,7 @@ def instead(found: Launcher, request: Request, ranks: int | None) -> str:
     if not found.whole:
         return ""
     if found.kind == OURS:
-        words = [*found.before, *([] if found.words[0] in SHELLS else ["bash"]), *found.words]
+        words = [*found.before, *([] if command_words.is_shell(found.words[0]) else ["bash"]), *found.words]
         return " ".join(map(quote, words))
     bash = ["bash", short_path(project.path("scripts", _SCRIPTS[found.kind]))]
     if request.device_target != "Ascend" and not request.target_found:
@@ -230,7 +211,7 @@ def instead(found: Launcher, request: Request, ranks: int | None) -> str:
 
 
 def _begins_program(word: str) -> bool:
-    return word.endswith((".py", ".sh")) or word == "-m" or bool(_PYTHON.fullmatch(os.path.basename(word)))
+    return word.endswith((".py", ".sh")) or word == "-m" or python_words.is_python(word)
 
 
 def _number(options: Sequence[str]) -> str:

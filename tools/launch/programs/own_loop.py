@@ -52,7 +52,8 @@ def check(words: Sequence[str]) -> None:
 def with_zoo(script: str, words: Sequence[str]) -> str:
     """The command that launches what a script starts with these words."""
     launcher = project.path("scripts", "launch.sh")
-    return " ".join(map(quoted, ["bash", launcher, "--zoo", script.removeprefix("./"), *words]))
+    shell = [] if script.endswith(".sh") else ["bash"]  # without it, it may be a config as well
+    return " ".join(map(quoted, ["bash", launcher, "--zoo", *shell, script.removeprefix("./"), *words]))
 
 
 def text_of(path: str) -> str:
@@ -67,7 +68,7 @@ def text_of(path: str) -> str:
 def place(text: str) -> int:
     """The line in which RANK_ID gets a number of a loop whose commands do not wait for one another; 0: none."""
     for rank in islice(_RANK.finditer(text), _MOST_PLACES):
-        loops = [loop for loop in _LOOP.finditer(text) if loop.start() < rank.start()]
+        loops = [loop for loop in _LOOP.finditer(text) if loop.start() < rank.start(1)]
         names = {loop[1] or loop[2] for loop in loops}
         # also by way of another variable: rank=$((i+8)), then RANK_ID=$rank
         names |= {found for name in list(names) for found in re.findall(rf"(\w+)=\S*\b{name}\b", text)}

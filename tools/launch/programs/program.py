@@ -11,7 +11,7 @@ from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import interpreter, programs
 from tools.launch import run_folder
-from tools.launch.programs import trainer_command
+from tools.launch.programs import python_words, trainer_command
 from tools.launch.request import Request
 
 _IMPORT = re.compile(rb"^[ \t]*(?:import|from)[ \t]+mindspore\b", re.MULTILINE)
@@ -59,11 +59,11 @@ def find(request: Request, run_dir: str) -> Program:
 
 def _source_for(path: str, words: list[str]) -> str | None:
     """The file of Python that the program is about to run, if it is a Python that is given one."""
-    plain = next((word for word in words if word != "-u"), "")
-    if not os.path.basename(path).startswith("python") or not plain.endswith(".py"):
+    kind, named = python_words.first_of(words) if python_words.is_python(path) else ("", "")
+    if kind != "file" or not named.endswith(".py"):
         return None
-    check_file(plain)
-    return plain
+    check_file(named)
+    return named
 
 
 def _file(path: str, words: list[str], about: str) -> Program:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.words import one_line
-from tools.launch.programs import launchers, own_loop
+from hccl_tools.common.words import clauses, one_line
+from tools.launch.programs import command_words, launchers, own_loop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_NAMES = "|".join(map(re.escape, sorted((*launchers.NAMES, "accelerate launch", "colossalai run"), reverse=True)))
+_BY_NAME = {re.escape(name): launchers.SUBCOMMANDS.get(name) for name in sorted(launchers.NAMES, reverse=True)}
+_NAMES = "|".join(f"{name} +{wanted}" if wanted else name for name, wanted in _BY_NAME.items())
+_ASKS = "|".join(map(re.escape, command_words.ASKS))
 _MODULES = "|".join(map(re.escape, launchers.MODULES))
 _COMMAND = re.compile(
     r"(?:^|[;&|({`]|\b(?:then|do|else|exec|nohup|time|env|eval))\s*(?:[A-Za-z_]\w*=\S*\s+)*"
-    rf"(?:(?:[\w./~-]*/)?(?P<name>{_NAMES})|python[\d.]*\s+(?:-\S+\s+)*-m\s*(?P<module>{_MODULES}))(?=\s|$)"
+    rf"(?:(?:[\w./~-]*/)?(?P<name>{_NAMES})|python[\d.]*\s+(?:-\S+\s+)*-m\s*(?P<module>{_MODULES}))"
+    rf"(?=\s|$)(?!\s+(?:{_ASKS})(?![\w-]))"
 )
 
 
@@ -30,11 +33,19 @@ def remarks(words: Sequence[str], ranks: int) -> list[str]:
         if match:
             text = tr(
                 "note: {place} starts {launcher}, which starts ranks itself, and each of the {number} ranks runs this"
-                " script; to launch what it starts: {command}",
+                " script",
                 place=f"{one_line(words[at])}:{number}",
                 launcher=match["name"] or f"python -m {match['module']}",
                 number=ranks,
-                command=own_loop.with_zoo(words[at], words[at + 1 :]),
             )
-            return [text]
+            return [clauses(text, _remedy(match, words[at], words[at + 1 :]))]
     return []
+
+
+def _remedy(match: re.Match[str], script: str, words: Sequence[str]) -> str:
+    """What to do: --zoo has a stand-in for some launchers, and others would really start."""
+    name, _, _ = (match["name"] or "").partition(" ")
+    kind = launchers.NAMES[name] if name else launchers.MODULES[match["module"]]
+    if name in launchers.BY_ZOO:
+        return tr("to launch what it starts: {command}", command=own_loop.with_zoo(script, words))
+    return tr("in the script, write bash {script} in its place", script=launchers.ours(kind))

@@ -11,7 +11,7 @@ import re
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
-from tools.launch.programs import rank_words
+from tools.launch.programs import command_words, python_words, rank_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from tools.launch.request import Request
 
-_SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 # Variables that scripts give to each rank, and names of options for them: what --per_rank_words has for it.
 _MEANINGS = {
     "device": "device_id device gpu_id npu_id ascend_device_id",
@@ -35,7 +34,7 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 def remarks(request: Request, ranks: int) -> list[str]:
     """The notes, at most one for each kind of word."""
     words = list(request.trainer_arguments)
-    if request.program and words and os.path.basename(words[0]) in _SHELLS and "-c" in words:
+    if request.program and command_words.shell_text(words) is not None:
         return []  # that shell runs in each rank
     found = {kind: text for kind, text in reversed(list(_notes(words, request, ranks)))}
     return list(found.values())[::-1]
@@ -52,7 +51,7 @@ _MOST = 1 << 20  # bytes of a program that are looked at
 
 def _behind(words: Sequence[str], request: Request) -> Iterator[tuple[str, str]]:
     """The note about an option of ours behind a Python file that does not know it."""
-    at = next((at for at, word in enumerate(words[:2]) if word.endswith(".py")), None)
+    at = _file(words)
     if not request.program or at is None:
         return
     option = next(
@@ -69,6 +68,16 @@ def _behind(words: Sequence[str], request: Request) -> Iterator[tuple[str, str]]
                 script=request.script,
             ),
         )
+
+
+def _file(words: Sequence[str]) -> int | None:
+    """The place of the Python file that is run; None: another program is."""
+    if words and words[0].endswith(".py"):
+        return 0
+    if not words or not python_words.is_python(words[0]):
+        return None
+    kind, named, before = python_words.parts(words[1:])
+    return before if kind == "file" and named.endswith(".py") else None
 
 
 def _knows(path: str, name: str) -> bool:
