@@ -151,7 +151,7 @@ PY
     zoo run_distribute_train_gpu.sh 2 images
   each_rank "rank "{0,1}" of 2 on "?" in LOG: --run_distribute=True --device_target=GPU --dataset_path=images"
   [[ -e LOG/log_output ]]
-  ends 0 '*' zoo run_distribute_train_gpu_nohup.sh 2
+  ends 0 '*' zoo -- run_distribute_train_gpu_nohup.sh 2
   each_rank "rank "{0,1}" of 2 on "?" in scripts: --device_num 2"
 }
 
@@ -196,7 +196,9 @@ PY
 78|twice.sh|twice.sh starts more than one job; *mpirun -n 2 python a.py*mpirun -n 2 python b.py
 78|no_such.sh|no_such.sh: no such file in *; correct the path
 2|../train.py|--zoo ../train.py: is not a shell script; leave out --zoo
+2|../default_config.yaml|--zoo needs the start script, *
 2|--dry_run idle.sh|--zoo with --dry_run: *
+2|--rank_folder idle.sh|--zoo with --rank_folder: *
 LIST
   ends 2 'launch.sh: --zoo with --dry_run: *' bash "$SCRIPTS/launch.sh" --dry_run --zoo idle.sh
   ends 2 'launch.sh: --zoo with -n: *' bash "$SCRIPTS/launch.sh" -n 2 --zoo idle.sh

@@ -8,7 +8,7 @@ from tools.launch.request import Request
 
 SCRIPTS = {
     "ascend2p.sh": "local CONFIG device_target=Ascend devices=[0,2)",
-    "launch.sh": "local CONFIG options=n device_target=",
+    "launch.sh": "local CONFIG device_target=",
     "run.sh": "local DATA_PATH RANK_SIZE options=config device_target=Ascend default_config=configs/x.yaml",
     "run_pipeline.sh": "local DATA_PATH DEVICE_TARGET without=device_target device_target=Ascend devices=[0,8)",
     "run_pod.sh": "local CONFIG placement=pod grace=25 device_target=Ascend",
@@ -18,6 +18,7 @@ SCRIPTS = {
     "msrun_launcher.sh": "msrun none quoted=quoted device_target=Ascend",
 }
 OPTIONS = {
+    "launch.sh": "options=n zoo",
     "run_mpirun.sh": "options=n ssh output_filename",
     "run_mpirun_1.sh": "options=config n",
     "msrun_launcher.sh": "options=worker_num local_worker_num master_addr master_port node_rank",

@@ -11,7 +11,7 @@ from hccl_tools.common.quoting import quoted
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import count, named, one_line
 from tools.command import table
-from tools.launch.programs import program
+from tools.launch.programs import command_words, program
 from tools.start_script import job, noting, rank_file
 
 TYPE_CHECKING = False
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from tools.start_script.noting import Start
 
 OURS = {"mpirun": "run_mpirun.sh", "msrun": "run_msrun.sh"}
-_SHELLS = ("bash", "sh")
 # The script says these; an option of the user would contradict it.
 _SAID_BY_SCRIPT = ("n", "devices", "rank_table")
+_OF_RANKS = ("rank_folder", "rank_files", "per_rank_words")
 
 
 def prepare(command: Command, typed: Sequence[str], caller: Environment, say: Callable[[str], None]) -> Command:
@@ -36,15 +36,12 @@ def prepare(command: Command, typed: Sequence[str], caller: Environment, say: Ca
     Where the script starts mpirun or msrun, this process becomes the launch by our script of that engine.
     """
     check_options(command)
-    words = list(command.program)
-    if len(words) > 1 and os.path.basename(words[0]) in _SHELLS:
-        del words[0]
-    check_script(words[0])
+    options, words = script_of(command.program)
     logs = os.path.abspath(option(command, "log_dir") or "logs")
     line = tr(
         "launch.sh --zoo starts this command; its output is in the run's folder in {folder}", folder=one_line(logs)
     )
-    starts = noting.of_script(words, caller, line)
+    starts = noting.of_script(words, caller, line, options)
     script, environ = words[0], {os.fsdecode(name): os.fsdecode(value) for name, value in caller.items()}
     if len(starts) == 1 and starts[0].tool in OURS:
         become(starts[0], [*typed[: len(typed) - len(command.program)], f"--log_dir={logs}"], say)
@@ -69,6 +66,24 @@ def check_options(command: Command) -> None:
                 option=table.typed(name),
             )
             raise Refusal(USAGE, text)
+    for name in _OF_RANKS:
+        if option(command, name):
+            text = tr(
+                "--zoo with {option}: the script itself says where its ranks run, and their words; leave it out",
+                option=table.typed(name),
+            )
+            raise Refusal(USAGE, text)
+
+
+def script_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The options of the shell before the script, and the script with its words.  Raises Refusal."""
+    if not words:
+        raise Refusal(USAGE, tr("--zoo needs the start script, such as: --zoo run_distribute_train.sh"))
+    at = command_words.shell_script(words) if command_words.is_shell(words[0]) else 0
+    if at is None:
+        raise not_a_script(words[0])
+    check_script(words[at])
+    return list(words[1:at]), list(words[at:])
 
 
 def option(command: Command, name: str) -> str:
@@ -81,7 +96,12 @@ def check_script(path: str) -> None:
     """Refuses what is not a script of a shell."""
     program.check_file(path)
     if path.endswith((".py", ".yaml", ".yml")):
-        raise Refusal(USAGE, tr("--zoo {path}: is not a shell script; leave out --zoo", path=one_line(path)))
+        raise not_a_script(path)
+
+
+def not_a_script(path: str) -> Refusal:
+    """Refuses what no shell reads."""
+    return Refusal(USAGE, tr("--zoo {path}: is not a shell script; leave out --zoo", path=one_line(path)))
 
 
 def told(script: str, ranks: Ranks) -> str:
@@ -140,7 +160,7 @@ def forget(command: Command) -> None:
 def become(start: Start, options: list[str], say: Callable[[str], None]) -> NoReturn:
     """The launch by our script for mpirun or msrun, with the words and the environment that the script gives it."""
     script = project.path("scripts", OURS[start.tool])
-    options = [word for word in options if word != "--zoo"]
+    options = [word for word in options if word not in ("--zoo", "--")]
     words = ["bash", script, *options, *start.words]
     say(
         tr(

@@ -5,10 +5,12 @@ import shutil
 import subprocess
 
 import pytest
+from command_lines import command
 from small_launcher import gone
 
 from hccl_tools.common.refusal import Refusal
-from tools.start_script import job, noting, python_words, rank_file
+from tools.launch.programs import launchers, python_words
+from tools.start_script import job, launching, noting, rank_file
 from tools.start_script.noting import Start
 
 CALLER = {b"PATH": os.environb[b"PATH"], b"HOME": b"/root"}
@@ -33,6 +35,12 @@ def loop(ranks, **environ):
         ("-W ignore -X dev train.py", ("file", "train.py")),
         ("-m package.train -m x", ("module", "package.train")),
         ("-u -m train", ("module", "train")),
+        ("-mpackage.train x.yaml", ("module", "package.train")),
+        ("-um package.train x.yaml", ("module", "package.train")),
+        ("-Werror -uX dev train.py", ("file", "train.py")),
+        ("-cpass train.py", ("", "")),
+        ("-- train.py", ("file", "train.py")),
+        ("-m", ("module", "")),
         ("-c pass train.py", ("", "")),
         ("-V", ("", "")),
         ("--version", ("", "")),
@@ -69,6 +77,7 @@ def test_what_python_would_run(command, found):
         ("python -c 'print(1)' &", False),
         ("python -m pip list", False),
         ("mpirun --version", False),
+        ("mpirun.openmpi -n 8 python train.py", True),
         (f"python {noting.project.ROOT}/tools/launch/main.py", False),
         ("python prepare.py", False),
         ("DEVICE_ID=0 python -m json.tool /dev/null", False),
@@ -218,3 +227,60 @@ def test_the_cores_of_taskset_unless_the_launch_binds(here, cores, bound, word, 
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(here))
     ranks = job.of("run.sh", [start("a.py").replace(cores=cores)], {})
     assert (b"exec taskset -c 1 " in rank_file.text("run.sh", ranks, {}, bound=bound)) == word
+
+
+def test_every_launcher_whose_script_may_be_advised_has_a_stand_in(tmp_path):
+    noting.make_stand_ins(str(tmp_path), CALLER, "")
+    assert {*launchers.BY_ZOO} <= {path.name for path in (tmp_path / "bin").iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("typed", "script"),
+    [
+        ("./run.sh a b", ([], ["./run.sh", "a", "b"])),
+        ("bash run a", ([], ["run", "a"])),
+        ("/bin/dash run a", ([], ["run", "a"])),
+        ("bash -e -o pipefail run.sh -e", (["-e", "-o", "pipefail"], ["run.sh", "-e"])),
+    ],
+)
+def test_the_script_and_the_options_of_its_shell(typed, script, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("run", "run.sh"):
+        (tmp_path / name).touch()
+    assert launching.script_of(typed.split()) == script
+
+
+@pytest.mark.parametrize(
+    ("typed", "text"),
+    [
+        ("", "--zoo needs the start script, such as: --zoo run_distribute_train.sh"),
+        ("bash", "--zoo bash: is not a shell script"),
+        ("bash -c true", "--zoo bash: is not a shell script"),
+        ("bash none.sh", "none.sh: no such file"),
+    ],
+)
+def test_a_command_without_a_script_is_refused(typed, text):
+    with pytest.raises(Refusal, match=text):
+        launching.script_of(typed.split())
+
+
+@pytest.mark.parametrize("name", ["rank_folder", "rank_files", "per_rank_words"])
+def test_options_of_ranks_that_the_script_starts_are_refused(name):
+    words = "--rank_files=a" if name == "rank_files" else f"--{name}"
+    with pytest.raises(Refusal, match=f"--zoo with --{name}: the script itself says where its ranks run"):
+        launching.check_options(command("launch.sh", f"{words} --zoo run.sh"))
+
+
+def test_dashes_before_the_script_are_not_among_the_words_for_our_script(tmp_path, monkeypatch):
+    became = []
+    monkeypatch.setattr(os, "execve", lambda _, words, __: became.extend(words))
+    mpirun = start("-n", "2", "train.py", tool="mpirun").replace(folder=os.getcwd())
+    launching.become(mpirun, ["--zoo", "--console", "all", "--", "--log_dir=logs"], lambda _: None)
+    assert became[2:] == ["--console", "all", "--log_dir=logs", "-n", "2", "train.py"]
+
+
+def test_the_options_of_the_shell_reach_it(tmp_path):
+    (tmp_path / "run").write_text(f"cd {tmp_path}\nfalse\npython train.py &\n")
+    assert len(noting.of_script([str(tmp_path / "run")], CALLER, "")) == 1
+    with pytest.raises(Refusal, match="ended with 1"):
+        noting.of_script([str(tmp_path / "run")], CALLER, "", ["-e"])
