@@ -53,8 +53,9 @@ def number(line: Line) -> str:
 
 
 def _of_ranks(line: Line, option: str) -> str:
-    """About -n2, where mpirun takes -n 2."""
-    return ": " + _ranks(line, option[2:]) if option[:2] == "-n" and is_number(option[2:]) else ""
+    """About -n2 and -np2, where mpirun takes -n 2."""
+    number = option[3:] if option.startswith("-np") else option[2:]
+    return ": " + _ranks(line, number) if option.startswith("-n") and is_number(number) else ""
 
 
 def _elsewhere(option: str) -> str:

@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hccl_tools.common.refusal import Refusal
     from tools.command.line import Line
 
 _RENDEZVOUS = marked("MindSpore has a scheduler of its own")
@@ -59,6 +60,7 @@ _SYNONYMS = {
     "sim_level": ("N", "refused", _COMPILES),
     "sim_rank_id": ("N", "refused", _COMPILES),
 }
+_OF_DEVICES = ("gpu", "npu", "cpu", "auto")  # what torchrun takes as a number of ranks
 _SHORT = ("n", "np", "npernode", "ppn")  # those that people type with one dash
 
 
@@ -80,7 +82,7 @@ def take(line: Line, words: Sequence[str]) -> int:
         _here(line, typed, option, value, text or "1")
     elif kind == "variable":
         if not is_number(value):
-            raise line.mistake(tr("{typed} is not a whole number of at most 8 digits", typed=typed))
+            raise _no_number(line, typed)
         line.environment[text] = value
     elif kind == "console":
         take_option(line, [f"--console={'all' if value == '-1' else value}"])
@@ -151,6 +153,11 @@ def _table(line: Line, typed: str, option: str, value: str, own: str) -> None:
 def _same(line: Line, typed: str, value: str, names: list[str]) -> None:
     """Takes the value for the first of these options that the script has."""
     own = next((name for name in names if name in line.table), "")
+    if value.lower() in _OF_DEVICES and own == "n":
+        line.note_needless(typed, tr("one rank starts for each device"))
+        return
+    if not is_number(value):
+        raise _no_number(line, typed)
     if not own:
         devices = line.declaration.extra.get("devices")
         if devices and value == str(len(device_range.parse(devices))):
@@ -162,6 +169,10 @@ def _same(line: Line, typed: str, value: str, names: list[str]) -> None:
             tr("{typed}: another option says {value}; {hosts}", typed=typed, value=other, hosts=_hosts())
         )
     take_option(line, [f"--{own}={value}"])
+
+
+def _no_number(line: Line, typed: str) -> Refusal:
+    return line.mistake(tr("{typed} is not a whole number of at most 8 digits", typed=typed))
 
 
 def _instead(line: Line) -> str:

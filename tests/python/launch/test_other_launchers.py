@@ -51,6 +51,13 @@ def test_ranks_of_this_host_as_other_launchers_write_them(words):
     assert request("launch.sh", f"{words} train.py").n == 4
 
 
+@pytest.mark.parametrize("value", ["gpu", "auto", "CPU"])
+def test_torchruns_words_for_one_rank_on_each_device(value):
+    found = command("launch.sh", f"--nproc_per_node={value} train.py")
+    assert found.notes == (f"note: --nproc_per_node {value} is not needed: one rank starts for each device",)
+    assert Request.from_words(found.words).n is None
+
+
 def test_what_a_script_starts_anyway_may_be_typed():
     assert request("ascend2p.sh", "-n 2 train.py").script_devices == "[0,2)"
 
