@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 
+from hccl_tools.common import nearly
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import BAD, Refusal
@@ -140,6 +141,14 @@ def _from_conf(
     if not os.path.exists(conf):
         if address_optional:
             return dict.fromkeys(device_ids), "nowhere"
+        if conf != DEFAULT_CONF:
+            text = tr(
+                "no address for {devices}: {why_not_tool}, and there is no {conf}; correct the path behind --hccn_conf",
+                devices=named("device", device_ids),
+                why_not_tool=why_not_tool,
+                conf=one_line(conf),
+            )
+            raise AddressError(text + nearly.question(conf))
         raise AddressError(
             tr(
                 "no address for {devices}: {why_not_tool}, and there is no {conf}; {remedy}; or name a copy of the "

@@ -237,6 +237,12 @@ def test_a_missing_address_is_named_by_its_key_and_without_hccn_conf_the_ways_ou
     assert "no address for devices 0,1: hccn_tool is not on PATH" in text and "--hccn_conf" in text
 
 
+def test_a_file_that_was_named_and_is_missing_is_named_with_its_likeness(conf, no_conf):
+    assert "; correct the path behind --hccn_conf" in refusal([0], no_conf)
+    near = conf("address_0=10.0.0.1")
+    assert refusal([0], f"{near}f").endswith(f"; did you mean {near}?")
+
+
 @pytest.mark.parametrize("content", [None, b"\xff\xfe\x00"], ids=["folder", "bytes"])
 def test_a_hccn_conf_that_cannot_be_read_is_said_so(world, content):
     path = world / "hccn.conf"
