@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from tools.launch.run import Run
     from tools.supervise.events import Heard
     from tools.together.findings import Row
+
+    Key = tuple[Any, ...]  # what a finding is about
 else:
     import _signal
 
@@ -49,7 +51,7 @@ class Together(Feature):
         super().__init__(run)
         self._rows: list[Row] = []
         self._all: list[Row] = []  # of all attempts, for the report
-        self._said: set[str] = set()
+        self._said: set[Key] = set()
         self._hosts: dict[str, dict[str, str]] = {}  # what they must have alike
         self._began = self._due = self._since = 0.0
         self._saves = 0  # so many were watched
@@ -59,6 +61,7 @@ class Together(Feature):
 
     def begins(self) -> None:
         self._rows, self._hosts, self._size, self._saves = [], {}, 0, 0
+        self._said.clear()
         self._since = time.time()
         self._began = self.run.world.now()
         self._due = self._began + SOONEST
@@ -71,9 +74,9 @@ class Together(Feature):
         size = self._size_of_logs()
         if size > self._size and self._may_say() and (self._beside is None or not self._beside.lives()):
             self._size = size
+            self._forget_child()
             self._beside = self._start(watches=0 if self._saves >= SAVES else min(LONGEST, self._due - now - 5))
             if self._beside:
-                self._beside.end_orders()
                 self._beside.hear(self.name)
 
     def heard(self, event: Heard) -> None:
@@ -85,15 +88,20 @@ class Together(Feature):
             return
         is_on = self._take(event.line)
         if is_on:
-            self._rows += self._apart(ended=False)
+            self._keep(self._apart(ended=False))
         self._tell()
 
     def _tell(self) -> None:
-        """Says what has not been said."""
-        for line in findings.report(findings.without_effects(self._rows)):
-            if line not in self._said:
-                self._said.add(line)
-                self.run.say(line)
+        """Says what has not been said: the numbers of a finding change with each look."""
+        rows = [row for row in findings.without_effects(self._rows) if _key(row) not in self._said]
+        self._said.update(map(_key, rows))
+        for line in findings.report(rows):
+            self.run.say(line)
+
+    def _keep(self, rows: list[Row]) -> None:
+        """Takes these in place of earlier ones about the same."""
+        new = set(map(_key, rows))
+        self._rows = [row for row in self._rows if _key(row) not in new] + rows
 
     def _host_has(self, line: str) -> None:
         """Keeps what an agent says about its host; compares the hosts when all of them have answered."""
@@ -110,13 +118,17 @@ class Together(Feature):
         ranks: dict[str, list[int]] = {}
         for member in self.run.supervisor.members.ranks():
             ranks.setdefault(member.host, []).append(member.rank or 0)
-        self._rows += hosts.differing(self._hosts, ranks)
+        self._keep(hosts.differing(self._hosts, ranks))
         self._hosts = {}
 
     def attempt_ended(self) -> None:
         """The last look replaces one that has not come to its end."""
         if self._beside is not None:
             self._beside.kill()
+        self._forget_child()
+
+    def _forget_child(self) -> None:
+        if self._beside is not None:
             self._beside.close()
             self._beside = None
 
@@ -129,7 +141,7 @@ class Together(Feature):
             self._compare_hosts()
         if not self.run.supervisor.stopping.signal and self._may_say():
             is_on = self._look_again()
-        self._rows += self._apart(ended=True, is_on=is_on)
+        self._keep(self._apart(ended=True, is_on=is_on))
         rows = findings.without_effects(self._rows)
         self._all += rows
         if rows:
@@ -144,11 +156,7 @@ class Together(Feature):
         if beside is None:
             return False
         beside.end_orders()
-        before, self._rows = self._rows, []
-        is_on = any([self._take(line) for line in beside.lines(WITHIN)])
-        seen = {(row["kind"], *row["ranks"]) for row in self._rows}
-        self._rows = [row for row in before if (row["kind"], *row["ranks"]) not in seen] + self._rows
-        return is_on
+        return any([self._take(line) for line in beside.lines(WITHIN)])
 
     # ---- what both need ----------------------------------------------------------------------------------------------
 
@@ -173,7 +181,7 @@ class Together(Feature):
             ignore(_signal.SIGTERM, *QUIET)
             os.nice(5)  # the ranks come first
             os.dup2(1, 2)  # the user does not need to know what cannot be looked at
-            look.tell(tells, job)
+            look.tell(tells, job.replace(lifeline=orders))
 
         try:
             return Beside(run.world, _TITLE, child)
@@ -188,7 +196,7 @@ class Together(Feature):
         if isinstance(said, int):
             self._saves += said
             return False
-        self._rows += findings.rows_of([said])
+        self._keep(findings.rows_of([said]))
         return False
 
     def _apart(self, *, ended: bool, is_on: bool = True) -> list[Row]:
@@ -230,6 +238,10 @@ class Together(Feature):
     def _may_say(self) -> bool:
         """Whether a look may find something: most jobs that end within a second have not trained."""
         return any(map(_says, self._logs()))
+
+
+def _key(row: Row) -> Key:
+    return row["kind"], *row["ranks"], row.get("path"), row.get("what")
 
 
 def _size(path: str) -> int:

@@ -45,15 +45,19 @@ def open_by_two(job: str) -> list[Row]:
 
 def written(pid: str) -> list[str]:
     """The weights that the process has open for writing; the name stays when another process has removed the file."""
-    found = []
     try:
-        for number in os.listdir(f"/proc/{pid}/fd"):
+        numbers = os.listdir(f"/proc/{pid}/fd")
+    except OSError:
+        return []  # the process is gone
+    found = []
+    for number in numbers:
+        try:
             path = os.readlink(f"/proc/{pid}/fd/{number}")
             path = path[: -len(" (deleted)")] if path.endswith(" (deleted)") else path
             if path.startswith("/") and path.endswith(ENDS) and not _CACHE.search(path):
                 found += [path] if _is_for_writing(pid, number) else []
-    except OSError:
-        return found  # the process, or its file, is gone
+        except OSError:
+            continue  # it has closed this one meanwhile
     return found
 
 

@@ -36,6 +36,7 @@ class Job(Record):
     runs: bool  # it still runs
     watches: float = 0.0  # seconds for which it may watch who saves weights
     since: float = 0.0  # when the attempt began, in seconds since 1970
+    lifeline: int = -1  # a pipe that ends with the launcher; -1: none
 
 
 def chosen(ranks: Sequence[int]) -> list[int]:
@@ -80,7 +81,7 @@ def _saves(job: Job) -> Iterator[Row | int]:
 
     places = saves.folders(os.curdir, os.path.abspath(job.logs), job.since)
     if places:
-        yield from saves.watch(places, job.mark, job.watches)
+        yield from saves.watch(places, job.mark, job.watches, job.lifeline)
 
 
 def _path(job: Job, rank: int) -> str:

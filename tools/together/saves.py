@@ -42,7 +42,7 @@ def folders(top: str, without: str, since: float) -> list[str]:
                     if entry.is_dir(follow_symlinks=False):
                         if depth < _DEPTH and os.path.abspath(entry.path) != without:
                             waiting.append((entry.path, depth + 1))
-                    elif entry.name.endswith(files.ENDS) and folder not in found and entry.stat().st_mtime >= since:
+                    elif entry.name.endswith(files.ENDS) and folder not in found and _written_at(entry) >= since:
                         found.append(folder)
                     if entries >= _MOST_ENTRIES:
                         break
@@ -51,23 +51,34 @@ def folders(top: str, without: str, since: float) -> list[str]:
     return found
 
 
-def watch(places: Sequence[str], job: str, seconds: float) -> Iterator[Row | int]:
+def _written_at(entry: os.DirEntry[str]) -> float:
+    """Seconds since 1970; 0 for a link that leads nowhere, and for a file that is gone."""
+    try:
+        return entry.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def watch(places: Sequence[str], job: str, seconds: float, lifeline: int = -1) -> Iterator[Row | int]:
     """Files that two ranks write in these folders; at last how many were saved meanwhile, by whomever.
 
-    It takes so many seconds, or until there were enough saves.  job: LAUNCH_JOB of the ranks' processes.
+    It takes so many seconds, or until there were enough saves, or until the pipe `lifeline` ends.
+    job: LAUNCH_JOB of the ranks' processes.
     """
-    events = _Events(places)
+    events = _Events(places, lifeline)
     writers: dict[str, set[int]] = {}
     told: set[str] = set()
     saves, end, ranks_at = 0, time.monotonic() + seconds, -_PROCESSES
     ranks: list[tuple[str, int]] = []
-    while saves < ENOUGH and (left := end - time.monotonic()) > 0:
-        if time.monotonic() >= ranks_at + _PROCESSES:
+    while saves < ENOUGH and not events.over and (left := end - time.monotonic()) > 0:
+        is_new = time.monotonic() >= ranks_at + _PROCESSES
+        if is_new:
             ranks, ranks_at = list(files.processes(job)), time.monotonic()
             if not ranks:
                 break  # the job has ended
-        saves += events.wait(min(left, _PROCESSES))
-        for pid, rank in ranks:
+        touched, number = events.wait(min(left, _PROCESSES))
+        saves += number
+        for pid, rank in ranks if touched or is_new else ():
             for path in files.written(pid):
                 writers.setdefault(path, set()).add(rank)
         for path, who in writers.items():
@@ -79,9 +90,13 @@ def watch(places: Sequence[str], job: str, seconds: float) -> Iterator[Row | int
 
 
 class _Events:
-    """What the kernel reports of the folders.  Raises OSError where it tells nothing."""
+    """What the kernel reports of the folders.  Raises OSError where it tells nothing.
 
-    def __init__(self, places: Sequence[str]) -> None:
+    over: nobody waits for what is seen any more
+    """
+
+    def __init__(self, places: Sequence[str], lifeline: int) -> None:
+        self.over = False
         libc = ctypes.CDLL(None, use_errno=True)
         self._descriptor = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
         if self._descriptor < 0:
@@ -90,19 +105,28 @@ class _Events:
             libc.inotify_add_watch(self._descriptor, os.fsencode(place), _CREATED | _OPENED | _WRITTEN)
         self._poll = select.poll()
         self._poll.register(self._descriptor, select.POLLIN)
+        if lifeline >= 0:
+            self._poll.register(lifeline, 0)  # its end is reported anyway
 
-    def wait(self, seconds: float) -> int:
-        """Waits for one event, for at most so long; returns how many files of weights were written to their end."""
-        if not self._poll.poll(seconds * 1000):
-            return 0
-        data, at, saves = os.read(self._descriptor, _EVENTS), 0, 0
+    def wait(self, seconds: float) -> tuple[bool, int]:
+        """Waits for one event, for at most so long.
+
+        Returns whether a file of weights was opened or made, and how many were written to their end.
+        """
+        ready = [descriptor for descriptor, _ in self._poll.poll(seconds * 1000)]
+        self.over = any(descriptor != self._descriptor for descriptor in ready)
+        if self._descriptor not in ready:
+            return False, 0
+        data, at, saves, touched = os.read(self._descriptor, _EVENTS), 0, 0, False
         while at + 16 <= len(data):
             mask = int.from_bytes(data[at + 4 : at + 8], "little")
             length = int.from_bytes(data[at + 12 : at + 16], "little")
             name = os.fsdecode(data[at + 16 : at + 16 + length].rstrip(b"\0"))
-            saves += bool(mask & _WRITTEN) and name.endswith(files.ENDS)
+            is_weights = name.endswith(files.ENDS)
+            touched |= is_weights
+            saves += bool(mask & _WRITTEN) and is_weights
             at += 16 + length
-        return saves
+        return touched, saves
 
     def close(self) -> None:
         os.close(self._descriptor)

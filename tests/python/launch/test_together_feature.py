@@ -6,13 +6,14 @@ import signal
 from types import SimpleNamespace
 
 import pytest
+from small_launcher import until
 
 from tools.features import together
 from tools.features.together import Together
 from tools.supervise.events import Heard
 from tools.supervise.members import Member, Members
 from tools.supervise.world import World
-from tools.together import look
+from tools.together import findings, look
 
 LINE = "epoch: 1 step: {step}, loss is {loss}\n"
 
@@ -109,6 +110,56 @@ def test_a_finding_is_told_once_while_the_job_runs_and_once_in_the_report(run):
     assert run.told == [text]
     (row,) = ended(run, feature)
     assert (row["kind"], run.told) == ("not-finite", [text] * 2)
+
+
+def test_what_later_looks_find_about_the_same_is_said_once_and_reported_as_last_seen(run):
+    feature = begun(run)
+    for seconds, steps, bad in ((30, 20, []), (70, 40, [(0, 30)]), (150, 60, [(0, 30)])):
+        run.world.time = float(seconds)
+        write(run, steps, bad=[(1, 12), *bad])
+        feature.check()
+        hear(run, feature)
+    first = "the loss of rank 1 was nan first, in epoch 1 step 12; the others'"
+    assert run.told == [f"{first} stayed finite"]
+    (row,) = ended(run, feature)
+    assert (row["later_step"], run.told[1:]) == (30, [f"{first} only from epoch 1 step 30 on"])
+    feature.begins()  # the next attempt says it anew
+    run.world.time += 30.0
+    feature.check()
+    hear(run, feature)
+    assert len(run.told) == 3
+
+
+def test_two_files_of_the_same_ranks_are_two_findings(run, monkeypatch):
+    rows = [findings.row("one-file", [0, 1], path=path) for path in ("/a.ckpt", "/b.ckpt")]
+    monkeypatch.setattr(look, "tell", lambda tells, _: os.write(tells, f"{json.dumps(rows[1])}\n".encode()))
+    feature = begun(run)
+    feature.heard(Heard("together", json.dumps(rows[0])))
+    write(run, 9)
+    assert ended(run, feature) == rows
+
+
+def test_the_child_that_watches_saves_ends_with_the_launcher(run, monkeypatch):
+    def tell(tells, job):
+        os.write(tells, b"true\n")
+        os.read(job.lifeline, 1)
+
+    monkeypatch.setattr(look, "tell", tell)
+    feature = begun(run)
+    owned = set()
+    for seconds in (30, 70):
+        run.world.time = float(seconds)
+        write(run, seconds)
+        feature.check()
+        assert not owned or len(run.world.owned) == owned  # those of the first child were closed
+        owned = len(run.world.owned)
+        while not run.world.events(0.2):
+            continue
+        child = feature._beside
+        assert child.lives()
+        child.end_orders()  # as the end of the launcher does
+        until(lambda child=child: not child.lives())
+        hear(run, feature)
 
 
 def test_the_next_attempt_has_findings_of_its_own(run):

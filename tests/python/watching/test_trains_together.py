@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+import threading
 import time
 
 import jsonschema
@@ -352,6 +353,63 @@ def test_folders_with_weights_are_found_but_not_all_of_a_disk(tmp_path, monkeypa
     assert saves.folders("none", without, since=0) == []
     monkeypatch.setattr(saves, "_MOST_ENTRIES", 3)
     assert "./a/b/c" not in saves.folders(".", without, since=2000)
+
+
+def test_links_that_lead_nowhere_hide_no_other_weights(tmp_path):
+    (tmp_path / "below").mkdir()
+    for number in range(20):
+        (tmp_path / f"{number}.ckpt").symlink_to("gone")
+    for folder in (tmp_path, tmp_path / "below"):
+        (folder / "net.ckpt").write_text("")
+    assert saves.folders(str(tmp_path), "", since=2000) == [str(tmp_path), str(tmp_path / "below")]
+
+
+def test_a_descriptor_that_closes_meanwhile_hides_no_other(tmp_path, monkeypatch):
+    def readlink(path, link=os.readlink):
+        if path.endswith("/fd/0"):
+            raise FileNotFoundError
+        return link(path)
+
+    monkeypatch.setattr(os, "readlink", readlink)
+    with open(tmp_path / "net.ckpt", "wb"):
+        assert files.written("self") == [str(tmp_path / "net.ckpt")]
+
+
+@pytest.fixture
+def rank(tmp_path):
+    """A process of rank 0, and LAUNCH_JOB of its job."""
+    job = f"job of {tmp_path}"
+    with subprocess.Popen(["sleep", "600"], env={**os.environ, "LAUNCH_JOB": job, "RANK_ID": "0"}) as process:
+        yield job
+        process.kill()
+
+
+def test_only_who_opens_weights_makes_us_look_at_the_ranks(tmp_path, monkeypatch, rank):
+    (tmp_path / "sample").write_text("")
+    looks, reads = [], []
+    monkeypatch.setattr(files, "written", lambda pid: looks.append(pid) or [])
+
+    def read():
+        while len(reads) < 200:
+            reads.append((tmp_path / "sample").read_text())
+            time.sleep(0.001)
+        for _ in range(saves.ENOUGH):
+            (tmp_path / "net.ckpt").write_text("")
+
+    reader = threading.Timer(0.1, read)
+    reader.start()
+    found = list(saves.watch([str(tmp_path)], rank, 60.0))
+    reader.join()
+    assert len(reads) == 200 and found[-1] >= saves.ENOUGH and 1 < len(looks) < 100
+
+
+def test_who_watches_ends_when_nobody_waits_for_it(tmp_path, rank):
+    reading, writing = os.pipe()
+    threading.Timer(0.1, os.close, [writing]).start()
+    began = time.monotonic()
+    assert list(saves.watch([str(tmp_path)], rank, 600.0, reading)) == [0]
+    assert time.monotonic() < began + 60
+    os.close(reading)
 
 
 WRITER = """
