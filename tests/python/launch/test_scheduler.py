@@ -64,6 +64,17 @@ def test_connections_of_one_port_are_counted_once(listening, tmp_path, monkeypat
     assert joining.connections(port).all == 0
 
 
+def test_a_descriptor_that_closes_meanwhile_hides_no_connection(listening, monkeypatch):
+    def readlink(path, link=os.readlink):
+        if path.endswith("/fd/0"):
+            raise FileNotFoundError
+        return link(path)
+
+    inode = str(os.fstat(listening.fileno()).st_ino)
+    monkeypatch.setattr(os, "readlink", readlink)
+    assert joining._of_process("self", {inode, "another"}) == {inode}
+
+
 RANK = """
 import mmap, socket, sys
 library = open(sys.argv[1], "r+b")

@@ -132,14 +132,18 @@ def _has_mindspore(pid: str) -> bool:
 
 def _of_process(pid: str, wanted: set[str]) -> set[str]:
     """Those of the sockets that the process has."""
-    found = set()
     try:
-        for name in os.listdir(f"/proc/{pid}/fd"):
-            place = os.readlink(f"/proc/{pid}/fd/{name}")
-            if place.startswith("socket:["):
-                found.add(place[len("socket:[") : -1])
+        names = os.listdir(f"/proc/{pid}/fd")
     except OSError:
-        pass  # it has ended, or closed one of them: what was not found is looked for again
+        return set()  # it has ended
+    found = set()
+    for name in names:
+        try:
+            place = os.readlink(f"/proc/{pid}/fd/{name}")
+        except OSError:
+            continue  # it has closed this one meanwhile
+        if place.startswith("socket:["):
+            found.add(place[len("socket:[") : -1])
     return found & wanted
 
 
