@@ -7,17 +7,15 @@ import os
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import named, one_line
 from tools.features.base import Feature
+from tools.launch.member_processes import rank_of
 from tools.launch.programs import launchers
 from tools.supervise import proc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tools.supervise.members import Member
 
 LOOKS = (3.0, 30.0, 120.0)  # seconds after the start of an attempt: a script may copy its data first
-_MOST = 256 << 10  # bytes of an environment
 
 
 class NestedLaunchers(Feature):
@@ -45,12 +43,9 @@ class NestedLaunchers(Feature):
 
     def _find(self) -> str:
         """What the first rank that has started ranks has done; empty: none has."""
-        table = proc.table()
-        children: dict[int, list[int]] = {}
-        for pid, fields in table.items():
-            children.setdefault(fields.parent, []).append(pid)
+        children = proc.children(proc.table())
         for member in self.run.supervisor.members.ranks():
-            pids = [pid for root in _roots(member) for pid in _below(root, children)]
+            pids = [pid for root in _roots(member) for pid in (root, *proc.below(root, children))]
             found = _launcher(member, pids) or _ranks(member, pids)
             if found:
                 return found
@@ -62,12 +57,6 @@ def _roots(member: Member) -> set[int]:
     if member.status is not None or member.pid is None:
         return set()
     return {member.pid, *(pid for pid, _, _ in member.left)}
-
-
-def _below(pid: int, children: dict[int, list[int]]) -> Iterator[int]:
-    yield pid
-    for child in children.get(pid, ()):
-        yield from _below(child, children)
 
 
 def _launcher(member: Member, pids: list[int]) -> str:
@@ -88,7 +77,7 @@ def _launcher(member: Member, pids: list[int]) -> str:
 
 def _ranks(member: Member, pids: list[int]) -> str:
     """Whether its processes have the numbers of several ranks in their environment."""
-    found = {rank for rank in map(_rank_of, pids) if rank is not None}
+    found = {rank for rank in (rank_of(pid, b"") for pid in pids) if rank is not None}
     if len(found) < 2:
         return ""
     return tr(
@@ -96,13 +85,3 @@ def _ranks(member: Member, pids: list[int]) -> str:
         rank=member.rank,
         ranks=named("rank", found),
     )
-
-
-def _rank_of(pid: int) -> int | None:
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            variables = file.read(_MOST).split(b"\0")
-    except OSError:
-        return None
-    rank = next((each[8:] for each in variables if each.startswith(b"RANK_ID=")), b"")
-    return int(rank) if rank.isdigit() and len(rank) < 10 else None

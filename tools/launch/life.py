@@ -7,11 +7,13 @@ import os
 import sys
 
 from hccl_tools.common.language import tr
+from hccl_tools.common.words import clauses
 from tools import features
 from tools.launch import outcome, train_log
 from tools.launch.run import CANNOT_START
 from tools.output import report
 from tools.supervise import proc
+from tools.supervise.children import NO_CTYPES
 from tools.supervise.guardian import Guardian
 from tools.supervise.leftovers import Leftovers
 from tools.supervise.limits import Limits
@@ -62,8 +64,11 @@ def _lead(run: Run) -> int:
 
 def _adopt_what_ranks_leave(run: Run) -> None:
     """Where the ranks are our children, what they leave becomes ours, too."""
-    if not run.world.children.adopt():
-        run.say(tr("this Python has no ctypes: the job does not wait for processes that a rank leaves, and ends them"))
+    problem = run.world.children.adopt()
+    if problem:
+        reason = tr("this Python has no ctypes") if problem == NO_CTYPES else tr("the kernel refused prctl(2)")
+        effect = tr("the job does not wait for processes that a rank leaves, and ends them")
+        run.say(clauses(reason, effect))
     waiting = run.supervisor.waiting
     waiting.leftovers = Leftovers(
         run.world,

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import os
+
 _MOST = 256 << 10  # bytes of an environment
 
 
-def rank_of(pid: str, mark: bytes, proc: str = "/proc") -> int | None:
-    """The rank of the process, if `mark` is in its environment; None also for one that is gone, or another user's.
+def rank_of(pid: str | int, mark: bytes, proc: str = "/proc") -> int | None:
+    """The rank of the process, if it is a number; see `rank_text`."""
+    rank = rank_text(pid, mark, proc) or ""
+    return int(rank) if rank.isascii() and rank.isdigit() and len(rank) < 10 else None
 
-    mark: b"LAUNCH_JOB=..."; proc: where the kernel shows processes.
+
+def rank_text(pid: str | int, mark: bytes, proc: str = "/proc") -> str | None:
+    """The RANK_ID of the process, if `mark` is in its environment; None also for one that is gone, or another user's.
+
+    mark: b"LAUNCH_JOB=...", empty: of any job; proc: where the kernel shows processes.
     """
     try:
         with open(f"{proc}/{pid}/environ", "rb") as file:
             variables = file.read(_MOST).split(b"\0")
     except OSError:
         return None
-    if mark not in variables:
+    if mark and mark not in variables:
         return None
-    rank = next((variable[8:] for variable in variables if variable.startswith(b"RANK_ID=")), b"")
-    return int(rank) if rank.isdigit() and len(rank) < 10 else None
+    return next((os.fsdecode(each[8:]) for each in variables if each.startswith(b"RANK_ID=")), None)

@@ -10,15 +10,12 @@ import os
 import time
 
 from hccl_tools.common.record import Row
+from tools.launch import member_processes
 from tools.supervise import proc
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 _PR_SET_CHILD_SUBREAPER = 36
+NO_CTYPES, REFUSED = "no ctypes", "refused"
 FULL_EVERY = 10.0  # seconds
-_MOST = 256 << 10  # bytes of an environment
 
 
 class Process(Row):
@@ -43,6 +40,7 @@ class Children:
         self.left_ends: list[tuple[str, int, int]] = []
         self.pythons: set[str] = set()  # members that were Python when they ended
         self._groups: dict[int, str] = {}  # process group -> the member that began it
+        self._ranks: dict[str, None] = {}  # members that are ranks, in the order of their starts
         self._names: dict[
             int, bytes
         ] = {}  # process that a member had left and that has ended -> the name of its program
@@ -54,9 +52,11 @@ class Children:
         """A member runs, in a process group of its own."""
         self.pythons.discard(name)
         self.members[pid] = self._groups[pid] = name
+        if name.isdigit():
+            self._ranks[name] = None
 
-    def adopt(self) -> bool:
-        """From now on what members leave is ours; False: this Python cannot ask the kernel for it.
+    def adopt(self) -> str:
+        """From now on what members leave is ours; returns NO_CTYPES or REFUSED if not, else nothing.
 
         No member has begun, so what runs now is left by none.
         """
@@ -64,9 +64,9 @@ class Children:
         try:
             import _ctypes  # a fifth of the time that ctypes takes
         except ImportError:
-            return False
+            return NO_CTYPES
         call = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]
-        return bool(_ctypes.call_function(call, (_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) == 0)
+        return REFUSED if _ctypes.call_function(call, (_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) else ""
 
     def reap(self) -> None:
         """Takes the exit statuses of all that have ended; a container's first process inherits orphans, too."""
@@ -120,11 +120,12 @@ class Children:
     # ---- what members have left --------------------------------------------------------------------------------------
 
     def left(self, job: bytes) -> dict[str, list[Process]]:
-        """{member: the processes that it has left, and that run}; a look at all processes of this host.
+        """{member: the processes that it has left, and that run}.
 
+        Only where we have a child that we do not know, all processes of this host are looked at.
         job: the value of LAUNCH_JOB, for processes that are in no member's group any more.
         """
-        table, ours = self._look()
+        table, ours = self._look() if self._has_unknown() else ({}, {})
         found: dict[str, list[Process]] = {}
         for name, pid, _ in self.left_ends:  # they have ended since, and nobody has asked for it yet
             found.setdefault(name, []).append(Process(pid, 0, 0, self._names.get(pid, b"")))
@@ -135,7 +136,7 @@ class Children:
             owner = self._left.get(pid) or self._groups.get(fields.group) or self._marked(pid, job)
             if owner is not None:
                 self._left[pid] = owner
-                inner = tuple(_below(pid, ours))
+                inner = tuple(proc.below(pid, ours))
                 found.setdefault(owner, []).append(
                     Process(pid, fields.group, fields.session, _words(pid, inner, table), inner)
                 )
@@ -143,9 +144,16 @@ class Children:
 
     def _marked(self, pid: int, job: bytes) -> str | None:
         """The rank of this job that the process has in its environment; a script may set that to a rank that is not."""
-        rank = _marked(pid, job)
-        ranks = [name for name in self._groups.values() if name.isdigit()]
-        return rank if rank is None or rank in ranks else next(iter(ranks), None)
+        rank = member_processes.rank_text(pid, b"LAUNCH_JOB=" + job)
+        return rank if rank is None or rank in self._ranks else next(iter(self._ranks), None)
+
+    def _has_unknown(self) -> bool:
+        """Whether a child of ours may be no member's first process, and none that we have forked ourselves."""
+        try:
+            with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+                return not all(int(pid) in self.members or int(pid) in self.others for pid in file.read().split())
+        except OSError:
+            return True  # this kernel does not list them
 
     def _look(self) -> tuple[dict[int, proc.Fields], dict[int, list[int]]]:
         """(processes of this host, {process: its children}), with all that descend from us.
@@ -156,19 +164,11 @@ class Children:
         now = time.monotonic()
         full = now - self._looked >= FULL_EVERY
         table = proc.table(() if full else self._strangers)
-        children: dict[int, list[int]] = {}
-        for pid, fields in table.items():
-            children.setdefault(fields.parent, []).append(pid)
+        children = proc.children(table)
         if full:
             self._looked = now
-            self._strangers = {str(pid) for pid in table.keys() - {os.getpid(), *_below(os.getpid(), children)}}
+            self._strangers = {str(pid) for pid in table.keys() - {os.getpid(), *proc.below(os.getpid(), children)}}
         return table, children
-
-
-def _below(pid: int, children: dict[int, list[int]]) -> Iterable[int]:
-    for child in children.get(pid, ()):
-        yield child
-        yield from _below(child, children)
 
 
 def _words(pid: int, inner: tuple[int, ...], table: dict[int, proc.Fields]) -> bytes:
@@ -179,18 +179,6 @@ def _words(pid: int, inner: tuple[int, ...], table: dict[int, proc.Fields]) -> b
             if found and (each == pid or not found.startswith(proc.words(pid))):
                 return found
     return proc.words(pid) or table[pid].name
-
-
-def _marked(pid: int, job: bytes) -> str | None:
-    """The rank of this job that the process has in its environment."""
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            variables = file.read(_MOST).split(b"\0")
-    except OSError:
-        return None
-    if b"LAUNCH_JOB=" + job not in variables:
-        return None
-    return next((os.fsdecode(each[8:]) for each in variables if each.startswith(b"RANK_ID=")), None)
 
 
 def exit_code(status: int) -> int:

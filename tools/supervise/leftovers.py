@@ -90,7 +90,7 @@ class Leftovers:
         self._world, self._job, self._words, self._tell, self._over, self._waits = world, job, words, tell, over, waits
         self._ranks: dict[str, _Rank] = {}
         self._stops = False
-        self._next_copy = 0.0
+        self._next_copy = self._next_follow = 0.0
 
     def hold(self, ended: Iterable[tuple[str, str, int | None]]) -> set[str]:
         """(name, log, process group) of ranks that have just ended with 0; returns those that last, because of what
@@ -183,9 +183,11 @@ class Leftovers:
         if not self._ranks:
             return
         now, tell_at = self._world.now(), self._tell_at()
-        for rank in self._ranks.values():
-            if not rank.told:
-                rank.follow()
+        if now >= self._next_follow:
+            self._next_follow = now + OFTEN
+            for rank in self._ranks.values():
+                if not rank.told:
+                    rank.follow()
         if tell_at is not None and now >= tell_at and not self._stops:
             found = self._world.left(self._job)
             for name in [name for name, rank in self._ranks.items() if not rank.told]:

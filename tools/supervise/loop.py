@@ -72,6 +72,7 @@ class Supervisor:
         self.waiting = Waiting(self)
         self.guardian: Guardian | None = None
         self.stacks: dict[str, str] = {}  # of ranks: where each is, from its agent
+        self._check_at = 0.0  # when the hooks look at the latest, however much happens
 
     def again(self) -> None:
         """Forgets the members of an attempt that has ended, for the next one."""
@@ -137,6 +138,10 @@ class Supervisor:
         for event in self.world.events(seconds):
             happened = True
             self._take(event)
+        now = self.world.now()
+        if not happened or now >= self._check_at:
+            self._check_at = now + USUAL
+            self.hooks.check()
         if not happened:
             self._find_unreported()
         self._collect()
@@ -215,7 +220,6 @@ class Supervisor:
 
     def _find_unreported(self) -> None:
         """Ranks of this host whose agent and watcher were killed, so that nobody tells their end."""
-        self.hooks.check()
         if not self.engine.tells_ends:
             return
         silent = [m for m in self.members.grouped.values() if not m.child and m.status is None and m.group is not None]

@@ -13,7 +13,7 @@ from hccl_tools.common.record import Row
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
-    from collections.abc import Callable, Container, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 else:
     import _signal  # the module signal imports enum, which takes longer than all the rest
 
@@ -69,6 +69,21 @@ def table(without: Container[str] = ()) -> dict[int, Fields]:
         state, parent, group, session = rest.split(None, 4)[:4]
         found[int(number)] = Fields(name, state.decode(), int(parent), int(group), int(session))
     return found
+
+
+def children(table: Mapping[int, Fields]) -> dict[int, list[int]]:
+    """{process: those that it has started}"""
+    found: dict[int, list[int]] = {}
+    for pid, fields in table.items():
+        found.setdefault(fields.parent, []).append(pid)
+    return found
+
+
+def below(pid: int, children: Mapping[int, Sequence[int]]) -> Iterator[int]:
+    """What descends from the process."""
+    for child in children.get(pid, ()):
+        yield child
+        yield from below(child, children)
 
 
 def name(pid: int) -> bytes:

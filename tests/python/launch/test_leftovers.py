@@ -8,7 +8,7 @@ import pytest
 from fake_job import GROUP, Job
 from small_launcher import told, until
 
-from tools.supervise import events
+from tools.supervise import children, events
 from tools.supervise.children import Process
 from tools.supervise.leftovers import BY_OPTION, LATEST, MOMENT, WORKERS, Leftovers
 from tools.supervise.own_files import MOST, Outputs
@@ -85,6 +85,15 @@ def test_a_training_is_waited_for_and_told_once():
     assert rank.told == [events.Left("0", [(TRAINING.pid, GROUP, "python\0train.py\0")])]
     rank.ends(TRAINING, 0)
     assert rank.over == [("0", 0)]
+
+
+def test_the_files_of_what_is_left_are_looked_for_now_and_then_however_much_happens(monkeypatch):
+    follows = []
+    monkeypatch.setattr(Outputs, "follow", lambda *_: follows.append(1))
+    rank = Rank(TRAINING)
+    for _ in range(500):
+        rank.waits(0.001)
+    assert 5 <= len(follows) <= 8
 
 
 @pytest.mark.parametrize("wait", [0, MOMENT])
@@ -246,6 +255,36 @@ tell(sorted(ends), world.left(b"job"))
     assert "sleep\x00600\x00" in found["a"]
     statuses, rest = told(one)
     assert (statuses[-1], rest) == (137, {})
+
+
+def test_where_nothing_was_left_the_processes_of_the_host_are_not_looked_at(launcher):
+    one = launcher("""
+world.children.adopt()
+table, looks = proc.table, []
+proc.table = lambda *words: looks.append(1) or table(*words)
+world.fork(lambda: signal.pause())
+start("a", "sleep", "600")
+start("b", "true")
+hear(1)
+tell(world.left(b"job"), len(looks))
+start("c", "sh", "-c", "sleep 600 & exit 0")
+hear(1)
+tell(list(world.left(b"job")), len(looks))
+""")
+    assert told(one) == [{}, 0]
+    assert told(one) == [["c"], 1]
+
+
+def test_a_kernel_that_refuses_is_told_of(launcher):
+    one = launcher("""
+import _ctypes
+tell(world.children.adopt())
+_ctypes.call_function = lambda *_: -1
+tell(world.children.adopt())
+sys.modules["_ctypes"] = None
+tell(world.children.adopt())
+""")
+    assert [told(one) for _ in range(3)] == [[""], [children.REFUSED], [children.NO_CTYPES]]
 
 
 # ---- the files of what is left ---------------------------------------------------------------------------------------

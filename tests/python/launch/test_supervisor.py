@@ -19,6 +19,15 @@ def test_a_job_whose_members_end_well():
     assert [member.seconds for member in job.supervisor.members] == ["5.0", "7.0"]
 
 
+def test_features_look_also_where_no_moment_is_without_an_event():
+    job = Job(ranks=1)
+    for tenth in range(100):
+        job.world.at(tenth / 10, events.LogGrew("0"))
+    job.world.ends(10, "0", 0)
+    assert job.run() == 0
+    assert 9 <= job.hooks.steps["check"] <= 12
+
+
 def test_the_first_failure_decides_and_stops_the_others():
     job = Job(3)
     job.world.ends(5, "1", 3)
