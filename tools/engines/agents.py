@@ -211,6 +211,7 @@ class Agents(Engine):
         if secret:
             told.update(LAUNCH_SECRET=secret, LAUNCH_GRACE=str(run.settings.grace), LAUNCH_JOB=run.mark)
             told["LAUNCH_LEFTOVERS"] = run.settings.leftovers
+            told["LAUNCH_WATCH"] = "yes" if run.settings.watch else ""
             told["LAUNCH_KEEPS_GOING"] = "yes" if run.settings.keep_going else ""
         found.update((os.fsencode(name), os.fsencode(value)) for name, value in told.items())
         for own, given in run.command.mpirun.values.items():  # of mpirun -x NAME=VALUE: for the ranks alone

@@ -103,7 +103,7 @@ class Agent:
         self.tell("start", self.told.name, pid, self.told.host)
         if self.away:
             self.tell("line", self.told.name, f"(this rank's log is on {self.told.host}: {self.log})")
-        if self.told.is_first_of_host:
+        if self.told["WATCH"] and self.told.is_first_of_host:
             self._tell_likeness(words, found)
 
     def _tell_likeness(self, words: list[str], found: Environment) -> None:

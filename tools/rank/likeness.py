@@ -43,6 +43,8 @@ def _plain(text: str) -> str:
 
 def _of_python(python: str) -> Iterator[tuple[str, str]]:
     """The version of Python, and of the packages beside it: by the names of folders, because nothing is started."""
+    if not os.path.basename(python).startswith(("python", "pypy")):
+        return  # a start script: which Python it takes is not known
     path = next((path for path in _places(python) if os.path.exists(path)), python)
     yield "Python", os.path.basename(os.path.realpath(path))
     libraries = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(path))), "lib")

@@ -120,6 +120,13 @@ def test_a_trainers_end_and_an_order_in_the_same_moment_tell_the_trainers_own_st
         assert (one.returncode, said(one)) == (0, "exit 0 143")
 
 
+@pytest.mark.parametrize("watch", ["yes", ""])
+def test_the_first_agent_of_a_host_tells_what_it_has_unless_nobody_watches(agent, watch):
+    one = agent("true", LAUNCH_SIZES="1x2", LAUNCH_WATCH=watch)
+    lines = [line for line in one.communicate()[0].splitlines() if line.startswith(".tell has 0 ")]
+    assert len(lines) == bool(watch)
+
+
 def test_the_order_to_stop_reaches_the_trainers_group_and_sigkill_what_ignores_it(agent):
     one = agent("sh", "-c", "trap '' TERM; sleep 60 & echo $! >child; while :; do sleep 1; done", LAUNCH_GRACE="1")
     trainer = trainer_of(one)

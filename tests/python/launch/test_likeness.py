@@ -32,6 +32,13 @@ def test_what_a_host_tells(tmp_path, monkeypatch):
     assert told(tmp_path, "train.py", "--config=c.yaml")["c.yaml"] == "missing"
 
 
+def test_which_python_a_start_script_takes_is_not_known(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for words in (["bash", "train.sh"], ["./train.sh"]):
+        found = likeness.read(likeness.text(words, {}))
+        assert not {"Python", "numpy", "mindspore"} & found.keys() and found["PYTHONHASHSEED"] == "not set"
+
+
 def test_nothing_in_it_ends_a_value_or_a_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = likeness.text(["python", "a\tb\n=c.py", "x" * 999 + ".yaml"], {b"PYTHONHASHSEED": b"1\t2\n3=4\xff"})
