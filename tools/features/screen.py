@@ -91,7 +91,7 @@ class Screen(Feature):
             console.follow(logs, list(shown), control, len(numbers), run.voice.name)
 
         self._pid = run.world.fork(child)
-        if self.shows == "0" and os.isatty(1) and os.isatty(2) and os.environ.get("TERM", "dumb") != "dumb":
+        if len(shown) == 1 and os.isatty(1) and os.isatty(2) and os.environ.get("TERM", "dumb") != "dumb":
             run.voice.before = _CLEAR
 
     def _chosen(self, numbers: list[int]) -> list[int]:

@@ -8,6 +8,7 @@ import pytest
 from tools.features.beside import say_all
 from tools.features.elastic_restarts import ElasticRestarts
 from tools.features.explanation import Explanation
+from tools.features.screen import Screen
 from tools.launch import launcher
 from tools.launch.hosts import elastic
 from tools.supervise.members import Member
@@ -23,6 +24,28 @@ def test_where_no_more_processes_may_be_started_nothing_is_told():
     told = []
     say_all(SimpleNamespace(world=NoMore(), say=told.append), "mindspore-launch-stacks", lambda *_: None, 5.0)
     assert told == []
+
+
+@pytest.mark.parametrize(
+    ("shows", "ranks", "clears"),
+    [("0", 2, True), ("1", 2, True), ("all", 1, True), ("0,1", 2, False), ("all", 2, False)],
+)
+def test_a_message_takes_the_place_of_a_bar_where_one_log_is_on_the_terminal(
+    monkeypatch, tmp_path, shows, ranks, clears
+):
+    monkeypatch.setattr(os, "isatty", lambda _: True)
+    monkeypatch.setenv("TERM", "xterm")
+    run = SimpleNamespace(
+        settings=SimpleNamespace(console=shows),
+        plan=SimpleNamespace(ranks=[(rank, rank) for rank in range(ranks)]),
+        world=SimpleNamespace(own=lambda _: None, fork=lambda _: 1),
+        voice=SimpleNamespace(before=""),
+        logs=str(tmp_path),
+    )
+    screen = Screen(run)
+    screen.begins()
+    os.close(screen._control)
+    assert bool(run.voice.before) == clears
 
 
 @pytest.mark.parametrize("fails", [True, False])
