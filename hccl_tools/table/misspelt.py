@@ -25,7 +25,7 @@ def is_nearly_an_address(text: str) -> bool:
 
 
 def is_of_numbers(text: str) -> bool:
-    """Whether a resolver could take `text`, which has another form, for an address: it would read 10.9.0 as 10.9.0.0."""
+    """Whether a resolver could take `text` for an address although it has another form: it reads 10.9.0 as 10.9.0.0."""
     if _is_plain_name(text) or family(text) is not None:
         return False
     return _NUMBERS.fullmatch(_cleaned(text)) is not None or meant(text) is not None
