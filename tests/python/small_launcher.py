@@ -1,6 +1,9 @@
 """Small launchers, each a process of its own: it gets signals, and is killed."""
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -52,7 +55,16 @@ def launcher():
     yield start
     for one in started:
         one.kill()
+        _end_session(one.pid)
         one.communicate()
+
+
+def _end_session(session):
+    """What a launcher that was killed has left may hold the pipes that we wait for."""
+    for pid, fields in proc.table().items():
+        if fields.session == session:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def told(launcher):
