@@ -143,10 +143,12 @@ def _from_conf(
             return dict.fromkeys(device_ids), "nowhere"
         if conf != DEFAULT_CONF:
             text = tr(
-                "no address for {devices}: {why_not_tool}, and there is no {conf}; correct the path behind --hccn_conf",
+                "no address for {devices}: {why_not_tool}, and there is no {conf}; correct the path behind "
+                "--hccn_conf, or {remedy}",
                 devices=named("device", device_ids),
                 why_not_tool=why_not_tool,
                 conf=one_line(conf),
+                remedy=remedy,
             )
             raise AddressError(text + nearly.question(conf))
         raise AddressError(

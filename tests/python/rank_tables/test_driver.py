@@ -159,7 +159,7 @@ def test_where_hccn_tool_fails_nobody_is_told_to_put_it_on_path(cards, world, mo
     with pytest.raises(hccn.AddressError) as error:
         hccn.addresses([0], str(world / "no.conf"))
     text = str(error.value)
-    assert "hccn_tool failed for device 0" in text and remedy in text and "--hccn_conf FILE" in text
+    assert "hccn_tool failed for device 0" in text and remedy in text and "behind --hccn_conf" in text
     assert "PATH" not in text
 
 
