@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from hccl_tools.common.record import Record, Row
-from tools.logs import events, kinds, log_tail, matcher, plog, pytest_report
+from tools.logs import aftermath, events, kinds, log_tail, matcher, plog, pytest_report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class Findings(Record):
     last: float | None = None
     errors: int = 0
     error: Seen | None = None  # its first error that does not follow from a wait
+    wrapper: Seen | None = None  # its first error that says only what failed, not why
     pids: tuple[int, ...] = ()
     hits: tuple[Hit, ...] = ()
     events: tuple[events.Event, ...] = ()
@@ -139,6 +140,7 @@ class _Reader:
         self.hits: dict[int, Hit] = {}
         self.events: list[events.Event] = []
         self.error: Seen | None = None
+        self.wrapper: Seen | None = None  # the first that says only what failed
         self.first: float | None = None
         self.last: float | None = None
         self.pids: dict[int, None] = {}
@@ -186,8 +188,11 @@ class _Reader:
                 event = events.parse(events.FORMS[-1 - meaning], line, time, row)
                 if event:
                     self.events.append(event)
-        if head and head.level in plog.LOUD and self.error is None and not events.FOLLOWS.search(line):
-            self.error = Seen(time, row, line[-1000:])
+        if head and head.level in plog.LOUD and self.error is None and not aftermath.follows(line):
+            if not aftermath.wraps(line):
+                self.error = Seen(time, row, line[-1000:])
+            elif self.wrapper is None:
+                self.wrapper = Seen(time, row, line[-1000:])
         if not (head and head.level in plog.QUIET):
             self._known(block, begin, end, row, time, line, sorted(m for m in meanings if m >= 0))
 
@@ -289,6 +294,7 @@ def read(file: IO[bytes] | GzipFile, name: str, fast: bool, path: str = "") -> F
         last=reader.last,
         errors=machine.errors(),
         error=reader.error,
+        wrapper=reader.wrapper,
         pids=tuple(reader.pids),
         hits=tuple(sorted(reader.hits.values())),
         events=tuple(reader.events),
