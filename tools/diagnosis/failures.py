@@ -27,6 +27,8 @@ _WAITS = frozenset(("link", "transport", "p2p", "notify", "aicpu", "root", "no_a
 _MAY_WRAP = re.compile(
     r"(?:\w+\.)*(?:RuntimeError|Exception|SystemError|OSError|TimeoutError|Dist\w*Error|\w*Exception)\b"
 )
+_CRASH = re.compile(aftermath.CRASH)
+_CODE = re.compile(aftermath.CODE)
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _PLACES = re.compile(r"^.*?\]:? ?(?=\w)|(?:/[\w.-]+)+/")
 
@@ -39,6 +41,7 @@ class Failure(Record):
     path: str  # of the log that has it
     clear: int  # CLEAR; UNCLEAR: it may follow from a wait; WEAK: a wrapper, and no line says of what
     raised: bool  # an exception of Python
+    known: bool  # what it is, is known: a failure of configs/, a code of CANN, an exception that wraps no other
 
     @property
     def alike(self) -> str:
@@ -68,10 +71,18 @@ def failure_of(process: Process) -> Failure | None:
     for one in process.findings:
         rows = sorted(event.row for event in one.events if _is_wait(event))
         details = {event.row for event in one.events if event.kind == "waited" and not plog.parse(event.text)}
+        known = {seen.row for hit in one.hits for seen in hit.seen}
         for seen, raised, weak in _errors(one):
             clear = _how_clear(seen, raised, weak, rows, details, first_wait, bool(waits))
             if clear is not None:
-                made = Failure(process=process, seen=seen, path=one.path, clear=clear, raised=raised)
+                made = Failure(
+                    process=process,
+                    seen=seen,
+                    path=one.path,
+                    clear=clear,
+                    raised=raised,
+                    known=_is_known(seen, raised, known),
+                )
                 found.append((clear, seen.time is None, seen.time or 0.0, seen.row, made))
     return min(found, key=lambda row: row[:4])[4] if found else None
 
@@ -92,6 +103,14 @@ def _errors(one: Findings) -> Iterator[tuple[Seen, bool, bool]]:
     for event in one.events:
         if event.kind in ("code", "crash") and not aftermath.follows(event.text):
             yield Seen(event.time, event.row, event.text), False, False
+
+
+def _is_known(seen: Seen, raised: bool, known: set[int]) -> bool:
+    if raised and not _MAY_WRAP.match(seen.text):
+        return True
+    if _CRASH.search(seen.text):
+        return False  # others crash, too, when their peer is gone
+    return seen.row in known or bool(_CODE.search(seen.text))
 
 
 def _how_clear(

@@ -62,6 +62,9 @@ def _of(job: Job, rows: list[Failure], found: list[Wait], offsets: clocks.Offset
         why = tr("no other rank has an error that does not follow from a wait")
         if not job.complete:
             why = tr("no other log has an error that does not follow from a wait, but not all ranks' logs are here")
+        elif not rows[0].known and any(map(failures.is_quiet, job.processes)):
+            why = tr("only its error may be one of its own, but other ranks say nothing at all, as if they were killed")
+            return _named(rows, found, LIKELY, why)
         return _named(rows, found, SURE if job.complete else LIKELY, why)
     times = [(offsets.common(row.process, row.seen.time), row) for row in rows]
     timed = sorted(
