@@ -58,10 +58,10 @@ def test_what_an_exception_says_comes_before_earlier_noise(codes):
     assert codes(rank_0=f"disk is broken\n{TRACE}KeyError: 4\n") == ["raised", "first"]
 
 
-def test_a_wait_comes_after_what_the_root_itself_says(codes):
+def test_a_wait_is_no_cause_where_another_rank_failed_by_itself(codes):
     wait = "EI0006: 2025-01-24-10:00:00 Getting socket times out.\n"
-    assert codes(rank_0=wait, rank_1=f"{TRACE}KeyError: 4\n")[0] == "raised"
-    assert codes(rank_0=wait, rank_1=f"something failed\n{TRACE}KeyError: 5\n") == ["wide", "EI0006"]
+    assert codes(rank_0=wait, rank_1=f"{TRACE}KeyError: 4\n") == ["raised"]
+    assert codes(rank_0=wait, rank_1=f"{TRACE}KeyError: 5\n") == []
 
 
 def test_where_nothing_else_is_known_the_wait_is_the_cause(codes):
