@@ -155,11 +155,7 @@ class _Reader:
             counted = begin
             self._line(block, begin, end, row + 1, meanings)
         self.rows += block.count(b"\n")
-        self.end = (
-            (self.end + block)[-log_tail.MOST_BYTES :]
-            if len(block) < log_tail.MOST_BYTES
-            else block[-log_tail.MOST_BYTES :]
-        )
+        self.end = (self.end + block[-log_tail.MOST_BYTES :])[-log_tail.MOST_BYTES :]
         self._times(block)
 
     def exception(self) -> PythonException | None:
