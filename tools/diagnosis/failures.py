@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 CLEAR, UNCLEAR, WEAK = 0, 1, 2  # how surely an error is of the process itself
 _DETAILS = 16  # lines after an exception, or after an error, that may be the text that it wraps
+_LAST = 200  # lines at the end of a log: an exception before them may not have ended the program
 _WAITS = frozenset(("link", "transport", "p2p", "notify", "aicpu", "root", "no_answer", "waited", "not_built"))
 _MAY_WRAP = re.compile(
     r"(?:\w+\.)*(?:RuntimeError|Exception|SystemError|OSError|TimeoutError|Dist\w*Error|\w*Exception)\b"
@@ -54,12 +55,15 @@ def waited(process: Process) -> bool:
     """Whether the process waited in vain for others, or lost them."""
     if any(_is_wait(event) for event in process.events):
         return True
-    return any(one.exception is not None and aftermath.follows(one.exception.text) for one in process.findings)
+    texts = (one.exception.text for one in process.findings if one.exception is not None)
+    return any(aftermath.follows(text) and not aftermath.STOPPED.search(text) for text in texts)
 
 
 def is_quiet(process: Process) -> bool:
     """Whether its logs have no sign of trouble at all."""
-    return not process.errors and not waited(process) and failure_of(process) is None
+    if process.errors or any(one.exception is not None for one in process.findings):
+        return False
+    return not waited(process) and failure_of(process) is None
 
 
 def failure_of(process: Process) -> Failure | None:
@@ -72,6 +76,7 @@ def failure_of(process: Process) -> Failure | None:
         rows = sorted(event.row for event in one.events if _is_wait(event))
         details = {event.row for event in one.events if event.kind == "waited" and not plog.parse(event.text)}
         known = {seen.row for hit in one.hits for seen in hit.seen}
+        end = one.rows - _LAST
         for seen, raised, weak in _errors(one):
             clear = _how_clear(seen, raised, weak, rows, details, first_wait, bool(waits))
             if clear is not None:
@@ -81,7 +86,7 @@ def failure_of(process: Process) -> Failure | None:
                     path=one.path,
                     clear=clear,
                     raised=raised,
-                    known=_is_known(seen, raised, known),
+                    known=(not raised or seen.row > end) and _is_known(seen, raised, known),
                 )
                 found.append((clear, seen.time is None, seen.time or 0.0, seen.row, made))
     return min(found, key=lambda row: row[:4])[4] if found else None
@@ -125,6 +130,4 @@ def _how_clear(
         return CLEAR if seen.time < first_wait - MOMENT else None
     if rows and (rows[0] < seen.row) and not raised:
         return None
-    if waits and not (rows and seen.row < rows[0]):
-        return UNCLEAR
-    return CLEAR
+    return UNCLEAR if waits else CLEAR  # without a time, nothing tells which of the two was first

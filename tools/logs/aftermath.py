@@ -61,6 +61,8 @@ CRASH = (
     r"|malloc_consolidate\(\)|\(core dumped\))"
 )
 
+# Somebody ended this process: a person, or a program as another rank had ended.
+STOPPED = re.compile(r"got signal: (?:15|2)\b|[Rr]eceived signal (?:15|2)\b|SIGTERM|SIGINT|KeyboardInterrupt")
 # What ends by a limit in time and is this rank's own all the same: its data, or an operator.
 _OWN_LIMIT = re.compile(r"GetNext|AI ?CPU|aicpu|AI ?Core|aicore|[Vv]ector core|data ?set|[Dd]ata ?queue")
 _LIMIT = re.compile(r"time[ds]? ?out|Wait timeout")
@@ -90,7 +92,8 @@ _AFTER = re.compile(
             r"main process disappeared|[Dd]estroy\w*.{0,40}(?:fail|error)|Finalize\w*.{0,20}(?:fail|error)",
             r"ResetDevice|reset device|Uninit|ctx is NULL|context pointer null|hcom destroy",
             # what ends a rank because another one ended
-            r"got signal: (?:15|2)\b|[Rr]eceived signal 15|SIGTERM|KeyboardInterrupt|kill all other workers",
+            STOPPED.pattern,
+            r"kill all other workers",
             r"closing signal|abnormal compute graph nodes|Scheduler process \d+ exit",
             r"Distributed job exited with exception|ChildFailedError|ProcessExitedException",
         )

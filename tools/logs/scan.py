@@ -54,6 +54,7 @@ class Findings(Record):
     kind: str
     owner: kinds.Owner
     size: int = 0
+    rows: int = 0  # lines
     first: float | None = None  # time of its first line, and of its last one
     last: float | None = None
     errors: int = 0
@@ -98,10 +99,9 @@ class Machine:
         self._of[self._numbers[key]].append(meaning)
 
     def _add_alone(self, want: bytes) -> None:
-        self._numbers.setdefault(want, len(self._wanted))
-        if self._numbers[want] == len(self._wanted):
-            self._wanted.append(want)
-            self._of.append([])
+        if want not in self._numbers:
+            self._add(want, -1)
+            self._of[-1].clear()
 
     def begin(self) -> None:
         """A new log begins."""
@@ -286,6 +286,7 @@ def read(file: IO[bytes] | GzipFile, name: str, fast: bool, path: str = "") -> F
         kind=kind,
         owner=owner,
         size=size,
+        rows=reader.rows,
         first=reader.first,
         last=reader.last,
         errors=machine.errors(),

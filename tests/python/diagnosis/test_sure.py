@@ -171,6 +171,26 @@ def test_an_error_of_which_nothing_is_known_is_not_sure_beside_a_silent_rank(tmp
     assert verdict.certainty != "sure", told(verdict)
 
 
+HANDLED = 'Traceback (most recent call last):\n  File "a.py", line 3, in g\nImportError: no apex\n'
+
+
+def test_an_exception_after_which_a_rank_went_on_is_not_sure(tmp_path):
+    """Rank 0 printed one that it handled, and then waited, or trained, while rank 1 was killed without a word."""
+    for number, after in enumerate((HEALTHY * 300, HEALTHY + "EI0006: Getting socket times out.\n")):
+        folder = tmp_path / str(number)
+        plogs.Job(folder, ranks=3)
+        (folder / "node0" / "rank_0" / "rank.log").write_text(HANDLED + after)
+        verdict = verdict_of(folder)
+        assert verdict.certainty != "sure", told(verdict)
+
+
+def test_a_job_that_a_person_ended_has_no_root(tmp_path):
+    for rank in range(3):
+        text = 'Traceback (most recent call last):\n  File "a.py", line 3, in g\nKeyboardInterrupt\n'
+        (tmp_path / f"rank_{rank}.log").write_text(HEALTHY + text)
+    assert verdict_of(tmp_path) is None
+
+
 @pytest.mark.parametrize("make", [printed, plogged])
 def test_with_all_logs_the_root_is_found(tmp_path, make):
     wrong, number = [], 0
