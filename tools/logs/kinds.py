@@ -14,9 +14,14 @@ KINDS = (PLOG, DEVICE, TRAIN, HOST)  # those that rules can name
 _BY_NAME = (
     (PLOG, re.compile(r"plog-(?:parser-)?(?P<pid>\d{1,10})[-_](?P<time>\w{1,20})\.log")),
     (DEVICE, re.compile(r"device-(?P<pid>\d{1,10})_(?P<time>\d{1,20})\.log")),
-    (HOST, re.compile(r"(?:messages|syslog|kern\.log|dmesg|vmcore-dmesg|sysmonitor|host_kernel|device-os)\b.*")),
+    (HOST, re.compile(r"(?:messages|syslog|kern\.log|dmesg|vmcore-dmesg|sysmonitor|host_kernel|device-os)(?![a-zA-Z]).*")),
     (NPU_INFO, re.compile(r"npu_info.*\.txt")),
     (TRAIN, re.compile(r".*\.(?:log|txt|out|err)|std(?:out|err)")),
+)
+RANK, SCHEDULER, ENGINE, SYSTEM = "rank", "scheduler", "engine", "host"  # roles: only a rank may be a root
+_BY_ROLE = (
+    (SCHEDULER, re.compile(r"(?:.*[-_.])?(?:scheduler|sched)(?:[-_.]?\d{1,7})?")),
+    (ENGINE, re.compile(r"(?:.*[-_.])?(?:msrun|mpirun|mpiexec|torchrun|srun|launcher|deepspeed)(?:[-_.]?\d{1,7})?")),
 )
 _NOT_LOGS = re.compile(r".*\.(?:json|ya?ml|env|stack|seen|ckpt|mindir|npy|bin|pyc?|so|csv|sh|html)")
 _ROTATED = re.compile(r"(?:[.-]\d{1,8})?(?:\.gz)?$")
@@ -33,6 +38,7 @@ class Owner(Row):
     host: str | None
     rank: int | None
     pid: int | None
+    role: str = RANK
     begun: float | None = None  # when the file was begun, by its name: with the process, not with its first line
 
 
@@ -65,4 +71,13 @@ def owner_of(path: str) -> Owner:
     own = _RANK.match(base)
     if pid is None and own and rank is None:
         rank = int(own[1])
-    return Owner("/".join(named), host, rank, pid, begun)
+    return Owner("/".join(named), host, rank, pid, role_of(path), begun)
+
+
+def role_of(path: str) -> str:
+    """Who wrote the file, as far as its name tells: one of the roles above."""
+    base = os.path.basename(path)
+    stem = re.sub(r"\.(?:log|txt|out|err)$", "", _ROTATED.sub("", base))
+    if kind_of(path, b"") == HOST:
+        return SYSTEM
+    return next((role for role, pattern in _BY_ROLE if pattern.fullmatch(stem)), RANK)
