@@ -1,6 +1,18 @@
 """What HCCL's lines say about a job: who is in it, who waits for whom, which rank is lost.
 
 The forms are those of CANN 6 to 9, of plogs, of device logs, and of the messages that MindSpore prints from them.
+
+MindSpore's scheduler and msrun also say who is in the job; these are forms of MindSpore 2.3 to 2.10:
+
+- own_rank: in a rank's log, the rank that the scheduler gave it (rank); in msrun's output, where the lines of all
+  ranks are one file, the process is in pid.
+- registered: in the scheduler's log, a node that has come (node, rank, host, ip), how many have come by then (came),
+  and how many shall come (ranks).  The same for ranks that the scheduler numbers anew.
+- node_lost: in the scheduler's log, a node that no longer answers (node), or a list of them (nodes), the first (first).
+- worker_ended: in msrun's output, the process of a rank that has failed (pid) and how (code; -9: by signal 9).
+  msrun kills all others after it.
+- started: in msrun's output, a rank that it starts (rank) and its log (log).
+- not_built: in any log, that not all came in time (role).  A wait that ended: its cause is who did not come.
 """
 
 from __future__ import annotations
@@ -117,6 +129,44 @@ FORMS = (
         r"CMD information (?P<what>\w+) check fail\. ?local\[(?P<local>[^\]]*)\], ?remote\[(?P<remote>[^\]]*)\]",
     ),
     _form("tls_differs", ("tlsStatus are inconsistent",)),
+    # --- what MindSpore's scheduler and msrun say ---------------------------------------------------------------------
+    _form(
+        "own_rank",
+        ("This node ",),
+        r"(?:\((?P<pid>\d{1,10}),.{0,200}?)?This node (?P<node>\S+) rank id: (?P<rank>\d{1,7})\b",
+    ),
+    _form(
+        "registered",
+        ("The new node: ",),
+        r"The new node: (?P<node>[^\s(]+)\s?\(role: MS_WORKER\)(?:, rank id: (?P<rank>\d{1,7}))?"
+        r"(?:, device id: (?P<device>\d+))?(?:, hostname: (?P<host>[^\s,]+))?(?:, ip: (?P<ip>[0-9A-Fa-f.:]+))?"
+        r".*?registered successfully(?:\. Currently registered node number: (?P<came>\d+), "
+        r"expected node number: (?P<ranks>\d+))?",
+    ),
+    _form(
+        "registered",
+        ("Assign rank id of node id: ",),
+        r"Assign rank id of node id: (?P<node>[^\s,]+), role: MS_WORKER(?:, with host ip: (?P<ip>[0-9A-Fa-f.:]+))?"
+        r".*?new rank id: (?P<rank>\d{1,7})",
+    ),
+    _form("node_lost", (" is timed out. It may exit",), r"The node: (?P<node>\S+) is timed out\. It may exit"),
+    _form(
+        "node_lost",
+        ("Timed out node list is: ",),
+        r"Timed out node list is: (?:\[const vector\])?\{(?P<nodes>[^{}]{0,2000})\}"
+        r"(?:, worker (?P<first>\S+) is the first one timed out)?",
+    ),
+    _form(
+        "worker_ended",
+        (" exit with exception. Error code: ",),
+        r"Worker process (?P<pid>\d{1,10}) exit with exception\. Error code: (?P<code>-?\d{1,10})",
+    ),
+    _form(
+        "started",
+        ("Start worker process with rank id:",),
+        r"Start worker process with rank id: ?(?P<rank>\d{1,7}), log file: ?(?P<log>.+?)\. (?:Environment|Execute)",
+    ),
+    _form("not_built", ("Building networking for ",), r"Building networking for (?P<role>MS_\w+) failed"),
 )
 
 # ERROR lines that follow from a wait that ended, or that only say where in HCCL it was: not a failure of their own.
@@ -131,6 +181,9 @@ FOLLOWS = re.compile(
             r"\[TaskExceptionHandler\]|\[HeartbeatAbnormal\]|Transport init error|Alloc transports failed",
             r"created commHD fail|op_base hcclComm|Heartbeat [Ll]ost|opData information|task sequence is",
             r"\[Recv\]\[RaSocket\]",
+            # MindSpore's scheduler and ranks, when a rank is gone or has not come
+            r"Building networking for MS_|Failed to initialize cluster|processes in the cluster are not successfully",
+            r"There are \d+ abnormal compute graph nodes|worker \S+ is the first one timed out",
         )
     )
 )

@@ -14,7 +14,10 @@ KINDS = (PLOG, DEVICE, TRAIN, HOST)  # those that rules can name
 _BY_NAME = (
     (PLOG, re.compile(r"plog-(?:parser-)?(?P<pid>\d{1,10})[-_](?P<time>\w{1,20})\.log")),
     (DEVICE, re.compile(r"device-(?P<pid>\d{1,10})_(?P<time>\d{1,20})\.log")),
-    (HOST, re.compile(r"(?:messages|syslog|kern\.log|dmesg|vmcore-dmesg|sysmonitor|host_kernel|device-os)(?![a-zA-Z]).*")),
+    (
+        HOST,
+        re.compile(r"(?:messages|syslog|kern\.log|dmesg|vmcore-dmesg|sysmonitor|host_kernel|device-os)(?![a-zA-Z]).*"),
+    ),
     (NPU_INFO, re.compile(r"npu_info.*\.txt")),
     (TRAIN, re.compile(r".*\.(?:log|txt|out|err)|std(?:out|err)")),
 )
