@@ -22,7 +22,7 @@ from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.problem import Problem, pointer
 from hccl_tools.common.record import Record
 from tools.config import expressions
-from tools.logs import kinds
+from tools.logs import kinds, line_heads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ class KnownFailure(Record):
 
     @cached_property
     def patterns(self) -> list[re.Pattern[str]]:
-        """The regular expressions, for a text of many lines."""
-        return [re.compile(source, re.MULTILINE) for source in self.sources]
+        """The regular expressions, for a text of many lines, which may have times and ranks before them."""
+        return [re.compile(line_heads.anchored(source), re.MULTILINE) for source in self.sources]
 
     def takes(self, record: str) -> bool:
         """Whether one line, or a record of several, is this failure."""
