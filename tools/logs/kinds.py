@@ -6,9 +6,9 @@ import os
 import re
 
 from tools.logs import owners
-from tools.logs.owners import Owner, of_name
+from tools.logs.owners import ENGINE, RANK, SCHEDULER, SYSTEM, Owner, of_name
 
-__all__ = ["Owner", "kind_of", "owner_of"]
+__all__ = ["ENGINE", "RANK", "SCHEDULER", "SYSTEM", "Owner", "kind_of", "owner_of"]
 PLOG, DEVICE, TRAIN, HOST, NPU_INFO, OTHER = "plog", "device", "train", "host", "npu_info", "other"
 KINDS = (PLOG, DEVICE, TRAIN, HOST)  # those that rules can name
 
