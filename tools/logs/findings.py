@@ -38,6 +38,7 @@ class Findings(Record):
     last: float | None = None
     errors: int = 0
     error: Seen | None = None  # its first error that does not follow from a wait
+    wrapper: Seen | None = None  # its first error that says only what failed, not why
     pids: tuple[int, ...] = ()
     hits: tuple[Hit, ...] = ()
     events: tuple[events.Event, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from functools import cache
 
-from tools.logs import events, kinds, line_heads, log_tail, matcher, owners, plog, pytest_report, voices
+from tools.logs import aftermath, events, kinds, line_heads, log_tail, matcher, owners, plog, pytest_report, voices
 from tools.logs.findings import Findings, Hit, Seen
 
 TYPE_CHECKING = False
@@ -108,6 +108,7 @@ class _Reader:
         self.hits: dict[int, Hit] = {}
         self.events: list[events.Event] = []
         self.error: Seen | None = None
+        self.wrapper: Seen | None = None  # the first that says only what failed
         self.first: float | None = None
         self.last: float | None = None
         self.pids: dict[int, None] = {}
@@ -143,6 +144,7 @@ class _Reader:
             last=self.last,
             errors=self.machine.errors(),
             error=self.error,
+            wrapper=self.wrapper,
             pids=tuple(self.pids),
             hits=tuple(sorted(self.hits.values())),
             events=tuple(self.events),
@@ -181,8 +183,11 @@ class _Reader:
                 event = events.parse(events.FORMS[-1 - meaning], line, time, row)
                 if event:
                     self.events.append(event)
-        if head and head.level in plog.LOUD and self.error is None and not events.FOLLOWS.search(line):
-            self.error = Seen(time, row, line[-1000:])
+        if head and head.level in plog.LOUD and self.error is None and not aftermath.follows(line):
+            if not aftermath.wraps(line):
+                self.error = Seen(time, row, line[-1000:])
+            elif self.wrapper is None:
+                self.wrapper = Seen(time, row, line[-1000:])
         if not (head and head.level in plog.QUIET):
             self._known(block, begin, end, row, time, line, sorted(m for m in meanings if m >= 0))
 

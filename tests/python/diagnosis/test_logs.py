@@ -214,6 +214,7 @@ def test_a_folder_that_cannot_be_read_is_told(tmp_path, capsys, monkeypatch):
 
 def test_escapes_of_a_log_do_not_reach_the_terminal(tmp_path, capsys):
     (tmp_path / "plog-7_20250124110314898.log").write_text(LOST.replace("ret(", "\x1b]0;pwned\x07\x1b[31m\u202eret("))
+    (tmp_path / "plog-8_20250124110314898.log").write_text(LOST.replace("ERROR", "INFO").replace("(7", "(8"))
     assert main.main([str(tmp_path)]) == 0
     out, err = capsys.readouterr()
     assert "ret(-67)" in out
