@@ -65,6 +65,8 @@ class KnownFailure(Record):
 
     def takes(self, record: str) -> bool:
         """Whether one line, or a record of several, is this failure."""
+        if not self.warnings and plog.warns(record):
+            return False
         if any(pattern.search(record) for pattern in self.patterns):
             return True
         return any(in_order(words, record) for words in self.words)

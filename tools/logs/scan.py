@@ -199,8 +199,6 @@ class _Reader:
         record = None
         for number in entries:
             entry = self.machine.entries[number]
-            if not entry.warnings and plog.warns(line):
-                continue
             taken = entry.takes(line)
             if not taken and entry.words and self.machine.kind == kinds.TRAIN:
                 record = _around(block, begin, end) if record is None else record
