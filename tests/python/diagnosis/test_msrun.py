@@ -106,9 +106,7 @@ def test_a_port_that_is_taken(tmp_path):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        folder, status = ran(
-            tmp_path / "job", "taken", "--cluster_time_out", "8", port=other.getsockname()[1]
-        )
+        folder, status = ran(tmp_path / "job", "taken", "--cluster_time_out", "8", port=other.getsockname()[1])
     assert status != 0
     _, certainty, codes, text = said(folder)
     assert codes[0] == "port-in-use", text
