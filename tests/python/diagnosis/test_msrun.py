@@ -1,4 +1,4 @@
-"""Seven real jobs of MindSpore's msrun on the CPU, and what is said of each; test_voices.py has logs of other engines."""
+"""Seven real jobs of MindSpore's msrun on the CPU, and what is said of each."""
 
 import os
 import socket
@@ -31,7 +31,7 @@ if job != "healthy":
 """
 _MOST = 150  # seconds; a job takes 15
 # What a rank that fails must not be mistaken for: lines that healthy jobs have, too.
-HEALTHY = {"too-many-processes", "peer-lost-of-none", "no-space", "host-memory"}
+HEALTHY = {"too-many-processes", "too-many-open-files"}
 
 
 def free_port():
@@ -117,4 +117,4 @@ def test_a_name_that_does_not_resolve(tmp_path):
     folder, status = ran(tmp_path / "job", "no name", "--master_addr", "no-such-host.invalid")
     assert status != 0
     ranks, _, codes, text = said(folder)
-    assert ranks == [] and codes[:1] in (["name-resolution"], ["scheduler-address"]), text
+    assert ranks == [] and codes[0] == "master-address", text
