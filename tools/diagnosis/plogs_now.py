@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tools.logs.scan import Findings
 
 SECONDS = 8  # the launcher waits for 10
-MOST, MOST_SLOW = 64 << 20, 4 << 20  # bytes; MOST_SLOW without hyperscan
+MOST, MOST_SLOW = 64 << 20, 32 << 20  # bytes; MOST_SLOW without hyperscan
 LEAST_OF_FILE = 16 << 10  # with less of its plog, a rank would seem to be silent
 MOST_FILES = 100_000
 MOST_LINES = 6

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from typing import IO
 
     from tools.logs.known_failures import KnownFailure
-    from tools.logs.matcher import Want
     from tools.logs.raised import PythonException
+    from tools.logs.wanted import Want
 
 __all__ = ["Findings", "Hit", "Seen", "read", "read_all", "ready", "use"]
 BLOCK = 4 << 20
-_LONGEST = 4000  # characters of a line
+_LONGEST = matcher.LONGEST  # characters of a line
 _SHOWN = 3  # lines of a known failure that are kept
 _MOST_EVENTS = 300  # of one log: thousands of ranks have one each
 _LEAST_TAIL, _MOST_TAILS = 16 << 10, 32 << 20  # bytes of a log's end that are kept, and those of all ranks of one file
@@ -41,8 +41,8 @@ class Machine:
             if kind in entry.logs:
                 for words in entry.words:
                     self._add(max(words, key=len).encode(), number)
-                for pattern in entry.patterns:
-                    self._add(pattern, number)
+                for expression in entry.expressions:
+                    self._add(expression, number)
         if kind != kinds.HOST:
             for number, form in enumerate(events.FORMS):
                 for text in form.texts:
@@ -52,7 +52,7 @@ class Machine:
         self._matcher = matcher.matcher_of(self._wanted, fast)
 
     def _add(self, want: Want, meaning: int) -> None:
-        key = want if isinstance(want, bytes) else want.pattern
+        key = want if isinstance(want, bytes) else want.source
         if key not in self._numbers:
             self._numbers[key] = len(self._wanted)
             self._wanted.append(want)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tools.logs.scan import Findings
 
 MOST_FILES = 1_000_000
+LONG = 2 << 30  # bytes: without hyperscan about 20 s of a core, with it 3 s
 SMALL = 8 << 20  # below that, starting processes and making automata takes longer than reading
 _PACKED = 20  # logs become that much larger when they are unpacked
 _PACKED_NAMES = (".gz", ".tgz", ".bz2", ".xz")
@@ -43,8 +44,8 @@ class Reading(Record):
 
     @property
     def slow(self) -> bool:
-        """Whether hyperscan is missing, and would have been of use."""
-        return self.size > SMALL and not self.fast
+        """Whether hyperscan is missing, and would have been of much use."""
+        return self.size > LONG and not self.fast
 
 
 def read(paths: list[str], entries: list[KnownFailure], alone: bool = False, tables: Iterable[str] = ()) -> Reading:
