@@ -38,7 +38,7 @@ def ended(job: Job) -> Verdict | None:
     end = _first_end(job)
     if end is not None and not (isinstance(end.rank, Process) and _only_waited(end.rank)):
         return _verdict_of_end(job, end)
-    lost = _first_lost(job)
+    lost = None if missing(job) else _first_lost(job)  # who waits for one that never comes is lost, too, at the end
     if lost is not None and not (isinstance(lost[0], Process) and _only_waited(lost[0])):
         return _verdict_of_loss(job, *lost)
     gone = [process for process in job.processes if any(event.kind == "gone" for event in process.events)]

@@ -48,7 +48,8 @@ def faults_of(entries: list[KnownFailure], findings: list[Findings], job: Job, v
 
     What only follows comes later: from another failure, from a wait for a rank that failed by itself, from what is
     told before it.  Then the special before the general, errors before warnings, root ranks before others, what an
-    exception says before what was said earlier, and the first in time.
+    exception says before what was said earlier, and the first in time.  Where a rank failed by itself, what others say
+    of their waits is no cause, and is left out.
     """
     found = all_of(entries, findings, job)
     follows = _follows(found)
@@ -75,8 +76,15 @@ def faults_of(entries: list[KnownFailure], findings: list[Findings], job: Job, v
 
     first: dict[str, Fault] = {}
     for fault in sorted(found, key=weight):
+        if verdict and verdict.kind == "error" and roots and _is_beside(fault, id(fault.process) in roots):
+            continue
         first.setdefault(fault.entry.code, fault)
     return list(first.values())
+
+
+def _is_beside(fault: Fault, here: bool) -> bool:
+    """Whether it explains nothing where a rank failed by itself: the waits of others, and noise of healthy ranks."""
+    return (fault.warning and fault.entry.vague) if here else (fault.waited or fault.warning)
 
 
 def all_of(entries: list[KnownFailure], findings: list[Findings], job: Job) -> list[Fault]:
