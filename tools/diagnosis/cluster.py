@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.words import named
+from hccl_tools.common.words import named, one_line, short_path
 from tools.diagnosis import failures
 from tools.diagnosis.processes import Job, Process
-from tools.diagnosis.verdict import LIKELY, SURE, Verdict, look_at, names, on, who
+from tools.diagnosis.verdict import LIKELY, SURE, Verdict, look_at, names, on, said, who
 from tools.diagnosis.waits import Target
+from tools.logs import kinds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -157,6 +158,29 @@ def _verdict_of_gone(job: Job, gone: list[Process]) -> Verdict:
             tr("whether memory ran out: {command}", command=f"{on(gone[0])}dmesg -T | grep -i -E 'oom|killed process'")
         ],
     )
+
+
+def scheduler_failed(job: Job) -> Verdict | None:
+    """MindSpore's scheduler had an error of its own before any rank came, so that all waited for it."""
+    for witness in job.witnesses:
+        kinds_of = {event.kind for event in witness.events}
+        if "scheduler" not in kinds_of or "not_built" not in kinds_of or "registered" in kinds_of:
+            continue
+        own = next((one for one in witness.findings if one.error and one.owner.role == kinds.SCHEDULER), None)
+        if own is None or own.error is None:
+            continue
+        path = f"{one_line(short_path(own.path))}:{own.error.row}"
+        return Verdict(
+            kind="error",
+            roots=[],
+            sentence=tr("MindSpore's scheduler failed first: {text}", text=said(own.error.text)),
+            certainty=LIKELY,
+            why=tr("no rank came to it"),
+            text=own.error.text,
+            time=own.error.time,
+            next=[tr("the log of {who}: {path}", who=tr("MindSpore's scheduler"), path=path)],
+        )
+    return None
 
 
 def missing(job: Job) -> Verdict | None:
