@@ -193,6 +193,9 @@ def missing(job: Job) -> Verdict | None:
         if not wanted or number >= wanted or wanted > 1 << 20:
             continue
         absent = sorted(set(range(wanted)) - came) if len(came) == number and max(came) < wanted else []
+        # one that tried until its time was over did come, but late
+        tried = {rank for rank in absent if rank in job.by_rank and failures.waited(job.by_rank[rank])}
+        absent = [rank for rank in absent if rank not in tried] or absent
         roots = [_of_number(job, rank) for rank in absent]
         last = rows[-1]
         sentence = tr(

@@ -82,6 +82,11 @@ def test_a_rank_that_never_came_and_one_that_was_lost_meanwhile(told):
     )
 
 
+def test_a_rank_that_came_too_late_is_not_one_that_never_came(told):
+    found = told(scheduler=scheduler((0,), 3), worker_0=worker(0, NOT_BUILT), worker_1=NOT_BUILT)
+    assert found == ("missing", [2], "sure")
+
+
 def test_a_scheduler_that_cannot_begin(told):
     head = "DISTRIBUTED(9,7f00,python):2026-11-25-09:51:10.000.000 [a.cc:1]"
     text = (

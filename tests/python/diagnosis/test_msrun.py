@@ -95,7 +95,7 @@ def test_a_rank_that_is_killed(tmp_path):
 
 
 def test_a_rank_that_never_comes(tmp_path):
-    folder, status = ran(tmp_path / "job", "missing", "--node_rank", "0", "--cluster_time_out", "8", workers=3)
+    folder, status = ran(tmp_path / "job", "missing", "--node_rank", "0", "--cluster_time_out", "20", workers=3)
     assert status != 0
     ranks, _, codes, text = said(folder)
     assert ranks == [2], text

@@ -151,6 +151,18 @@ def test_stdout_and_stderr_of_a_rank_are_one_process(form, tmp_path):
     assert [one.host for one in found.job.processes] == [None] * 3
 
 
+def test_the_last_attempt_of_torchrun_counts(tmp_path):
+    for attempt, failed in enumerate((2, 1)):
+        for rank in range(3):
+            text = raises(rank) if rank == failed else waits(rank)
+            written(tmp_path, f"none_ab12cd34/attempt_{attempt}/{rank}/stderr.log", text)
+    found = job_logs.of_paths([str(tmp_path)], ENTRIES)
+    assert ([one.rank for one in found.verdict.roots], found.job.others) == ([1], 3)
+    for rank in range(3):  # one that was ended before it could say anything
+        written(tmp_path, f"none_ab12cd34/attempt_2/{rank}/stderr.log", [])
+    assert answer(tmp_path)[0] == [1]
+
+
 def test_rows_are_those_of_the_file(tmp_path):
     text = mixed(JOBS["raises"], MIXED["mpirun"])
     path = written(tmp_path, "run.log", ["mpirun says", *text])
