@@ -144,7 +144,7 @@ def silent(job: Job, found: list[Wait]) -> Verdict | None:
     ]
     if not quiet or len(quiet) > max(len(sources), 8) or (len(quiet) > 1 and len(quiet) >= len(sources)):
         return _nobody_known(len(sources), job)
-    alone = len(quiet) == 1 and len(sources) == len(job.processes) - 1
+    alone = len(quiet) == 1 and 1 < len(sources) == len(job.processes) - 1
     return Verdict(
         kind="silent",
         roots=quiet,

@@ -127,7 +127,7 @@ class _Reader:
             self._line(block, begin, end, rows[row - self.rows] if rows else row + 1, meanings)
         self.rows += block.count(b"\n")
         self.size += len(block)
-        self.end = (self.end + block)[-tail:] if len(block) < tail else block[-tail:]
+        self.end = (self.end + block[-tail:])[-tail:]
         if rows:
             self.end_rows = (self.end_rows + rows)[-self.end.count(b"\n") - 1 :]
         self._times(block)
