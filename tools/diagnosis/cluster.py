@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.words import named
+from hccl_tools.common.words import named, one_line, short_path
 from tools.diagnosis import failures
 from tools.diagnosis.processes import Job, Process
-from tools.diagnosis.verdict import LIKELY, SURE, Verdict, look_at, names, on, who
+from tools.diagnosis.verdict import LIKELY, SURE, Verdict, look_at, names, on, said, who
 from tools.diagnosis.waits import Target
+from tools.logs import kinds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def ended(job: Job) -> Verdict | None:
     end = _first_end(job)
     if end is not None and not (isinstance(end.rank, Process) and _only_waited(end.rank)):
         return _verdict_of_end(job, end)
-    lost = _first_lost(job)
+    lost = None if missing(job) else _first_lost(job)  # who waits for one that never comes is lost, too, at the end
     if lost is not None and not (isinstance(lost[0], Process) and _only_waited(lost[0])):
         return _verdict_of_loss(job, *lost)
     gone = [process for process in job.processes if any(event.kind == "gone" for event in process.events)]
@@ -159,6 +160,29 @@ def _verdict_of_gone(job: Job, gone: list[Process]) -> Verdict:
     )
 
 
+def scheduler_failed(job: Job) -> Verdict | None:
+    """MindSpore's scheduler had an error of its own before any rank came, so that all waited for it."""
+    for witness in job.witnesses:
+        kinds_of = {event.kind for event in witness.events}
+        if "scheduler" not in kinds_of or "not_built" not in kinds_of or "registered" in kinds_of:
+            continue
+        own = next((one for one in witness.findings if one.error and one.owner.role == kinds.SCHEDULER), None)
+        if own is None or own.error is None:
+            continue
+        path = f"{one_line(short_path(own.path))}:{own.error.row}"
+        return Verdict(
+            kind="error",
+            roots=[],
+            sentence=tr("MindSpore's scheduler failed first: {text}", text=said(own.error.text)),
+            certainty=LIKELY,
+            why=tr("no rank came to it"),
+            text=own.error.text,
+            time=own.error.time,
+            next=[tr("the log of {who}: {path}", who=tr("MindSpore's scheduler"), path=path)],
+        )
+    return None
+
+
 def missing(job: Job) -> Verdict | None:
     """Ranks that never came to MindSpore's scheduler."""
     for witness in job.witnesses:
@@ -169,6 +193,9 @@ def missing(job: Job) -> Verdict | None:
         if not wanted or number >= wanted or wanted > 1 << 20:
             continue
         absent = sorted(set(range(wanted)) - came) if len(came) == number and max(came) < wanted else []
+        # one that tried until its time was over did come, but late
+        tried = {rank for rank in absent if rank in job.by_rank and failures.waited(job.by_rank[rank])}
+        absent = [rank for rank in absent if rank not in tried] or absent
         roots = [_of_number(job, rank) for rank in absent]
         last = rows[-1]
         sentence = tr(

@@ -104,7 +104,7 @@ def _errors(one: Findings) -> Iterator[tuple[Seen, bool, bool]]:
         yield one.wrapper, False, True
     raised = one.exception
     if raised is not None and not aftermath.follows(raised.text):
-        yield Seen(None, raised.row + 1, raised.text), True, aftermath.wraps(raised.text)
+        yield Seen(raised.time, raised.row + 1, raised.text), True, aftermath.wraps(raised.text)
     for event in one.events:
         if event.kind in ("code", "crash") and not aftermath.follows(event.text):
             yield Seen(event.time, event.row, event.text), False, False

@@ -24,6 +24,7 @@ _APART = 600.0  # seconds without any line: another job may begin after that
 _LONGEST_WAIT = 1836.0 + _APART  # HCCL_EXEC_TIMEOUT's default: ranks that waited speak that much later
 _ZONES = 86400.0  # clocks of hosts may be in any time zone
 _KIND = re.compile(r"(?:^|/)(debug|run|security|device-\d+)/")
+_ATTEMPT = re.compile(r"^(.*?)(?<![^/])attempt_(\d{1,7})(?:/|$)")  # torchrun's folder of a start of all ranks
 _NAMES_OF_ALL = ("", "hccl_world_group")  # communicators that every job has
 
 
@@ -99,17 +100,20 @@ def _with_children(found: list[list[Findings]]) -> list[list[Findings]]:
 def newest(processes: list[Process]) -> tuple[list[Process], list[Process]]:
     """The processes of the job that began last, and those of earlier ones; processes without times are kept."""
     timed, kept = [], []
+    repeated = _repeated(processes)
     for process in processes:
+        if id(process) in repeated:
+            continue
         logs = [one for one in process.findings if one.kind in (kinds.PLOG, kinds.DEVICE) and begun(one)]
         if logs:
             timed.append((min(map(begun, logs)), max(map(_ended, logs)), process))
         else:
             kept.append(process)
     groups = _epochs(timed)
+    earlier = [process for process in processes if id(process) in repeated]
     if not groups:
-        return kept, []
+        return kept, earlier
     job = groups[-1]
-    earlier = []
     for group in reversed(groups[:-1]):
         if _belongs(group, job):
             job = [*group, *job]
@@ -117,6 +121,16 @@ def newest(processes: list[Process]) -> tuple[list[Process], list[Process]]:
             earlier += [process for _, _, process in group]
     mine = {id(process) for _, _, process in job} | {id(process) for process in kept}
     return [process for process in processes if id(process) in mine], earlier
+
+
+def _repeated(processes: list[Process]) -> set[int]:
+    """Those of attempts after which torchrun began another one, whose ranks have said something."""
+    named = [(found, process) for process in processes for found in [_ATTEMPT.match(process.folder)] if found]
+    last: dict[str, int] = {}
+    for found, process in named:
+        if any(one.size for one in process.findings):
+            last[found[1]] = max(last.get(found[1], 0), int(found[2]))
+    return {id(process) for found, process in named if int(found[2]) < last.get(found[1], 0)}
 
 
 def _epochs(timed: list[tuple[float, float, Process]]) -> list[list[tuple[float, float, Process]]]:

@@ -36,6 +36,7 @@ def verdict_of(job: Job) -> Verdict | None:
         collectives.conflict(job, found)
         or collectives.tls(job, found)
         or first_error.clear(job, rows, found, offsets)
+        or cluster.scheduler_failed(job)
         or cluster.ended(job)
         or cluster.missing(job)
         or _network(job, offsets)

@@ -12,6 +12,7 @@ MindSpore's scheduler and msrun also say who is in the job; these are forms of M
 - worker_ended: in msrun's output, the process of a rank that has failed (pid) and how (code; -9: by signal 9).
   msrun kills all others after it.
 - started: in msrun's output, a rank that it starts (rank) and its log (log).
+- scheduler: the scheduler itself begins.
 - not_built: in any log, that not all came in time (role).  A wait that ended: its cause is who did not come.
 
 Lines of any log that has no level, process and time in them, as Python prints the errors of others:
@@ -213,6 +214,7 @@ FORMS = (
         ("Start worker process with rank id:",),
         r"Start worker process with rank id: ?(?P<rank>\d{1,7}), log file: ?(?P<log>.+?)\. (?:Environment|Execute)",
     ),
+    _form("scheduler", ("Begin to Initialize MetaServerNode",)),
     _form("not_built", ("Building networking for ",), r"Building networking for (?P<role>MS_\w+) failed"),
 )
 

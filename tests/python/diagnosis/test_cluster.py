@@ -73,6 +73,31 @@ def test_a_rank_whose_log_is_not_here(told):
     assert told(scheduler=scheduler((0, 1), 2, lost=1), worker_0=worker(0)) == ("killed", [1], "likely")
 
 
+def test_a_rank_that_never_came_and_one_that_was_lost_meanwhile(told):
+    """The one that is lost gave up waiting, and did not say so to the scheduler."""
+    assert told(scheduler=scheduler((0, 1), 3, lost=0), worker_0=worker(0), worker_1=worker(1)) == (
+        "missing",
+        [2],
+        "sure",
+    )
+
+
+def test_a_rank_that_came_too_late_is_not_one_that_never_came(told):
+    found = told(scheduler=scheduler((0,), 3), worker_0=worker(0, NOT_BUILT), worker_1=NOT_BUILT)
+    assert found == ("missing", [2], "sure")
+
+
+def test_a_scheduler_that_cannot_begin(told):
+    head = "DISTRIBUTED(9,7f00,python):2026-11-25-09:51:10.000.000 [a.cc:1]"
+    text = (
+        f"[WARNING] {head} Initialize] Begin to Initialize MetaServerNode.\n"
+        f"[ERROR] {head} Initialize] Failed to create the TCP server.\n"
+        f"[ERROR] {head} Initialize] Building networking for MS_SCHED failed.\n"
+    )
+    assert told(scheduler=text, worker_0=NOT_BUILT, worker_1=NOT_BUILT) == ("error", [], "likely")
+    assert told(scheduler=text) == ("error", [], "likely")
+
+
 def test_a_rank_that_only_waited_is_not_the_first_to_end(told):
     waited = "EI0006: Getting socket times out.\n"
     found = told(scheduler=scheduler((0, 1, 2), 3, 1), worker_0=worker(0, waited), worker_1=worker(1, waited))

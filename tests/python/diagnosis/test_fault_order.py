@@ -6,26 +6,32 @@ from tools.diagnosis import job_logs
 from tools.logs import known_failures
 
 TRACE = 'Traceback (most recent call last):\n  File "t.py", line 3, in f\n'
-ENTRIES = [
-    known_failures.KnownFailure(code=code, sources=(text,), cause="c", remedy="r", vague=vague)
-    for code, text, vague in (
-        ("wide", "something failed", True),
-        ("AISW_X_ERRCODE_Custom", "failed with code", False),
-        ("first", "disk is broken", False),
-        ("second", "file is torn", False),
-        ("EI0006", "EI0006", False),
-        ("slow-data", "it takes long", False),
-        ("raised", "KeyError: 4", False),
-    )
-]
+RULES = """diagnoses:
+- {code: wide, patterns: [something failed], vague: true, cause: c, remedy: r}
+- {code: AISW_X_ERRCODE_Custom, patterns: [failed with code], cause: c, remedy: r}
+- {code: first, patterns: [disk is broken], cause: c, remedy: r}
+- {code: second, patterns: [file is torn], cause: c, remedy: r}
+- {code: EI0006, patterns: [EI0006], cause: c, remedy: r}
+- {code: slow-data, patterns: [it takes long], cause: c, remedy: r}
+- {code: raised, patterns: ["KeyError: 4"], cause: c, remedy: r}
+"""
 
 
 @pytest.fixture
-def codes(tmp_path):
+def entries(tmp_path_factory):
+    path = tmp_path_factory.mktemp("rules") / "rules.yaml"
+    path.write_text(RULES)
+    found, complaints = known_failures.load_file(str(path))
+    assert not complaints
+    return found
+
+
+@pytest.fixture
+def codes(tmp_path, entries):
     def told(**texts):
         for name, text in texts.items():
             (tmp_path / f"{name}.log").write_text(text)
-        return [fault.entry.code for fault in job_logs.of_paths([str(tmp_path)], ENTRIES).faults]
+        return [fault.entry.code for fault in job_logs.of_paths([str(tmp_path)], entries).faults]
 
     return told
 
@@ -38,9 +44,9 @@ def test_an_error_comes_before_a_warning(codes):
     assert codes(rank_0=line("WARNING", "it takes long") + line("ERROR", "file is torn", 5)) == ["second", "slow-data"]
 
 
-def test_the_error_is_quoted_where_a_warning_says_the_same(tmp_path):
+def test_the_error_is_quoted_where_a_warning_says_the_same(tmp_path, entries):
     (tmp_path / "rank_0.log").write_text(line("WARNING", "file is torn 1") + line("ERROR", "file is torn 2", 5))
-    assert "torn 2" in job_logs.of_paths([str(tmp_path)], ENTRIES).faults[0].seen.text
+    assert "torn 2" in job_logs.of_paths([str(tmp_path)], entries).faults[0].seen.text
 
 
 def test_what_is_special_comes_before_what_is_general(codes):

@@ -35,7 +35,8 @@ def read(*paths):
 
 def test_a_plog_line():
     line = "[ERROR] HCCL(114650,python3):2025-06-19-09:28:35.212.164 [p2p_mgmt.cc:305] [115859]text"
-    assert plog.parse(line) == plog.PlogLine("ERROR", "HCCL", 114650, plog.seconds("2025-06-19-09:28:35.212.164"))
+    time = plog.seconds("2025-06-19-09:28:35.212.164")
+    assert plog.parse(line) == plog.PlogLine("ERROR", "HCCL", 114650, time, "python3")
     of_mindspore = "[CRITICAL] DEVICE(162844,fffd6cff91e0,python):2022-12-01-00:26:58.399.787 [mindspore/x.cc:240] Run"
     assert plog.parse(of_mindspore)[:3] == ("CRITICAL", "DEVICE", 162844)
     assert plog.parse("epoch: 1 step: 2") is None
