@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _GENERAL = re.compile(r"ERRCODE_Custom|inner-error|E[A-Z0-9]9999")  # codes of a whole class of failures
+_CRASH = re.compile(aftermath.CRASH)  # others crash, too, when their peer is gone
 _WARNING = re.compile(r"\[WARN(?:ING)?\]|\bWARNING\b|^\s*(?:\[rank\d+\]:)?\[?W\d{4}\b")
 _MESSAGE = 24  # lines of an exception's message, with the sections that MindSpore and CANN add
 
@@ -84,7 +85,9 @@ def faults_of(entries: list[KnownFailure], findings: list[Findings], job: Job, v
 
 def _is_beside(fault: Fault, here: bool) -> bool:
     """Whether it explains nothing where a rank failed by itself: the waits of others, and noise of healthy ranks."""
-    return (fault.warning and fault.entry.vague) if here else (fault.waited or fault.warning)
+    if here:
+        return fault.warning and fault.entry.vague
+    return fault.waited or fault.warning or bool(_CRASH.search(fault.seen.text))
 
 
 def all_of(entries: list[KnownFailure], findings: list[Findings], job: Job) -> list[Fault]:

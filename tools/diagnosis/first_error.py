@@ -62,6 +62,10 @@ def _of(job: Job, rows: list[Failure], found: list[Wait], offsets: clocks.Offset
         why = tr("no other rank has an error that does not follow from a wait")
         if not job.complete:
             why = tr("no other log has an error that does not follow from a wait, but not all ranks' logs are here")
+            if not job.ranks:
+                why = tr(
+                    "no other log has an error that does not follow from a wait, but none says how many ranks there are"
+                )
         elif not rows[0].known and any(map(failures.is_quiet, job.processes)):
             why = tr("only its error may be one of its own, but other ranks say nothing at all, as if they were killed")
             return _named(rows, found, LIKELY, why)
