@@ -22,7 +22,8 @@ from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.problem import Problem, pointer
 from hccl_tools.common.record import Record
 from tools.config import expressions
-from tools.logs import kinds
+from tools.logs import kinds, literals, plog
+from tools.logs.wanted import Expression
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,10 +46,12 @@ class KnownFailure(Record):
     code: str
     covers: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()  # regular expressions, as written
+    texts: tuple[tuple[str, ...], ...] = ()  # of each of them: see literals.texts_of
     words: tuple[tuple[str, ...], ...] = ()
     logs: tuple[str, ...] = (kinds.TRAIN, kinds.PLOG)
     status: tuple[int, ...] = ()
     oom_kill: bool = False
+    warnings: bool = True  # whether lines of the level WARNING count
     vague: bool = False
     targets: tuple[str, ...] = TARGETS  # device targets of launches that it holds for
     leads_to: tuple[str, ...] = ()
@@ -58,12 +61,19 @@ class KnownFailure(Record):
     samples: tuple[str, ...] = ()
 
     @cached_property
+    def expressions(self) -> list[Expression]:
+        """The regular expressions."""
+        return list(map(Expression, self.sources, self.texts))
+
+    @property
     def patterns(self) -> list[re.Pattern[str]]:
-        """The regular expressions, for a text of many lines."""
-        return [re.compile(source, re.MULTILINE) for source in self.sources]
+        """The same, for a text of many lines, which may have times and ranks before them."""
+        return [expression.pattern for expression in self.expressions]
 
     def takes(self, record: str) -> bool:
         """Whether one line, or a record of several, is this failure."""
+        if not self.warnings and plog.warns(record):
+            return False
         if any(pattern.search(record) for pattern in self.patterns):
             return True
         return any(in_order(words, record) for words in self.words)
@@ -145,6 +155,8 @@ def _problems(data: dict[str, Any]) -> list[Problem]:
 def _made(entry: dict[str, Any]) -> KnownFailure:
     fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
     fields["sources"] = fields.pop("patterns", ())
+    texts = entry.get("texts") or [literals.texts_of(source) for source in fields["sources"]]
+    fields["texts"] = tuple(map(tuple, texts))
     fields["words"] = tuple(map(tuple, entry.get("words", ())))
     if "zh" in entry:
         fields["zh"] = (entry["zh"]["cause"], entry["zh"]["remedy"])
@@ -182,6 +194,9 @@ def compile_all() -> str:
         if complaints:
             raise SystemExit("\n".join(complaints))
         entries += config_file.load(path).data["diagnoses"]
+    for entry in entries:
+        if "patterns" in entry:
+            entry["texts"] = [literals.texts_of(source) for source in entry["patterns"]]
     rows = ",\n".join(json.dumps(entry, ensure_ascii=False, sort_keys=True) for entry in entries)
     return f'{{"sha256": "{_digest()}", "diagnoses": [\n{rows}\n]}}\n'
 
@@ -205,6 +220,7 @@ def by_lines(
     kind: of the log; entries that are for others take nothing.
     """
     text = "\n".join(lines)  # one search in the whole is many times faster than one per line
+    lowered = text.lower()
     starts, position = [], 0
     for line in lines:
         starts.append(position)
@@ -215,7 +231,9 @@ def by_lines(
     for entry in entries:
         if kind not in entry.logs:
             continue
-        mine = {bisect_right(starts, place) - 1 for place in _places(entry, text, lines, starts)} - taken
+        mine = {bisect_right(starts, place) - 1 for place in _places(entry, text, lowered, lines, starts)} - taken
+        if not entry.warnings:
+            mine = {index for index in mine if not plog.warns(lines[index])}
         if target and target not in entry.targets:
             strange |= mine
             continue
@@ -227,10 +245,11 @@ def by_lines(
     return found
 
 
-def _places(entry: KnownFailure, text: str, lines: list[str], starts: list[int]) -> Iterable[int]:
+def _places(entry: KnownFailure, text: str, lowered: str, lines: list[str], starts: list[int]) -> Iterable[int]:
     """Where in the text what the entry takes begins, or where the longest of its words does."""
-    for pattern in entry.patterns:
-        yield from (match.start() for match in pattern.finditer(text))
+    for expression in entry.expressions:
+        if expression.may_take(text, lowered):
+            yield from (match.start() for match in expression.pattern.finditer(text))
     for words in entry.words:
         longest = max(words, key=len)
         place = text.find(longest)

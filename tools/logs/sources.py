@@ -14,7 +14,7 @@ from hccl_tools.common.language import marked
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
-from tools.logs import kinds, matcher, scan
+from tools.logs import kinds, matcher, owners, scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tools.logs.scan import Findings
 
 MOST_FILES = 1_000_000
+LONG = 2 << 30  # bytes: without hyperscan about 20 s of a core, with it 3 s
 SMALL = 8 << 20  # below that, starting processes and making automata takes longer than reading
 _PACKED = 20  # logs become that much larger when they are unpacked
 _PACKED_NAMES = (".gz", ".tgz", ".bz2", ".xz")
@@ -43,8 +44,8 @@ class Reading(Record):
 
     @property
     def slow(self) -> bool:
-        """Whether hyperscan is missing, and would have been of use."""
-        return self.size > SMALL and not self.fast
+        """Whether hyperscan is missing, and would have been of much use."""
+        return self.size > LONG and not self.fast
 
 
 def read(paths: list[str], entries: list[KnownFailure], alone: bool = False, tables: Iterable[str] = ()) -> Reading:
@@ -64,7 +65,10 @@ def read(paths: list[str], entries: list[KnownFailure], alone: bool = False, tab
     for some, more in _read_all(logs, fast, alone or unpacked <= SMALL):
         found += some
         papers.update(more)
-    return Reading(findings=sorted(found, key=lambda one: one.path), papers=papers, size=size, fast=fast, links=links)
+    found.sort(key=lambda one: one.path)
+    whose = owners.with_masters([one.owner for one in found])
+    found = [one.replace(owner=owner) if owner != one.owner else one for one, owner in zip(found, whose)]
+    return Reading(findings=found, papers=papers, size=size, fast=fast, links=links)
 
 
 def _read_all(
@@ -186,7 +190,5 @@ def _one_log(file: IO[bytes], name: str, fast: bool, path: str) -> list[Findings
         import gzip
 
         with gzip.open(file) as unpacked:
-            found = scan.read(unpacked, name, fast, path)
-    else:
-        found = scan.read(file, name, fast, path)
-    return [] if found is None else [found]
+            return scan.read_all(unpacked, name, fast, path)
+    return scan.read_all(file, name, fast, path)

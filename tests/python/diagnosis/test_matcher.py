@@ -1,0 +1,207 @@
+"""The search in logs without hyperscan finds what a search for each rule in each line finds."""
+
+import random
+import re
+import time
+
+import pytest
+
+from tools.logs import direct, kinds, known_failures, literals, matcher, scan, shapes
+from tools.logs.wanted import LONGEST, MOST, Expression
+
+ENTRIES, _ = known_failures.load({})
+
+
+def wanted_of(kind):
+    return scan.Machine(ENTRIES, kind, False)._wanted
+
+
+def naive(wanted, block):
+    """{(where the line begins, number)}: each rule is tried on each line."""
+    found, place = set(), 0
+    for line in block.split(b"\n"):
+        text = line[:LONGEST].decode("utf-8", "replace")
+        for number, want in enumerate(wanted):
+            if want in line if isinstance(want, bytes) else want.pattern.search(text):
+                found.add((place, number))
+        place += len(line) + 1
+    return found
+
+
+def by_line(hits, block):
+    return {(block.rfind(b"\n", 0, place) + 1, number) for place, number in hits}
+
+
+# --- what must be in a line -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ("No space left", ("No space left",)),
+        (r"EL000[12]\b", ("EL0001", "EL0002")),
+        (r"a(b|c)?foo+ba*r(?:x1|y2)long", ("rx1long", "ry2long")),
+        (r"(?:kex|ssh)_exchange: ", ("kex_exchange: ", "ssh_exchange: ")),
+        (r"^Connection to \S+ closed by", ("Connection to ",)),
+        (r"(?<!errno=)Permission denied", ("Permission denied",)),
+        (r"(?i:Hccl Error)", ("hccl error",)),
+        (r"(?i)OUT of memory", ("out of memory",)),
+        (r"(?:disk|quota .*exceeded)$", ("disk", "quota ")),
+        (r"E\d{5}:", ()),
+        (r"(?:disk full|.*)", ()),
+        (r"(?:disk full)*", ()),
+        (r"[abcdefgh]{9}", ()),
+        (r"(?:out){2}", ()),
+        ("first\nsecond line", ("second line",)),
+        ("连接被对[方端]重设", ("连接被对方重设", "连接被对端重设")),
+        ("\u00c9chec du rang", ("chec du rang",)),
+    ],
+)
+def test_the_texts_of_an_expression(source, texts):
+    assert literals.texts_of(source) == texts
+
+
+def test_every_sample_has_a_text_of_its_rule():
+    for entry in ENTRIES:
+        for expression in entry.expressions:
+            taken = [sample for sample in entry.samples if expression.pattern.search(sample)]
+            assert all(expression.may_take(sample, sample.lower()) for sample in taken), expression.source
+
+
+def test_almost_every_rule_has_a_text():
+    sources = [source for entry in ENTRIES for source, texts in zip(entry.sources, entry.texts) if not texts]
+    assert len(sources) < 10, "each of them is tried on all bytes of all logs"
+
+
+def test_one_of_many_texts():
+    texts = {b"E30003", b"E3000", b"EI0001", b"EI0002", b"507(1", b"."}
+    form = re.compile(direct.one_of(texts))
+    assert all(form.fullmatch(text) for text in texts - {b"E30003"})
+    assert form.match(b"E30003")[0] == b"E3000" and not form.match(b"x") and not form.match(b"EI0003")
+
+
+@pytest.mark.parametrize(
+    ("source", "count"), [("[EWI][0-9]{4}:", 3), ("[EW]*x", 1), ("[EW]x|[IE]y", 1), ("[A-Z]x", 1), ("[^ab]x", 1)]
+)
+def test_an_expression_of_few_first_letters(source, count):
+    each = direct.variants(source)
+    assert len(each) == count
+    for line in ("E1234:", "I9999: and", "x W0000:", "Ey", "x", "bx", "cx", "Wx"):
+        assert bool(re.search(source, line)) == any(re.search(one, line) for one in each)
+
+
+# --- lines ------------------------------------------------------------------------------------------------------------
+
+
+def line_of(chance, wanted, samples):
+    """A line of a job, or of hostile hands."""
+    kind = chance.randrange(10)
+    if kind < 3:
+        return chance.choice(samples).encode()
+    if kind == 3:  # with a few bytes changed
+        line = bytearray(chance.choice(samples).encode())
+        for _ in range(chance.randrange(4)):
+            line[chance.randrange(len(line))] = chance.choice(b"09afAFeE.-=# |:x\x1b\xe5\t\r")
+        return bytes(line)
+    if kind == 4:
+        want = chance.choice(wanted)
+        texts = [want] if isinstance(want, bytes) else [text.encode() for text in want.texts] or [b"E50012:"]
+        return b"x" * chance.randrange(3) + chance.choice(texts) + b"07ab" * chance.randrange(3)
+    if kind == 5:
+        return "训练第 1 步，损失 0.7，连接被对端重置，地址已被使用".encode()[chance.randrange(3) :]
+    if kind == 6:
+        return b" ".join(chance.choice(samples).encode()[:40] for _ in range(4))
+    if kind == 7:
+        return b"y" * chance.choice((0, 1, 3990, 5000)) + chance.choice(samples).encode()
+    return b"epoch: %d step: %d, loss is %f" % (chance.randrange(9), chance.randrange(99), chance.random())
+
+
+@pytest.mark.parametrize("kind", kinds.KINDS)
+@pytest.mark.parametrize("number", range(12))
+def test_all_lines_are_found(number, kind, monkeypatch):
+    """With pieces, memories and many lines alike that are small enough to be met here."""
+    chance = random.Random(number)
+    monkeypatch.setattr(shapes, "_PIECE", chance.choice((200, 4000, 512 << 10)))
+    monkeypatch.setattr(shapes, "_POPULAR", chance.choice((0, 3, 400)))
+    monkeypatch.setattr(shapes, "_MOST_SHAPES", chance.choice((3, 50, 100_000)))
+    monkeypatch.setattr(shapes, "_MOST_WORDS", chance.choice((5, 200_000)))
+    wanted = wanted_of(kind)
+    samples = [sample for entry in ENTRIES for sample in entry.samples]
+    search = shapes.Shapes(wanted)
+    for _ in range(4):
+        block = b"\n".join(line_of(chance, wanted, samples) for _ in range(150)) + b"\n" * chance.randrange(2)
+        search.restart()
+        expected, found = naive(wanted, block), by_line(search.find(block), block)
+        assert expected - found == set()
+        more = {number for _, number in found - expected}
+        assert all(not isinstance(wanted[one], bytes) and not wanted[one].texts for one in more)
+
+
+def test_a_text_within_a_word_and_at_the_ends_of_a_line():
+    search = shapes.Shapes([b"time out", b"lost heartbeat", b"|  |", b"E30003", b"E3000"])
+    block = b"xtime outs\nlost heartbeat\n|  |\nE30003E3000\ntime  out\nhas lost heartbeats"
+    assert by_line(search.find(block), block) == naive(
+        [b"time out", b"lost heartbeat", b"|  |", b"E30003", b"E3000"], block
+    )
+
+
+def test_a_line_of_megabytes_is_searched_to_its_end():
+    search = shapes.Shapes([b"lost heartbeat", b"E30003"])
+    block = b"x" * 3_000_000 + b"lost heartbeat, E30003\nstep 1\n"
+    assert by_line(search.find(block), block) == {(0, 0), (0, 1)}
+
+
+def test_no_more_of_one_text_than_are_wanted_and_all_are_counted():
+    wanted = [b"[ERROR]", Expression(r"connect \w+ failed", ("connect ",)), b"E30003"]
+    search = shapes.Shapes(wanted)
+    block = b"".join(b"[ERROR] %d connect %d failed E30003\n" % (n, n) for n in range(1000))
+    hits = search.find(block) + search.find(block)
+    assert [sum(number == one for _, number in hits) for one in range(3)] == [MOST] * 3
+    assert search.found[0] == search.found[2] == 2000
+    search.restart()
+    assert len(search.find(block)) == 3 * MOST
+
+
+# --- time -------------------------------------------------------------------------------------------------------------
+
+HARD_WORK = {
+    "a line of codes": b"E30003E3000 EI0006 " * 100_000,
+    "all lines have a text": b"".join(b"Loss %d of Connection refused, connect timeout\n" % n for n in range(40_000)),
+    "nothing comes twice": b"\n".join(random.Random(3).randbytes(60).hex().encode("utf-7") for _ in range(16_000)),
+    "empty lines": b"\n" * 2_000_000,
+    "one long word": b"q" * 2_000_000,
+}
+
+
+@pytest.mark.parametrize("name", HARD_WORK)
+def test_hostile_logs_take_bounded_time(name):
+    """2 MB each; a second each on a slow machine is what the search took that tried all texts."""
+    search = shapes.Shapes(wanted_of(kinds.TRAIN))
+    begun = time.process_time()
+    search.find(HARD_WORK[name])
+    assert time.process_time() - begun < 3
+
+
+def test_typical_logs_are_read_in_a_moment():
+    """A log of training has few shapes, though no line comes twice: far less time than for all texts in all lines."""
+    chance = random.Random(5)
+    lines = "".join(
+        f"2026-01-01 10:00:00,{n % 1000:03} - INFO - epoch: {n // 100} step: {n}, loss is {chance.random()}, "
+        f"buffer 0x{chance.randrange(1 << 40):x}\n"
+        for n in range(40_000)
+    ).encode()
+    search = shapes.Shapes(wanted_of(kinds.TRAIN))
+    begun = time.process_time()
+    search.find(lines)
+    took = time.process_time() - begun
+    begun = time.process_time()
+    naive([want for want in wanted_of(kinds.TRAIN)[:40]], lines[: len(lines) // 40])
+    assert took < (time.process_time() - begun) * 40
+
+
+@pytest.mark.skipif(not matcher.installed(), reason="needs hyperscan")
+def test_hyperscan_finds_the_same_in_text_that_is_not_ascii():
+    wanted = wanted_of(kinds.TRAIN)
+    block = "".join(f"{sample}\n" for entry in ENTRIES for sample in entry.samples if not sample.isascii()).encode()
+    found = by_line(matcher.Fast(wanted).find(block), block)
+    assert naive(wanted, block) - found == set()

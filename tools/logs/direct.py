@@ -1,0 +1,112 @@
+"""Finds texts that have no shape of their own, such as the code E30003: Python finds their first letter quickly."""
+
+from __future__ import annotations
+
+import re
+
+from tools.logs.literals import shape_of
+from tools.logs.wanted import LONGEST, MOST, Expression, decoded, line_end, texts_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tools.logs.wanted import Want
+
+_PIECE, _LONG_LINE = 256 << 10, 16 << 10
+_LEAST = 4  # bytes: a shorter shape is in too many lines
+
+
+class Directly:
+    """A search in all lines, by first letters; `numbers`: of what is wanted, those that it finds."""
+
+    def __init__(self, wanted: list[Want]) -> None:
+        self._wanted = wanted
+        self._of: dict[bytes, list[int]] = {}
+        self._hard: list[tuple[int, re.Pattern[bytes]]] = []
+        for number, want in enumerate(wanted):
+            texts = texts_of(want)
+            if isinstance(want, Expression) and (not texts or (want.caseless and _is_weak(texts))):
+                self._hard += [(number, re.compile(one.encode(), re.MULTILINE)) for one in variants(want.source)]
+            elif _is_weak(texts):
+                for text in texts:
+                    self._of.setdefault(text, []).append(number)
+        self.numbers = {number for numbers in self._of.values() for number in numbers}
+        self.numbers.update(number for number, _ in self._hard)
+        self._forms = [
+            re.compile(one_of({text for text in self._of if text[:1] == first}))
+            for first in sorted({text[:1] for text in self._of})
+        ]
+        for text in sorted(self._of, key=len, reverse=True):  # a form finds the shorter of two that begin alike
+            for other in self._of:
+                if text.startswith(other) and text != other:
+                    self._of[other] += self._of[text]
+
+    def find(self, block: bytes, found: list[int], hits: list[tuple[int, int]]) -> None:
+        """Adds to the hits and to what was found."""
+        for form in self._forms:
+            begin = end = 0
+            seen: set[int] = set()  # in this line
+            for match in form.finditer(block):
+                if match.start() >= end:
+                    begin, end = block.rfind(b"\n", 0, match.start()) + 1, line_end(block, match.end())
+                    line = block[begin : min(end, begin + LONGEST)]
+                    seen.clear()
+                for number in self._of[match[0]]:
+                    if number not in seen and self._is_here(number, block, match.start(), line, seen):
+                        found[number] += 1
+                        if found[number] <= MOST:
+                            hits.append((begin, number))
+        for number, pattern in self._hard:
+            self._search(number, pattern, block, found, hits)
+
+    def _is_here(self, number: int, block: bytes, place: int, line: bytes, seen: set[int]) -> bool:
+        want = self._wanted[number]
+        if isinstance(want, bytes) and not block.startswith(want, place):
+            return False
+        seen.add(number)
+        return isinstance(want, bytes) or bool(want.pattern.search(decoded(line)))
+
+    @staticmethod
+    def _search(
+        number: int, pattern: re.Pattern[bytes], block: bytes, found: list[int], hits: list[tuple[int, int]]
+    ) -> None:
+        for start, end in _pieces(block):
+            match = pattern.search(block, start, end)
+            while match and found[number] < MOST:
+                found[number] += 1
+                hits.append((block.rfind(b"\n", 0, match.start()) + 1, number))
+                match = pattern.search(block, line_end(block, match.start()) + 1, end)
+
+
+def _is_weak(texts: list[bytes]) -> bool:
+    return any(len(shape_of(text)) < _LEAST for text in texts)
+
+
+def variants(source: str) -> list[str]:
+    """An expression that begins with one of few letters, as one for each of them: Python finds a letter much faster."""
+    begins = re.match(r"\[([A-Za-z]{2,4})\]", source)
+    if not begins or "|" in source or source[begins.end() : begins.end() + 1] in ("*", "?", "{", "+"):
+        return [source]
+    return [letter + source[begins.end() :] for letter in begins[1]]
+
+
+def one_of(texts: set[bytes]) -> bytes:
+    """An expression for all the texts, whose time does not grow with their number."""
+    if b"" in texts:
+        return b""
+    rests: dict[bytes, set[bytes]] = {}
+    for text in texts:
+        rests.setdefault(text[:1], set()).add(text[1:])
+    each = [re.escape(first) + one_of(rest) for first, rest in sorted(rests.items())]
+    return each[0] if len(each) == 1 else b"(?:" + b"|".join(each) + b")"
+
+
+def _pieces(block: bytes) -> Iterator[tuple[int, int]]:
+    """Parts of at most 256 KiB, cut at line ends: what an expression costs may grow with the square of a line."""
+    start = 0
+    while start < len(block):
+        end = min(len(block), start + _PIECE)
+        end = block.rfind(b"\n", start, end) + 1 or min(end, start + _LONG_LINE)
+        yield start, end
+        start = end

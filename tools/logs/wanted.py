@@ -1,0 +1,67 @@
+"""What is looked for in logs: texts, and regular expressions of which it is known what must be in a line."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from tools.logs import line_heads, literals
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Union
+
+    Want = Union[bytes, "Expression"]
+
+MOST = 200  # finds of one text in one file: what comes a million times says nothing new
+LONGEST = 4000  # bytes of a line that are looked at by expressions: what they cost may grow with its square
+
+
+class Expression:
+    """A regular expression for a line, which may have times and ranks before it.
+
+    It is compiled when the first line is looked at: most never are.
+    """
+
+    def __init__(self, source: str, texts: tuple[str, ...]) -> None:
+        self.source = line_heads.anchored(source)
+        self.texts = texts  # one of them is in what it takes, in lower case if `caseless`; none: not known
+        self.caseless = literals.is_caseless(source)
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """For a text of one line, or of many."""
+        return re.compile(self.source, re.MULTILINE)
+
+    @cached_property
+    def in_bytes(self) -> re.Pattern[bytes]:
+        """The same for bytes: of text that is not ASCII it takes other lines."""
+        return re.compile(self.source.encode(), re.MULTILINE)
+
+    def may_take(self, text: str, lowered: str) -> bool:
+        """False where nothing in the text can match.  lowered: the text in lower case."""
+        within = lowered if self.caseless else text
+        return not self.texts or any(one in within for one in self.texts)
+
+
+def texts_of(want: Want) -> list[bytes]:
+    """Texts of which one must be there, as bytes; none: it may be anything."""
+    return [want] if isinstance(want, bytes) else [text.encode() for text in want.texts]
+
+
+def check_of(want: Want) -> tuple[tuple[bytes, ...], Expression | None]:
+    """Texts of which one is in the line itself, and the expression that decides, if there is one."""
+    if isinstance(want, bytes):
+        return (want,), None
+    return ((b"",) if want.caseless else tuple(texts_of(want))), want
+
+
+def decoded(line: bytes) -> str:
+    """What expressions look at."""
+    return line[:LONGEST].decode("utf-8", "replace")
+
+
+def line_end(block: bytes, place: int) -> int:
+    """Where the line ends in which this place is."""
+    end = block.find(b"\n", place)
+    return len(block) if end < 0 else end
