@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hccl_tools.common.language import tr
-from tools.diagnosis import clocks, waits
+from hccl_tools.common.words import count
+from tools.diagnosis import clocks, failures, waits
 from tools.diagnosis.processes import Job, Process
 from tools.diagnosis.verdict import GUESS, LIKELY, Verdict, chain_lines, count_of, link_check, look_at, names, ping, who
 from tools.diagnosis.waits import End, Target, Wait
@@ -60,6 +61,8 @@ def chain(job: Job, found: list[Wait]) -> Verdict | None:
         return _circle(job, end, all_ends)
     last = end.members[0]
     if isinstance(last, Process) and any(wait.source is last and wait.target.process is last for wait in found):
+        if len(job.processes) < 2:
+            return _nobody_known(1, job)
         return Verdict(
             kind="self",
             roots=[last],
@@ -130,31 +133,38 @@ def _end_of_chain(job: Job, end: End, last: Process | Target) -> Verdict:
 
 def silent(job: Job, found: list[Wait]) -> Verdict | None:
     """Ranks without a sign of trouble, or without a log, while others waited."""
-    waited = [process for process in job.processes if any(event.kind == "no_answer" for event in process.events)]
-    sources = {id(wait.source) for wait in found} | {id(process) for process in waited}
+    sources = {id(wait.source) for wait in found} | {id(one) for one in job.processes if failures.waited(one)}
     if not sources:
         return None
-    quiet: list[Process | Target] = [one for one in job.processes if id(one) not in sources and not one.errors]
+    quiet: list[Process | Target] = [one for one in job.processes if id(one) not in sources and failures.is_quiet(one)]
     quiet += [
         job.by_rank.get(rank) or Target(None, rank, None, None)
         for rank in range(min(job.ranks, 1 << 20))
         if rank not in job.by_rank or not job.by_rank[rank].findings
     ]
-    if not quiet or len(quiet) > max(len(sources), 8):
-        return Verdict(
-            kind="unknown",
-            roots=[],
-            sentence=tr("{count} ranks waited, and no log says for whom", count=len(sources)),
-            certainty=GUESS,
-            why=tr("the logs of most ranks are not here") if quiet else tr("all ranks waited"),
-        )
+    if not quiet or len(quiet) > max(len(sources), 8) or (len(quiet) > 1 and len(quiet) >= len(sources)):
+        return _nobody_known(len(sources), job)
+    alone = len(quiet) == 1 and len(sources) == len(job.processes) - 1
     return Verdict(
         kind="silent",
         roots=quiet,
-        sentence=tr("{who} said nothing while {count} ranks waited", who=names(quiet), count=len(sources)),
-        certainty=GUESS,
+        sentence=tr("{who} said nothing while {count} waited", who=names(quiet), count=count(len(sources), "rank")),
+        certainty=LIKELY if alone else GUESS,
         why=tr("all others have errors"),
         next=look_at(quiet[0]),
+    )
+
+
+def _nobody_known(number: int, job: Job) -> Verdict:
+    """Only waits are known, and not for whom."""
+    alone = len(job.processes) < 2 and job.ranks < 2
+    return Verdict(
+        kind="unknown",
+        roots=[],
+        sentence=tr("{count} waited, and no log says for whom", count=count(number, "rank")),
+        certainty=GUESS,
+        why=tr("all ranks waited") if job.complete else tr("the logs of most ranks are not here"),
+        next=[tr("the logs of the other ranks: one of them failed, is behind, or ended")] if alone else [],
     )
 
 

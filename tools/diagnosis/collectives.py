@@ -13,6 +13,8 @@ from tools.diagnosis.waits import Wait
 
 def conflict(job: Job, found: list[Wait]) -> Verdict | None:
     """HCCL compared what two ranks want to do, and it differs."""
+    if len(job.processes) < 2 and not job.ranks:
+        return None  # its line says all that is known
     for process in job.processes:
         for event in process.events:
             if event.kind != "conflict":
@@ -20,9 +22,10 @@ def conflict(job: Job, found: list[Wait]) -> Verdict | None:
             peer = next((wait.target for wait in found if wait.source is process and wait.kind == "transport"), None)
             other = peer.process or peer if peer else None
             said = event.values
+            roots = [process, other] if other else _with_conflicts(job)
             return Verdict(
                 kind="conflict",
-                roots=[process, *([other] if other else [])],
+                roots=list(roots),
                 sentence=tr(
                     "{who} and {other} call different collectives: {what} is {local} here and {remote} there",
                     who=who(process),
@@ -31,13 +34,17 @@ def conflict(job: Job, found: list[Wait]) -> Verdict | None:
                     local=one_line(said["local"]),
                     remote=one_line(said["remote"]),
                 ),
-                certainty=SURE,
+                certainty=SURE if other else LIKELY,
                 why=tr("HCCL compared the two"),
                 text=event.text,
                 time=event.time,
                 next=[tr("batch sizes, shapes, branches of the program and the number of steps, rank by rank")],
             )
     return None
+
+
+def _with_conflicts(job: Job) -> list[Process]:
+    return [process for process in job.processes if any(event.kind == "conflict" for event in process.events)]
 
 
 def tls(job: Job, found: list[Wait]) -> Verdict | None:
@@ -56,7 +63,7 @@ def tls(job: Job, found: list[Wait]) -> Verdict | None:
     counts = Counter(switch.values())
     if len(counts) < 2 and not differs:
         return None
-    rarest = min(counts, key=lambda key: counts[key]) if len(counts) > 1 else None
+    rarest = min(counts, key=lambda key: counts[key]) if len(set(counts.values())) > 1 else None
     roots = [one for one in job.processes if rarest and switch.get(id(one)) == rarest]
     value = tr("on") if roots and switch[id(roots[0])] == "1" else tr("off")
     sentence = tr("the TLS switches of the cards differ")
@@ -66,7 +73,7 @@ def tls(job: Job, found: list[Wait]) -> Verdict | None:
         kind="tls",
         roots=list(roots),
         sentence=sentence,
-        certainty=SURE,
+        certainty=SURE if job.complete and len(switch) == len(job.processes) else LIKELY,
         why=tr("cards with different switches cannot connect"),
         text=differs.text if differs else "",
         next=[tr("on every host, for every device N: {command}", command="hccn_tool -i N -tls -g")],

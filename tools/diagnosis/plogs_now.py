@@ -20,7 +20,7 @@ from hccl_tools.common.words import named
 from hccl_tools.machine import programs
 from tools.diagnosis import job_logs, processes, root, verdict, words
 from tools.launch import plogs, record
-from tools.logs import kinds, known_failures, matcher, plog, scan, sources
+from tools.logs import kinds, known_failures, line_heads, matcher, plog, scan, sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def last_event(data: bytes, rank: int) -> Event | None:
     while place >= 0:
         begin = data.rfind(b"\n", 0, place) + 1
         end = data.find(b"\n", place)
-        line = scan.clean(data[begin : end if end >= 0 else len(data)][:4000])
+        line = line_heads.clean(data[begin : end if end >= 0 else len(data)][:4000])
         head = plog.parse(line)
         if begin == place and head and head.level in _TELLING and head.time is not None:
             return Event(head.time, rank, head.level, verdict.said(line))

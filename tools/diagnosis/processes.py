@@ -5,10 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from hccl_tools.common.record import Record
-from tools.diagnosis import papers
+from tools.diagnosis import lives, papers, places
 from tools.logs import kinds
-from tools.logs.events import FOLLOWS
-from tools.logs.scan import Seen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +14,6 @@ if TYPE_CHECKING:
 
     from tools.logs.events import Event
     from tools.logs.scan import Findings
-
-_APART = 600  # seconds: logs of one job overlap in time, but for clocks that differ and ranks that start late
 
 
 class Process:
@@ -32,6 +28,7 @@ class Process:
         self.server: str | None = None  # its host's address
         self.device: int | None = None
         self.address: str | None = None  # its device's
+        self.vnics: set[str] = set()  # its device's within its host
         self.groups: dict[str, int] = {}  # its rank in each communicator
         self.place = 0  # of the first of its logs, so that the order of answers is always the same
 
@@ -41,13 +38,12 @@ class Process:
         found = [event for one in self.findings for event in one.events]
         return sorted(found, key=lambda event: event.time or 0.0)
 
-    @property
-    def error(self) -> Seen | None:
-        """Its first error that does not follow from a wait."""
-        errors = [one.error for one in self.findings if one.error]
-        if not errors:
-            errors = [seen for seen in map(_raised, self.findings) if seen]
-        return min(errors, key=lambda seen: (seen.time is None, seen.time or 0.0), default=None)
+    def take(self, other: Process) -> None:
+        """The logs of the other one are its own, too."""
+        self.findings = [*self.findings, *other.findings]
+        self.rank = other.rank if self.rank is None else self.rank
+        self.ranks = max(self.ranks, other.ranks)
+        self.__dict__.pop("events", None)
 
     @property
     def errors(self) -> int:
@@ -65,14 +61,6 @@ class Process:
         return min((one.first for one in self.findings if one.errors and one.first is not None), default=None)
 
 
-def _raised(one: Findings) -> Seen | None:
-    """The exception that ended a program, unless it says that a wait has ended."""
-    raised = one.exception
-    if raised is None or FOLLOWS.search(raised.text):
-        return None
-    return Seen(None, raised.row + 1, raised.text)
-
-
 class Job(Record):
     """The processes of one job, and who has which address."""
 
@@ -83,6 +71,15 @@ class Job(Record):
     by_address: dict[str, Process]
     by_place: dict[tuple[str, int], Process]  # a host's name or address, and a device
     by_group: dict[tuple[str, int], Process]
+    by_vnic: dict[tuple[str, str], Process]  # a host's name or address, and an address that only this host knows
+    witnesses: list[Process]  # what is no rank and speaks of ranks: a scheduler, what started the ranks
+
+    @property
+    def complete(self) -> bool:
+        """Whether the number of ranks is known, and each has a log."""
+        return 0 < self.ranks <= len(self.by_rank) and all(
+            rank in self.by_rank and bool(self.by_rank[rank].findings) for rank in range(self.ranks)
+        )
 
     def hosts(self) -> set[str]:
         """The names of the hosts."""
@@ -90,71 +87,73 @@ class Job(Record):
 
 
 def job_of(findings: list[Findings], files: dict[str, bytes], launch: dict[str, Any] | None = None) -> Job:
-    """The job that the logs are of; of several, the one that ended last.
+    """The job that the logs are of; of several, the one that began last.
 
     files: rank tables and the like, by name, see papers.py.  launch: launch.json, if it is a run of ours.
     """
-    mine, others = _newest(findings)
-    processes: dict[tuple[str, int | None, int | None], Process] = {}
-    for one in mine:
-        if one.kind == kinds.HOST:
+    own, witnesses = _processes(findings)
+    for process in [*own, *witnesses]:
+        _identify(process)
+    mine, earlier = lives.newest(own)
+    found = _with_their_output(mine)
+    places.by_launch(found, launch)
+    places.by_hosts(found, papers.of_hosts(files))
+    found, twice = _without_doubles(found)
+    others = sum(len(process.findings) for process in earlier) + twice
+    return _indexed(found, others, launch, files, witnesses)
+
+
+def _processes(findings: list[Findings]) -> tuple[list[Process], list[Process]]:
+    """The processes that may be ranks, and those that only speak of ranks: a scheduler, what started the ranks."""
+    groups: dict[tuple[str, str, int | None, int | None], list[Findings]] = {}
+    for one in findings:
+        if one.kind == kinds.HOST or one.owner.role == kinds.SYSTEM:
             continue
         # a rank's own folder has the plogs of its children, too
         pid = one.owner.pid if one.kind != kinds.TRAIN and one.owner.rank is None else None
-        key = (one.owner.folder, pid, one.owner.rank if pid is None else None)
-        process = processes.setdefault(key, Process(one.owner.folder, pid))
-        process.place = process.place or len(processes)
-        process.findings.append(one)
-    found = _with_their_output(list(processes.values()))
-    for process in found:
-        _identify(process)
-    _place_by_launch(found, launch)
-    _place_by_hosts(found, papers.of_hosts(files))
-    found, twice = _without_doubles(found)
-    return _indexed(found, others + twice, launch, files)
+        role = one.owner.role if one.kind == kinds.TRAIN else kinds.RANK
+        groups.setdefault((role, one.owner.folder, pid, one.owner.rank if pid is None else None), []).append(one)
+    found: list[Process] = []
+    witnesses: list[Process] = []
+    for (role, folder, pid, rank), logs in groups.items():
+        output = [one for one in logs if one.kind == kinds.TRAIN]
+        plogs = [one for one in logs if one.kind != kinds.TRAIN]
+        for life in [*(lives.of_process(plogs) if plogs else []), *([output] if output else [])]:
+            process = Process(folder, pid)
+            process.findings = life
+            speaks = role != kinds.RANK or (rank is None and _speaks_of_ranks(process))
+            (witnesses if speaks else found).append(process)
+            process.place = len(found) + len(witnesses)
+    return found, witnesses
 
 
-def _newest(findings: list[Findings]) -> tuple[list[Findings], int]:
-    """The logs that overlap in time with the newest one, and the number of the others; those without times are kept."""
-    timed = [(_begun(one), one.last if one.last is not None else one.first, one) for one in findings if one.first]
-    plogs = sorted(
-        (row for row in timed if row[2].kind in (kinds.PLOG, kinds.DEVICE)), key=lambda row: -(row[1] or 0.0)
-    )
-    if not plogs:
-        return findings, 0
-    begin = plogs[0][0] or 0.0
-    left_out = []
-    for first, last, one in plogs:
-        if (last or 0.0) + _APART < begin:
-            left_out.append(one)
-        else:
-            begin = min(begin, first or begin)
-    old = {id(one) for one in left_out}
-    return [one for one in findings if id(one) not in old], len(old)
-
-
-def _begun(one: Findings) -> float:
-    first = one.first or 0.0
-    return first if one.owner.begun is None else min(first, one.owner.begun)
+def _speaks_of_ranks(process: Process) -> bool:
+    """Whether it is the log of a scheduler, or of what starts ranks, under any name."""
+    return any(event.kind in ("registered", "node_lost", "worker_ended", "started") for event in process.events)
 
 
 def _with_their_output(processes: list[Process]) -> list[Process]:
-    """What a rank printed belongs to its process, where the folder or the rank's number shows it."""
+    """What a rank printed belongs to its process, where its folder, the rank's number or the PID shows it."""
     output = [process for process in processes if all(one.kind == kinds.TRAIN for one in process.findings)]
     others = [process for process in processes if any(one.kind != kinds.TRAIN for one in process.findings)]
     by_folder: dict[str, list[Process]] = {}
     by_rank: dict[int, list[Process]] = {}
+    by_pid: dict[int, list[Process]] = {}
     for process in others:
         by_folder.setdefault(process.folder, []).append(process)
-        rank = process.findings[0].owner.rank
-        if rank is not None:
-            by_rank.setdefault(rank, []).append(process)
+        if process.rank is not None:
+            by_rank.setdefault(process.rank, []).append(process)
+        if process.pid is not None:
+            by_pid.setdefault(process.pid, []).append(process)
     kept = []
     for process in output:
-        rank = process.findings[0].owner.rank
+        rank = process.rank
         same = by_rank.get(rank, []) if rank is not None else by_folder.get(process.folder, [])
+        if len(same) != 1:
+            pids = {pid for one in process.findings for pid in one.pids}
+            same = [one for pid in pids for one in by_pid.get(pid, []) if rank is None or one.rank in (None, rank)]
         if len(same) == 1:
-            same[0].findings += process.findings
+            same[0].take(process)
         else:
             kept.append(process)
     return others + kept
@@ -164,6 +163,12 @@ def _identify(process: Process) -> None:
     owner = process.findings[0].owner
     process.host, process.rank = owner.host, owner.rank
     for event in process.events:
+        if event.kind == "own_rank" and process.rank is None and not event.values.get("pid"):
+            process.rank = int(event.values["rank"])
+        elif event.kind == "vnic":
+            process.vnics.add(event.values["ip"])
+        elif event.kind == "registered" and event.values.get("ranks"):
+            process.ranks = int(event.values["ranks"])
         if event.kind not in ("member", "together"):
             continue
         said = event.values
@@ -180,29 +185,6 @@ def _identify(process: Process) -> None:
             process.device = int(said["device"])
 
 
-def _place_by_launch(processes: list[Process], launch: dict[str, Any] | None) -> None:
-    """Device and host of the ranks of a run of ours."""
-    listed = launch.get("ranks") if launch else None
-    rows = {row.get("rank"): row for row in listed if isinstance(row, dict)} if isinstance(listed, list) else {}
-    for process in processes:
-        row = rows.get(process.rank)
-        if row and launch:
-            process.host = str(row.get("host") or launch.get("host") or "") or process.host
-            process.device = row["device"] if isinstance(row.get("device"), int) else process.device
-
-
-def _place_by_hosts(processes: list[Process], hosts: list[papers.Host]) -> None:
-    """Host and address of a device, from ModelArts' page of each worker: worker N has ranks 8N to 8N+7."""
-    by_number = {host.number: host for host in hosts}
-    for process in processes:
-        if process.rank is None or process.device is None or not hosts:
-            continue
-        host = by_number.get(process.rank // len(hosts[0].addresses))
-        if host:
-            process.host = host.name
-            process.address = process.address or host.addresses.get(str(process.device))
-
-
 def _without_doubles(processes: list[Process]) -> tuple[list[Process], int]:
     """Of several processes with one rank the last to end, and the number of the others' logs: those of another job."""
     last: dict[int, Process] = {}
@@ -215,41 +197,55 @@ def _without_doubles(processes: list[Process]) -> tuple[list[Process], int]:
     return kept, sum(len(one.findings) for one in processes) - sum(len(one.findings) for one in kept)
 
 
-def _indexed(processes: list[Process], others: int, launch: dict[str, Any] | None, files: dict[str, bytes]) -> Job:
+def _indexed(
+    processes: list[Process],
+    others: int,
+    launch: dict[str, Any] | None,
+    files: dict[str, bytes],
+    witnesses: list[Process],
+) -> Job:
     by_rank: dict[int, Process] = {}
     for process in processes:
         if process.rank is not None:
             by_rank.setdefault(process.rank, process)
-    absent = _named_only(by_rank, launch, files)
+    absent, listed = _named_only(by_rank, launch, files)
     by_address: dict[str, Process] = {}
     by_place: dict[tuple[str, int], Process] = {}
     by_group: dict[tuple[str, int], Process] = {}
+    by_vnic: dict[tuple[str, str], Process] = {}
     twice: set[str] = set()
     for process in [*processes, *absent]:
         if process.address:
             if process.address in by_address:
                 twice.add(process.address)
             by_address[process.address] = process
-        for host in (process.host, process.server):
-            if host and process.device is not None:
-                by_place[(host, process.device)] = process
-        for group, rank in process.groups.items():
-            by_group[(group, rank)] = process
+        hosts = [host for host in (process.host, process.server) if host]
+        if process.device is not None:
+            by_place.update(((host, process.device), process) for host in hosts)
+        by_vnic.update(((host, address), process) for host in hosts for address in process.vnics)
+        by_group.update(((group, rank), process) for group, rank in process.groups.items())
     for address in twice:  # an address of two devices says nothing
         del by_address[address]
     return Job(
         processes=processes,
-        ranks=max([len(by_rank) if absent else 0, *(process.ranks for process in processes)]),
+        ranks=max([listed, *(process.ranks for process in [*processes, *witnesses])]),
         others=others,
         by_rank=by_rank,
         by_address=by_address,
         by_place=by_place,
         by_group=by_group,
+        by_vnic=by_vnic,
+        witnesses=witnesses,
     )
 
 
-def _named_only(by_rank: dict[int, Process], launch: dict[str, Any] | None, files: dict[str, bytes]) -> list[Process]:
-    """Ranks of the rank table and of launch.json without any log; all get what these say of them."""
+def _named_only(
+    by_rank: dict[int, Process], launch: dict[str, Any] | None, files: dict[str, bytes]
+) -> tuple[list[Process], int]:
+    """Ranks of the rank table and of launch.json without any log, and how many ranks these list.
+
+    All ranks get what these say of them.
+    """
     rows = papers.of_tables(files)
     listed = launch.get("ranks") if launch else None
     for row in listed if isinstance(listed, list) else []:
@@ -266,4 +262,4 @@ def _named_only(by_rank: dict[int, Process], launch: dict[str, Any] | None, file
         process.address = process.address or address or None
         process.device = device if process.device is None else process.device
         process.host = process.host or host or None
-    return absent
+    return absent, len({row[0] for row in rows})

@@ -4,39 +4,44 @@ The order of the questions, each answered by the logs:
 
 1. Do ranks call different collectives, or have different TLS switches?  Then nobody waits in vain by accident.
 2. Has a rank an error that does not follow from a wait?  The earliest is the root, as far as clocks can be compared.
-3. Did a card's network send in vain (error CQE)?
-4. Does HCCL's heartbeat name a device, or its search after a time-out?
-5. Which ranks never came to a communicator?
-6. Where do the chains of waits end: at a silent rank, at one that is not in the job, in a circle?
-7. Who is silent while others wait?
+3. Does MindSpore's scheduler, or what started the ranks, name a rank that ended without a word, or never came?
+4. Did a card's network send in vain (error CQE)?
+5. Does HCCL's heartbeat name a device, or its search after a time-out?
+6. Which ranks never came to a communicator?
+7. Has a rank an error that may follow from a wait, and the others have not?
+8. Where do the chains of waits end: at a silent rank, at one that is not in the job, in a circle?
+9. Who is silent while others wait?
 """
 
 from __future__ import annotations
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.words import named, one_line, short_path
-from tools.diagnosis import chains, clocks, collectives, waits
+from hccl_tools.common.words import named, one_line
+from tools.diagnosis import chains, clocks, cluster, collectives, failures, first_error, waits
 from tools.diagnosis.processes import Job, Process
-from tools.diagnosis.verdict import LIKELY, SURE, Verdict, link_check, look_at, names, ping, ranks_of, said, who
+from tools.diagnosis.verdict import LIKELY, SURE, Verdict, link_check, look_at, names, ping, who
 from tools.diagnosis.waits import Target, Wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tools.logs.events import Event
-    from tools.logs.scan import Seen
 
 
 def verdict_of(job: Job) -> Verdict | None:
     """The root; None, where the logs hold neither an error nor a wait."""
     found = waits.waits_of(job)
     offsets = clocks.offsets(job)
+    rows = first_error.of_all(job)
     return (
         collectives.conflict(job, found)
         or collectives.tls(job, found)
-        or _error(job, found, offsets)
+        or first_error.clear(job, rows, found, offsets)
+        or cluster.ended(job)
+        or cluster.missing(job)
         or _network(job, offsets)
-        or _lost(job)
+        or _lost(job, found)
         or _missing(job)
+        or first_error.unclear(job, rows, found, offsets)
         or collectives.behind(job, found)
         or chains.late(job, found, offsets)
         or chains.chain(job, found)
@@ -44,75 +49,7 @@ def verdict_of(job: Job) -> Verdict | None:
     )
 
 
-# --- an error of its own ----------------------------------------------------------------------------------------------
-
-
-def _error(job: Job, found: list[Wait], offsets: clocks.Offsets) -> Verdict | None:
-    """The earliest error of a process that had not waited in vain before."""
-    first_wait: dict[int, float] = {}
-    for wait in found:
-        if wait.time is not None:
-            key = id(wait.source)
-            first_wait[key] = min(first_wait.get(key, wait.time), wait.time)
-    rows = []
-    for process in job.processes:
-        seen = process.error
-        if seen is None or _is_network(process):
-            continue
-        waited = first_wait.get(id(process))
-        if waited is None or seen.time is None or seen.time < waited - clocks.MOMENT:
-            rows.append((offsets.common(process, seen.time), process, seen))
-    if not rows:
-        return None
-    rows.sort(key=lambda row: (row[0] is None, row[0] or 0.0, row[1].place))
-    at, process, seen = rows[0]
-    near = [
-        other
-        for when, other, _ in rows[1:]
-        if other.host != process.host and when is not None and at is not None and when - at < offsets.tolerance
-    ]
-    sentence = tr("{who} failed first: {text}", who=who(process), text=said(seen.text))
-    if found:
-        sentence = tr("{sentence}; {count} waited for others", sentence=sentence, count=_waiting(found, process))
-    if near:
-        why = tr(
-            "the clocks of the hosts may differ by {seconds} s, and {others} failed within that time",
-            seconds=f"{offsets.tolerance:g}",
-            others=names(near),
-        )
-    elif len(rows) > 1:
-        why = tr("its error is the earliest of {count} that do not follow from a wait", count=len(rows))
-    else:
-        why = tr("no other rank has an error that does not follow from a wait")
-    return Verdict(
-        kind="error",
-        roots=[process],
-        sentence=sentence,
-        certainty=LIKELY if near else SURE,
-        why=why,
-        text=seen.text,
-        time=seen.time,
-        next=[tr("the log of {who}: {path}", who=who(process), path=_path_of(process, seen))],
-    )
-
-
-def _waiting(found: list[Wait], but: Process) -> str:
-    return named("rank", ranks_of({id(wait.source): wait.source for wait in found if wait.source is not but}.values()))
-
-
-def _path_of(process: Process, seen: Seen) -> str:
-    for one in process.findings:
-        raised = one.exception and one.exception.row + 1 == seen.row and one.exception.text == seen.text
-        if one.error == seen or raised:
-            return f"{one_line(short_path(one.path))}:{seen.row}"
-    return one_line(short_path(process.findings[0].path))
-
-
 # --- the network ------------------------------------------------------------------------------------------------------
-
-
-def _is_network(process: Process) -> bool:
-    return any(event.kind == "cqe" for event in process.events)
 
 
 def _network(job: Job, offsets: clocks.Offsets) -> Verdict | None:
@@ -149,7 +86,7 @@ def _network(job: Job, offsets: clocks.Offsets) -> Verdict | None:
 # --- what HCCL found out itself ---------------------------------------------------------------------------------------
 
 
-def _lost(job: Job) -> Verdict | None:
+def _lost(job: Job, found: list[Wait]) -> Verdict | None:
     votes: dict[tuple[str, int, str], list[tuple[Process, Event]]] = {}
     for process in job.processes:
         for event in process.events:
@@ -162,7 +99,7 @@ def _lost(job: Job) -> Verdict | None:
     if not votes:
         return None
     (address, device, what), rows = max(votes.items(), key=lambda item: (len(item[1]), -(item[1][0][1].time or 0.0)))
-    target = job.by_place.get((address, device)) or Target(None, None, address, device)
+    target = _placed(job, address, device, found, [process for process, _ in rows])
     sayers = names([process for process, _ in rows])
     if what:
         sentence = tr(
@@ -177,17 +114,36 @@ def _lost(job: Job) -> Verdict | None:
             who=who(target),
             others=sayers,
         )
-    silent = isinstance(target, Process) and not target.errors
+    silent = isinstance(target, Process) and bool(target.findings) and failures.is_quiet(target)
+    sure = silent and what and job.complete and len(rows) > 1 and len({key[:2] for key in votes}) == 1
     return Verdict(
         kind="lost",
         roots=[target],
         sentence=sentence,
-        certainty=SURE if silent and what else LIKELY,
+        certainty=SURE if sure else LIKELY,
         why=tr("it has no error of its own") if silent else tr("HCCL asks every rank for signs of life"),
         text=rows[0][1].text,
         time=rows[0][1].time,
         next=look_at(target),
     )
+
+
+def _placed(job: Job, address: str, device: int, found: list[Wait], sayers: list[Process]) -> Process | Target:
+    """Who is at that device of that host.
+
+    Where no log names the host, it is the one that all waited for who say so, if its number fits the device.
+    """
+    here = job.by_place.get((address, device))
+    if here is not None:
+        return here
+    said_by = {id(process) for process in sayers}
+    ranks = {wait.target.rank for wait in found if id(wait.source) in said_by and wait.kind == "notify"}
+    rank = ranks.pop() if len(ranks) == 1 else None
+    fits = rank is not None and any(rank % cards == device for cards in (4, 8, 16))
+    known = job.by_rank.get(rank) if rank is not None and fits else None
+    if known is not None and known.device in (None, device) and known.server in (None, address):
+        return known
+    return Target(None, rank if fits and known is None else None, address, device)
 
 
 def _missing(job: Job) -> Verdict | None:
@@ -236,10 +192,14 @@ def _missing(job: Job) -> Verdict | None:
             kind="missing",
             roots=roots,
             sentence=sentence,
-            certainty=SURE,
+            certainty=SURE if all(map(_is_silent, roots)) else LIKELY,
             why=why,
             text=text,
             time=time,
             next=look_at(roots[0]),
         )
     return None
+
+
+def _is_silent(one: Process | Target) -> bool:
+    return not (isinstance(one, Process) and one.findings) or failures.is_quiet(one)

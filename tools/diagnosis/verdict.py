@@ -24,7 +24,7 @@ _HEAD = re.compile(r"^\[[A-Z]+\] ?(\w+)\(\d+[^)]*\):\S+ +(?:\[[\w./]+:\d+\] ?)?(
 class Verdict(Record):
     """The root of a failure."""
 
-    kind: str  # conflict, tls, error, network, lost, missing, chain, circle, late, self, silent, unknown
+    kind: str  # conflict, tls, error, killed, network, lost, missing, chain, circle, late, self, silent, unknown
     roots: list[Process | Target]
     sentence: str
     chain: list[str] = []

@@ -88,14 +88,19 @@ def _link(job: Job, process: Process, event: Event) -> list[Wait]:
     elif address and device is not None:
         found = job.by_place.get((address, int(device)))
     elif address:
-        found = job.by_address.get(address)
+        found = job.by_address.get(address) or _within_host(job, process, address)
     if event.kind == "root":
         rank, address = "0", None if found else address
     known = _by_rank(job, process, rank, None) if rank is not None else None
     if (
         found is None
         and known
-        and (address is None or known.process is None or known.process.address in (None, address))
+        and (
+            address is None
+            or known.process is None
+            or known.process.address in (None, address)
+            or _is_other_network(process, said)
+        )
     ):
         found = known.process
     if found is None and event.kind == "aicpu":
@@ -111,6 +116,22 @@ def _link(job: Job, process: Process, event: Event) -> list[Wait]:
     return [
         Wait(source=process, target=target, kind=event.kind, time=event.time, tls=said.get("tls", ""), text=event.text)
     ]
+
+
+def _within_host(job: Job, process: Process, address: str) -> Process | None:
+    """Who listens at an address that only the process's host knows: cards of one host have a network of their own."""
+    hosts = [host for host in (process.server, process.host) if host]
+    return next((job.by_vnic[(host, address)] for host in hosts if (host, address) in job.by_vnic), None)
+
+
+def _is_other_network(process: Process, said: dict[str, str]) -> bool:
+    """Whether a line names addresses of another network than that of the cards: its own address is not its card's.
+
+    They are those within a host, of the hosts themselves, or of containers.  Then the rank in the line counts.
+    """
+    own = said.get("own_ip")
+    mine = own is not None and process.address is not None and own != process.address
+    return mine and said.get("own") == str(process.rank) and len(process.groups) < 2
 
 
 def _by_rank(job: Job, process: Process, rank: str, group: str | None) -> Target:

@@ -26,7 +26,7 @@ from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
 from tools.launch import plogs, record
-from tools.logs import follow, kinds, known_failures, plog, scan
+from tools.logs import follow, kinds, known_failures, line_heads, plog, scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Faults:
     def _batch(self, rank: int, block: bytes) -> None:
         self._machine.begin()
         for begin, end, meanings in self._machine.lines(block):
-            line = scan.clean(block[begin : min(end, begin + _LONGEST)])
+            line = line_heads.clean(block[begin : min(end, begin + _LONGEST)])
             head = plog.parse(line)
             if head and head.level in plog.QUIET:
                 continue

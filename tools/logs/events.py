@@ -1,6 +1,26 @@
 """What HCCL's lines say about a job: who is in it, who waits for whom, which rank is lost.
 
 The forms are those of CANN 6 to 9, of plogs, of device logs, and of the messages that MindSpore prints from them.
+
+MindSpore's scheduler and msrun also say who is in the job; these are forms of MindSpore 2.3 to 2.10:
+
+- own_rank: in a rank's log, the rank that the scheduler gave it (rank); in msrun's output, where the lines of all
+  ranks are one file, the process is in pid.
+- registered: in the scheduler's log, a node that has come (node, rank, host, ip), how many have come by then (came),
+  and how many shall come (ranks).  The same for ranks that the scheduler numbers anew.
+- node_lost: in the scheduler's log, a node that no longer answers (node), or a list of them (nodes), the first (first).
+- worker_ended: in msrun's output, the process of a rank that has failed (pid) and how (code; -9: by signal 9).
+  msrun kills all others after it.
+- started: in msrun's output, a rank that it starts (rank) and its log (log).
+- scheduler: the scheduler itself begins.
+- not_built: in any log, that not all came in time (role).  A wait that ended: its cause is who did not come.
+
+Lines of any log that has no level, process and time in them, as Python prints the errors of others:
+
+- waited: this process waited in vain for others, or lost them.
+- code: CANN's code for a failure of this process itself (code), with its own time.
+- crash: the process ended by a signal, or by an exception of C++.
+- gone: a helper of a rank says that its rank is gone.
 """
 
 from __future__ import annotations
@@ -8,6 +28,7 @@ from __future__ import annotations
 import re
 
 from hccl_tools.common.record import Row
+from tools.logs import aftermath
 
 _BRACKETS = re.compile(r"(\w+) ?\[([^\[\]]*)\]")
 _GROUP = re.compile(r"\[(hccl-\d+-\d+-\d+-\w+|\w*hccl_world_group)\]\[(\d+)\]")
@@ -66,7 +87,7 @@ FORMS = (
         "transport",
         ("Transport init error",),
         r"createLink para:\s*rank\[\d+\]-localUserrank\[(?P<own>\d+)\]-"
-        r"localIpAddr\[(?P<own_ip>[^\]/]+)(?:/(?P<own_device>\d+))?\]"
+        r"localIpAddr\[(?P<own_ip>[^\]/]*)(?:/(?P<own_device>\d+))?\]"
         r".*?-remoteUserrank\[(?P<rank>\d+)\]-remote_?[iI]p_?[aA]ddr\[(?P<ip>[^\]/]+)(?:/(?P<device>\d+))?\]",
     ),
     _form(
@@ -86,6 +107,9 @@ FORMS = (
         r"(?:Failed to connect agent|failedRankIdList)\[(?P<missing>[\d, ]+)\]",
     ),
     _form("root", ("TopoExchangeAgent: connect server[",), r"connect server\[(?P<ip>[0-9A-Fa-f.:]+) ?: ?\d+\] failed"),
+    _form(
+        "vnic", ("[Start][Vnic]Listen on ip[",), r"Listen on ip\[(?P<ip>[0-9A-Fa-f.:]+)\].*?devPhyId\[(?P<device>\d+)\]"
+    ),
     _form("no_answer", ("receive msg length from fdhandle failed", "receive from fdhandle failed")),
     # --- what HCCL itself found out -----------------------------------------------------------------------------------
     _form(
@@ -116,23 +140,82 @@ FORMS = (
         ("CMD information ",),
         r"CMD information (?P<what>\w+) check fail\. ?local\[(?P<local>[^\]]*)\], ?remote\[(?P<remote>[^\]]*)\]",
     ),
+    _form(
+        "conflict",
+        ("EI0005",),
+        r"parameter ?\[(?P<what>\w+)\], ?local ?\[(?P<local>[^\]]*)\], ?remote ?\[(?P<remote>[^\]]*)\]",
+    ),
     _form("tls_differs", ("tlsStatus are inconsistent",)),
-)
-
-# ERROR lines that follow from a wait that ended, or that only say where in HCCL it was: not a failure of their own.
-FOLLOWS = re.compile(
-    "|".join(
+    # --- whether a process failed by itself ---------------------------------------------------------------------------
+    _form("waited", aftermath.WAITED_TEXTS, aftermath.WAITED),
+    _form("code", aftermath.CODE_TEXTS, aftermath.CODE),
+    _form("crash", aftermath.CRASH_TEXTS, aftermath.CRASH),
+    _form("gone", ("main process disappeared",), r"^(?!.*\[(?:INFO|DEBUG)\]).*main process disappeared"),
+    # --- what MindSpore's scheduler and msrun say ---------------------------------------------------------------------
+    _form(
+        "own_rank",
+        ("This node ",),
+        r"(?:\((?P<pid>\d{1,10}),.{0,200}?)?This node (?P<node>\S+) rank id: (?P<rank>\d{1,7})\b",
+    ),
+    _form(
+        "registered",
+        ("The new node: ",),
+        r"The new node: (?P<node>[^\s(]+)\s?\(role: MS_WORKER\)(?:, rank id: (?P<rank>\d{1,7}))?"
+        r"(?:, device id: (?P<device>\d+))?(?:, hostname: (?P<host>[^\s,]+))?(?:, ip: (?P<ip>[0-9A-Fa-f.:]+))?"
+        r".*?registered successfully(?:\. Currently registered node number: (?P<came>\d+), "
+        r"expected node number: (?P<ranks>\d+))?",
+    ),
+    _form(
+        "registered",
+        ("Assign rank id of node id: ",),
+        r"Assign rank id of node id: (?P<node>[^\s,]+), role: MS_WORKER(?:, with host ip: (?P<ip>[0-9A-Fa-f.:]+))?"
+        r".*?new rank id: (?P<rank>\d{1,7})",
+    ),
+    _form("node_lost", (" is timed out. It may exit",), r"The node: (?P<node>\S+) is timed out\. It may exit"),
+    _form(
+        "node_lost",
+        ("Timed out node list is: ",),
+        r"Timed out node list is: (?:\[const vector\])?\{(?P<nodes>[^{}]{0,2000})\}"
+        r"(?:, worker (?P<first>\S+) is the first one timed out)?",
+    ),
+    _form(
+        "worker_ended",
+        (" exit with exception. Error code: ",),
+        r"Worker process (?P<pid>\d{1,10}) exit with exception\. Error code: (?P<code>-?\d{1,10})",
+    ),
+    _form(  # torchrun
+        "worker_ended",
+        ("failed (exitcode: ",),
+        r"failed \(exitcode: (?P<code>-?\d{1,10})\) local_rank: (?P<local>\d{1,7}) \(pid: (?P<pid>\d{1,10})\)",
+    ),
+    _form(  # torchrun lists all that failed: "  rank      : 1 (local_rank: 1)"
+        "ended_rank",
+        ("(local_rank: ",),
+        r"\brank\s{1,10}: (?P<rank>\d{1,7}) \(local_rank: (?P<local>\d{1,7})\)",
+    ),
+    _form(
+        "worker_ended",
         (
-            r"call trace: hcclRet|time[ds]? ?out|Wait timeout|EI000[26]\b|receive (?:msg length )?from fdhandle",
-            r"LINK_ERROR_INFO|comm error, device|dest_ip\(|\|-{5}|_{20}|-{20}|\|  ?[\d.]+\(|[123]\. (?:the|an) ",
-            r"connection failure between this device|Notify Wait|NOTIFY WAIT|remote rank:|DisplayConnectionedRank",
-            r"TopoDetect ERROR|failedRankIdList|RanktableDetect|fails to connect to dstRank|links? establish",
-            r"Cluster Exception Location|setup topo detect error|comm is not exist|HcclCommInitRootInfo\w* failed",
-            r"\[TaskExceptionHandler\]|\[HeartbeatAbnormal\]|Transport init error|Alloc transports failed",
-            r"created commHD fail|op_base hcclComm|Heartbeat [Ll]ost|opData information|task sequence is",
-            r"\[Recv\]\[RaSocket\]",
-        )
-    )
+            "mpirun noticed that process rank ",
+            "mpiexec noticed that process rank ",
+            "prterun noticed that process rank ",
+        ),
+        r"noticed that process rank (?P<rank>\d{1,7}) with PID (?P<pid>\d{1,10}) on node (?P<host>\S+) "
+        r"exited on signal (?P<signal>\d{1,3})",
+    ),
+    _form(  # srun: error: node1: task 3: Killed
+        "worker_ended",
+        ("srun: error: ",),
+        r"srun: error: (?P<host>[^\s:]+): task (?P<rank>\d{1,7}): "
+        r"(?:(?P<how>Killed|Segmentation fault|Bus error|Aborted)|Exited with exit code (?P<code>\d{1,3}))",
+    ),
+    _form(
+        "started",
+        ("Start worker process with rank id:",),
+        r"Start worker process with rank id: ?(?P<rank>\d{1,7}), log file: ?(?P<log>.+?)\. (?:Environment|Execute)",
+    ),
+    _form("scheduler", ("Begin to Initialize MetaServerNode",)),
+    _form("not_built", ("Building networking for ",), r"Building networking for (?P<role>MS_\w+) failed"),
 )
 
 

@@ -22,7 +22,7 @@ from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.problem import Problem, pointer
 from hccl_tools.common.record import Record
 from tools.config import expressions
-from tools.logs import kinds, literals
+from tools.logs import kinds, line_heads, literals, plog
 from tools.logs.wanted import Expression
 
 TYPE_CHECKING = False
@@ -51,6 +51,7 @@ class KnownFailure(Record):
     logs: tuple[str, ...] = (kinds.TRAIN, kinds.PLOG)
     status: tuple[int, ...] = ()
     oom_kill: bool = False
+    warnings: bool = True  # whether lines of the level WARNING count
     vague: bool = False
     targets: tuple[str, ...] = TARGETS  # device targets of launches that it holds for
     leads_to: tuple[str, ...] = ()
@@ -61,8 +62,8 @@ class KnownFailure(Record):
 
     @cached_property
     def expressions(self) -> list[Expression]:
-        """The regular expressions."""
-        return list(map(Expression, self.sources, self.texts))
+        """The regular expressions, for lines that may have times and ranks before them."""
+        return list(map(Expression, map(line_heads.anchored, self.sources), self.texts))
 
     @property
     def patterns(self) -> list[re.Pattern[str]]:
@@ -71,6 +72,8 @@ class KnownFailure(Record):
 
     def takes(self, record: str) -> bool:
         """Whether one line, or a record of several, is this failure."""
+        if not self.warnings and plog.warns(record):
+            return False
         if any(pattern.search(record) for pattern in self.patterns):
             return True
         return any(in_order(words, record) for words in self.words)
@@ -229,6 +232,8 @@ def by_lines(
         if kind not in entry.logs:
             continue
         mine = {bisect_right(starts, place) - 1 for place in _places(entry, text, lowered, lines, starts)} - taken
+        if not entry.warnings:
+            mine = {index for index in mine if not plog.warns(lines[index])}
         if target and target not in entry.targets:
             strange |= mine
             continue

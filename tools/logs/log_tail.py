@@ -11,6 +11,7 @@ import re
 from hccl_tools.common import documents
 from hccl_tools.common.record import Row
 from tools.logs import pytest_report
+from tools.logs.line_heads import bare, untimed
 from tools.logs.raised import PythonException, in_library
 
 MOST_BYTES = 256 << 10
@@ -60,8 +61,12 @@ def _plain(line: str) -> str:
 
 
 def without_source(lines: list[str]) -> list[str]:
-    """`lines` with those of tracebacks' frames emptied: `raise ValueError("no space left")` is code, not an event."""
+    """`lines` with those of tracebacks' frames emptied: `raise ValueError("no space left")` is code, not an event.
+
+    What others have put before a line is not in the result, so that expressions for the beginning of a line take it.
+    """
     found, after_frame = [], False
+    lines = list(map(bare, lines))
     for line in lines:
         if after_frame and line[:1].isspace() and not _FRAME.search(line):
             found.append("")
@@ -90,7 +95,7 @@ def last_refusal(lines: list[str], trainer: str) -> list[str]:
 
 def last_exception(lines: list[str]) -> PythonException | None:
     """The exception of the last traceback, or of pytest's report where that comes after it."""
-    raised, reported = _last_traceback(lines), pytest_report.exception(lines)
+    raised, reported = _last_traceback(list(map(untimed, lines))), pytest_report.exception(list(map(bare, lines)))
     return reported if reported and (raised is None or raised.row < reported.row) else raised
 
 

@@ -14,21 +14,23 @@ from hccl_tools.common.record import Row
 
 # MindSpore has a thread's address between pid and program.
 _LINE = re.compile(
-    r"\[(?P<level>[A-Z]+)\] ?(?P<module>\w+)\((?P<pid>\d{1,10})(?:,[^):]*)?\):"
+    r"\[(?P<level>[A-Z]+)\] ?(?P<module>\w+)\((?P<pid>\d{1,10})(?:,(?P<program>[^):]*))?\):"
     r"(?P<time>\d{4}-\d\d-\d\d-\d\d:\d\d:\d\d(?:\.\d{3}){0,2})"
 )
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)[-T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{3})\.?(\d{3})?)?")
+_WARNING = re.compile(r"\[WARNING\] ?\w+\(\d")
 LOUD = ("ERROR", "CRITICAL", "FATAL")
 QUIET = ("DEBUG", "INFO", "TRACE")
 
 
 class PlogLine(Row):
-    """Level, module and process of a line, and its local time in seconds; None where the date is not one."""
+    """Level, module and process of a line, its local time in seconds (None where the date is not one), the program."""
 
     level: str
     module: str
     pid: int
     time: float | None
+    program: str = ""  # with MindSpore's thread before it
 
 
 def parse(line: str) -> PlogLine | None:
@@ -36,7 +38,12 @@ def parse(line: str) -> PlogLine | None:
     found = _LINE.search(line)
     if not found:
         return None
-    return PlogLine(found["level"], found["module"], int(found["pid"]), seconds(found["time"]))
+    return PlogLine(found["level"], found["module"], int(found["pid"]), seconds(found["time"]), found["program"] or "")
+
+
+def warns(line: str) -> bool:
+    """Whether it is a warning of CANN or MindSpore: jobs that go well print these, too."""
+    return bool(_WARNING.search(line))
 
 
 def seconds(text: str) -> float | None:

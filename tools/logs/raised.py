@@ -18,6 +18,7 @@ class PythonException(Row):
     line: int
     function: str | None
     row: int  # index of the line of the log that has type and message
+    time: float | None = None  # of that line, as `plog.seconds` counts
 
     @property
     def text(self) -> str:

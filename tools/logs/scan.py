@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
+from array import array
 from functools import cache
 
-from hccl_tools.common.record import Record, Row
-from tools.logs import events, kinds, log_tail, matcher, plog, pytest_report
+from tools.logs import aftermath, events, kinds, line_heads, log_tail, matcher, owners, plog, pytest_report, voices
+from tools.logs.findings import Findings, Hit, Seen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,51 +18,14 @@ if TYPE_CHECKING:
     from tools.logs.raised import PythonException
     from tools.logs.wanted import Want
 
+__all__ = ["Findings", "Hit", "Seen", "read", "read_all", "ready", "use"]
 BLOCK = 4 << 20
 _LONGEST = matcher.LONGEST  # characters of a line
 _SHOWN = 3  # lines of a known failure that are kept
-_AROUND = 8  # lines of a record
 _MOST_EVENTS = 300  # of one log: thousands of ranks have one each
-_SOURCE = re.compile(r'\s*File "[^"]+", line \d+')
+_LEAST_TAIL, _MOST_TAILS = 16 << 10, 32 << 20  # bytes of a log's end that are kept, and those of all ranks of one file
 _ERROR, _CRITICAL = b"[ERROR]", b"[CRITICAL]"
 _EXCEPTIONS = (b"Traceback (most recent call last)", *pytest_report.MARKS)
-_CLEAN = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]|[\x00-\x08\x0b-\x1f\x7f]+"
-)
-
-
-class Seen(Row):
-    """A line of a log."""
-
-    time: float | None
-    row: int
-    text: str
-
-
-class Hit(Row):
-    """A known failure in a log: the place of its entry in the table, how often, and its first lines."""
-
-    entry: int
-    times: int
-    seen: list[Seen]
-
-
-class Findings(Record):
-    """What one log says."""
-
-    path: str
-    kind: str
-    owner: kinds.Owner
-    size: int = 0
-    first: float | None = None  # time of its first line, and of its last one
-    last: float | None = None
-    errors: int = 0
-    error: Seen | None = None  # its first error that does not follow from a wait
-    pids: tuple[int, ...] = ()
-    hits: tuple[Hit, ...] = ()
-    events: tuple[events.Event, ...] = ()
-    exception: PythonException | None = None  # that ended the program
-    trouble: str = ""  # why it could not be read, or not to its end
 
 
 class Machine:
@@ -102,9 +65,14 @@ class Machine:
             self._wanted.append(want)
             self._of.append([])
 
-    def begin(self) -> None:
-        """A new log begins."""
+    def begin(self) -> list[int]:
+        """A new log begins; the result is what `resume` takes."""
         self._matcher.restart()
+        return self._matcher.found
+
+    def resume(self, found: list[int]) -> None:
+        """One of several logs goes on."""
+        self._matcher.found = found
 
     def errors(self) -> int:
         """How many errors the log has had so far."""
@@ -136,99 +104,110 @@ class _Reader:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
+        self.found = machine.begin()
         self.hits: dict[int, Hit] = {}
         self.events: list[events.Event] = []
         self.error: Seen | None = None
+        self.wrapper: Seen | None = None  # the first that says only what failed
         self.first: float | None = None
         self.last: float | None = None
         self.pids: dict[int, None] = {}
-        self.rows = 0
+        self.rows = self.size = 0
+        self.program = ""  # whose plog it is
         self.end = b""
+        self.end_rows = array("I")
 
-    def take(self, block: bytes) -> None:
-        """The next lines of the log."""
+    def take(self, block: bytes, rows: array[int] | None = None, tail: int = log_tail.MOST_BYTES) -> None:
+        """The next lines of the log.  rows: their numbers, where others' lines are between; tail: bytes to keep."""
+        self.machine.resume(self.found)
         counted, row = 0, self.rows
         for begin, end, meanings in self.machine.lines(block):
             row += block.count(b"\n", counted, begin)
             counted = begin
-            self._line(block, begin, end, row + 1, meanings)
+            self._line(block, begin, end, rows[row - self.rows] if rows else row + 1, meanings)
         self.rows += block.count(b"\n")
-        self.end = (
-            (self.end + block)[-log_tail.MOST_BYTES :]
-            if len(block) < log_tail.MOST_BYTES
-            else block[-log_tail.MOST_BYTES :]
-        )
+        self.size += len(block)
+        self.end = (self.end + block)[-tail:] if len(block) < tail else block[-tail:]
+        if rows:
+            self.end_rows = (self.end_rows + rows)[-self.end.count(b"\n") - 1 :]
         self._times(block)
 
-    def exception(self) -> PythonException | None:
+    def findings(self, path: str, owner: kinds.Owner, size: int, trouble: str) -> Findings:
+        """What was found."""
+        self.machine.resume(self.found)
+        return Findings(
+            path=path,
+            kind=self.machine.kind,
+            owner=owner,
+            size=size,
+            first=self.first,
+            last=self.last,
+            errors=self.machine.errors(),
+            error=self.error,
+            wrapper=self.wrapper,
+            pids=tuple(self.pids),
+            hits=tuple(sorted(self.hits.values())),
+            events=tuple(self.events),
+            exception=self._exception(),
+            trouble=trouble,
+        )
+
+    def _exception(self) -> PythonException | None:
         """The one that ended the program; its row counts from the log's beginning."""
         if not self.machine.raised():
             return None
-        lines = log_tail.lines_of(self.end)
-        found = log_tail.last_exception(lines)
-        return found and found._replace(row=found.row + self.rows - len(lines))
+        told = log_tail.lines_of(self.end)
+        found = log_tail.last_exception(told)
+        if found is None:
+            return None
+        time = line_heads.time_of(told[found.row])
+        row = self.end_rows[found.row - len(told)] - 1 if self.end_rows else found.row + self.rows - len(told)
+        return found._replace(row=row, time=time)
 
     def _times(self, block: bytes) -> None:
         if self.first is None:
-            self.first = plog.seconds(block[:400].decode("utf-8", "replace"))
+            self.first = line_heads.time_of(block[:400].decode("utf-8", "replace"))
         tail = block[-800:].decode("utf-8", "replace").rstrip("\n").rpartition("\n")[2]
-        time = plog.seconds(tail)
+        time = line_heads.time_of(tail)
         self.last = self.last if time is None else time
 
     def _line(self, block: bytes, begin: int, end: int, row: int, meanings: list[int]) -> None:
-        line = clean(block[begin : min(end, begin + _LONGEST)])
+        line = line_heads.clean(block[begin : min(end, begin + _LONGEST)])
         head = plog.parse(line)
-        time = head.time if head else plog.seconds(line[:80])
+        time = head.time if head else line_heads.time_of(line)
         if head and len(self.pids) < 8:
             self.pids[head.pid] = None
+            self.program = self.program or head.program
         for meaning in meanings:
             if meaning < 0 and len(self.events) < _MOST_EVENTS:
                 event = events.parse(events.FORMS[-1 - meaning], line, time, row)
                 if event:
                     self.events.append(event)
-        if head and head.level in plog.LOUD and self.error is None and not events.FOLLOWS.search(line):
-            self.error = Seen(time, row, line[-1000:])
+        if head and head.level in plog.LOUD and self.error is None and not aftermath.follows(line):
+            if not aftermath.wraps(line):
+                self.error = Seen(time, row, line[-1000:])
+            elif self.wrapper is None:
+                self.wrapper = Seen(time, row, line[-1000:])
         if not (head and head.level in plog.QUIET):
             self._known(block, begin, end, row, time, line, sorted(m for m in meanings if m >= 0))
 
     def _known(
         self, block: bytes, begin: int, end: int, row: int, time: float | None, line: str, entries: list[int]
     ) -> None:
-        if not entries or (self.machine.kind == kinds.TRAIN and _is_source(block, begin, line)):
+        if not entries or (self.machine.kind == kinds.TRAIN and line_heads.is_source(block, begin, line)):
             return
         record = None
         for number in entries:
             entry = self.machine.entries[number]
             taken = entry.takes(line)
             if not taken and entry.words and self.machine.kind == kinds.TRAIN:
-                record = _around(block, begin, end) if record is None else record
+                record = line_heads.around(block, begin, end) if record is None else record
                 taken = entry.takes(record)
             if taken:
                 hit = self.hits.get(number) or Hit(number, 0, [])
                 seen = [*hit.seen, Seen(time, row, line)] if len(hit.seen) < _SHOWN else hit.seen
                 self.hits[number] = Hit(number, hit.times + 1, seen)
                 return
-
-
-def clean(line: bytes) -> str:
-    """A line without what moves a terminal's cursor; bytes that are not UTF-8 become replacement characters."""
-    return _CLEAN.sub("", line.decode("utf-8", "replace"))
-
-
-def _is_source(block: bytes, begin: int, line: str) -> bool:
-    """Whether the line is the source code that a traceback shows: it is not an event."""
-    if _SOURCE.match(line):
-        return True
-    before = block[max(0, block.rfind(b"\n", 0, max(0, begin - 1)) + 1) : max(0, begin - 1)]
-    return line[:1].isspace() and bool(_SOURCE.match(before[:_LONGEST].decode("utf-8", "replace")))
-
-
-def _around(block: bytes, begin: int, end: int) -> str:
-    for _ in range(_AROUND):
-        begin = max(0, block.rfind(b"\n", 0, max(0, begin - 1)) + 1)
-        following = block.find(b"\n", end + 1)
-        end = len(block) if following < 0 else following
-    return clean(block[begin : min(end, begin + 8 * _LONGEST)].replace(b"\n", b"\t")).replace("\t", "\n")
 
 
 @cache
@@ -252,46 +231,69 @@ def ready(kind: str, fast: bool) -> None:
 
 
 def read(file: IO[bytes] | GzipFile, name: str, fast: bool, path: str = "") -> Findings | None:
-    """What the log says; None, if it is none.  Raises OSError, EOFError and zlib.error: of a damaged archive.
+    """What the log says as a whole, see `read_all`: where it is of several ranks, what the first of them says."""
+    found = read_all(file, name, fast, path)
+    return found[0] if found else None
+
+
+def read_all(file: IO[bytes] | GzipFile, name: str, fast: bool, path: str = "") -> list[Findings]:
+    """What the log says, for each rank whose lines it has; empty, if it is none.
 
     name: below what the user named, by which it is known whose log it is; path: as a person finds it.
+    Raises OSError, EOFError and zlib.error: of a damaged archive.
     """
-    owner = kinds.owner_of(name)
-    block = file.read(BLOCK)
-    kind = kinds.kind_of(name, block[:4096])
+    head = file.read(BLOCK)
+    kind = kinds.kind_of(name, line_heads.bare(head[:4096].decode("latin-1")).encode("latin-1"))
     if kind not in kinds.KINDS:
-        return None
+        return []
+    owner = kinds.owner_of(name)
+    told = voices.Voices(named=owner.rank is not None)
+    readers: dict[voices.Voice | None, _Reader] = {}
     machine = _machine(kind, fast)
-    machine.begin()
-    reader = _Reader(machine)
-    size, rest, trouble = 0, b"", ""
-    while block:
-        size += len(block)
-        cut = block.rfind(b"\n") + 1
-        if cut or len(rest) + len(block) > 4 * BLOCK:  # a line of megabytes is cut
-            cut = cut or len(block)
-            reader.take(rest + block[:cut])
-            rest = block[cut:]
-        else:
-            rest += block
-        try:
-            block = file.read(BLOCK)
-        except (OSError, EOFError, ValueError) as error:
-            trouble, block = str(error), b""
-    if rest:
-        reader.take(rest)
-    return Findings(
-        path=path or name,
-        kind=kind,
-        owner=owner,
-        size=size,
-        first=reader.first,
-        last=reader.last,
-        errors=machine.errors(),
-        error=reader.error,
-        pids=tuple(reader.pids),
-        hits=tuple(sorted(reader.hits.values())),
-        events=tuple(reader.events),
-        exception=reader.exception(),
-        trouble=trouble,
-    )
+    whole = _Whole(file)
+    for block in whole.blocks(head):
+        for part in told.take(line_heads.without_colours(block)):
+            _give(part, readers, machine)
+    for part in told.rest():
+        _give(part, readers, machine)
+    found = []
+    for voice, reader in readers.items() or [(None, _Reader(machine))]:
+        whose = owners.of_lines(owner, voice or told.one, told.ranked, reader.events, reader.program)
+        size = whole.size if len(readers) < 2 else reader.size
+        found.append(reader.findings(path or name, whose, size, whole.trouble))
+    return found
+
+
+def _give(part: voices.Part, readers: dict[voices.Voice | None, _Reader], machine: Machine) -> None:
+    reader = readers.get(part.voice)
+    if reader is None:
+        reader = readers[part.voice] = _Reader(machine)
+    reader.take(part.block, part.rows, max(_LEAST_TAIL, min(log_tail.MOST_BYTES, _MOST_TAILS // len(readers))))
+
+
+class _Whole:
+    """A file in blocks."""
+
+    def __init__(self, file: IO[bytes] | GzipFile) -> None:
+        self._file = file
+        self.size = 0
+        self.trouble = ""  # why it could not be read to its end
+
+    def blocks(self, block: bytes) -> Iterator[bytes]:
+        """Blocks of whole lines; block: the file's first bytes."""
+        rest = b""
+        while block:
+            self.size += len(block)
+            cut = block.rfind(b"\n") + 1
+            if cut or len(rest) + len(block) > 4 * BLOCK:  # a line of megabytes is cut
+                cut = cut or len(block)
+                yield rest + block[:cut]
+                rest = block[cut:]
+            else:
+                rest += block
+            try:
+                block = self._file.read(BLOCK)
+            except (OSError, EOFError, ValueError) as error:
+                self.trouble, block = str(error), b""
+        if rest:
+            yield rest

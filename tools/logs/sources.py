@@ -14,7 +14,7 @@ from hccl_tools.common.language import marked
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
-from tools.logs import kinds, matcher, scan
+from tools.logs import kinds, matcher, owners, scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +65,10 @@ def read(paths: list[str], entries: list[KnownFailure], alone: bool = False, tab
     for some, more in _read_all(logs, fast, alone or unpacked <= SMALL):
         found += some
         papers.update(more)
-    return Reading(findings=sorted(found, key=lambda one: one.path), papers=papers, size=size, fast=fast, links=links)
+    found.sort(key=lambda one: one.path)
+    whose = owners.with_masters([one.owner for one in found])
+    found = [one.replace(owner=owner) if owner != one.owner else one for one, owner in zip(found, whose)]
+    return Reading(findings=found, papers=papers, size=size, fast=fast, links=links)
 
 
 def _read_all(
@@ -187,7 +190,5 @@ def _one_log(file: IO[bytes], name: str, fast: bool, path: str) -> list[Findings
         import gzip
 
         with gzip.open(file) as unpacked:
-            found = scan.read(unpacked, name, fast, path)
-    else:
-        found = scan.read(file, name, fast, path)
-    return [] if found is None else [found]
+            return scan.read_all(unpacked, name, fast, path)
+    return scan.read_all(file, name, fast, path)

@@ -35,7 +35,8 @@ def read(*paths):
 
 def test_a_plog_line():
     line = "[ERROR] HCCL(114650,python3):2025-06-19-09:28:35.212.164 [p2p_mgmt.cc:305] [115859]text"
-    assert plog.parse(line) == plog.PlogLine("ERROR", "HCCL", 114650, plog.seconds("2025-06-19-09:28:35.212.164"))
+    time = plog.seconds("2025-06-19-09:28:35.212.164")
+    assert plog.parse(line) == plog.PlogLine("ERROR", "HCCL", 114650, time, "python3")
     of_mindspore = "[CRITICAL] DEVICE(162844,fffd6cff91e0,python):2022-12-01-00:26:58.399.787 [mindspore/x.cc:240] Run"
     assert plog.parse(of_mindspore)[:3] == ("CRITICAL", "DEVICE", 162844)
     assert plog.parse("epoch: 1 step: 2") is None
@@ -213,6 +214,7 @@ def test_a_folder_that_cannot_be_read_is_told(tmp_path, capsys, monkeypatch):
 
 def test_escapes_of_a_log_do_not_reach_the_terminal(tmp_path, capsys):
     (tmp_path / "plog-7_20250124110314898.log").write_text(LOST.replace("ret(", "\x1b]0;pwned\x07\x1b[31m\u202eret("))
+    (tmp_path / "plog-8_20250124110314898.log").write_text(LOST.replace("ERROR", "INFO").replace("(7", "(8"))
     assert main.main([str(tmp_path)]) == 0
     out, err = capsys.readouterr()
     assert "ret(-67)" in out

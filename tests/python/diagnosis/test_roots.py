@@ -115,8 +115,22 @@ def test_the_earliest_error_that_is_no_time_out(job):
     for rank in (0, 1, 2):
         it.link(rank, 3, seconds=150)
     it.write(3, 260, "Memory async copy failed", module="RUNTIME")
-    kind, ranks, certainty = told(it)
-    assert (kind, ranks, certainty) == ("error", [5], "sure")
+    assert told(it) == ("error", [5], "likely")  # two ranks have one: only the order in time tells
+
+
+def test_the_only_error_that_is_no_time_out_is_sure(job):
+    it = job(ranks=8)
+    it.write(5, 140, "Aicore kernel execute failed, fault kernel_name=x", module="RUNTIME")
+    for rank in (0, 1, 2):
+        it.link(rank, 3, seconds=150)
+    assert told(it) == ("error", [5], "sure")
+
+
+def test_it_is_not_sure_without_the_log_of_each_rank(job):
+    it = job(ranks=8, silent=[7])
+    it.write(5, 140, "Aicore kernel execute failed, fault kernel_name=x", module="RUNTIME")
+    it.link(0, 3, seconds=150)
+    assert told(it) == ("error", [5], "likely")
 
 
 def test_an_error_after_a_wait_follows_from_it(job):
@@ -130,7 +144,7 @@ def test_clocks_that_differ_are_set_by_the_common_start(job):
     it = job(ranks=4, each=2, skew={1: 300})
     it.write(1, 200, "Memory async copy failed", module="RUNTIME")
     it.write(2, 150, "Aicore kernel execute failed", module="RUNTIME")  # its host writes 450
-    assert told(it) == ("error", [2], "sure")
+    assert told(it) == ("error", [2], "likely")
 
 
 def test_clocks_that_nothing_compares_are_not_trusted(job, tmp_path):

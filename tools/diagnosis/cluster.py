@@ -1,0 +1,195 @@
+"""What MindSpore's scheduler, and what started the ranks, say of them: who never came, and who ended without a word.
+
+They are no ranks, and no root.  Of a rank that has an error of its own they only note the loss; of one that was killed
+nobody else speaks.
+"""
+
+from __future__ import annotations
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.record import Record
+from hccl_tools.common.words import named
+from tools.diagnosis import failures
+from tools.diagnosis.processes import Job, Process
+from tools.diagnosis.verdict import LIKELY, SURE, Verdict, look_at, names, on, who
+from tools.diagnosis.waits import Target
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.logs.events import Event
+
+_KILLED, _TERMINATED = 9, 15
+_SIGNALS = {"Killed": 9, "Segmentation fault": 11, "Bus error": 7, "Aborted": 6}
+_SHELL = 128  # a shell adds it to the number of the signal that ended its command
+
+
+class _End(Record):
+    """The end of a rank, as others tell it."""
+
+    rank: Process | Target | None
+    pid: int | None
+    signal: int  # 0: not told, or none
+    code: int
+    event: Event
+
+
+def ended(job: Job) -> Verdict | None:
+    """The first rank that ended without a word, as what started it, the scheduler, or the rank's own helper says."""
+    end = _first_end(job)
+    if end is not None and not (isinstance(end.rank, Process) and _only_waited(end.rank)):
+        return _verdict_of_end(job, end)
+    lost = _first_lost(job)
+    if lost is not None and not (isinstance(lost[0], Process) and _only_waited(lost[0])):
+        return _verdict_of_loss(job, *lost)
+    gone = [process for process in job.processes if any(event.kind == "gone" for event in process.events)]
+    return _verdict_of_gone(job, gone) if gone and len(job.processes) > 1 else None
+
+
+def _only_waited(process: Process) -> bool:
+    """Whether it ended because others did not come: it is not the first."""
+    return failures.waited(process)
+
+
+def _first_end(job: Job) -> _End | None:
+    of_pid = {pid: process for process in reversed(job.processes) for one in process.findings for pid in one.pids}
+    of_pid.update((process.pid, process) for process in job.processes if process.pid is not None)
+    for witness in job.witnesses:
+        # the rank of a place on its host, as torchrun lists them
+        ranks = {event.values["local"]: event.values["rank"] for event in witness.events if event.kind == "ended_rank"}
+        started = {event.values["pid"]: event.values["rank"] for event in witness.events if _tells_pid(event)}
+        for event in witness.events:
+            if event.kind != "worker_ended":
+                continue
+            said = event.values
+            number = said.get("rank") or ranks.get(said.get("local", "")) or started.get(said.get("pid", ""))
+            pid = int(said["pid"]) if "pid" in said else None
+            rank = of_pid.get(pid) if pid is not None else None
+            code = int(said.get("code", "0"))
+            signal = int(said.get("signal", "0")) or _SIGNALS.get(said.get("how", ""), 0) or max(0, -code)
+            signal = code - _SHELL if _SHELL < code < _SHELL + 65 else signal
+            found = rank if rank is not None or number is None else _of_number(job, int(number))
+            return _End(rank=found, pid=pid, signal=signal, code=max(0, code), event=event)
+    return None
+
+
+def _tells_pid(event: Event) -> bool:
+    return event.kind == "own_rank" and "pid" in event.values
+
+
+def _of_number(job: Job, rank: int) -> Process | Target:
+    return job.by_rank.get(rank) or Target(None, rank, None, None)
+
+
+def _verdict_of_end(job: Job, end: _End) -> Verdict:
+    worker = who(end.rank) if end.rank else tr("process {pid}", pid=end.pid)
+    if end.signal:
+        sentence = tr("{who} was killed by signal {signal}", who=worker, signal=end.signal)
+    else:
+        sentence = tr("{who} ended first, with exit code {code}", who=worker, code=end.code)
+    silent = isinstance(end.rank, Process) and bool(end.rank.findings) and failures.is_quiet(end.rank)
+    sure = job.complete and silent and end.signal not in (0, _TERMINATED)
+    why = tr("what started the ranks says so, and its own log has no error")
+    if not silent:
+        why = tr("what started the ranks says so")
+    where = on(end.rank) if end.rank else ""
+    memory = [tr("whether memory ran out: {command}", command=f"{where}dmesg -T | grep -i -E 'oom|killed process'")]
+    return Verdict(
+        kind="killed",
+        roots=[end.rank] if end.rank else [],
+        sentence=sentence,
+        certainty=SURE if sure else LIKELY,
+        why=why,
+        text=end.event.text,
+        time=end.event.time,
+        next=[*(memory if end.signal == _KILLED else []), *(look_at(end.rank)[:1] if end.rank else [])],
+    )
+
+
+def _first_lost(job: Job) -> tuple[Process | Target, Event] | None:
+    for witness in job.witnesses:
+        ranks = {
+            event.values["node"]: event.values["rank"]
+            for event in witness.events
+            if "rank" in event.values and "node" in event.values
+        }
+        rows = [event for event in witness.events if event.kind == "node_lost"]
+        first = next((event for event in rows if event.values.get("first")), rows[0] if rows else None)
+        if first is None:
+            continue
+        node = first.values.get("first") or first.values.get("node") or first.values["nodes"].partition(",")[0].strip()
+        number = ranks.get(node, node)
+        if number.isdigit() and len(number) < 8:
+            return _of_number(job, int(number)), first
+    return None
+
+
+def _verdict_of_loss(job: Job, rank: Process | Target, event: Event) -> Verdict:
+    silent = isinstance(rank, Process) and bool(rank.findings) and failures.is_quiet(rank)
+    why = tr("MindSpore's scheduler lost it first, and its own log has no error")
+    if not silent:
+        why = tr("MindSpore's scheduler lost it first")
+    return Verdict(
+        kind="killed",
+        roots=[rank],
+        sentence=tr("{who} was killed, or ended without a word", who=who(rank)),
+        certainty=SURE if silent and job.complete else LIKELY,
+        why=why,
+        text=event.text,
+        time=event.time,
+        next=[
+            tr("whether memory ran out: {command}", command=f"{on(rank)}dmesg -T | grep -i -E 'oom|killed process'"),
+            *look_at(rank)[:1],
+        ],
+    )
+
+
+def _verdict_of_gone(job: Job, gone: list[Process]) -> Verdict:
+    event = next(event for event in gone[0].events if event.kind == "gone")
+    return Verdict(
+        kind="killed",
+        roots=list(gone),
+        sentence=tr("{who} was killed, or ended without a word", who=names(gone)),
+        certainty=LIKELY,
+        why=tr("a helper of its own says that its process is gone"),
+        text=event.text,
+        time=event.time,
+        next=[
+            tr("whether memory ran out: {command}", command=f"{on(gone[0])}dmesg -T | grep -i -E 'oom|killed process'")
+        ],
+    )
+
+
+def missing(job: Job) -> Verdict | None:
+    """Ranks that never came to MindSpore's scheduler."""
+    for witness in job.witnesses:
+        rows = [event for event in witness.events if event.kind == "registered"]
+        wanted = max((int(event.values["ranks"]) for event in rows if "ranks" in event.values), default=0)
+        came = {int(event.values["rank"]) for event in rows if "rank" in event.values}
+        number = max((int(event.values["came"]) for event in rows if "came" in event.values), default=0)
+        if not wanted or number >= wanted or wanted > 1 << 20:
+            continue
+        absent = sorted(set(range(wanted)) - came) if len(came) == number and max(came) < wanted else []
+        roots = [_of_number(job, rank) for rank in absent]
+        last = rows[-1]
+        sentence = tr(
+            "{count} of {wanted} ranks never came to MindSpore's scheduler", count=wanted - number, wanted=wanted
+        )
+        if roots:
+            sentence = tr(
+                "{ranks} never came to MindSpore's scheduler, {came} of {wanted} came",
+                ranks=named("rank", absent),
+                came=number,
+                wanted=wanted,
+            )
+        silent = all(not (isinstance(one, Process) and one.findings and not failures.is_quiet(one)) for one in roots)
+        return Verdict(
+            kind="missing",
+            roots=list(roots),
+            sentence=sentence,
+            certainty=SURE if silent and roots else LIKELY,
+            why=tr("the scheduler lists who came"),
+            text=last.text,
+            time=last.time,
+            next=look_at(roots[0]) if roots else [],
+        )
+    return None

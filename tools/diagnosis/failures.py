@@ -1,0 +1,130 @@
+"""What each process failed of by itself, and whether it only waited in vain for others.
+
+Errors are of three sorts, see tools/logs/aftermath.py: of the process itself; those that follow from a wait or from a
+tear-down; and wrappers, which are of the process itself only where nothing shows that it waited.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hccl_tools.common.record import Record
+from tools.diagnosis.clocks import MOMENT
+from tools.logs import aftermath, plog
+from tools.logs.scan import Seen
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tools.diagnosis.processes import Process
+    from tools.logs.events import Event
+    from tools.logs.scan import Findings
+
+CLEAR, UNCLEAR, WEAK = 0, 1, 2  # how surely an error is of the process itself
+_DETAILS = 16  # lines after an exception, or after an error, that may be the text that it wraps
+_WAITS = frozenset(("link", "transport", "p2p", "notify", "aicpu", "root", "no_answer", "waited", "not_built"))
+_MAY_WRAP = re.compile(
+    r"(?:\w+\.)*(?:RuntimeError|Exception|SystemError|OSError|TimeoutError|Dist\w*Error|\w*Exception)\b"
+)
+_CRASH = re.compile(aftermath.CRASH)
+_CODE = re.compile(aftermath.CODE)
+_NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
+_PLACES = re.compile(r"^.*?\]:? ?(?=\w)|(?:/[\w.-]+)+/")
+
+
+class Failure(Record):
+    """The first error of a process that is its own."""
+
+    process: Process
+    seen: Seen
+    path: str  # of the log that has it
+    clear: int  # CLEAR; UNCLEAR: it may follow from a wait; WEAK: a wrapper, and no line says of what
+    raised: bool  # an exception of Python
+    known: bool  # what it is, is known: a failure of configs/, a code of CANN, an exception that wraps no other
+
+    @property
+    def alike(self) -> str:
+        """Its text without numbers and folders: the same for ranks that failed of the same."""
+        text = self.seen.text.partition("\n")[0][-600:]
+        return _NUMBERS.sub("#", _PLACES.sub("", text))[:200]
+
+
+def waited(process: Process) -> bool:
+    """Whether the process waited in vain for others, or lost them."""
+    if any(_is_wait(event) for event in process.events):
+        return True
+    return any(one.exception is not None and aftermath.follows(one.exception.text) for one in process.findings)
+
+
+def is_quiet(process: Process) -> bool:
+    """Whether its logs have no sign of trouble at all."""
+    return not process.errors and not waited(process) and failure_of(process) is None
+
+
+def failure_of(process: Process) -> Failure | None:
+    """Its own first error; None: it has none, or all follow from waits."""
+    waits = [event for event in process.events if _is_wait(event)]
+    times = [event.time for event in waits if event.time is not None]
+    first_wait = min(times) if times else None
+    found: list[tuple[int, bool, float, int, Failure]] = []
+    for one in process.findings:
+        rows = sorted(event.row for event in one.events if _is_wait(event))
+        details = {event.row for event in one.events if event.kind == "waited" and not plog.parse(event.text)}
+        known = {seen.row for hit in one.hits for seen in hit.seen}
+        for seen, raised, weak in _errors(one):
+            clear = _how_clear(seen, raised, weak, rows, details, first_wait, bool(waits))
+            if clear is not None:
+                made = Failure(
+                    process=process,
+                    seen=seen,
+                    path=one.path,
+                    clear=clear,
+                    raised=raised,
+                    known=_is_known(seen, raised, known),
+                )
+                found.append((clear, seen.time is None, seen.time or 0.0, seen.row, made))
+    return min(found, key=lambda row: row[:4])[4] if found else None
+
+
+def _is_wait(event: Event) -> bool:
+    return event.kind in _WAITS and not (event.kind == "link" and event.values["status"].strip() == "connected")
+
+
+def _errors(one: Findings) -> Iterator[tuple[Seen, bool, bool]]:
+    """(line, whether it is an exception of Python, whether it is a wrapper) for each error that may be its own."""
+    if one.error:
+        yield one.error, False, False
+    if one.wrapper:
+        yield one.wrapper, False, True
+    raised = one.exception
+    if raised is not None and not aftermath.follows(raised.text):
+        yield Seen(raised.time, raised.row + 1, raised.text), True, aftermath.wraps(raised.text)
+    for event in one.events:
+        if event.kind in ("code", "crash") and not aftermath.follows(event.text):
+            yield Seen(event.time, event.row, event.text), False, False
+
+
+def _is_known(seen: Seen, raised: bool, known: set[int]) -> bool:
+    if raised and not _MAY_WRAP.match(seen.text):
+        return True
+    if _CRASH.search(seen.text):
+        return False  # others crash, too, when their peer is gone
+    return seen.row in known or bool(_CODE.search(seen.text))
+
+
+def _how_clear(
+    seen: Seen, raised: bool, weak: bool, rows: list[int], details: set[int], first_wait: float | None, waits: bool
+) -> int | None:
+    """How surely an error is the process's own; None: it follows from a wait, or wraps one."""
+    if any(seen.row < row <= seen.row + _DETAILS for row in details) and (not raised or _MAY_WRAP.match(seen.text)):
+        return None
+    if weak:
+        return None if waits else WEAK
+    if seen.time is not None and first_wait is not None:
+        return CLEAR if seen.time < first_wait - MOMENT else None
+    if rows and (rows[0] < seen.row) and not raised:
+        return None
+    if waits and not (rows and seen.row < rows[0]):
+        return UNCLEAR
+    return CLEAR

@@ -1,0 +1,160 @@
+"""Which logs are of one process, and which processes are of one job: told by folders, PIDs, starts and ranks.
+
+CANN writes what a process did (run/plog) at its start and what failed (debug/plog) at its end, which may be days later:
+no gap in time tells them apart.  It makes one file of each kind for a process, and goes on in another only when the
+file is full.  So a second one of the same kind is another process that got the same PID.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tools.logs import kinds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tools.diagnosis.processes import Process
+    from tools.logs.scan import Findings
+
+_FULL = 1 << 20  # bytes: the smallest size at which CANN goes on in another file
+_MOMENT = 60.0  # seconds from a line to the next, where one file goes on in another
+_APART = 600.0  # seconds without any line: another job may begin after that
+_LONGEST_WAIT = 1836.0 + _APART  # HCCL_EXEC_TIMEOUT's default: ranks that waited speak that much later
+_ZONES = 86400.0  # clocks of hosts may be in any time zone
+_KIND = re.compile(r"(?:^|/)(debug|run|security|device-\d+)/")
+_NAMES_OF_ALL = ("", "hccl_world_group")  # communicators that every job has
+
+
+def begun(one: Findings) -> float:
+    """When a log was begun, in seconds: by its name or by its first line."""
+    first = one.first or 0.0
+    if one.owner.begun is None:
+        return first
+    return min(first, one.owner.begun) if first else one.owner.begun
+
+
+def _ended(one: Findings) -> float:
+    return max(one.last or 0.0, one.first or 0.0, begun(one))
+
+
+def _is_start(one: Findings) -> bool:
+    """Whether it is the log that a process begins at its start."""
+    return _kind(one) == "run" or any(event.kind in ("member", "together") for event in one.events)
+
+
+def _kind(one: Findings) -> str:
+    found = _KIND.search(one.path)
+    return found[1] if found else ""
+
+
+def of_process(logs: list[Findings]) -> list[list[Findings]]:
+    """The logs of one PID in one folder, or of a rank's own folder, a list for each process that had it."""
+    by_pid: dict[int | None, list[Findings]] = {}
+    for one in logs:
+        by_pid.setdefault(one.owner.pid, []).append(one)
+    found = [life for same in by_pid.values() for life in _of_pid(same)]
+    return found if len(found) < 2 or len(by_pid) < 2 else _with_children(found)
+
+
+def _of_pid(logs: list[Findings]) -> list[list[Findings]]:
+    found: list[list[Findings]] = []
+    last_of: dict[str, Findings] = {}
+    for one in sorted(logs, key=lambda log: (begun(log), not _is_start(log), log.path)):
+        kind = _kind(one)
+        before = last_of.get(kind)
+        again = before is not None and before.size < _FULL and begun(one) > _ended(before) + _MOMENT
+        earlier = found and _kind(one) == "run" and "run" not in last_of and begun(one) > max(map(_ended, found[-1]))
+        if not found or again or earlier:
+            found.append([])
+            last_of = {}
+        found[-1].append(one)
+        last_of[kind] = one
+    return found
+
+
+def _with_children(found: list[list[Findings]]) -> list[list[Findings]]:
+    """Those of a rank's folder: its children have plogs, too; a child is begun after its rank and before the next."""
+    found.sort(key=lambda life: min(map(begun, life)))
+    starts = [any(event.kind == "member" for one in life for event in one.events) for life in found]
+    joined: list[list[Findings]] = []
+    led = end = 0.0
+    for life, is_rank in zip(found, starts):
+        begin = min(map(begun, life))
+        alone = not any(starts) and begin > end + _LONGEST_WAIT
+        before = not led and any(starts) and joined and begin > end + _APART
+        if not joined or (is_rank and led) or alone or before:
+            joined.append([])
+            end = 0.0
+        led = max(led, begin if is_rank else 0.0)
+        joined[-1] += life
+        end = max(end, *map(_ended, life))
+    return joined
+
+
+# --- which processes are of the newest job ----------------------------------------------------------------------------
+
+
+def newest(processes: list[Process]) -> tuple[list[Process], list[Process]]:
+    """The processes of the job that began last, and those of earlier ones; processes without times are kept."""
+    timed, kept = [], []
+    for process in processes:
+        logs = [one for one in process.findings if one.kind in (kinds.PLOG, kinds.DEVICE) and begun(one)]
+        if logs:
+            timed.append((min(map(begun, logs)), max(map(_ended, logs)), process))
+        else:
+            kept.append(process)
+    groups = _epochs(timed)
+    if not groups:
+        return kept, []
+    job = groups[-1]
+    earlier = []
+    for group in reversed(groups[:-1]):
+        if _belongs(group, job):
+            job = [*group, *job]
+        else:
+            earlier += [process for _, _, process in group]
+    mine = {id(process) for _, _, process in job} | {id(process) for process in kept}
+    return [process for process in processes if id(process) in mine], earlier
+
+
+def _epochs(timed: list[tuple[float, float, Process]]) -> list[list[tuple[float, float, Process]]]:
+    """Processes whose times overlap, or nearly so."""
+    groups: list[list[tuple[float, float, Process]]] = []
+    end = 0.0
+    for row in sorted(timed, key=lambda row: (row[0], row[2].place)):
+        if not groups or row[0] > end + _APART:
+            groups.append([])
+        groups[-1].append(row)
+        end = max(end, row[1])
+    return groups
+
+
+def _belongs(group: list[tuple[float, float, Process]], job: list[tuple[float, float, Process]]) -> bool:
+    """Whether processes that fell silent long before the others began are of their job all the same."""
+    mine, others = [row[2] for row in group], [row[2] for row in job]
+    if _named(mine, _communicators) & _named(others, _communicators):
+        return True
+    gap = min(row[0] for row in job) - max(row[1] for row in group)
+    here, there = _named(mine, _rank), _named(others, _rank)
+    if here & there or gap > _ZONES:
+        return False
+    sizes = {process.ranks for process in [*mine, *others] if process.ranks}
+    if len(sizes) > 1 or (sizes and len(there) == max(sizes)):
+        return False
+    if len(here) == len(mine):
+        return len(there) == len(others)
+    return gap < _LONGEST_WAIT and len(mine) < len(others)
+
+
+def _named(processes: list[Process], names: Callable[[Process], set[object]]) -> set[object]:
+    return {name for process in processes for name in names(process)}
+
+
+def _communicators(process: Process) -> set[object]:
+    return {group for group in process.groups if group not in _NAMES_OF_ALL}
+
+
+def _rank(process: Process) -> set[object]:
+    return set() if process.rank is None else {process.rank}

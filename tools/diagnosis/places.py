@@ -1,0 +1,33 @@
+"""On which host and device the ranks of a job are, as launch.json and the pages of hosts say."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tools.diagnosis.papers import Host
+    from tools.diagnosis.processes import Process
+
+
+def by_launch(processes: list[Process], launch: dict[str, Any] | None) -> None:
+    """Device and host of the ranks of a run of ours."""
+    listed = launch.get("ranks") if launch else None
+    rows = {row.get("rank"): row for row in listed if isinstance(row, dict)} if isinstance(listed, list) else {}
+    for process in processes:
+        row = rows.get(process.rank)
+        if row and launch:
+            process.host = str(row.get("host") or launch.get("host") or "") or process.host
+            process.device = row["device"] if isinstance(row.get("device"), int) else process.device
+
+
+def by_hosts(processes: list[Process], hosts: list[Host]) -> None:
+    """Host and address of a device, from ModelArts' page of each worker: worker N has ranks 8N to 8N+7."""
+    by_number = {host.number: host for host in hosts}
+    for process in processes:
+        if process.rank is None or process.device is None or not hosts:
+            continue
+        host = by_number.get(process.rank // len(hosts[0].addresses))
+        if host:
+            process.host = host.name
+            process.address = process.address or host.addresses.get(str(process.device))

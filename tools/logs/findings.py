@@ -1,0 +1,46 @@
+"""What one log says: a few kilobytes, however large it is."""
+
+from __future__ import annotations
+
+from hccl_tools.common.record import Record, Row
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.logs import events
+    from tools.logs.owners import Owner
+    from tools.logs.raised import PythonException
+
+
+class Seen(Row):
+    """A line of a log."""
+
+    time: float | None
+    row: int
+    text: str
+
+
+class Hit(Row):
+    """A known failure in a log: the place of its entry in the table, how often, and its first lines."""
+
+    entry: int
+    times: int
+    seen: list[Seen]
+
+
+class Findings(Record):
+    """What one log says."""
+
+    path: str
+    kind: str
+    owner: Owner
+    size: int = 0
+    first: float | None = None  # time of its first line, and of its last one
+    last: float | None = None
+    errors: int = 0
+    error: Seen | None = None  # its first error that does not follow from a wait
+    wrapper: Seen | None = None  # its first error that says only what failed, not why
+    pids: tuple[int, ...] = ()
+    hits: tuple[Hit, ...] = ()
+    events: tuple[events.Event, ...] = ()
+    exception: PythonException | None = None  # that ended the program
+    trouble: str = ""  # why it could not be read, or not to its end
