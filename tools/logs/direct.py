@@ -34,8 +34,9 @@ class Directly:
         self.numbers = {number for numbers in self._of.values() for number in numbers}
         self.numbers.update(number for number, _ in self._hard)
         self._forms = [
-            re.compile(one_of({text for text in self._of if text[:1] == first}))
+            (first, re.compile(re.escape(first) + b"(?=(" + one_of({text[1:] for text in of_it}) + b"))"))
             for first in sorted({text[:1] for text in self._of})
+            for of_it in [[text for text in self._of if text[:1] == first]]
         ]
         for text in sorted(self._of, key=len, reverse=True):  # a form finds the shorter of two that begin alike
             for other in self._of:
@@ -44,7 +45,7 @@ class Directly:
 
     def find(self, block: bytes, found: list[int], hits: list[tuple[int, int]]) -> None:
         """Adds to the hits and to what was found."""
-        for form in self._forms:
+        for first, form in self._forms:
             begin = end = 0
             seen: set[int] = set()  # in this line
             for match in form.finditer(block):
@@ -52,7 +53,7 @@ class Directly:
                     begin, end = block.rfind(b"\n", 0, match.start()) + 1, line_end(block, match.end())
                     line = block[begin : min(end, begin + LONGEST)]
                     seen.clear()
-                for number in self._of[match[0]]:
+                for number in self._of[first + match[1]]:
                     if number not in seen and self._is_here(number, block, match.start(), line, seen):
                         found[number] += 1
                         if found[number] <= MOST:
