@@ -76,8 +76,8 @@ def test_almost_every_rule_has_a_text():
 def test_one_of_many_texts():
     texts = {b"E30003", b"E3000", b"EI0001", b"EI0002", b"507(1", b"."}
     form = re.compile(direct.one_of(texts))
-    assert all(form.fullmatch(text) for text in texts - {b"E30003"})
-    assert form.match(b"E30003")[0] == b"E3000" and not form.match(b"x") and not form.match(b"EI0003")
+    assert all(form.match(text)[0] == text for text in texts)
+    assert form.match(b"E30001")[0] == b"E3000" and not form.match(b"x") and not form.match(b"EI0003")
 
 
 @pytest.mark.parametrize(
