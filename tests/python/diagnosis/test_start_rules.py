@@ -79,7 +79,7 @@ SEEN = {
     ),
     "protobuf-version": ("TypeError: Descriptors cannot be created directly.",),
     "shm-too-small": (
-        "RuntimeError: DataLoader worker (pid(s) 77) is killed by signal: Bus error. It is possible that dataloader's",
+        "RuntimeError: DataLoader worker (pid 77) is killed by signal: Bus error. It is possible that dataloader's",
         "node1:9:9 [0] NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Ab12 (size 4096)",
         "RuntimeError: unable to write to file </torch_31_2_0>: No space left on device (28)",
         "OSError: [Errno 28] No space left on device: '/dev/shm/sem.x'",
@@ -89,7 +89,7 @@ SEEN = {
         "unable to open shared memory object </torch_7_8> in read-write mode: Too many open files",
     ),
     "data-worker-killed": ("RuntimeError: DataLoader worker (pid 88) is killed by signal: Killed. ",),
-    "data-worker-died": ("RuntimeError: DataLoader worker (pid(s) 5, 6) exited unexpectedly",),
+    "data-worker-died": ("RuntimeError: DataLoader worker (pid 5) exited unexpectedly with exit code 1.",),
     "data-worker-fork": (
         "RuntimeError: Cannot re-initialize NPU in forked subprocess. To use NPU with multiprocessing",
     ),
@@ -109,7 +109,7 @@ SEEN = {
     "nccl-memlock": ("NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory",),
     "gpu-device-assert": ("/pytorch/x.cu:1: operator(): block: [1,0,0], Assertion `idx >= 0` failed.",),
     "checkpoint-mismatch": (
-        'RuntimeError: Error(s) in loading state_dict for Net: Missing key(s) in state_dict: "a.b"',
+        "size mismatch for fc.bias: copying a param with shape torch.Size([10]) from checkpoint",
         "RuntimeError: For 'load_param_into_net', a.b in the argument 'net' should have the same type as a.b in the",
     ),
     "read-only-file-system": ("OSError: [Errno 30] Read-only file system: 'kernel_meta'",),
