@@ -22,7 +22,7 @@ from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.problem import Problem, pointer
 from hccl_tools.common.record import Record
 from tools.config import expressions
-from tools.logs import kinds
+from tools.logs import kinds, plog
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class KnownFailure(Record):
     logs: tuple[str, ...] = (kinds.TRAIN, kinds.PLOG)
     status: tuple[int, ...] = ()
     oom_kill: bool = False
+    warnings: bool = True  # whether lines of the level WARNING count
     vague: bool = False
     targets: tuple[str, ...] = TARGETS  # device targets of launches that it holds for
     leads_to: tuple[str, ...] = ()
@@ -64,6 +65,8 @@ class KnownFailure(Record):
 
     def takes(self, record: str) -> bool:
         """Whether one line, or a record of several, is this failure."""
+        if not self.warnings and plog.warns(record):
+            return False
         if any(pattern.search(record) for pattern in self.patterns):
             return True
         return any(in_order(words, record) for words in self.words)
@@ -216,6 +219,8 @@ def by_lines(
         if kind not in entry.logs:
             continue
         mine = {bisect_right(starts, place) - 1 for place in _places(entry, text, lines, starts)} - taken
+        if not entry.warnings:
+            mine = {index for index in mine if not plog.warns(lines[index])}
         if target and target not in entry.targets:
             strange |= mine
             continue

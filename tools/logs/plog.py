@@ -18,6 +18,7 @@ _LINE = re.compile(
     r"(?P<time>\d{4}-\d\d-\d\d-\d\d:\d\d:\d\d(?:\.\d{3}){0,2})"
 )
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)[-T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{3})\.?(\d{3})?)?")
+_WARNING = re.compile(r"\[WARNING\] ?\w+\(\d")
 LOUD = ("ERROR", "CRITICAL", "FATAL")
 QUIET = ("DEBUG", "INFO", "TRACE")
 
@@ -37,6 +38,11 @@ def parse(line: str) -> PlogLine | None:
     if not found:
         return None
     return PlogLine(found["level"], found["module"], int(found["pid"]), seconds(found["time"]))
+
+
+def warns(line: str) -> bool:
+    """Whether it is a warning of CANN or MindSpore: jobs that go well print these, too."""
+    return bool(_WARNING.search(line))
 
 
 def seconds(text: str) -> float | None:

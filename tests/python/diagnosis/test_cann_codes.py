@@ -137,11 +137,11 @@ def test_a_number_is_known_in_every_wrapping(wrapping, number):
         ("EJ0001: Failed to initialize the HCCP process.\nreason=[driver error:internal error]", "EJ0001"),
         (
             "E39999: Inner Error!\nAicpu kernel execute failed, fault kernel_name=GetNext, fault op_name=",
-            "mindspore-getnext-timeout",
+            "data-queue-timeout",
         ),
         ("(E30008): AI CPU operator execution timed out.\nerror code is 507017", "AISW_CANN_ERRMSG_Custom_01"),
         ("ret: 507011\nAicore kernel execute failed, device_id=0, fault kernel_name=add_1", "AISW_CANN_Runtime_032"),
-        ("ParseType] Got unsupported acl datatype: -1\nret: 507011", "dataset-type-unsupported"),
+        ("ParseType] Got unsupported acl datatype: -1\nret: 507011", "column-type"),
         # --- an argument is no device
         (
             "EE1001: The argument is invalid.Reason: rtGetDevMsg execute failed, reason=[context pointer null]",
