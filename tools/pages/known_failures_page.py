@@ -33,8 +33,8 @@ _FAULTS = {
     "en": (
         "Known faults of CANN, MindSpore and hosts",
         "The codes are those of MindCluster's ascend-faultdiag, whose documents can be searched for them. A code of\n"
-        "lower-case letters covers several. A message is shown with … where it varies. Each table has the order of "
-        "its file.",
+        "lower-case letters is ours, and may cover several. A message is shown with … where it varies. Each table has "
+        "the order of its file.",
         "| code | message | cause | remedy |",
         {
             "hccl": "HCCL, which carries collectives",
@@ -46,7 +46,7 @@ _FAULTS = {
     ),
     "zh": (
         "CANN、MindSpore 和主机的已知故障",
-        "故障码与 MindCluster 的 ascend-faultdiag 相同，可据此查阅其文档；小写字母的码涵盖其中多个。"
+        "故障码与 MindCluster 的 ascend-faultdiag 相同，可据此查阅其文档；小写字母的码是本项目的，可涵盖其中多个。"
         "消息中变化的部分写作 …；各表按文件中的顺序排列。",
         "| 码 | 消息 | 原因 | 处理 |",
         {
