@@ -32,9 +32,9 @@ _WORDS = {
 _FAULTS = {
     "en": (
         "Known faults of clusters, CANN, MindSpore and hosts",
-        "Codes in capitals are those of MindCluster's ascend-faultdiag, whose documents can be searched for them. A code\n"
-        "of lower-case letters is ours, or covers several. A message is shown with … where it varies. Each table has the order of "
-        "its file.",
+        "Codes in capitals are those of MindCluster's ascend-faultdiag, whose documents can be searched for them.\n"
+        "A code of lower-case letters is ours, or covers several. A message is shown with … where it varies. Each table\n"
+        "has the order of its file.",
         "| code | message | cause | remedy |",
         {
             "cluster": "Slurm, Open MPI, Kubernetes, containers, torchrun",
@@ -47,8 +47,8 @@ _FAULTS = {
     ),
     "zh": (
         "集群、CANN、MindSpore 和主机的已知故障",
-        "大写的故障码与 MindCluster 的 ascend-faultdiag 相同，可据此查阅其文档；小写字母的码是本项目的，或涵盖其中多个。"
-        "消息中变化的部分写作 …；各表按文件中的顺序排列。",
+        "大写的故障码与 MindCluster 的 ascend-faultdiag 相同，可据此查阅其文档；"
+        "小写字母的码是本项目的，或涵盖其中多个。消息中变化的部分写作 …；各表按文件中的顺序排列。",
         "| 码 | 消息 | 原因 | 处理 |",
         {
             "cluster": "Slurm、Open MPI、Kubernetes、容器、torchrun",
