@@ -33,8 +33,8 @@ _FAULTS = {
     "en": (
         "Known faults of clusters, CANN, MindSpore and hosts",
         "Codes in capitals are those of MindCluster's ascend-faultdiag, whose documents can be searched for them.\n"
-        "A code of lower-case letters is ours, or covers several. A message is shown with … where it varies. Each table\n"
-        "has the order of its file.",
+        "A code of lower-case letters is ours, or covers several. A message is shown with … where it varies. Each\n"
+        "table has the order of its file.",
         "| code | message | cause | remedy |",
         {
             "cluster": "Slurm, Open MPI, Kubernetes, containers, torchrun",
