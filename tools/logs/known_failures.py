@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 FILE = project.path("configs", "diagnoses.yaml")
 FAULTS = tuple(
-    project.path("configs", "faults", f"{name}.yaml") for name in ("hccl", "runtime", "driver", "mindspore", "host")
+    project.path("configs", "faults", f"{name}.yaml")
+    for name in ("cluster", "hccl", "runtime", "driver", "mindspore", "host")
 )
 COMPILED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "known_failures.json")
 VARIABLE = "LAUNCH_DIAGNOSES"

@@ -31,12 +31,13 @@ _WORDS = {
 
 _FAULTS = {
     "en": (
-        "Known faults of CANN, MindSpore and hosts",
-        "The codes are those of MindCluster's ascend-faultdiag, whose documents can be searched for them. A code of\n"
-        "lower-case letters is ours, and may cover several. A message is shown with … where it varies. Each table has "
-        "the order of its file.",
+        "Known faults of clusters, CANN, MindSpore and hosts",
+        "Codes in capitals are those of MindCluster's ascend-faultdiag, whose documents can be searched for them.\n"
+        "A code of lower-case letters is ours, or covers several. A message is shown with … where it varies. Each\n"
+        "table has the order of its file.",
         "| code | message | cause | remedy |",
         {
+            "cluster": "Slurm, Open MPI, Kubernetes, containers, torchrun",
             "hccl": "HCCL, which carries collectives",
             "runtime": "CANN's runtime, graph engine and operators",
             "driver": "The driver, and DVPP",
@@ -45,11 +46,12 @@ _FAULTS = {
         },
     ),
     "zh": (
-        "CANN、MindSpore 和主机的已知故障",
-        "故障码与 MindCluster 的 ascend-faultdiag 相同，可据此查阅其文档；小写字母的码是本项目的，可涵盖其中多个。"
-        "消息中变化的部分写作 …；各表按文件中的顺序排列。",
+        "集群、CANN、MindSpore 和主机的已知故障",
+        "大写的故障码与 MindCluster 的 ascend-faultdiag 相同，可据此查阅其文档；"
+        "小写字母的码是本项目的，或涵盖其中多个。消息中变化的部分写作 …；各表按文件中的顺序排列。",
         "| 码 | 消息 | 原因 | 处理 |",
         {
+            "cluster": "Slurm、Open MPI、Kubernetes、容器、torchrun",
             "hccl": "HCCL（集合通信）",
             "runtime": "CANN 的运行时、图引擎与算子",
             "driver": "驱动与 DVPP",
