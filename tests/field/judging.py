@@ -52,8 +52,10 @@ def cases_below(folder: str) -> list[str]:
     """The names of the cases of a folder, those of its kinds/ among them: each is a folder of logs."""
     found = []
     for above in ("", "kinds"):
-        with os.scandir(os.path.join(folder, above)) if os.path.isdir(os.path.join(folder, above)) else _none() as rows:
-            found += [os.path.join(above, row.name) for row in rows if row.is_dir() and row.name != "kinds"]
+        place = os.path.join(folder, above)
+        if os.path.isdir(place):
+            with os.scandir(place) as rows:
+                found += [os.path.join(above, row.name) for row in rows if row.is_dir() and row.name != "kinds"]
     return sorted(found)
 
 
@@ -108,8 +110,8 @@ def _told(word: str, found: Explained, said: list[str], name: str, answer: dict[
     repeated += [found.verdict.text] if found.verdict else []
     if answer.get("quoted") or not any(word in line.lower() for line in repeated):
         return True
-    first = found.faults[0].entry if found.faults else None
-    return bool(first) and word in f"{first.cause} {first.remedy}".lower()
+    own = [f"{fault.entry.cause} {fault.entry.remedy}".lower() for fault in found.faults[:1]]
+    return any(word in text for text in own)
 
 
 def _root(found: Explained, ranks: list[int | None], certainty: str | None, answer: dict[str, Any]) -> str:
@@ -140,9 +142,3 @@ def _whys(ranks: list[int | None], certainty: str | None, found: Explained, answ
 
 def _one_of(values: Any) -> str:
     return " or ".join(map(str, values))
-
-
-def _none() -> Any:
-    from contextlib import nullcontext
-
-    return nullcontext(())
