@@ -1,0 +1,1 @@
+"""The answers about real failures, compared with the right ones: `python -m tests.field`."""
