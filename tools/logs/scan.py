@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from hccl_tools.common.record import Record, Row
-from tools.logs import events, kinds, log_tail, matcher, plog, pytest_report
+from tools.logs import events, kinds, log_tail, loud, matcher, plog, pytest_report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class Findings(Record):
     events: tuple[events.Event, ...] = ()
     exception: PythonException | None = None  # that ended the program
     trouble: str = ""  # why it could not be read, or not to its end
+    loud: tuple[Seen, ...] = ()  # lines that look like errors, where nothing else is found
 
 
 class Machine:
@@ -153,11 +154,7 @@ class _Reader:
             counted = begin
             self._line(block, begin, end, row + 1, meanings)
         self.rows += block.count(b"\n")
-        self.end = (
-            (self.end + block)[-log_tail.MOST_BYTES :]
-            if len(block) < log_tail.MOST_BYTES
-            else block[-log_tail.MOST_BYTES :]
-        )
+        self.end = (block if len(block) >= log_tail.MOST_BYTES else self.end + block)[-log_tail.MOST_BYTES :]
         self._times(block)
 
     def exception(self) -> PythonException | None:
@@ -167,6 +164,11 @@ class _Reader:
         lines = log_tail.lines_of(self.end)
         found = log_tail.last_exception(lines)
         return found and found._replace(row=found.row + self.rows - len(lines))
+
+    def loud(self, head: bytes) -> tuple[Seen, ...]:
+        """What looks like errors at the beginning, `head`, and at the end."""
+        lines = [(row, clean(line)) for row, line in loud.of_log(head, self.end, self.rows)]
+        return tuple(Seen(plog.seconds(line[:80]), row, line) for row, line in lines)
 
     def _times(self, block: bytes) -> None:
         if self.first is None:
@@ -258,7 +260,7 @@ def read(file: IO[bytes] | GzipFile, name: str, fast: bool, path: str = "") -> F
     """
     owner = kinds.owner_of(name)
     block = file.read(BLOCK)
-    kind = kinds.kind_of(name, block[:4096])
+    kind, head = kinds.kind_of(name, block[:4096]), block[: loud.MOST_BYTES]
     if kind not in kinds.KINDS:
         return None
     machine = _machine(kind, fast)
@@ -294,4 +296,5 @@ def read(file: IO[bytes] | GzipFile, name: str, fast: bool, path: str = "") -> F
         events=tuple(reader.events),
         exception=reader.exception(),
         trouble=trouble,
+        loud=() if reader.hits else reader.loud(head),
     )
