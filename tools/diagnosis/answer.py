@@ -60,6 +60,7 @@ class Answer(Record):
     path: str = ""  # the log of the root, and the row of what is quoted
     row: int | None = None
     causes: list[Cause] = []  # what explains most comes first
+    says_cause: bool = False  # the sentence has the first cause
     others: list[Other] = []  # how other ranks ended
     errors: list[Alike] = []  # lines that look like errors, where nothing is known
     next: list[str] = []  # commands, and what to look at

@@ -34,7 +34,7 @@ def of_logs(logs: Explained, english: bool = False) -> Answer:
 def _of_cause(causes: list[Cause], all_ends: list[End]) -> Answer:
     first = causes[0]
     cause, _ = texts(first.entry)
-    return Answer(kind=CAUSE, sentence=cause, causes=causes, others=ends.told(all_ends, None))
+    return Answer(kind=CAUSE, sentence=cause, causes=causes, says_cause=True, others=ends.told(all_ends, None))
 
 
 def _of_errors(errors: list[Alike], folder: str) -> Answer:

@@ -73,7 +73,8 @@ def _of_member(first: Member, causes: list[Cause], all_ends: list[End]) -> Answe
         log = near(first.path)
         what = clauses(status, tr("its log {log} has no Python exception and no known failure", log=log))
     others = ends.told(all_ends, None)
-    return Answer(kind=kind, sentence=form.replace("{}", what, 1), ranks=ranks, causes=causes, others=others)
+    sentence = form.replace("{}", what, 1)
+    return Answer(kind=kind, sentence=sentence, ranks=ranks, causes=causes, says_cause=mine is not None, others=others)
 
 
 def _how_sure(first: Member, ranks: int) -> tuple[str, str]:

@@ -81,6 +81,7 @@ class _Writer:
         self._rows: list[tuple[int, str]] = []  # the smaller the number, the more it says
         self._said: set[str] = set()  # texts that come once
         self._paths: set[str] = set()  # logs that are named
+        self._placed = False  # the first line says where the cause is seen
 
     def lines(self, more: str) -> list[str]:
         """Those that fit."""
@@ -107,11 +108,7 @@ class _Writer:
         """The first line: the sentence, and where it was raised."""
         sentence, quoted = one_line(answer.sentence), one_line(answer.quoted)
         raised = listed(["", one_line(answer.raised)]) if answer.raised else ""
-        cause = answer.cause
-        suffix = ""
-        if cause and one_line(texts(cause.entry)[0]) in sentence:
-            place = self._place(cause, answer) if answer.kind == answers.CAUSE else ""
-            suffix = tr(" ({where})", where=listed(filter(None, [cause.entry.code, place])))
+        suffix = self._suffix(answer, self._columns - len(sentence) - len(raised))
         if quoted and quoted in sentence:
             room = self._columns - (len(sentence) - len(quoted)) - len(raised) - len(suffix)
             short = cut(quoted, max(40, room))
@@ -129,6 +126,22 @@ class _Writer:
         for line in answer.details:
             self.add(8, cut(line, self._columns - 4))
 
+    def _suffix(self, answer: Answer, room: int) -> str:
+        """The code of the cause that the sentence has; where that is all, whose log has it, too, if that fits."""
+        cause = answer.cause
+        if not cause or not answer.says_cause:
+            return ""
+        code = tr(" ({where})", where=cause.entry.code)
+        if answer.kind != answers.CAUSE:
+            return code
+        parts = [cause.entry.code, cause.who, near(cause.path) + ("" if cause.row is None else f":{cause.row}")]
+        whole = tr(" ({where})", where=listed(filter(None, parts)))
+        if len(whole) > room:
+            return code
+        self._placed = True
+        self._paths.add(near(cause.path))
+        return whole
+
     def sure(self, answer: Answer) -> None:
         """How sure it is, and why."""
         if answer.certainty:
@@ -137,7 +150,7 @@ class _Writer:
     def cause(self, answer: Answer, cause: Cause) -> None:
         """The known failure: what it means, where it is seen, what to do."""
         text, remedy = texts(cause.entry)
-        if one_line(text) not in self._rows[0][1]:
+        if not answer.says_cause:
             self.add(1, tr("cause: {cause} ({code})", cause=text, code=cause.entry.code))
         self._seen(answer, cause)
         self.add(2, tr("remedy: {remedy}", remedy=remedy))
@@ -160,7 +173,7 @@ class _Writer:
         line = headless(cause.line or "").removeprefix("E ").strip()  # pytest's E
         said = [one_line(text) for text in (answer.quoted, *answer.details)]
         shown = bool(line) and any(line in text or (len(text) > 20 and text in line) for text in said)
-        place = "" if answer.kind == answers.CAUSE else self._place(cause, answer)
+        place = "" if self._placed else self._place(cause, answer)
         if not line or shown:
             if place:
                 self.add(2, tr("seen: {where}", where=place))
