@@ -190,7 +190,7 @@ def _write_events(path: str, logs: Explained | None, members: list[Member]) -> N
 
 
 def _print_json(data: dict[str, Any]) -> None:
-    _print([json.dumps(data, ensure_ascii=False, indent=2)], raw=True)
+    _print([json.dumps(data, indent=2)], raw=True)
 
 
 def _print(lines: Sequence[str], raw: bool = False) -> None:

@@ -277,7 +277,8 @@ def test_what_the_trainer_says_at_its_end_is_the_cause_and_no_unknown_failure(ex
     log = f"step 1\ntrain.py: c.yaml:4: wrong [bad-value]\ntrain.py: c.yaml:9: wrong too [bad-value]\n{after}"
     out, _, codes = explained({"0": (2, log)})
     assert (out, codes) == (
-        "rank 0 (device 0) failed first: train.py: c.yaml:4: wrong [bad-value]\n    train.py: c.yaml:9: wrong too [bad-value]\n",
+        "rank 0 (device 0) failed first: train.py: c.yaml:4: wrong [bad-value]\n"
+        "    train.py: c.yaml:9: wrong too [bad-value]\n",
         [],
     )
 
