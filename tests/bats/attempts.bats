@@ -153,7 +153,7 @@ agreeing() {
   [[ $(launch_json '[(a["logs"], a["exit"], a["first_failure"], a["stopped_by"], len(a["members"])) for a in [*r["outcome"]["attempts"], r["outcome"]]]') == "[('.', 7, '1', None, 3), ('./restart_1', 7, '1', None, 3), ('./restart_2', 143, '1', 'SIGTERM', 3)]" ]] || fail "$(<logs/latest/launch.json)"
   launch_json_fits
   ends 0 '' python "$PROJECT/tools/diagnose.py" logs/latest
-  [[ $output == *'rank 1 ended with status 7; '*restart_2/rank_1.log* ]] || fail "$output"
+  [[ $output == *'rank 1 '*'failed first: exit status 7; '*restart_2/rank_1.log* ]] || fail "$output"
 }
 
 @test "the --timeout of one host ends the job on all" {

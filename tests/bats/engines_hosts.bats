@@ -191,7 +191,7 @@ lost_host() {
   ended
   [[ $status -ne 0 ]]
   [[ $stderr == *": the host 10.77.0.3 (rank 2) is lost after "*$'\n'"2     0       10.77.0.3       lost with its host "* ]] || fail "$stderr"
-  [[ $stderr == *": host-lost (mpirun, "* && $stderr != *"rank mpirun"* && $stderr != *"failed first"* ]] || fail "$stderr"
+  [[ $stderr == *": mpirun failed: "*"(host-lost)"* && $stderr != *"rank mpirun"* && $stderr != *"failed first"* ]] || fail "$stderr"
   [[ $stderr == *$'\n0     0       node0           '@(143\ SIGTERM,\ stopped\ by\ us|end\ not\ reported)\ * ]] || fail "$stderr"
   [[ "$(launch_json 'r["outcome"]["first_failure"]')" = mpirun ]]
   launch_json_fits

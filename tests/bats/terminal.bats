@@ -91,9 +91,9 @@ PY
   printf 'system:\n  distribute: False\n' >config.yaml
   export EVIL
   run --separate-stderr launch ascend1p.sh --console none --train_script "$EVIL.py" config.yaml
-  was 1 '*rank 0: ValueError: *\\x9b2J*'
+  was 1 '*rank 0 (device 0) failed first: ValueError: *\\x9b2J*'
   clean "$(grep -v '^    ' <<<"$stderr")" # the lines of the log itself
-  harmless 0 '*rank 0: ValueError: *\\x9b2J*' python "$PROJECT/tools/diagnose.py" logs/latest
+  harmless 0 '*rank 0 (device 0) failed first: ValueError: *\\x9b2J*' python "$PROJECT/tools/diagnose.py" logs/latest
   python - "$EVIL" <<'PY'
 import json, sys
 

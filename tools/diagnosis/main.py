@@ -3,28 +3,33 @@
   python tools/diagnose.py                        the newest run, logs/latest
   python tools/diagnose.py logs/RUN               a run, its plogs, and what its ranks printed
   python tools/diagnose.py FOLDER FILE.tar.gz     logs of any job: plogs, device logs, ranks' output, dmesg
+  python tools/diagnose.py --format json LOGS     the answer for programs; see schemas/diagnosis.schema.json
   python tools/diagnose.py --bundle NEW.tar.gz    packs the newest run's logs, for somebody who helps
 
-The launcher's report runs it after a failure.  Of several ranks it names the one that failed first in truth, with the
-reasons.  Folders are read with all that is below them, gzip and tar as they are.
+The launcher's report runs it after a failure.  The first line is the answer: of several ranks the one that failed first
+in truth.  Then come how sure that is and why, the cause, the remedy and the next command, in 12 lines at most.
+Folders are read with all that is below them, gzip and tar as they are.
 Known failures are in the file that LAUNCH_DIAGNOSES names, in configs/diagnoses.yaml, then in configs/faults/.
 The explanation goes to stdout, what was read to stderr, and of a run as outcome.diagnosis into its launch.json.
 
-Exit: 0 explained, or found nothing to explain, 2 usage, RUN holds no run that has ended, or no bundle can be written.
+Exit: 0 found a rank that failed, an exception or a known failure, or wrote the bundle; 1 found nothing of that, as
+after a run in which no rank failed; 2 usage, RUN holds no run that has ended, or no bundle can be written.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Sequence
 
 from hccl_tools.common.command_line import Parser
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import in_english, tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
-from tools.diagnosis import find, hang, run, words
+from tools.diagnosis import answer as answers
+from tools.diagnosis import answer_data, answer_of_logs, answer_of_run, find, hang, run, words
 from tools.launch import record
 from tools.logs import known_failures
 
@@ -32,6 +37,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from tools.diagnosis.answer import Answer
     from tools.diagnosis.job_logs import Explained
     from tools.diagnosis.run import Member
     from tools.logs.known_failures import KnownFailure
@@ -39,7 +45,8 @@ if TYPE_CHECKING:
     Known = tuple[list[KnownFailure], list[str]]
 
 NEWEST = os.path.join("logs", "latest")
-MOST_LINES = 12  # of the explanation in the report after a failure
+FOUND, NOTHING = 0, 1  # exit codes
+TEXT, JSON = "text", "json"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -59,8 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _explain(paths: list[str], known: Known, options: argparse.Namespace) -> int:
     try:
         if len(paths) == 1 and _is_run(paths[0]):
-            return explain_run(paths[0], known, options.oom_kills, options.events)
-        return explain_logs(paths, known, options.events)
+            return explain_run(paths[0], known, options.oom_kills, options.events, options.format)
+        return explain_logs(paths, known, options.events, options.format)
     except OSError as error:
         return _tell([f"{error.filename}: {error.strerror}"], USAGE)
 
@@ -70,44 +77,71 @@ def _is_run(path: str) -> bool:
     return os.path.lexists(record.path(path)) if os.path.isdir(path) else not os.path.exists(path)
 
 
-def explain_run(folder: str, known: Known, oom_kills: int, events: str | None = None) -> int:
+def explain_run(folder: str, known: Known, oom_kills: int, events: str | None = None, form: str = TEXT) -> int:
     """Says why the run of the folder failed, and adds that to its launch.json; returns the exit code."""
     try:
         launch = run.read_launch(folder)
     except Refusal as error:
         return _tell(error.lines, error.status)
-    if explain(launch, folder, known, oom_kills, events=events):
+    answer = _explain_launch(launch, folder, known, oom_kills, events=events, form=form)
+    if answer.ranks or "diagnosis" in launch["outcome"]:
         find.save(launch, folder)
-    return 0
+    return FOUND if answer.found else NOTHING
 
 
-def explain(
-    launch: dict[str, Any], folder: str, known: Known, oom_kills: int, at_end: bool = False, events: str | None = None
-) -> bool:
+def explain(launch: dict[str, Any], folder: str, known: Known, oom_kills: int, at_end: bool = False) -> bool:
     """Says why the run of the folder failed, and adds that to `launch`; returns whether a rank has failed.
 
     at_end: in the report after the failure, so briefly.
     """
-    from tools.diagnosis import job_logs
+    answer = _explain_launch(launch, folder, known, oom_kills, at_end)
+    return answer.kind not in (answers.HANG, answers.NOTHING)
 
+
+def _explain_launch(
+    launch: dict[str, Any],
+    folder: str,
+    known: Known,
+    oom_kills: int,
+    at_end: bool = False,
+    events: str | None = None,
+    form: str = TEXT,
+) -> Answer:
     entries, complaints = known
     _tell([tr("{line}; left out", line=line) for line in complaints])
     members = run.read_members(launch, folder)
     if not members:
-        _print([hang.of_run(launch, folder) or tr("no rank failed: nothing to explain")])
-        return False
+        return _nothing_failed(launch, folder, form)
     target = launch.get("device_target")
     matches = find.causes(entries, members, oom_kills, target if target in known_failures.TARGETS else None)
     logs = _logs(launch, folder, entries, at_end)
-    lines = words.explain(members, matches, logs, brief=at_end and logs is not None)
-    if at_end and logs is not None and len(lines) > MOST_LINES:
-        more = tr("more: {command}", command=job_logs.command(folder))
-        lines = [*lines[: MOST_LINES - 1], more]
-    _print(lines)
+    ranks = len(run.places_of(launch))
+    answer = answer_of_run.of_run(members, matches, logs, ranks)
+    if form == JSON:
+        with in_english():
+            english = answer_of_run.of_run(members, matches, logs, ranks, english=True)
+            _print_json(answer_data.of_run(english, logs, launch, folder))
+    else:
+        _print(words.of_run(answer, folder, brief=at_end))
     launch["outcome"]["diagnosis"] = find.as_data(members, matches, logs)
     if events:
         _write_events(events, logs, members)
-    return True
+    return answer
+
+
+def _nothing_failed(launch: dict[str, Any], folder: str, form: str) -> Answer:
+    """Says what is known of a run in which no rank failed: perhaps it hung."""
+
+    def answer() -> Answer:
+        hung = hang.of_run(launch, folder)
+        return answers.hung(hung) if hung else answers.nothing_failed()
+
+    if form == JSON:
+        with in_english():
+            _print_json(answer_data.of_run(answer(), None, launch, folder))
+    else:
+        _print([answer().sentence])
+    return answer()
 
 
 def _logs(launch: dict[str, Any], folder: str, entries: list[KnownFailure], at_end: bool) -> Explained | None:
@@ -124,7 +158,7 @@ def _logs(launch: dict[str, Any], folder: str, entries: list[KnownFailure], at_e
     return logs
 
 
-def explain_logs(paths: list[str], known: Known, events: str | None = None) -> int:
+def explain_logs(paths: list[str], known: Known, events: str | None = None, form: str = TEXT) -> int:
     """Says what the logs of a job tell; returns the exit code.  Raises OSError: a path is not there."""
     from tools.diagnosis import job_logs
 
@@ -138,10 +172,15 @@ def explain_logs(paths: list[str], known: Known, events: str | None = None) -> i
             USAGE,
         )
     _tell(job_logs.summary(logs))
-    _print(words.explain_logs(logs))
+    answer = answer_of_logs.of_logs(logs)
+    if form == JSON:
+        with in_english():
+            _print_json(answer_data.of_logs(answer_of_logs.of_logs(logs, english=True), logs))
+    else:
+        _print(words.lines_of(answer))
     if events:
         _write_events(events, logs, [])
-    return 0
+    return FOUND if answer.found else NOTHING
 
 
 def _write_events(path: str, logs: Explained | None, members: list[Member]) -> None:
@@ -150,9 +189,14 @@ def _write_events(path: str, logs: Explained | None, members: list[Member]) -> N
     event_lines.write(path, event_lines.of_job(logs, members))
 
 
-def _print(lines: Sequence[str]) -> None:
+def _print_json(data: dict[str, Any]) -> None:
+    _print([json.dumps(data, indent=2)], raw=True)
+
+
+def _print(lines: Sequence[str], raw: bool = False) -> None:
+    """raw: JSON, in which nothing can move a cursor."""
     try:
-        print("\n".join(map(one_line, lines)), flush=True)
+        print("\n".join(lines if raw else map(one_line, lines)), flush=True)
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the reader left; Python flushes once more at its end
 
@@ -176,6 +220,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar="FILE",
         help=tr("write one JSON line for each fatal event: time, rank, host, device, code, cause; -: to stdout"),
     )
+    parser.add_argument("--format", choices=(TEXT, JSON), default=TEXT, help=tr("how to print (default: %(default)s)"))
     parser.add_argument(
         "--bundle",
         metavar="FILE.tar.gz",
@@ -199,4 +244,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
             "processes that the kernel killed for memory on this machine while the job ran (oom_kill in /proc/vmstat)"
         ),
     )
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    if options.format == JSON and (options.events == "-" or options.bundle is not None):
+        parser.error(tr("--format json prints one document: it does not go with --bundle, nor with --events -"))
+    return options

@@ -33,6 +33,8 @@ class Member(Record):
     trouble: str | None = None  # why the log says nothing
     exception: PythonException | None = None
     refusal: list[str] = []  # what the trainer said when it ended without an exception, by its name
+    host: str | None = None  # where the launch has several
+    device: int | None = None
 
     @property
     def is_rank(self) -> bool:
@@ -80,10 +82,24 @@ def read_members(launch: dict[str, Any], folder: str) -> list[Member]:
     others = [name for name in dict.fromkeys(others) if name != first]
     folder, trainer = os.path.join(folder, logs_of(outcome)), _trainer(launch)
     left = {name for name in status if ended[name].get("left_failed") is not None}
-    return [
+    places = places_of(launch)
+    found = [
         _member(name, status.get(name), folder, trainer, left=name in left)
         for name in [first, *others[: _MOST_LOGS - 1]]
     ]
+    return [one.replace(**places.get(one.name, {})) for one in found]
+
+
+def places_of(launch: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """{a rank's name: its host, where the launch has several, and its device}."""
+    rows = launch.get("ranks")
+    found = {}
+    for row in rows if isinstance(rows, list) else []:
+        if isinstance(row, dict) and type(row.get("rank")) is int:
+            host, device = row.get("host"), row.get("device")
+            place = {"host": host if isinstance(host, str) else None, "device": device if type(device) is int else None}
+            found[str(row["rank"])] = place
+    return found
 
 
 def logs_of(outcome: dict[str, Any] | None) -> str:

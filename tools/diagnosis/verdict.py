@@ -89,8 +89,13 @@ def chain_lines(*all_ends: End) -> list[str]:
 
 def said(text: str) -> str:
     """A line of a log without level, process and time, which the sentence has already."""
-    text = one_line(_HEAD.sub(r"\1 ", text.partition("\n")[0]))
+    text = headless(text)
     return text if len(text) <= 200 else text[:197] + "..."
+
+
+def headless(text: str) -> str:
+    """The same, however long it is."""
+    return one_line(_HEAD.sub(r"\1 ", text.partition("\n")[0]))
 
 
 def on(one: Process | Target) -> str:

@@ -1,189 +1,221 @@
-"""The lines that explain to a person why a run failed."""
+"""The answer as lines for a person: at most 12 of 200 characters, the answer itself first, and nothing twice."""
 
 from __future__ import annotations
 
+import os
 import re
 
 from hccl_tools.common.language import speaks_chinese, tr
-from hccl_tools.common.words import one_line, short_path, size_of
-from tools.diagnosis.find import Match
-from tools.diagnosis.run import Member
+from hccl_tools.common.words import listed, one_line
+from tools.diagnosis import answer as answers
+from tools.diagnosis import answer_of_logs, error_lines, job_logs
+from tools.diagnosis.answer import texts
+from tools.diagnosis.ends import near
+from tools.diagnosis.folding import cut, folded, window
+from tools.diagnosis.verdict import headless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tools.diagnosis.faults import Fault
+    from tools.diagnosis.answer import Answer, Cause
     from tools.diagnosis.job_logs import Explained
     from tools.diagnosis.verdict import Verdict
-    from tools.logs.known_failures import KnownFailure
-    from tools.logs.raised import PythonException
 
-_MOST_SHOWN = 3
-_BRIEF_MESSAGE = 2  # lines of an exception's message in a brief explanation
-_MOST_TEXT = 300  # characters of a log's line on the screen
+MOST_LINES = 12
+COLUMNS = 200
+_NAME_OF_SCRIPT = 24  # columns that the report of a launch puts before each line
+_MOST_ALSO = 8
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 
 
-def explain(
-    members: list[Member], matches: list[Match], logs: Explained | None = None, brief: bool = False
-) -> list[str]:
-    """The lines about what the first member said at its end, about the root, and about the known failures."""
-    lines = _exception_lines(members[0], brief) or _refusal_lines(members[0])
-    told = {match.entry.code for match in matches}
-    faults = [fault for fault in logs.faults if fault.entry.code not in told] if logs else []
-    if logs and logs.verdict and not _says_the_same(logs.verdict, members[0]):
-        lines += root_lines(logs.verdict, brief)
-        faults = [fault for fault in faults if not fault.entry.vague]
-    most = 1 if brief else _MOST_SHOWN
-    shown = [match for match in matches if not match.entry.vague][:most] or (matches[:1] if not faults else [])
-    for fault in faults[:most]:
-        lines += fault_lines(fault)
-    for match in shown:
-        lines += _match_lines(match)
-    rest = [f"{match.entry.code} ({_where(match)})" for match in matches if match not in shown]
-    rest += [_seen_at(fault) for fault in faults[most : most + 5]]
-    if rest:
-        lines.append(tr("also seen: {failures}", failures=", ".join(rest)))
-    if logs and logs.left_out:
-        lines.append(_not_read(logs))
-    return lines or [_nothing_known(members[0])]
-
-
-def _says_the_same(verdict: Verdict, member: Member) -> bool:
-    """Whether the root is the member that failed first, by the exception that is shown already."""
-    ranks = [one.rank for one in verdict.roots]
-    raised = member.exception
-    return bool(raised and verdict.kind == "error" and ranks == [_number(member)] and verdict.text == raised.text)
-
-
-def _number(member: Member) -> int | None:
-    return int(member.name) if member.is_rank else None
+def of_run(answer: Answer, folder: str, brief: bool = False) -> list[str]:
+    """The lines about a run of ours.  brief: below the report of a launch, which names its script on each line."""
+    if not brief:
+        return lines_of(answer)
+    return lines_of(answer, COLUMNS - _NAME_OF_SCRIPT, tr("more: {command}", command=job_logs.command(folder)))
 
 
 def explain_logs(logs: Explained) -> list[str]:
     """The lines about the logs of a job that is not a run of ours."""
-    lines = root_lines(logs.verdict) if logs.verdict else []
-    raised = [(one.path, one.exception) for one in logs.reading.findings if one.exception]
-    for path, exception in raised[:_MOST_SHOWN]:
-        first = exception.text.partition("\n")[0]
-        lines += [f"{one_line(short_path(path))}:{exception.row + 1}: {_cut(first)}", f"    {_raised_at(exception)}"]
-    if len(raised) > _MOST_SHOWN:
-        lines.append(tr("{count} more logs end with an exception", count=len(raised) - _MOST_SHOWN))
-    shown = [fault for fault in logs.faults if not fault.entry.vague][:5] or logs.faults[:1]
-    for fault in shown:
-        lines += fault_lines(fault)
-    rest = [_seen_at(fault) for fault in logs.faults if fault not in shown]
-    if rest:
-        lines.append(tr("also seen: {failures}", failures=", ".join(rest[:20])))
-    return lines or [
-        tr("nothing is known: no error of HCCL, no exception, and no failure of configs/ is in these logs")
-    ]
+    return lines_of(answer_of_logs.of_logs(logs))
 
 
 def root_lines(verdict: Verdict, brief: bool = False) -> list[str]:
-    """The root, who waited for whom, how sure that is and why, and what to look at next."""
-    certainty = {"sure": tr("sure"), "likely": tr("likely"), "guess": tr("a guess")}[verdict.certainty]
+    """The root alone, how sure that is and why, and what to look at next: for a report that says other things, too."""
     lines = [tr("root: {sentence}", sentence=verdict.sentence)]
-    if verdict.chain and not brief:
-        lines += [f"    {line}" for line in verdict.chain]
-    lines.append("    " + tr("how sure: {certainty}; {why}", certainty=certainty, why=verdict.why))
+    lines.append("    " + _how_sure(verdict.certainty, verdict.why))
     lines += ["    " + tr("next: {what}", what=what) for what in verdict.next[: 2 if brief else 4]]
-    return lines
+    return [line for text in lines for line in folded(text, COLUMNS - _NAME_OF_SCRIPT)]
 
 
-def fault_lines(fault: Fault) -> list[str]:
-    """A known failure of the logs: where, its line, cause and remedy."""
-    where = f"{one_line(short_path(fault.path))}:{fault.seen.row}"
-    if fault.rank is not None:
-        where = tr("{who}, {where}", who=tr("rank {rank}", rank=fault.rank), where=where)
-    times = "" if fault.count == 1 else tr(", {count} times", count=fault.count)
-    return [f"{fault.entry.code} ({where}{times}): {_cut(fault.seen.text.strip())}", *_why_lines(fault.entry, "")]
+def lines_of(answer: Answer, columns: int = COLUMNS, more: str = "") -> list[str]:
+    """The lines of the answer; where they are too many, `more` replaces those that say least."""
+    writer = _Writer(columns)
+    writer.answer(answer)
+    writer.sure(answer)
+    if answer.cause:
+        writer.cause(answer, answer.cause)
+    writer.errors(answer)
+    for other in answer.others:
+        raised = listed(["", other.raised]) if other.raised else ""
+        writer.add(5, "", tr("{who}: {text}", who=other.who, text="{}") + raised, other.text)
+    for number, what in enumerate(answer.next):
+        writer.next(what, 4 if number == 0 else 6 + number)
+    for line in answer.chain[:3]:
+        writer.add(9, line)
+    writer.also(answer.causes[1:])
+    if answer.not_read:
+        writer.add(1, answer.not_read)
+    return writer.lines(more)
 
 
-def _seen_at(fault: Fault) -> str:
-    if fault.rank is None:
-        return f"{fault.entry.code} ({one_line(short_path(fault.path))})"
-    return f"{fault.entry.code} ({tr('rank {rank}', rank=fault.rank)})"
+def _how_sure(certainty: str, why: str) -> str:
+    known = {"sure": tr("sure"), "likely": tr("likely"), "guess": tr("a guess")}
+    return tr("how sure: {certainty}; {why}", certainty=known.get(certainty, certainty), why=why)
 
 
-def _not_read(logs: Explained) -> str:
-    return tr("{size} of logs are not read yet: python tools/diagnose.py RUN reads them", size=size_of(logs.left_out))
+class _Writer:
+    """Collects lines with their weight; knows what was said, so that nothing is said again."""
 
+    def __init__(self, columns: int) -> None:
+        self._columns = columns
+        self._rows: list[tuple[int, str]] = []  # the smaller the number, the more it says
+        self._said: set[str] = set()  # texts that come once
+        self._paths: set[str] = set()  # logs that are named
+        self._placed = False  # the first line says where the cause is seen
 
-def _exception_lines(member: Member, brief: bool) -> list[str]:
-    raised = member.exception
-    if not raised:
-        return []
-    first, *more = raised.text.split("\n")
-    if brief:
-        more = more[: _BRIEF_MESSAGE - 1]
-    return [f"{_who(member)}: {_cut(first)}", *(f"    {_cut(line)}" for line in more), f"    {_raised_at(raised)}"]
+    def lines(self, more: str) -> list[str]:
+        """Those that fit."""
+        rows = list(self._rows)
+        if len(rows) <= MOST_LINES or len(more) > self._columns:
+            more = ""
+        while len(rows) > MOST_LINES - bool(more):
+            most = max(weight for weight, _ in rows)
+            place = max(number for number, (weight, _) in enumerate(rows) if weight == most)
+            del rows[place]
+        return [line for _, line in rows] + ([more] if more else [])
 
+    def add(self, weight: int, text: str, form: str = "", quoted: str = "") -> None:
+        """A line below the answer; with a form, {} is what a log has, cut to what fits."""
+        if form:
+            room = self._columns - len(form) - 4
+            text = form.replace("{}", cut(quoted, max(20, room)), 1)
+        text = one_line(text)
+        if text and text not in self._said:
+            self._said.add(text)
+            self._rows += [(weight, line) for line in folded("    " + text, self._columns)]
 
-def _raised_at(raised: PythonException) -> str:
-    place = f"{one_line(short_path(raised.file))}:{raised.line}"
-    if raised.function:
-        return tr("raised at {place} in {function}", place=place, function=one_line(raised.function))
-    return tr("raised at {place}", place=place)
+    def answer(self, answer: Answer) -> None:
+        """The first line: the sentence, and where it was raised."""
+        sentence, quoted = one_line(answer.sentence), one_line(answer.quoted)
+        raised = listed(["", one_line(answer.raised)]) if answer.raised else ""
+        suffix = self._suffix(answer, self._columns - len(sentence) - len(raised))
+        if quoted and quoted in sentence:
+            room = self._columns - (len(sentence) - len(quoted)) - len(raised) - len(suffix)
+            short = cut(quoted, max(40, room))
+            sentence = sentence.replace(quoted, short + raised, 1)
+            self._said |= {quoted, short}
+        elif raised:
+            sentence += raised
+        paths = [answer.path, *(cause.path for cause in answer.causes), *(one.path for one in answer.errors)]
+        self._paths |= {near(path) for path in paths if path and near(path) in sentence}
+        sentence += suffix
+        if len(sentence) <= self._columns:
+            self._rows.append((0, sentence))
+        else:
+            self._rows += [(0, line) for line in folded(sentence, self._columns)]
+        for line in answer.details:
+            self.add(8, cut(line, self._columns - 4))
 
+    def _suffix(self, answer: Answer, room: int) -> str:
+        """The code of the cause that the sentence has; where that is all, whose log has it, too, if that fits."""
+        cause = answer.cause
+        if not cause or not answer.says_cause:
+            return ""
+        code = tr(" ({where})", where=cause.entry.code)
+        if answer.kind != answers.CAUSE:
+            return code
+        parts = [cause.entry.code, cause.who, near(cause.path) + ("" if cause.row is None else f":{cause.row}")]
+        whole = tr(" ({where})", where=listed(filter(None, parts)))
+        if len(whole) > room:
+            return code
+        self._placed = True
+        self._paths.add(near(cause.path))
+        return whole
 
-def _refusal_lines(member: Member) -> list[str]:
-    """What the trainer itself said; it knows best why it ended."""
-    return [f"{_who(member)}: {_cut(line)}" for line in member.refusal]
+    def sure(self, answer: Answer) -> None:
+        """How sure it is, and why."""
+        if answer.certainty:
+            self.add(1, _how_sure(answer.certainty, answer.why))
 
+    def cause(self, answer: Answer, cause: Cause) -> None:
+        """The known failure: what it means, where it is seen, what to do."""
+        text, remedy = texts(cause.entry)
+        if not answer.says_cause:
+            self.add(1, tr("cause: {cause} ({code})", cause=text, code=cause.entry.code))
+        self._seen(answer, cause)
+        self.add(2, tr("remedy: {remedy}", remedy=remedy))
+        entry = cause.entry
+        if entry.zh and not speaks_chinese() and _CHINESE.search(cause.line or ""):  # its writer may read no English
+            self.add(3, f"原因：{entry.zh[0]}")
+            self.add(3, f"处理：{entry.zh[1]}")
 
-def _match_lines(match: Match) -> list[str]:
-    entry, line, raised = match.entry, match.line, match.member.exception
-    said = raised.text if raised and match.sure else "\n".join(match.member.refusal)
-    repeated = line is None or line.removeprefix("E ").strip() in said  # pytest's E
-    where = _where(match)
-    if raised and not match.sure:
-        where = tr("{where}, earlier than the exception", where=where)
-    quoted = "" if line is None or repeated else f": {_cut(line.strip())}"
-    return [f"{entry.code} ({where}){quoted}", *_why_lines(entry, line or "")]
+    def errors(self, answer: Answer) -> None:
+        """The lines that look like errors; of the answer's log their rows."""
+        first = 1 if answer.kind == answers.ERRORS else 0
+        for line in answer.errors[first:][: error_lines.MOST - first]:
+            where = line.where
+            if line.path == answer.path and answer.kind == answers.ERRORS:
+                where = tr("line {row}", row=line.row)
+            self._paths.add(near(line.path))
+            self.add(3, "", tr("{where}: {text}", where=where, text="{}"), line.text)
 
+    def _seen(self, answer: Answer, cause: Cause) -> None:
+        line = headless(cause.line or "").removeprefix("E ").strip()  # pytest's E
+        said = [one_line(text) for text in (answer.quoted, *answer.details)]
+        shown = bool(line) and any(line in text or (len(text) > 20 and text in line) for text in said)
+        place = "" if self._placed else self._place(cause, answer)
+        if not line or shown:
+            if place:
+                self.add(2, tr("seen: {where}", where=place))
+            return
+        form = tr("seen: {where}: {line}", where=place, line="{}") if place else tr("seen: {line}", line="{}")
+        self.add(2, "", form, window(line, cause.entry, self._columns - 4 - len(form) + 2))
 
-def _why_lines(entry: KnownFailure, line: str) -> list[str]:
-    chinese = speaks_chinese()
-    cause, remedy = entry.zh if chinese and entry.zh else (entry.cause, entry.remedy)
-    lines = [f"    {text}" for text in (tr("cause: {cause}", cause=cause), tr("remedy: {remedy}", remedy=remedy))]
-    if entry.zh and not chinese and _CHINESE.search(line):  # whoever wrote the line may read Chinese only
-        lines += [f"    原因：{entry.zh[0]}", f"    处理：{entry.zh[1]}"]
-    return lines
+    def _place(self, cause: Cause, answer: Answer) -> str:
+        """``rank 1, logs/rank_1.log:4, 3 times``; the rank only where it is not the root."""
+        path = near(cause.path)
+        parts = [] if not cause.who or [cause.rank] == answer.ranks or cause.who in answer.sentence else [cause.who]
+        if cause.line is None:
+            parts.append(tr("exit status {status}", status=cause.status))
+            return listed(parts) if len(parts) > 1 or str(cause.status) not in answer.sentence else ""
+        if path in self._paths:
+            parts += [] if cause.row is None else [tr("line {row}", row=cause.row)]
+        else:
+            parts.append(path if cause.row is None else f"{path}:{cause.row}")
+            self._paths.add(path)
+        if cause.early:
+            parts.append(tr("earlier than the exception"))
+        elif cause.times > 1:
+            parts.append(tr("{count} times", count=cause.times))
+        return listed(parts)
 
+    def next(self, what: str, weight: int) -> None:
+        """A command, or what to look at; not a log that was named above."""
+        if any(what.endswith(path) or f"{path}:" in what for path in self._paths):
+            return
+        self.add(weight, tr("next: {what}", what=what))
 
-def _where(match: Match) -> str:
-    if match.index is None:
-        return tr("{who}, exit status {status}", who=_who(match.member), status=match.member.status)
-    row = f":{match.row}" if match.row else ""
-    return f"{_who(match.member)}, {one_line(short_path(match.member.path))}{row}"
+    def also(self, causes: list[Cause]) -> None:
+        """The other known failures: two in words, the rest by their codes."""
+        for cause in [one for one in causes if not one.entry.vague][:2]:
+            text = texts(cause.entry)[0]
+            self.add(7, tr("also: {cause} ({code})", cause=text, code=self._coded(cause)))
+        shown = [one for one in causes if not one.entry.vague][:2]
+        rest = [self._coded(one) for one in causes if one not in shown]
+        if rest:
+            self.add(8, tr("also seen: {failures}", failures=listed(rest[:_MOST_ALSO])))
 
-
-def _nothing_known(member: Member) -> str:
-    who, log = _who(member), one_line(short_path(member.path))
-    if member.trouble:
-        return tr(
-            "{who} ended with status {status}; its log {log} {trouble}",
-            who=who,
-            status=member.status,
-            log=log,
-            trouble=member.trouble,
-        )
-    return tr(
-        "{who} ended with status {status}; its log {log} has no Python exception and no failure of "
-        "configs/diagnoses.yaml, it ends: {last}",
-        who=who,
-        status=member.status,
-        log=log,
-        last=_cut(next(line for line in reversed(member.log.lines) if line)),
-    )
-
-
-def _who(member: Member) -> str:
-    if member.name == "scheduler":
-        return tr("MindSpore's scheduler")
-    return tr("rank {name}", name=member.name) if member.is_rank else one_line(member.name)  # or an engine
-
-
-def _cut(text: str) -> str:
-    text = one_line(text)
-    return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 3] + "..."
+    def _coded(self, cause: Cause) -> str:
+        """Its code, and whose log has it."""
+        where = cause.who or ("" if near(cause.path) in self._paths else one_line(os.path.basename(cause.path)))
+        return tr("{code} in {where}", code=cause.entry.code, where=where) if where else cause.entry.code

@@ -45,3 +45,4 @@ class Findings(Record):
     events: tuple[events.Event, ...] = ()
     exception: PythonException | None = None  # that ended the program
     trouble: str = ""  # why it could not be read, or not to its end
+    loud: tuple[Seen, ...] = ()  # lines that look like errors, where nothing else is found

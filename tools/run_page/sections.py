@@ -100,14 +100,28 @@ def diagnosis(data: RunData, writer: Writer) -> str:
     said = said if isinstance(said, dict) else {}
     hung = hang.of_run(data.launch, data.folder)
     parts = [f'<p class="strong">{writer.text(hung)}</p>'] if hung else []
-    parts += [*_root(said.get("root"), writer), *_exception(said.get("exception"), writer)]
-    for entry in [*_dicts(said.get("matches")), *_dicts(said.get("faults"))][:_MOST_FOUND]:
-        parts.append(_known(entry, writer))
+    shown = _sentence(said.get("root"))
+    parts += [*_root(said.get("root"), writer), *_exception(said.get("exception"), shown, writer)]
+    shown += _text(said.get("exception"))
+    found: dict[str, dict[str, Any]] = {}
+    for entry in [*_dicts(said.get("matches")), *_dicts(said.get("faults"))]:
+        found.setdefault(str(entry.get("code")), entry)
+    parts += [_known(entry, shown, writer) for entry in list(found.values())[:_MOST_FOUND]]
     excerpt = _excerpt(data, writer) if outcome else ""
     if excerpt and not parts:
         text = tr("Nothing more is known. {command} reads all logs.", command=f"python tools/diagnose.py {data.name}")
         parts.append(f'<p class="hint">{writer.text(text)}</p>')
     return section("diagnosis", tr("Why it failed"), "\n".join([*parts, excerpt]).strip())
+
+
+def _sentence(root: object) -> str:
+    return str(root.get("sentence") or "") if isinstance(root, dict) else ""
+
+
+def _text(raised: object) -> str:
+    if not isinstance(raised, dict) or not raised.get("type"):
+        return ""
+    return f"{raised['type']}: {raised.get('message')}".rstrip(": ")
 
 
 def _root(root: object, writer: Writer) -> list[str]:
@@ -123,20 +137,24 @@ def _root(root: object, writer: Writer) -> list[str]:
     return parts
 
 
-def _exception(raised: object, writer: Writer) -> list[str]:
+def _exception(raised: object, shown: str, writer: Writer) -> list[str]:
+    """shown: what is on the page already."""
     if not isinstance(raised, dict) or not raised.get("type"):
         return []
-    lines = f"{raised['type']}: {raised.get('message')}".split("\n")[:12]
+    lines = _text(raised).split("\n")[:12]
+    lines = lines[1:] if lines[0] in shown else lines
     place = tr("raised at {place}", place=f"{raised.get('file')}:{raised.get('line')}")
-    return [f'<pre class="strong">{writer.lines(lines)}</pre><p class="hint">{writer.text(place)}</p>']
+    text = f'<pre class="strong">{writer.lines(lines)}</pre>' if lines else ""
+    return [f'{text}<p class="hint">{writer.text(place)}</p>']
 
 
-def _known(entry: dict[str, Any], writer: Writer) -> str:
+def _known(entry: dict[str, Any], shown: str, writer: Writer) -> str:
     cause, remedy = entry.get("cause"), entry.get("remedy")
     chinese = known_failures.in_chinese(str(entry.get("code")))
     if chinese:
         cause, remedy = chinese
-    line = f"<pre>{writer.lines([str(entry['line'])])}</pre>" if entry.get("line") else ""
+    said = str(entry.get("line") or "")
+    line = f"<pre>{writer.lines([said])}</pre>" if said and said.strip() not in shown else ""
     return (
         f"<h3>{writer.text(entry.get('code'))}</h3>{line}<p>{writer.text(tr('cause: {cause}', cause=cause))}<br>"
         f"{writer.text(tr('remedy: {remedy}', remedy=remedy))}</p>"

@@ -53,10 +53,10 @@ def launched(tmp_path):
 
 @pytest.fixture
 def diagnose(capsys):
-    """diagnose(folder): (stdout, stderr) of the command, in this process."""
+    """diagnose(folder): (stdout, stderr) of the command, in this process; code: its exit code."""
 
-    def run(folder, *options):
-        assert main.main([str(folder), *options]) == 0
+    def run(folder, *options, code=0):
+        assert main.main([str(folder), *options]) == code
         return capsys.readouterr()
 
     return run

@@ -127,7 +127,8 @@ def test_a_record_that_cannot_be_read_is_named_and_the_failure_explained(run_dir
         Path(record.path(run_dir)).write_text(text)
     said, explanation = explained(run_dir, capsys)
     assert trouble in said and run_dir in said
-    assert "rank 1 ended with status 7" in explanation[0] and "it ends: working" in explanation[0]
+    assert explanation[0].startswith("rank 1") and " failed first: exit status 7; " in explanation[0]
+    assert "    it ends: working" in explanation
     assert text is None or Path(record.path(run_dir)).read_text() == text
 
 
@@ -164,7 +165,7 @@ def test_a_record_that_cannot_be_written_stays_as_it_is_and_nothing_beside_it(ru
 @pytest.mark.usefixtures("log")
 def test_a_failure_is_explained_with_what_the_kernel_killed(run_dir, capsys):
     trouble, explanation = explained(run_dir, capsys, 137, 1)
-    assert trouble == "" and "rank 1, exit status 137" in explanation[0]
+    assert trouble == "" and "failed first: exit status 137: the kernel ran out of memory" in explanation[0]
     assert record.read(run_dir)["outcome"]["diagnosis"]["matches"][0]["rank"] == 1
 
 

@@ -22,7 +22,8 @@ def test_the_log_of_the_rank_that_failed_first_counts_most(explained):
     out, diagnosis, codes = explained(members, first="1")
     assert codes == ["out-of-host-memory", "EI0006"]
     assert [match["rank"] for match in diagnosis["matches"]] == [1, 0]
-    assert out.index("out-of-host-memory (rank 1, ") < out.index("EI0006 (rank 0, ")
+    assert "(out-of-host-memory)" in out.splitlines()[0]
+    assert "(EI0006 in rank 0)" in out.splitlines()[-1]
 
 
 def test_a_cause_in_another_rank_comes_before_what_is_vague(explained):
@@ -31,15 +32,23 @@ def test_a_cause_in_another_rank_comes_before_what_is_vague(explained):
     out, diagnosis, codes = explained(members)
     assert codes == ["port-in-use", "scheduler-timeout"]
     assert diagnosis["matches"][0]["rank"] == "scheduler"
-    assert out.startswith("port-in-use (MindSpore's scheduler, ")
-    assert "also seen: scheduler-timeout (rank 0, " in out
+    assert out.startswith("rank 0 (device 0) failed first: exit status 1\n")
+    assert "\n    cause: another program listens " in out and "(port-in-use)\n    seen: MindSpore's scheduler, " in out
+    assert "also seen: scheduler-timeout in rank 0\n" in out
 
 
 def test_the_exception_counts_more_than_what_was_logged_before(explained):
     raised = 'Traceback (most recent call last):\n  File "a.py", line 3\nConnectionRefusedError: no\n'
     out, _, codes = explained({"0": (1, "Cannot allocate memory\n" * 3 + raised)})
     assert codes == ["connection-refused", "out-of-host-memory"]
-    assert "out-of-host-memory (rank 0, " in out and ":3, earlier than the exception)" in out
+    assert out.startswith("rank 0 (device 0) failed first: ConnectionRefusedError: no, raised at a.py:3\n")
+    assert "(out-of-host-memory in rank 0)\n" in out
+
+
+def test_a_line_before_the_exception_is_told_as_earlier(explained):
+    raised = 'Traceback (most recent call last):\n  File "a.py", line 3\nOddError: no\n'
+    out, _, codes = explained({"0": (1, "Cannot allocate memory\n" + raised)})
+    assert codes == ["out-of-host-memory"] and "/rank_0.log:1, earlier than the exception: Cannot allocate" in out
 
 
 def test_a_code_that_many_ranks_have_is_told_once(explained):
@@ -53,15 +62,21 @@ LOST = "ORTE has lost communication with a remote daemon.\n\n  Remote daemon: [[
 @pytest.mark.parametrize(
     ("first", "log", "folder", "code", "parts"),
     [
-        ("scheduler", "Address already in use\n", "attempt_2", "port-in-use", ["attempt_2/scheduler.log:1"]),
-        ("mpirun", LOST, None, "host-lost", ["host-lost (mpirun, ", "mpirun.log:3)"]),
+        (
+            "scheduler",
+            "Address already in use\n",
+            "attempt_2",
+            "port-in-use",
+            ["MindSpore's scheduler failed first: ", "attempt_2/scheduler.log:1: "],
+        ),
+        ("mpirun", LOST, None, "host-lost", ["mpirun failed: ", "mpirun.log:3: "]),
     ],
 )
 def test_the_scheduler_or_an_engine_may_fail_first_and_logs_may_lie_in_a_folder(
     explained, first, log, folder, code, parts
 ):
     out, _, codes = explained({first: (1, log), "0": (TERMINATED, "")}, first=first, logs=folder)
-    assert codes == [code] and out.startswith(code)
+    assert codes == [code] and f"({code})" in out.splitlines()[0]
     assert all(part in out for part in parts)
 
 
@@ -72,13 +87,14 @@ def test_who_killed_the_rank(explained, options, known):
     out, diagnosis, codes = explained({"0": (137, "step 3\n")}, *options)
     assert codes == [known]
     assert diagnosis["matches"][0]["line"] is None
-    assert f"{known} (rank 0, exit status 137)" in out
+    assert out.startswith("rank 0 (device 0) failed first: exit status 137: ") and f"({known})" in out
 
 
 def test_a_kill_by_the_kernel_does_not_explain_another_status(explained):
     out, _, codes = explained({"0": (3, "step 3\n")}, "--oom_kills", "2")
     assert codes == []
-    assert "rank 0 ended with status 3" in out and "no Python exception" in out and "it ends: step 3" in out
+    assert out.startswith("rank 0 (device 0) failed first: exit status 3; its log ") and "no Python exception" in out
+    assert "\n    it ends: step 3\n" in out
 
 
 # --- Chinese ----------------------------------------------------------------------------------------------------------
@@ -86,7 +102,7 @@ def test_a_kill_by_the_kernel_does_not_explain_another_status(explained):
 
 def test_a_chinese_message_is_answered_in_chinese_too(explained):
     out = explained({"0": (1, "cp: 写入 a 时出错: 设备上没有空间\n")})[0]
-    assert "no-space-left" in out and "原因：磁盘已满" in out and "cause: a disk is full" in out
+    assert "no-space-left" in out and "原因：磁盘已满" in out and " failed first: a disk is full" in out
 
 
 @pytest.mark.parametrize(
@@ -120,13 +136,13 @@ def test_a_failure_without_chinese_is_told_in_english(explained, monkeypatch, tm
     )
     monkeypatch.setenv("LAUNCH_DIAGNOSES", str(tmp_path / "mine.yaml"))
     monkeypatch.setenv("LAUNCH_LANG", "zh")
-    assert "原因：our disk" in explained({"0": (1, "full\n")})[0]
+    assert "最先失败：our disk" in explained({"0": (1, "full\n")})[0]
 
 
 def test_lang_chooses_the_language_of_all_lines(launched, run):
     folder = launched({"0": (1, "No space left on device\n")})
     ended = run("tools/diagnose.py", folder, "--lang", "zh", env={"LC_ALL": "C.UTF-8"})
-    assert "处理：" in ended.stdout and "原因：磁盘已满" in ended.stdout and "a disk is full" not in ended.stdout
+    assert "处理：" in ended.stdout and "最先失败：磁盘已满" in ended.stdout and "a disk is full" not in ended.stdout
 
 
 def test_a_terminal_without_chinese_is_no_failure(launched, run):
@@ -148,7 +164,7 @@ def test_a_pipe_in_the_place_of_a_log_does_not_hold_us_up(launched, diagnose):
 def test_a_run_without_failure_has_nothing_to_explain(launched, diagnose):
     folder = launched({"0": (0, "EI0006\n")}, first=None)
     before = (folder / "launch.json").read_bytes()
-    assert diagnose(folder) == ("no rank failed: nothing to explain\n", "")
+    assert diagnose(folder, code=1) == ("no rank failed: nothing to explain\n", "")
     assert (folder / "launch.json").read_bytes() == before
 
 
@@ -261,7 +277,8 @@ def test_what_the_trainer_says_at_its_end_is_the_cause_and_no_unknown_failure(ex
     log = f"step 1\ntrain.py: c.yaml:4: wrong [bad-value]\ntrain.py: c.yaml:9: wrong too [bad-value]\n{after}"
     out, _, codes = explained({"0": (2, log)})
     assert (out, codes) == (
-        "rank 0: train.py: c.yaml:4: wrong [bad-value]\nrank 0: train.py: c.yaml:9: wrong too [bad-value]\n",
+        "rank 0 (device 0) failed first: train.py: c.yaml:4: wrong [bad-value]\n"
+        "    train.py: c.yaml:9: wrong too [bad-value]\n",
         [],
     )
 
@@ -269,12 +286,16 @@ def test_what_the_trainer_says_at_its_end_is_the_cause_and_no_unknown_failure(ex
 def test_what_the_trainer_says_is_not_told_twice_when_it_is_known(explained):
     line = "train.py: dataset_root /no/digits: no such folder in /home/user/job; `make data` makes data/digits"
     out, _, codes = explained({"0": (2, line + "\n")})
-    assert codes == ["dataset-missing"] and out.count(line) == 1 and out.startswith(f"rank 0: {line}")
+    assert (
+        codes == ["dataset-missing"]
+        and out.count(line) == 1
+        and out.startswith(f"rank 0 (device 0) failed first: {line}")
+    )
 
 
 def test_only_the_trainers_own_name_counts(explained):
     out, _, _ = explained({"0": (2, "other.py: it is over\n")})
-    assert "has no Python exception and no failure of configs/diagnoses.yaml, it ends: other.py: it is over" in out
+    assert "has no Python exception and no known failure\n    it ends: other.py: it is over\n" in out
 
 
 def test_ranks_that_went_on_after_a_failure_and_were_stopped_by_a_limit_are_not_blamed(launched):

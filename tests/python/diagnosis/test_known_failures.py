@@ -178,4 +178,4 @@ def test_a_file_of_the_user_that_is_missing_is_told(monkeypatch, launched, diagn
     monkeypatch.setenv(known_failures.VARIABLE, "/no/such.yaml")
     out, err = diagnose(launched({"0": (137, "")}))
     assert "/no/such.yaml: no such file" in err
-    assert out.startswith("killed (rank 0, exit status 137)")
+    assert out.startswith("rank 0 (device 0) failed first: exit status 137: ") and "(killed)" in out.splitlines()[0]

@@ -34,8 +34,8 @@ def log_of(root, name):
 def test_a_real_failure_of_mindspore(root, explained, name, raised, line, known):
     target = {"no-ascend-software": "Ascend", "no-gpu-software": "GPU"}.get(name, "CPU")
     out, diagnosis, codes = explained({"0": (1, log_of(root, name))}, target=target)
-    assert out.startswith(f"rank 0: {raised}")
-    assert f"    raised at /home/user/job/train.py:{line} in " in out
+    assert out.startswith(f"rank 0 (device 0) failed first: {raised}")
+    assert f", raised at /home/user/job/train.py:{line} in " in out.splitlines()[0]
     assert codes == known.split()
     assert "C++ Call Stack" not in out and "C++ Call Stack" not in diagnosis["exception"]["message"]
 
@@ -147,7 +147,7 @@ def test_the_code_of_a_traceback_is_no_event(explained):
 )
 def test_a_log_that_says_nothing(explained, log, told):
     out, diagnosis, _ = explained({"0": (5, log)})
-    assert out.startswith("rank 0 ended with status 5; its log ") and told in out
+    assert out.startswith("rank 0 (device 0) failed first: exit status 5; its log ") and told in out
     assert diagnosis == {"exception": None, "matches": []}
 
 
@@ -174,7 +174,7 @@ def test_a_progress_bar_is_what_a_terminal_shows(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("before", "row", "place"), [("a\nb\n", 3, "rank_0.log:3)"), ("a\n" * 200000, None, "rank_0.log)")]
+    ("before", "row", "place"), [("a\nb\n", 3, "rank_0.log:3"), ("a\n" * 200000, None, "rank_0.log")]
 )
 def test_lines_are_numbered_where_the_whole_log_was_read(explained, before, row, place):
     out, diagnosis, _ = explained({"0": (1, before + "No space left on device\n")})

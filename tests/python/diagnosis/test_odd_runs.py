@@ -47,7 +47,7 @@ def test_no_launch_json_makes_the_diagnosis_raise(launched, tmp_path_factory, da
         else:
             owner[key] = data.draw(_odd)
     (folder / "launch.json").write_text(json.dumps(document), encoding="utf-8")
-    assert main.explain_run(str(folder), ENTRIES, 0) in (0, 2)
+    assert main.explain_run(str(folder), ENTRIES, 0) in (0, 1, 2)
 
 
 GOOD = {

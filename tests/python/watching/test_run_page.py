@@ -106,6 +106,16 @@ def test_outcome_cause_and_curves(run, page):
     assert [(line["label"], line["y"][1]) for line in loss["lines"]] == [("rank 0", 1.5), ("rank 1", 1.5)]
 
 
+def test_the_diagnosis_says_nothing_twice(run, page):
+    root = {"sentence": "rank 1 failed first: OddError: no nail", "certainty": "sure", "why": "because", "chain": []}
+    fault = {"code": "odd", "cause": "c", "remedy": "r", "line": "OddError: no nail"}
+    said = {"exception": {"type": "OddError", "message": "no nail", "file": "a.py", "line": 3}}
+    said |= {"root": {**root, "next": []}, "matches": [fault], "faults": [fault]}
+    text, _ = page(run(outcome={**END, "exit": 3, "first_failure": "1", "diagnosis": said}))
+    text = re.sub("(?s)<header.*?</header>", "", text)  # the cause in short
+    assert text.count("OddError: no nail") == 1 and "a.py:3" in text and text.count("<h3>odd</h3>") == 1
+
+
 def test_nothing_is_loaded_and_only_known_scripts_run(run, page):
     text, _ = page(run())
     assert "default-src &#x27;none&#x27;" in text or "default-src 'none'" in text

@@ -1,0 +1,186 @@
+"""The answer to why a job failed, as one record: the text and the JSON are both made of it.
+
+It is the same for a run of ours (answer_of_run.py) and for logs of others (answer_of_logs.py).  Texts in it are in the
+user's language, and may be long; what came from a log is as the log has it, without what moves a terminal's cursor.
+"""
+
+from __future__ import annotations
+
+from hccl_tools.common.language import speaks_chinese, tr
+from hccl_tools.common.record import Record
+from hccl_tools.common.words import one_line, short_path
+from tools.diagnosis import ends
+from tools.diagnosis.ends import End, near
+from tools.diagnosis.verdict import said
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tools.diagnosis.ends import Other
+    from tools.diagnosis.error_lines import Alike
+    from tools.diagnosis.faults import Fault
+    from tools.diagnosis.find import Match
+    from tools.diagnosis.processes import Process
+    from tools.diagnosis.verdict import Verdict
+    from tools.diagnosis.waits import Target
+    from tools.logs.known_failures import KnownFailure
+    from tools.logs.raised import PythonException
+
+ROOT, CAUSE, ERRORS, NOTHING, HANG = "root", "cause", "errors", "nothing", "hang"  # what an answer is about
+
+
+class Cause(Record):
+    """A known failure, and the line of a log that shows it."""
+
+    entry: KnownFailure
+    who: str  # whose log it is; empty: that is not known
+    rank: int | None
+    path: str
+    row: int | None  # None: it is known by the exit status, or the whole log was not read
+    line: str | None  # None: it is known by the exit status
+    times: int = 1
+    early: bool = False  # it is earlier than the exception that ended the member
+    status: int | None = None
+
+
+class Answer(Record):
+    """Why a job failed."""
+
+    kind: str
+    sentence: str  # the first line
+    quoted: str = ""  # what the sentence has of a log; it may be shortened there
+    exception: PythonException | None = None  # that is quoted
+    certainty: str = ""  # sure, likely, guess; empty: no rank is named
+    why: str = ""
+    ranks: list[int] = []  # the roots
+    roots: list[Process | Target] = []
+    chain: list[str] = []
+    details: list[str] = []  # further lines of what the sentence quotes
+    path: str = ""  # the log of the root, and the row of what is quoted
+    row: int | None = None
+    causes: list[Cause] = []  # what explains most comes first
+    says_cause: bool = False  # the sentence has the first cause
+    others: list[Other] = []  # how other ranks ended
+    errors: list[Alike] = []  # lines that look like errors, where nothing is known
+    next: list[str] = []  # commands, and what to look at
+    not_read: str = ""
+
+    @property
+    def raised(self) -> str:
+        """Where what is quoted was raised."""
+        return ends.raised_at(self.exception) if self.exception else ""
+
+    @property
+    def found(self) -> bool:
+        """Whether the logs hold a cause, a root or an exception, and not merely what looks like errors."""
+        return self.kind in (ROOT, CAUSE, HANG)
+
+    @property
+    def cause(self) -> Cause | None:
+        """The first one."""
+        return self.causes[0] if self.causes else None
+
+
+def hung(text: str) -> Answer:
+    """That of a job that --hang_timeout ended while no rank had failed."""
+    return Answer(kind=HANG, sentence=text)
+
+
+def nothing_failed() -> Answer:
+    """That of a run in which no rank failed."""
+    return Answer(kind=NOTHING, sentence=tr("no rank failed: nothing to explain"))
+
+
+# --- causes -----------------------------------------------------------------------------------------------------------
+
+
+def of_fault(fault: Fault) -> Cause:
+    who = "" if fault.rank is None else tr("rank {rank}", rank=fault.rank)
+    line = fault.seen.text.strip()
+    return Cause(
+        entry=fault.entry, who=who, rank=fault.rank, path=fault.path, row=fault.seen.row, line=line, times=fault.count
+    )
+
+
+def of_match(match: Match) -> Cause:
+    member = match.member
+    return Cause(
+        entry=match.entry,
+        who=ends.short_who(member),
+        rank=int(member.name) if member.is_rank else None,
+        path=member.path,
+        row=match.row,
+        line=None if match.line is None else match.line.strip(),
+        early=bool(member.exception and not match.sure),
+        status=member.status,
+    )
+
+
+def in_order(causes: list[Cause]) -> list[Cause]:
+    """Each code once; those that name what happened, hardly why, come last."""
+    once: dict[str, Cause] = {}
+    for cause in causes:
+        once.setdefault(cause.entry.code, cause)
+    return sorted(once.values(), key=lambda cause: cause.entry.vague)
+
+
+def texts(entry: KnownFailure) -> tuple[str, str]:
+    """(cause, remedy) in the user's language."""
+    return entry.zh if speaks_chinese() and entry.zh else (entry.cause, entry.remedy)
+
+
+# --- what both kinds of answers have ----------------------------------------------------------------------------------
+
+
+def of_verdict(verdict: Verdict, causes: list[Cause], all_ends: list[End]) -> Answer:
+    sentence, root = verdict.sentence, verdict.roots[0] if verdict.roots else None
+    findings = getattr(root, "findings", [])
+    for one in findings:
+        unknown = tr("an unknown rank")
+        if unknown in sentence:
+            sentence = sentence.replace(unknown, tr("the process of {path}", path=near(one.path)), 1)
+    quoted = said(verdict.text) if verdict.text and said(verdict.text) in sentence else ""
+    own = next((end for end in all_ends if quoted and end.first == verdict.text.partition("\n")[0]), None)
+    mine = next((end for end in all_ends if end is own and any(one.path == end.path for one in findings)), own)
+    following = [_nearer(what, findings) for what in verdict.next]
+    return Answer(
+        kind=ROOT,
+        sentence=sentence,
+        quoted=quoted,
+        exception=mine.exception if mine else None,
+        certainty=verdict.certainty,
+        why=verdict.why,
+        ranks=[one.rank for one in verdict.roots if one.rank is not None],
+        roots=verdict.roots,
+        chain=verdict.chain,
+        details=mine.more if mine else [],
+        path=mine.path if mine else "",
+        row=mine.row if mine else None,
+        causes=causes,
+        others=ends.told(all_ends, mine, (one.path for one in findings)),
+        next=following,
+    )
+
+
+def _nearer(text: str, findings: Iterable[object]) -> str:
+    """The text with the logs' shortest names."""
+    for one in findings:
+        path = str(getattr(one, "path", ""))
+        text = text.replace(one_line(short_path(path)), near(path))
+    return text
+
+
+def of_end(end: End, form: str, all_ends: list[End]) -> Answer:
+    """form: the sentence, with {} for what the member said last."""
+    return Answer(
+        kind=ROOT,
+        sentence=form.replace("{}", end.first, 1),
+        quoted=end.first,
+        exception=end.exception,
+        ranks=[] if end.rank is None else [end.rank],
+        details=end.more,
+        path=end.path,
+        row=end.row,
+        others=ends.told(all_ends, end),
+    )

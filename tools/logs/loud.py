@@ -1,0 +1,56 @@
+"""The lines of a log that look like errors, for a failure that no rule knows: a few from its beginning and its end."""
+
+from __future__ import annotations
+
+import re
+
+MOST_BYTES = 64 << 10  # of the beginning, and of the end: what a log of gigabytes costs here is 2 ms
+_MOST = 6  # lines of each
+_LONGEST = 1000  # bytes of a line
+_SOUNDS = re.compile(
+    rb"ERROR|CRITICAL|FATAL|[Ee]rror\b|[Ff]atal\b|\b[Ff]ail(?:ed|ure)\b|Traceback|\bpanic\b|[Kk]illed\b"
+    rb"|\b[Aa]bort(?:ed|ing)?\b|core dumped|Segmentation fault|Bus error|\bSIG(?:SEGV|BUS|KILL|ABRT|ILL|FPE)\b"
+    rb"|\bsignal \d|exit(?:ed)? (?:with )?(?:code|status)\b|[Cc]annot\b|[Cc]ould not\b|[Nn]o such\b|not found\b"
+    rb"|\b[Dd]enied\b|\b[Rr]efused\b|[Tt]imed? ?out\b|\b[Ii]nvalid\b|[Uu]nable to\b"
+    rb"|\b[Uu]nexpected\b|\b[Ii]nsufficient\b|Warning  +[A-Z]|unschedul|Evicted|OOMKilled|Pressure\b|BackOff\b"
+)
+# Levels below an error, and counts of errors that are zero.
+_IS_QUIET = re.compile(
+    rb"\b(?:INFO|DEBUG|WARNING|EVENT|TRACE)\b|\b(?:0|[Nn]o) (?:errors?|fail(?:ed|ures?))\b"
+    rb"|(?:[Ee]rrors?|[Ff]ail(?:ed|ures?)|status|code)[\"']?[:=]? ?0\b"
+)
+_IS_HEADING = re.compile(rb"\s*-\s?[\w' +-]{1,60}:?(?:\s*\(For [\w ]{1,40}\))?\s*")  # of a part of MindSpore's messages
+_IS_LOUD = re.compile(rb"\b(?:ERROR|CRITICAL|FATAL)\b")
+
+
+def of_log(head: bytes, end: bytes, rows: int, *, whole: bool) -> list[tuple[int, bytes]]:
+    """[(row, line)] of the first few and the last few; rows count from 1.
+
+    head, end: the first and the last bytes of the log; rows: how many line ends it has; whole: `head` is all of it.
+    """
+    covered = len(head) if whole else head.rfind(b"\n") + 1
+    found = _lines(head[:covered], 0)
+    if not whole:
+        seen = head.count(b"\n")
+        end = end[-MOST_BYTES:]
+        end = end[end.find(b"\n") + 1 :]
+        last = _lines(end, max(0, rows - end.count(b"\n")))
+        return found[:_MOST] + [pair for pair in last if pair[0] > seen][-_MOST:]
+    return found if len(found) <= 2 * _MOST else found[:_MOST] + found[-_MOST:]
+
+
+def _lines(data: bytes, before: int) -> list[tuple[int, bytes]]:
+    """before: how many rows come before the data."""
+    found, counted, row = [], 0, before + 1
+    sound = _SOUNDS.search(data)
+    while sound:
+        begin = data.rfind(b"\n", 0, sound.start()) + 1
+        end = data.find(b"\n", sound.start())
+        end = len(data) if end < 0 else end
+        row += data.count(b"\n", counted, begin)
+        counted = begin
+        line = data[begin : min(end, begin + _LONGEST)]
+        if (_IS_LOUD.search(line) or not _IS_QUIET.search(line)) and not _IS_HEADING.fullmatch(line):
+            found.append((row, line))
+        sound = _SOUNDS.search(data, end)
+    return found
