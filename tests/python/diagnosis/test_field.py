@@ -1,4 +1,4 @@
-"""What is said about real failures, of which field_cases.yaml has the right answers.
+"""What the diagnosis says about real failures, of which field_cases.yaml has the right answers.
 
 The logs are not ours, so they are not here: FIELD_FAULTS names the folder that holds them, a folder per case.
 """
