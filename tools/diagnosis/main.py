@@ -12,8 +12,8 @@ Folders are read with all that is below them, gzip and tar as they are.
 Known failures are in the file that LAUNCH_DIAGNOSES names, in configs/diagnoses.yaml, then in configs/faults/.
 The explanation goes to stdout, what was read to stderr, and of a run as outcome.diagnosis into its launch.json.
 
-Exit: 0 found a rank that failed, an exception or a known failure, or wrote the bundle; 1 found nothing of that, as
-after a run in which no rank failed; 2 usage, RUN holds no run that has ended, or no bundle can be written.
+Exit: 0 found a rank that failed, an exception or a known failure, or wrote the bundle, 1 found nothing of that, as
+after a run in which no rank failed, 2 usage, RUN holds no run that has ended, or no bundle can be written.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def _how_sure(certainty: str, why: str) -> str:
 
 
 class _Writer:
-    """Collects lines with their weight; knows what was said, so that nothing is said again."""
+    """Collects lines with their weight; knows what it has, so that nothing comes twice."""
 
     def __init__(self, columns: int) -> None:
         self._columns = columns
@@ -206,7 +206,7 @@ class _Writer:
         self.add(weight, tr("next: {what}", what=what))
 
     def also(self, causes: list[Cause]) -> None:
-        """The other known failures: two in words, the rest by their codes."""
+        """The other known failures: two with their causes, the rest by their codes."""
         for cause in [one for one in causes if not one.entry.vague][:2]:
             text = texts(cause.entry)[0]
             self.add(7, tr("also: {cause} ({code})", cause=text, code=self._coded(cause)))

@@ -85,7 +85,7 @@ def cannot(error: Exception) -> str:
 def get_ready() -> tuple[Any, str]:
     """(the known failures, "") when all modules are read; else (None, why nothing can be explained)."""
     try:
-        from tools.diagnosis import job_logs
+        from tools.diagnosis import job_logs, main  # noqa: F401 - the environment may be gone when main is needed
         from tools.logs import known_failures
 
         known = known_failures.load()
