@@ -7,6 +7,7 @@ from functools import cache
 
 from tools.logs import aftermath, events, kinds, line_heads, log_tail, matcher, owners, plog, pytest_report, voices
 from tools.logs.findings import Findings, Hit, Seen
+from tools.logs.line_heads import clean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tools.logs.raised import PythonException
     from tools.logs.wanted import Want
 
-__all__ = ["Findings", "Hit", "Seen", "read", "read_all", "ready", "use"]
+__all__ = ["Findings", "Hit", "Seen", "clean", "read", "read_all", "ready", "use"]
 BLOCK = 4 << 20
 _LONGEST = matcher.LONGEST  # characters of a line
 _SHOWN = 3  # lines of a known failure that are kept
@@ -172,7 +173,7 @@ class _Reader:
         self.last = self.last if time is None else time
 
     def _line(self, block: bytes, begin: int, end: int, row: int, meanings: list[int]) -> None:
-        line = line_heads.clean(block[begin : min(end, begin + _LONGEST)])
+        line = clean(block[begin : min(end, begin + _LONGEST)])
         head = plog.parse(line)
         time = head.time if head else line_heads.time_of(line)
         if head and len(self.pids) < 8:
