@@ -6,6 +6,8 @@ nobody else speaks.
 
 from __future__ import annotations
 
+import os
+
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import named, one_line, short_path
@@ -59,7 +61,7 @@ def _first_end(job: Job) -> _End | None:
         ranks = {event.values["local"]: event.values["rank"] for event in witness.events if event.kind == "ended_rank"}
         started = {event.values["pid"]: event.values["rank"] for event in witness.events if _tells_pid(event)}
         for event in witness.events:
-            if event.kind != "worker_ended":
+            if event.kind != "worker_ended" or _is_of_scheduler(witness):
                 continue
             said = event.values
             number = said.get("rank") or ranks.get(said.get("local", "")) or started.get(said.get("pid", ""))
@@ -71,6 +73,11 @@ def _first_end(job: Job) -> _End | None:
             found = rank if rank is not None or number is None else _of_number(job, int(number))
             return _End(rank=found, pid=pid, signal=signal, code=max(0, code), event=event)
     return None
+
+
+def _is_of_scheduler(witness: Process) -> bool:
+    """Whether srun's lines are of the step of MindSpore's scheduler: its task 0 is no rank, and is ended after all."""
+    return any(os.path.basename(one.path).startswith("scheduler") for one in witness.findings)
 
 
 def _tells_pid(event: Event) -> bool:

@@ -34,17 +34,18 @@ class Directly:
         self.numbers = {number for numbers in self._of.values() for number in numbers}
         self.numbers.update(number for number, _ in self._hard)
         self._forms = [
-            re.compile(one_of({text for text in self._of if text[:1] == first}))
+            (first, re.compile(re.escape(first) + b"(?=(" + one_of({text[1:] for text in of_it}) + b"))"))
             for first in sorted({text[:1] for text in self._of})
+            for of_it in [[text for text in self._of if text[:1] == first]]
         ]
-        for text in sorted(self._of, key=len, reverse=True):  # a form finds the shorter of two that begin alike
-            for other in self._of:
-                if text.startswith(other) and text != other:
-                    self._of[other] += self._of[text]
+        own = {text: list(numbers) for text, numbers in self._of.items()}
+        for text, numbers in self._of.items():  # a form finds the longest of those that begin alike
+            for size in range(1, len(text)):
+                numbers += own.get(text[:size], ())
 
     def find(self, block: bytes, found: list[int], hits: list[tuple[int, int]]) -> None:
         """Adds to the hits and to what was found."""
-        for form in self._forms:
+        for first, form in self._forms:
             begin = end = 0
             seen: set[int] = set()  # in this line
             for match in form.finditer(block):
@@ -52,20 +53,18 @@ class Directly:
                     begin, end = block.rfind(b"\n", 0, match.start()) + 1, line_end(block, match.end())
                     line = block[begin : min(end, begin + LONGEST)]
                     seen.clear()
-                for number in self._of[match[0]]:
-                    if number not in seen and self._is_here(number, block, match.start(), line, seen):
+                for number in self._of[first + match[1]]:
+                    if number not in seen and self._counts(number, line, found):
+                        seen.add(number)
                         found[number] += 1
                         if found[number] <= MOST:
                             hits.append((begin, number))
         for number, pattern in self._hard:
             self._search(number, pattern, block, found, hits)
 
-    def _is_here(self, number: int, block: bytes, place: int, line: bytes, seen: set[int]) -> bool:
+    def _counts(self, number: int, line: bytes, found: list[int]) -> bool:
         want = self._wanted[number]
-        if isinstance(want, bytes) and not block.startswith(want, place):
-            return False
-        seen.add(number)
-        return isinstance(want, bytes) or bool(want.pattern.search(decoded(line)))
+        return isinstance(want, bytes) or (found[number] < MOST and bool(want.pattern.search(decoded(line))))
 
     @staticmethod
     def _search(
@@ -92,14 +91,14 @@ def variants(source: str) -> list[str]:
 
 
 def one_of(texts: set[bytes]) -> bytes:
-    """An expression for all the texts, whose time does not grow with their number."""
-    if b"" in texts:
-        return b""
+    """An expression for the longest of the texts; its time does not grow with their number."""
     rests: dict[bytes, set[bytes]] = {}
-    for text in texts:
+    for text in texts - {b""}:
         rests.setdefault(text[:1], set()).add(text[1:])
     each = [re.escape(first) + one_of(rest) for first, rest in sorted(rests.items())]
-    return each[0] if len(each) == 1 else b"(?:" + b"|".join(each) + b")"
+    if len(each) == 1 and b"" not in texts:
+        return each[0]
+    return b"(?:" + b"|".join(each) + b")" + b"?" * (b"" in texts) if each else b""
 
 
 def _pieces(block: bytes) -> Iterator[tuple[int, int]]:

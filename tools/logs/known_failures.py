@@ -22,7 +22,7 @@ from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.problem import Problem, pointer
 from hccl_tools.common.record import Record
 from tools.config import expressions
-from tools.logs import kinds, literals, plog
+from tools.logs import kinds, line_heads, literals, plog
 from tools.logs.wanted import Expression
 
 TYPE_CHECKING = False
@@ -62,12 +62,12 @@ class KnownFailure(Record):
 
     @cached_property
     def expressions(self) -> list[Expression]:
-        """The regular expressions."""
-        return list(map(Expression, self.sources, self.texts))
+        """The regular expressions, for lines that may have times and ranks before them."""
+        return list(map(Expression, map(line_heads.anchored, self.sources), self.texts))
 
     @property
     def patterns(self) -> list[re.Pattern[str]]:
-        """The same, for a text of many lines, which may have times and ranks before them."""
+        """The same, for a text of many lines."""
         return [expression.pattern for expression in self.expressions]
 
     def takes(self, record: str) -> bool:

@@ -18,7 +18,9 @@ _LINE = re.compile(
     r"(?P<time>\d{4}-\d\d-\d\d-\d\d:\d\d:\d\d(?:\.\d{3}){0,2})"
 )
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)[-T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{3})\.?(\d{3})?)?")
-_WARNING = re.compile(r"\[WARNING\] ?\w+\(\d")
+_WARNING = re.compile(
+    r"\[WARNING\] ?\w+\(\d|\[W\d{3,4} \d\d:\d\d:\d\d"
+)  # "[W301 10:00:04.2 socket.cpp:752]": of PyTorch
 LOUD = ("ERROR", "CRITICAL", "FATAL")
 QUIET = ("DEBUG", "INFO", "TRACE")
 
@@ -42,7 +44,7 @@ def parse(line: str) -> PlogLine | None:
 
 
 def warns(line: str) -> bool:
-    """Whether it is a warning of CANN or MindSpore: jobs that go well print these, too."""
+    """Whether it is a warning of CANN, MindSpore or PyTorch: jobs that go well print these, too."""
     return bool(_WARNING.search(line))
 
 

@@ -76,8 +76,8 @@ def test_almost_every_rule_has_a_text():
 def test_one_of_many_texts():
     texts = {b"E30003", b"E3000", b"EI0001", b"EI0002", b"507(1", b"."}
     form = re.compile(direct.one_of(texts))
-    assert all(form.fullmatch(text) for text in texts - {b"E30003"})
-    assert form.match(b"E30003")[0] == b"E3000" and not form.match(b"x") and not form.match(b"EI0003")
+    assert all(form.match(text)[0] == text for text in texts)
+    assert form.match(b"E30001")[0] == b"E3000" and not form.match(b"x") and not form.match(b"EI0003")
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def line_of(chance, wanted, samples):
 
 
 @pytest.mark.parametrize("kind", kinds.KINDS)
-@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("number", range(8))
 def test_all_lines_are_found(number, kind, monkeypatch):
     """With pieces, memories and many lines alike that are small enough to be met here."""
     chance = random.Random(number)
@@ -128,8 +128,8 @@ def test_all_lines_are_found(number, kind, monkeypatch):
     wanted = wanted_of(kind)
     samples = [sample for entry in ENTRIES for sample in entry.samples]
     search = shapes.Shapes(wanted)
-    for _ in range(4):
-        block = b"\n".join(line_of(chance, wanted, samples) for _ in range(150)) + b"\n" * chance.randrange(2)
+    for _ in range(3):
+        block = b"\n".join(line_of(chance, wanted, samples) for _ in range(60)) + b"\n" * chance.randrange(2)
         search.restart()
         expected, found = naive(wanted, block), by_line(search.find(block), block)
         assert expected - found == set()
@@ -138,11 +138,10 @@ def test_all_lines_are_found(number, kind, monkeypatch):
 
 
 def test_a_text_within_a_word_and_at_the_ends_of_a_line():
-    search = shapes.Shapes([b"time out", b"lost heartbeat", b"|  |", b"E30003", b"E3000"])
-    block = b"xtime outs\nlost heartbeat\n|  |\nE30003E3000\ntime  out\nhas lost heartbeats"
-    assert by_line(search.find(block), block) == naive(
-        [b"time out", b"lost heartbeat", b"|  |", b"E30003", b"E3000"], block
-    )
+    wanted = [b"time out", b"lost heartbeat", b"|  |", b"E30003", b"E3000", b"EE3", b"E30"]
+    search = shapes.Shapes(wanted)
+    block = b"xtime outs\nlost heartbeat\n|  |\nE30003E3000\ntime  out\nhas lost heartbeats\nEE30003"
+    assert by_line(search.find(block), block) == naive(wanted, block)
 
 
 def test_a_line_of_megabytes_is_searched_to_its_end():
