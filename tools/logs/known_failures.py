@@ -64,7 +64,8 @@ class KnownFailure(Record):
     @cached_property
     def expressions(self) -> list[Expression]:
         """The regular expressions, for lines that may have times and ranks before them."""
-        return list(map(Expression, map(line_heads.anchored, self.sources), self.texts))
+        texts = self.texts or [literals.texts_of(source) for source in self.sources]
+        return list(map(Expression, map(line_heads.anchored, self.sources), texts))
 
     @property
     def patterns(self) -> list[re.Pattern[str]]:

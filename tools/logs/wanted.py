@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from tools.logs import line_heads, literals
+from tools.logs import literals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,13 +18,10 @@ LONGEST = 4000  # bytes of a line that are looked at by expressions: what they c
 
 
 class Expression:
-    """A regular expression for a line, which may have times and ranks before it.
-
-    It is compiled when the first line is looked at: most never are.
-    """
+    """A regular expression for a line; it is compiled when the first line is looked at: most never are."""
 
     def __init__(self, source: str, texts: tuple[str, ...]) -> None:
-        self.source = line_heads.anchored(source)
+        self.source = source
         self.texts = texts  # one of them is in what it takes, in lower case if `caseless`; none: not known
         self.caseless = literals.is_caseless(source)
 
