@@ -5,7 +5,7 @@ The lines are ours; their form is that of MindSpore 2.10, PyTorch 2, NCCL 2, CUD
 
 import pytest
 
-from tools.logs import kinds, known_failures, plog, scan
+from tools.logs import kinds, known_failures, line_heads, plog
 
 ENTRIES, _ = known_failures.load({})
 OF_LAUNCHES, _ = known_failures.load_file(known_failures.FILE)
@@ -153,7 +153,9 @@ def test_what_stands_before_a_line_hides_no_failure(wrap):
     """Indentation, a rank's name, the time of Docker or kubectl: the log is then read by `scan`, line by line."""
     entry_of = {entry.code: entry for entry in OF_LAUNCHES}
     hidden = [
-        (code, sample) for code, sample in SAMPLES if not entry_of[code].takes(scan.clean(wrap.format(sample).encode()))
+        (code, sample)
+        for code, sample in SAMPLES
+        if not entry_of[code].takes(line_heads.clean(wrap.format(sample).encode()))
     ]
     assert hidden == []
 
