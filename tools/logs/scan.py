@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tools.logs.known_failures import KnownFailure
     from tools.logs.wanted import Want
 
-__all__ = ["Findings", "Hit", "Seen", "clean", "read", "read_all", "ready", "use"]
+__all__ = ["Findings", "Hit", "Seen", "read", "read_all", "ready", "use"]
 BLOCK = 4 << 20
 _LEAST_TAIL, _MOST_TAILS = 16 << 10, 32 << 20  # bytes of a log's end that are kept, and those of all ranks of one file
 _ERROR, _CRITICAL = b"[ERROR]", b"[CRITICAL]"

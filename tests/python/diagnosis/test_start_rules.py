@@ -5,7 +5,7 @@ The lines are ours; their form is that of MindSpore 2.10, PyTorch 2, NCCL 2, CUD
 
 import pytest
 
-from tools.logs import kinds, known_failures, line_heads, plog
+from tools.logs import kinds, known_failures, line_heads, plog, scan
 
 ENTRIES, _ = known_failures.load({})
 OF_LAUNCHES, _ = known_failures.load_file(known_failures.FILE)
