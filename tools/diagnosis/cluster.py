@@ -7,6 +7,7 @@ nobody else speaks.
 from __future__ import annotations
 
 import os
+import re
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _KILLED, _TERMINATED = 9, 15
 _SIGNALS = {"Killed": 9, "Segmentation fault": 11, "Bus error": 7, "Aborted": 6}
+_END_OF_STEP = re.compile(r"\*\*\* STEP \S+ ON \S+ CANCELLED|srun: error: \S+ task 0: (?:Killed|Terminated)")
 _SHELL = 128  # a shell adds it to the number of the signal that ended its command
 
 
@@ -61,7 +63,7 @@ def _first_end(job: Job) -> _End | None:
         ranks = {event.values["local"]: event.values["rank"] for event in witness.events if event.kind == "ended_rank"}
         started = {event.values["pid"]: event.values["rank"] for event in witness.events if _tells_pid(event)}
         for event in witness.events:
-            if event.kind != "worker_ended" or _is_of_scheduler(witness):
+            if event.kind != "worker_ended" or is_beside(event.text, witness):
                 continue
             said = event.values
             number = said.get("rank") or ranks.get(said.get("local", "")) or started.get(said.get("pid", ""))
@@ -75,9 +77,11 @@ def _first_end(job: Job) -> _End | None:
     return None
 
 
-def _is_of_scheduler(witness: Process) -> bool:
-    """Whether srun's lines are of the step of MindSpore's scheduler: its task 0 is no rank, and is ended after all."""
-    return any(os.path.basename(one.path).startswith("scheduler") for one in witness.findings)
+def is_beside(text: str, witness: Process) -> bool:
+    """Whether Slurm says how the step of MindSpore's scheduler ended: its task 0 is no rank, and is ended after all."""
+    return bool(_END_OF_STEP.search(text)) and any(
+        os.path.basename(one.path).startswith("scheduler") for one in witness.findings
+    )
 
 
 def _tells_pid(event: Event) -> bool:

@@ -55,7 +55,7 @@ def test_a_run_is_explained_alike_by_its_bundle(launched, bundled, failed_run, t
     bundled(failed_run)
     assert main.main([str(tmp_path / "out.tgz")]) == 0
     out, err = capsys.readouterr()
-    assert out.startswith("no connection between two devices ") and "EI0006" in out and "/rank_1.log:2" in out
+    assert "cause: no connection between two devices " in out and "EI0006" in out and "/rank_1.log:2" in out
     assert "in 4 logs" in err  # not the pages of the bundle
     assert "explanation.txt" not in out
 

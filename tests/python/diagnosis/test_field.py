@@ -50,9 +50,11 @@ def judge(tmp_path):
 
 PORT = {"rank_0.log": "RuntimeError: bind: Address already in use\n"}
 ABORT = {"rank_0.log": "terminate called after throwing an instance of 'std::runtime_error'\n"}
+IN_JOB = "[INFO] HCCL(7,python):2026-01-01-00:00:00.000.000 [a.cc:1] [7]SetupAgent rankNum[2], rank[{rank}]\n"
 TWO = {
-    "rank_0.log": "epoch: 1 step: 1, loss is 2.3\n",
-    "rank_1.log": 'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\nKeyError: 7\n',
+    "rank_0.log": IN_JOB.format(rank=0),
+    "rank_1.log": IN_JOB.format(rank=1)
+    + 'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\nKeyError: 7\n',
 }
 
 

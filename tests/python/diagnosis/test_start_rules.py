@@ -106,7 +106,7 @@ SEEN = {
     "nccl-no-interface": ("NCCL WARN NET/Socket : no socket interface found",),
     "nccl-unreachable": ("socketStartConnect: Connect to 10.0.0.2<57141> failed : Connection refused",),
     "nccl-peer-closed": ("NCCL WARN Net : Connection closed by remote peer node2.cluster<43210>",),
-    "nccl-memlock": ("NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory",),
+    "locked-memory": ("NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory",),
     "gpu-device-assert": ("/pytorch/x.cu:1: operator(): block: [1,0,0], Assertion `idx >= 0` failed.",),
     "checkpoint-mismatch": (
         "size mismatch for fc.bias: copying a param with shape torch.Size([10]) from checkpoint",
