@@ -1,6 +1,6 @@
 """What MindSpore's scheduler, and what started the ranks, say of them: who never came, and who ended without a word.
 
-They are no ranks, and no root.  Of a rank that has an error of its own they only note the loss; of one that was killed
+They are never ranks, and never the root.  Of a rank that has an error of its own they only note the loss; of one that was killed
 nobody else speaks.
 """
 
@@ -78,7 +78,7 @@ def _first_end(job: Job) -> _End | None:
 
 
 def is_beside(text: str, witness: Process) -> bool:
-    """Whether Slurm says how the step of MindSpore's scheduler ended: its task 0 is no rank, and is ended after all."""
+    """Whether Slurm says how the step of MindSpore's scheduler ended: its task 0 is not a rank, and is ended after all."""
     return bool(_END_OF_STEP.search(text)) and any(
         os.path.basename(one.path).startswith("scheduler") for one in witness.findings
     )

@@ -50,8 +50,8 @@ def faults_of(entries: list[KnownFailure], findings: list[Findings], job: Job, v
 
     What only follows comes later: from another failure, from a wait for a rank that failed by itself, from what is
     told before it.  Then the special before the general, errors before warnings, root ranks before others, what an
-    exception says before what was said earlier, and the first in time.  Where a rank failed by itself, what others say
-    of their waits is no cause, and is left out.
+    exception says before what came earlier, and the first in time.  Where a rank failed by itself, what others say of
+    their waits explains nothing, and is left out.
     """
     found = all_of(entries, findings, job)
     follows = _follows(found)

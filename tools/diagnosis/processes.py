@@ -72,7 +72,7 @@ class Job(Record):
     by_place: dict[tuple[str, int], Process]  # a host's name or address, and a device
     by_group: dict[tuple[str, int], Process]
     by_vnic: dict[tuple[str, str], Process]  # a host's name or address, and an address that only this host knows
-    witnesses: list[Process]  # what is no rank and speaks of ranks: a scheduler, what started the ranks
+    witnesses: list[Process]  # what speaks of ranks without being one: a scheduler, what started the ranks
 
     @property
     def complete(self) -> bool:

@@ -7,7 +7,7 @@ MindSpore's scheduler and msrun also say who is in the job; these are forms of M
 - own_rank: in a rank's log, the rank that the scheduler gave it (rank); in msrun's output, where the lines of all
   ranks are one file, the process is in pid.
 - registered: in the scheduler's log, a node that has come (node, rank, host, ip), how many have come by then (came),
-  and how many shall come (ranks).  The same for ranks that the scheduler numbers anew.
+  and how many are to come (ranks).  The same for ranks that the scheduler numbers anew.
 - node_lost: in the scheduler's log, a node that no longer answers (node), or a list of them (nodes), the first (first).
 - worker_ended: in msrun's output, the process of a rank that has failed (pid) and how (code; -9: by signal 9).
   msrun kills all others after it.

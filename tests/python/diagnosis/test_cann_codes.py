@@ -1,4 +1,4 @@
-"""What is said first about the codes of CANN, in the wrappings of MindSpore, torch_npu, vLLM and plogs.
+"""The first cause for the codes of CANN, in the wrappings of MindSpore, torch_npu, vLLM and plogs.
 
 The numbers are those of CANN's public headers (acl/error_codes/rt_error_codes.h) and of its table of aclnn codes, the
 texts those of its runtime (errcode_manage.cc) and of torch_npu (NPUErrorCodes.h).  The rest of the lines is ours.
@@ -142,7 +142,7 @@ def test_a_number_is_known_in_every_wrapping(wrapping, number):
         ("(E30008): AI CPU operator execution timed out.\nerror code is 507017", "AISW_CANN_ERRMSG_Custom_01"),
         ("ret: 507011\nAicore kernel execute failed, device_id=0, fault kernel_name=add_1", "AISW_CANN_Runtime_032"),
         ("ParseType] Got unsupported acl datatype: -1\nret: 507011", "column-type"),
-        # --- an argument is no device
+        # --- an argument is not a device
         (
             "EE1001: The argument is invalid.Reason: rtGetDevMsg execute failed, reason=[context pointer null]",
             "cann-no-context",

@@ -1,4 +1,4 @@
-"""Seven real jobs of MindSpore's msrun on the CPU, and what is said of each."""
+"""Seven real jobs of MindSpore's msrun on the CPU, and what the diagnosis says of each."""
 
 import os
 import socket
