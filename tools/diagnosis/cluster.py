@@ -1,7 +1,7 @@
 """What MindSpore's scheduler, and what started the ranks, say of them: who never came, and who ended without a word.
 
-They are never ranks, and never the root.  Of a rank that has an error of its own they only note the loss; of one that was killed
-nobody else speaks.
+They are never ranks, and never the root.  Of a rank that has an error of its own they only note the loss; of one that
+was killed nobody else speaks.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _first_end(job: Job) -> _End | None:
 
 
 def is_beside(text: str, witness: Process) -> bool:
-    """Whether Slurm says how the step of MindSpore's scheduler ended: its task 0 is not a rank, and is ended after all."""
+    """Whether Slurm says how the step of MindSpore's scheduler ended: its task 0 is not a rank, and ends last."""
     return bool(_END_OF_STEP.search(text)) and any(
         os.path.basename(one.path).startswith("scheduler") for one in witness.findings
     )
