@@ -128,15 +128,21 @@ def read_all(file: IO[bytes] | GzipFile, name: str, fast: bool, path: str = "") 
     Raises OSError, EOFError and zlib.error: of a damaged archive.
     """
     head = file.read(BLOCK)
-    kind = kinds.kind_of(name, line_heads.bare(head[:4096].decode("latin-1")).encode("latin-1"))
+    in_docker = line_heads.is_docker(head)
+    begin = line_heads.undockered(head[:4096]) if in_docker else head[:4096]
+    begin = line_heads.bare(begin.decode("latin-1")).encode("latin-1")
+    kind = kinds.kind_of(name, begin)
     if kind not in kinds.KINDS:
         return []
     owner = kinds.owner_of(name)
+    if kinds.is_of_pod(begin):
+        owner = owner._replace(role=owners.ENGINE, rank=None)
     told = voices.Voices(named=owner.rank is not None)
     readers: dict[voices.Voice | None, Reader] = {}
     machine = _machine(kind, fast)
     whole = _Whole(file)
     for block in whole.blocks(head):
+        block = line_heads.undockered(block) if in_docker else block
         for part in told.take(line_heads.without_colours(block)):
             _give(part, readers, machine)
     for part in told.rest():

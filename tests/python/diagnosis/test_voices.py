@@ -1,6 +1,7 @@
 """Logs of several ranks in one file, and files that are named in the ways of mpirun, torchrun, Slurm and Kubernetes."""
 
 import itertools
+import json
 
 import pytest
 
@@ -340,3 +341,52 @@ def test_a_progress_bar_before_a_line(tmp_path):
 )
 def test_anchored(source, text, takes):
     assert bool(line_heads.re.search(line_heads.anchored(source), text)) == takes
+
+
+# --- what Docker and Kubernetes keep ----------------------------------------------------------------------------------
+
+
+def in_docker(line, second=0):
+    return json.dumps({"log": f"{line}\n", "stream": "stderr", "time": f"2026-11-25T10:12:{second:02}.123456789Z"})
+
+
+def in_cri(line, second=0):
+    return f"2026-11-25T10:12:{second:02}.123456789Z stderr F {line}"
+
+
+@pytest.mark.parametrize("form", [in_docker, in_cri])
+def test_files_in_which_containers_lines_are_kept(form, job, right, tmp_path):
+    path = written(tmp_path / "mixed", "0a1b-json.log", map(form, mixed(job, MIXED["mpirun"])))
+    assert answer(path) == right
+    for rank, text in job.items():
+        written(tmp_path / "named", f"rank_{rank}.log", map(form, text))
+    assert answer(tmp_path / "named") == right
+
+
+def test_a_line_of_docker_that_is_cut_off_loses_only_itself(tmp_path):
+    path = written(tmp_path, "0a1b-json.log", [*map(in_docker, raises(1)), '{"log":3}', '{"log":"cut'])
+    (one,) = sources.read([str(path)], ENTRIES).findings
+    assert (one.exception.type, one.exception.row, one.rows) == ("ZeroDivisionError", 8, 11)
+    assert one.exception.time == line_heads.time_of("2026-11-25 10:12:00.123456")
+
+
+POD = {
+    "pod.yaml": "apiVersion: v1\nkind: Pod\nstatus:\n  containerStatuses:\n  - lastState:\n      reason: {}\n",
+    "pods.yaml": "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  status:\n    reason: {}\n",
+    "pod.json": '{{\n  "apiVersion": "v1",\n  "kind": "Pod",\n  "status": {{"reason": "{}"}}\n}}\n',
+    "train-worker-0.txt": "Name:         train-worker-0\nNamespace:    default\n  State:  Terminated\n  Reason:  {}\n",
+}
+
+
+@pytest.mark.parametrize("name", POD)
+def test_what_kubernetes_says_of_a_pod_is_read_and_is_of_no_rank(name, tmp_path):
+    path = written(tmp_path, name, [POD[name].format("OOMKilled")])
+    (one,) = sources.read([str(path)], ENTRIES).findings
+    assert (one.owner.role, one.owner.rank, ENTRIES[one.hits[0].entry].code) == ("engine", None, "k8s-oom-killed")
+
+
+@pytest.mark.parametrize(
+    "text", ["apiVersion: v1\nkind: ConfigMap\ndata: OOMKilled\n", "model: big\nreason: OOMKilled\n"]
+)
+def test_other_yaml_files_are_no_logs(text, tmp_path):
+    assert sources.read([str(written(tmp_path, "job.yaml", [text]))], ENTRIES).findings == []
