@@ -59,7 +59,17 @@ def untimed(line: str) -> str:
 
 def anchored(source: str) -> str:
     """The expression of a rule, so that its ^ takes what may be before a line, too."""
-    return _LINE_BEGINS.sub(lambda found: rf"^[ \t]*{_BEFORE}[ \t]*" if found[0] == "^" else found[0], source)
+    found = _LINE_BEGINS.sub(lambda found: rf"^[ \t]*{_BEFORE}[ \t]*" if found[0] == "^" else found[0], source)
+    return found if "(?<" not in source or found == source or _is_expression(found) else source
+
+
+def _is_expression(source: str) -> bool:
+    """What looks behind must have a fixed width."""
+    try:
+        re.compile(source)
+    except re.error:
+        return False
+    return True
 
 
 def time_of(line: str) -> float | None:
