@@ -4,6 +4,7 @@ The order of the questions, each answered by the logs:
 
 1. Do ranks call different collectives, or have different TLS switches?  Then nobody waits in vain by accident.
 2. Has a rank an error that does not follow from a wait?  The earliest is the root, as far as clocks can be compared.
+   But one that was killed (SIGKILL) before all others ended has no error, and those of others follow from its end.
 3. Does MindSpore's scheduler, or what started the ranks, name a rank that ended without a word, or never came?
 4. Did a card's network send in vain (error CQE)?
 5. Does HCCL's heartbeat name a device, or its search after a time-out?
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import named, one_line
-from tools.diagnosis import chains, clocks, cluster, collectives, failures, first_error, waits
+from tools.diagnosis import chains, clocks, cluster, collectives, deaths, failures, first_error, nccl, waits
 from tools.diagnosis.processes import Job, Process
 from tools.diagnosis.verdict import LIKELY, SURE, Verdict, link_check, look_at, names, ping, who
 from tools.diagnosis.waits import Target, Wait
@@ -32,13 +33,16 @@ def verdict_of(job: Job) -> Verdict | None:
     found = waits.waits_of(job)
     offsets = clocks.offsets(job)
     rows = first_error.of_all(job)
+    death = deaths.first(job)
     return (
         collectives.conflict(job, found)
         or collectives.tls(job, found)
-        or first_error.clear(job, rows, found, offsets)
+        or cluster.killed(job, rows, death)
+        or first_error.clear(job, rows, found, offsets, death)
         or cluster.scheduler_failed(job)
-        or cluster.ended(job)
+        or cluster.ended(job, death)
         or cluster.missing(job)
+        or nccl.of_one_file(job)
         or _network(job, offsets)
         or _lost(job, found)
         or _missing(job)

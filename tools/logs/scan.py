@@ -143,7 +143,7 @@ def read_all(file: IO[bytes] | GzipFile, name: str, fast: bool, path: str = "") 
         _give(part, readers, machine)
     found = []
     for voice, reader in readers.items() or [(None, Reader(machine))]:
-        whose = owners.of_lines(owner, voice or told.one, told.ranked, reader.events, reader.program)
+        whose = owners.of_lines(owner, told.whose(voice) or told.one, told.ranked, reader.events, reader.program)
         size = whole.size if len(readers) < 2 else reader.size
         found.append(reader.findings(path or name, whose, size, whole.trouble))
     return found
