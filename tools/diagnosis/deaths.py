@@ -58,26 +58,33 @@ def first(job: Job) -> Death | None:
 
 
 def _of_tables(job: Job, witness: Process) -> list[Death]:
+    """What the last part of each table says."""
     found = []
     for one in witness.findings:
-        for head in [event for event in one.events if event.kind == "first_failure"]:
-            rows = {event.kind: event.values for event in one.events if head.row < event.row <= head.row + _TABLE}
-            if "ended_rank" not in rows:
-                continue
-            rank = _of_number(job, int(rows["ended_rank"]["rank"]), rows.get("ended_host", {}).get("host"))
-            said = rows.get("ended_code", {})
-            when = plog.seconds(rows.get("ended_time", {}).get("when", "").replace("_", " "))
-            found.append(
-                Death(
-                    rank=rank,
-                    pid=int(said["pid"]) if "pid" in said else None,
-                    signal=_signal(said),
-                    code=max(0, int(said.get("code", "0"))),
-                    event=head._replace(time=when),
-                    raised=_raised_in(one, head.row),
-                )
-            )
+        parts: list[tuple[Event, dict[str, dict[str, str]]]] = []
+        for event in sorted(one.events, key=lambda event: event.row):
+            if event.kind == "first_failure":
+                parts.append((event, {}))
+            elif parts and event.row <= parts[-1][0].row + _TABLE:
+                parts[-1][1].setdefault(event.kind, event.values)
+        found += [
+            _of_part(job, head, rows, _raised_in(one, head.row) if head is parts[-1][0] else "")
+            for head, rows in parts
+            if "ended_rank" in rows
+        ]
     return found
+
+
+def _of_part(job: Job, head: Event, rows: dict[str, dict[str, str]], raised: str) -> Death:
+    said = rows.get("ended_code", {})
+    return Death(
+        rank=_of_number(job, int(rows["ended_rank"]["rank"]), rows.get("ended_host", {}).get("host")),
+        pid=int(said["pid"]) if "pid" in said else None,
+        signal=_signal(said),
+        code=max(0, int(said.get("code", "0"))),
+        event=head._replace(time=plog.seconds(rows.get("ended_time", {}).get("when", "").replace("_", " "))),
+        raised=raised,
+    )
 
 
 def _raised_in(one: Findings, row: int) -> str:
@@ -85,8 +92,7 @@ def _raised_in(one: Findings, row: int) -> str:
     raised = one.exception
     if raised is None or not row <= raised.row < row + _TRACEBACK or aftermath.follows(raised.text):
         return ""
-    later = any(event.kind == "first_failure" and row < event.row <= raised.row for event in one.events)
-    return "" if later else raised.text
+    return raised.text
 
 
 def _of_lines(job: Job, witness: Process, of_pid: dict[int, Process], nested: bool) -> list[Death]:

@@ -105,7 +105,7 @@ def _lost(job: Job, found: list[Wait]) -> Verdict | None:
         return None
     (address, device, what), rows = max(votes.items(), key=lambda item: (len(item[1]), -(item[1][0][1].time or 0.0)))
     target = _placed(job, address, device, found, [process for process, _ in rows])
-    sayers = names([process for process, _ in rows])
+    sayers = names([_sayer(process, event) for process, event in rows])
     if what:
         sentence = tr(
             "HCCL's heartbeat names {who}: {what}; said by {others}",
@@ -129,8 +129,22 @@ def _lost(job: Job, found: list[Wait]) -> Verdict | None:
         why=tr("it has no error of its own") if silent else tr("HCCL asks every rank for signs of life"),
         text=rows[0][1].text,
         time=rows[0][1].time,
-        next=look_at(target),
+        next=look_at(target)
+        if silent
+        else [tr("whether {who} still runs, and its log", who=who(target)), *_link(target)],
     )
+
+
+def _sayer(process: Process, event: Event) -> Process | Target:
+    """Who says it: by the line itself where the log does not tell."""
+    said = event.values
+    if process.rank is not None or process.pid is not None or not said.get("by_device"):
+        return process
+    return Target(None, None, said["by_ip"], int(said["by_device"]))
+
+
+def _link(one: Process | Target) -> list[str]:
+    return [] if one.device is None else [link_check(one)]
 
 
 def _placed(job: Job, address: str, device: int, found: list[Wait], sayers: list[Process]) -> Process | Target:

@@ -43,6 +43,10 @@ _ROW = (
 )
 
 
+# One such line for each rank: of thousands all are needed, else those without one seem never to have come.
+OF_EACH_RANK = frozenset(("registered", "own_rank", "started", "came", "ended_rank"))
+
+
 class Event(Row):
     """One line that says something of the job."""
 
