@@ -32,6 +32,13 @@ class Process:
         self.groups: dict[str, int] = {}  # its rank in each communicator
         self.place = 0  # of the first of its logs, so that the order of answers is always the same
 
+    @classmethod
+    def absent(cls, rank: int, host: str | None) -> Process:
+        """One without any log here."""
+        process = cls("", None)
+        process.rank, process.host = rank, host
+        return process
+
     @cached_property
     def events(self) -> list[Event]:
         """Those of all its logs, by time; for when it has all its logs."""
@@ -129,7 +136,10 @@ def _processes(findings: list[Findings]) -> tuple[list[Process], list[Process]]:
 
 def _speaks_of_ranks(process: Process) -> bool:
     """Whether it is the log of a scheduler, or of what starts ranks, under any name."""
-    return any(event.kind in ("registered", "node_lost", "worker_ended", "started") for event in process.events)
+    return any(
+        event.kind in ("registered", "node_lost", "worker_ended", "first_failure", "started")
+        for event in process.events
+    )
 
 
 def _with_their_output(processes: list[Process]) -> list[Process]:
@@ -256,8 +266,7 @@ def _named_only(
     for rank, device, address, host in rows:
         process = by_rank.get(rank)
         if process is None:
-            process = by_rank[rank] = Process("", None)
-            process.rank = rank
+            process = by_rank[rank] = Process.absent(rank, None)
             absent.append(process)
         process.address = process.address or address or None
         process.device = device if process.device is None else process.device

@@ -4,6 +4,7 @@ The order of the questions, each answered by the logs:
 
 1. Do ranks call different collectives, or have different TLS switches?  Then nobody waits in vain by accident.
 2. Has a rank an error that does not follow from a wait?  The earliest is the root, as far as clocks can be compared.
+   But one that was killed (SIGKILL) before all others ended has no error, and those of others follow from its end.
 3. Does MindSpore's scheduler, or what started the ranks, name a rank that ended without a word, or never came?
 4. Did a card's network send in vain (error CQE)?
 5. Does HCCL's heartbeat name a device, or its search after a time-out?
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import named, one_line
-from tools.diagnosis import chains, clocks, cluster, collectives, failures, first_error, waits
+from tools.diagnosis import chains, clocks, cluster, collectives, deaths, failures, first_error, nccl, waits
 from tools.diagnosis.processes import Job, Process
 from tools.diagnosis.verdict import LIKELY, SURE, Verdict, link_check, look_at, names, ping, who
 from tools.diagnosis.waits import Target, Wait
@@ -32,13 +33,16 @@ def verdict_of(job: Job) -> Verdict | None:
     found = waits.waits_of(job)
     offsets = clocks.offsets(job)
     rows = first_error.of_all(job)
+    death = deaths.first(job)
     return (
         collectives.conflict(job, found)
         or collectives.tls(job, found)
-        or first_error.clear(job, rows, found, offsets)
+        or cluster.killed(job, rows, death)
+        or first_error.clear(job, rows, found, offsets, death)
         or cluster.scheduler_failed(job)
-        or cluster.ended(job)
+        or cluster.ended(job, death)
         or cluster.missing(job)
+        or nccl.of_one_file(job)
         or _network(job, offsets)
         or _lost(job, found)
         or _missing(job)
@@ -101,7 +105,7 @@ def _lost(job: Job, found: list[Wait]) -> Verdict | None:
         return None
     (address, device, what), rows = max(votes.items(), key=lambda item: (len(item[1]), -(item[1][0][1].time or 0.0)))
     target = _placed(job, address, device, found, [process for process, _ in rows])
-    sayers = names([process for process, _ in rows])
+    sayers = names([_sayer(process, event) for process, event in rows])
     if what:
         sentence = tr(
             "HCCL's heartbeat names {who}: {what}; said by {others}",
@@ -125,8 +129,22 @@ def _lost(job: Job, found: list[Wait]) -> Verdict | None:
         why=tr("it has no error of its own") if silent else tr("HCCL asks every rank for signs of life"),
         text=rows[0][1].text,
         time=rows[0][1].time,
-        next=look_at(target),
+        next=look_at(target)
+        if silent
+        else [tr("whether {who} still runs, and its log", who=who(target)), *_link(target)],
     )
+
+
+def _sayer(process: Process, event: Event) -> Process | Target:
+    """Who says it: by the line itself where the log does not tell."""
+    said = event.values
+    if process.rank is not None or process.pid is not None or not said.get("by_device"):
+        return process
+    return Target(None, None, said["by_ip"], int(said["by_device"]))
+
+
+def _link(one: Process | Target) -> list[str]:
+    return [] if one.device is None else [link_check(one)]
 
 
 def _placed(job: Job, address: str, device: int, found: list[Wait], sayers: list[Process]) -> Process | Target:

@@ -127,11 +127,13 @@ def _exception(lines: list[str], index: int, prefix: str) -> PythonException | N
         prefix = prefix[:-2] + "| "
     body = lines[index + 1 :]
     if prefix and not (body and body[0].startswith(prefix)):
-        prefix = ""  # only the header follows a log record's text on its line
+        prefix = _margin(body[0]) if body else ""  # only the header follows a log record's text on its line
     frames = []
     for number, line in enumerate(body):
         if "Traceback (most recent call last)" in line:
             return None  # another one begins; reading on behind each of thousands would take for ever
+        if line and prefix.isspace() and not line.startswith(prefix):
+            return None
         line = line[len(prefix) :] if line.startswith(prefix) else line
         frame = _FRAME.match(line)
         if frame:
@@ -144,6 +146,12 @@ def _exception(lines: list[str], index: int, prefix: str) -> PythonException | N
                 message = "\n".join([raised["message"] or "", *_rest(body[number + 1 :], prefix)]).strip()
                 return PythonException(raised["type"], message, file, int(number_of_line), function, index + 1 + number)
     return None
+
+
+def _margin(frame: str) -> str:
+    """What is before a traceback that somebody moved to the right, as torchrun does in its table."""
+    found = _FRAME.match(frame)
+    return " " * max(0, len(frame) - len(frame.lstrip(" ")) - 2) if found else ""
 
 
 def _rest(lines: list[str], prefix: str) -> list[str]:

@@ -2,7 +2,7 @@
 
     [1,3]<stderr>:text                  mpirun --tag-output, horovodrun
     [pod/train-worker-3/main] text      kubectl logs --prefix
-    [default3]:text, [rank3]: text      torchrun --tee, PyTorch's tracebacks
+    [default3]:text, [rank3]: text      torchrun --tee (the number on the host), PyTorch's tracebacks (the rank)
     3: text                             srun --label
     [3] text                            mpirun of MPICH and Intel
     trainer-3  | text                   docker compose
@@ -58,7 +58,7 @@ _FORMS = (
         b"]<std",
     ),
     _form(r"\[pod/(?P<name>[\w.-]{1,253})/[\w.-]{1,63}\] ?", b"[pod/"),
-    _form(r"\[default(?P<rank>\d{1,7})\]: ?", b"[default"),
+    _form(r"\[default(?P<local>\d{1,7})\]: ?", b"[default"),
     _form(r"\[[Rr]ank ?(?P<rank>\d{1,7})\]:? ?", b"[rank", b"[Rank", whole=False),
     _form(r"[Rr]ank ?(?P<rank>\d{1,7}): ", b": Traceback", whole=False),
 )
@@ -69,6 +69,7 @@ _UNCLEAR = (
     _form(r"[Rr]ank ?(?P<rank>\d{1,7}): "),
     _form(r"(?P<host>[A-Za-z][\w.-]{0,100}\d[\w.-]{0,100}): "),
 )
+_RANK_BEHIND = re.compile(rb"\[[Rr]ank ?(\d{1,7})\]:")  # "[default0]:[rank12]: text"
 _NUMBER = re.compile(r"(?:rank|worker|replica|master|chief|trainer|task)[-_]?(\d{1,7})(?![A-Za-z])", re.IGNORECASE)
 _LAST_NUMBER = re.compile(r"[-_](\d{1,7})$")
 
@@ -79,7 +80,7 @@ def rank_of(name: str) -> int | None:
     return int(found[1]) if found else None
 
 
-_RANK_IN: dict[str, Callable[[str], int | None]] = {"rank": int, "name": rank_of, "host": lambda _: None}
+_RANK_IN: dict[str, Callable[[str], int | None]] = {"rank": int, "local": int, "name": rank_of, "host": lambda _: None}
 
 
 class Part:
@@ -109,6 +110,7 @@ class Voices:
         self._form: _Form | None = None
         self._known: dict[bytes, Voice] = {}
         self._waiting: dict[Voice | None, _Waiting] = {}
+        self._behind: dict[Voice, set[int]] = {}  # the ranks that lines with a number on a host name
         self._row = 0
         self.waits = 0  # bytes
         self._first = True
@@ -168,6 +170,8 @@ class Voices:
                 time = found["time"]
                 line = (time.rstrip() + b" " if time else b"") + line[found.end() :]
                 voice = self._voice(found)
+                if voice is not None and found.lastgroup == "local":
+                    voice = self._spoken(voice, line)
             else:
                 voice = None
             waiting = self._waiting.get(voice)
@@ -186,6 +190,35 @@ class Voices:
             name = key.decode()
             voice = self._known[key] = Voice(name, _RANK_IN[found.lastgroup or "host"](name))
         return voice
+
+    def _spoken(self, voice: Voice, line: bytes) -> Voice:
+        """That of the rank which the line itself names behind its number on the host."""
+        found = _RANK_BEHIND.match(line)
+        if found is None:
+            return voice
+        rank = int(found[1])
+        ranks = self._behind.setdefault(voice, set())
+        if len(ranks) < MOST:
+            ranks.add(rank)
+        return Voice(voice.name, rank)
+
+    def whose(self, voice: Voice | None) -> Voice | None:
+        """Who it is after all: lines with a number on a host are those of the rank that others of them name.
+
+        Without such a line the number is that of the nearest process; where hosts are mixed, nobody knows whose.
+        """
+        if voice is None or not self._behind or voice.rank is None or voice.rank in self._behind.get(voice, ()):
+            return voice
+        local = self._known.get(voice.name.encode())
+        if local is None or local.rank != voice.rank:
+            return voice  # it has named itself
+        ranks = self._behind.get(local, set())
+        if len(ranks) > 1:
+            return None
+        if ranks:
+            return Voice(voice.name, next(iter(ranks)))
+        first = {rank - (one.rank or 0) for one, all_of_it in self._behind.items() for rank in all_of_it}
+        return Voice(voice.name, voice.rank + first.pop()) if len(first) == 1 else None
 
     def _part(self, voice: Voice | None) -> Part:
         waiting = self._waiting.pop(voice)
