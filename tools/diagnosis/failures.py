@@ -26,7 +26,8 @@ _DETAILS = 16  # lines after an exception, or after an error, that may be the te
 _LAST = 200  # lines at the end of a log: an exception before them may not have ended the program
 _WAITS = frozenset(("link", "transport", "p2p", "notify", "aicpu", "root", "no_answer", "waited", "not_built"))
 _MAY_WRAP = re.compile(
-    r"(?:\w+\.)*(?:RuntimeError|Exception|SystemError|OSError|TimeoutError|Dist\w*Error|\w*Exception)\b"
+    r"(?:\w+\.)*(?:RuntimeError|Exception|SystemError|OSError|TimeoutError|Dist\w*Error|\w*Exception"
+    r"|EOFError|Broken\w+|Connection\w*Error|AssertionError|Empty|CancelledError)\b"
 )
 _CRASH = re.compile(aftermath.CRASH)
 _CODE = re.compile(aftermath.CODE)

@@ -53,14 +53,20 @@ class Process:
         self.__dict__.pop("events", None)
 
     @property
+    def tells_rank(self) -> bool:
+        """Whether its own log says which rank it is, with a number that the job's scheduler gave it."""
+        return {event.values["rank"] for event in self.events if event.kind == "own_rank"} == {str(self.rank)}
+
+    @property
     def errors(self) -> int:
         """How many lines are errors."""
         return sum(one.errors for one in self.findings)
 
     @property
     def ended(self) -> float:
-        """When the last line of its logs was written."""
-        return max((one.last for one in self.findings if one.last is not None), default=0.0)
+        """When the last line of its logs that has a time was written, as far as that is known."""
+        times = [event.time for event in self.events] + [time for one in self.findings for time in (one.first, one.last)]
+        return max((time for time in times if time is not None), default=0.0)
 
     @property
     def began(self) -> float | None:
@@ -196,14 +202,18 @@ def _identify(process: Process) -> None:
 
 
 def _without_doubles(processes: list[Process]) -> tuple[list[Process], int]:
-    """Of several processes with one rank the last to end, and the number of the others' logs: those of another job."""
+    """Of several processes with one rank the last to end, and the number of the others' logs: those of another job.
+
+    Only ranks that the logs tell count: in names of files each host may begin with 0.
+    """
     last: dict[int, Process] = {}
+    told = {id(process) for process in processes if process.ranks or process.tells_rank}
     for process in processes:
-        if process.rank is not None and process.ranks:
+        if process.rank is not None and id(process) in told:
             other = last.get(process.rank)
             if other is None or other.ended < process.ended:
                 last[process.rank] = process
-    kept = [one for one in processes if one.rank is None or not one.ranks or last[one.rank] is one]
+    kept = [one for one in processes if one.rank is None or id(one) not in told or last[one.rank] is one]
     return kept, sum(len(one.findings) for one in processes) - sum(len(one.findings) for one in kept)
 
 

@@ -99,6 +99,7 @@ _AFTER = re.compile(
             r"There are \d+ abnormal compute graph nodes|worker \S+ is the first one timed out",
             r"exchangeData|\[RaSocket\]|recv fail|Socket closed|Connection refused|Broken pipe|ncclSystemError.*socket",
             r"failed to pass monitoredBarrier|received errors while waiting for send/recv from rank",
+            r"ConnectionResetError|ConnectionAbortedError|BrokenPipeError",
             r"root rank process of this group has exited|total number of timed out node|Time out nodes are",
             r"heartbeat message to meta server|Client connected end of file|DistNetworkError|DistStoreError",
             r"[Ww]atchdog thread terminated|Some collective operations|communicator was aborted|ncclInternalError: Int",
