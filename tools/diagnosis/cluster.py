@@ -11,7 +11,7 @@ from hccl_tools.common.words import named, one_line, short_path
 from tools.diagnosis import deaths, failures
 from tools.diagnosis.deaths import Death
 from tools.diagnosis.processes import Job, Process
-from tools.diagnosis.verdict import LIKELY, SURE, Verdict, look_at, names, on, said, who
+from tools.diagnosis.verdict import GUESS, LIKELY, SURE, Verdict, look_at, names, on, said, who
 from tools.diagnosis.waits import Target
 from tools.logs import kinds
 
@@ -49,9 +49,12 @@ def _only_waited(process: Process) -> bool:
 
 def of_death(job: Job, end: Death) -> Verdict:
     """The verdict that this rank is the root."""
-    worker = who(end.rank) if end.rank else tr("process {pid}", pid=end.pid)
+    roots = [end.rank, *end.others] if end.rank else []
+    worker = names(roots) if roots else tr("process {pid}", pid=end.pid)
     if end.raised:
         sentence = tr("{who} failed first: {text}", who=worker, text=said(end.raised))
+    elif end.signal and len(roots) > 1:
+        sentence = tr("{who} were killed by signal {signal}", who=worker, signal=end.signal)
     elif end.signal:
         sentence = tr("{who} was killed by signal {signal}", who=worker, signal=end.signal)
     elif end.code:
@@ -60,23 +63,32 @@ def of_death(job: Job, end: Death) -> Verdict:
         sentence = tr("{who} ended first", who=worker)
     logged = isinstance(end.rank, Process) and bool(end.rank.findings)
     silent = isinstance(end.rank, Process) and logged and failures.is_quiet(end.rank)
-    sure = job.complete and silent and end.signal not in (0, deaths.TERMINATED)
+    sure = job.complete and silent and not end.by_place and end.signal not in (0, deaths.TERMINATED)
     why = tr("what started the ranks says so, and its own log has no error")
     if not silent:
         why = tr("what started the ranks says so")
+    if end.unclear:
+        why = tr("its end was told first, but others ended with the same code")
+    elif end.by_place:
+        why = tr("what started the ranks says so, by the number of the rank on its host")
     return Verdict(
         kind="error" if end.raised else "killed",
-        roots=[end.rank] if end.rank else [],
+        roots=list(roots),
         sentence=sentence,
-        certainty=SURE if sure else LIKELY,
+        certainty=GUESS if end.unclear else SURE if sure else LIKELY,
         why=why,
         text=end.raised or end.event.text,
         time=end.event.time,
         next=[
             *([_memory(end.rank)] if end.signal == deaths.KILLED else []),
             *(look_at(end.rank)[:1] if end.rank and logged else []),
+            *([_msrun_log(end.pid)] if end.rank is None and "exit with exception" in end.event.text else []),
         ],
     )
+
+
+def _msrun_log(pid: int | None) -> str:
+    return tr("the log of process {pid}: that worker_N.log in msrun's --log_dir that has its number", pid=pid)
 
 
 def _memory(one: Process | Target | None) -> str:
@@ -120,7 +132,7 @@ def _verdict_of_loss(job: Job, rank: Process | Target, event: Event) -> Verdict:
         why=why,
         text=event.text,
         time=event.time,
-        next=[_memory(rank), *look_at(rank)[:1]],
+        next=[_memory(rank), *(look_at(rank)[:1] if isinstance(rank, Process) and rank.findings else [])],
     )
 
 

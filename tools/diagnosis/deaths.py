@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal as signals
 
 from hccl_tools.common.record import Record
 from tools.diagnosis.processes import Job, Process
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 KILLED, TERMINATED = 9, 15
 _SIGNALS = {"Killed": 9, "Out Of Memory": 9, "Segmentation fault": 11, "Bus error": 7, "Aborted": 6}
+_SIGNALS.update({"Illegal instruction": 4, "Floating point exception": 8})
+_CRASHES = (4, 7, 8, 11)  # each of several that end so has failed by itself; an abort or SIGKILL may follow
+_MOST_TASKS = 4096  # of one line
 _END_OF_STEP = re.compile(r"\*\*\* STEP \S+ ON \S+ CANCELLED|srun: error: \S+ task 0: (?:Killed|Terminated)")
 _SHELL = 128  # a shell adds it to the number of the signal that ended its command
 _TABLE = 8  # lines of torchrun's table about one rank, before its traceback
@@ -34,6 +38,9 @@ class Death(Record):
     code: int
     event: Event
     raised: str = ""  # the exception that ended it
+    others: list[Process | Target] = []  # that ended alike
+    by_place: bool = False  # its number is that on its host: the rank, where the job has one host
+    unclear: bool = False  # others ended with the same code, and no times tell which was first
 
     @property
     def is_stopped(self) -> bool:
@@ -110,22 +117,49 @@ def _of_lines(job: Job, witness: Process, of_pid: dict[int, Process], nested: bo
             continue
         if after is not None and after.kind == "ended_code" and after.row <= event.row + _CODE:
             said = {**after.values, **said}
-        number = said.get("rank") or said.get("task") or ranks.get(said.get("local", ""))
-        number = number or started.get(said.get("pid", ""))
+        number = said.get("rank") or ranks.get(said.get("local", "")) or started.get(said.get("pid", ""))
+        by_place = number is None and "local" in said and len(job.hosts()) < 2 and len(job.witnesses) < 2
+        numbers = _listed(said["task"]) if "task" in said else [number or said["local"]] if number or by_place else []
         pid = int(said["pid"]) if "pid" in said else None
         process = of_pid.get(pid) if pid is not None else None
-        rank = process if process is not None or number is None else _of_number(job, int(number), said.get("host"))
+        all_ranks = [_of_number(job, int(one), said.get("host")) for one in numbers if process is None]
+        rank = process or (all_ranks[0] if all_ranks else None)
         if rank is not None or pid is not None:
             code = max(0, int(said.get("code", "0")))
-            found.append(Death(rank=rank, pid=pid, signal=_signal(said), code=code, event=event))
-    return found[: next((number for number, one in enumerate(found, 1) if not one.is_stopped), 1)][-1:]
+            one = Death(rank=rank, pid=pid, signal=_signal(said), code=code, event=event)
+            found.append(one.replace(others=all_ranks[1:], by_place=by_place and process is None))
+    return _with_alike(found)
+
+
+def _with_alike(found: list[Death]) -> list[Death]:
+    """The first that was not stopped, else the first one; with those that crashed as it did."""
+    first = next((one for one in found if not one.is_stopped), found[0] if found else None)
+    if first is None:
+        return []
+    same = [one for one in found if one is not first and (one.signal, one.code) == (first.signal, first.code)]
+    if first.signal in _CRASHES:
+        more = [rank for one in same for rank in [one.rank, *one.others] if rank is not None]
+        known = {id(one) for one in (first.rank, *first.others)}
+        return [first.replace(others=[*first.others, *(rank for rank in more if id(rank) not in known)])]
+    return [first.replace(unclear=bool(first.code and not first.signal and same and "task" in first.event.values))]
+
+
+def _listed(text: str) -> list[str]:
+    """srun's lists of tasks: ``8-15,18``."""
+    found: list[str] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found += map(str, range(int(first), min(int(last or first), int(first) + _MOST_TASKS) + 1))
+    return found[:_MOST_TASKS]
 
 
 def _signal(said: dict[str, str]) -> int:
     code = int(said.get("code", "0"))
     if _SHELL < code < _SHELL + 65:
         return code - _SHELL
-    return int(said.get("signal", "0")) or _SIGNALS.get(said.get("how", ""), 0) or max(0, -code)
+    how = said.get("how", "")
+    named = _SIGNALS.get(how, 0) or int(getattr(signals, how, 0) if how.startswith("SIG") else 0)
+    return int(said.get("signal", "0")) or named or max(0, -code)
 
 
 def is_beside(text: str, witness: Process) -> bool:

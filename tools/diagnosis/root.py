@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import named, one_line
-from tools.diagnosis import chains, clocks, cluster, collectives, deaths, failures, first_error, nccl, waits
+from tools.diagnosis import chains, clocks, cluster, collectives, deaths, differing, failures, first_error, nccl, waits
 from tools.diagnosis.processes import Job, Process
 from tools.diagnosis.verdict import LIKELY, SURE, Verdict, link_check, look_at, names, ping, who
 from tools.diagnosis.waits import Target, Wait
@@ -36,6 +36,7 @@ def verdict_of(job: Job) -> Verdict | None:
     death = deaths.first(job)
     return (
         collectives.conflict(job, found)
+        or differing.mismatch(job)
         or collectives.tls(job, found)
         or cluster.killed(job, rows, death)
         or first_error.clear(job, rows, found, offsets, death)
@@ -46,8 +47,11 @@ def verdict_of(job: Job) -> Verdict | None:
         or _network(job, offsets)
         or _lost(job, found)
         or _missing(job)
+        or differing.absent(job)
         or first_error.unclear(job, rows, found, offsets)
+        or differing.watchdogs(job)
         or collectives.behind(job, found)
+        or differing.stalled(job)
         or chains.late(job, found, offsets)
         or chains.chain(job, found)
         or chains.silent(job, found)
@@ -167,7 +171,7 @@ def _placed(job: Job, address: str, device: int, found: list[Wait], sayers: list
 
 def _missing(job: Job) -> Verdict | None:
     for process in job.processes:
-        wanted, came, missing, limit, text, time = 0, set(), set(), 0, "", None
+        wanted, number, came, missing, limit, text, time = 0, 0, set(), set(), 0, "", None
         for event in process.events:
             if event.kind == "root_waits":
                 wanted, time = int(event.values["ranks"]), event.time
@@ -182,12 +186,17 @@ def _missing(job: Job) -> Verdict | None:
                     .split()
                 }
                 text = event.text
+            elif event.kind == "came_number":
+                number = int(event.values["number"])
             elif event.kind == "missing":
                 missing |= {int(number) for number in event.values["missing"].replace(",", " ").split()}
                 text, time = event.text, event.time
             elif event.kind == "limit":
                 limit = int(event.values["seconds"])
-        missing |= set(range(min(wanted, 1 << 20))) - came if wanted and came else set()
+        if came and number in (0, len(came)):  # else the list is not whole
+            # where no line says how many: a gap in the numbers shows those up to the last one that came
+            all_ranks = wanted or max(max(came), job.ranks if _one_group(job) else 0)
+            missing |= set(range(min(all_ranks, 1 << 20))) - came
         if not missing:
             continue
         roots: list[Process | Target] = [
@@ -211,13 +220,18 @@ def _missing(job: Job) -> Verdict | None:
             kind="missing",
             roots=roots,
             sentence=sentence,
-            certainty=SURE if all(map(_is_silent, roots)) else LIKELY,
+            certainty=SURE if (wanted or job.ranks) and all(map(_is_silent, roots)) else LIKELY,
             why=why,
             text=text,
             time=time,
             next=look_at(roots[0]),
         )
     return None
+
+
+def _one_group(job: Job) -> bool:
+    """Whether no log tells of a smaller communicator: then the numbers in a list are those of the job."""
+    return all(len(process.groups) < 2 for process in job.processes)
 
 
 def _is_silent(one: Process | Target) -> bool:

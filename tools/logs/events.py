@@ -29,7 +29,7 @@ from __future__ import annotations
 import re
 
 from hccl_tools.common.record import Row
-from tools.logs import aftermath, starters
+from tools.logs import aftermath, frameworks, starters
 from tools.logs.forms import Form, form
 
 _BRACKETS = re.compile(r"(\w+) ?\[([^\[\]]*)\]")
@@ -45,6 +45,7 @@ _ROW = (
 
 # One such line for each rank: of thousands all are needed, else those without one seem never to have come.
 OF_EACH_RANK = frozenset(("registered", "own_rank", "started", "came", "ended_rank"))
+_MEMBERS = frozenset(("member", "member_failed", "together"))
 
 
 class Event(Row):
@@ -60,6 +61,7 @@ class Event(Row):
 FORMS = (
     # --- who is in the job, and since when all are -----------------------------------------------------------------
     form("member", ("SetupAgent rankNum[", "hcclCommInitInfo:commId[", "Entry-HcclCommInitRootInfo", "hcom init by ")),
+    form("member_failed", ("HcclCommInitRootInfo failed", "HcclCommInitRootInfoInner failed")),
     form(
         "together", ("HcclCommInitRootInfo success", "HcclCommInitRootInfoInner success", "hcom init by file success")
     ),
@@ -94,6 +96,7 @@ FORMS = (
     form("group", ("groupRank information is group:[",), r"group:\[(?P<group>[^\]]*)\](?:.*?rankId\[(?P<own>\d+)\])?"),
     form("aicpu", ("type:NOTIFY WAIT",), r"type:NOTIFY WAIT, localRank:(?P<own>\d+), remoteRank:(?P<rank>\d+)"),
     form("root_waits", ("need connect rankNum is [",), r"need connect rankNum is \[(?P<ranks>\d+)\]"),
+    form("came_number", ("total connected num is [",), r"total connected num is \[(?P<number>\d{1,7})\]"),
     form("came", ("connected rankinfo[LINE",), r"connected rankinfo\[LINE \d+\]: ?(?P<came>[\[\]\d,;]+)"),
     form(
         "missing",
@@ -175,8 +178,8 @@ FORMS = (
     ),
     form(
         "worker_ended",
-        (" exit with exception. Error code: ",),
-        r"Worker process (?P<pid>\d{1,10}) exit with exception\. Error code: (?P<code>-?\d{1,10})",
+        (" exit with exception.",),  # MindSpore before 2.5 tells no code
+        r"Worker process (?P<pid>\d{1,10}) exit with exception\.(?: Error code: (?P<code>-?\d{1,10}))?",
     ),
     form(
         "started",
@@ -186,12 +189,13 @@ FORMS = (
     form("scheduler", ("Begin to Initialize MetaServerNode",)),
     form("not_built", ("Building networking for ",), r"Building networking for (?P<role>MS_\w+) failed"),
     *starters.FORMS,
+    *frameworks.FORMS,
 )
 
 
 def parse(form: Form, line: str, time: float | None, row: int) -> Event | None:
     """The event that the line is; None, if it has not this form."""
-    if form.kind in ("member", "together"):
+    if form.kind in _MEMBERS:
         return _member(form.kind, line, time, row)
     found = form.pattern.search(line)
     if not found:
