@@ -65,7 +65,8 @@ class Process:
     @property
     def ended(self) -> float:
         """When the last line of its logs that has a time was written, as far as that is known."""
-        times = [event.time for event in self.events] + [time for one in self.findings for time in (one.first, one.last)]
+        times = [event.time for event in self.events]
+        times += [time for one in self.findings for time in (one.first, one.last)]
         return max((time for time in times if time is not None), default=0.0)
 
     @property
