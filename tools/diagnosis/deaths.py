@@ -163,7 +163,7 @@ def _signal(said: dict[str, str]) -> int:
 
 
 def is_beside(text: str, witness: Process) -> bool:
-    """Whether Slurm says how the step of MindSpore's scheduler ended: its task 0 is not a rank, and is ended after all."""
+    """Whether Slurm says how the step of MindSpore's scheduler ended: its task 0 is not a rank, and ends after all."""
     return bool(_END_OF_STEP.search(text)) and any(
         os.path.basename(one.path).startswith("scheduler") for one in witness.findings
     )

@@ -63,8 +63,8 @@ def watchdogs(job: Job) -> Verdict | None:
     for process, event in _events(job, "queued"):
         group, rank = _group(event), _rank(process, event)
         groups.setdefault(rank, group)
-        mine = queued.setdefault(group, {})
-        mine[rank] = max(mine.get(rank, 0), int(event.values["queued"]))
+        numbers = queued.setdefault(group, {})
+        numbers[rank] = max(numbers.get(rank, 0), int(event.values["queued"]))
     for process, event in _events(job, "watchdog"):
         rank, said = _rank(process, event), event.values
         if _NOT_OF_ALL.search(said["op"]):

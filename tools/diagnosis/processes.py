@@ -65,9 +65,8 @@ class Process:
     @property
     def ended(self) -> float:
         """When the last line of its logs that has a time was written, as far as that is known."""
-        times = [event.time for event in self.events] + [
-            time for one in self.findings for time in (one.first, one.last)
-        ]
+        times = [event.time for event in self.events]
+        times += [time for one in self.findings for time in (one.first, one.last)]
         return max((time for time in times if time is not None), default=0.0)
 
     @property
@@ -113,7 +112,7 @@ def job_of(findings: list[Findings], files: dict[str, bytes], launch: dict[str, 
     found = _with_their_output(mine)
     places.by_launch(found, launch)
     places.by_hosts(found, papers.of_hosts(files))
-    _by_links(found)
+    places.by_links(found)
     found, twice = _without_doubles(found)
     others = sum(len(process.findings) for process in earlier) + twice
     return _indexed(found, others, launch, files, witnesses)
@@ -202,17 +201,6 @@ def _identify(process: Process) -> None:
         process.address = said.get("device_ip", process.address)
         if said.get("device", "").isdigit():
             process.device = int(said["device"])
-
-
-def _by_links(processes: list[Process]) -> None:
-    """Where no log tells a rank: that of the table of links, which may be of a smaller communicator."""
-    if any(process.rank is not None for process in processes):
-        return
-    said = [{event.values["own"] for event in one.events if event.kind == "link"} for one in processes]
-    numbers = [int(next(iter(own))) for own in said if len(own) == 1]
-    if len(set(numbers)) == len(numbers):
-        for process, own in zip(processes, said):
-            process.rank = int(next(iter(own))) if len(own) == 1 else None
 
 
 def _without_doubles(processes: list[Process]) -> tuple[list[Process], int]:

@@ -16,7 +16,10 @@ The order of the questions, each answered by the logs:
 
 from __future__ import annotations
 
+import re
+
 from hccl_tools.common.language import tr
+from hccl_tools.common.record import Record
 from hccl_tools.common.words import named, one_line
 from tools.diagnosis import chains, clocks, cluster, collectives, deaths, differing, failures, first_error, nccl, waits
 from tools.diagnosis.processes import Job, Process
@@ -26,6 +29,9 @@ from tools.diagnosis.waits import Target, Wait
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tools.logs.events import Event
+
+
+_DIGITS = re.compile(r"\d+")
 
 
 def verdict_of(job: Job) -> Verdict | None:
@@ -169,34 +175,48 @@ def _placed(job: Job, address: str, device: int, found: list[Wait], sayers: list
     return Target(None, rank if fits and known is None else None, address, device)
 
 
+class _Came(Record):
+    """What the root of a communicator says of those that came to it."""
+
+    wanted: int = 0  # 0: no line says it
+    number: int = 0  # of those that came; 0: no line says it
+    came: frozenset[int] = frozenset()
+    missing: frozenset[int] = frozenset()
+    limit: int = 0  # seconds
+    text: str = ""
+    time: float | None = None
+
+
+def _came(process: Process) -> _Came:
+    found = _Came()
+    for event in process.events:
+        said = event.values
+        if event.kind == "root_waits":
+            found = found.replace(wanted=int(said["ranks"]), time=event.time)
+        elif event.kind == "came":
+            found = found.replace(came=found.came | _numbers(said["came"]), text=event.text)
+        elif event.kind == "came_number":
+            found = found.replace(number=int(said["number"]))
+        elif event.kind == "missing":
+            missing = found.missing | _numbers(said["missing"])
+            found = found.replace(missing=missing, text=event.text, time=event.time)
+        elif event.kind == "limit":
+            found = found.replace(limit=int(said["seconds"]))
+    return found
+
+
+def _numbers(text: str) -> frozenset[int]:
+    return frozenset(map(int, _DIGITS.findall(text)))
+
+
 def _missing(job: Job) -> Verdict | None:
+    of_job = job.ranks if all(len(process.groups) < 2 for process in job.processes) else 0
     for process in job.processes:
-        wanted, number, came, missing, limit, text, time = 0, 0, set(), set(), 0, "", None
-        for event in process.events:
-            if event.kind == "root_waits":
-                wanted, time = int(event.values["ranks"]), event.time
-            elif event.kind == "came":
-                came |= {
-                    int(number)
-                    for number in event.values["came"]
-                    .replace("[", " ")
-                    .replace("]", " ")
-                    .replace(",", " ")
-                    .replace(";", " ")
-                    .split()
-                }
-                text = event.text
-            elif event.kind == "came_number":
-                number = int(event.values["number"])
-            elif event.kind == "missing":
-                missing |= {int(number) for number in event.values["missing"].replace(",", " ").split()}
-                text, time = event.text, event.time
-            elif event.kind == "limit":
-                limit = int(event.values["seconds"])
-        if came and number in (0, len(came)):  # else the list is not whole
+        list_of = _came(process)
+        wanted, came, missing = list_of.wanted, list_of.came, set(list_of.missing)
+        if came and list_of.number in (0, len(came)):  # else the list is not whole
             # where no line says how many: a gap in the numbers shows those up to the last one that came
-            all_ranks = wanted or max(max(came), job.ranks if _one_group(job) else 0)
-            missing |= set(range(min(all_ranks, 1 << 20))) - came
+            missing |= set(range(min(wanted or max(*came, of_job), 1 << 20))) - came
         if not missing:
             continue
         roots: list[Process | Target] = [
@@ -208,7 +228,7 @@ def _missing(job: Job) -> Verdict | None:
                 "{ranks} never came to the communicator: {who} waited {seconds} s for {wanted} ranks, and {came} came",
                 ranks=named("rank", missing),
                 who=who(process),
-                seconds=limit or waits.CONNECT_SECONDS,
+                seconds=list_of.limit or waits.CONNECT_SECONDS,
                 wanted=wanted,
                 came=len(came),
             )
@@ -220,18 +240,13 @@ def _missing(job: Job) -> Verdict | None:
             kind="missing",
             roots=roots,
             sentence=sentence,
-            certainty=SURE if (wanted or job.ranks) and all(map(_is_silent, roots)) else LIKELY,
+            certainty=SURE if (wanted or of_job or list_of.missing) and all(map(_is_silent, roots)) else LIKELY,
             why=why,
-            text=text,
-            time=time,
+            text=list_of.text,
+            time=list_of.time,
             next=look_at(roots[0]),
         )
     return None
-
-
-def _one_group(job: Job) -> bool:
-    """Whether no log tells of a smaller communicator: then the numbers in a list are those of the job."""
-    return all(len(process.groups) < 2 for process in job.processes)
 
 
 def _is_silent(one: Process | Target) -> bool:

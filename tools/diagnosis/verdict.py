@@ -20,6 +20,8 @@ SURE, LIKELY, GUESS = "sure", "likely", "guess"
 _MOST_NAMED = 8
 _HOST = re.compile(r"[\w.:-]{1,255}")
 _HEAD = re.compile(r"^\[[A-Z]+\] ?(\w+)\(\d+[^)]*\):\S+ +(?:\[[\w./]+:\d+\] ?)?(?:\[\d+\] ?)*")
+# "[rank12]:[E817 17:40:34.2 socket.cpp:1011] ", as PyTorch begins its lines
+_TORCH = re.compile(r"^(?:\[rank\d+\]:? ?)?\[?[EWF]\d{3,4} \d\d:\d\d:\d\d\.\d+ (?:\d+ )?[\w.]+:\d+\] ")
 
 
 class Verdict(Record):
@@ -96,7 +98,7 @@ def said(text: str) -> str:
 
 def headless(text: str) -> str:
     """The same, however long it is."""
-    return one_line(_HEAD.sub(r"\1 ", text.partition("\n")[0]))
+    return one_line(_TORCH.sub("", _HEAD.sub(r"\1 ", text.partition("\n")[0])))
 
 
 def on(one: Process | Target) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.diagnosis import job_logs
+from tools.diagnosis import folding, job_logs, words
 from tools.logs import known_failures
 
 ENTRIES, _ = known_failures.load({})
@@ -139,3 +139,15 @@ def test_memory_that_a_program_may_have_done_without_is_never_sure(told):
 def test_workers_that_were_stopped_are_no_error_of_their_own(told):
     stopped = GLOO.replace("Connection closed by peer", "DataLoader worker (pid 7) is killed by signal: Terminated.")
     assert told(rank_0=stopped, rank_1=stopped, rank_2=KEY)[1] == [2]
+
+
+def test_a_line_that_is_cut_keeps_the_names_in_it_whole():
+    entry = known_failures.KnownFailure(code="c", cause="x", remedy="y", words=[["was low on"]])
+    text = f"{'x' * 90} pod/job-worker-1    The node was low on memory{' and' * 90}"
+    assert folding.window(text, entry, 80).startswith("...pod/job-worker-1    The node was low on")
+
+
+def test_gpus_have_no_commands_of_ascend(told):
+    late = "[rank1]:[E817 17:50:33.6 x.cpp:607] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(1)\n"
+    told(main="[rank0]: step 1\n" + late)
+    assert "hccn_tool" not in "\n".join(words.explain_logs(told.found))
