@@ -5,7 +5,7 @@
 load helper
 
 readonly CQE='[Heartbeat]cqe err status[12]' # AISW_CANN_HCCL_029
-readonly LOST='Device lost heartbeat'        # AISW_CANN_Runtime_055
+readonly LOST='Device lost heartbeat'        # device-lost-heartbeat
 readonly CODE=AISW_CANN_HCCL_029
 
 setup() {
@@ -35,18 +35,18 @@ watcher() {
 @test "a fault is a line while the job runs, once for each rank and code" {
   watched "0: fault 1 $LOST, wait; 1: fault 3 $CQE, fault 1 $LOST, wait" ascend2p.sh config.yaml
   eventually says 'rank 1 (device 1): '
-  eventually says AISW_CANN_Runtime_055
-  eventually eval '[[ $(lines AISW_CANN_Runtime_055) == 2 ]]'
+  eventually says device-lost-heartbeat
+  eventually eval '[[ $(lines device-lost-heartbeat) == 2 ]]'
   grep -Eqx "ascend2p.sh: rank 1 \(device 1\): [0-9:]{8} $CODE: an RDMA packet stayed without an answer .*" "$BATS_TEST_TMPDIR/stderr"
   end_by TERM 143
-  [[ $(lines "$CODE") == 1 && $(lines AISW_CANN_Runtime_055) == 2 ]] || fail "$stderr"
+  [[ $(lines "$CODE") == 1 && $(lines device-lost-heartbeat) == 2 ]] || fail "$stderr"
 }
 
 @test "1,000 lines of one fault are four lines; what comes just before the end of the job is said, too" {
   watched "0: fault 1000 $CQE, await 7; 1: await 7, fault 1 $LOST" ascend2p.sh --quiet config.yaml
   eventually says '; 1000 times so far'
   touch "$STUB_OUT/rank_7.json"
-  ended 0 '*rank 1 (device 1): *Runtime_055: *'
+  ended 0 '*rank 1 (device 1): *device-lost-heartbeat: *'
   [[ $(lines "$CODE") == 4 && $stderr == *'; 10 times so far'*'; 100 times so far'*'; 1000 times so far'* ]] || fail "$stderr"
   [[ ! -e logs/latest/plog ]]
 }
@@ -98,7 +98,7 @@ watcher() {
   watched "0: fault 1 $CQE, wait; 1: wait" ascend2p.sh config.yaml
   eventually says "$CODE"
   end_by TERM 143
-  [[ $stderr != *Runtime_055* ]] || fail "$stderr"
+  [[ $stderr != *device-lost-heartbeat* ]] || fail "$stderr"
 }
 
 @test "a site's own fault, with what would command a terminal" {
@@ -131,7 +131,7 @@ watcher() {
   need mpirun
   HCCN=()
   STUB_DO="0: fault 1 $LOST, wait; 1: plog 0, wait" \
-    ends 124 "*rank 0 (device 0): *Runtime_055: *rank*: in wait*rank 0, last in the plog: *heartbeat*" \
+    ends 124 "*rank 0 (device 0): *device-lost-heartbeat: *rank*: in wait*rank 0, last in the plog: *heartbeat*" \
     launch_npu run_mpirun.sh -n 2 --watch_plogs --hang_timeout 3 --grace 1 config.yaml
   [[ $stderr == *'root: rank 0 '*'Device lost heartbeat'* ]] || fail "$stderr"
 }

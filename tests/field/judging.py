@@ -61,11 +61,7 @@ def cases_below(folder: str) -> list[str]:
 
 def judged(folder: str, name: str, answer: dict[str, Any], entries: list[KnownFailure]) -> Judged:
     """Explains the logs of the case `name` and compares that with its row of answers.  Raises OSError: no such case."""
-    place = os.path.join(folder, name)
-    inner = os.path.join(place, "input")
-    with in_english():
-        found = job_logs.of_paths([inner if os.path.isdir(inner) else place], entries)
-        said = words.explain_logs(found)
+    found, said = _explained(os.path.join(folder, name), entries)
     ranks = [one.rank for one in found.verdict.roots] if found.verdict else []
     certainty = found.verdict.certainty if found.verdict else None
     root = _root(found, ranks, certainty, answer)
@@ -78,6 +74,18 @@ def judged(folder: str, name: str, answer: dict[str, Any], entries: list[KnownFa
     faults = [f"{part}: {why}" for part, why in zip(parts, _whys(ranks, certainty, found, answer)) if part != RIGHT]
     code = found.faults[0].entry.code if found.faults else None
     return Judged(outcome, faults, code, ranks, certainty, "\n".join(said))
+
+
+def _explained(place: str, entries: list[KnownFailure]) -> tuple[Explained, list[str]]:
+    """What the diagnosis finds and says there, typed in the folder of the logs, as a person does."""
+    here = os.getcwd()
+    os.chdir(place)
+    try:
+        with in_english():
+            found = job_logs.of_paths(["input" if os.path.isdir("input") else os.curdir], entries)
+            return found, words.explain_logs(found)
+    finally:
+        os.chdir(here)
 
 
 def _cause(found: Explained, said: list[str], name: str, answer: dict[str, Any]) -> str:

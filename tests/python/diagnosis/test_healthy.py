@@ -1,4 +1,4 @@
-"""The diagnosis says nothing of jobs that went well: real ones of MindSpore 2.10, and others in the forms of other programs."""
+"""The diagnosis says nothing of jobs that went well: real ones of MindSpore 2.10, and others in our own words."""
 
 import os
 from pathlib import Path
