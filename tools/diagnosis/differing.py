@@ -42,9 +42,9 @@ def mismatch(job: Job) -> Verdict | None:
     first: Event | None = None
     for _, event in _events(job, "mismatch"):
         first = first or event
-        said[int(event.values["own"])] = event.values.get("local", "")
+        said[int(event.values["own"])] = _print(event.values.get("local", ""))
         if "rank" in event.values:
-            said[int(event.values["rank"])] = event.values.get("remote", "")
+            said[int(event.values["rank"])] = _print(event.values.get("remote", ""))
     if first is None:
         return None
     odd = _odd(said)
@@ -181,6 +181,11 @@ def _group(event: Event) -> str:
 
 def _numbers(text: str) -> list[int]:
     return [int(number) for number in text.split(",")]
+
+
+def _print(text: str) -> str:
+    """What PyTorch compares, without the sentence behind it."""
+    return text.partition("Collectives differ in")[0].strip(" .")
 
 
 def _short(text: str) -> str:

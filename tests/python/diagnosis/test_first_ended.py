@@ -151,3 +151,35 @@ def test_gpus_have_no_commands_of_ascend(told):
     late = "[rank1]:[E817 17:50:33.6 x.cpp:607] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(1)\n"
     told(main="[rank0]: step 1\n" + late)
     assert "hccn_tool" not in "\n".join(words.explain_logs(told.found))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "srun: error: n1: tasks 1,3: Aborted\nsrun: error: n1: task 2: Terminated\n",
+            ("killed", [1, 3], "likely"),
+        ),
+        ("srun: error: n1: tasks 4-6: Bus error\n", ("killed", [4, 5, 6], "likely")),
+        (
+            "srun: error: n2: task 1: Segmentation fault (core dumped)\nsrun: error: n1: task 0: Segmentation fault\n",
+            ("killed", [1, 0], "likely"),
+        ),
+        (
+            "srun: error: n2: task 4: Exited with exit code 1\nsrun: error: n1: tasks 0-1: Exited with exit code 1\n",
+            ("killed", [4], "guess"),
+        ),
+        ("E:failed (exitcode: 1) local_rank: 5 (pid: 77) of binary: python\n", ("killed", [5], "likely")),
+        (
+            "torch.multiprocessing.spawn.ProcessExitedException: process 2 terminated with signal SIGKILL\n",
+            ("killed", [2], "likely"),
+        ),
+        ("application called MPI_Abort(MPI_COMM_WORLD, 1) - process 3\n", ("killed", [3], "likely")),
+        ("=   PID 77 RUNNING AT n1\n=   EXIT CODE: 9\n", None),
+        ("The first process to do so was:\nProcess name: 1\nExit code: 1\n", ("killed", [1], "likely")),
+        ("[ERROR] ME(1:2,MainProcess): Worker process 77 exit with exception.\n", ("killed", [], "likely")),
+    ],
+)
+def test_ranks_in_other_words(told, text, expected):
+    assert told(main=text) == expected
+    assert not told.found.verdict or not any("was started" in line for line in told.found.verdict.next)
