@@ -34,7 +34,10 @@ def of_logs(logs: Explained, english: bool = False) -> Answer:
 def _of_cause(causes: list[Cause], all_ends: list[End]) -> Answer:
     first = causes[0]
     cause, _ = texts(first.entry)
-    return Answer(kind=CAUSE, sentence=cause, causes=causes, says_cause=True, others=ends.told(all_ends, None))
+    shown = next((end for end in all_ends if end.path == first.path and (first.line or "").strip() == end.first), None)
+    details = [shown.raised] if shown and shown.raised else []
+    others = ends.told(all_ends, shown)
+    return Answer(kind=CAUSE, sentence=cause, causes=causes, says_cause=True, details=details, others=others)
 
 
 def _of_errors(errors: list[Alike], folder: str) -> Answer:

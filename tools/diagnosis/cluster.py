@@ -6,43 +6,35 @@ was killed nobody else speaks.
 
 from __future__ import annotations
 
-import os
-import re
-
 from hccl_tools.common.language import tr
-from hccl_tools.common.record import Record
 from hccl_tools.common.words import named, one_line, short_path
-from tools.diagnosis import failures
+from tools.diagnosis import deaths, failures
+from tools.diagnosis.deaths import Death
 from tools.diagnosis.processes import Job, Process
-from tools.diagnosis.verdict import LIKELY, SURE, Verdict, look_at, names, on, said, who
+from tools.diagnosis.verdict import GUESS, LIKELY, SURE, Verdict, look_at, names, on, said, who
 from tools.diagnosis.waits import Target
 from tools.logs import kinds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from tools.diagnosis.failures import Failure
     from tools.logs.events import Event
 
-_KILLED, _TERMINATED = 9, 15
-_SIGNALS = {"Killed": 9, "Segmentation fault": 11, "Bus error": 7, "Aborted": 6}
-_END_OF_STEP = re.compile(r"\*\*\* STEP \S+ ON \S+ CANCELLED|srun: error: \S+ task 0: (?:Killed|Terminated)")
-_SHELL = 128  # a shell adds it to the number of the signal that ended its command
+
+def killed(job: Job, rows: list[Failure], end: Death | None) -> Verdict | None:
+    """A rank that was killed before any other ended, and has no error of its own: the others' may follow from that."""
+    if end is None or end.signal != deaths.KILLED or not isinstance(end.rank, Process):
+        return None
+    if not end.rank.findings or not failures.is_quiet(end.rank) or any(row.process is end.rank for row in rows):
+        return None
+    verdict = of_death(job, end)
+    return verdict.replace(certainty=LIKELY) if rows else verdict
 
 
-class _End(Record):
-    """The end of a rank, as others tell it."""
-
-    rank: Process | Target | None
-    pid: int | None
-    signal: int  # 0: not told, or none
-    code: int
-    event: Event
-
-
-def ended(job: Job) -> Verdict | None:
+def ended(job: Job, end: Death | None) -> Verdict | None:
     """The first rank that ended without a word, as what started it, the scheduler, or the rank's own helper says."""
-    end = _first_end(job)
     if end is not None and not (isinstance(end.rank, Process) and _only_waited(end.rank)):
-        return _verdict_of_end(job, end)
+        return of_death(job, end)
     lost = None if missing(job) else _first_lost(job)  # who waits for one that never comes is lost, too, at the end
     if lost is not None and not (isinstance(lost[0], Process) and _only_waited(lost[0])):
         return _verdict_of_loss(job, *lost)
@@ -55,66 +47,58 @@ def _only_waited(process: Process) -> bool:
     return failures.waited(process)
 
 
-def _first_end(job: Job) -> _End | None:
-    of_pid = {pid: process for process in reversed(job.processes) for one in process.findings for pid in one.pids}
-    of_pid.update((process.pid, process) for process in job.processes if process.pid is not None)
-    for witness in job.witnesses:
-        # the rank of a place on its host, as torchrun lists them
-        ranks = {event.values["local"]: event.values["rank"] for event in witness.events if event.kind == "ended_rank"}
-        started = {event.values["pid"]: event.values["rank"] for event in witness.events if _tells_pid(event)}
-        for event in witness.events:
-            if event.kind != "worker_ended" or is_beside(event.text, witness):
-                continue
-            said = event.values
-            number = said.get("rank") or ranks.get(said.get("local", "")) or started.get(said.get("pid", ""))
-            pid = int(said["pid"]) if "pid" in said else None
-            rank = of_pid.get(pid) if pid is not None else None
-            code = int(said.get("code", "0"))
-            signal = int(said.get("signal", "0")) or _SIGNALS.get(said.get("how", ""), 0) or max(0, -code)
-            signal = code - _SHELL if _SHELL < code < _SHELL + 65 else signal
-            found = rank if rank is not None or number is None else _of_number(job, int(number))
-            return _End(rank=found, pid=pid, signal=signal, code=max(0, code), event=event)
-    return None
-
-
-def is_beside(text: str, witness: Process) -> bool:
-    """Whether Slurm says how the step of MindSpore's scheduler ended: its task 0 is not a rank, and ends last."""
-    return bool(_END_OF_STEP.search(text)) and any(
-        os.path.basename(one.path).startswith("scheduler") for one in witness.findings
+def of_death(job: Job, end: Death) -> Verdict:
+    """The verdict that this rank is the root."""
+    roots = [end.rank, *end.others] if end.rank else []
+    worker = names(roots) if roots else tr("process {pid}", pid=end.pid)
+    if end.raised:
+        sentence = tr("{who} failed first: {text}", who=worker, text=said(end.raised))
+    elif end.signal and len(roots) > 1:
+        sentence = tr("{who} were killed by signal {signal}", who=worker, signal=end.signal)
+    elif end.signal:
+        sentence = tr("{who} was killed by signal {signal}", who=worker, signal=end.signal)
+    elif end.code:
+        sentence = tr("{who} ended first, with exit code {code}", who=worker, code=end.code)
+    else:
+        sentence = tr("{who} ended first", who=worker)
+    logged = isinstance(end.rank, Process) and bool(end.rank.findings)
+    silent = isinstance(end.rank, Process) and logged and failures.is_quiet(end.rank)
+    sure = job.complete and silent and not end.by_place and end.signal not in (0, deaths.TERMINATED)
+    why = tr("what started the ranks says so, and its own log has no error")
+    if not silent:
+        why = tr("what started the ranks says so")
+    if end.unclear:
+        why = tr("its end was told first, but others ended with the same code")
+    elif end.by_place:
+        why = tr("what started the ranks says so, by the number of the rank on its host")
+    return Verdict(
+        kind="error" if end.raised else "killed",
+        roots=list(roots),
+        sentence=sentence,
+        certainty=GUESS if end.unclear else SURE if sure else LIKELY,
+        why=why,
+        text=end.raised or end.event.text,
+        time=end.event.time,
+        next=[
+            *([_memory(end.rank)] if end.signal == deaths.KILLED else []),
+            *(look_at(end.rank)[:1] if end.rank and logged else []),
+            *([_msrun_log(end.pid)] if end.rank is None and "exit with exception" in end.event.text else []),
+        ],
     )
 
 
-def _tells_pid(event: Event) -> bool:
-    return event.kind == "own_rank" and "pid" in event.values
+def _msrun_log(pid: int | None) -> str:
+    return tr("the log of process {pid}: that worker_N.log in msrun's --log_dir that has its number", pid=pid)
+
+
+def _memory(one: Process | Target | None) -> str:
+    """The command that shows what the kernel has killed."""
+    where = on(one) if one else ""
+    return tr("whether memory ran out: {command}", command=f"{where}dmesg -T | grep -i -E 'oom|killed process'")
 
 
 def _of_number(job: Job, rank: int) -> Process | Target:
     return job.by_rank.get(rank) or Target(None, rank, None, None)
-
-
-def _verdict_of_end(job: Job, end: _End) -> Verdict:
-    worker = who(end.rank) if end.rank else tr("process {pid}", pid=end.pid)
-    if end.signal:
-        sentence = tr("{who} was killed by signal {signal}", who=worker, signal=end.signal)
-    else:
-        sentence = tr("{who} ended first, with exit code {code}", who=worker, code=end.code)
-    silent = isinstance(end.rank, Process) and bool(end.rank.findings) and failures.is_quiet(end.rank)
-    sure = job.complete and silent and end.signal not in (0, _TERMINATED)
-    why = tr("what started the ranks says so, and its own log has no error")
-    if not silent:
-        why = tr("what started the ranks says so")
-    where = on(end.rank) if end.rank else ""
-    memory = [tr("whether memory ran out: {command}", command=f"{where}dmesg -T | grep -i -E 'oom|killed process'")]
-    return Verdict(
-        kind="killed",
-        roots=[end.rank] if end.rank else [],
-        sentence=sentence,
-        certainty=SURE if sure else LIKELY,
-        why=why,
-        text=end.event.text,
-        time=end.event.time,
-        next=[*(memory if end.signal == _KILLED else []), *(look_at(end.rank)[:1] if end.rank else [])],
-    )
 
 
 def _first_lost(job: Job) -> tuple[Process | Target, Event] | None:
@@ -148,10 +132,7 @@ def _verdict_of_loss(job: Job, rank: Process | Target, event: Event) -> Verdict:
         why=why,
         text=event.text,
         time=event.time,
-        next=[
-            tr("whether memory ran out: {command}", command=f"{on(rank)}dmesg -T | grep -i -E 'oom|killed process'"),
-            *look_at(rank)[:1],
-        ],
+        next=[_memory(rank), *(look_at(rank)[:1] if isinstance(rank, Process) and rank.findings else [])],
     )
 
 
@@ -165,9 +146,7 @@ def _verdict_of_gone(job: Job, gone: list[Process]) -> Verdict:
         why=tr("a helper of its own says that its process is gone"),
         text=event.text,
         time=event.time,
-        next=[
-            tr("whether memory ran out: {command}", command=f"{on(gone[0])}dmesg -T | grep -i -E 'oom|killed process'")
-        ],
+        next=[_memory(gone[0])],
     )
 
 

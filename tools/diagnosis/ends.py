@@ -53,9 +53,11 @@ class Other(Row):
 def of_logs(logs: Explained) -> list[End]:
     """Those of the logs that end with an exception, by rank."""
     process_of = {id(one): process for process in logs.job.processes for one in process.findings}
+    starters = {id(one) for witness in logs.job.witnesses for one in witness.findings}
     found = []
     for one in logs.reading.findings:
-        if one.exception:
+        # what started the ranks only says at its end that one of them failed
+        if one.exception and not (id(one) in starters and aftermath.follows(one.exception.text)):
             process = process_of.get(id(one))
             rank = process.rank if process else one.owner.rank
             name = one_line(os.path.basename(one.path)) if rank is None else tr("rank {rank}", rank=rank)

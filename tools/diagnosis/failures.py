@@ -26,7 +26,8 @@ _DETAILS = 16  # lines after an exception, or after an error, that may be the te
 _LAST = 200  # lines at the end of a log: an exception before them may not have ended the program
 _WAITS = frozenset(("link", "transport", "p2p", "notify", "aicpu", "root", "no_answer", "waited", "not_built"))
 _MAY_WRAP = re.compile(
-    r"(?:\w+\.)*(?:RuntimeError|Exception|SystemError|OSError|TimeoutError|Dist\w*Error|\w*Exception)\b"
+    r"(?:\w+\.)*(?:RuntimeError|Exception|SystemError|OSError|TimeoutError|Dist\w*Error|\w*Exception"
+    r"|EOFError|Broken\w+|Connection\w*Error|AssertionError|Empty|CancelledError)\b"
 )
 _CRASH = re.compile(aftermath.CRASH)
 _CODE = re.compile(aftermath.CODE)
@@ -42,6 +43,7 @@ class Failure(Record):
     path: str  # of the log that has it
     clear: int  # CLEAR; UNCLEAR: it may follow from a wait; WEAK: a wrapper, and no line says of what
     raised: bool  # an exception of Python
+    may_go_on: bool  # a program may catch it, or go on after it: it has not ended this one for sure
     known: bool  # what it is, is known: a failure of configs/, a code of CANN, an exception that wraps no other
 
     @property
@@ -75,6 +77,7 @@ def failure_of(process: Process) -> Failure | None:
     for one in process.findings:
         rows = sorted(event.row for event in one.events if _is_wait(event))
         details = {event.row for event in one.events if event.kind == "waited" and not plog.parse(event.text)}
+        own = {event.row for event in one.events if event.kind == "own"}
         known = {seen.row for hit in one.hits for seen in hit.seen}
         end = one.rows - _LAST
         for seen, raised, weak in _errors(one):
@@ -86,6 +89,7 @@ def failure_of(process: Process) -> Failure | None:
                     path=one.path,
                     clear=clear,
                     raised=raised,
+                    may_go_on=seen.row in own and not raised,
                     known=(not raised or seen.row > end) and _is_known(seen, raised, known),
                 )
                 found.append((clear, seen.time is None, seen.time or 0.0, seen.row, made))
@@ -106,7 +110,7 @@ def _errors(one: Findings) -> Iterator[tuple[Seen, bool, bool]]:
     if raised is not None and not aftermath.follows(raised.text):
         yield Seen(raised.time, raised.row + 1, raised.text), True, aftermath.wraps(raised.text)
     for event in one.events:
-        if event.kind in ("code", "crash") and not aftermath.follows(event.text):
+        if event.kind in ("code", "crash", "own") and not aftermath.follows(event.text):
             yield Seen(event.time, event.row, event.text), False, False
 
 

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 
 from hccl_tools.common.record import Record
-from tools.diagnosis import cluster
+from tools.diagnosis import deaths
 from tools.diagnosis.processes import Job, Process
 from tools.logs import aftermath
 
@@ -100,7 +100,7 @@ def all_of(entries: list[KnownFailure], findings: list[Findings], job: Job) -> l
             times, waits = _times(one), any(event.kind == "waited" for event in one.events)
             process = process_of.get(id(one))
             for hit in one.hits:
-                if not process or not all(cluster.is_beside(seen.text, process) for seen in hit.seen):
+                if not process or not all(deaths.is_beside(seen.text, process) for seen in hit.seen):
                     found.append(_fault(entries[hit.entry], process, one, hit, times, waits))
     return found
 

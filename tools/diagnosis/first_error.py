@@ -16,6 +16,8 @@ from tools.diagnosis.waits import Wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from tools.diagnosis.deaths import Death
+
     Timed = tuple[float, Failure]
 
 _ALIKE = 60.0  # seconds: ranks that fail of the same do so within that time, from the first to the last
@@ -33,10 +35,19 @@ def is_network(process: Process) -> bool:
     return any(event.kind == "cqe" for event in process.events)
 
 
-def clear(job: Job, rows: list[Failure], found: list[Wait], offsets: clocks.Offsets) -> Verdict | None:
-    """The root among processes whose error cannot follow from a wait."""
+def clear(
+    job: Job, rows: list[Failure], found: list[Wait], offsets: clocks.Offsets, death: Death | None
+) -> Verdict | None:
+    """The root among processes whose error cannot follow from a wait; death: who ended first, where that is told."""
     mine = [one for one in rows if one.clear == CLEAR]
-    return _of(job, mine, found, offsets) if mine and _is_told(job) else None
+    if not mine or not _is_told(job):
+        return None
+    first = [row for row in mine if death is not None and row.process is death.rank]
+    if death is not None and death.raised and not first:
+        return None  # torchrun has kept the exception that ended it: its log is not here
+    verdict = _of(job, mine, found, offsets, first)
+    differs = death is not None and death.rank is not None and not death.is_stopped and not first
+    return verdict.replace(certainty=LIKELY) if differs and verdict.certainty == SURE else verdict
 
 
 def unclear(job: Job, rows: list[Failure], found: list[Wait], offsets: clocks.Offsets) -> Verdict | None:
@@ -57,7 +68,10 @@ def _is_told(job: Job) -> bool:
     return len(job.processes) > 1 or job.ranks > 0
 
 
-def _of(job: Job, rows: list[Failure], found: list[Wait], offsets: clocks.Offsets) -> Verdict:
+def _of(
+    job: Job, rows: list[Failure], found: list[Wait], offsets: clocks.Offsets, ended_first: list[Failure] | None = None
+) -> Verdict:
+    """ended_first: the one whose process ended first, as what started the ranks says."""
     if len(rows) == 1:
         why = tr("no other rank has an error that does not follow from a wait")
         if not job.complete:
@@ -66,6 +80,8 @@ def _of(job: Job, rows: list[Failure], found: list[Wait], offsets: clocks.Offset
                 why = tr(
                     "no other log has an error that does not follow from a wait, but none says how many ranks there are"
                 )
+        elif rows[0].may_go_on:
+            return _named(rows, found, LIKELY, tr("no other rank has an error that does not follow from a wait"))
         elif not rows[0].known and any(map(failures.is_quiet, job.processes)):
             why = tr("only its error may be one of its own, but other ranks say nothing at all, as if they were killed")
             return _named(rows, found, LIKELY, why)
@@ -76,7 +92,7 @@ def _of(job: Job, rows: list[Failure], found: list[Wait], offsets: clocks.Offset
     )
     if len(timed) == len(rows):
         return _by_time(timed, found, offsets)
-    return _without_times(rows, found)
+    return _without_times(rows, found, ended_first or [])
 
 
 def _by_time(timed: list[Timed], found: list[Wait], offsets: clocks.Offsets) -> Verdict:
@@ -115,8 +131,10 @@ def _host(process: Process) -> object:
     return process.host or process.server or id(process)
 
 
-def _without_times(rows: list[Failure], found: list[Wait]) -> Verdict:
-    """Some have no time: what tells them apart is that they raised an exception, or that others are all alike."""
+def _without_times(rows: list[Failure], found: list[Wait], ended_first: list[Failure]) -> Verdict:
+    """Some have no time: what tells them apart is who ended first, who raised, or that others are alike."""
+    if ended_first and len({row.alike for row in rows}) > 1:
+        return _named(ended_first, found, LIKELY, tr("what started the ranks says that it ended first"))
     for some in ([row for row in rows if row.raised], rows):
         groups: dict[str, list[Failure]] = {}
         for row in some:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _STRONG = re.compile(r"; |\. |；|。")  # between clauses
 _WEAK = re.compile(r", |，|: |：| \(| ")
+_LONGEST_WORD = 40
 _INDENT = "        "
 
 
@@ -58,4 +59,6 @@ def window(text: str, entry: KnownFailure, room: int) -> str:
     begin = min(begins, default=0)
     if begin < room // 2:
         return text
-    return "..." + text[begin - room // 4 :]
+    begin -= room // 4
+    word = text.rfind(" ", max(0, begin - _LONGEST_WORD), begin) + 1  # names of pods and hosts are whole
+    return "..." + text[word or begin :]

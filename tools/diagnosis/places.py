@@ -1,4 +1,4 @@
-"""On which host and device the ranks of a job are, as launch.json and the pages of hosts say."""
+"""Which ranks a job has on which host and device, where only launch.json, pages of hosts or other ranks say it."""
 
 from __future__ import annotations
 
@@ -31,3 +31,14 @@ def by_hosts(processes: list[Process], hosts: list[Host]) -> None:
         if host:
             process.host = host.name
             process.address = process.address or host.addresses.get(str(process.device))
+
+
+def by_links(processes: list[Process]) -> None:
+    """Where no log tells a rank: that of the table of links, which may be of a smaller communicator."""
+    if any(process.rank is not None for process in processes):
+        return
+    said = [{event.values["own"] for event in one.events if event.kind == "link"} for one in processes]
+    numbers = [int(next(iter(own))) for own in said if len(own) == 1]
+    if len(set(numbers)) == len(numbers):
+        for process, own in zip(processes, said):
+            process.rank = int(next(iter(own))) if len(own) == 1 else None

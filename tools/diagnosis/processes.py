@@ -32,6 +32,13 @@ class Process:
         self.groups: dict[str, int] = {}  # its rank in each communicator
         self.place = 0  # of the first of its logs, so that the order of answers is always the same
 
+    @classmethod
+    def absent(cls, rank: int, host: str | None) -> Process:
+        """One without any log here."""
+        process = cls("", None)
+        process.rank, process.host = rank, host
+        return process
+
     @cached_property
     def events(self) -> list[Event]:
         """Those of all its logs, by time; for when it has all its logs."""
@@ -46,14 +53,21 @@ class Process:
         self.__dict__.pop("events", None)
 
     @property
+    def tells_rank(self) -> bool:
+        """Whether its own log says which rank it is, with a number that the job's scheduler gave it."""
+        return {event.values["rank"] for event in self.events if event.kind == "own_rank"} == {str(self.rank)}
+
+    @property
     def errors(self) -> int:
         """How many lines are errors."""
         return sum(one.errors for one in self.findings)
 
     @property
     def ended(self) -> float:
-        """When the last line of its logs was written."""
-        return max((one.last for one in self.findings if one.last is not None), default=0.0)
+        """When the last line of its logs that has a time was written, as far as that is known."""
+        times = [event.time for event in self.events]
+        times += [time for one in self.findings for time in (one.first, one.last)]
+        return max((time for time in times if time is not None), default=0.0)
 
     @property
     def began(self) -> float | None:
@@ -98,6 +112,7 @@ def job_of(findings: list[Findings], files: dict[str, bytes], launch: dict[str, 
     found = _with_their_output(mine)
     places.by_launch(found, launch)
     places.by_hosts(found, papers.of_hosts(files))
+    places.by_links(found)
     found, twice = _without_doubles(found)
     others = sum(len(process.findings) for process in earlier) + twice
     return _indexed(found, others, launch, files, witnesses)
@@ -129,7 +144,10 @@ def _processes(findings: list[Findings]) -> tuple[list[Process], list[Process]]:
 
 def _speaks_of_ranks(process: Process) -> bool:
     """Whether it is the log of a scheduler, or of what starts ranks, under any name."""
-    return any(event.kind in ("registered", "node_lost", "worker_ended", "started") for event in process.events)
+    return any(
+        event.kind in ("registered", "node_lost", "worker_ended", "first_failure", "started")
+        for event in process.events
+    )
 
 
 def _with_their_output(processes: list[Process]) -> list[Process]:
@@ -169,7 +187,7 @@ def _identify(process: Process) -> None:
             process.vnics.add(event.values["ip"])
         elif event.kind == "registered" and event.values.get("ranks"):
             process.ranks = int(event.values["ranks"])
-        if event.kind not in ("member", "together"):
+        if event.kind not in ("member", "member_failed", "together"):
             continue
         said = event.values
         ranks = int(said["ranks"]) if said.get("ranks", "").isdigit() else 0
@@ -186,14 +204,18 @@ def _identify(process: Process) -> None:
 
 
 def _without_doubles(processes: list[Process]) -> tuple[list[Process], int]:
-    """Of several processes with one rank the last to end, and the number of the others' logs: those of another job."""
+    """Of several processes with one rank the last to end, and the number of the others' logs: those of another job.
+
+    Only ranks that the logs tell count: in names of files each host may begin with 0.
+    """
     last: dict[int, Process] = {}
+    told = {id(process) for process in processes if process.ranks or process.tells_rank}
     for process in processes:
-        if process.rank is not None and process.ranks:
+        if process.rank is not None and id(process) in told:
             other = last.get(process.rank)
             if other is None or other.ended < process.ended:
                 last[process.rank] = process
-    kept = [one for one in processes if one.rank is None or not one.ranks or last[one.rank] is one]
+    kept = [one for one in processes if one.rank is None or id(one) not in told or last[one.rank] is one]
     return kept, sum(len(one.findings) for one in processes) - sum(len(one.findings) for one in kept)
 
 
@@ -256,8 +278,7 @@ def _named_only(
     for rank, device, address, host in rows:
         process = by_rank.get(rank)
         if process is None:
-            process = by_rank[rank] = Process("", None)
-            process.rank = rank
+            process = by_rank[rank] = Process.absent(rank, None)
             absent.append(process)
         process.address = process.address or address or None
         process.device = device if process.device is None else process.device

@@ -4,6 +4,7 @@ The order of the questions, each answered by the logs:
 
 1. Do ranks call different collectives, or have different TLS switches?  Then nobody waits in vain by accident.
 2. Has a rank an error that does not follow from a wait?  The earliest is the root, as far as clocks can be compared.
+   But one that was killed (SIGKILL) before all others ended has no error, and those of others follow from its end.
 3. Does MindSpore's scheduler, or what started the ranks, name a rank that ended without a word, or never came?
 4. Did a card's network send in vain (error CQE)?
 5. Does HCCL's heartbeat name a device, or its search after a time-out?
@@ -15,9 +16,12 @@ The order of the questions, each answered by the logs:
 
 from __future__ import annotations
 
+import re
+
 from hccl_tools.common.language import tr
+from hccl_tools.common.record import Record
 from hccl_tools.common.words import named, one_line
-from tools.diagnosis import chains, clocks, cluster, collectives, failures, first_error, waits
+from tools.diagnosis import chains, clocks, cluster, collectives, deaths, differing, failures, first_error, nccl, waits
 from tools.diagnosis.processes import Job, Process
 from tools.diagnosis.verdict import LIKELY, SURE, Verdict, link_check, look_at, names, ping, who
 from tools.diagnosis.waits import Target, Wait
@@ -27,23 +31,33 @@ if TYPE_CHECKING:
     from tools.logs.events import Event
 
 
+_DIGITS = re.compile(r"\d+")
+
+
 def verdict_of(job: Job) -> Verdict | None:
     """The root; None, where the logs hold neither an error nor a wait."""
     found = waits.waits_of(job)
     offsets = clocks.offsets(job)
     rows = first_error.of_all(job)
+    death = deaths.first(job)
     return (
         collectives.conflict(job, found)
+        or differing.mismatch(job)
         or collectives.tls(job, found)
-        or first_error.clear(job, rows, found, offsets)
+        or cluster.killed(job, rows, death)
+        or first_error.clear(job, rows, found, offsets, death)
         or cluster.scheduler_failed(job)
-        or cluster.ended(job)
+        or cluster.ended(job, death)
         or cluster.missing(job)
+        or nccl.of_one_file(job)
         or _network(job, offsets)
         or _lost(job, found)
         or _missing(job)
+        or differing.absent(job)
         or first_error.unclear(job, rows, found, offsets)
+        or differing.watchdogs(job)
         or collectives.behind(job, found)
+        or differing.stalled(job)
         or chains.late(job, found, offsets)
         or chains.chain(job, found)
         or chains.silent(job, found)
@@ -101,7 +115,7 @@ def _lost(job: Job, found: list[Wait]) -> Verdict | None:
         return None
     (address, device, what), rows = max(votes.items(), key=lambda item: (len(item[1]), -(item[1][0][1].time or 0.0)))
     target = _placed(job, address, device, found, [process for process, _ in rows])
-    sayers = names([process for process, _ in rows])
+    sayers = names([_sayer(process, event) for process, event in rows])
     if what:
         sentence = tr(
             "HCCL's heartbeat names {who}: {what}; said by {others}",
@@ -125,8 +139,22 @@ def _lost(job: Job, found: list[Wait]) -> Verdict | None:
         why=tr("it has no error of its own") if silent else tr("HCCL asks every rank for signs of life"),
         text=rows[0][1].text,
         time=rows[0][1].time,
-        next=look_at(target),
+        next=look_at(target)
+        if silent
+        else [tr("whether {who} still runs, and its log", who=who(target)), *_link(target)],
     )
+
+
+def _sayer(process: Process, event: Event) -> Process | Target:
+    """Who says it: by the line itself where the log does not tell."""
+    said = event.values
+    if process.rank is not None or process.pid is not None or not said.get("by_device"):
+        return process
+    return Target(None, None, said["by_ip"], int(said["by_device"]))
+
+
+def _link(one: Process | Target) -> list[str]:
+    return [] if one.device is None else [link_check(one)]
 
 
 def _placed(job: Job, address: str, device: int, found: list[Wait], sayers: list[Process]) -> Process | Target:
@@ -147,29 +175,48 @@ def _placed(job: Job, address: str, device: int, found: list[Wait], sayers: list
     return Target(None, rank if fits and known is None else None, address, device)
 
 
+class _Came(Record):
+    """What the root of a communicator says of those that came to it."""
+
+    wanted: int = 0  # 0: no line says it
+    number: int = 0  # of those that came; 0: no line says it
+    came: frozenset[int] = frozenset()
+    missing: frozenset[int] = frozenset()
+    limit: int = 0  # seconds
+    text: str = ""
+    time: float | None = None
+
+
+def _came(process: Process) -> _Came:
+    found = _Came()
+    for event in process.events:
+        said = event.values
+        if event.kind == "root_waits":
+            found = found.replace(wanted=int(said["ranks"]), time=event.time)
+        elif event.kind == "came":
+            found = found.replace(came=found.came | _numbers(said["came"]), text=event.text)
+        elif event.kind == "came_number":
+            found = found.replace(number=int(said["number"]))
+        elif event.kind == "missing":
+            missing = found.missing | _numbers(said["missing"])
+            found = found.replace(missing=missing, text=event.text, time=event.time)
+        elif event.kind == "limit":
+            found = found.replace(limit=int(said["seconds"]))
+    return found
+
+
+def _numbers(text: str) -> frozenset[int]:
+    return frozenset(map(int, _DIGITS.findall(text)))
+
+
 def _missing(job: Job) -> Verdict | None:
+    of_job = job.ranks if all(len(process.groups) < 2 for process in job.processes) else 0
     for process in job.processes:
-        wanted, came, missing, limit, text, time = 0, set(), set(), 0, "", None
-        for event in process.events:
-            if event.kind == "root_waits":
-                wanted, time = int(event.values["ranks"]), event.time
-            elif event.kind == "came":
-                came |= {
-                    int(number)
-                    for number in event.values["came"]
-                    .replace("[", " ")
-                    .replace("]", " ")
-                    .replace(",", " ")
-                    .replace(";", " ")
-                    .split()
-                }
-                text = event.text
-            elif event.kind == "missing":
-                missing |= {int(number) for number in event.values["missing"].replace(",", " ").split()}
-                text, time = event.text, event.time
-            elif event.kind == "limit":
-                limit = int(event.values["seconds"])
-        missing |= set(range(min(wanted, 1 << 20))) - came if wanted and came else set()
+        list_of = _came(process)
+        wanted, came, missing = list_of.wanted, list_of.came, set(list_of.missing)
+        if came and list_of.number in (0, len(came)):  # else the list is not whole
+            # where no line says how many: a gap in the numbers shows those up to the last one that came
+            missing |= set(range(min(wanted or max(*came, of_job), 1 << 20))) - came
         if not missing:
             continue
         roots: list[Process | Target] = [
@@ -181,7 +228,7 @@ def _missing(job: Job) -> Verdict | None:
                 "{ranks} never came to the communicator: {who} waited {seconds} s for {wanted} ranks, and {came} came",
                 ranks=named("rank", missing),
                 who=who(process),
-                seconds=limit or waits.CONNECT_SECONDS,
+                seconds=list_of.limit or waits.CONNECT_SECONDS,
                 wanted=wanted,
                 came=len(came),
             )
@@ -193,10 +240,10 @@ def _missing(job: Job) -> Verdict | None:
             kind="missing",
             roots=roots,
             sentence=sentence,
-            certainty=SURE if all(map(_is_silent, roots)) else LIKELY,
+            certainty=SURE if (wanted or of_job or list_of.missing) and all(map(_is_silent, roots)) else LIKELY,
             why=why,
-            text=text,
-            time=time,
+            text=list_of.text,
+            time=list_of.time,
             next=look_at(roots[0]),
         )
     return None

@@ -10,6 +10,7 @@ from hccl_tools.common.words import named, one_line, short_path
 from hccl_tools.table.address import packed
 from tools.diagnosis.processes import Process
 from tools.diagnosis.waits import End, Target
+from tools.logs import kinds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ SURE, LIKELY, GUESS = "sure", "likely", "guess"
 _MOST_NAMED = 8
 _HOST = re.compile(r"[\w.:-]{1,255}")
 _HEAD = re.compile(r"^\[[A-Z]+\] ?(\w+)\(\d+[^)]*\):\S+ +(?:\[[\w./]+:\d+\] ?)?(?:\[\d+\] ?)*")
+# "[rank12]:[E817 17:40:34.2 socket.cpp:1011] ", as PyTorch begins its lines
+_TORCH = re.compile(r"^(?:\[rank\d+\]:? ?)?\[?[EWF]\d{3,4} \d\d:\d\d:\d\d\.\d+ (?:\d+ )?[\w.]+:\d+\] ")
 
 
 class Verdict(Record):
@@ -95,7 +98,7 @@ def said(text: str) -> str:
 
 def headless(text: str) -> str:
     """The same, however long it is."""
-    return one_line(_HEAD.sub(r"\1 ", text.partition("\n")[0]))
+    return one_line(_TORCH.sub("", _HEAD.sub(r"\1 ", text.partition("\n")[0])))
 
 
 def on(one: Process | Target) -> str:
@@ -120,14 +123,17 @@ def ping(one: Process | Target, address: str | None) -> str:
 def look_at(one: Process | Target) -> list[str]:
     """What to look at, for a rank that did not come."""
     if isinstance(one, Process) and one.findings:
-        return [
-            tr("the log of {who}: {path}", who=who(one), path=one_line(short_path(one.findings[0].path))),
-            link_check(one),
-        ]
+        log = tr("the log of {who}: {path}", who=who(one), path=one_line(short_path(one.findings[0].path)))
+        return [log, *([link_check(one)] if _has_npu(one) else [])]
     return [
         tr("whether {who} was started, and its log", who=who(one)),
         *([link_check(one)] if one.device is not None else []),
     ]
+
+
+def _has_npu(one: Process) -> bool:
+    """Whether it is known that it has a card of Ascend: its device, or a log of CANN."""
+    return one.device is not None or any(log.kind in (kinds.PLOG, kinds.DEVICE) for log in one.findings)
 
 
 def ranks_of(processes: Iterable[Process | Target]) -> list[int]:

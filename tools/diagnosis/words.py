@@ -24,6 +24,7 @@ MOST_LINES = 12
 COLUMNS = 200
 _NAME_OF_SCRIPT = 24  # columns that the report of a launch puts before each line
 _MOST_ALSO = 8
+_KERNEL = "dmesg -T"  # the command that says what the kernel killed
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 
 
@@ -200,9 +201,11 @@ class _Writer:
         return listed(parts)
 
     def next(self, what: str, weight: int) -> None:
-        """A command, or what to look at; not a log that was named above."""
+        """A command, or what to look at; not a log or a command that was named above."""
         if any(what.endswith(path) or f"{path}:" in what for path in self._paths):
             return
+        if _KERNEL in what and any(_KERNEL in text for text in self._said):
+            return  # the remedy has it, and the first line the host
         self.add(weight, tr("next: {what}", what=what))
 
     def also(self, causes: list[Cause]) -> None:

@@ -25,6 +25,7 @@ WAITED_TEXTS = (
     "ncclRemoteError",
     "Connection reset by peer",
     "Connection closed by peer",
+    "Connection closed by remote peer",
     "Timed out waiting",
     "Socket Timeout",
     "socket has timed out after",
@@ -36,7 +37,8 @@ _WAITED = (
     r"\bEI000[26]\b|\bEE1002\b|[Ee]vent wait (?:task )?timeout"
     r"|[Ss]tream sync(?:hronize)? timeout|to fetch the unique id|not successfully spawned"
     r"|caught collective operation timeout|collective operations have failed or timed out"
-    r"|remote process exited or there was a network error|ncclRemoteError|Connection (?:reset|closed) by peer"
+    r"|remote process exited or there was a network error|ncclRemoteError"
+    r"|Connection (?:reset|closed) by (?:remote )?peer"
     r"|Timed out waiting \d|[Ss]ocket (?:has timed out after|Timeout)|NCCL communicator was aborted|recv, got 0 bytes"
 )
 WAITED = rf"{_LOUD}.*(?:{_WAITED})"
@@ -61,8 +63,21 @@ CRASH = (
     r"|malloc_consolidate\(\)|\(core dumped\))"
 )
 
+# The card of this process failed, or its memory is used up: whatever else the line says, no wait ends so.
+OWN_TEXTS = ("CUDA error: ", "out of memory", "OutOfMemoryError", "uncorrectable ECC error")
+_OWN = (
+    r"CUDA error: (?!.{0,80}(?:driver shutting down|peer access))|\b(?:CUDA|NPU|HIP|XPU) out of memory"
+    r"|(?:\w{1,40}\.){0,4}OutOfMemoryError\b|\b[Cc]uda failure(?: \d{1,4})? 'out of memory'|uncorrectable ECC error"
+)
+_NCCL = r"(?P<host>[\w.-]{1,255}):(?P<pid>\d{1,10}):\d{1,10} \[(?P<device>\d{1,4})\]"
+OWN = rf"{_LOUD}(?:{_NCCL})?.*?(?P<what>{_OWN})"
+_IS_OWN = re.compile(_OWN)
+
 # Somebody ended this process: a person, or a program as another rank had ended.
-STOPPED = re.compile(r"got signal: (?:15|2)\b|[Rr]eceived signal (?:15|2)\b|SIGTERM|SIGINT|KeyboardInterrupt")
+STOPPED = re.compile(
+    r"got signal: (?:15|2)\b|[Rr]eceived signal (?:15|2)\b|SIGTERM|SIGINT|KeyboardInterrupt"
+    r"|killed by signal: Terminated"
+)
 # What ends by a limit in time and is this rank's own all the same: its data, or an operator.
 _OWN_LIMIT = re.compile(r"GetNext|AI ?CPU|aicpu|AI ?Core|aicore|[Vv]ector core|data ?set|[Dd]ata ?queue")
 _LIMIT = re.compile(r"time[ds]? ?out|Wait timeout")
@@ -83,6 +98,8 @@ _AFTER = re.compile(
             r"Building networking for MS_|Failed to initialize cluster|processes in the cluster are not successfully",
             r"There are \d+ abnormal compute graph nodes|worker \S+ is the first one timed out",
             r"exchangeData|\[RaSocket\]|recv fail|Socket closed|Connection refused|Broken pipe|ncclSystemError.*socket",
+            r"failed to pass monitoredBarrier|received errors while waiting for send/recv from rank",
+            r"ConnectionResetError|ConnectionAbortedError|BrokenPipeError",
             r"root rank process of this group has exited|total number of timed out node|Time out nodes are",
             r"heartbeat message to meta server|Client connected end of file|DistNetworkError|DistStoreError",
             r"[Ww]atchdog thread terminated|Some collective operations|communicator was aborted|ncclInternalError: Int",
@@ -121,6 +138,8 @@ _WRAPS = re.compile(
 
 def follows(text: str) -> bool:
     """Whether an error only says that a wait ended, that a peer is gone, or that something is torn down."""
+    if _IS_OWN.search(text) and not STOPPED.search(text):
+        return False
     return bool(_AFTER.search(text) or (_LIMIT.search(text) and not _OWN_LIMIT.search(text)))
 
 

@@ -19,6 +19,7 @@ Lines of any log that has no level, process and time in them, as Python prints t
 
 - waited: this process waited in vain for others, or lost them.
 - code: CANN's code for a failure of this process itself (code), with its own time.
+- own: the process's card failed, or its memory is used up; NCCL names the process: its host, PID and device.
 - crash: the process ended by a signal, or by an exception of C++.
 - gone: a helper of a rank says that its rank is gone.
 """
@@ -28,7 +29,8 @@ from __future__ import annotations
 import re
 
 from hccl_tools.common.record import Row
-from tools.logs import aftermath
+from tools.logs import aftermath, frameworks, starters
+from tools.logs.forms import Form, form
 
 _BRACKETS = re.compile(r"(\w+) ?\[([^\[\]]*)\]")
 _GROUP = re.compile(r"\[(hccl-\d+-\d+-\d+-\w+|\w*hccl_world_group)\]\[(\d+)\]")
@@ -41,6 +43,11 @@ _ROW = (
 )
 
 
+# One such line for each rank: of thousands all are needed, else those without one seem never to have come.
+OF_EACH_RANK = frozenset(("registered", "own_rank", "started", "came", "ended_rank"))
+_MEMBERS = frozenset(("member", "member_failed", "together"))
+
+
 class Event(Row):
     """One line that says something of the job."""
 
@@ -51,113 +58,104 @@ class Event(Row):
     text: str
 
 
-class Form(Row):
-    """A form of lines: texts of which one must be there, and the expression that takes the values."""
-
-    kind: str
-    texts: tuple[str, ...]
-    pattern: re.Pattern[str]
-
-
-def _form(kind: str, texts: tuple[str, ...], pattern: str = "") -> Form:
-    return Form(kind, texts, re.compile(pattern))
-
-
 FORMS = (
     # --- who is in the job, and since when all are -----------------------------------------------------------------
-    _form("member", ("SetupAgent rankNum[", "hcclCommInitInfo:commId[", "Entry-HcclCommInitRootInfo", "hcom init by ")),
-    _form(
+    form("member", ("SetupAgent rankNum[", "hcclCommInitInfo:commId[", "Entry-HcclCommInitRootInfo", "hcom init by ")),
+    form("member_failed", ("HcclCommInitRootInfo failed", "HcclCommInitRootInfoInner failed")),
+    form(
         "together", ("HcclCommInitRootInfo success", "HcclCommInitRootInfoInner success", "hcom init by file success")
     ),
-    _form("limit", ("HCCL_CONNECT_TIMEOUT",), r"HCCL_(?P<what>CONNECT)_TIMEOUT[^\d]*[\[ ](?P<seconds>\d+)\]?"),
-    _form(
+    form("limit", ("HCCL_CONNECT_TIMEOUT",), r"HCCL_(?P<what>CONNECT)_TIMEOUT[^\d]*[\[ ](?P<seconds>\d+)\]?"),
+    form(
         "limit",
         ("HCCL_EXEC_TIMEOUT", "ExecTimeOut is set"),
         r"(?P<what>EXEC_TIMEOUT|ExecTimeOut)[^\d]*[\[ ](?P<seconds>\d+)\]?",
     ),
-    _form(
+    form(
         "limit",
         ("wait socket establish timeout", "get socket timeout! timeout["),
         r"(?P<what>timeout)\[(?P<seconds>\d+)",
     ),
-    _form("tls", ("TLS SWITCH (",), r"TLS SWITCH \((?P<switch>\d)\)"),
+    form("tls", ("TLS SWITCH (",), r"TLS SWITCH \((?P<switch>\d)\)"),
     # --- who waits for whom -----------------------------------------------------------------------------------------
-    _form("link", ("no connect", "time out", "timeout", "connect fail"), _ROW),
-    _form(
+    form("link", ("no connect", "time out", "timeout", "connect fail"), _ROW),
+    form(
         "transport",
         ("Transport init error",),
         r"createLink para:\s*rank\[\d+\]-localUserrank\[(?P<own>\d+)\]-"
         r"localIpAddr\[(?P<own_ip>[^\]/]*)(?:/(?P<own_device>\d+))?\]"
         r".*?-remoteUserrank\[(?P<rank>\d+)\]-remote_?[iI]p_?[aA]ddr\[(?P<ip>[^\]/]+)(?:/(?P<device>\d+))?\]",
     ),
-    _form(
+    form(
         "p2p",
         ("connected p2p timeout",),
         r"timeout:(?P<seconds>\d+) ?s\. ?local logicDevid:\d+, remote physic id:(?P<device>\d+)",
     ),
-    _form("notify", ("taskType[Notify Wait]",), r"tag\[(?P<tag>[^\]]*)\](?:, index\[(?P<index>\d+)\])?"),
-    _form("remote", ("remote rank:[",), r"remote rank:\[(?P<rank>\w+)\]"),
-    _form("group", ("groupRank information is group:[",), r"group:\[(?P<group>[^\]]*)\](?:.*?rankId\[(?P<own>\d+)\])?"),
-    _form("aicpu", ("type:NOTIFY WAIT",), r"type:NOTIFY WAIT, localRank:(?P<own>\d+), remoteRank:(?P<rank>\d+)"),
-    _form("root_waits", ("need connect rankNum is [",), r"need connect rankNum is \[(?P<ranks>\d+)\]"),
-    _form("came", ("connected rankinfo[LINE",), r"connected rankinfo\[LINE \d+\]: ?(?P<came>[\[\]\d,;]+)"),
-    _form(
+    form("notify", ("taskType[Notify Wait]",), r"tag\[(?P<tag>[^\]]*)\](?:, index\[(?P<index>\d+)\])?"),
+    form("remote", ("remote rank:[",), r"remote rank:\[(?P<rank>\w+)\]"),
+    form("group", ("groupRank information is group:[",), r"group:\[(?P<group>[^\]]*)\](?:.*?rankId\[(?P<own>\d+)\])?"),
+    form("aicpu", ("type:NOTIFY WAIT",), r"type:NOTIFY WAIT, localRank:(?P<own>\d+), remoteRank:(?P<rank>\d+)"),
+    form("root_waits", ("need connect rankNum is [",), r"need connect rankNum is \[(?P<ranks>\d+)\]"),
+    form("came_number", ("total connected num is [",), r"total connected num is \[(?P<number>\d{1,7})\]"),
+    form("came", ("connected rankinfo[LINE",), r"connected rankinfo\[LINE \d+\]: ?(?P<came>[\[\]\d,;]+)"),
+    form(
         "missing",
         ("Failed to connect agent[", "failedRankIdList["),
         r"(?:Failed to connect agent|failedRankIdList)\[(?P<missing>[\d, ]+)\]",
     ),
-    _form("root", ("TopoExchangeAgent: connect server[",), r"connect server\[(?P<ip>[0-9A-Fa-f.:]+) ?: ?\d+\] failed"),
-    _form(
+    form("root", ("TopoExchangeAgent: connect server[",), r"connect server\[(?P<ip>[0-9A-Fa-f.:]+) ?: ?\d+\] failed"),
+    form(
         "vnic", ("[Start][Vnic]Listen on ip[",), r"Listen on ip\[(?P<ip>[0-9A-Fa-f.:]+)\].*?devPhyId\[(?P<device>\d+)\]"
     ),
-    _form("no_answer", ("receive msg length from fdhandle failed", "receive from fdhandle failed")),
+    form("no_answer", ("receive msg length from fdhandle failed", "receive from fdhandle failed")),
     # --- what HCCL itself found out -----------------------------------------------------------------------------------
-    _form(
+    form(
         "lost",
         ("Cluster Exception Location[IP/ID]",),
         rf"Location\[IP/ID\]:{_PLACE.format('')}(?:.*?Discoverer:{_PLACE.format('by_')})?"
         r".*?ExceptionType:\[(?P<what>[^\]]*)\]",
     ),
-    _form(
+    form(
         "lost",
         ("Heartbeat Lost Occurred",),
         r"serverId\[(?P<ip>[^\]]+)\], deviceId\[(?P<device>\d+)\], (?P<what>Heartbeat Lost Occurred)",
     ),
-    _form(
+    form(
         "detected",
         ("fails to connect to dstRank",),
         r"srcRank \(server (?P<own_ip>[^,)]+), device ID (?P<own_device>\d+)\) fails to connect to dstRank "
         r"\(server (?P<ip>[^,)]+), device ID (?P<device>\d+)\)",
     ),
-    _form(
+    form(
         "cqe",
         ("cqe err status[", "cqe error status["),
         r"cqe err(?:or)? status\[(?P<status>\d+)\](?:, time:\[(?P<when>[^\]]+)\])?"
         r".*?(?:ip|remoteIP):\[(?P<ip>[^\]]+)\]",
     ),
-    _form(
+    form(
         "conflict",
         ("CMD information ",),
         r"CMD information (?P<what>\w+) check fail\. ?local\[(?P<local>[^\]]*)\], ?remote\[(?P<remote>[^\]]*)\]",
     ),
-    _form(
+    form(
         "conflict",
         ("EI0005",),
         r"parameter ?\[(?P<what>\w+)\], ?local ?\[(?P<local>[^\]]*)\], ?remote ?\[(?P<remote>[^\]]*)\]",
     ),
-    _form("tls_differs", ("tlsStatus are inconsistent",)),
+    form("tls_differs", ("tlsStatus are inconsistent",)),
     # --- whether a process failed by itself ---------------------------------------------------------------------------
-    _form("waited", aftermath.WAITED_TEXTS, aftermath.WAITED),
-    _form("code", aftermath.CODE_TEXTS, aftermath.CODE),
-    _form("crash", aftermath.CRASH_TEXTS, aftermath.CRASH),
-    _form("gone", ("main process disappeared",), r"^(?!.*\[(?:INFO|DEBUG)\]).*main process disappeared"),
+    form("waited", aftermath.WAITED_TEXTS, aftermath.WAITED),
+    form("code", aftermath.CODE_TEXTS, aftermath.CODE),
+    form("crash", aftermath.CRASH_TEXTS, aftermath.CRASH),
+    form("own", aftermath.OWN_TEXTS, aftermath.OWN),
+    form("gone", ("main process disappeared",), r"^(?!.*\[(?:INFO|DEBUG)\]).*main process disappeared"),
     # --- what MindSpore's scheduler and msrun say ---------------------------------------------------------------------
-    _form(
+    form(
         "own_rank",
         ("This node ",),
         r"(?:\((?P<pid>\d{1,10}),.{0,200}?)?This node (?P<node>\S+) rank id: (?P<rank>\d{1,7})\b",
     ),
-    _form(
+    form(
         "registered",
         ("The new node: ",),
         r"The new node: (?P<node>[^\s(]+)\s?\(role: MS_WORKER\)(?:, rank id: (?P<rank>\d{1,7}))?"
@@ -165,68 +163,45 @@ FORMS = (
         r".*?registered successfully(?:\. Currently registered node number: (?P<came>\d+), "
         r"expected node number: (?P<ranks>\d+))?",
     ),
-    _form(
+    form(
         "registered",
         ("Assign rank id of node id: ",),
         r"Assign rank id of node id: (?P<node>[^\s,]+), role: MS_WORKER(?:, with host ip: (?P<ip>[0-9A-Fa-f.:]+))?"
         r".*?new rank id: (?P<rank>\d{1,7})",
     ),
-    _form("node_lost", (" is timed out. It may exit",), r"The node: (?P<node>\S+) is timed out\. It may exit"),
-    _form(
+    form("node_lost", (" is timed out. It may exit",), r"The node: (?P<node>\S+) is timed out\. It may exit"),
+    form(
         "node_lost",
         ("Timed out node list is: ",),
         r"Timed out node list is: (?:\[const vector\])?\{(?P<nodes>[^{}]{0,2000})\}"
         r"(?:, worker (?P<first>\S+) is the first one timed out)?",
     ),
-    _form(
+    form(
         "worker_ended",
-        (" exit with exception. Error code: ",),
-        r"Worker process (?P<pid>\d{1,10}) exit with exception\. Error code: (?P<code>-?\d{1,10})",
+        (" exit with exception.",),  # MindSpore before 2.5 tells no code
+        r"Worker process (?P<pid>\d{1,10}) exit with exception\.(?: Error code: (?P<code>-?\d{1,10}))?",
     ),
-    _form(  # torchrun
-        "worker_ended",
-        ("failed (exitcode: ",),
-        r"failed \(exitcode: (?P<code>-?\d{1,10})\) local_rank: (?P<local>\d{1,7}) \(pid: (?P<pid>\d{1,10})\)",
-    ),
-    _form(  # torchrun lists all that failed: "  rank      : 1 (local_rank: 1)"
-        "ended_rank",
-        ("(local_rank: ",),
-        r"\brank\s{1,10}: (?P<rank>\d{1,7}) \(local_rank: (?P<local>\d{1,7})\)",
-    ),
-    _form(
-        "worker_ended",
-        (
-            "mpirun noticed that process rank ",
-            "mpiexec noticed that process rank ",
-            "prterun noticed that process rank ",
-        ),
-        r"noticed that process rank (?P<rank>\d{1,7}) with PID (?P<pid>\d{1,10}) on node (?P<host>\S+) "
-        r"exited on signal (?P<signal>\d{1,3})",
-    ),
-    _form(  # srun: error: node1: task 3: Killed
-        "worker_ended",
-        ("srun: error: ",),
-        r"srun: error: (?P<host>[^\s:]+): task (?P<rank>\d{1,7}): "
-        r"(?:(?P<how>Killed|Segmentation fault|Bus error|Aborted)|Exited with exit code (?P<code>\d{1,3}))",
-    ),
-    _form(
+    form(
         "started",
         ("Start worker process with rank id:",),
         r"Start worker process with rank id: ?(?P<rank>\d{1,7}), log file: ?(?P<log>.+?)\. (?:Environment|Execute)",
     ),
-    _form("scheduler", ("Begin to Initialize MetaServerNode",)),
-    _form("not_built", ("Building networking for ",), r"Building networking for (?P<role>MS_\w+) failed"),
+    form("scheduler", ("Begin to Initialize MetaServerNode",)),
+    form("not_built", ("Building networking for ",), r"Building networking for (?P<role>MS_\w+) failed"),
+    *starters.FORMS,
+    *frameworks.FORMS,
 )
 
 
 def parse(form: Form, line: str, time: float | None, row: int) -> Event | None:
     """The event that the line is; None, if it has not this form."""
-    if form.kind in ("member", "together"):
+    if form.kind in _MEMBERS:
         return _member(form.kind, line, time, row)
     found = form.pattern.search(line)
     if not found:
         return None
-    return Event(form.kind, time, row, {name: value for name, value in found.groupdict().items() if value}, line[-400:])
+    text = line[found.start("what") :][:400] if form.kind == "own" else line[-400:]
+    return Event(form.kind, time, row, {name: value for name, value in found.groupdict().items() if value}, text)
 
 
 def _member(kind: str, line: str, time: float | None, row: int) -> Event | None:

@@ -10,13 +10,15 @@ import re
 
 from hccl_tools.common import documents
 from hccl_tools.common.record import Row
-from tools.logs import pytest_report
+from tools.logs import aftermath, pytest_report
 from tools.logs.line_heads import bare, untimed
 from tools.logs.raised import PythonException, in_library
 
 MOST_BYTES = 256 << 10
 MOST_COLUMNS = 4000  # per line: keeps a regular expression from searching 256 KiB again and again
 _MOST_MESSAGE = 12  # lines of an exception's message
+_MOST_CHAIN = 8  # exceptions that led to each other
+_MOST_FRAMES = 400  # lines of a traceback
 _LAST_WORDS = 20  # lines at the end of a log in which a trainer says why it ends
 
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]")
@@ -24,6 +26,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+")
 _HEADER = re.compile(r"^(?P<prefix>.*?)(?:Exception Group )?Traceback \(most recent call last\):\s*$")
 _FRAME = re.compile(r'\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
 _RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: ?(?P<message>.*))?$")
+_JOINS = re.compile("During handling of the above exception|The above exception was the direct cause")
 _SYNTAX = re.compile(r"^(?:SyntaxError|IndentationError|TabError): ")
 _NOT_MESSAGE = re.compile(r"^(?:-{10,}|\[(?:ERROR|WARNING|CRITICAL|INFO)\]|[ |]*\+[-+])")  # MindSpore's own sections
 
@@ -95,8 +98,33 @@ def last_refusal(lines: list[str], trainer: str) -> list[str]:
 
 def last_exception(lines: list[str]) -> PythonException | None:
     """The exception of the last traceback, or of pytest's report where that comes after it."""
-    raised, reported = _last_traceback(list(map(untimed, lines))), pytest_report.exception(list(map(bare, lines)))
+    raised, reported = _of_chain(list(map(untimed, lines))), pytest_report.exception(list(map(bare, lines)))
     return reported if reported and (raised is None or raised.row < reported.row) else raised
+
+
+def _of_chain(lines: list[str]) -> PythonException | None:
+    """The exception of the last traceback; of those that led to each other the one that says why the program ended.
+
+    That is the last one.  But where one only says that a wait ended, or that somebody ended the program, what was
+    raised after it follows from it, and what was raised before it has led to it.
+    """
+    last = one = _last_traceback(lines)
+    for _ in range(_MOST_CHAIN):
+        above = one and _joined(lines, one.row)
+        one = _last_traceback(lines[:above]) if above else None
+        if one is None or last is None:
+            break
+        if aftermath.follows(one.text) != aftermath.follows(last.text) and not aftermath.wraps(one.text):
+            return one
+    return last
+
+
+def _joined(lines: list[str], row: int) -> int:
+    """The row that joins the traceback of the exception in `row` to the one before it; 0: it is the first."""
+    for index in range(row, max(0, row - _MOST_FRAMES), -1):
+        if "Traceback (most recent call last)" in lines[index]:
+            return next((above for above in range(index - 1, max(0, index - 4), -1) if _JOINS.search(lines[above])), 0)
+    return 0
 
 
 def _last_traceback(lines: list[str]) -> PythonException | None:
@@ -127,11 +155,13 @@ def _exception(lines: list[str], index: int, prefix: str) -> PythonException | N
         prefix = prefix[:-2] + "| "
     body = lines[index + 1 :]
     if prefix and not (body and body[0].startswith(prefix)):
-        prefix = ""  # only the header follows a log record's text on its line
+        prefix = _margin(body[0]) if body else ""  # only the header follows a log record's text on its line
     frames = []
     for number, line in enumerate(body):
         if "Traceback (most recent call last)" in line:
             return None  # another one begins; reading on behind each of thousands would take for ever
+        if line and prefix.isspace() and not line.startswith(prefix):
+            return None
         line = line[len(prefix) :] if line.startswith(prefix) else line
         frame = _FRAME.match(line)
         if frame:
@@ -144,6 +174,12 @@ def _exception(lines: list[str], index: int, prefix: str) -> PythonException | N
                 message = "\n".join([raised["message"] or "", *_rest(body[number + 1 :], prefix)]).strip()
                 return PythonException(raised["type"], message, file, int(number_of_line), function, index + 1 + number)
     return None
+
+
+def _margin(frame: str) -> str:
+    """What is before a traceback that somebody moved to the right, as torchrun does in its table."""
+    found = _FRAME.match(frame)
+    return " " * max(0, len(frame) - len(frame.lstrip(" ")) - 2) if found else ""
 
 
 def _rest(lines: list[str], prefix: str) -> list[str]:

@@ -142,7 +142,7 @@ def of_lines(owner: Owner, voice: Voice | None, ranked: bool, told: list[Event],
         return owner
     said = {int(event.values["rank"]) for event in told if event.kind == "own_rank"}
     what = {event.kind for event in told}
-    if what & {"started", "worker_ended"}:
+    if what & {"started", "worker_ended", "first_failure"}:
         return owner._replace(role=ENGINE, rank=None)
     if not said and what & {"scheduler", "registered", "node_lost"}:
         return owner._replace(role=SCHEDULER, rank=None)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _LONGEST = matcher.LONGEST  # characters of a line
 _SHOWN = 3  # lines of a known failure that are kept
 _MOST_EVENTS = 300  # of one log: thousands of ranks have one each
+_MOST_RANKS = 1 << 17  # such events of one log as each rank has
 
 
 class Reader:
@@ -25,6 +26,8 @@ class Reader:
         self.found = machine.begin()
         self.hits: dict[int, Hit] = {}
         self.events: list[events.Event] = []
+        self.ranks = 0  # of the events those that each rank has
+        self.told: dict[int, int] = {}  # of these the last row, by the number of the form
         self.error: Seen | None = None
         self.wrapper: Seen | None = None  # the first that says only what failed
         self.first: float | None = None
@@ -43,6 +46,8 @@ class Reader:
             row += block.count(b"\n", counted, begin)
             counted = begin
             self._line(block, begin, end, rows[row - self.rows] if rows else row + 1, meanings)
+        for text, meaning in self.machine.crowds():
+            self._crowd(block, rows, text, meaning)
         self.rows += block.count(b"\n")
         self._keep_head(block, rows, tail)
         self.size += len(block)
@@ -131,10 +136,8 @@ class Reader:
             self.pids[head.pid] = None
             self.program = self.program or head.program
         for meaning in meanings:
-            if meaning < 0 and len(self.events) < _MOST_EVENTS:
-                event = events.parse(events.FORMS[-1 - meaning], line, time, row)
-                if event:
-                    self.events.append(event)
+            if meaning < 0:
+                self._event(meaning, line, time, row)
         if head and head.level in plog.LOUD and self.error is None and not aftermath.follows(line):
             if not aftermath.wraps(line):
                 self.error = Seen(time, row, line[-1000:])
@@ -142,6 +145,33 @@ class Reader:
                 self.wrapper = Seen(time, row, line[-1000:])
         if not (head and head.level in plog.QUIET):
             self._known(block, begin, end, row, time, line, sorted(m for m in meanings if m >= 0))
+
+    def _event(self, meaning: int, line: str, time: float | None, row: int) -> None:
+        form = events.FORMS[-1 - meaning]
+        each = form.kind in events.OF_EACH_RANK
+        if (self.ranks >= _MOST_RANKS) if each else (len(self.events) - self.ranks >= _MOST_EVENTS):
+            return
+        event = events.parse(form, line, time, row)
+        if event:
+            self.events.append(event)
+            if each:
+                self.ranks += 1
+                self.told[meaning] = row
+
+    def _crowd(self, block: bytes, rows: array[int] | None, text: bytes, meaning: int) -> None:
+        """The lines that each rank has, where there are more than the search has told."""
+        counted, row, place = 0, 0, block.find(text)
+        while place >= 0 and self.ranks < _MOST_RANKS:
+            row += block.count(b"\n", counted, place)
+            counted = place
+            begin, end = block.rfind(b"\n", 0, place) + 1, block.find(b"\n", place)
+            end = len(block) if end < 0 else end
+            number = rows[row] if rows else self.rows + row + 1
+            if number > self.told.get(meaning, 0):
+                line = line_heads.clean(block[begin : min(end, begin + _LONGEST)])
+                head = plog.parse(line)
+                self._event(meaning, line, head.time if head else line_heads.time_of(line), number)
+            place = block.find(text, end)
 
     def _known(
         self, block: bytes, begin: int, end: int, row: int, time: float | None, line: str, entries: list[int]

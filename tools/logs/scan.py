@@ -7,6 +7,7 @@ from functools import cache
 from tools.logs import events, kinds, line_heads, log_tail, matcher, owners, pytest_report, voices
 from tools.logs.findings import Findings, Hit, Seen
 from tools.logs.reader import Reader
+from tools.logs.wanted import MOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +47,12 @@ class Machine:
             for mark in (_ERROR, _CRITICAL, *_EXCEPTIONS):
                 self._add_alone(mark)
         self._matcher = matcher.matcher_of(self._wanted, fast)
+        self._of_each_rank = [
+            (text.encode(), -1 - number)
+            for number, form in enumerate(events.FORMS)
+            if form.kind in events.OF_EACH_RANK and kind != kinds.HOST
+            for text in form.texts
+        ]
 
     def _add(self, want: Want, meaning: int) -> None:
         key = want if isinstance(want, bytes) else want.source
@@ -77,6 +84,10 @@ class Machine:
     def raised(self) -> bool:
         """Whether the log has a traceback or a report of pytest so far."""
         return any(self._matcher.found[self._numbers[mark]] for mark in _EXCEPTIONS if mark in self._numbers)
+
+    def crowds(self) -> list[tuple[bytes, int]]:
+        """(text, meaning) of lines that each rank has, and that came more often than the search tells."""
+        return [pair for pair in self._of_each_rank if self._matcher.found[self._numbers[pair[0]]] > MOST]
 
     def lines(self, block: bytes) -> Iterator[tuple[int, int, list[int]]]:
         """(begin, end, meanings) of each line of the block in which something was found, in order."""

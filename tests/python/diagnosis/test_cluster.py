@@ -3,7 +3,7 @@
 import pytest
 
 from tools.diagnosis import faults, processes, root
-from tools.logs import known_failures, sources
+from tools.logs import known_failures, matcher, scan, sources
 
 ENTRIES, _ = known_failures.load({})
 KEY = 'Traceback (most recent call last):\n  File "t.py", line 3, in f\nKeyError: 4\n'
@@ -161,3 +161,12 @@ def test_a_helper_that_says_its_rank_is_gone(told):
     gone = "[ERROR] TBE Subprocess[task_distribute] raise error[], main process disappeared!\n"
     found = told(rank_0="EI0006: Getting socket times out.\n", rank_1=gone)
     assert found == ("killed", [1], "likely")
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_thousands_of_ranks_that_came(told, fast, monkeypatch):
+    if not fast:
+        monkeypatch.setattr(matcher, "installed", lambda: False)
+        scan.use([])
+    assert told(scheduler=scheduler(range(3000), 3000, lost=2500)) == ("killed", [2500], "likely")
+    assert told(scheduler=scheduler(range(2999), 3000)) == ("missing", [2999], "sure")

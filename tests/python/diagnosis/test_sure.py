@@ -225,3 +225,55 @@ def test_sixty_five_thousand_ranks_cost_no_minute():
     assert (len(job.processes), job.complete, verdict.certainty) == (ranks, True, "likely")
     assert [one.rank for one in verdict.roots][:2] == [0, 3]
     assert time.process_time() - began < 30
+
+
+def of_ranks(folder, *ends, minute=51):
+    """The logs of ranks that MindSpore's scheduler has numbered, each with its end."""
+    folder.mkdir(exist_ok=True)
+    for rank, end in enumerate(ends):
+        head = f"[WARNING] DISTRIBUTED({7000 + rank},7f01,python):2026-11-25-09:{minute}:12.000.000 [a.cc:1]"
+        (folder / f"worker_{rank}.log").write_text(f"{head} PostProcess] This node {rank} rank id: {rank}\n{end}")
+
+
+def raises(text):
+    return f'Traceback (most recent call last):\n  File "t.py", line 3, in f\n{text}\n'
+
+
+def handling(*texts):
+    return "\nDuring handling of the above exception, another exception occurred:\n\n".join(map(raises, texts))
+
+
+REGISTERED = (
+    "[WARNING] DISTRIBUTED(9,7f00,python):2026-11-25-09:51:10.000.000 [a.cc:1] ProcessRegister] The new node: 2(role: "
+    "MS_WORKER), rank id: 2 is registered successfully. Currently registered node number: 3, expected node number: 3\n"
+)
+CLOSED = "RuntimeError: Connection closed by peer"
+
+
+@pytest.mark.parametrize("text", ["EOFError", "concurrent.futures.process.BrokenProcessPool: x", "AssertionError: y"])
+def test_what_may_follow_from_a_rank_that_was_killed_is_not_sure(text, tmp_path):
+    of_ranks(tmp_path / "a", "", raises(text), raises(CLOSED))
+    (tmp_path / "a" / "scheduler.log").write_text(REGISTERED)
+    verdict = verdict_of(tmp_path / "a")
+    assert verdict.certainty != "sure"
+
+
+@pytest.mark.parametrize("first", ["KeyboardInterrupt", CLOSED, "ConnectionResetError: [Errno 104] x"])
+def test_what_is_raised_after_a_wait_or_by_a_person_follows(first, tmp_path):
+    of_ranks(tmp_path / "a", raises(first), handling(first, "KeyError: 'state'"), raises(first))
+    (tmp_path / "a" / "scheduler.log").write_text(REGISTERED)
+    verdict = verdict_of(tmp_path / "a")
+    assert verdict is None or not verdict.roots
+
+
+def test_what_was_raised_before_a_wait_is_the_reason(tmp_path):
+    of_ranks(tmp_path / "a", raises(CLOSED), handling("KeyError: 'image'", CLOSED), raises(CLOSED))
+    verdict = verdict_of(tmp_path / "a")
+    assert ([one.rank for one in verdict.roots], verdict.text) == ([1], "KeyError: 'image'")
+
+
+def test_two_jobs_of_the_same_ranks_are_not_mixed(tmp_path):
+    of_ranks(tmp_path / "b", raises(CLOSED), raises("KeyError: 1"))
+    of_ranks(tmp_path / "a", raises("KeyError: 2"), raises(CLOSED), minute=58)
+    verdict = verdict_of(tmp_path)
+    assert ([one.rank for one in verdict.roots], verdict.text) == ([0], "KeyError: 2")
