@@ -149,10 +149,15 @@ class Voices:
 
     def called(self, voice: Voice | None) -> Voice | None:
         """The voice with the rank that its own lines say, where its name has that of a host's rank, or of a pod."""
-        said = self._said.get(voice) if voice else None
-        if not voice or not said:
+        if not voice or not self._said:
             return voice
-        return voice._replace(rank=next(iter(said)) if len(said) == 1 else None)
+        said = self._said.get(voice)
+        if said:
+            return voice._replace(rank=next(iter(said)) if len(said) == 1 else None)
+        # the number on a host: ranks of one host follow one another
+        firsts = {rank - (one.rank or 0) for one, ranks in self._said.items() for rank in ranks}
+        known = len(firsts) == 1 and voice.rank is not None
+        return voice._replace(rank=(voice.rank or 0) + firsts.pop() if known else None)
 
     def take(self, block: bytes) -> Iterator[Part]:
         """The parts that are complete; block: whole lines."""
