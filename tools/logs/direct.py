@@ -23,16 +23,17 @@ class Directly:
     def __init__(self, wanted: list[Want]) -> None:
         self._wanted = wanted
         self._of: dict[bytes, list[int]] = {}
-        self._hard: list[tuple[int, re.Pattern[bytes]]] = []
+        self._hard: list[tuple[int, list[re.Pattern[str]], bool]] = []  # the last: whether for many lines at once
         for number, want in enumerate(wanted):
             texts = texts_of(want)
             if isinstance(want, Expression) and (not texts or (want.caseless and _is_weak(texts))):
-                self._hard += [(number, re.compile(one.encode(), re.MULTILINE)) for one in variants(want.source)]
+                each = [re.compile(one, re.MULTILINE) for one in variants(want.source)]
+                self._hard.append((number, each, want.for_blocks))
             elif _is_weak(texts):
                 for text in texts:
                     self._of.setdefault(text, []).append(number)
         self.numbers = {number for numbers in self._of.values() for number in numbers}
-        self.numbers.update(number for number, _ in self._hard)
+        self.numbers.update(number for number, *_ in self._hard)
         self._forms = [
             (first, re.compile(re.escape(first) + b"(?=(" + one_of({text[1:] for text in of_it}) + b"))"))
             for first in sorted({text[:1] for text in self._of})
@@ -59,23 +60,56 @@ class Directly:
                         found[number] += 1
                         if found[number] <= MOST:
                             hits.append((begin, number))
-        for number, pattern in self._hard:
-            self._search(number, pattern, block, found, hits)
+        if self._hard:
+            for start, end in _pieces(block):
+                self._search(_Piece(block, start, end), found, hits)
 
     def _counts(self, number: int, line: bytes, found: list[int]) -> bool:
         want = self._wanted[number]
         return isinstance(want, bytes) or (found[number] < MOST and bool(want.pattern.search(decoded(line))))
 
-    @staticmethod
-    def _search(
-        number: int, pattern: re.Pattern[bytes], block: bytes, found: list[int], hits: list[tuple[int, int]]
-    ) -> None:
-        for start, end in _pieces(block):
-            match = pattern.search(block, start, end)
-            while match and found[number] < MOST:
-                found[number] += 1
-                hits.append((block.rfind(b"\n", 0, match.start()) + 1, number))
-                match = pattern.search(block, line_end(block, match.start()) + 1, end)
+    def _search(self, piece: _Piece, found: list[int], hits: list[tuple[int, int]]) -> None:
+        for number, patterns, for_blocks in self._hard:
+            for pattern in patterns:
+                for place in piece.places(pattern) if for_blocks else piece.places_by_line(pattern):
+                    if found[number] >= MOST:
+                        break
+                    found[number] += 1
+                    hits.append((place, number))
+
+
+class _Piece:
+    """Some lines as text, which expressions mean, and where in the block each begins."""
+
+    def __init__(self, block: bytes, start: int, end: int) -> None:
+        self._first = block.rfind(b"\n", 0, start) + 1
+        self._start, self._piece = start, block[start:end]
+        self._text = self._piece.decode("utf-8", "replace")
+        self._same = len(self._text) == len(self._piece)  # each character is a byte
+
+    def places(self, pattern: re.Pattern[str]) -> Iterator[int]:
+        """Where the lines begin that have what is searched in all of them at once."""
+        match = pattern.search(self._text)
+        while match:
+            yield self._place(match.start())
+            end = self._text.find("\n", match.start()) + 1
+            match = pattern.search(self._text, end) if end else None
+
+    def places_by_line(self, pattern: re.Pattern[str]) -> Iterator[int]:
+        """The same, one line after the other."""
+        place = 0
+        for line in self._text[: -1 if self._text.endswith("\n") else None].split("\n"):
+            if pattern.search(line[:LONGEST]):
+                yield self._place(place)
+            place += len(line) + 1
+
+    def _place(self, place: int) -> int:
+        if self._same:
+            begin = self._piece.rfind(b"\n", 0, place) + 1
+        else:
+            begin = sum(map(len, self._piece.split(b"\n", self._text.count("\n", 0, place))[:-1]))
+            begin += self._text.count("\n", 0, place)
+        return self._start + begin if begin else self._first
 
 
 def _is_weak(texts: list[bytes]) -> bool:

@@ -22,6 +22,10 @@ _BY_NAME = (
     (NPU_INFO, re.compile(r"npu_info.*\.txt")),
     (TRAIN, re.compile(r".*\.(?:log|txt|out|err)|std(?:out|err)")),
 )
+# What "kubectl get" and "kubectl describe" say of a pod: why it ended, and nothing that a rank has printed
+_DESCRIBED = re.compile(rb"Name: +\S+\s+(?:Namespace|Roles): ")
+_OBJECT = re.compile(rb'(?:---\s+)?(?:\{\s*)?"?apiVersion"?: ?"?v1\b')
+_OF_POD = re.compile(rb'\bkind"?: ?"?(?:Pod|Event)\b')
 _NOT_LOGS = re.compile(r".*\.(?:json|ya?ml|env|stack|seen|ckpt|mindir|npy|bin|pyc?|so|csv|sh|html)")
 
 
@@ -31,10 +35,16 @@ def kind_of(name: str, head: bytes) -> str:
     names = (base, os.path.basename(name))
     kind = next((kind for kind, pattern in _BY_NAME if any(map(pattern.fullmatch, names))), None)
     if kind is None:
-        kind = OTHER if _NOT_LOGS.fullmatch(base) or b"\0" in head[:64] else TRAIN
+        other = (_NOT_LOGS.fullmatch(base) and not is_of_pod(head)) or b"\0" in head[:64]
+        kind = OTHER if other else TRAIN
     if kind == TRAIN and re.match(rb"\s*\[[A-Z]+\] (?:HCCL|RUNTIME|GE|DRV|HCCP|TDT|ASCENDCL)\(\d+", head):
         return PLOG
     return kind
+
+
+def is_of_pod(head: bytes) -> bool:
+    """Whether these are the first bytes of what Kubernetes says of a pod."""
+    return bool(_DESCRIBED.match(head) or (_OBJECT.match(head) and _OF_POD.search(head)))
 
 
 def owner_of(path: str) -> Owner:

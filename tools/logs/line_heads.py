@@ -6,6 +6,7 @@ rank from mpirun, torchrun and PyTorch.  Other names count only where a whole fi
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from calendar import timegm
@@ -38,6 +39,7 @@ _LINE_BEGINS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\^", re.DOTALL)
 ESCAPES = r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]"
 _ESCAPES = re.compile(ESCAPES.encode())
 _CLEAN = re.compile(rf"{ESCAPES}|[\x00-\x08\x0b-\x1f\x7f]+")
+_DOCKER = re.compile(rb'\{"(?:log|stream|time|attrs)":[^\n]{0,40000}"(?:stream|log)":')
 _SOURCE = re.compile(r'\s*File "[^"]+", line \d+')
 _AROUND = 8  # lines of a record
 _LONGEST = 4000  # characters of a line
@@ -57,7 +59,17 @@ def untimed(line: str) -> str:
 
 def anchored(source: str) -> str:
     """The expression of a rule, so that its ^ takes what may be before a line, too."""
-    return _LINE_BEGINS.sub(lambda found: rf"^[ \t]*{_BEFORE}[ \t]*" if found[0] == "^" else found[0], source)
+    found = _LINE_BEGINS.sub(lambda found: rf"^[ \t]*{_BEFORE}[ \t]*" if found[0] == "^" else found[0], source)
+    return found if "(?<" not in source or found == source or _is_expression(found) else source
+
+
+def _is_expression(source: str) -> bool:
+    """What looks behind must have a fixed width."""
+    try:
+        re.compile(source)
+    except re.error:
+        return False
+    return True
 
 
 def time_of(line: str) -> float | None:
@@ -88,6 +100,28 @@ def without_colours(block: bytes) -> bytes:
     if b"\x1b" in block:
         block = _ESCAPES.sub(b"", block)
     return b"\n".join(map(_last_drawing, block.split(b"\n"))) if b"\r" in block else block
+
+
+def is_docker(head: bytes) -> bool:
+    """Whether these are the first bytes of a file in which Docker keeps what a container prints (json-file)."""
+    return bool(_DOCKER.match(head))
+
+
+def undockered(block: bytes) -> bytes:
+    """The lines of such a file as the container printed them, each with its time."""
+    return b"\n".join(map(_printed, block.split(b"\n")))
+
+
+def _printed(line: bytes) -> bytes:
+    if not line.startswith(b"{"):
+        return line
+    try:
+        said = json.loads(line)
+        text = said["log"].rstrip("\n").replace("\n", " ")
+        time = str(said.get("time", "")).replace("\n", " ")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # cut off, or a line of something else
+        return line
+    return (f"{time} {text}" if time else text).encode("utf-8", "replace")
 
 
 def _last_drawing(line: bytes) -> bytes:

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 _DROPPED = b"0123456789abcdefABCDEF+-.=#"
 _LOWER = bytes.maketrans(b"GHIJKLMNOPQRSTUVWXYZ", b"ghijklmnopqrstuvwxyz")
+_LIKE_ALONE = (
+    "LITERAL NOT_LITERAL ANY ANY_ALL IN RANGE NEGATE BRANCH SUBPATTERN MAX_REPEAT MIN_REPEAT MAXREPEAT AT AT_BEGINNING "
+    "AT_END AT_BOUNDARY CATEGORY CATEGORY_DIGIT CATEGORY_NOT_DIGIT CATEGORY_SPACE CATEGORY_NOT_SPACE CATEGORY_WORD "
+    "CATEGORY_NOT_WORD"
+)
 _CASELESS = re.compile(r"\(\?[aLmsux]*i")
 _LEAST = 4  # bytes: shorter texts are everywhere
 _MOST = 24  # alternatives of one expression: a class of two characters doubles them
@@ -40,13 +45,31 @@ def is_caseless(source: str) -> bool:
     return bool(_CASELESS.search(source))
 
 
-def _parsed(source: str) -> Iterable[Any]:
+def is_for_blocks(source: str, beside: tuple[str, ...] = ()) -> bool:
+    """Whether a search in many lines at once finds each line that the expression takes alone.
+
+    That is not so for what looks at the ends of a text or at what is beside it, nor for what gives nothing back, nor
+    for what may take nothing.  beside: operators of Python's parser that are allowed, too.
+    """
+    parsed = _parsed(source)
+    return parsed.getwidth()[0] > 0 and _operators(parsed) <= {*_LIKE_ALONE.split(), *beside}
+
+
+def _operators(parsed: Any) -> set[str]:
+    """The names of all operators and places in an expression."""
+    if isinstance(parsed, (tuple, list)):
+        return set().union(*map(_operators, parsed))
+    if hasattr(parsed, "getwidth"):
+        return set().union(*map(_operators, parsed.data))
+    return set() if type(parsed) is int or parsed is None else {str(parsed)}
+
+
+def _parsed(source: str) -> Any:
     try:
         from re import _parser as parser  # type: ignore[attr-defined,unused-ignore]
     except ImportError:  # Python 3.10 and older
         import sre_parse as parser  # type: ignore[no-redef,unused-ignore]
-    parsed: Iterable[Any] = parser.parse(source, re.MULTILINE)
-    return parsed
+    return parser.parse(source, re.MULTILINE)
 
 
 def _best(runs: list[set[str]]) -> set[str]:

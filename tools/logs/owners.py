@@ -159,7 +159,8 @@ def _of_voice(owner: Owner, voice: Voice) -> Owner:
         return owner._replace(role=role, rank=None)
     if voice.rank is not None:
         return owner._replace(rank=voice.rank, role=RANK, named=voice.name)
-    return owner._replace(host=voice.name, folder=f"{owner.folder}/{voice.name}", role=RANK)
+    host = owner.host if voice.name.isdigit() else voice.name.partition("/")[0]  # "train-worker-1/3": of a pod's ranks
+    return owner._replace(host=host, folder=f"{owner.folder}/{voice.name}", role=RANK)
 
 
 def with_masters(owners: list[Owner]) -> list[Owner]:

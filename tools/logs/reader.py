@@ -78,6 +78,16 @@ class Reader:
             loud=() if self.hits else self._loud(),
         )
 
+    def raised(self) -> bool:
+        """Whether an exception has ended the program that is its own: not that of another process."""
+        self.machine.resume(self.found)
+        found = self._exception()
+        return found is not None and not aftermath.wraps(found.text) and not aftermath.follows(found.text)
+
+    def says_why(self) -> bool:
+        """Whether it has anything that may be a cause."""
+        return bool(self.error or self.wrapper or self.hits or self.events or self.raised())
+
     def _exception(self) -> PythonException | None:
         """The one that ended the program; its row counts from the log's beginning."""
         if not self.machine.raised():

@@ -132,51 +132,87 @@ def read(file: IO[bytes] | GzipFile, name: str, fast: bool, path: str = "") -> F
     return found[0] if found else None
 
 
-def read_all(file: IO[bytes] | GzipFile, name: str, fast: bool, path: str = "") -> list[Findings]:
+def read_all(file: IO[bytes] | GzipFile, name: str, fast: bool, path: str = "", again: bool = True) -> list[Findings]:
     """What the log says, for each rank whose lines it has; empty, if it is none.
 
-    name: below what the user named, by which it is known whose log it is; path: as a person finds it.
+    name: below what the user named, by which it is known whose log it is; path: as a person finds it; again: the file
+    can be read a second time.
     Raises OSError, EOFError and zlib.error: of a damaged archive.
     """
     head = file.read(BLOCK)
-    kind = kinds.kind_of(name, line_heads.bare(head[:4096].decode("latin-1")).encode("latin-1"))
+    in_docker = line_heads.is_docker(head)
+    begin = line_heads.undockered(head[:4096]) if in_docker else head[:4096]
+    begin = line_heads.bare(begin.decode("latin-1")).encode("latin-1")
+    kind = kinds.kind_of(name, begin)
     if kind not in kinds.KINDS:
         return []
     owner = kinds.owner_of(name)
+    if kinds.is_of_pod(begin):
+        owner = owner._replace(role=owners.ENGINE, rank=None)
     told = voices.Voices(named=owner.rank is not None)
-    readers: dict[voices.Voice | None, Reader] = {}
-    machine = _machine(kind, fast)
-    whole = _Whole(file)
-    for block in whole.blocks(head):
-        for part in told.take(line_heads.without_colours(block)):
-            _give(part, readers, machine)
-    for part in told.rest():
-        _give(part, readers, machine)
-    found = []
-    for voice, reader in readers.items() or [(None, Reader(machine))]:
-        whose = owners.of_lines(owner, told.whose(voice) or told.one, told.ranked, reader.events, reader.program)
-        size = whole.size if len(readers) < 2 else reader.size
-        found.append(reader.findings(path or name, whose, size, whole.trouble))
-    return found
+    whole, readers = _Whole(file, in_docker), _Readers(_machine(kind, fast))
+    readers.read(whole.blocks(head), told)
+    if again and told.by_chance and readers.only_others_failed():
+        file.seek(0)
+        told = voices.Voices(divide=False)
+        whole, readers = _Whole(file, in_docker), _Readers(readers.machine)
+        readers.read(whole.blocks(file.read(BLOCK)), told)
+    return readers.findings(path or name, owner, told, whole)
 
 
-def _give(part: voices.Part, readers: dict[voices.Voice | None, Reader], machine: Machine) -> None:
-    reader = readers.get(part.voice)
-    if reader is None:
-        reader = readers[part.voice] = Reader(machine)
-    reader.take(part.block, part.rows, max(_LEAST_TAIL, min(log_tail.MOST_BYTES, _MOST_TAILS // len(readers))))
+class _Readers:
+    """One for each voice of a file."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self._of: dict[voices.Voice | None, Reader] = {}
+
+    def read(self, blocks: Iterator[bytes], told: voices.Voices) -> None:
+        """Gives each its lines."""
+        for block in blocks:
+            for part in told.take(line_heads.without_colours(block)):
+                self._give(part)
+        for part in told.rest():
+            self._give(part)
+
+    def _give(self, part: voices.Part) -> None:
+        reader = self._of.get(part.voice)
+        if reader is None:
+            reader = self._of[part.voice] = Reader(self.machine)
+        most = max(_LEAST_TAIL, min(log_tail.MOST_BYTES, _MOST_TAILS // len(self._of)))
+        reader.take(part.block, part.rows, most)
+
+    def only_others_failed(self) -> bool:
+        """Whether only lines without a name say what failed: a program whose own lines begin with names by chance."""
+        others = self._of.get(None)
+        named = (one for voice, one in self._of.items() if voice)
+        return others is not None and others.raised() and not any(one.says_why() for one in named)
+
+    def findings(self, path: str, owner: owners.Owner, told: voices.Voices, whole: _Whole) -> list[Findings]:
+        """What each has found."""
+        found = []
+        for voice, reader in self._of.items() or [(None, Reader(self.machine))]:
+            voice = told.called(voice) or told.one
+            whose = owners.of_lines(owner, voice, told.ranked, reader.events, reader.program)
+            size = whole.size if len(self._of) < 2 else reader.size
+            found.append(reader.findings(path, whose, size, whole.trouble))
+        return found
 
 
 class _Whole:
     """A file in blocks."""
 
-    def __init__(self, file: IO[bytes] | GzipFile) -> None:
+    def __init__(self, file: IO[bytes] | GzipFile, in_docker: bool) -> None:
         self._file = file
+        self._in_docker = in_docker
         self.size = 0
         self.trouble = ""  # why it could not be read to its end
 
     def blocks(self, block: bytes) -> Iterator[bytes]:
-        """Blocks of whole lines; block: the file's first bytes."""
+        """Blocks of whole lines, as they were printed; block: the file's first bytes."""
+        return map(line_heads.undockered, self._blocks(block)) if self._in_docker else self._blocks(block)
+
+    def _blocks(self, block: bytes) -> Iterator[bytes]:
         rest = b""
         while block:
             self.size += len(block)

@@ -120,6 +120,7 @@ class Shapes:
         return self.found[number] >= MOST or bool(
             plain
             and expression
+            and expression.for_blocks
             and texts[0]
             and expression.source.encode().startswith(texts)
             and not _SPECIAL.intersection(texts[0])
@@ -134,14 +135,14 @@ class Shapes:
                 found = piece.find(text, line_end(piece, found))
             self.found[number] += piece.count(text, found) if found >= 0 else 0
             return
-        search, match = expression.in_bytes.search, None
-        if self.found[number] < MOST:
-            match = search(piece)
+        text_of_all = piece.decode("ascii", "replace")  # see _popular: it is ASCII
+        search = expression.pattern.search
+        match = search(text_of_all) if self.found[number] < MOST else None
         while match:
             begin, end = piece.rfind(b"\n", 0, match.start()) + 1, line_end(piece, match.start())
             if self._is_in(number, piece[begin:end]):
                 self._count(number, place + begin, hits)
-            match = search(piece, end) if self.found[number] < MOST else None
+            match = search(text_of_all, end) if self.found[number] < MOST else None
 
     def _is_in(self, number: int, line: bytes) -> bool:
         texts, expression = self._checks[number]

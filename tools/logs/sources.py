@@ -180,15 +180,15 @@ def _read_archive(task: tuple[str, str, bool], found: list[Findings], papers: di
                 if content and _is_paper(inside):
                     papers[os.path.join(name, inside)] = content.read(16 << 20)
                 elif content:
-                    found += _one_log(content, inside, fast, f"{path}:{inside}")
+                    found += _one_log(content, inside, fast, f"{path}:{inside}", again=False)
     except tarfile.TarError as error:
         raise OSError(0, str(error), path) from error
 
 
-def _one_log(file: IO[bytes], name: str, fast: bool, path: str) -> list[Findings]:
+def _one_log(file: IO[bytes], name: str, fast: bool, path: str, again: bool = True) -> list[Findings]:
     if name.endswith(".gz"):
         import gzip
 
         with gzip.open(file) as unpacked:
-            return scan.read_all(unpacked, name, fast, path)
-    return scan.read_all(file, name, fast, path)
+            return scan.read_all(unpacked, name, fast, path, again)
+    return scan.read_all(file, name, fast, path, again)

@@ -2,7 +2,7 @@
 
     [1,3]<stderr>:text                  mpirun --tag-output, horovodrun
     [pod/train-worker-3/main] text      kubectl logs --prefix
-    [default3]:text, [rank3]: text      torchrun --tee (the number on the host), PyTorch's tracebacks (the rank)
+    [default3]:text, [rank3]: text      torchrun --tee, PyTorch's tracebacks; both: [default3]:[rank11]: text
     3: text                             srun --label
     [3] text                            mpirun of MPICH and Intel
     trainer-3  | text                   docker compose
@@ -45,10 +45,11 @@ class _Form(Row):
     pattern: re.Pattern[bytes]  # takes the time, and `rank`, `name` or `host`
     marks: tuple[bytes, ...] = ()  # one of them is in each block that has the form; none: it is not clear
     whole: bool = True  # each line of a voice has its name; else those without a name may be its own
+    local: bool = False  # the number is that of a rank on its host, or of a pod: the lines may say the rank
 
 
-def _form(pattern: str, *marks: bytes, whole: bool = True) -> _Form:
-    return _Form(re.compile(rf"(?P<time>(?:{line_heads.TIME})?){pattern}".encode()), marks, whole)
+def _form(pattern: str, *marks: bytes, whole: bool = True, local: bool = False) -> _Form:
+    return _Form(re.compile(rf"(?P<time>(?:{line_heads.TIME})?){pattern}".encode()), marks, whole, local)
 
 
 _FORMS = (
@@ -57,8 +58,14 @@ _FORMS = (
         r"\[(?:[^\s\[\],@]{1,200}@)?(?:\d{1,9},)?(?P<rank>\d{1,7})\]<std(?:out|err|diag)>: ?",
         b"]<std",
     ),
-    _form(r"\[pod/(?P<name>[\w.-]{1,253})/[\w.-]{1,63}\] ?", b"[pod/"),
-    _form(r"\[default(?P<local>\d{1,7})\]: ?", b"[default"),
+    _form(
+        r"\[pod/(?P<local>[\w.-]{1,253}/[\w.-]{1,63}\] ?\[default\d{1,7})\]: ?",
+        b"] [default",
+        b"][default",
+        local=True,
+    ),
+    _form(r"\[pod/(?P<name>[\w.-]{1,253})/[\w.-]{1,63}\] ?", b"[pod/", local=True),
+    _form(r"\[default(?P<rank>\d{1,7})\]: ?", b"[default", local=True),
     _form(r"\[[Rr]ank ?(?P<rank>\d{1,7})\]:? ?", b"[rank", b"[Rank", whole=False),
     _form(r"[Rr]ank ?(?P<rank>\d{1,7}): ", b": Traceback", whole=False),
 )
@@ -69,7 +76,9 @@ _UNCLEAR = (
     _form(r"[Rr]ank ?(?P<rank>\d{1,7}): "),
     _form(r"(?P<host>[A-Za-z][\w.-]{0,100}\d[\w.-]{0,100}): "),
 )
-_RANK_BEHIND = re.compile(rb"\[[Rr]ank ?(\d{1,7})\]:")  # "[default0]:[rank12]: text"
+_GLOBAL = re.compile(rf"(?:{line_heads.TIME})?\[[Rr]ank ?(\d{{1,7}})\]:".encode())
+_MOST_RANKS = 2  # of one voice that are remembered: from two on it has none of its own
+_IN_POD = re.compile(r"/.*\[default")
 _NUMBER = re.compile(r"(?:rank|worker|replica|master|chief|trainer|task)[-_]?(\d{1,7})(?![A-Za-z])", re.IGNORECASE)
 _LAST_NUMBER = re.compile(r"[-_](\d{1,7})$")
 
@@ -80,7 +89,12 @@ def rank_of(name: str) -> int | None:
     return int(found[1]) if found else None
 
 
-_RANK_IN: dict[str, Callable[[str], int | None]] = {"rank": int, "local": int, "name": rank_of, "host": lambda _: None}
+_RANK_IN: dict[str, Callable[[str], int | None]] = {
+    "rank": int,
+    "name": rank_of,
+    "host": lambda _: None,
+    "local": lambda _: None,
+}
 
 
 class Part:
@@ -104,13 +118,16 @@ class _Waiting:
 class Voices:
     """Takes the blocks of a file, and gives the lines of each voice."""
 
-    def __init__(self, named: bool = False) -> None:
-        """named: the file's name says whose it is, so that what is not clear does not count."""
-        self._named = named
+    def __init__(self, named: bool = False, divide: bool = True) -> None:
+        """named: the file's name says whose it is, so that what is not clear does not count.
+
+        divide: False, where nothing counts: the file is of one program.
+        """
+        self._named, self._divides = named, divide
         self._form: _Form | None = None
         self._known: dict[bytes, Voice] = {}
         self._waiting: dict[Voice | None, _Waiting] = {}
-        self._behind: dict[Voice, set[int]] = {}  # the ranks that lines with a number on a host name
+        self._said: dict[Voice, set[int]] = {}  # ranks that the lines of a voice name
         self._row = 0
         self.waits = 0  # bytes
         self._first = True
@@ -123,11 +140,23 @@ class Voices:
     @property
     def ranked(self) -> bool:
         """Whether ranks speak, so that the other lines are those of what has started them."""
-        return self.split and any(voice.rank is not None for voice in self._known.values())
+        return self.split and (bool(self._said) or any(voice.rank is not None for voice in self._known.values()))
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether lines may begin so without being of several: only what they say can tell."""
+        return self.split and self._form is not None and (self._form in _UNCLEAR or not self._form.whole)
+
+    def called(self, voice: Voice | None) -> Voice | None:
+        """The voice with the rank that its own lines say, where its name has that of a host's rank, or of a pod."""
+        said = self._said.get(voice) if voice else None
+        if not voice or not said:
+            return voice
+        return voice._replace(rank=next(iter(said)) if len(said) == 1 else None)
 
     def take(self, block: bytes) -> Iterator[Part]:
         """The parts that are complete; block: whole lines."""
-        if self._form is None:
+        if self._form is None and self._divides:
             self._form = _clear(block, self._named) or (_unclear(block) if self._first and not self._named else None)
             self._first = False
         if self._form and not self._form.whole:
@@ -170,8 +199,8 @@ class Voices:
                 time = found["time"]
                 line = (time.rstrip() + b" " if time else b"") + line[found.end() :]
                 voice = self._voice(found)
-                if voice is not None and found.lastgroup == "local":
-                    voice = self._spoken(voice, line)
+                if self._form.local and b"ank" in line[:80]:
+                    self._hear(voice, line)
             else:
                 voice = None
             waiting = self._waiting.get(voice)
@@ -183,42 +212,20 @@ class Voices:
             waiting.size += size
             self.waits += size
 
+    def _hear(self, voice: Voice | None, line: bytes) -> None:
+        """Remembers the rank that PyTorch has put before the line."""
+        found = _GLOBAL.match(line)
+        said = self._said.setdefault(voice, set()) if found and voice else set()
+        if found and len(said) < _MOST_RANKS:
+            said.add(int(found[1]))
+
     def _voice(self, found: re.Match[bytes]) -> Voice | None:
         key = found[2]
         voice = self._known.get(key)
         if voice is None and len(self._known) < MOST:
-            name = key.decode()
+            name = _IN_POD.sub("/", key.decode())
             voice = self._known[key] = Voice(name, _RANK_IN[found.lastgroup or "host"](name))
         return voice
-
-    def _spoken(self, voice: Voice, line: bytes) -> Voice:
-        """That of the rank which the line itself names behind its number on the host."""
-        found = _RANK_BEHIND.match(line)
-        if found is None:
-            return voice
-        rank = int(found[1])
-        ranks = self._behind.setdefault(voice, set())
-        if len(ranks) < MOST:
-            ranks.add(rank)
-        return Voice(voice.name, rank)
-
-    def whose(self, voice: Voice | None) -> Voice | None:
-        """Who it is after all: lines with a number on a host are those of the rank that others of them name.
-
-        Without such a line the number is that of the nearest process; where hosts are mixed, nobody knows whose.
-        """
-        if voice is None or not self._behind or voice.rank is None or voice.rank in self._behind.get(voice, ()):
-            return voice
-        local = self._known.get(voice.name.encode())
-        if local is None or local.rank != voice.rank:
-            return voice  # it has named itself
-        ranks = self._behind.get(local, set())
-        if len(ranks) > 1:
-            return None
-        if ranks:
-            return Voice(voice.name, next(iter(ranks)))
-        first = {rank - (one.rank or 0) for one, all_of_it in self._behind.items() for rank in all_of_it}
-        return Voice(voice.name, voice.rank + first.pop()) if len(first) == 1 else None
 
     def _part(self, voice: Voice | None) -> Part:
         waiting = self._waiting.pop(voice)

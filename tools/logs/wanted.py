@@ -31,9 +31,9 @@ class Expression:
         return re.compile(self.source, re.MULTILINE)
 
     @cached_property
-    def in_bytes(self) -> re.Pattern[bytes]:
-        """The same for bytes: of text that is not ASCII it takes other lines."""
-        return re.compile(self.source.encode(), re.MULTILINE)
+    def for_blocks(self) -> bool:
+        """Whether a search in many lines at once finds each line that it takes."""
+        return literals.is_for_blocks(self.source)
 
     def may_take(self, text: str, lowered: str) -> bool:
         """False where nothing in the text can match.  lowered: the text in lower case."""

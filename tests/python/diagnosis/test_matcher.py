@@ -6,10 +6,11 @@ import time
 
 import pytest
 
-from tools.logs import direct, kinds, known_failures, literals, matcher, scan, shapes
+from tools.logs import direct, kinds, known_failures, line_heads, literals, matcher, scan, shapes
 from tools.logs.wanted import LONGEST, MOST, Expression
 
 ENTRIES, _ = known_failures.load({})
+needs_hyperscan = pytest.mark.skipif(not matcher.installed(), reason="needs hyperscan")
 
 
 def wanted_of(kind):
@@ -198,7 +199,77 @@ def test_typical_logs_are_read_in_a_moment():
     assert took < (time.process_time() - begun) * 40
 
 
-@pytest.mark.skipif(not matcher.installed(), reason="needs hyperscan")
+# What users may write: what a search in many lines at once, or in bytes, takes for something else
+ODD = [
+    *(r"(?<!^)abcd", r"(?<=^)abcd", r"\Aabcd\d", r"abcd\d+\Z", r"(?<!\s)abcd", r"abcd(?!\s)", r"abcd(?!\s*efgh)"),
+    *(
+        r"\u8fde\u63a5.*",
+        r"\u8fde+",
+        r"连?接?[a-z]",
+        r"^...$",
+        r"\w{5,}$",
+        r"a.{2}b",
+        r"abcd .{2} efgh",
+        r"abcd \w+ efgh",
+    ),
+    *(r"\A\d\d\b", r"\d\d\Z", r"(?<!\n)\d{3}$", r"(?i)socket", r"(?i)连Ébcdef", r"(?x) abcd  # ^c", r"abcd\n*$"),
+    *(r"(a)?(?(1)bcde|fghi)", r"(?P<x>abcd)(?P=x)", r"[^\W\d]{2}\d", "", r"\b", r"(?s)abcd.*efgh", r"(?u)abcd\d"),
+    *(r"abcd|^$", r"^(?!.*abc).*", r"\N{LATIN SMALL LETTER E WITH ACUTE}\d", r"(?s:.)abcd", r"abcd\s*$", r"\x61bcd\d"),
+]
+MANY = (
+    "abcd,xabcd,  abcd9, abcd,abcd ,abcdefgh,efgh,abcd,efghi,abcd 连接 efgh,abcd xy efgh,连接,接a,连,SOCKET,socket,"
+    "连Ébcdef,连ébcdef,12,x12,12x,abcd12,123,éa1,é1,连接重设啊,a连接b,a连b,bcde,fghi,abcdabcd,,abcd,,efgh,连123,abcd9"
+)
+
+
+@pytest.mark.parametrize("source", ODD)
+@pytest.mark.parametrize("text", [MANY, "".join(char for char in MANY if char.isascii())], ids=["any", "ASCII"])
+@pytest.mark.parametrize("popular", [0, 400])
+@pytest.mark.parametrize("fast", [False, pytest.param(True, marks=needs_hyperscan)])
+def test_odd_expressions(source, text, popular, fast, monkeypatch):
+    monkeypatch.setattr(shapes, "_POPULAR", popular)
+    wanted = [b"no line", Expression(line_heads.anchored(source), literals.texts_of(source))]
+    block = text.replace(",", "\n").encode() * 3
+    search = matcher.matcher_of(wanted, fast)
+    expected, found = naive(wanted, block), by_line(search.find(block), block)
+    assert {begin for begin, _ in expected if re.search(source, line_at(block, begin))} <= {begin for begin, _ in found}
+    assert found >= expected
+    assert len(expected) <= search.found[1] <= MOST
+
+
+def line_at(block, place):
+    return block[place : (block + b"\n").index(b"\n", place)].decode()
+
+
+@needs_hyperscan
+@pytest.mark.parametrize("number", range(4))
+def test_hyperscan_finds_the_same(number):
+    chance = random.Random(number)
+    kind = kinds.KINDS[number]
+    wanted = wanted_of(kind)
+    samples = [sample for entry in ENTRIES for sample in entry.samples]
+    searches = [matcher.Fast(wanted), shapes.Shapes(wanted)]
+    for _ in range(3):
+        block = b"\n".join(line_of(chance, wanted, samples) for _ in range(60))
+        for search in searches:
+            search.restart()
+        fast, slow = [by_line(search.find(block), block) for search in searches]
+        assert fast == naive(wanted, block)
+        assert fast <= slow
+
+
+@needs_hyperscan
+def test_a_line_that_is_found_at_each_of_its_bytes_counts_once():
+    """Those after it are found, too: of each no more than MOST are wanted."""
+    wanted = [Expression("connect .*", ("connect ",)), Expression("late(?! again)", ("late",)), b"[ERROR]"]
+    block = b"connect " + b"x" * 3000 + b"\n" + b"late again\n" * 300 + b"late\nconnect y\n" + b"[ERROR]\n" * 300
+    search = matcher.Fast(wanted)
+    hits = by_line(search.find(block), block)
+    assert hits >= {(0, 0), (block.index(b"late\n"), 1), (block.index(b"connect y"), 0)}
+    assert (search.found, len(hits)) == ([2, 1, 300], 3 + MOST)
+
+
+@needs_hyperscan
 def test_hyperscan_finds_the_same_in_text_that_is_not_ascii():
     wanted = wanted_of(kinds.TRAIN)
     block = "".join(f"{sample}\n" for entry in ENTRIES for sample in entry.samples if not sample.isascii()).encode()

@@ -1,6 +1,8 @@
 """Logs of several ranks in one file, and files that are named in the ways of mpirun, torchrun, Slurm and Kubernetes."""
 
+import gzip
 import itertools
+import json
 
 import pytest
 
@@ -340,3 +342,127 @@ def test_a_progress_bar_before_a_line(tmp_path):
 )
 def test_anchored(source, text, takes):
     assert bool(line_heads.re.search(line_heads.anchored(source), text)) == takes
+
+
+# --- what Docker and Kubernetes keep ----------------------------------------------------------------------------------
+
+
+def in_docker(line, second=0):
+    return json.dumps({"log": f"{line}\n", "stream": "stderr", "time": f"2026-11-25T10:12:{second:02}.123456789Z"})
+
+
+def in_cri(line, second=0):
+    return f"2026-11-25T10:12:{second:02}.123456789Z stderr F {line}"
+
+
+@pytest.mark.parametrize("form", [in_docker, in_cri])
+def test_files_in_which_containers_lines_are_kept(form, job, right, tmp_path):
+    path = written(tmp_path / "mixed", "0a1b-json.log", map(form, mixed(job, MIXED["mpirun"])))
+    assert answer(path) == right
+    for rank, text in job.items():
+        written(tmp_path / "named", f"rank_{rank}.log", map(form, text))
+    assert answer(tmp_path / "named") == right
+
+
+def test_a_line_of_docker_that_is_cut_off_loses_only_itself(tmp_path):
+    path = written(tmp_path, "0a1b-json.log", [*map(in_docker, raises(1)), '{"log":3}', '{"log":"cut'])
+    (one,) = sources.read([str(path)], ENTRIES).findings
+    assert (one.exception.type, one.exception.row, one.rows) == ("ZeroDivisionError", 8, 11)
+    assert one.exception.time == line_heads.time_of("2026-11-25 10:12:00.123456")
+
+
+POD = {
+    "pod.yaml": "apiVersion: v1\nkind: Pod\nstatus:\n  containerStatuses:\n  - lastState:\n      reason: {}\n",
+    "pods.yaml": "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  status:\n    reason: {}\n",
+    "pod.json": '{{\n  "apiVersion": "v1",\n  "kind": "Pod",\n  "status": {{"reason": "{}"}}\n}}\n',
+    "train-worker-0.txt": "Name:         train-worker-0\nNamespace:    default\n  State:  Terminated\n  Reason:  {}\n",
+}
+
+
+@pytest.mark.parametrize("name", POD)
+def test_what_kubernetes_says_of_a_pod_is_read_and_is_of_no_rank(name, tmp_path):
+    path = written(tmp_path, name, [POD[name].format("OOMKilled")])
+    (one,) = sources.read([str(path)], ENTRIES).findings
+    assert (one.owner.role, one.owner.rank, ENTRIES[one.hits[0].entry].code) == ("engine", None, "k8s-oom-killed")
+
+
+@pytest.mark.parametrize(
+    "text", ["apiVersion: v1\nkind: ConfigMap\ndata: OOMKilled\n", "model: big\nreason: OOMKilled\n"]
+)
+def test_other_yaml_files_are_no_logs(text, tmp_path):
+    assert sources.read([str(written(tmp_path, "job.yaml", [text]))], ENTRIES).findings == []
+
+
+CHANCE = {
+    "classes": [f"{number % 5}: {number}.5" for number in range(40)],
+    "epochs": [f"  {number // 10}: step {number}" for number in range(40)],
+    "epochs in brackets": [f"[{number // 10}] step {number}" for number in range(40)],
+    "layers": [f"layer{number % 4}: norm {number}" for number in range(40)],
+    "columns": [f"epoch{number // 8}  | {number}" for number in range(40)],
+    "cards": [f"GPU{number % 4}: {number} MB" for number in range(40)],
+    "the ranks of others": [f"[rank{number % 4}]: is late {number}" for number in range(4)],
+}
+
+
+@pytest.mark.parametrize("again", [True, False])
+@pytest.mark.parametrize("name", CHANCE)
+def test_a_program_whose_lines_begin_with_names_says_itself_what_failed(name, again, tmp_path):
+    """Half of the lines and more are as those of several ranks, but only lines without a name say what failed."""
+    path = written(tmp_path, "train.log" if again else "train.log.gz", [*CHANCE[name], *raises(1)[2:]])
+    if not again:
+        path.write_bytes(gzip.compress(path.read_bytes()))
+    (one,) = sources.read([str(path)], ENTRIES).findings
+    assert (one.owner.rank, one.owner.role, one.exception.type) == (None, "rank", "ZeroDivisionError")
+    assert one.exception.row == len(CHANCE[name]) + 6
+
+
+def test_a_launcher_that_raises_what_its_ranks_did_not_say_is_no_rank(tmp_path):
+    text = [
+        *(f"{number % 4}: step {number}" for number in range(40)),
+        "Traceback (most recent call last):",
+        '  File "/job/launch.py", line 3, in <module>',
+        "subprocess.CalledProcessError: Command 'srun' returned non-zero exit status 137.",
+    ]
+    path = written(tmp_path, "slurm-1.out", text)
+    assert {one.owner.rank for one in sources.read([str(path)], ENTRIES).findings} == {0, 1, 2, 3, None}
+
+
+def both_numbers(local, rank, line):
+    """torchrun has put its number before each line, and PyTorch the global rank before those of a traceback."""
+    raised = "Traceback" in line or line.startswith((" ", "ZeroDivision", "RuntimeError"))
+    return f"[default{local}]:" + (f"[rank{rank}]: " if raised else "") + line
+
+
+def test_the_rank_of_the_job_is_better_than_that_on_the_host(tmp_path):
+    job = {rank: without_ranks(raises(rank) if rank == 9 else waits(rank)) for rank in (8, 9, 10)}
+    text = [both_numbers(rank - 8, rank, line) for rank, lines in job.items() for line in lines]
+    path = written(tmp_path, "node1.log", text)
+    found = {one.owner.rank: one for one in sources.read([str(path)], ENTRIES).findings}
+    assert sorted(found) == [8, 9, 10]
+    assert found[9].exception.type == "ZeroDivisionError"
+    assert answer(path)[0] == [9]
+
+
+def test_pods_with_several_ranks_each(tmp_path):
+    text = [
+        f"[pod/job-worker-{pod}/main] " + both_numbers(local, 2 * pod + local, line)
+        for pod in range(2)
+        for local in range(2)
+        for line in without_ranks(raises(1) if pod + local == 2 else waits(0))
+    ]
+    path = written(tmp_path, "job.log", text)
+    findings = sources.read([str(path)], ENTRIES).findings
+    assert [one.owner.rank for one in findings] == [0, 1, 2, 3]
+    assert answer(path)[0] == [3]
+
+
+def test_pods_whose_ranks_only_a_traceback_names(tmp_path):
+    text = [f"[pod/a-x{pod}y/m] [rank{pod + 4}]: {line}" for pod in range(2) for line in raises(1)[2:]]
+    findings = sources.read([str(written(tmp_path, "job.log", text))], ENTRIES).findings
+    assert [one.owner.rank for one in findings] == [4, 5]
+
+
+def test_a_pod_that_names_several_ranks_is_a_host(tmp_path):
+    text = [f"[pod/job-worker-{pod}/m] [rank{2 * pod + local}]: x" for pod in range(2) for local in range(2)]
+    findings = sources.read([str(written(tmp_path, "job.log", text))], ENTRIES).findings
+    assert [(one.owner.rank, one.owner.host) for one in findings] == [(None, "job-worker-0"), (None, "job-worker-1")]
