@@ -11,6 +11,16 @@ from tools.diagnosis.verdict import LIKELY, SURE, Verdict, who
 from tools.diagnosis.waits import Wait
 
 
+def same_order() -> str:
+    """Why ranks in different collectives wait for ever."""
+    return tr("all ranks of a communicator must call the same collectives in the same order")
+
+
+def to_compare() -> str:
+    """What to look at where ranks do not do the same."""
+    return tr("batch sizes, shapes, branches of the program and the number of steps, rank by rank")
+
+
 def conflict(job: Job, found: list[Wait]) -> Verdict | None:
     """HCCL compared what two ranks want to do, and it differs."""
     if len(job.processes) < 2 and not job.ranks:
@@ -38,7 +48,7 @@ def conflict(job: Job, found: list[Wait]) -> Verdict | None:
                 why=tr("HCCL compared the two"),
                 text=event.text,
                 time=event.time,
-                next=[tr("batch sizes, shapes, branches of the program and the number of steps, rank by rank")],
+                next=[to_compare()],
             )
     return None
 
@@ -102,10 +112,10 @@ def behind(job: Job, found: list[Wait]) -> Verdict | None:
             usual=_step(*usual),
         ),
         certainty=LIKELY,
-        why=tr("all ranks of a communicator must call the same collectives in the same order"),
+        why=same_order(),
         text=first.text,
         time=first.time,
-        next=[tr("batch sizes, shapes, branches of the program and the number of steps, rank by rank")],
+        next=[to_compare()],
     )
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import named, one_line
+from tools.diagnosis import collectives
 from tools.diagnosis.processes import Job, Process
 from tools.diagnosis.verdict import GUESS, LIKELY, Verdict, look_at, who
 from tools.diagnosis.waits import Target
@@ -117,9 +118,8 @@ def _apart(job: Job, mine: dict[int, _Stop], known: bool) -> Verdict | None:
         sentence = tr("the collectives of {ranks} differ", ranks=named("rank", odd))
     same = some.number == others[0].number and some.what[0] == others[0].what[0] and some.number is not None
     shown = [f"{tr('rank {rank}', rank=stop.rank)}: {_name(stop)}" for stop in [some, others[0]]]
-    why = tr("all ranks of a communicator must call the same collectives in the same order")
     certainty = LIKELY if same or (known and len(odd) < len(mine)) else GUESS
-    return _different(job, odd, sentence, why, some.event, shown).replace(certainty=certainty)
+    return _different(job, odd, sentence, collectives.same_order(), some.event, shown).replace(certainty=certainty)
 
 
 def absent(job: Job) -> Verdict | None:
@@ -214,7 +214,7 @@ def _different(
         why=why,
         text=event.text,
         time=event.time,
-        next=[tr("batch sizes, shapes, branches of the program and the number of steps, rank by rank")],
+        next=[collectives.to_compare()],
     )
 
 
