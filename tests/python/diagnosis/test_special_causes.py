@@ -135,6 +135,7 @@ HEALTHY = (
     BOOTSTRAP.format("lo:127.0.0.1", "Resource temporarily unavailable").split("\n")[0],
     "n1:7:7 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to lo",
     DEVICE + "Device queue is ready.",
+    "WARNING 01-02 03:04:05 config.py:7] this card does not support bfloat16, falling back to float16",
 )
 
 
