@@ -8,8 +8,8 @@
 FOLDER has a folder for each case; its logs are there, or in its folder input/.  tests/field/judging.py says what a
 row of answers has, and which answer is right.
 
-The table "How often that is right" of docs/when_it_fails.md has two rows, made by --row: of the cases of
-field_cases.yaml, and of cases that nobody wrote a rule for.  Put both into tools/pages/heads/when_it_fails.md and
+The table "How often that is right" of docs/when_it_fails.md has rows made by --row: of the cases of field_cases.yaml,
+and of trials with cases that nobody had written a rule for.  Put them into tools/pages/heads/when_it_fails.md and
 when_it_fails_zh.md (same numbers, Chinese words), then make the two pages: see tools/pages/known_failures_page.py.
 """
 

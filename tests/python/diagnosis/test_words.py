@@ -63,8 +63,8 @@ def kept(lines):
     assert all(len(line) <= words.COLUMNS and line.isprintable() for line in lines), lines
     assert not lines[0].startswith(" ") and all(line.startswith("    ") for line in lines[1:]), lines
     assert len(set(lines)) == len(lines), lines
-    told = [line for line in lines if not line.startswith(("    also seen: ", "    另外见到："))]
-    paths = re.findall(r"[\w./-]+\.log\b", "\n".join(told))
+    told = re.split(r"\n    (?:also|另外)", "\n".join(lines))[0]
+    paths = re.findall(r"[\w./-]+\.log\b", told)
     assert len(set(paths)) == len(paths), lines
 
 
