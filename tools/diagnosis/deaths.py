@@ -58,7 +58,7 @@ def first(job: Job) -> Death | None:
         return min(tables, key=lambda death: (death.is_stopped, death.event.time is None, death.event.time or 0.0))
     of_pid = {pid: process for process in reversed(job.processes) for one in process.findings for pid in one.pids}
     of_pid.update((process.pid, process) for process in job.processes if process.pid is not None)
-    # srun's tasks are no ranks where each of them starts some
+    # srun's tasks are not ranks where each of them starts some
     nested = any(
         event.kind in _STARTERS and "task" not in event.values for one in job.witnesses for event in one.events
     )
