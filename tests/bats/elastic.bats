@@ -113,7 +113,7 @@ lost() {
   ended
   [[ $status -ne 0 && $status -ne 78 ]]
   [[ $stderr == *': no restart 1: 1 rank can still run, --min_ranks is 2; lost: node1; '* && $stderr != *': restart 1 of'* ]] || fail "$stderr"
-  [[ $stderr == *'lost with its host'* && $stderr == *': host-lost (mpirun, '* ]] || fail "$stderr"
+  [[ $stderr == *'lost with its host'* && $stderr == *': mpirun failed: '*'(host-lost)'* ]] || fail "$stderr"
   [[ "$(lost)" = "[('node1', 0, [1])]" ]]
   launch_json_fits
 }

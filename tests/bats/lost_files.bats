@@ -147,7 +147,7 @@ killed_once() {
 
 @test "a rank whose log cannot be opened is refused: 78, and the reason" {
   killed_once mkdir -p restart_1/rank_0.log
-  ended 78 '*rank 0 (device 0) exited with code 78*rank 0 ended with status 78; its log */restart_1/rank_0.log cannot be read: *'
+  ended 78 '*rank 0 (device 0) exited with code 78*rank 0 (device 0) failed first: exit status 78; its log */restart_1/rank_0.log cannot be read: *'
 }
 
 # ---- the disk ------------------------------------------------------------------------------------------------------------
