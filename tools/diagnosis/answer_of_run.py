@@ -78,7 +78,7 @@ def _of_member(first: Member, causes: list[Cause], all_ends: list[End]) -> Answe
 
 
 def _how_sure(first: Member, ranks: int) -> tuple[str, str]:
-    """What the launcher saw: it knows every end, but has not read what the other ranks said."""
+    """What the launcher saw: it knows every end, but has not read what the other ranks said, so it is never sure."""
     if ranks < 2 or not first.is_rank:
         return "", ""
     sure = ends.follows(first)
@@ -86,7 +86,7 @@ def _how_sure(first: Member, ranks: int) -> tuple[str, str]:
         return "likely", tr("it ended first")
     if sure:
         return "guess", tr("it ended first, but its error says that it waited for others")
-    return ("sure" if ends.cannot_follow(first) else "likely"), tr("it ended first, with an error of its own")
+    return "likely", tr("it ended first, with an error of its own")
 
 
 def _with_errors(answer: Answer, first: Member, logs: Explained | None) -> Answer:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 _MOST_OTHERS = 2  # other last words that are shown
 _MORE = 2  # further lines of a message
-# What a collective, a socket or MindSpore's C++ raises may follow from a wait, whatever its words are.
-_MAY_FOLLOW = ("RuntimeError", "TimeoutError", "ConnectionError", "OSError", "SystemError", "DistBackendError")
 
 
 class End(Record):
@@ -137,12 +135,6 @@ def follows(member: Member) -> bool | None:
     if member.exception:
         return aftermath.follows(member.exception.text)
     return False if member.refusal else None
-
-
-def cannot_follow(member: Member) -> bool:
-    """Whether what it said can follow from no wait."""
-    kind = member.exception.type.rpartition(".")[2] if member.exception else ""
-    return kind not in _MAY_FOLLOW
 
 
 def who(member: Member) -> str:

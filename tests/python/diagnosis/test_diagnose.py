@@ -26,6 +26,20 @@ def test_the_log_of_the_rank_that_failed_first_counts_most(explained):
     assert "(EI0006 in rank 0)" in out.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    "error", ["FileNotFoundError: [Errno 2] No such file: 'a'", "BrokenProcessPool: 1", "KeyError: 1"]
+)
+def test_who_ended_first_is_never_sure_where_the_others_were_not_read(launched, diagnose, error):
+    """All ranks may be about to raise the same, or one that was killed without a word may be seen a moment later."""
+    raised = f'Traceback (most recent call last):\n  File "train.py", line 1, in <module>\n{error}\n'
+    folder = launched({"0": (1, raised), "1": (TERMINATED, "")})
+    plan = json.loads((folder / "launch.json").read_text())
+    plan["ranks"] = [{"rank": rank, "device": rank, "log": f"rank_{rank}.log"} for rank in range(2)]
+    (folder / "launch.json").write_text(json.dumps(plan))
+    out, _ = diagnose(folder)
+    assert "\n    how sure: likely; it ended first, with an error of its own\n" in out
+
+
 def test_a_cause_in_another_rank_comes_before_what_is_vague(explained):
     failed = "Failed to initialize distributed job cluster\n"
     members = {"scheduler": (1, "bind: Address already in use\n"), "0": (1, failed)}
