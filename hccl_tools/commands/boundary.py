@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.typed import name_of
 from hccl_tools.common.words import folder_fault, one_line
 from hccl_tools.machine import interpreter
 
@@ -54,7 +55,7 @@ def say(program: str, message: object) -> None:
     """Prints one line for the user, on stderr.  Where that is closed, or nobody reads it, the exit code tells."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
-            print(one_line(f"{program}: {message}"), file=sys.stderr, flush=True)
+            print(one_line(f"{name_of(program)}: {message}"), file=sys.stderr, flush=True)
 
 
 def escape_missing_letters() -> None:

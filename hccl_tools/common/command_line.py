@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from hccl_tools.common import language
 from hccl_tools.common.language import marked, speaks_chinese, tr
 from hccl_tools.common.refusal import USAGE
+from hccl_tools.common.typed import name_of
 from hccl_tools.common.words import one_line
 
 TYPE_CHECKING = False
@@ -38,6 +40,16 @@ _OF_ARGPARSE = (
 _ALIKE = 0.75  # of two options, as difflib measures it
 
 
+class _Version(argparse.Action):
+    """--version, for which git is asked only if somebody wants to know."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from hccl_tools.common import version
+
+        sys.stdout.write(f"mindspore-launch {version.described()}\n")
+        parser.exit()
+
+
 class Parser(argparse.ArgumentParser):
     """argparse's, with --lang, whose value the module `language` finds on the command line by itself."""
 
@@ -45,8 +57,10 @@ class Parser(argparse.ArgumentParser):
         if speaks_chinese():
             setattr(argparse, "_", tr)  # noqa: B010 - mypy does not know the name
         form: Any = argparse.RawDescriptionHelpFormatter
-        super().__init__(prog=program, description=description, formatter_class=form, allow_abbrev=False)
+        name = name_of(program or os.path.basename(sys.argv[0]))
+        super().__init__(prog=name, description=description, formatter_class=form, allow_abbrev=False)
         self.add_argument("--lang", choices=language.NAMES, help=tr(language.MEANING))
+        self.add_argument("--version", action=_Version, nargs=0, help=tr("print the version of this project"))
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> argparse.Namespace:  # type: ignore[override]
         """The arguments.  A word that the command does not know ends it, with the option that is nearly the same."""

@@ -22,10 +22,16 @@ _records: list[bool] = []  # not empty: in_english
 def tr(message: str, **values: object) -> str:
     """The message in the user's language, with the values in the places that have their names, as in str.format.
 
+    Our commands in it become those that this user types: see hccl_tools/common/typed.py.
+
     message: English, a constant: tools/pages/messages.py collects them for the catalogue.
     """
     catalogue = None if _records else _catalogue()
     text = message if catalogue is None else catalogue.gettext(message)
+    if "/" in text and any(folder in text for folder in ("scripts/", "tools/", "docs/")):
+        from hccl_tools.common import typed  # which uses this module
+
+        text = typed.as_typed(text, bool(values))
     return text.format(**values) if values else text
 
 

@@ -21,6 +21,7 @@ MOST_TYPED = 32768  # characters of a command line that is kept
 # Options of the launcher alone: tools.launch.request.Request has no field for them.
 _OWN = (
     "console",
+    "engine",
     "grace",
     "hang_timeout",
     "keep_going",
@@ -58,13 +59,13 @@ def read(declaration: Declaration, typed: Sequence[str], environ: Mapping[str, s
 
         mpirun_words.check(line)
     settings = Settings.of(line)
-    words = _words(line, _as_typed(declaration.script, typed), settings.max_restarts)
+    words = _words(line, _as_typed(declaration, typed), settings.max_restarts)
     return Command(
         declaration=declaration,
         typed=tuple(typed),
         words=words,
         settings=settings,
-        notes=tuple(line.notes),
+        notes=tuple(filter(None, (declaration.note, *line.notes))),
         mpirun=line.mpirun,
         environment=line.environment,
         needs_lock=not settings.dry_run and (_target(words) != "cpu" or line.given("bind_core")),
@@ -73,9 +74,10 @@ def read(declaration: Declaration, typed: Sequence[str], environ: Mapping[str, s
     )
 
 
-def _as_typed(script: str, words: Sequence[str]) -> str:
-    """The command line as a shell reads it; empty if it is too long."""
-    text = " ".join(map(quoted, (script, *words)))
+def _as_typed(declaration: Declaration, words: Sequence[str]) -> str:
+    """The command line as a shell reads it, without bash before a script; empty if it is too long."""
+    start = declaration.command()
+    text = " ".join(map(quoted, (*start[start[0] == "bash" :], *words)))
     return text if len(text) < MOST_TYPED else ""
 
 

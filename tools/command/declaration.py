@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common import project
+from hccl_tools.common import project, typed
+from hccl_tools.common.quoting import quote
 from hccl_tools.common.record import Record
 
 TYPE_CHECKING = False
@@ -42,6 +43,7 @@ class Declaration(Record):
     quoted: bool = False  # the program is one quoted argument, see quoted.py
     grace: str = "10"  # the default of --grace
     exit_codes: str = ""  # what --help says of them, in English; empty: those of a launch
+    note: str = ""  # what to tell the user before the launch, already in their language
     extra: dict[str, str]  # what else tools.launch.request.Request takes from the script
 
     @classmethod
@@ -75,5 +77,20 @@ class Declaration(Record):
             others=others,
             quoted=bool(keys.pop("quoted", "")),
             grace=keys.pop("grace", "10"),
+            note=keys.pop("note", ""),
             extra=keys,
         )
+
+    def is_front(self) -> bool:
+        """Whether mslaunch itself was typed, and no script of this project."""
+        return self.name == typed.FRONT
+
+    def command(self) -> list[str]:
+        """The words before those that the user typed."""
+        if self.is_front():
+            return list(typed.front())
+        return typed.words(f"scripts/{self.name}") if typed.is_front() else ["bash", self.script]
+
+    def command_line(self) -> str:
+        """The same as a line for a shell."""
+        return " ".join(map(quote, self.command()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common import typed
 from hccl_tools.common.language import LOCALE, marked, speaks_chinese, tr
 from tools.command import table
 
@@ -11,11 +12,34 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tools.command.declaration import Declaration
     from tools.command.line import Line
 
 _EXIT = marked(
     "0 if all ranks ended with 0; the code of the rank that failed first (128+N for signal N);\n"
     "2 usage; 78 the launch was refused; 124 a time limit was reached; 128+N if signal N stopped the launcher."
+)
+
+_FRONT = marked(
+    """Starts any number of ranks of any program, where this command finds itself, and supervises them.
+
+Usage: mslaunch [options] PROGRAM [its words]
+       mslaunch [options] CONFIG [-- trainer arguments]
+
+PROGRAM is a Python file, -m and a module, a file with the run bit, or a program on PATH. All words after it are its
+own. CONFIG is a training config, *.yaml. These start the ranks:
+  this machine alone                        the launcher itself
+  --hostfile, -H or --hosts                 Open MPI
+  a rank table of several servers           the launcher itself: type the command on each of them
+  an allocation of Slurm                    srun
+  a pod of a job                            the launcher itself, in each pod
+--engine chooses another way. A page for each: mslaunch help TOPIC.
+
+Example:
+  mslaunch -n 8 train.py --lr 0.1
+  mslaunch -n 2 --device_target CPU train.py --epochs 1
+  mslaunch --devices "[4,8)" -m package.train --config any.yaml
+  mslaunch -H node1:8,node2:8 train.py"""
 )
 
 
@@ -29,7 +53,7 @@ class HelpAsked(Exception):
 
 def page(line: Line) -> str:
     """The page."""
-    parts = [*_header(line.declaration.script), "", tr("Options (hyphens and underscores are the same):")]
+    parts = [*header(line.declaration), "", tr("Options (hyphens and underscores are the same):")]
     for name, option in line.table.items():
         value = "" if option.takes == "-" else f" {option.takes}"
         parts += [f"  {table.typed(name)}{value}", f"      {tr(option.meaning)}"]
@@ -37,14 +61,24 @@ def page(line: Line) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _header(script: str) -> Iterator[str]:
+def version() -> str:
+    """What --version prints."""
+    from hccl_tools.common import version as versions
+
+    return f"mindspore-launch {versions.described()}\n"
+
+
+def header(declaration: Declaration) -> Iterator[str]:
     """The lines of the comment at the beginning of the script; in Chinese of a file that is made from it."""
-    name = os.path.basename(os.path.realpath(script))
+    if declaration.is_front():
+        yield from tr(_FRONT).split("\n")
+        return
+    name = os.path.basename(os.path.realpath(declaration.script))
     chinese = os.path.join(LOCALE, "zh", "help", name[: -len(".sh")] + ".txt")  # see tools/pages/messages.py
-    path = chinese if speaks_chinese() and os.access(chinese, os.R_OK) else script
+    path = chinese if speaks_chinese() and os.access(chinese, os.R_OK) else declaration.script
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
         for line in file:
             if not line.startswith("#"):
                 return
             if not line.startswith("#!"):
-                yield line.rstrip("\n")[1:].removeprefix(" ")
+                yield typed.as_typed(line.rstrip("\n")[1:].removeprefix(" "))

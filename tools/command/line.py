@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.quoting import harmless, quote
+from hccl_tools.common.quoting import harmless
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
 from tools.command import table
@@ -91,8 +91,8 @@ class Line:
 
     def mistake(self, text: str) -> Refusal:
         """The mistake, and how to get help."""
-        script = quote(self.declaration.script)
-        return Refusal(USAGE, harmless(tr("{mistake}; see: bash {script} --help", mistake=text, script=script)))
+        command = self.declaration.command_line()
+        return Refusal(USAGE, harmless(tr("{mistake}; see: {command} --help", mistake=text, command=command)))
 
     def hint(self) -> str:
         """The end of a message about a word too many."""

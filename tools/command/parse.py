@@ -24,6 +24,8 @@ def parse(line: Line, words: Sequence[str]) -> None:
         synonyms.finish(line)
     if line.given("help"):
         raise help_page.HelpAsked(help_page.page(line))
+    if line.given("version"):
+        raise help_page.HelpAsked(help_page.version())
     if line.given("lang"):
         line.choice("lang", "en")
     _check_count(line)

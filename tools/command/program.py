@@ -110,8 +110,8 @@ def check_first(line: Line, more: bool = False) -> None:
 
 def _variable(line: Line, word: str, behind: Sequence[str]) -> Refusal:
     """Refuses a variable in the place of a program: behind bash, a shell takes it for a word."""
-    before = f"{quote(word)} bash {quote(line.declaration.script)}"
-    text = tr("{word} is a variable: write it before bash, as in {command}", word=quote(word), command=before)
+    before = f"{quote(word)} {line.declaration.command_line()}"
+    text = tr("{word} is a variable: write it before the command, as in {command}", word=quote(word), command=before)
     if behind:
         command = " ".join(map(quote, ("env", word, *behind[:5])))
         text = tr("{text}, or start the program by env: {command}", text=text, command=command)

@@ -33,6 +33,9 @@ NAMED = {
         "PROGRAM is a start script that itself starts the ranks, in a loop, by mpirun or by msrun, such as"
         " run_distribute_train.sh: it runs once, and what it starts there is launched"
     ),
+    "engine NAME": marked(
+        "what starts the ranks: local, mpirun, srun, msrun or pod (default: what fits the place and the options)"
+    ),
     "no_sink -": marked(
         "run operator by operator instead of sinking the graph (jit_level O0, GRAPH_OP_RUN=1, HCCL_WHITELIST_DISABLE=1)"
     ),
@@ -176,6 +179,7 @@ SHARED = {
     ),
     "lang zh|en": language.MEANING,
     "dry_run -": marked("print the plan in a form that can be pasted into a shell; start and write nothing"),
+    "version -": marked("print the version of this project"),
     "help -": marked("print this page"),
 }
 

@@ -76,7 +76,7 @@ def read(script: str, shell: str, typed: Sequence[str]) -> Options:
         script=script,
         name=os.path.basename(script),
         engine="",
-        options=("format", "log_dir", "hccn_conf", "lang", "help"),
+        options=("format", "log_dir", "hccn_conf", "lang", "version", "help"),
         exit_codes=_EXIT,
         extra={},
     )

@@ -45,10 +45,16 @@ def limits() -> None:
     raise Refusal(REFUSED, tr("{few}; type: ulimit -n {number}", few=few, number="unlimited" if hard < 0 else hard))
 
 
-def mindspore() -> None:
+def has_mindspore() -> bool:
+    """Whether the ranks' Python, which is this one, finds MindSpore."""
     from importlib.util import find_spec
 
-    if find_spec("mindspore") is None:
+    return find_spec("mindspore") is not None
+
+
+def mindspore() -> None:
+    """Raises Refusal without MindSpore."""
+    if not has_mindspore():
         remedy = tr("{remedy}, or name another Python in PYTHON", remedy=interpreter.remedy_for("mindspore"))
         raise Refusal(
             REFUSED,

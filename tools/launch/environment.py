@@ -23,9 +23,18 @@ def needs_cluster(request: Request, placement: Placement) -> bool:
 
 
 def exports(
-    request: Request, placement: Placement, run_dir: str, table: str | None, alone: bool, binding: Binding | None
+    request: Request,
+    placement: Placement,
+    run_dir: str,
+    table: str | None,
+    alone: bool,
+    binding: Binding | None,
+    scheduled: bool = True,
 ) -> dict[str, str]:
-    """{name: value}; `table`: the path of the rank table; `alone`: one rank that joins no job.  Raises Refusal."""
+    """{name: value}.  Raises Refusal.
+
+    table: the path of the rank table; alone: one rank that joins no job; scheduled: MindSpore's scheduler may start.
+    """
     world = str(placement.world)
     found = {"RANK_SIZE": world, "LOG_DIR": run_dir}
     if table:
@@ -35,7 +44,7 @@ def exports(
     defaults = {"PYTHONFAULTHANDLER": "1", "WORLD_SIZE": world}
     if request.device_num is not None:
         defaults["DEVICE_NUM"] = str(request.device_num)
-    if not alone and needs_cluster(request, placement):
+    if scheduled and not alone and needs_cluster(request, placement):
         port = placement.cluster.scheduler_port or ports.free(request.job_pid)
         found["MS_WORKER_NUM"] = world
         found["MS_SCHED_HOST"] = placement.cluster.scheduler_host

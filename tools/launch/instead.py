@@ -73,7 +73,7 @@ def _is_planned(command: Command, words: list[str]) -> bool:
 def line(command: Command, words: list[str]) -> str:
     """The words as one line for the shell that typed the command."""
     script = command.declaration.script
-    start = ["bash", script]
+    start = command.declaration.command()
     if "SLURM_JOB_ID" in os.environ and script == project.path("scripts", command.declaration.name):
         start = ["sbatch", *_of_allocation(), script]  # which ran a copy of the script
     data = os.environ.get("DATA_PATH") if "DATA_PATH" not in command.declaration.arguments else None

@@ -10,6 +10,8 @@ import os
 from hccl_tools.common import language
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, NotHere, Refusal
+from hccl_tools.common.typed import name_of
+from hccl_tools.common.typed import use as use_front
 from tools.command import language as typed_language
 from tools.command.command import read
 from tools.command.declaration import Declaration
@@ -65,13 +67,17 @@ def main(words: list[str]) -> int:
     """The exit code of the launch that these words are: a script's declaration, --, and what the user typed.
 
     The first three are scripts/lib/start.sh's: script=$0; caller=, what it has changed of the environment; ignored=,
-    the mask of the signals that the caller ignores, as /proc has it.
+    the mask of the signals that the caller ignores, as /proc has it.  front= and preset= after them are mslaunch's.
     """
     open_streams()
     split = words.index("--")
     script, changed, ignored = words[:3]
-    declaration, typed = Declaration.from_words([script, *words[3:split]]), words[split + 1 :]
-    voice = Voice(declaration.name)
+    told = words[3:split]
+    if told[0].startswith("front="):  # mslaunch was typed, and had to start another Python
+        use_front(told[0][len("front=") :], told[1][len("preset=") :].split())
+        told = told[2:]
+    declaration, typed = Declaration.from_words([script, *told]), words[split + 1 :]
+    voice = Voice(name_of(declaration.name))
     caller = environment.of_caller(environment.of_this_process(), changed.partition("=")[2])
     speak(typed, caller)
     try:

@@ -10,7 +10,7 @@ import time
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
-from hccl_tools.common.words import clauses, one_line
+from hccl_tools.common.words import clauses, one_line, short_path
 from hccl_tools.table import device_range
 from tools.launch import checks, environment, planned, plogs, run_folder
 from tools.launch import job as jobs
@@ -65,7 +65,9 @@ def make(request: Request) -> Plan:
     job = jobs.find(request, placed, run_dir) if placed.ranks else jobs.none()
     rank_files, job = in_folders(request, job, run_dir)
     own_gpus = request.engine == "local" and request.device_target == "GPU"
-    if job.needs_mindspore or ((request.device_target == "CPU" or own_gpus) and not job.alone):  # or the scheduler does
+    scheduled = (request.device_target == "CPU" or own_gpus) and not job.alone
+    needless = scheduled and does_without(request, job)
+    if job.needs_mindspore or (scheduled and not needless):  # the scheduler needs it, too
         checks.mindspore()
     # A program may use CPU where nobody asked for GPUs.
     checks.devices(request, placed, job.is_own or (job.needs_mindspore and not request.target_found))
@@ -80,7 +82,8 @@ def make(request: Request) -> Plan:
         table = launch_table.choose(request, [device for _, device in placed.ranks], run_dir, job.source)
     ranks = table.ranks if table else placed.ranks
     binding = bind(request, placed.replace(ranks=ranks))
-    exports = environment.exports(request, placed, run_dir, table.path if table else None, job.alone, binding)
+    path = table.path if table else None
+    exports = environment.exports(request, placed, run_dir, path, job.alone, binding, not needless)
     return Plan(
         request=request,
         run_dir=run_dir,
@@ -109,8 +112,27 @@ def make(request: Request) -> Plan:
             *filter(None, [device_range.remark("--devices", request.devices)]),
             *jobs.remarks(request, placed.world, job, rank_files),
             *standing_by,
+            *([without_scheduler(job)] if needless else []),
             *seen.remarks(request, placed, ranks),
         ),
+    )
+
+
+def does_without(request: Request, job: jobs.Job) -> bool:
+    """Whether ranks of this machine can do without MindSpore's scheduler, because their Python has no MindSpore.
+
+    Their program is a file that does not import it.  Where another Python runs it, nobody knows.
+    """
+    own = job.source is not None and not job.needs_mindspore and job.words[:1] == [trainer_command.python()]
+    return own and request.engine == "local" and request.placement is None and not checks.has_mindspore()
+
+
+def without_scheduler(job: jobs.Job) -> str:
+    """What the user should know then."""
+    return tr(
+        "note: this Python has no MindSpore, and {program} does not import it: the ranks start without MindSpore's"
+        " scheduler",
+        program=one_line(short_path(job.source or "")),
     )
 
 

@@ -112,7 +112,7 @@ def _command(data: RunData) -> tuple[str | None, bool]:
     folder, typed = data.launch.get("folder"), data.launch.get("typed")
     goes = f"cd {shlex.quote(folder)} && " if isinstance(folder, str) else ""
     if isinstance(typed, str):
-        return f"{goes}bash {typed}", True
+        return f"{goes}{'bash ' if typed.partition(' ')[0].endswith('.sh') else ''}{typed}", True
     trainer = data.launch.get("trainer")
     if isinstance(trainer, list) and trainer:
         return goes + " ".join(shlex.quote(str(word)) for word in trainer), False

@@ -10,6 +10,7 @@ from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.typed import name_of
 from hccl_tools.common.words import folder_fault, one_line
 
 
@@ -38,11 +39,11 @@ def run(program: str, work: Callable[[], None], status: int | None = None) -> in
         return 0
     except Refusal as refusal:
         for line in refusal.lines:
-            print(f"{program}: {line}", file=sys.stderr)
+            print(f"{name_of(program)}: {line}", file=sys.stderr)
         return refusal.status if status is None else status
     except FileNotFoundError:
         fault = folder_fault()
         if fault is None:
             raise
-        print(f"{program}: {fault}", file=sys.stderr)
+        print(f"{name_of(program)}: {fault}", file=sys.stderr)
         return REFUSED if status is None else status

@@ -8,7 +8,7 @@ import re
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import clauses, one_line
 from hccl_tools.hosts import hostfile
 from hccl_tools.machine import programs
 from tools.launch.engines import placement, ports
@@ -22,7 +22,7 @@ _KILL_WAIT, _MOST_KILL_WAIT = 30, 65535  # seconds; Slurm's default, and the mos
 def place(request: Request) -> placement.Placement:
     """--ntasks_per_node ranks on each node; MindSpore's scheduler is on the first.  Raises Refusal."""
     nodes, standing_by = nodes_in_use(request)
-    each = request.ntasks_per_node or tasks_per_node()
+    each = request.ntasks_per_node or shared(request.n, len(nodes)) or tasks_per_node()
     address, kill_wait = facts(nodes[0])
     cluster = Cluster(
         scheduler_host=address,
@@ -55,6 +55,17 @@ def lost_nodes(names: list[str]) -> dict[str, str]:
             said = tr("Slurm says: {state}, {reason}", state=one_line(state), reason=one_line(reason.rstrip("|")))
             found[name] = said
     return found
+
+
+def shared(ranks: int | None, nodes: int) -> int | None:
+    """How many of so many ranks each node has; None: nobody says how many ranks there are.  Raises Refusal."""
+    if ranks is None:
+        return None
+    if ranks % nodes:
+        text = tr("-n {ranks}: the allocation has {nodes} nodes, and each has as many ranks", ranks=ranks, nodes=nodes)
+        more = ranks + nodes - ranks % nodes
+        raise Refusal(REFUSED, clauses(text, tr("type -n {number}, or --ntasks_per_node N", number=more)))
+    return ranks // nodes
 
 
 def tasks_per_node() -> int:

@@ -97,7 +97,7 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
     read = read_table(path, request.chip)
     servers = read.servers
     world = sum(len(server.ranks) for server in servers)
-    if request.rank_size != world:
+    if request.rank_size not in (None, world):
         parts = clauses(*(server.words() for server in servers[:4]), *(["..."] if len(servers) > 4 else []))
         text = tr("{path} has {world} ranks ({parts}); type {world}", path=one_line(path), world=world, parts=parts)
         raise Refusal(REFUSED, f"RANK_SIZE {request.rank_size}: {text}")
@@ -152,8 +152,13 @@ def own_server(servers: list[Server], start: int | None, path: str) -> Server:
         )
         raise Refusal(REFUSED, f"{one_line(path)}: {text}")
     for server in ours:
-        if server.first == start:
+        if server.first == start or (start is None and len(ours) == 1):
             return server
+    if start is None:
+        parts = clauses(*(server.words() for server in ours[:4]), *(["..."] if len(ours) > 4 else []))
+        text = tr("{path}: several of its servers are this host ({parts})", path=one_line(path), parts=parts)
+        remedy = tr("bash scripts/run_cluster.sh takes RANK_START, the first rank of the server that is meant")
+        raise Refusal(REFUSED, clauses(text, remedy))
     whose = next((server.label() for server in servers if server.first == start), None)
     if whose is None:
         text = tr("RANK_START {start} is the first rank of no server of the table", start=start)

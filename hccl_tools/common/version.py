@@ -1,0 +1,41 @@
+"""The version of this project: of the package, and in a checkout of its commit."""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.common import project
+
+_SECONDS = 5  # git describes at once, or the file system hangs
+
+
+def number() -> str:
+    """The version, such as ``1.0.0``; mindspore_launch/__init__.py alone has it."""
+    with open(_file(), encoding="utf-8") as file:
+        for line in file:
+            name, _, value = line.partition(" = ")
+            if name == "__version__":
+                return value.strip().strip('"')
+    raise ValueError(f"{_file()} has no __version__")
+
+
+def _file() -> str:
+    return project.path(*([] if project.is_installed() else [project.PACKAGE]), "__init__.py")
+
+
+def described() -> str:
+    """The version, and in a checkout what git says of the commit: ``1.0.0 (v1.0.0-3-g1a2b3c4)``."""
+    commit = of_commit()
+    return f"{number()} ({commit})" if commit else number()
+
+
+def of_commit() -> str:
+    """What git says of the checkout's commit; empty where there is no checkout or no git."""
+    if not os.path.exists(project.path(".git")):
+        return ""
+    from hccl_tools.machine import programs  # few commands ask
+
+    words = ["git", "-C", project.ROOT, "describe", "--always", "--dirty", "--tags"]
+    answer = programs.ask(words, _SECONDS)
+    text = answer.stdout.strip()
+    return text if answer.status == 0 and text.isprintable() else ""

@@ -1,0 +1,1 @@
+"""The command mslaunch: which of our commands its words mean, and where a launch runs that nobody has placed."""
