@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 
 from hccl_tools.commands import arguments, boundary
-from hccl_tools.common import project
+from hccl_tools.common import project, typed
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import LOCALE, speaks_chinese, tr
 from hccl_tools.common.refusal import Refusal
@@ -68,7 +68,11 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     if speaks_chinese():
         path = os.path.join(LOCALE, "zh", "help", "check_network.txt")
     with open(path, encoding="utf-8") as script:  # its header is the help
-        header = [line[1:].strip("\n")[1:] for line in script if line.startswith("#") and not line.startswith("#!")]
+        header = [
+            typed.as_typed(line[1:].strip("\n")[1:])
+            for line in script
+            if line.startswith("#") and not line.startswith("#!")
+        ]
     header = header[: next((n for n, line in enumerate(header) if line.startswith("shellcheck")), len(header))]
     exits = tr("Exit: 0 no problem found, 1 problems found, 2 usage, or no card can be asked.")
     parser = Parser(PROGRAM, "\n".join([*header, "", exits]))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 DOMAIN = "launch"  # the name of the catalogues, launch.mo
 LOCALE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "locale")
 
+_OURS = ("scripts/", "tools/", "docs/", "make data")  # in a text with a command of ours
 _records: list[bool] = []  # not empty: in_english
 
 
@@ -28,7 +29,7 @@ def tr(message: str, **values: object) -> str:
     """
     catalogue = None if _records else _catalogue()
     text = message if catalogue is None else catalogue.gettext(message)
-    if "/" in text and any(folder in text for folder in ("scripts/", "tools/", "docs/")):
+    if any(part in text for part in _OURS):
         from hccl_tools.common import typed  # which uses this module
 
         text = typed.as_typed(text, bool(values))

@@ -48,6 +48,7 @@ WORDS = {
 }
 _FORMS = (
     r"(sbatch [^;()\n]*?)(scripts/[a-z_]+\.sh)|"  # which runs a file of a shell
+    r"(make data\b)|"  # a checkout has a Makefile
     r"(?<![\w./-])(?:(bash|python) )?"
     r"(scripts/[a-z0-9_]+\.sh|(?:tools|hccl_tools)/[a-z0-9_]+\.py|docs/(?:zh/)?[a-z_]+\.md)(?![\w/])"
 )
@@ -130,7 +131,9 @@ def _here() -> str:
 
 
 def _replaced(found: re.Match[str]) -> str:
-    batch, batch_file, interpreter, file = found.groups()
+    batch, batch_file, make, interpreter, file = found.groups()
+    if make:
+        return command("tools/prepare_digits.py", "data/digits") if is_front() else make
     if batch:
         return f"{batch}{_placed(batch_file)}"
     if file.startswith("docs/"):

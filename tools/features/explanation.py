@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import os
 
-from hccl_tools.common import project
+from hccl_tools.common import typed
 from hccl_tools.common.language import tr
-from hccl_tools.common.quoting import quote
 from hccl_tools.common.words import short_path
 from tools.features import explanation_child
 from tools.features.base import Feature
@@ -139,7 +138,7 @@ class Explanation(Feature):
 
 def _on_run(tool: str, run_dir: str) -> str:
     """The command that does it for the whole run, as it can be pasted."""
-    return f"python {quote(short_path(project.path('tools', tool)))} {quote(short_path(run_dir))}"
+    return typed.command(f"tools/{tool}", short_path(run_dir))
 
 
 def _remove_part(run_dir: str, pid: int) -> None:

@@ -19,6 +19,7 @@ ROOT = Path(project.ROOT)
 ROOMS = {
     "tools": [
         "pages",
+        "front",
         "doctor",
         "features",
         "engines",
