@@ -150,8 +150,8 @@ run.sh|-np 4 data 2|-np 4: the number of ranks is the argument RANK_SIZE
 launch.sh|-n 2 pythonn train.py|pythonn: there is no program of this name on PATH, and no such file
 launch.sh|-n 2 pythonn -c pass|pythonn: there is no program of this name on PATH, and no such file
 launch.sh|-n 2 pythonn --epochs 3|pythonn: there is no program of this name on PATH, and no such file
-launch.sh|GLOG_v=3|GLOG_v=3 is a variable: write it before bash, as in GLOG_v=3 bash scripts/launch.sh
-launch.sh|A=1 B=2 tool x|A=1 is a variable: write it before bash, as in A=1 bash scripts/launch.sh, or start *
+launch.sh|GLOG_v=3|GLOG_v=3 is a variable: write it before the command, as in GLOG_v=3 bash scripts/launch.sh
+launch.sh|A=1 B=2 tool x|A=1 is a variable: write it before the command, as in A=1 bash scripts/launch.sh, or start *
 run_mpirun_1.sh|A=1 train.py|A=1 is a variable: *
 launch.sh|--sim_level 1 train.py|--sim_level: a simulation compiles in one process, *
 run_msrun.sh|--nnodes 2 train.py|--nnodes 2: how many ranks has each host? Add them, such as: --nproc_per_node 8
@@ -176,6 +176,7 @@ def test_a_mistake_is_said_in_one_line(case):
     (line,) = refusal.value.lines
     said, _, end = line.rpartition("; see: ")
     assert (refusal.value.status, end) == (USAGE, f"bash scripts/{script} --help")
+    text = text.replace(": scripts/", f": bash {project.ROOT}/scripts/")  # as it can be pasted here
     assert said.startswith(text[:-1]) if text.endswith("*") else said == text
 
 

@@ -7,6 +7,7 @@ import pytest
 from hccl_tools.build import merging, super_pod
 from hccl_tools.commands import build as hccl_tools
 from hccl_tools.commands import show as show_hccl
+from hccl_tools.common import project
 from hccl_tools.show import drawing, overview
 from hccl_tools.table import rank_table
 
@@ -130,7 +131,7 @@ def test_without_rich_the_other_way_is_named(show, monkeypatch):
 def test_a_bad_table_is_shown_and_that_it_is_bad_is_said(show):
     status, out, err = show({**cluster(2), "status": "x"}, "--format", "svg")
     assert (status, out[:4]) == (0, "<svg")
-    assert err == "show_hccl.py: t.json: 1 problem; see `python hccl_tools/validate_hccl.py FILE`\n"
+    assert err == f"show_hccl.py: t.json: 1 problem; see `python {project.ROOT}/hccl_tools/validate_hccl.py FILE`\n"
 
 
 @pytest.mark.parametrize("junk", ["{}", "[]", "null", "1", '"x"', '{"server_list": [{}]}', '{"server_list": {}}'])
