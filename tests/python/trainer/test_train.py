@@ -25,12 +25,12 @@ ON_CPU = ["--config", str(DIGITS), "-o", "system.device_target=CPU"]
         (
             ON_CPU,
             {"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "1"},
-            f"use bash {PROJECT}/scripts/run_mpirun.sh instead",
+            "/scripts/run_mpirun.sh instead",
         ),
         (
             ON_CPU,
             {"SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "1"},
-            f"use bash {PROJECT}/scripts/run_slurm.sh instead",
+            "/scripts/run_slurm.sh instead",
         ),
         (ON_CPU, {}, "no launcher has started this process"),
     ],
