@@ -88,7 +88,7 @@ bench: $(call has,train test mpi) data ## how fast it all is, written to docs/be
 
 docs: $(call has,docs) ## the pages as a site, in site/html/index.html; a dead link is an error
 	$(BIN)/python -m tools.pages.site site/pages
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 	@echo "the site is in site/html/index.html"
 
 pictures-of-pages: $(call has,browser) ## the README's pictures: of a run's page (by chromium and chromium-driver), of the live screen, and the drawings
