@@ -22,6 +22,7 @@ from hccl_tools.common.words import one_line
 from tools.pages import command_pages, commands
 
 _LINK = re.compile(r"\]\(([^)#\s]+)|(?:src|srcset)=\"([^\"]+)\"")
+_TO_FOLDER = re.compile(r"\[([^\]]+)\]\(([^)#\s]+/)\)")
 _MARK = ".made-by-tools-pages-site"  # in a folder that may be deleted
 
 
@@ -58,6 +59,16 @@ def linked(page: Path) -> list[Path]:
     return found
 
 
+def text_of(page: Path) -> str:
+    """The page as it is on the site: a link to a folder of the project is its text, as the site shows no folders."""
+    root = Path(project.ROOT)
+
+    def shown(match: re.Match[str]) -> str:
+        return match[1] if (root / page.parent / match[2]).is_dir() else match[0]
+
+    return _TO_FOLDER.sub(shown, (root / page).read_text(encoding="utf-8"))
+
+
 def gather(folder: Path) -> int:
     """Puts pages, and files that they link to, into `folder`, which is made anew; returns how many.
 
@@ -73,7 +84,10 @@ def gather(folder: Path) -> int:
     (folder / _MARK).touch()
     for path in files:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(root / path, folder / path)
+        if path.suffix == ".md":
+            (folder / path).write_text(text_of(path), encoding="utf-8")
+        else:
+            shutil.copyfile(root / path, folder / path)
     made = command_pages.pages()
     for path, text in made.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)

@@ -39,7 +39,12 @@ _CHINESE_ENDS = "，。：；、（）“”？！|"  # words end there
 
 
 def on_config(config: Any) -> None:
-    """Puts the pages of the commands into the menu, and makes jieba quiet; its dictionary goes into our folder."""
+    """Puts the pages of the commands into the menu, and makes mkdocs and jieba quiet, but for warnings.
+
+    With its option --quiet mkdocs would not count warnings, and a dead link would be no error.  What jieba keeps for
+    its next start goes into our folder.
+    """
+    logging.getLogger("mkdocs").setLevel(logging.WARNING)
     jieba.setLogLevel(logging.WARNING)
     jieba.dt.tmp_dir = str(Path(config.docs_dir).parent)
     listed = f"{command_pages.FOLDERS['en']}/{command_pages.INDEX}"
