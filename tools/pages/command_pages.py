@@ -191,7 +191,7 @@ def _shown(option: known.Option) -> str:
 
 
 def _plain(text: str) -> str:
-    """The text in Markdown, as it stands; what is between backquotes stays code."""
+    """The text in Markdown, as it is; what is between backquotes stays code."""
     parts = re.split(r"(`[^`]+`)", text)
     return "".join(_literal(part) if place % 2 == 0 else part for place, part in enumerate(parts))
 

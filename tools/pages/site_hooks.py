@@ -31,7 +31,7 @@ _ONLY_ENGLISH = "{}（英文）"
 _BASE = "docs/zh/"  # of Chinese pages
 _CONFIG = re.compile(r'(?<=<script id="__config" type="application/json">)(.*?)(?=</script>)', re.DOTALL)
 _CELL = re.compile(r"<td.*?</td>", re.DOTALL)
-# what the theme would load for diagrams, a code host's stars and old browsers; names of XML are no addresses
+# what the theme would load for diagrams, a code host's stars and old browsers; a name of XML is not an address
 _FOREIGN = re.compile(r"""(?<=["'`])https?://(?!www\.w3\.org/)""")
 _INDEX = "search/search_index.{}"
 _BACKGROUND = ("CHANGELOG.md", "docs/benchmarks.md", "docs/modules.md")  # the search puts other pages before these
