@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from hccl_tools.common import project
+from hccl_tools.common import language, project
 from hccl_tools.common.quoting import quote
 from hccl_tools.common.words import short_path
 
@@ -158,3 +158,6 @@ def _after_front(file: str) -> str:
 
 def _interpreter(file: str) -> str:
     return "bash" if file.endswith(".sh") else "python"
+
+
+language.rewrite_by(as_typed)
