@@ -88,13 +88,11 @@ def run(options: argparse.Namespace) -> int:
         found = completed(found, options, target)
         found, more = job.only(found, target)
         result = writing.write(found, target, what)
+        if not isinstance(result, str):
+            check(result, what, options.generation)
     except Refusal as refusal:
         raise Refusal(refusal.status, *refusal.lines, tr(output.NOT_WRITTEN)) from refusal
-    if isinstance(result, str):
-        text = result
-    else:
-        text = rank_table.dump(result)
-        check(result, what, options.generation)
+    text = result if isinstance(result, str) else rank_table.dump(result)
     if lost + more:
         say(tr("left out, because {what} has no place for it: {keys}", what=what, keys=some(lost + more, _MOST_KEYS)))
     for line in remarks(found, target):
@@ -139,11 +137,10 @@ def named(name: str, target: str) -> JsonObject:
 def check(table: JsonObject, what: str, generation: str | None) -> None:
     """Says what validate_hccl.py says of the result.  Raises Refusal if it is not good."""
     problems = verdict.check(table, None if generation == "any" else generation)
-    lines = [problem.line(what) for problem in problems]
-    if errors(problems):
-        raise Refusal(BAD, *lines, tr(output.NOT_WRITTEN))
-    for line in lines:
-        say(line)
+    if bad := errors(problems):
+        raise reading.refusal(BAD, bad, what)
+    for problem in problems[: reading.MOST_PROBLEMS]:
+        say(problem.line(what))
 
 
 def remarks(found: job.Job, target: str) -> list[str]:

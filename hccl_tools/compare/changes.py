@@ -8,7 +8,7 @@ from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.record import Record, Row
 from hccl_tools.compare import places
 from hccl_tools.compare.places import Places
-from hccl_tools.compare.side import Side
+from hccl_tools.compare.side import GROUPS, Side
 from hccl_tools.convert.job import holds
 from hccl_tools.table.address import packed
 
@@ -66,9 +66,9 @@ def _formats(a: Side, b: Side) -> Iterator[Change]:
 def _compared(key: str, part: str, a: Side, b: Side, in_a: bool, in_b: bool, left_out: list[str]) -> bool:
     """Whether a key can be compared: not if one table lacks it, and its format has no place for it."""
     lacking = b if not in_b else a if not in_a else None
-    if lacking is None or key in ("super_pod_id", "cluster_id"):
-        key = {"super_pod_id": "super_pod_list", "cluster_id": "cluster_list"}.get(key, key)
-        part = "head" if key.endswith("_list") else part
+    for group, name_key in GROUPS.items():  # a server is in one by the list in the head
+        if key == name_key:
+            key, part = group, "head"
     if lacking is None or key == "status" or holds(lacking.job.source, part, key):
         return True
     if key not in left_out:
@@ -78,12 +78,19 @@ def _compared(key: str, part: str, a: Side, b: Side, in_a: bool, in_b: bool, lef
 
 def _fields(a: Side, b: Side, left_out: list[str]) -> Iterator[Change]:
     for key in {**a.head, **b.head}:
-        one, other = a.head.get(key), b.head.get(key)
+        one, other = _in_both(key, a.head.get(key), b.head.get(key))
         if one == other or not _compared(key, "head", a, b, key in a.head, key in b.head, left_out):
             continue
         if key == "status" and None in (one, other):  # 2.0 need not have one
             continue
         yield Change("field", {"key": key, "a": one, "b": other})
+
+
+def _in_both(key: str, one: Any, other: Any) -> tuple[Any, Any]:
+    """The two values; of groups of servers those that are in both: the servers of the others have changed, too."""
+    if key not in GROUPS or one is None or other is None:
+        return one, other
+    return {name: one[name] for name in one if name in other}, {name: other[name] for name in one if name in other}
 
 
 # ---- servers ---------------------------------------------------------------------------------------
@@ -106,12 +113,21 @@ def _server_fields(a: Side, b: Side, here: Places, there: Places, left_out: list
     common = [(name, entry, there.entries[name]) for name, entry in here.entries.items() if name in there.entries]
     keys = {key: True for _, one, other in common for key in (*one, *other) if key != "server_id"}
     for key in keys:
-        rows = [(name, one.get(key), other.get(key)) for name, one, other in common]
+        rows = [(name, *_values(key, one, other)) for name, one, other in common]
         different = [row for row in rows if not same(row[1], row[2])]
         in_a, in_b = (any(row[side] is not None for row in rows) for side in (1, 2))
         if different and _compared(key, "server", a, b, in_a, in_b, left_out):
             for name, one, other in different:
                 yield Change("server-field", {"server": name, "key": key, "a": one, "b": other})
+
+
+def _values(key: str, one: JsonObject, other: JsonObject) -> tuple[Any, Any]:
+    """The two values of a key.  A server without an address beside its name has its name for one."""
+    values = one.get(key), other.get(key)
+    if key not in ("host_ip", "server_ip") or (values[0] is None) == (values[1] is None):
+        return values
+    names = [each["server_id"] if packed(each["server_id"]) else None for each in (one, other)]
+    return (names[0], values[1]) if values[0] is None else (values[0], names[1])
 
 
 # ---- ranks and devices -----------------------------------------------------------------------------
@@ -198,6 +214,6 @@ def _order(here: Places, there: Places, a: Side, b: Side) -> Iterator[str]:
     mine = [[here.keys[n] for n in here.servers[name]] for name in sorted(here.servers)]
     if mine != [[there.keys[n] for n in there.servers[name]] for name in sorted(there.servers)]:
         yield "devices"
-    for key in ("super_pod_list", "cluster_list"):
+    for key in GROUPS:
         if key in a.head and a.table[key] != b.table[key]:
             yield key

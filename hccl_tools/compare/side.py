@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from hccl_tools.check import schema_check, verdict
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
-from hccl_tools.common.problem import Problem, errors
+from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import USAGE
 from hccl_tools.common.words import count
 from hccl_tools.convert import reading
 from hccl_tools.convert.job import NO_SERVER, Job
 from hccl_tools.table import formats
 
-_GROUPS = {"super_pod_list": "super_pod_id", "cluster_list": "cluster_id"}
+GROUPS = {"super_pod_list": "super_pod_id", "cluster_list": "cluster_id"}  # of servers, and what names one
 _UNREAD = ("host_nic_ip",)  # HCCL never reads it, and tools write it or do not
 
 
@@ -45,28 +45,24 @@ def of(data: bytes, name: str) -> Side:
     """The Side of a table's bytes.  A bad table is taken if its ranks and devices are clear.  Raises Refusal."""
     table, problems = verdict.check_bytes(data)
     if table is None or (bad := errors(problems)) and not _has_form(table):
-        raise _refusal(problems, name)
+        raise reading.refusal(USAGE, errors(problems), name)
     form, _ = formats.detect(table)
     if bad and form.startswith("legacy"):  # HCCL numbers its ranks by all that is in it
-        raise _refusal(problems, name)
+        raise reading.refusal(USAGE, errors(problems), name)
     job = reading.of_table(table)
     if bad and not _is_clear(job):
-        raise _refusal(problems, name)
+        raise reading.refusal(USAGE, errors(problems), name)
     said = tr("{problems}; see `python hccl_tools/validate_hccl.py FILE`", problems=count(len(bad), "problem"))
-    head = {key: value for key, value in job.head.items() if key not in _GROUPS}
+    head = {key: value for key, value in job.head.items() if key not in GROUPS}
     if "status" in table:
         head["status"] = table["status"]
     servers = [{key: value for key, value in server.items() if key not in _UNREAD} for server in job.servers]
-    for key, name_key in _GROUPS.items():
+    for key, name_key in GROUPS.items():
         if key in job.head:
             head[key] = _described(job.head[key], name_key)
             servers = _members(servers, job.head[key], name_key)
     job = job.replace(servers=servers)
     return Side(name=name, table=table, job=job, head=head, warning=said if bad else "")
-
-
-def _refusal(problems: Sequence[Problem], name: str) -> Refusal:
-    return Refusal(USAGE, *(problem.line(name) for problem in errors(problems)))
 
 
 def _has_form(table: object) -> bool:

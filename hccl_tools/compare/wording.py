@@ -96,7 +96,7 @@ def _numbers(numbers: Sequence[int]) -> str:
     return ranges(numbers) if list(numbers) == sorted(numbers) else ",".join(map(str, numbers))
 
 
-_ADDED, _REMOVED = marked("{ranks} were added"), marked("{ranks} were removed")
+_ADDED, _REMOVED = marked("added: {ranks}"), marked("removed: {ranks}")
 
 
 # ---- one kind each ---------------------------------------------------------------------------------
@@ -148,9 +148,9 @@ def _server_field(data: JsonObject) -> str:
 def _renumbered(data: JsonObject) -> str:
     servers = data["servers"]
     text = (
-        tr("renumbered: {ranks} on server {first} are now {now}")
+        tr("renumbered: {ranks} on server {first}, now {now}")
         if servers["number"] == 1
-        else tr("renumbered: {ranks} on {number} servers, {first} to {last}, are now {now}")
+        else tr("renumbered: {ranks} on {number} servers, {first} to {last}, now {now}")
     )
     names = {"first": one_line(servers["first"]), "last": one_line(servers["last"]), "number": servers["number"]}
     return text.format(ranks=_ranks(data["a"]), now=ranges(data["b"]), **names)
@@ -187,8 +187,8 @@ _WORDS: dict[str, Callable[[JsonObject], str]] = {
     "server-removed": _server(marked("server {server} was removed; it had {ranks} on {devices}")),
     "server-renamed": _renamed,
     "server-field": _server_field,
-    "devices-added": _server(marked("server {server}: {devices} were added, with {ranks}"), _ADDED),
-    "devices-removed": _server(marked("server {server}: {devices} were removed; {ranks} ran there"), _REMOVED),
+    "devices-added": _server(marked("server {server}: added {devices}, with {ranks}"), _ADDED),
+    "devices-removed": _server(marked("server {server}: removed {devices}, which had {ranks}"), _REMOVED),
     "ranks-renumbered": _renumbered,
     "ranks-moved": _moved,
     "device-field": _device_field,

@@ -120,6 +120,8 @@ def place(job: Job, position: int) -> str:
 
 def some_places(job: Job, positions: Sequence[int]) -> str:
     """The devices at these positions, as a message names them: the first ones, and how many more."""
+    if len(positions) == len(job.devices) > 1:
+        return tr("every rank")
     return some([place(job, position) for position in positions[:3]] + [""] * (len(positions) - 3), 3)
 
 

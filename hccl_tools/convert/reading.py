@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hccl_tools.build import from_legacy
 from hccl_tools.check import verdict
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
-from hccl_tools.common.problem import errors
+from hccl_tools.common.problem import Problem, errors
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import count, one_line
 from hccl_tools.convert.job import HOSTS, NO_SERVER, Job
@@ -14,6 +16,7 @@ from hccl_tools.hosts import hostfile
 from hccl_tools.table import formats, rank_table
 from hccl_tools.table.view import View
 
+MOST_PROBLEMS = 20  # of a table that is not to be corrected here; validate_hccl.py lists all
 _COMPUTED = frozenset(["version", "status", "server_count", "rank_count", "group_count", "deploy_mode"])
 _LISTS = frozenset(["server_list", "rank_list", "node_list", "group_list"])
 
@@ -26,8 +29,16 @@ def read(data: bytes, name: str) -> tuple[Job, list[str]]:
         return _of_hosts(hostfile.parse(data, one_line(name)), name)
     table, problems = verdict.check_bytes(data)
     if errors(problems):
-        raise Refusal(BAD, *(problem.line(name) for problem in errors(problems)))
+        raise refusal(BAD, errors(problems), name)
     return of_table(table), []
+
+
+def refusal(status: int, problems: Sequence[Problem], where: str) -> Refusal:
+    """The Refusal of a table with these problems: the first of them, and how many more there are."""
+    lines = [problem.line(where) for problem in problems[:MOST_PROBLEMS]]
+    if more := len(problems) - len(lines):
+        lines.append(tr("{where}: {number} more", where=where, number=count(more, "problem")))
+    return Refusal(status, *lines)
 
 
 def _is_list_of_hosts(data: bytes) -> bool:
