@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 from hccl_tools.check import schema_check, verdict
 from hccl_tools.common.documents import JsonObject
-from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE
-from hccl_tools.common.words import count
 from hccl_tools.convert import reading
 from hccl_tools.convert.job import NO_SERVER, Job
 from hccl_tools.table import formats
@@ -52,7 +50,6 @@ def of(data: bytes, name: str) -> Side:
     job = reading.of_table(table)
     if bad and not _is_clear(job):
         raise reading.refusal(USAGE, errors(problems), name)
-    said = tr("{problems}; see `python hccl_tools/validate_hccl.py FILE`", problems=count(len(bad), "problem"))
     head = {key: value for key, value in job.head.items() if key not in GROUPS}
     if "status" in table:
         head["status"] = table["status"]
@@ -62,7 +59,7 @@ def of(data: bytes, name: str) -> Side:
             head[key] = _described(job.head[key], name_key)
             servers = _members(servers, job.head[key], name_key)
     job = job.replace(servers=servers)
-    return Side(name=name, table=table, job=job, head=head, warning=said if bad else "")
+    return Side(name=name, table=table, job=job, head=head, warning=verdict.advice(bad) if bad else "")
 
 
 def _has_form(table: object) -> bool:

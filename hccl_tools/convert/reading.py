@@ -37,7 +37,7 @@ def refusal(status: int, problems: Sequence[Problem], where: str) -> Refusal:
     """The Refusal of a table with these problems: the first of them, and how many more there are."""
     lines = [problem.line(where) for problem in problems[:MOST_PROBLEMS]]
     if more := len(problems) - len(lines):
-        lines.append(tr("{where}: {number} more", where=where, number=count(more, "problem")))
+        lines.append(tr("{where}: and {number} that are not listed", where=where, number=count(more, "problem")))
     return Refusal(status, *lines)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common import whole_file
+from hccl_tools.build import output
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
@@ -20,13 +20,7 @@ def save(text: str, path: str, force: bool) -> str:
             USAGE,
             tr("{path} exists, and nothing was changed; name another file, or replace it with --force", path=shown),
         )
-    try:
-        whole_file.write(text, path)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        reason = getattr(error, "strerror", None) or error
-        text = tr("cannot write {path}: {reason}; nothing was changed", path=shown, reason=reason)
-        raise Refusal(USAGE, text) from error
-    return os.path.abspath(path)
+    return output.write(text, path)
 
 
 def _has_other(path: str, text: str) -> bool:
