@@ -323,3 +323,19 @@ def test_what_cannot_be_used_is_exit_2(world, in_process, table, words, said):
 def test_every_host_has_as_many_devices_as_slots(converted):
     status, _, err = converted(HOSTS, "--to", "1.0", "--device_num", "[0,8)")
     assert status == 1 and "10.0.0.1 has 1 slot, and --device_num names 8 devices" in err
+
+
+def test_servers_that_share_a_range_of_ranks_are_no_list_of_hosts(converted):
+    ranks = [{"rank_id": str(n), "device_id": str(n), "rank_ip": f"192.168.1.{n + 1}"} for n in range(3)]
+    document = good_tables.heterogeneous()
+    document["node_list"][0]["ranks"], document["node_list"][1]["ranks"] = ranks[::2], ranks[1:2]
+    status, out, err = converted(document, "--to", "hosts")
+    assert (status, out) == (1, "") and "gives each host consecutive ranks" in err
+
+
+def test_ranks_of_version_2_0_are_in_their_order_whatever_its_own_is(converted):
+    document = good_tables.rank_list()
+    document["rank_list"].reverse()
+    words = ["--to", "1.0", "--facts", "hosts", "--layer", "0"]
+    table = converted(document, *words, more={"hosts": "10.0.0.1 slots=2\n"})[1]
+    assert [device["rank_id"] for device in table["server_list"][0]["device"]] == ["0", "1"]

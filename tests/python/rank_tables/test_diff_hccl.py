@@ -382,3 +382,28 @@ def test_a_job_of_a_table_has_every_rank_once():
     for make in (good_tables.servers, *good_tables.FORMATS):
         job = reading.of_table(make())
         assert sorted(int(device["rank_id"]) for device in job.devices) == list(range(len(job.devices)))
+
+
+@pytest.mark.parametrize("make", [good_tables.lab, good_tables.cloud], ids=lambda make: make.__name__)
+def test_a_bad_legacy_table_is_exit_2_because_its_ranks_are_those_of_all_its_servers(compared, make):
+    bad = good_tables.edited(make(), {"/group_list/0/instance_list/0/devices/0/device_id": "9"})
+    status, out, err = compared(make(), bad)
+    assert (status, out) == (2, "") and "[bad-value]" in err
+
+
+def test_ranks_with_a_rank_between_that_stays_are_lines_of_their_own(differences, table):
+    edits = {f"/server_list/0/device/{n}/rank_id": rank for n, rank in enumerate("2130")}
+    assert differences(table(4), table(4, edits=edits)) == [
+        f"renumbered: rank {a} on server 10.0.0.1, now {b}" for a, b in ((0, 2), (2, 3), (3, 0))
+    ]
+    edits = {f"/server_list/0/device/{n}/device_id": str(n + 4) for n in (0, 2)}
+    assert differences(table(4), table(4, edits=edits)) == [
+        f"moved: rank {n} on server 10.0.0.1 from device {n} to device {n + 4}" for n in (0, 2)
+    ]
+
+
+def test_version_2_0_need_not_have_a_status(compared):
+    a = good_tables.rank_list()
+    b = good_tables.edited(good_tables.rank_list(), {"/status": ...})
+    assert compared(a, b)[0] == compared(b, a)[0] == 0
+    assert compared(a, good_tables.edited(b, {"/status": "initializing"}))[0] == 1

@@ -387,11 +387,13 @@ def as_format(table, target, facts=None):
     return found if errors(verdict.check(found)) == [] else None
 
 
+FEWER = settings(max_examples=max(1, settings().max_examples // 5))  # each makes and reads several tables
 TARGETS = [name for name in writing.TARGETS.values() if name != convert_job.HOSTS]
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("pods", [False, True], ids=["1.0", "1.2"])
+@FEWER
 @given(data=st.data())
 def test_a_table_means_the_same_in_another_format_and_back(pods, target, data):
     singly = data.draw(singles(most=3, pods=pods))
@@ -405,6 +407,7 @@ def test_a_table_means_the_same_in_another_format_and_back(pods, target, data):
     assert differing(table, back) == []
 
 
+@FEWER
 @given(singles(), st.data())
 def test_a_list_of_hosts_and_the_old_table_make_the_table_again(tables, data):
     table = merging.merge(named(tables))
@@ -416,6 +419,7 @@ def test_a_list_of_hosts_and_the_old_table_make_the_table_again(tables, data):
     assert differing(table, writing.write(convert_job.only(again, "v1.0")[0], "v1.0", "")) == []
 
 
+@FEWER
 @given(singles(), st.data())
 def test_another_order_means_the_same_and_another_value_does_not(tables, data):
     table = merging.merge(named(tables))
@@ -431,6 +435,7 @@ def test_another_order_means_the_same_and_another_value_does_not(tables, data):
     assert differing(table, other) != [] and differing(other, table) != []
 
 
+@FEWER
 @given(singles(least=2), st.data())
 def test_two_ranks_that_change_places_are_a_difference(tables, data):
     table = merging.merge(named(tables))
@@ -442,6 +447,7 @@ def test_two_ranks_that_change_places_are_a_difference(tables, data):
     assert sorted(rank for run in ranks for rank in run) == sorted(int(each["rank_id"]) for each in (one, two))
 
 
+@FEWER
 @given(singles(least=2), st.data())
 def test_a_server_that_is_gone_is_named_both_ways(tables, data):
     gone = data.draw(st.sampled_from(tables))
@@ -452,6 +458,7 @@ def test_a_server_that_is_gone_is_named_both_ways(tables, data):
         assert (found.kind, found.data["server"]) == (kind, gone["server_list"][0]["server_id"])
 
 
+@FEWER
 @given(st.one_of(documents, spoilt()), singles(most=1))
 def test_no_document_makes_comparing_or_converting_raise_anything_but_a_refusal(document, tables):
     for work in (
