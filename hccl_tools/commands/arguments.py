@@ -56,6 +56,12 @@ def parse_with_output(parser: argparse.ArgumentParser, argv: Sequence[str] | Non
     return options
 
 
+def refuse_two_of_stdin(parser: argparse.ArgumentParser, paths: Sequence[str]) -> None:
+    """Ends the command if it is to read standard input twice."""
+    if list(paths).count("-") > 1:
+        parser.error(tr("only one file can be -, standard input"))
+
+
 def read_bytes(path: str) -> bytes:
     """The bytes of a file that may be named "-", for standard input.  Raises Refusal."""
     if path != "-":

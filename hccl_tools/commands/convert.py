@@ -74,6 +74,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     for name, value in vars(options).items():
         if value == "":
             parser.error(tr("--{name} is empty", name=name))
+    arguments.refuse_two_of_stdin(parser, [options.file, *options.facts])
     if options.layer is not None and whole_number(options.layer, 0, _MOST_LAYER) is None:
         parser.error(tr("--layer {text} is not a number from 0 to {most}", text=options.layer, most=_MOST_LAYER))
     return options

@@ -43,8 +43,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--json", action="store_true", help=tr("print all differences as one JSON document"))
     add("--all", action="store_true", help=tr("list every difference, and not only the first 10 of a kind"))
     options = parser.parse_args(argv)
-    if options.a == options.b == "-":
-        parser.error(tr("only one of the two tables can be standard input"))
+    arguments.refuse_two_of_stdin(parser, [options.a, options.b])
     return options
 
 

@@ -83,7 +83,7 @@ def _without_empty_address(entry: JsonObject) -> JsonObject:
 
 def _of_ranks(table: JsonObject) -> Job:
     ranks = sorted(table["rank_list"], key=lambda rank: int(rank["rank_id"]))
-    devices = [{key: str(value) if key in _NUMBERS else value for key, value in rank.items()} for rank in ranks]
+    devices = [{key: str(int(value)) if key in _NUMBERS else value for key, value in rank.items()} for rank in ranks]
     return Job(source="v2.0", head=_head(table), servers=[], devices=devices, owners=[NO_SERVER] * len(devices))
 
 

@@ -305,6 +305,7 @@ def test_a_dash_is_standard_input(world, in_process, monkeypatch, table):
         (["t.json"], "--to"),
         (["t.json", "--to", "1.3"], "invalid choice: '1.3'"),
         (["t.json", "--to", "1.0", "--layer", "8"], "--layer 8 is not a number from 0 to 7"),
+        (["-", "--to", "1.0", "--facts", "-"], "only one file can be -, standard input"),
         (["t.json", "--to", "1.0", "--output", ""], "--output is empty"),
         (["t.json", "--to", "1.0", "--job", "x"], "--job is for 1.1, lab and cloud"),
         (["t.json", "--to", "1.0", "--device_num", "0"], "--device_num is for a list of hosts"),
@@ -339,3 +340,8 @@ def test_ranks_of_version_2_0_are_in_their_order_whatever_its_own_is(converted):
     words = ["--to", "1.0", "--facts", "hosts", "--layer", "0"]
     table = converted(document, *words, more={"hosts": "10.0.0.1 slots=2\n"})[1]
     assert [device["rank_id"] for device in table["server_list"][0]["device"]] == ["0", "1"]
+
+
+def test_a_name_that_could_command_a_terminal_is_refused(converted, table):
+    status, out, err = converted(table(1), "--to", "1.1", "--job", "\x1b[2J")
+    assert (status, out) == (1, "") and "[unprintable-text]" in err and "\x1b" not in err

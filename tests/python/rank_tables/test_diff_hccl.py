@@ -407,3 +407,9 @@ def test_version_2_0_need_not_have_a_status(compared):
     b = good_tables.edited(good_tables.rank_list(), {"/status": ...})
     assert compared(a, b)[0] == compared(b, a)[0] == 0
     assert compared(a, good_tables.edited(b, {"/status": "initializing"}))[0] == 1
+
+
+def test_a_number_with_a_fraction_is_that_number(compared):
+    edits = {"/rank_list/1/rank_id": 1.0, "/rank_list/1/device_port": 16666.0}
+    status, _, err = compared(good_tables.rank_list(), good_tables.edited(good_tables.rank_list(), edits))
+    assert (status, err) == (0, "diff_hccl.py: b.json: 2 problems; see `python hccl_tools/validate_hccl.py FILE`\n")
