@@ -33,11 +33,17 @@ def save(table: JsonObject, path: str, tell: Callable[[str], None]) -> str:
             )
         if old != table:
             tell(tr("{path} held another table; it is replaced", path=shown))
+    return write(text, path)
+
+
+def write(text: str, path: str) -> str:
+    """Writes `text` to `path`; returns the absolute path.  Raises Refusal; the file at `path` is then as it was."""
     try:
         rank_table.write(text, path)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = getattr(error, "strerror", None) or error
         raise Refusal(
-            USAGE, tr("cannot write {path}: {reason}; nothing was changed", path=shown, reason=error.strerror)
+            USAGE, tr("cannot write {path}: {reason}; nothing was changed", path=one_line(path), reason=reason)
         ) from error
     return os.path.abspath(path)
 

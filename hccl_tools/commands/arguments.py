@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 
 from hccl_tools import hosts
 from hccl_tools.check import rules
 from hccl_tools.common.language import tr
+from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.words import one_line
+from hccl_tools.table import rank_table
 
 
 def add_generation(parser: argparse.ArgumentParser, help_: str) -> None:
@@ -50,3 +54,24 @@ def parse_with_output(parser: argparse.ArgumentParser, argv: Sequence[str] | Non
     if options.stdout and options.output:
         parser.error(tr("--stdout writes no file, so it does not go with --output"))
     return options
+
+
+def refuse_two_of_stdin(parser: argparse.ArgumentParser, paths: Sequence[str]) -> None:
+    """Ends the command if it is to read standard input twice."""
+    if list(paths).count("-") > 1:
+        parser.error(tr("only one file can be -, standard input"))
+
+
+def read_bytes(path: str) -> bytes:
+    """The bytes of a file that may be named "-", for standard input.  Raises Refusal."""
+    if path != "-":
+        return rank_table.read_bytes(path)
+    try:
+        return rank_table.read_stream(sys.stdin.buffer)
+    except OSError as error:
+        raise Refusal(USAGE, tr("stdin cannot be read: {reason}", reason=error.strerror)) from error
+
+
+def name_of(path: str) -> str:
+    """The file as messages name it."""
+    return "stdin" if path == "-" else one_line(path)

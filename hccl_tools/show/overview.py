@@ -9,7 +9,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record, Row
-from hccl_tools.common.words import count, one_line
+from hccl_tools.common.words import one_line
 from hccl_tools.table.view import objects
 
 MAX_DETAILED = 32  # devices; a reader cannot take in more lines than that at a glance
@@ -62,11 +62,7 @@ def of(table: object, generation: str | None = None) -> Overview:
     if pods:
         headline += tr(", super pods: {number}", number=len(set(pods.values())))
     faults = errors(verdict.check(table, generation)) if servers else []
-    warnings = (
-        [tr("{problems}; see `python hccl_tools/validate_hccl.py FILE`", problems=count(len(faults), "problem"))]
-        if faults
-        else []
-    )
+    warnings = [verdict.advice(faults)] if faults else []
     return Overview(
         headline=headline, warnings=warnings, servers=servers, runs=_runs(servers), group_of=_group_of(generation)
     )
