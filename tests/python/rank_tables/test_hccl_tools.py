@@ -104,7 +104,7 @@ def test_in_a_container_positions_count_within_the_visible_devices(devices, visi
 @pytest.mark.parametrize("text", ["[4,8)", "[0,5)", "4"])
 def test_in_a_container_a_position_that_is_not_there_is_a_clear_line(build, cards, text):
     answer = build("--visible_devices", "4,5,6,7", "--device_num", text)
-    refused(answer, 2, "has positions 0 to 3", '--device_num "[0,4)"')
+    refused(answer, 2, "has positions 0 to 3", '--devices "[0,4)"')
 
 
 def test_what_a_failed_hccn_tool_prints_never_becomes_an_address(build, cards):
@@ -241,9 +241,11 @@ def test_without_options_the_host_has_eight_devices_and_options_may_have_hyphens
     [
         (["--no_such"], "unrecognized arguments: --no_such"),
         (["extra"], "unrecognized arguments: extra"),
-        (["--device"], "unrecognized arguments: --device; did you mean --device_num?"),
-        (["--devcie_num=4"], "unrecognized arguments: --devcie_num=4; did you mean --device_num?"),
-        (["--out", "x"], "unrecognized arguments: --out x; did you mean --output?"),
+        (["--device"], "unrecognized arguments: --device; did you mean --devices?"),
+        (["--devcie_num=4"], "unrecognized arguments: --devcie_num=4; did you mean --devices?"),
+        (["-out", "x"], "unrecognized arguments: -out x; did you mean --output?"),
+        (["--fromat", "json"], "unrecognized arguments: --fromat json; did you mean --json?"),
+        (["--stdout", "--json"], "--stdout prints the table itself"),
         (["--std"], "unrecognized arguments: --std; did you mean --stdout?"),
         (["--device_num"], "expected one argument"),
         (["--generation", "910"], "invalid choice"),

@@ -137,7 +137,7 @@ def test_it_runs_from_another_folder_and_through_a_link(run, write, world, root)
     assert "[bad-status]" in ended.stdout
 
 
-@pytest.mark.parametrize(("name", "shown"), [("/dev/stdin", "/dev/stdin"), ("-", "stdin")])
+@pytest.mark.parametrize(("name", "shown"), [("/dev/stdin", "/dev/stdin"), ("-", "standard input")])
 def test_it_reads_a_pipe_or_standard_input(run, write, world, name, shown):
     write("a.json", 2)
     with open(world / "a.json") as table:
