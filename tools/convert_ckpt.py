@@ -51,7 +51,7 @@ def parse(argv: "list[str] | None") -> Namespace:
     parser = command.parser(tr(__doc__))
     parser.add_argument("source", metavar="SOURCE", help=tr("folder with rank_0, rank_1 ..."))
     parser.add_argument("target", metavar="TARGET", help=tr("folder to make"))
-    parser.option("ranks", tr(" to come"), type=command.positive)
+    parser.option("ranks", tr(" (the job to come)"), type=command.positive)
     parser.option("src_strategy")
     parser.option("dst_strategy")
     parser.json(note=tr(": the files that were written"))

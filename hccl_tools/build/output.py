@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from argparse import Namespace
 from collections.abc import Callable
 
 from hccl_tools.common import json_form
@@ -13,6 +11,10 @@ from hccl_tools.common.language import marked, tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.table import rank_table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 NOT_WRITTEN = marked("no table was written")
 
@@ -31,6 +33,8 @@ def deliver(table: JsonObject, options: Namespace, name: str, facts: JsonObject,
 
 def described(table: JsonObject, path: str) -> JsonObject:
     """What --json says of a table that was written to `path`; names are those of validate_hccl.py --json."""
+    import hashlib  # not on the path of a launch
+
     servers = table["server_list"]
     return {
         "file": path,

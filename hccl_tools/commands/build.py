@@ -76,10 +76,10 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         ),
     )
     arguments.add_hccn_conf(parser)
-    arguments.add_generation(parser, tr("; A3: ask for the super pod"))
+    arguments.add_generation(parser, tr("; A3: the super pod is asked for"))
     parser.option("hostfile", tr("; all of them are asked, and their tables merged"))
     arguments.add_answer(parser)
-    arguments.add_output(parser, tr("hccl_<N>p_<devices>_<server>.json"))
+    arguments.add_output(parser, "hccl_<N>p_<devices>_<server>.json")
     options = arguments.parse_with_output(parser, argv)
     if options.hostfile and options.server_ip:
         parser.error(

@@ -76,7 +76,7 @@ class Parser(argparse.ArgumentParser):
             self._instead[old] = f"--{name}"
 
     def former_arguments(self, *names: str) -> None:
-        """Makes these options necessary.  Earlier versions took them as arguments, in this order, and this does, too."""
+        """Makes these options necessary.  They were arguments, in this order, and still may be."""
         self._former = [action for name in names for action in self._actions if action.dest == name]
 
     def json(self, plain: str = "text", note: str = "") -> None:

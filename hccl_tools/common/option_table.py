@@ -42,7 +42,7 @@ TABLE = {
     ),
     "explain": Option("CODE", marked("explain what a code means, and check nothing")),
     # hosts
-    "hostfile": Option("FILE", marked("the hosts, in Open MPI's syntax, one a line with slots=N")),
+    "hostfile": Option("FILE", marked("the hosts, in Open MPI's syntax, one a line")),
     "ssh": Option("COMMAND", hosts.MEANING),
     "ping": Option("-", marked("also ping, from each device, the device at the same place on every other server")),
     # what comes out

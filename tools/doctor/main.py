@@ -54,10 +54,7 @@ def main(words: Sequence[str]) -> int:
             language.use("en")  # programs read it
         made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         sections = examine(options)
-        if options.json:
-            text = page.as_json(sections, made)
-        else:
-            text = page.as_text(sections, made, page.wants_colour())
+        text = page.as_json(sections, made) if options.json else page.as_text(sections, made, page.wants_colour())
         problem = any(line.status == page.PROBLEM for section in sections.values() for line in section)
         return show(text) or int(problem)
     except HelpAsked as asked:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: Parser) -> None:
     """--config and --ckpt."""
-    parser.option("config", tr(" with which the network was trained"), required=True)
+    parser.option("config", tr(" (that of the network in the checkpoint)"), required=True)
     parser.option("ckpt", required=True)
 
 
