@@ -79,7 +79,7 @@ def drawn(table: str, *options: str) -> str:
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         file.write(table)
         file.flush()
-        return run("hccl_tools/show_hccl.py", "--format", "svg", *options, file.name)
+        return run("hccl_tools/show_hccl.py", "--svg", *options, file.name)
 
 
 def width_of(drawing: str) -> int:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 
+import json_pages
 import pytest
 
 pytestmark = pytest.mark.thorough
@@ -179,14 +180,26 @@ def test_an_interrupted_check_puts_the_detect_address_back(network, root, name):
 
 
 def test_json_has_what_every_device_said(network):
-    document = json.loads(network.check("--format", "json").stdout)
+    document = json.loads(network.check("--json").stdout)
     assert document["ok"] is True
+    network.write("link_3", "DOWN")
+    network.write("lost_2", "50.00")
+    json_pages.check("check_network.sh", json.loads(network.check("--json", "--ping").stdout))
     first, second = document["servers"]
     assert (first["answered"], second["answered"]) == (True, False)
     assert first["devices"][7] == {
         **{"device_id": 7, "rank_id": 7, "device_ip": "192.168.100.8", "ip": "192.168.100.8"},
         **{"netmask": "255.255.0.0", "link": "UP", "tls": "0", "gateway": None, "health": "Success", "lost": {}},
     }
+
+
+def test_the_table_may_come_by_standard_input(network, run):
+    with open("table.json", encoding="utf-8") as table:
+        ended = run(PROGRAM, "-", stdin=table)
+    assert (ended.returncode, ended.stdout) == (0, network.check().stdout)
+    ended = run(PROGRAM, "-")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.startswith("check_network.sh: standard input: ") and "[not-json]" in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 import errno
+import hashlib
 import json
 import os
 import socket
 import subprocess
 import sys
 
+import json_pages
 import pytest
 
 from hccl_tools.check import verdict
@@ -276,6 +278,23 @@ def test_stdout_is_the_path_only_and_the_rest_is_on_stderr(build, cards, world):
     assert (status, out) == (0, str(world / "hccl_4p_4567_10.0.0.1.json") + "\n")
     expected = "hccl_tools.py: 4 ranks on devices 4-7, addresses from hccn_tool, server 10.0.0.1"
     assert err == expected + " (rules common to all generations)\n"
+
+
+def test_json_is_the_path_and_what_is_in_the_table(build, cards, world):
+    status, out, err = build("--devices", "[4,8)", "--server_ip", "10.0.0.1", "--generation", "910A", "--json")
+    made = json.loads(out)
+    assert status == 0 and err.startswith("hccl_tools.py: 4 ranks on devices 4-7")
+    json_pages.check("hccl_tools.py", made)
+    content = (world / "hccl_4p_4567_10.0.0.1.json").read_bytes()
+    assert made == {
+        **{"file": str(world / "hccl_4p_4567_10.0.0.1.json"), "table_format": "v1.0", "servers": 1, "ranks": 4},
+        **{"sha256": hashlib.sha256(content).hexdigest(), "generation": "910A"},
+    }
+
+
+@pytest.mark.parametrize("name", ["--devices", "--device_num", "--device-num"])
+def test_the_devices_have_the_name_that_scripts_have_and_that_of_the_original(build, cards, name):
+    assert build(name, "[4,8)", "--output", "-") == build("--devices", "[4,8)", "--stdout")
 
 
 def test_stdout_is_the_table_only_when_it_is_asked_for(build, cards, world):
