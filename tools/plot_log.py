@@ -26,7 +26,7 @@ except ImportError:  # copied without the rest of the project
 
 interpreter.check("yaml")
 
-from hccl_tools.common import json_form
+from hccl_tools.common import json_form, option_table
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
@@ -42,9 +42,7 @@ NEWEST = os.path.join("logs", "latest")
 
 def main(argv: "list[str] | None" = None) -> int:
     parser = Parser(description=tr(__doc__))
-    parser.add_argument(
-        "run", metavar="RUN", nargs="?", default=NEWEST, help=tr("the folder of a run (default: logs/latest)")
-    )
+    parser.add_argument("run", metavar="RUN", nargs="?", default=NEWEST, help=tr(option_table.RUN))
     parser.option("output", tr(": a picture, PNG, PDF or SVG (default: plot.png in the run's folder)"))
     parser.json(note=tr("; a picture is drawn only for --output"))
     options = parser.parse_args(argv)

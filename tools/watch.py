@@ -29,7 +29,7 @@ except ImportError:  # copied without the rest of the project
 interpreter.check("yaml", "rich")
 
 from hccl_tools.commands import boundary
-from hccl_tools.common import json_form
+from hccl_tools.common import json_form, option_table
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
@@ -73,9 +73,7 @@ def run(options: argparse.Namespace) -> int:
 
 def parse(argv: "list[str] | None") -> argparse.Namespace:
     parser = Parser(description=tr(__doc__))
-    parser.add_argument(
-        "run", metavar="RUN", nargs="?", default="logs/latest", help=tr("the folder of a run (default: logs/latest)")
-    )
+    parser.add_argument("run", metavar="RUN", nargs="?", default="logs/latest", help=tr(option_table.RUN))
     parser.option("once")
     parser.json(note=tr("; what is known now, once"))
     parser.option("every")

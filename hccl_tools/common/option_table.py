@@ -5,7 +5,6 @@ The scripts that launch have a table of their own, tools/command/table.py: an op
 
 from __future__ import annotations
 
-from hccl_tools import hosts
 from hccl_tools.common import language
 from hccl_tools.common.language import marked
 from hccl_tools.common.record import Row
@@ -43,7 +42,12 @@ TABLE = {
     "explain": Option("CODE", marked("explain what a code means, and check nothing")),
     # hosts
     "hostfile": Option("FILE", marked("the hosts, in Open MPI's syntax, one a line")),
-    "ssh": Option("COMMAND", hosts.MEANING),
+    "ssh": Option(
+        "COMMAND",
+        marked(
+            'the command that reaches other hosts, such as "ssh -F FILE" (default: OMPI_MCA_plm_rsh_agent, else ssh)'
+        ),
+    ),
     "ping": Option("-", marked("also ping, from each device, the device at the same place on every other server")),
     # what comes out
     "output": Option("FILE", marked("the file to write"), old="--out"),
@@ -96,6 +100,9 @@ TABLE = {
     "font": Option("FILE", marked("a TrueType or OpenType font, for characters Pillow's lacks")),
     "characters": Option("TEXT", marked("what words are made of (0-9, a-z)")),
 }
+
+
+RUN = marked("the folder of a run (default: logs/latest)")  # the argument RUN
 
 
 def bare(word: str) -> str:

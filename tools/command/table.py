@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hccl_tools import hosts
 from hccl_tools.common import language, option_table
 from hccl_tools.common.language import marked
 from hccl_tools.common.record import Row
@@ -37,7 +36,7 @@ NAMED = {
         "run operator by operator instead of sinking the graph (jit_level O0, GRAPH_OP_RUN=1, HCCL_WHITELIST_DISABLE=1)"
     ),
     "output_filename DIR": marked("also link the ranks' logs there in Open MPI's layout, DIR/1/rank.N/stdout"),
-    "ssh COMMAND": hosts.MEANING,
+    "ssh COMMAND": option_table.TABLE["ssh"].meaning,
     "hostfile FILE": marked(
         "the hosts, in Open MPI's syntax, one a line with slots=N; this command starts the ranks of all of them"
     ),

@@ -33,7 +33,7 @@ from tools.output.voice import Voice
 
 SECONDS = 30  # limit of one program; the import of MindSpore takes 3 s, and more from a slow disk
 SECTIONS: tuple[Section, ...] = (system, versions, npus, gpus, limits, network, installed)
-_FORMS = "text|json"
+_FORMS = ("text", "json")
 _EXIT = marked("0 no problem, 1 problems, 2 usage.")
 
 
@@ -95,13 +95,8 @@ def _take_format(line: Line, words: Sequence[str]) -> int:
     """Takes --format text or --format json, which earlier versions had, from the front; the number of words."""
     if table.bare(words[0]) != "format":
         return 0
-    value, taken = value_of(line, _FORMS, words)
-    if value not in _FORMS.split("|"):
-        choices = ", ".join(_FORMS.split("|"))
-        raise line.mistake(
-            tr("--{option} {value}: write one of {choices}", option="format", value=value, choices=choices)
-        )
-    line.options.append(("json", "1" if value == "json" else ""))
+    value, taken = value_of(line, "|".join(_FORMS), words)
+    line.options.append(("json", "1" if line.one_of("format", value, _FORMS) == "json" else ""))
     return taken
 
 
