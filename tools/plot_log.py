@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Draws loss and step time of all ranks of a run from their logs.
 
-  python tools/plot_log.py logs/latest
-  python tools/plot_log.py logs/latest --output run.png
+  python tools/plot_log.py                            the newest run, logs/latest
+  python tools/plot_log.py logs/RUN --output run.png
+  python tools/plot_log.py --json                     the numbers, for a program
 
 Prints one line per rank, with the course of its loss and of its step time, and draws both in
-RUN_FOLDER/plot.png, if matplotlib is installed.  A rank that is slower than the others is named.
+RUN/plot.png, if matplotlib is installed.  A rank that is slower than the others is named.
 Exit: 0 drawn, 1 the logs have no loss line, 2 no such run, or no picture where --output asks for one.
 """
 
@@ -25,6 +26,7 @@ except ImportError:  # copied without the rest of the project
 
 interpreter.check("yaml")
 
+from hccl_tools.common import json_form, option_table
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
@@ -35,24 +37,29 @@ BARS = "▁▂▃▄▅▆▇█"
 WIDTH = 24  # characters of a sparkline
 
 
+NEWEST = os.path.join("logs", "latest")
+
+
 def main(argv: "list[str] | None" = None) -> int:
     parser = Parser(description=tr(__doc__))
-    parser.add_argument("folder", metavar="RUN_FOLDER", help=tr("a run's folder, such as logs/latest"))
-    parser.add_argument(
-        "--output", metavar="FILE", help=tr("the picture, PNG, PDF or SVG (default: RUN_FOLDER/plot.png)")
-    )
+    parser.add_argument("run", metavar="RUN", nargs="?", default=NEWEST, help=tr(option_table.RUN))
+    parser.option("output", tr(": a picture, PNG, PDF or SVG (default: plot.png in the run's folder)"))
+    parser.json(note=tr("; a picture is drawn only for --output"))
     options = parser.parse_args(argv)
     try:
-        ranks = loss_curve.read_run(options.folder)
+        ranks = loss_curve.read_run(options.run)
     except Refusal as error:
         say(error.lines[0])
         return error.status
     if not any(ranks.values()):
-        say(tr("{folder}: no log has a line such as `epoch: 1 step: 10, loss is 2.3`", folder=one_line(options.folder)))
+        say(tr("{folder}: no log has a line such as `epoch: 1 step: 10, loss is 2.3`", folder=one_line(options.run)))
         return 1
+    if options.json:
+        print(json_form.text(loss_curve.document(ranks, options.run)))
+        return picture(ranks, options.output, True) if options.output else 0
     for line in table(ranks):
         print(line)
-    return picture(ranks, options.output or os.path.join(options.folder, "plot.png"), bool(options.output))
+    return picture(ranks, options.output or os.path.join(options.run, "plot.png"), bool(options.output))
 
 
 def say(line: str) -> None:

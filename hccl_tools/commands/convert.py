@@ -10,7 +10,7 @@ and then its path is printed.
   python hccl_tools/convert_hccl.py hccl_2s_16p.json --to hosts --output hosts
   python hccl_tools/convert_hccl.py hccl_2s_16p.json --to 1.2 --facts super_pods.json --output a3.json
   python hccl_tools/convert_hccl.py a950.json --to 1.0 --facts hosts --layer 1
-  python hccl_tools/convert_hccl.py hosts --to 1.0 --device_num "[0,8)" --facts hccl_2s_16p.json
+  python hccl_tools/convert_hccl.py hosts --to 1.0 --devices "[0,8)" --facts hccl_2s_16p.json
 
 Exit: 0 converted, 1 a table is bad or says too little, 2 usage, or a file that cannot be used.
 """
@@ -24,7 +24,7 @@ from collections.abc import Sequence
 
 from hccl_tools.build import output
 from hccl_tools.check import verdict
-from hccl_tools.commands import arguments, boundary
+from hccl_tools.commands import boundary
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
@@ -33,7 +33,7 @@ from hccl_tools.common.problem import errors
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
 from hccl_tools.common.words import one_line, some
 from hccl_tools.convert import filling, job, reading, saving, writing
-from hccl_tools.table import device_range, formats, rank_table
+from hccl_tools.table import device_range, formats, given, rank_table
 
 PROGRAM = "convert_hccl.py"
 _MOST_KEYS = 20  # in one message; a table may have any number of keys of its own
@@ -51,30 +51,18 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = Parser(PROGRAM, tr(__doc__))
     add = parser.add_argument
     add("file", metavar="FILE", help=tr("a rank table, or a list of hosts with slots=N; - is standard input"))
-    add("--to", choices=tuple(writing.TARGETS), required=True, help=tr("the format of the result"))
-    add(
-        "--facts",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help=tr("a rank table or a list of hosts about the same job, from which what is missing is taken; repeatable"),
-    )
-    add("--job", metavar="NAME", help=tr("the job's name: collective_id of 1.1, group_name and pods of cloud"))
-    add("--layer", metavar="N", help=tr("device_ip is the address on this net_layer of a version 2.0 table"))
-    add(
-        "--device_num",
-        "--device-num",
-        metavar="RANGE",
-        help=tr('the devices of each host of a list of hosts, as "[0,8)" or "0,1,4,5"'),
-    )
-    arguments.add_generation(parser, tr("refuse what this chip generation cannot run (default: any)"))
-    add("--output", metavar="FILE", help=tr("write to FILE, which must not exist, and print its path"))
-    add("--force", action="store_true", help=tr("replace the file of --output"))
+    parser.option("to", required=True)
+    parser.option("facts", action="append", default=[])
+    parser.option("job")
+    parser.option("layer")
+    parser.option("devices", tr(" (of each host of a list of hosts)"))
+    parser.option("generation", tr("; refuse what it cannot run (default: any)"))
+    parser.option("output", tr(", which must not exist; its path is printed"))
+    parser.option("force")
     options = parser.parse_args(argv)
     for name, value in vars(options).items():
         if value == "":
             parser.error(tr("--{name} is empty", name=name))
-    arguments.refuse_two_of_stdin(parser, [options.file, *options.facts])
     if options.layer is not None and whole_number(options.layer, 0, _MOST_LAYER) is None:
         parser.error(tr("--layer {text} is not a number from 0 to {most}", text=options.layer, most=_MOST_LAYER))
     return options
@@ -82,6 +70,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def run(options: argparse.Namespace) -> int:
     """Reads, converts, checks and writes; returns the exit code."""
+    given.refuse_twice([options.file, *options.facts])
     target = writing.TARGETS[options.to]
     what = tr("the list of hosts") if target == job.HOSTS else tr(formats.FORMATS[target])
     try:
@@ -109,17 +98,17 @@ def run(options: argparse.Namespace) -> int:
 
 def of_file(path: str) -> tuple[job.Job, list[str]]:
     """The Job of a file, and what no Job has of it; "-" is standard input.  Raises Refusal."""
-    return reading.read(arguments.read_bytes(path), arguments.name_of(path))
+    return reading.read(given.read_bytes(path), given.shown(path))
 
 
 def completed(found: job.Job, options: argparse.Namespace, target: str) -> job.Job:
     """The job with what the options give.  Raises Refusal."""
-    if options.device_num is not None:
+    if options.devices is not None:
         if found.source != job.HOSTS:
-            raise Refusal(USAGE, tr("--device_num is for a list of hosts; this table has the devices of its ranks"))
-        found = filling.with_devices(found, device_range.parse(options.device_num))
+            raise Refusal(USAGE, tr("--devices is for a list of hosts; this table has the devices of its ranks"))
+        found = filling.with_devices(found, device_range.parse(options.devices))
     for path in options.facts:
-        found = filling.filled(found, filling.Facts(name=arguments.name_of(path), job=of_file(path)[0]), target)
+        found = filling.filled(found, filling.Facts(name=given.shown(path), job=of_file(path)[0]), target)
     if options.layer is not None:
         found = filling.with_addresses(found, int(options.layer))
     if options.job is not None:

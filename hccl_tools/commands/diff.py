@@ -19,11 +19,12 @@ import functools
 import json
 from collections.abc import Sequence
 
-from hccl_tools.commands import arguments, boundary
+from hccl_tools.commands import boundary
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD
 from hccl_tools.compare import changes, side, wording
+from hccl_tools.table import given
 
 PROGRAM = "diff_hccl.py"
 
@@ -40,16 +41,15 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("a", metavar="A", help=tr("a rank table; - is standard input"))
     add("b", metavar="B", help=tr("the rank table to compare it with"))
-    add("--json", action="store_true", help=tr("print all differences as one JSON document"))
-    add("--all", action="store_true", help=tr("list every difference, and not only the first 10 of a kind"))
-    options = parser.parse_args(argv)
-    arguments.refuse_two_of_stdin(parser, [options.a, options.b])
-    return options
+    parser.json()
+    parser.option("all")
+    return parser.parse_args(argv)
 
 
 def run(options: argparse.Namespace) -> int:
     """Reads both, compares and prints; returns the exit code."""
-    a, b = (side.of(arguments.read_bytes(path), arguments.name_of(path)) for path in (options.a, options.b))
+    given.refuse_twice([options.a, options.b])
+    a, b = (side.of(given.read_bytes(path), given.shown(path)) for path in (options.a, options.b))
     for each in (a, b):
         if each.warning:
             say(f"{each.name}: {each.warning}")

@@ -18,6 +18,7 @@ from tools.progress.series import Reader, axis_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
     from tools.progress.lines import Pattern
     from tools.progress.series import Series
@@ -114,3 +115,17 @@ def _times(ranks: dict[int, list[Point]], field: str) -> dict[int, float]:
     """{rank: its typical time}, of the ranks whose logs have it."""
     medians = {rank: typical(points, field) for rank, points in ranks.items()}
     return {rank: time for rank, time in medians.items() if time is not None}
+
+
+def document(ranks: dict[int, list[Point]], run: str) -> dict[str, Any]:
+    """The numbers of all ranks for a program, and who is slow; times are milliseconds.  run: its folder."""
+    rows = [
+        {
+            "rank": rank,
+            "median": {field: typical(points, field) for field in _FIELDS if field != "loss"},
+            "points": [point._asdict() for point in points],
+        }
+        for rank, points in ranks.items()
+    ]
+    slow = [{"rank": one.rank, "kind": one.field, "time": one.time, "median": one.middle} for one in laggards(ranks)]
+    return {"folder": run, "ranks": rows, "slow": slow}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 from datetime import timedelta
 
+from hccl_tools.common import json_form
 from hccl_tools.common.columns import columns, cut, padded
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.words import one_line
@@ -84,13 +83,5 @@ def _shortened(path: str) -> str:
 
 
 def as_json(runs: Sequence[Run]) -> str:
-    """A list of objects.  JSON has no nan and no inf: those are texts."""
-    documents = []
-    for run in runs:
-        progress = {name: _of_json(value) for name, value in run.progress.items()}
-        documents.append({**run.as_dict(), "progress": progress})
-    return json.dumps(documents, ensure_ascii=True, indent=2, allow_nan=False)
-
-
-def _of_json(value: float | str) -> float | str:
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    """A list of objects."""
+    return json_form.text([run.as_dict() for run in runs])

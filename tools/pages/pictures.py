@@ -57,7 +57,7 @@ def report(words: dict[str, Any]) -> str:
 
 def rank_table(words: dict[str, Any]) -> str:
     """The JSON text of a table of two devices, and beside it the drawing of show_hccl.py."""
-    table = run(*_BUILD, "--device_num", "[0,2)")
+    table = run(*_BUILD, "--devices", "[0,2)")
     drawing = drawn(table)
     lines = table.rstrip("\n").splitlines()
     parts = svg.box(8, 8, 400, 20 + 17 * len(lines), [])
@@ -69,7 +69,7 @@ def rank_table(words: dict[str, Any]) -> str:
 
 def groups_910a(words: dict[str, Any]) -> str:
     """The eight devices of a 910A host, in the groups that can run one job."""
-    drawing = drawn(run(*_BUILD, "--device_num", "[0,8)"), "--generation", "910A")
+    drawing = drawn(run(*_BUILD, "--devices", "[0,8)"), "--generation", "910A")
     height = int(re.findall(r'height="(\d+)"', drawing)[0])
     return svg.document(width_of(drawing), height, words["title"], [svg.inner(0, 0, drawing)])
 
@@ -79,7 +79,7 @@ def drawn(table: str, *options: str) -> str:
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         file.write(table)
         file.flush()
-        return run("hccl_tools/show_hccl.py", "--format", "svg", *options, file.name)
+        return run("hccl_tools/show_hccl.py", "--svg", *options, file.name)
 
 
 def width_of(drawing: str) -> int:

@@ -14,14 +14,14 @@ from hccl_tools.common.typed import name_of
 from hccl_tools.common.words import folder_fault, one_line
 
 
-def parser(description: str | None) -> argparse.ArgumentParser:
+def parser(description: str | None) -> Parser:
     """A parser whose --help is the command's docstring, line by line, and the options."""
     return Parser(description=description)
 
 
-def add_opt(parser: argparse.ArgumentParser, meaning: str) -> None:
+def add_opt(parser: Parser, note: str = "") -> None:
     """-o, which changes the config."""
-    parser.add_argument("-o", "--opt", metavar="KEY=VALUE", nargs="+", action="extend", default=[], help=meaning)
+    parser.option("opt", note, nargs="+", action="extend", default=[])
 
 
 def positive(text: str) -> int:

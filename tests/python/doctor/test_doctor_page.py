@@ -6,6 +6,7 @@ import re
 import sys
 import types
 
+import json_pages
 import pytest
 
 from hccl_tools.common import language
@@ -67,7 +68,10 @@ def test_a_problem_is_exit_1_and_said_at_the_end(machine):
 
 
 def test_counts_and_status_of_the_json_are_those_of_its_lines(machine):
-    found = json.loads(machine.page("--format", "json")[1])
+    found = json.loads(machine.page("--json")[1])
+    json_pages.check("doctor.sh", found)
+    assert json.loads(machine.page("--format", "json")[1]).keys() == found.keys()
+    assert not machine.page("--json", "--format=text")[1].startswith("{")
     assert sum(found["counts"].values()) == len(found["lines"])
     assert found["status"] == "warning"
     assert {line["section"] for line in found["lines"]} == {section.TITLE for section in doctor.SECTIONS}

@@ -198,10 +198,10 @@ def test_help_has_the_scripts_header_and_all_its_options(folder):
 
 
 def test_a_script_that_launches_nothing_has_only_the_options_that_it_names():
-    words = ["script=doctor.sh", "options=format lang help"]
+    words = ["script=doctor.sh", "options=json lang help"]
     line = Line(Declaration.from_words(words), {})
-    parse(line, ["--format=json"])
-    assert (list(line.table), line.options) == (["format", "lang", "help"], [("format", "json")])
+    parse(line, ["--json"])
+    assert (list(line.table), line.options) == (["json", "lang", "help"], [("json", "1")])
     for word in ("--", "--devices"):
         with pytest.raises(Refusal, match=f"^unknown option {word}; see: bash doctor.sh --help$"):
             parse(Line(Declaration.from_words(words), {}), [word])

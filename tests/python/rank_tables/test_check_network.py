@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 
+import json_pages
 import pytest
 
 pytestmark = pytest.mark.thorough
@@ -179,8 +180,11 @@ def test_an_interrupted_check_puts_the_detect_address_back(network, root, name):
 
 
 def test_json_has_what_every_device_said(network):
-    document = json.loads(network.check("--format", "json").stdout)
+    document = json.loads(network.check("--json").stdout)
     assert document["ok"] is True
+    network.write("link_3", "DOWN")
+    network.write("lost_2", "50.00")
+    json_pages.check("check_network.sh", json.loads(network.check("--json", "--ping").stdout))
     first, second = document["servers"]
     assert (first["answered"], second["answered"]) == (True, False)
     assert first["devices"][7] == {
@@ -189,11 +193,20 @@ def test_json_has_what_every_device_said(network):
     }
 
 
+def test_the_table_may_come_by_standard_input(network, run):
+    with open("table.json", encoding="utf-8") as table:
+        ended = run(PROGRAM, "-", stdin=table)
+    assert (ended.returncode, ended.stdout) == (0, network.check().stdout)
+    ended = run(PROGRAM, "-")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.startswith("check_network.sh: standard input: ") and "[not-json]" in ended.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
         (["no.json"], "no.json cannot be read"),
-        ([], "RANK_TABLE_FILE"),
+        ([], "usage: bash scripts/check_network.sh [options] RANK_TABLE_FILE\n"),
         (["--hostfile", "no", "table.json"], "no cannot be read"),
         (["--server_id", "10.9.9.9", "table.json"], "--server_id 10.9.9.9 is not in the table"),
         (["--hostfile", "h", "--server_id", "x", "table.json"], "--server_id is for one host"),
@@ -201,7 +214,7 @@ def test_json_has_what_every_device_said(network):
 )
 def test_what_cannot_be_asked_is_exit_2(network, run, arguments, text):
     ended = run(PROGRAM, *arguments)
-    assert (ended.returncode, text in ended.stderr + ended.stdout) == (2 if arguments else 0, True)
+    assert (ended.returncode, text in ended.stderr + ended.stdout) == (2, True)
     assert network.cards.calls() == []
 
 
