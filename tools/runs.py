@@ -28,6 +28,7 @@ except ImportError:  # copied without the rest of the project
 interpreter.check("yaml")
 
 from hccl_tools.commands import boundary
+from hccl_tools.common import colours
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
@@ -58,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         say(none_failed if every else tr("no run in {folder}", folder=folder))
         return 0
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    for line in table.rows(runs, width):
+    for line in table.rows(runs, width, colours.wanted(sys.stdout)):
         print(line)
     return 0
 

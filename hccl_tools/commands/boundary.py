@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable
 
+from hccl_tools.common import colours
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import folder_fault, one_line
@@ -22,7 +23,7 @@ def run(program: str, work: Callable[[], int]) -> int:
         return code
     except Refusal as refusal:
         for line in refusal.lines:
-            say(program, line)
+            say(program, line, colours.MISTAKE)
         return refusal.status
     except ImportError as error:
         name = error.name or "jsonschema"  # the one package that is imported only to explain what is wrong
@@ -50,11 +51,15 @@ def run(program: str, work: Callable[[], int]) -> int:
     return USAGE
 
 
-def say(program: str, message: object) -> None:
-    """Prints one line for the user, on stderr.  Where that is closed, or nobody reads it, the exit code tells."""
+def say(program: str, message: object, style: str = "") -> None:
+    """Prints one line for the user, on stderr.  Where that is closed, or nobody reads it, the exit code tells.
+
+    style: of the whole line, one of colours.CODES.
+    """
     if sys.stderr is not None:
+        line = colours.shown(one_line(f"{program}: {message}"), style, colours.wanted(sys.stderr))
         with contextlib.suppress(OSError):
-            print(one_line(f"{program}: {message}"), file=sys.stderr, flush=True)
+            print(line, file=sys.stderr, flush=True)
 
 
 def escape_missing_letters() -> None:

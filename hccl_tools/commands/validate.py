@@ -21,6 +21,7 @@ from collections.abc import Sequence
 
 from hccl_tools.check import verdict
 from hccl_tools.commands import arguments, boundary
+from hccl_tools.common import colours
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
@@ -152,10 +153,11 @@ def print_text(result: Judged, origin: str) -> None:
     """Prints one line per problem, then one about the file."""
     shown = "stdin" if result.file == "-" else one_line(result.file)
     if result.unreadable:
-        say(f"{shown} {result.unreadable}")
+        say(f"{shown} {result.unreadable}", colours.MISTAKE)
         return
+    coloured = colours.wanted(sys.stdout)
     if result.problems:
-        print("\n".join(problem.line(shown) for problem in result.problems))
+        print("\n".join(problem_line(problem, shown, coloured) for problem in result.problems))
     bad = len(errors(result.problems))
     warned = len(result.problems) - bad
     found = [count(bad, "problem")] if bad else ["good"]
@@ -164,7 +166,15 @@ def print_text(result: Judged, origin: str) -> None:
     if not bad:
         servers = "" if result.servers is None else f"servers: {result.servers}, "
         about = f": {formats.FORMATS[result.table_format or '']}, {servers}ranks: {result.ranks}"
-    print(f"{shown}: {', '.join(found)}{about} ({origin})")
+    verdict_words = colours.shown(", ".join(found), colours.FAILURE if bad else colours.GOOD, coloured)
+    print(f"{shown}: {verdict_words}{about} ({origin})")
+
+
+def problem_line(problem: Problem, shown: str, coloured: bool) -> str:
+    """The line of a problem; on a terminal its place is red or, of a warning, that word yellow."""
+    place, kind, rest = problem.parts(shown)
+    place = place if kind else colours.shown(place, colours.FAILURE, coloured)
+    return f"{place}: {colours.shown(kind, colours.CAUTION, coloured)}{rest}"
 
 
 def print_json(results: Sequence[Judged], generation: str | None) -> None:
