@@ -33,9 +33,10 @@ except ImportError:  # copied without the rest of the project
 
 interpreter.check()
 
+from hccl_tools.common import how_far
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import count, one_line
 from tools.trainer import command
 from tools.trainer.checkpoints import CheckpointError, converting, labels, rank_folder, strategies
 
@@ -92,6 +93,15 @@ def convert(options: Namespace, work: str) -> None:
     else:
         made = converting.for_ranks(options.source, options.ranks, work)
     labelled = converting.newest(options.source)
+    with how_far.doing(tr("writing the checkpoints of {ranks}", ranks=count(len(made), "rank")), len(made)):
+        write(options, made, target, labelled)
+    put_strategy(options.dst_strategy or os.path.join(work, strategies.NAME), target)
+
+
+def write(
+    options: Namespace, made: "converting.Made", target: str, labelled: "tuple[str, labels.Label] | None"
+) -> None:
+    """Copies the files that were made for the ranks into the folder `target`, with labels where SOURCE has some."""
     for rank, file in made.items():
         name = os.path.basename(labelled[0]) if labelled else f"converted{rank}.ckpt"
         path = os.path.join(rank_folder(target, rank), name)
@@ -102,7 +112,7 @@ def convert(options: Namespace, work: str) -> None:
             whole = labelled[1].whole if copied else int(len(set(made.values())) == 1)
             label = labelled[1].replace(rank=rank, ranks=len(made), whole=whole)
             labels.write(path, labels.sized(path, label))
-    put_strategy(options.dst_strategy or os.path.join(work, strategies.NAME), target)
+        how_far.more()
 
 
 def put_strategy(file: str, target: str) -> None:

@@ -28,7 +28,7 @@ except ImportError:  # copied without the rest of the project
 interpreter.check("yaml")
 
 from hccl_tools.commands import boundary
-from hccl_tools.common import colours
+from hccl_tools.common import colours, how_far
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
@@ -96,7 +96,7 @@ def clean(runs: "list[listing.Run]", options: argparse.Namespace) -> int:
     if not old:
         say(tr("nothing to remove"))
         return 0
-    sizes = [removing.size(run.folder) for run in old]
+    sizes = sizes_of(old)
     for run, size in zip(old, sizes):
         note = tr(", with checkpoints") if removing.has_checkpoints(run) else ""
         print(f"{one_line(run.folder)}  {size_of(size)}{note}")
@@ -111,11 +111,31 @@ def clean(runs: "list[listing.Run]", options: argparse.Namespace) -> int:
         if sys.stdin.readline().strip() != "yes":
             say(tr("nothing was removed"))
             return 0
-    troubles = [trouble for trouble in map(removing.remove, old) if trouble is not None]
+    troubles = removed(old)
     for trouble in troubles:
         say(trouble)
     say(tr("removed: {runs}", runs=count(len(old) - len(troubles), "run")))
     return 1 if troubles else 0
+
+
+def sizes_of(runs: "list[listing.Run]") -> "list[int]":
+    """The bytes of each."""
+    sizes = []
+    with how_far.doing(tr("measuring {runs}", runs=count(len(runs), "run")), len(runs)):
+        for run in runs:
+            sizes.append(removing.size(run.folder))
+            how_far.more()
+    return sizes
+
+
+def removed(runs: "list[listing.Run]") -> "list[str]":
+    """Removes them; returns why some are still there."""
+    troubles = []
+    with how_far.doing(tr("removing {runs}", runs=count(len(runs), "run")), len(runs)):
+        for run in runs:
+            troubles.append(removing.remove(run))
+            how_far.more()
+    return [trouble for trouble in troubles if trouble is not None]
 
 
 if __name__ == "__main__":

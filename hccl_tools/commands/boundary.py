@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Callable
 
-from hccl_tools.common import colours
+from hccl_tools.common import colours, how_far
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import folder_fault, one_line
@@ -18,7 +18,8 @@ from hccl_tools.machine import interpreter
 def run(program: str, work: Callable[[], int]) -> int:
     """Does the `work` of the command that its user calls `program`; returns the exit code."""
     try:
-        code = work()
+        with how_far.showing():
+            code = work()
         sys.stdout.flush()
         return code
     except Refusal as refusal:
@@ -57,6 +58,7 @@ def say(program: str, message: object, style: str = "") -> None:
     style: of the whole line, one of colours.CODES.
     """
     if sys.stderr is not None:
+        how_far.clear()
         line = colours.shown(one_line(f"{program}: {message}"), style, colours.wanted(sys.stderr))
         with contextlib.suppress(OSError):
             print(line, file=sys.stderr, flush=True)

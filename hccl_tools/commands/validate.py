@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 from hccl_tools.check import verdict
 from hccl_tools.commands import arguments, boundary
-from hccl_tools.common import colours
+from hccl_tools.common import colours, how_far
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
@@ -89,7 +89,8 @@ def run(options: argparse.Namespace) -> int:
     generation, origin = host.chosen_generation(options.generation)
     results = []
     for path in options.files:
-        results.append(judge(path, generation, options))
+        with how_far.doing(tr("checking {path}", path="stdin" if path == "-" else one_line(path))):
+            results.append(judge(path, generation, options))
         if options.format == "text":
             print_text(results[-1], origin)
     if options.format == "json":

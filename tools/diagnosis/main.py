@@ -24,7 +24,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from hccl_tools.common import colours
+from hccl_tools.common import colours, how_far
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import in_english, tr
 from hccl_tools.common.refusal import USAGE, Refusal
@@ -55,7 +55,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _options(argv)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not know Chinese
-    paths = options.logs or [NEWEST]
+    with how_far.showing():
+        return _run(options, options.logs or [NEWEST])
+
+
+def _run(options: argparse.Namespace, paths: list[str]) -> int:
     known = known_failures.load()
     if options.bundle is not None:
         from tools.diagnosis.bundle import make

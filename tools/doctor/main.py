@@ -15,7 +15,7 @@ if not __package__:  # run as a file: import the packages hccl_tools and tools f
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 from hccl_tools.build import output
-from hccl_tools.common import colours, language
+from hccl_tools.common import colours, how_far, language
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
@@ -50,7 +50,8 @@ def main(words: Sequence[str]) -> int:
         if options.format == "json":
             language.use("en")  # programs read it
         made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        sections = examine(options)
+        with how_far.showing(), how_far.doing(tr("examining this machine")):
+            sections = examine(options)
         if options.format == "json":
             text = page.as_json(sections, made)
         else:

@@ -63,4 +63,4 @@ def _pieces(line: str) -> Iterator[str]:
         look = [f"fill: {_COLOURS[code]}" for code in codes.split(";") if code in _COLOURS]
         look += ["font-weight: bold"] * ("1" in codes.split(";"))
         if text:
-            yield f'<tspan style="{"; ".join(look)}">{escape(text)}</tspan>' if look else escape(text)
+            yield f'<tspan style="{";".join(look)}">{escape(text)}</tspan>' if look else escape(text)
