@@ -139,7 +139,7 @@ def test_written_checkpoints_count(recorder, tmp_path):
 
 
 def test_runs_are_counted_when_they_are_read_and_removed(recorder, tmp_path, capsys):
-    for name in ("logs/a", "logs/b", "logs/c"):
+    for name in (f"logs/ascend1p-2026013{day}T120000Z-1" for day in range(3)):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "launch.json").write_text(json.dumps({"outcome": {"exit": 0}}))
         (tmp_path / name / "rank_0.log").write_text(LINE.format(1))
