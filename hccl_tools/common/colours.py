@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FAILURE, HEAD = "failure", "head"  # for a whole text: what failed, and the names of columns
 GOOD, CAUTION, FACT, FAINT = "good", "caution", "fact", "faint"  # for a word
-LABEL, WARNING, MISTAKE = "label", "warning", "mistake"  # for what stands before the first colon of a text
+LABEL, WARNING, MISTAKE = "label", "warning", "mistake"  # for what is before the first colon of a text
 
 CODES = {
     FAILURE: "1;31",

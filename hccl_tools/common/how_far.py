@@ -1,8 +1,8 @@
 """One line on a terminal that says how far a long operation is; drawn anew in its place, and gone at the end.
 
 A command opens `showing`.  Below that, whatever may take long says what it does, in `doing`, and counts with `more`.
-Where no command has opened it, or stderr is no terminal, both do nothing: whoever counts need not ask.  A thread draws
-a few times a second, so counting costs an addition.  In the first 2 seconds there is no line.
+Where no command has opened it, or stderr is not a terminal, both do nothing: whoever counts need not ask.  A thread
+draws a few times a second, so counting costs an addition.  In the first 2 seconds there is no line.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import select
 import sys
 import time
 
-from hccl_tools.common.columns import cut
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line, size_of
 
@@ -117,6 +116,8 @@ class Screen:
 
     def draw(self) -> None:
         """Draws the line, if it is time for it."""
+        from hccl_tools.common.columns import cut  # a launch, which imports this module, draws nothing
+
         with self._lock:
             works = self.works[-1:]
             if works and self._clock() >= self._from and not self._end.is_set():

@@ -6,6 +6,7 @@ import pty
 import signal
 import subprocess
 import sys
+import termios
 import types
 
 import pytest
@@ -211,13 +212,10 @@ def test_a_terminal_without_a_size_and_one_that_is_stopped(monkeypatch):
     monkeypatch.setattr(os, "tcgetpgrp", lambda _: os.getpgrp() + 1)  # the command is in the background
     assert not terminal.write("\rmore")
     monkeypatch.undo()
-    os.set_blocking(theirs, False)
-    try:
-        while os.write(theirs, b"x" * 4096):
-            pass
-    except BlockingIOError:
-        pass
+    termios.tcflow(theirs, termios.TCOOFF)  # as Ctrl-S does
     assert not terminal.write("\rmore")
+    termios.tcflow(theirs, termios.TCOON)
+    assert terminal.write("\rmore")
     os.close(ours)
     assert not terminal.write("\rmore")  # nobody has the other end
     os.close(theirs)
