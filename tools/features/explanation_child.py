@@ -102,8 +102,8 @@ def get_ready() -> tuple[Any, str]:
     return known, ""
 
 
-def explain(wanted: dict[str, Any], run_dir: str, known: Any, tell: Any) -> None:
-    """Says why the run failed, by `tell`; saves that, where the outcome is in launch.json."""
+def explain(wanted: dict[str, Any], run_dir: str, known: Any, tell: Any = None) -> None:
+    """Says why the run failed, by `tell`, else on stdout; saves that, where the outcome is in launch.json."""
     from tools.diagnosis import find, main
     from tools.launch import record
 
