@@ -33,10 +33,10 @@ except ImportError:  # copied without the rest of the project
 
 interpreter.check()
 
-from hccl_tools.common import json_form
+from hccl_tools.common import how_far, json_form
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import count, one_line
 from tools.trainer import command
 from tools.trainer.checkpoints import CheckpointError, converting, labels, rank_folder, strategies
 
@@ -104,6 +104,19 @@ def convert(options: Namespace, work: str) -> "tuple[dict[int, str], str | None]
     else:
         made = converting.for_ranks(options.source, options.ranks, work)
     labelled = converting.newest(options.source)
+    with how_far.doing(tr("writing the checkpoints of {ranks}", ranks=count(len(made), "rank")), len(made)):
+        files = write(options, made, target, labelled)
+    strategy = put_strategy(options.dst_strategy or os.path.join(work, strategies.NAME), target)
+    return files, strategy
+
+
+def write(
+    options: Namespace, made: "converting.Made", target: str, labelled: "tuple[str, labels.Label] | None"
+) -> "dict[int, str]":
+    """Copies the files that were made for the ranks into the folder `target`, with labels where SOURCE has some.
+
+    Returns {rank: its file in `target`}.
+    """
     files = {}
     for rank, file in made.items():
         name = os.path.basename(labelled[0]) if labelled else f"converted{rank}.ckpt"
@@ -116,8 +129,8 @@ def convert(options: Namespace, work: str) -> "tuple[dict[int, str], str | None]
             whole = labelled[1].whole if copied else int(len(set(made.values())) == 1)
             label = labelled[1].replace(rank=rank, ranks=len(made), whole=whole)
             labels.write(path, labels.sized(path, label))
-    strategy = put_strategy(options.dst_strategy or os.path.join(work, strategies.NAME), target)
-    return files, strategy
+        how_far.more()
+    return files
 
 
 def put_strategy(file: str, target: str) -> "str | None":

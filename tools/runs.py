@@ -28,7 +28,7 @@ except ImportError:  # copied without the rest of the project
 interpreter.check("yaml")
 
 from hccl_tools.commands import boundary
-from hccl_tools.common import json_form
+from hccl_tools.common import colours, how_far, json_form
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         say(none_failed if every else tr("no run in {folder}", folder=folder))
         return 0
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    for line in table.rows(runs, width):
+    for line in table.rows(runs, width, colours.wanted(sys.stdout)):
         print(line)
     return 0
 
@@ -88,7 +88,7 @@ def parse(argv: "list[str] | None") -> argparse.Namespace:
 def clean(runs: "list[listing.Run]", options: argparse.Namespace) -> int:
     """Removes the old ones of `runs`."""
     old = removing.choose(runs, options.keep, options.log_dir)
-    sizes = [removing.size(run.folder) for run in old]
+    sizes = sizes_of(old)
     if not options.json:
         for run, size in zip(old, sizes):
             note = tr(", with checkpoints") if removing.has_checkpoints(run) else ""
@@ -114,11 +114,31 @@ def remove(old: "list[listing.Run]", total: int, agreed: bool) -> int:
         if sys.stdin.readline().strip() != "yes":
             say(tr("nothing was removed"))
             return 0
-    troubles = [trouble for trouble in map(removing.remove, old) if trouble is not None]
+    troubles = removed(old)
     for trouble in troubles:
         say(trouble)
     say(tr("removed: {runs}", runs=count(len(old) - len(troubles), "run")))
     return 1 if troubles else 0
+
+
+def sizes_of(runs: "list[listing.Run]") -> "list[int]":
+    """The bytes of each."""
+    sizes = []
+    with how_far.doing(tr("measuring {runs}", runs=count(len(runs), "run")), len(runs)):
+        for run in runs:
+            sizes.append(removing.size(run.folder))
+            how_far.more()
+    return sizes
+
+
+def removed(runs: "list[listing.Run]") -> "list[str]":
+    """Removes them; returns why some are still there."""
+    troubles = []
+    with how_far.doing(tr("removing {runs}", runs=count(len(runs), "run")), len(runs)):
+        for run in runs:
+            troubles.append(removing.remove(run))
+            how_far.more()
+    return [trouble for trouble in troubles if trouble is not None]
 
 
 if __name__ == "__main__":

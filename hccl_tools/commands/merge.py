@@ -23,6 +23,7 @@ from collections.abc import Sequence
 
 from hccl_tools.build import from_legacy, merging, output
 from hccl_tools.commands import arguments, boundary
+from hccl_tools.common import how_far
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
@@ -54,7 +55,9 @@ def run(options: argparse.Namespace) -> int:
     """Reads, merges and writes; returns the exit code."""
     generation, origin = host.chosen_generation(options.generation)
     try:
-        table = merging.merge(read_all(options.files), generation)
+        tables = read_all(options.files)
+        with how_far.doing(tr("merging {tables}", tables=count(len(tables), "table"))):
+            table = merging.merge(tables, generation)
     except merging.Refused as refusal:
         ending = f"{tr(output.NOT_WRITTEN)} ({count(len(refusal.lines), 'problem')})"
         raise Refusal(refusal.status, *refusal.lines, ending) from refusal
@@ -84,7 +87,8 @@ def read_all(files: Sequence[str]) -> list[merging.Named]:
     inputs, lines = [], []
     for path in files:
         try:
-            table, problems = given.read(path)
+            with how_far.doing(tr("reading {path}", path=given.shown(path))):
+                table, problems = given.read(path)
         except rank_table.NotReadable as error:
             raise Refusal(USAGE, clauses(str(error), tr(output.NOT_WRITTEN))) from error
         lines += [problem.line(given.shown(path)) for problem in problems]

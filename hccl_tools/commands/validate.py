@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 from hccl_tools.check import verdict
 from hccl_tools.commands import arguments, boundary
-from hccl_tools.common import json_form
+from hccl_tools.common import colours, how_far, json_form
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
@@ -81,7 +81,8 @@ def run(options: argparse.Namespace) -> int:
     generation, origin = host.chosen_generation(options.generation)
     results = []
     for path in options.files:
-        results.append(judge(path, generation, options))
+        with how_far.doing(tr("checking {path}", path=given.shown(path))):
+            results.append(judge(path, generation, options))
         if not options.json:
             print_text(results[-1], origin)
     if options.json:
@@ -145,10 +146,11 @@ def print_text(result: Judged, origin: str) -> None:
     """Prints one line per problem, then one about the file."""
     shown = given.shown(result.file)
     if result.unreadable:
-        say(f"{shown} {result.unreadable}")
+        say(f"{shown} {result.unreadable}", colours.MISTAKE)
         return
+    coloured = colours.wanted(sys.stdout)
     if result.problems:
-        print("\n".join(problem.line(shown) for problem in result.problems))
+        print("\n".join(problem_line(problem, shown, coloured) for problem in result.problems))
     bad = len(errors(result.problems))
     warned = len(result.problems) - bad
     found = [count(bad, "problem")] if bad else ["good"]
@@ -157,7 +159,15 @@ def print_text(result: Judged, origin: str) -> None:
     if not bad:
         servers = "" if result.servers is None else f"servers: {result.servers}, "
         about = f": {formats.FORMATS[result.table_format or '']}, {servers}ranks: {result.ranks}"
-    print(f"{shown}: {', '.join(found)}{about} ({origin})")
+    verdict_words = colours.shown(", ".join(found), colours.FAILURE if bad else colours.GOOD, coloured)
+    print(f"{shown}: {verdict_words}{about} ({origin})")
+
+
+def problem_line(problem: Problem, shown: str, coloured: bool) -> str:
+    """The line of a problem; on a terminal its place is red or, of a warning, that word yellow."""
+    place, kind, rest = problem.parts(shown)
+    place = place if kind else colours.shown(place, colours.FAILURE, coloured)
+    return f"{place}: {colours.shown(kind, colours.CAUTION, coloured)}{rest}"
 
 
 def print_json(results: Sequence[Judged], generation: str | None) -> None:

@@ -23,7 +23,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from hccl_tools.common import json_form
+from hccl_tools.common import colours, how_far, json_form
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import in_english, tr
 from hccl_tools.common.refusal import USAGE, Refusal
@@ -35,6 +35,7 @@ from tools.logs import known_failures
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from tools.diagnosis.answer import Answer
@@ -52,7 +53,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _options(argv)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not know Chinese
-    paths = options.logs or [NEWEST]
+    with how_far.showing():
+        return _run(options, options.logs or [NEWEST])
+
+
+def _run(options: argparse.Namespace, paths: list[str]) -> int:
     known = known_failures.load()
     if options.bundle is not None:
         from tools.diagnosis.bundle import make
@@ -88,12 +93,19 @@ def explain_run(folder: str, known: Known, oom_kills: int, events: str | None = 
     return FOUND if answer.found else NOTHING
 
 
-def explain(launch: dict[str, Any], folder: str, known: Known, oom_kills: int, at_end: bool = False) -> bool:
+def explain(
+    launch: dict[str, Any],
+    folder: str,
+    known: Known,
+    oom_kills: int,
+    at_end: bool = False,
+    tell: Callable[[list[str]], None] | None = None,
+) -> bool:
     """Says why the run of the folder failed, and adds that to `launch`; returns whether a rank has failed.
 
-    at_end: in the report after the failure, so briefly.
+    at_end: in the report after the failure, so briefly; tell: gets the lines, which else are printed.
     """
-    answer = _explain_launch(launch, folder, known, oom_kills, at_end)
+    answer = _explain_launch(launch, folder, known, oom_kills, at_end, tell=tell)
     return answer.kind not in (answers.HANG, answers.NOTHING)
 
 
@@ -105,6 +117,7 @@ def _explain_launch(
     at_end: bool = False,
     events: str | None = None,
     as_json: bool = False,
+    tell: Callable[[list[str]], None] | None = None,
 ) -> Answer:
     entries, complaints = known
     _tell([tr("{line}; left out", line=line) for line in complaints])
@@ -121,7 +134,7 @@ def _explain_launch(
             english = answer_of_run.of_run(members, matches, logs, ranks, english=True)
             _print_json(answer_data.of_run(english, logs, launch, folder))
     else:
-        _print(words.of_run(answer, folder, brief=at_end))
+        (tell or _print)(words.of_run(answer, folder, brief=at_end))
     launch["outcome"]["diagnosis"] = find.as_data(members, matches, logs)
     if events:
         _write_events(events, logs, members)
@@ -194,8 +207,10 @@ def _print_json(data: dict[str, Any]) -> None:
 
 def _print(lines: Sequence[str], raw: bool = False) -> None:
     """raw: JSON, in which nothing can move a cursor."""
+    coloured = colours.wanted(sys.stdout)
+    shown = lines if raw else [colours.shown(one_line(line), colours.style_of(line), coloured) for line in lines]
     try:
-        print("\n".join(lines if raw else map(one_line, lines)), flush=True)
+        print("\n".join(shown), flush=True)
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the reader left; Python flushes once more at its end
 

@@ -15,7 +15,7 @@ if not __package__:  # run as a file: import the packages hccl_tools and tools f
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 from hccl_tools.build import output
-from hccl_tools.common import language
+from hccl_tools.common import colours, how_far, language
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
@@ -53,15 +53,19 @@ def main(words: Sequence[str]) -> int:
         if options.json:
             language.use("en")  # programs read it
         made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        sections = examine(options)
-        text = page.as_json(sections, made) if options.json else page.as_text(sections, made, page.wants_colour())
+        with how_far.showing(), how_far.doing(tr("examining this machine")):
+            sections = examine(options)
+        if options.json:
+            text = page.as_json(sections, made)
+        else:
+            text = page.as_text(sections, made, colours.wanted(sys.stdout))
         problem = any(line.status == page.PROBLEM for section in sections.values() for line in section)
         return show(text) or int(problem)
     except HelpAsked as asked:
         return show(asked.text)
     except Refusal as refusal:
         for line in refusal.lines:
-            Voice(os.path.basename(told["script"])).say(line)
+            Voice(os.path.basename(told["script"])).refuse(line)
         return refusal.status
     except KeyboardInterrupt:
         return 130

@@ -1,3 +1,4 @@
+import io
 import json
 import signal
 import subprocess
@@ -6,6 +7,11 @@ import time
 
 import json_pages
 import pytest
+
+from hccl_tools.hosts.cards import Card
+from hccl_tools.hosts.cards_judge import Finding
+from hccl_tools.show import network as shown
+from hccl_tools.table import rank_table
 
 pytestmark = pytest.mark.thorough
 
@@ -332,3 +338,30 @@ def test_ctrl_c_ends_the_checks_on_all_hosts_which_put_the_detect_addresses_back
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130 and "Traceback" not in stderr, stderr
     assert [file.read_text() for file in detect] == ["1.2.3.4\n"] * 2
+
+
+class Terminal(io.StringIO):
+    """A stdout that says it is one."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("term", "coloured"), [("xterm", True), ("dumb", False)])
+def test_the_matrix_has_colours_on_a_terminal(monkeypatch, term, coloured):
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", term)
+    out = Terminal()
+    monkeypatch.setattr(sys, "stdout", out)
+    devices = [rank_table.Device("/d", str(number), "192.168.0.1", str(number)) for number in range(2)]
+    servers = [rank_table.Server("/s", "10.0.0.1", devices)]
+    fine = Card(ip="", netmask="", link="", tls="", gateway="", health="", lost={}, failed={})
+    found = Finding("10.0.0.1", 1, 1, "link", "EI0009", "it is DOWN", "look at the cable")
+    shown.print_text(
+        shown.Network(servers=servers, facts={"10.0.0.1": {0: fine, 1: fine}}, findings=[found], silent=[])
+    )
+    text = out.getvalue()
+    assert "ok" in text and "10.0.0.1 device 1 (rank 1)" in text
+    assert ("\x1b[32mok" in text, "\x1b[1;31mlink" in text, "\x1b[1;31m10.0.0.1 device 1" in text) == (coloured,) * 3
+    assert coloured or "\x1b" not in text
