@@ -161,7 +161,7 @@ def with_devices(job: Job, numbers: tuple[int, ...]) -> Job:
     for server, ranks in job.groups():
         if len(ranks) != len(numbers):
             text = tr(
-                "{host} has {slots}, and --device_num names {devices}; name as many devices as a host has slots",
+                "{host} has {slots}, and --devices names {devices}; name as many devices as a host has slots",
                 host=server["server_id"],
                 slots=count(len(ranks), "slot"),
                 devices=count(len(numbers), "device"),

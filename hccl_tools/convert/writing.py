@@ -48,7 +48,7 @@ def write(job: Job, target: str, name: str) -> JsonObject | str:
         raise Refusal(BAD, clauses(text, remedy))
     if target == HOSTS:
         return _hosts(job)
-    missing(job, "device_id", name, tr("name the devices of each host: --device_num RANGE"), tr(_FACTS))
+    missing(job, "device_id", name, tr("name the devices of each host: --devices RANGE"), tr(_FACTS))
     _refuse_processors(job, target, name)
     return _WRITERS[target](job, name)
 

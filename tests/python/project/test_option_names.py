@@ -13,7 +13,7 @@ from hccl_tools.common.language import tr
 from tools.command import table as launch_table
 from tools.pages.commands import PYTHON_COMMANDS
 
-_OF_TABLES = {"hccl_tools": "build", "merge_hccl": "merge", "show_hccl": "show", "validate_hccl": "validate"}
+_OF_TABLES = {"hccl_tools": "build"}  # the others: merge_hccl is merge
 COMMANDS = [*PYTHON_COMMANDS, "hccl_tools/check_network.py"]
 NEED_NOTHING = {"hccl_tools", "watch", "report", "runs", "diagnose", "plot_log"}
 LAUNCH = {**launch_table.NAMED, **launch_table.SHARED}
@@ -29,7 +29,7 @@ def main_of(command):
     folder, name = command.partition("/")[0], name_of(command)
     if name == "diagnose":
         return importlib.import_module("tools.diagnosis.main").main
-    of_tables = f"hccl_tools.commands.{_OF_TABLES.get(name, name)}"
+    of_tables = f"hccl_tools.commands.{_OF_TABLES.get(name, name.removesuffix('_hccl'))}"
     return importlib.import_module(of_tables if folder == "hccl_tools" else f"tools.{name}").main
 
 
@@ -116,7 +116,18 @@ def test_an_option_that_scripts_have_too_means_the_same_there(monkeypatch, name)
             known = option_table.TABLE[option]
             assert (takes, tr(meaning)[: len(tr(known.meaning))]) == (known.takes, tr(known.meaning)), option
             both.append(option)
-    assert {"devices", "log_dir", "hostfile", "generation", "json", "lang", "hccn_conf", "ssh", "config"} == set(both)
+    assert {
+        "devices",
+        "log_dir",
+        "hostfile",
+        "generation",
+        "json",
+        "lang",
+        "hccn_conf",
+        "ssh",
+        "config",
+        "version",
+    } == set(both)
     language._catalogue.cache_clear()
 
 
@@ -234,4 +245,6 @@ def test_what_was_an_argument_may_still_be_one(capsys):
             made.parse_args(typed.split())
         told = capsys.readouterr().err
         assert told.endswith(f"{said}\n")
-        assert told.startswith("usage: x.py [-h] [--lang {zh,en}] --config FILE [--ranks N] --output FILE\n")
+        assert told.startswith(
+            "usage: x.py [-h] [--lang {zh,en}] [--version] --config FILE [--ranks N]\n            --output FILE\n"
+        )

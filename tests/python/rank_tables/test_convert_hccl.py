@@ -11,6 +11,7 @@ import pytest
 
 from hccl_tools.check import verdict
 from hccl_tools.commands import convert
+from hccl_tools.common import project
 from hccl_tools.common.problem import errors
 from hccl_tools.convert import writing
 
@@ -88,7 +89,7 @@ def test_a_list_of_hosts_has_the_addresses_of_the_hosts_and_says_which_names_it_
 
 def test_a_list_of_hosts_says_that_spares_and_users_are_not_in_a_table(converted, table):
     hosts = "root@10.0.0.1 slots=2\n10.0.0.3 slots=2 spare\n"
-    status, result, err = converted(hosts, "--to", "1.0", "--device_num", "[4,6)")
+    status, result, err = converted(hosts, "--to", "1.0", "--devices", "[4,6)")
     assert (status, ranks(result)) == (0, {"0": ("10.0.0.1", "4", None), "1": ("10.0.0.1", "5", None)})
     assert "the spare hosts (1 host), the users before @ (1 host)" in err
     assert "device_ip is missing, which HCCL takes on A2 and A3 only; --facts FILE can give it" in err
@@ -105,7 +106,7 @@ def test_a_list_of_hosts_says_that_spares_and_users_are_not_in_a_table(converted
         (good_tables.servers(2), "cloud", "needs the pod_name of server 10.0.0.1; give the job's name"),
         (good_tables.rank_list(), "1.0", "needs the servers of the ranks, which version 2.0 does not have; give"),
         (good_tables.rank_list(), "hosts", "the list of hosts needs the servers of the ranks"),
-        (HOSTS, "1.0", "needs device_id, which is missing for every rank; name the devices of each host: --device_num"),
+        (HOSTS, "1.0", "needs device_id, which is missing for every rank; name the devices of each host: --devices"),
         (HOSTS, "2.0", "needs device_id, which is missing for every rank"),
         ("10.0.0.1\n", "1.0", "t.json: 10.0.0.1 has no number of ranks; write 10.0.0.1 slots=N"),
         (
@@ -146,8 +147,8 @@ def test_several_servers_need_addresses_and_the_message_says_who_has_them(conver
     facts = ["--facts", "hosts"]
     status, _, err = converted(good_tables.rank_list(), "--to", "1.0", *facts, more={"hosts": HOSTS})
     assert status == 1 and "version 1.0 of several servers needs device_ip" in err and err.count("--layer N") == 1
-    status, _, err = converted(HOSTS, "--to", "1.0", "--device_num", "0")
-    assert status == 1 and "or ask the hosts: python hccl_tools/hccl_tools.py --hostfile HOSTS" in err
+    status, _, err = converted(HOSTS, "--to", "1.0", "--devices", "0")
+    assert status == 1 and f"or ask the hosts: python {project.ROOT}/hccl_tools/hccl_tools.py --hostfile HOSTS" in err
 
 
 def test_ranks_that_the_cloud_format_would_number_in_another_way_are_refused(converted, table):
@@ -295,7 +296,7 @@ def test_a_dash_is_standard_input(world, in_process, monkeypatch, table):
     assert in_process(convert.main, "-", "--to", "hosts")[:2] == (0, "10.0.0.1 slots=2\n")
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"{")))
     status, out, err = in_process(convert.main, "-", "--to", "hosts")
-    assert (status, out) == (1, "") and err.startswith("convert_hccl.py: stdin: line 1, column 2: ")
+    assert (status, out) == (1, "") and err.startswith("convert_hccl.py: standard input: line 1, column 2: ")
 
 
 @pytest.mark.parametrize(
@@ -305,11 +306,11 @@ def test_a_dash_is_standard_input(world, in_process, monkeypatch, table):
         (["t.json"], "--to"),
         (["t.json", "--to", "1.3"], "invalid choice: '1.3'"),
         (["t.json", "--to", "1.0", "--layer", "8"], "--layer 8 is not a number from 0 to 7"),
-        (["-", "--to", "1.0", "--facts", "-"], "only one file can be -, standard input"),
+        (["-", "--to", "1.0", "--facts", "-"], "standard input can be read once"),
         (["t.json", "--to", "1.0", "--output", ""], "--output is empty"),
         (["t.json", "--to", "1.0", "--job", "x"], "--job is for 1.1, lab and cloud"),
-        (["t.json", "--to", "1.0", "--device_num", "0"], "--device_num is for a list of hosts"),
-        (["hosts", "--to", "1.0", "--device_num", "0-"], "neither a range nor a list of devices"),
+        (["t.json", "--to", "1.0", "--devices", "0"], "--devices is for a list of hosts"),
+        (["hosts", "--to", "1.0", "--devices", "0-"], "neither a range nor a list of devices"),
         (["wrong", "--to", "1.0"], "wrong:1: 10.0.0.1:x has no number of ranks"),
     ],
 )
@@ -322,8 +323,8 @@ def test_what_cannot_be_used_is_exit_2(world, in_process, table, words, said):
 
 
 def test_every_host_has_as_many_devices_as_slots(converted):
-    status, _, err = converted(HOSTS, "--to", "1.0", "--device_num", "[0,8)")
-    assert status == 1 and "10.0.0.1 has 1 slot, and --device_num names 8 devices" in err
+    status, _, err = converted(HOSTS, "--to", "1.0", "--devices", "[0,8)")
+    assert status == 1 and "10.0.0.1 has 1 slot, and --devices names 8 devices" in err
 
 
 def test_servers_that_share_a_range_of_ranks_are_no_list_of_hosts(converted):

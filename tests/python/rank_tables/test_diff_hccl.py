@@ -11,6 +11,7 @@ import pytest
 
 from hccl_tools.check import schema_check
 from hccl_tools.commands import diff
+from hccl_tools.common import project
 from hccl_tools.convert import reading
 from hccl_tools.table import rank_table
 
@@ -345,7 +346,7 @@ def test_a_value_cannot_command_the_terminal(compared, table):
 def test_a_table_that_is_bad_elsewhere_is_compared_with_a_warning(compared, table):
     status, out, err = compared(table(2), table(2, edits={"/status": "initializing"}))
     assert status == 1 and 'status: "completed" -> "initializing"' in out
-    assert err == "diff_hccl.py: b.json: 1 problem; see `python hccl_tools/validate_hccl.py FILE`\n"
+    assert err == f"diff_hccl.py: b.json: 1 problem; see `python {project.ROOT}/hccl_tools/validate_hccl.py FILE`\n"
 
 
 @pytest.mark.parametrize(
@@ -375,7 +376,7 @@ def test_a_dash_is_standard_input(world, in_process, monkeypatch, table):
     (world / "a.json").write_text(rank_table.dump(table(1)))
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(rank_table.dump(table(1)).encode())))
     status, out, _ = in_process(diff.main, "a.json", "-")
-    assert status == 0 and "\nb: stdin: version 1.0" in out
+    assert status == 0 and "\nb: standard input: version 1.0" in out
 
 
 def test_a_job_of_a_table_has_every_rank_once():
@@ -412,4 +413,7 @@ def test_version_2_0_need_not_have_a_status(compared):
 def test_a_number_with_a_fraction_is_that_number(compared):
     edits = {"/rank_list/1/rank_id": 1.0, "/rank_list/1/device_port": 16666.0}
     status, _, err = compared(good_tables.rank_list(), good_tables.edited(good_tables.rank_list(), edits))
-    assert (status, err) == (0, "diff_hccl.py: b.json: 2 problems; see `python hccl_tools/validate_hccl.py FILE`\n")
+    assert (status, err) == (
+        0,
+        f"diff_hccl.py: b.json: 2 problems; see `python {project.ROOT}/hccl_tools/validate_hccl.py FILE`\n",
+    )
