@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 
+from hccl_tools.common import version
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.project import ROOT
@@ -40,9 +41,9 @@ def lines(facts: Facts) -> list[Line]:
 
 
 def _launcher(ended: Ended) -> Line:
-    if ended.status != 0:
-        return Line(tr("launcher"), UNKNOWN, tr("not a git checkout: {reason}", reason=answer.failure(ended)))
-    return Line(tr("launcher"), OK, answer.first_line(ended))
+    """The version, with git's words in a checkout, which a copy of one has not."""
+    described = f" ({answer.first_line(ended)})" if ended.status == 0 else ""
+    return Line(tr("launcher"), OK, version.number() + described)
 
 
 def _os() -> Line:
