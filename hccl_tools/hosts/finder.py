@@ -38,8 +38,8 @@ def version(root: str) -> str:
             with open(os.path.join(folder, "__init__.py"), encoding="utf-8") as file:
                 for line in file:
                     if line.startswith("__version__ = "):
-                        return line.split('"')[1]
-        except (OSError, UnicodeError, IndexError):
+                        return line.rstrip()[len("__version__ = ") + 1 : -1]
+        except (OSError, UnicodeError):
             continue
     return UNKNOWN
 
@@ -64,8 +64,10 @@ def modules(folder: str) -> list[str]:
         names = sorted(os.listdir(folder))
     except OSError:
         return []
+    if "__init__.py" not in names:
+        return []  # files that the user keeps there
     found = [os.path.join(folder, name) for name in names if name.endswith(".py")]
-    for name in names if "__init__.py" in names else ():
+    for name in names:
         if "." not in name and name not in ("pages", "__pycache__"):
             found += modules(os.path.join(folder, name))
     return found
