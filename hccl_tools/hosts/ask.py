@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 SECONDS = 300  # for each host
 _MOST_NAMED = 5  # hosts in one line
+# Where the file $1 is, as here, the words of elsewhere.question are left out: a Python less to start.
+_USUAL = 'file=$1; shift; test -r "$file" && shift 5; exec "$@"'
 
 
 class Asker(Record):
@@ -145,7 +147,8 @@ def command(words: Sequence[str]) -> str:
     carried = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     carried["LAUNCH_LANG"] = "zh" if speaks_chinese() else "en"
     program = project.path("hccl_tools", words[0])
-    return ssh.command("/", elsewhere.command([sys.executable, program, "--answer", *words[1:]]), carried)
+    looks = elsewhere.command([sys.executable, program, "--answer", *words[1:]])
+    return ssh.command("/", ["/bin/sh", "-c", _USUAL, "sh", program, *looks], carried)
 
 
 def _about_silent(ended: Mapping[str, Ended]) -> list[str]:

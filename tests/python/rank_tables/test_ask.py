@@ -134,9 +134,11 @@ def test_every_host_runs_the_same_command_wherever_it_has_the_project(hosts, bui
     build("--device_num", "[0,2)", "--generation", "A2")
     program = root / "hccl_tools" / "hccl_tools.py"
     conf = os.path.abspath("no.conf")
+    usual = """file=$1; shift; test -r "$file" && shift 5; exec "$@\""""
     command = (
         f"echo; cd / && exec /usr/bin/env PATH={os.environ['PATH']} 'PYTHONPATH=/some/where with a blank' "
-        f"LAUNCH_LANG=en {shlex.join(elsewhere.question())} {sys.executable} {program} --answer '--device_num=[0,2)' "
+        f"LAUNCH_LANG=en /bin/sh -c {shlex.quote(usual)} sh {program} {shlex.join(elsewhere.question())} "
+        f"{sys.executable} {program} --answer '--device_num=[0,2)' "
         f"--hccn_conf={conf} --generation=A2"
     )
     assert sorted(hosts.calls()) == [("10.99.0.2", command), ("me@10.99.0.4", command)]
@@ -144,6 +146,23 @@ def test_every_host_runs_the_same_command_wherever_it_has_the_project(hosts, bui
         *("-T", "-x", "-a", "-oBatchMode=yes", "-oClearAllForwardings=yes", "-oConnectTimeout=8"),
         *("-oServerAliveInterval=5", "-oServerAliveCountMax=3"),
     ]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_only_a_host_that_has_the_project_elsewhere_looks_for_it(tmp_path, monkeypatch, is_there):
+    """With a Python that says its words."""
+    (tmp_path / "python").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(ask.project, "ROOT", str(tmp_path))
+    (tmp_path / "hccl_tools").mkdir()
+    program = tmp_path / "hccl_tools" / "x.py"
+    if is_there:
+        program.touch()
+    ended = subprocess.run(["sh", "-c", ask.command(["x.py", "a b"])], capture_output=True, text=True, check=True)
+    usual = [str(program), "--answer", "a b"]
+    looks = [*elsewhere.question()[1:], sys.executable]
+    assert ended.stdout.splitlines() == ["", *([] if is_there else looks), *usual]
 
 
 def test_this_host_is_asked_without_ssh(hosts, build, monkeypatch):
