@@ -1,4 +1,4 @@
-"""This project on other hosts: how it is found there, and what is said of another version."""
+"""This project on other hosts: how their Python finds it, and what we say of another version."""
 
 import json
 import os
