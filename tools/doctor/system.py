@@ -41,9 +41,14 @@ def lines(facts: Facts) -> list[Line]:
 
 
 def _launcher(ended: Ended) -> Line:
-    """The version, with git's words in a checkout, which a copy of one has not."""
-    described = f" ({answer.first_line(ended)})" if ended.status == 0 else ""
-    return Line(tr("launcher"), OK, version.number() + described)
+    """The version, and in a checkout its commit."""
+    number = version.number()
+    if ended.status == 0:
+        return Line(tr("launcher"), OK, f"{number} ({answer.first_line(ended)})")
+    if os.path.exists(os.path.join(ROOT, ".git")):
+        text = tr("{version}; git does not name its commit: {reason}", version=number, reason=answer.failure(ended))
+        return Line(tr("launcher"), UNKNOWN, text)
+    return Line(tr("launcher"), OK, number)
 
 
 def _os() -> Line:
