@@ -17,7 +17,7 @@ GIB, MIB = 1 << 30, 1 << 20
     [
         (Ended(0, "v1-3-gabc\n", ""), True, ("ok", "1.0.0 (v1-3-gabc)")),
         (Ended(128, "", "fatal: no"), False, ("ok", "1.0.0")),
-        (Ended(128, "", "fatal: no"), True, ("unknown", "1.0.0; git does not name its commit: fatal: no")),
+        (Ended(128, "", "fatal: no"), True, ("unknown", "1.0.0; git does not name its commit: fatal: no (exit 128)")),
     ],
 )
 def test_the_launcher_has_a_version_with_git_and_without(monkeypatch, tmp_path, git, is_checkout, found):

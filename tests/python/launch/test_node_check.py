@@ -10,8 +10,8 @@ from launching import request
 
 from hccl_tools.hosts import elsewhere
 from tools.engines.srun import Srun
-from tools.launch import checks
-from tools.launch.engines.facts import SrunFacts
+from tools.launch import checks, plan
+from tools.launch.engines.facts import MpirunFacts, OpenMpi, SrunFacts
 from tools.launch.engines.placement import Placement
 from tools.launch.hosts import host_check, node_check
 
@@ -89,6 +89,21 @@ def test_the_plan_knows_whether_a_host_has_it_elsewhere(monkeypatch, engine, the
     placed = Placement(ranks=[(0, 0)], world=1, hosts=["n1"], engine=facts)
     assert checks.devices(request(engine=engine, device_target="CPU"), placed, False) is there
     assert checks.devices(request(engine=engine, device_target="CPU", no_check="1"), placed, False) is False
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_the_plan_keeps_it_for_the_engine(monkeypatch, tmp_path, there):
+    facts = MpirunFacts(mpi=OpenMpi(version="4.1.4"), ranks=1, hosts=["127.0.0.1:1"])
+    placed = Placement(ranks=[(0, 0)], world=1, hosts=["127.0.0.1"], engine=facts)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plan, "place", lambda *_: (placed, None))
+    monkeypatch.setattr(checks, "devices", lambda *_: there)
+    (tmp_path / "config.yaml").write_text("a: 1\n")
+    (tmp_path / "train.py").write_text("print()\n")
+    found = plan.make(
+        request(engine="mpirun", device_target="GPU", train_script="train.py", run_dir=str(tmp_path / "run"))
+    )
+    assert found.engine == facts.replace(elsewhere=there)
 
 
 class Planned:
