@@ -16,8 +16,8 @@ npu-smi reports; elsewhere it is of version 1.0:
 
   python hccl_tools/hccl_tools.py --generation A3
 
-For a whole cluster, with a hostfile of Open MPI; this project and Python must be on every host, at
-the same places, and ssh must reach the hosts without a password:
+For a whole cluster, with a hostfile of Open MPI.  Every host needs the same Python at the same place,
+and in it, or at the same place, the same version of this project.  ssh must need no password:
 
   python hccl_tools/hccl_tools.py --hostfile hosts --generation A2
 

@@ -181,7 +181,15 @@ class Agents(Engine):
 
     def agent_words(self) -> list[str]:
         """The agent's command, to which the trainer's words are added.  No variable steers this Python."""
-        return [sys.executable, "-I", "-S", AGENT]
+        return self.there([sys.executable, "-I", "-S", AGENT])
+
+    def there(self, words: list[str]) -> list[str]:
+        """A command of ours for the hosts of the job, where one of them has this project in another folder."""
+        if not self.run.plan.engine.elsewhere:
+            return words
+        from hccl_tools.hosts import elsewhere  # few launches need it
+
+        return elsewhere.command(words)
 
     def environment(self, secret: str = "") -> Environment:
         """The environment of the engine, and so of its agents; secret: empty for --dry_run."""

@@ -111,6 +111,7 @@ def _nearly(word: str) -> str:
 def _help(words: list[str]) -> int:
     from tools.front import pages
 
+    words = [word for word in words if word not in ("-h", "--help")]
     if not words or words[0].startswith("-"):
         return _print(pages.overview())
     topic = words[0] if len(words) == 1 else " ".join(words)

@@ -70,7 +70,9 @@ def make(request: Request) -> Plan:
     if job.needs_mindspore or (scheduled and not needless):  # the scheduler needs it, too
         checks.mindspore()
     # A program may use CPU where nobody asked for GPUs.
-    checks.devices(request, placed, job.is_own or (job.needs_mindspore and not request.target_found))
+    by_mindspore = job.is_own or (job.needs_mindspore and not request.target_found)
+    if checks.devices(request, placed, by_mindspore):
+        placed = placed.replace(engine=placed.engine.replace(elsewhere=True))
     if job.resumed and placed.hosts:
         from tools.launch.resume import resumed_hosts
 

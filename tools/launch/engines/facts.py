@@ -22,6 +22,7 @@ class EngineFacts(Record):
     """What every engine may need."""
 
     devices: list[int] = []  # of agents: the device of each rank of a host, by local rank; empty: there are none
+    elsewhere: bool = False  # some host has this project in another folder: its agents look where it is
     named: bool = False  # the user or a rank table names the devices; else a host takes the first ones that it shows
 
 
