@@ -6,6 +6,7 @@ user's language, and may be long; what came from a log is as the log has it, wit
 
 from __future__ import annotations
 
+from hccl_tools.common import typed
 from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line, short_path
@@ -126,8 +127,9 @@ def in_order(causes: list[Cause]) -> list[Cause]:
 
 
 def texts(entry: KnownFailure) -> tuple[str, str]:
-    """(cause, remedy) in the user's language."""
-    return entry.zh if speaks_chinese() and entry.zh else (entry.cause, entry.remedy)
+    """(cause, remedy) in the user's language, with our commands as the user types them."""
+    cause, remedy = entry.zh if speaks_chinese() and entry.zh else (entry.cause, entry.remedy)
+    return typed.as_typed(cause), typed.as_typed(remedy)
 
 
 # --- what both kinds of answers have ----------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 python -m tools.pages.pictures
 
-The words are in pictures.yaml.  What a picture shows of the project is taken from it: the report from README.md, the
+The words are in pictures.yaml.  What a picture shows of the project is taken from it: the report from a recording, the
 rank tables from the commands that build and show them, the rooms from their folders.
 """
 
@@ -24,6 +24,7 @@ from tools.pages import live_picture, modules_page, svg
 
 FOLDER = Path(project.path("docs", "pictures"))
 _SUFFIX = {"en": "", "zh": "_cn"}
+_RECORDING = Path(project.path("docs", "recordings", "first_minutes_python3.13.txt"))  # of tests/python/first_minutes.py
 _CHARACTER = 7.25  # width of one of the fixed-width font
 _BUILD = ["hccl_tools/hccl_tools.py", "--server_ip", "10.0.0.1", "--hccn_conf", "configs/demo_hccn.conf", "--stdout"]
 
@@ -36,11 +37,11 @@ def run(*words: str, text: str = "") -> str:
 
 def report(words: dict[str, Any]) -> str:
     """The failure's report of README.md, as it looks on a terminal."""
-    page = Path(project.path("README.md")).read_text(encoding="utf-8")
-    block = re.search(r"```text\n((?:(?!```)[^\n]*\n)*?[^\n]*failed first[^\n]*\n(?:(?!```)[^\n]*\n)*)```", page)
-    assert block, "README.md shows no report with a rank that failed first"
-    lines = [line if len(line) <= 118 else line[:117] + "…" for line in block[1].rstrip("\n").splitlines()]
-    lines = [line for line in lines if line != "..."]
+    recording = _RECORDING.read_text(encoding="utf-8")
+    typed = re.search(r"(?m)^\$ mslaunch .*\n(?:(?!\$ ).*\n)*?.*failed first.*\n(?:(?!\$ ).*\n)*", recording)
+    assert typed, f"{_RECORDING.name} has no rank that failed first"
+    lines = [line for line in typed[0].splitlines() if ": note: " not in line]
+    lines = [line if len(line) <= 118 else line[:117] + "…" for line in lines]
     width, height = int(118 * _CHARACTER) + 32, 20 * len(lines) + 52
     parts = [
         f'<rect width="{width}" height="{height}" rx="8" fill="#161b22"/>',
