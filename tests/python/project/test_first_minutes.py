@@ -1,8 +1,11 @@
 """The first minutes of a new user, in README's words: installed and typed with the oldest and the newest Python."""
 
+from contextlib import closing
+
 import documents
 import first_minutes
 import pytest
+from documents_world import World
 
 RUN = "logs/mslaunch-20260131T120000Z-1/rank_2.log"
 
@@ -71,3 +74,34 @@ def test_what_readme_shows_is_compared_with_what_was_printed():
 def test_a_python_that_is_not_here_is_named():
     with pytest.raises(first_minutes.CannotRecord, match=r"no Python 3\.1 on PATH"):
         first_minutes.python("3.1")
+
+
+def on_laptop(world, command):
+    (block,) = documents.blocks("x.md", f"<!-- run on=laptop -->\n```bash\n{command}\n```\n")
+    return world.run(block)
+
+
+@pytest.mark.thorough
+def test_the_laptop_of_the_documents_has_what_pip_installs_and_no_mindspore():
+    with closing(World()) as world:
+        code, output = on_laptop(world, "command -v mslaunch python; mslaunch --help | head -n 1")
+        assert (code, output.splitlines()) == (
+            0,
+            [
+                "/home/me/venv/bin/mslaunch",
+                "/home/me/venv/bin/python",
+                "Usage: mslaunch [options] PROGRAM [its words]",
+            ],
+        )
+        for name, there in (("yaml", True), ("jsonschema", True), ("rich", True), ("mindspore", False), ("numpy", False)):
+            code, output = on_laptop(world, f"cd ~; python -c 'import {name}'")
+            assert (code == 0) is there, output
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("on", ["here", "stub", "npu"])
+def test_in_the_other_worlds_mslaunch_is_typed_by_its_name_too(on):
+    with closing(World()) as world:
+        (block,) = documents.blocks("x.md", f"<!-- run on={on} -->\n```bash\nmslaunch tabel\n```\n")
+        code, output = world.run(block)
+        assert (code, output.partition("did you mean ")[2]) == (2, "mslaunch table?; see: mslaunch --help\n")
