@@ -24,7 +24,7 @@ from tools.pages import live_picture, modules_page, svg
 
 FOLDER = Path(project.path("docs", "pictures"))
 _SUFFIX = {"en": "", "zh": "_cn"}
-_RECORDING = Path(project.path("docs", "recordings", "first_minutes_python3.13.txt"))  # of tests/python/first_minutes.py
+_RECORDING = Path(project.path("docs", "recordings", "first_minutes_python3.13.txt"))
 _CHARACTER = 7.25  # width of one of the fixed-width font
 _BUILD = ["hccl_tools/hccl_tools.py", "--server_ip", "10.0.0.1", "--hccn_conf", "configs/demo_hccn.conf", "--stdout"]
 

@@ -7,6 +7,7 @@ import first_minutes
 import pytest
 from documents_world import World
 
+AGAIN = "run: python tests/python/first_minutes.py --update"
 RUN = "logs/mslaunch-20260131T120000Z-1/rank_2.log"
 
 
@@ -19,7 +20,7 @@ def test_a_new_user_sees_what_the_recording_and_readme_show(version):
         pytest.skip(str(error))
     assert not session.wrong, "\n".join(session.wrong)
     recorded = first_minutes.path(version).read_text(encoding="utf-8")
-    assert first_minutes.like(recorded, session.text()), f"run: python tests/python/first_minutes.py --update\n{session.text()}"
+    assert first_minutes.like(recorded, session.text()), f"{AGAIN}\n{session.text()}"
     assert first_minutes.unlike_page(session) is None
 
 
@@ -41,14 +42,14 @@ def test_a_recording_has_the_commands_of_readme(version):
     recorded = first_minutes.path(version).read_text(encoding="utf-8").splitlines()
     for typed, _, block in first_minutes.commands():
         lines = typed.splitlines() if block and block.verb == "file" else [f"$ {line}" for line in typed.splitlines()]
-        assert [line for line in lines if line not in recorded] == [], "run: python tests/python/first_minutes.py --update"
+        assert [line for line in lines if line not in recorded] == [], AGAIN
 
 
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
         (f"exit 1 after 0.1 s; {RUN}", f"exit 1 after 2.3 s; {RUN.replace('Z-1', 'Z-77')}", True),
-        ("Successfully installed mindspore-launch-1.0.0 ...", "Successfully installed mindspore-launch-1.2.0 ...", True),
+        ("installed mindspore-launch-1.0.0 ...", "installed mindspore-launch-1.2.0 ...", True),
         ("exit 1", "exit 2", False),
         ("failed first", "failed", False),
     ],
@@ -93,9 +94,10 @@ def test_the_laptop_of_the_documents_has_what_pip_installs_and_no_mindspore():
                 "Usage: mslaunch [options] PROGRAM [its words]",
             ],
         )
-        for name, there in (("yaml", True), ("jsonschema", True), ("rich", True), ("mindspore", False), ("numpy", False)):
+        here, gone = ["yaml", "jsonschema", "rich"], ["mindspore", "numpy", "pytest"]
+        for name in [*here, *gone]:
             code, output = on_laptop(world, f"cd ~; python -c 'import {name}'")
-            assert (code == 0) is there, output
+            assert (code == 0) is (name in here), output
 
 
 @pytest.mark.thorough

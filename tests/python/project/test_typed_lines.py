@@ -1,4 +1,4 @@
-"""The lines that README.md and docs/compared.md tell to type: each starts what its row says, on a host of eight NPUs."""
+"""The lines that README.md and docs/compared.md tell to type: each starts what its row says, on eight NPUs."""
 
 import re
 from contextlib import closing
