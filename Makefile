@@ -86,9 +86,9 @@ format: $(call has,lint) ## let shfmt and ruff put the code into shape
 bench: $(call has,train test mpi) data ## how fast it all is, written to docs/benchmarks.md; ONLY=launch: one of tests/bench
 	$(BIN)/python tests/bench/page.py $(ONLY)
 
-docs: $(call has,docs) ## the pages as a site, in site/html/index.html; a dead link is an error
+docs: $(call has,docs) ## the pages as a site, site/html/index.html, to read without a server; a dead link is an error
 	$(BIN)/python -m tools.pages.site site/pages
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 	@echo "the site is in site/html/index.html"
 
 pictures-of-pages: $(call has,browser) ## the README's pictures: of a run's page (by chromium and chromium-driver), of the live screen, and the drawings

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from hccl_tools.common import project
+from hccl_tools.common import language, project
 from hccl_tools.common.quoting import quote
 from hccl_tools.common.words import short_path
 
@@ -48,6 +48,7 @@ WORDS = {
 }
 _FORMS = (
     r"(sbatch [^;()\n]*?)(scripts/[a-z_]+\.sh)|"  # which runs a file of a shell
+    r"(make data\b)|"  # a checkout has a Makefile
     r"(?<![\w./-])(?:(bash|python) )?"
     r"(scripts/[a-z0-9_]+\.sh|(?:tools|hccl_tools)/[a-z0-9_]+\.py|docs/(?:zh/)?[a-z_]+\.md)(?![\w/])"
 )
@@ -130,7 +131,9 @@ def _here() -> str:
 
 
 def _replaced(found: re.Match[str]) -> str:
-    batch, batch_file, interpreter, file = found.groups()
+    batch, batch_file, make, interpreter, file = found.groups()
+    if make:
+        return command("tools/prepare_digits.py", "data/digits") if is_front() else make
     if batch:
         return f"{batch}{_placed(batch_file)}"
     if file.startswith("docs/"):
@@ -155,3 +158,6 @@ def _after_front(file: str) -> str:
 
 def _interpreter(file: str) -> str:
     return "bash" if file.endswith(".sh") else "python"
+
+
+language.rewrite_by(as_typed)

@@ -23,12 +23,12 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 
 from hccl_tools.build import merging
-from hccl_tools.common import project
+from hccl_tools.common import how_far, project
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, Refusal
-from hccl_tools.common.words import one_line, some
+from hccl_tools.common.words import count, one_line, some
 from hccl_tools.hosts import ssh, together
 from hccl_tools.hosts.running import Call
 from hccl_tools.machine import host, programs
@@ -118,7 +118,8 @@ def ask(
         counts = {"number": len(silent), "all": len(logins)}
         asker.news(tr("waiting for {number} of {all} hosts: {names}", **counts, names=names(silent)))
 
-    ended = together.run(logins, call, seconds, news)
+    with how_far.doing(tr("asking {hosts}", hosts=count(len(logins), "host")), len(logins)):
+        ended = together.run(logins, call, seconds, news)
     answers, lines, silent = [], [], {}
     for name, end in ended.items():
         answer = unframed(end.stdout.encode(), nonce, name)

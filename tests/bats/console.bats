@@ -78,7 +78,7 @@ END
 start(*sys.argv[1:])
 until(b"\r 10%|#")
 open("go.txt", "w")
-until(b"\r 10%|#\r\033[Kascend2p.sh: rank 1 (device 1) exited with code 4")
+until(b"\r 10%|#\r\033[Kascend2p.sh: \033[1;31mrank 1 (device 1) exited with code 4")
 while more():
     pass
 assert child.wait() == 4, seen

@@ -45,7 +45,7 @@ says_in() {
   [[ $output == 'Trains with 2 ranks'* ]]
   local -r options=$(grep -oE '^  +(bash|-).*' <<<"$output")
   ends 0 '' bash "$SCRIPTS/ascend2p.sh" --lang zh --help
-  [[ $output == $'在本机的 0、1 号设备上用 2 个 rank 训练，每个设备一个。\n\n用法： bash scripts/ascend2p.sh '* ]]
+  [[ $output == $'在本机的 0、1 号设备上用 2 个 rank 训练，每个设备一个。\n\n用法： bash '"$SCRIPTS"$'/ascend2p.sh '* ]]
   diff <(grep -oE '^  +(bash|-).*' <<<"$output") <(printf '%s\n' "$options")
 }
 

@@ -35,6 +35,7 @@ EXTRAS = {
     "kubernetes-validate": "lint",
     "matplotlib": "train",
     "mkdocs-material": "docs",
+    "jieba": "docs",
     "hyperscan": "test",
     "hypothesis": "test",
     "lmdb": "lmdb",

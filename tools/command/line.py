@@ -74,7 +74,10 @@ class Line:
 
     def choice(self, option: str, default: str) -> str:
         """Its value, one of those in the table."""
-        value, choices = self.value(option, default), self.table[option].takes.split("|")
+        return self.one_of(option, self.value(option, default), self.table[option].takes.split("|"))
+
+    def one_of(self, option: str, value: str, choices: Sequence[str]) -> str:
+        """The value of an option, which is one of these."""
         if value not in choices:
             raise self.mistake(
                 tr("--{option} {value}: write one of {choices}", option=option, value=value, choices=", ".join(choices))

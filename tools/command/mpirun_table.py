@@ -42,7 +42,7 @@ _OWN_MPIRUN = marked("the launch starts an mpirun of its own")
 _OPTIONS = (
     ("np c", 1, "same", "n"),
     ("N npernode ppn perhost nperhost ntasks_per_node", 1, "same", "npernode"),
-    ("H host hostfile machinefile default_hostfile", 1, "depends", "hosts"),
+    ("H host hosts hostfile machinefile default_hostfile", 1, "depends", "hosts"),
     ("x", 1, "depends", "variable"),
     ("mca gmca omca prtemca gprtemca pmixmca gpmixmca", 2, "depends", "parameter"),
     ("bind_to prefix", 1, "depends", "once"),

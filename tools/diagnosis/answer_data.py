@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hccl_tools.common import typed
 from tools.diagnosis import run
 
 TYPE_CHECKING = False
@@ -82,7 +83,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
     return {
         "code": cause.entry.code,
         "cause": cause.entry.cause,
-        "remedy": cause.entry.remedy,
+        "remedy": typed.as_typed(cause.entry.remedy),
         "vague": cause.entry.vague,
         "rank": cause.rank,
         "file": cause.path,

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 
-from hccl_tools.common import documents
+from hccl_tools.common import documents, typed
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import listed, named
@@ -124,7 +124,7 @@ def commands(errors: list[Alike], path: str = "", folder: str = "") -> list[str]
     if path and not errors and os.path.isfile(path) and path.isprintable():
         found.append(f"tail -n 50 {shlex.quote(near(path))}")
     if folder and os.path.exists(folder) and folder.isprintable():
-        command = f"python tools/diagnose.py --bundle bundle.tar.gz {shlex.quote(near(folder))}"
+        command = typed.command("tools/diagnose.py", "--bundle", "bundle.tar.gz", near(folder))
         found.append(tr("pack the logs for somebody who helps: {command}", command=command))
     return found
 

@@ -7,9 +7,9 @@ or file is read as it is: a colleague's ascend/log, a download, what a cluster's
 from __future__ import annotations
 
 import os
-import shlex
 from contextlib import suppress
 
+from hccl_tools.common import typed
 from hccl_tools.common.language import in_english, speaks_chinese, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import count, one_line, short_path, size_of
@@ -180,7 +180,7 @@ def _size(path: str) -> int:
 
 def command(run_dir: str) -> str:
     """The command that reads all logs of a run, as a person can paste it."""
-    return one_line(f"python tools/diagnose.py {shlex.quote(short_path(run_dir))}")
+    return typed.command("tools/diagnose.py", short_path(run_dir))
 
 
 def summary(explained: Explained) -> list[str]:

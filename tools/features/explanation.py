@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import os
 
-from hccl_tools.common import project
+from hccl_tools.common import colours, typed
 from hccl_tools.common.language import tr
-from hccl_tools.common.quoting import quote
 from hccl_tools.common.words import short_path
 from tools.features import explanation_child
 from tools.features.base import Feature
@@ -95,8 +94,8 @@ class Explanation(Feature):
         beside.send(json.dumps({**wanted, "within": EXPLAIN_WITHIN}).encode(), EXPLAIN_WITHIN)
         for line in beside.lines(seconds + (page[1] if page else 0)):
             kind, _, text = line.partition(" ")
-            if kind == "say":
-                run.say(text)
+            if kind == "say" or kind in colours.CODES:
+                run.say(colours.styled(text, kind) if kind in colours.CODES else text)
             elif kind == "done":
                 explained = True
             elif kind == "page":
@@ -139,7 +138,7 @@ class Explanation(Feature):
 
 def _on_run(tool: str, run_dir: str) -> str:
     """The command that does it for the whole run, as it can be pasted."""
-    return f"python {quote(short_path(project.path('tools', tool)))} {quote(short_path(run_dir))}"
+    return typed.command(f"tools/{tool}", short_path(run_dir))
 
 
 def _remove_part(run_dir: str, pid: int) -> None:

@@ -12,20 +12,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_WIDTH = 28  # of what is typed
+_WIDTH = 31  # of what is typed
 # Pages for those who change this project, and those that its own files are made from.
 _NOT_TOPICS = ("adding_a_rule", "architecture", "benchmarks", "compared", "extending", "index", "modules")
-_SHOWN = ("one_machine", "several_machines", "kubernetes", "mpirun", "trainers")
+_SHOWN = ("one_machine", "several_machines", "kubernetes", "trainers", "restarts")
 
 
 def overview() -> str:
     """Every command, on one screen of 24 lines and 80 columns."""
     front = " ".join(typed.front())
-    lines = [tr("Usage: {command} [options] PROGRAM [its words]", command=front)]
+    lines = [tr("Starts distributed MindSpore trainings, watches them, and explains failures.")]
+    lines.append(tr("Usage: {command} [options] PROGRAM [its words]", command=front))
     for title, shown in GROUPS:
         lines.append(tr(title))
         lines += (f"  {each.typed:<{_WIDTH}}{tr(each.purpose)}" for each in shown)
-    lines.append(tr("Help: COMMAND --help, help launch, help TOPIC, --version, --completion bash|zsh"))
+    lines.append(tr("Help: COMMAND --help, help launch, help TOPIC, --version, --completion SHELL"))
     lines.append(tr("Topics: {names} ...", names=" ".join(_SHOWN)))
     return "\n".join(lines) + "\n"
 

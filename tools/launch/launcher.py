@@ -201,7 +201,7 @@ def show(text: str, voice: Voice) -> int:
 def refuse(voice: Voice, refusal: Refusal) -> int:
     """Says why nothing is launched."""
     for line in refusal.lines:
-        voice.say(line)
+        voice.refuse(line)
     return refusal.status
 
 

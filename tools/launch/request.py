@@ -142,6 +142,8 @@ def _value(name: str, text: str, texts: dict[str, str]) -> Any:
     if source == "Flag" or kind == "bool]":
         return text != ""  # the user can take back a flag: --bind_core=False
     if not kind.startswith("int"):
+        if text == "-" and name in ("rank_table", "rank_table_file"):
+            _refuse_stdin("--rank_table" if source == "Option" else name.upper())
         return text
     least, most = BOUNDS.get(name, (1, MAX_RANKS))
     number = whole_number(text, least, most)
@@ -169,6 +171,18 @@ def _value(name: str, text: str, texts: dict[str, str]) -> Any:
             ),
         )
     return number
+
+
+def _refuse_stdin(typed: str) -> None:
+    """A rank table of the tools may come by a pipe, that of a launch not."""
+    raise Refusal(
+        USAGE,
+        tr(
+            "{typed} -: every rank reads the table, so standard input will not do; save it first and name the file:"
+            " cat >hccl.json",
+            typed=typed,
+        ),
+    )
 
 
 def _device_target(texts: dict[str, str]) -> str:

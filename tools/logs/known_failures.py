@@ -17,7 +17,7 @@ from bisect import bisect_right
 from functools import cache, cached_property
 
 from hccl_tools.check import schema_check
-from hccl_tools.common import project
+from hccl_tools.common import project, typed
 from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.problem import Problem, pointer
 from hccl_tools.common.record import Record
@@ -113,7 +113,8 @@ def load(environ: Mapping[str, str] = os.environ) -> tuple[list[KnownFailure], l
 
 def in_chinese(code: str) -> tuple[str, str] | None:
     """(cause, remedy) of the failure of this code, where the user reads Chinese: launch.json has them in English."""
-    return _chinese().get(code) if speaks_chinese() else None
+    cause, remedy = _chinese().get(code, ("", "")) if speaks_chinese() else ("", "")
+    return (typed.as_typed(cause), typed.as_typed(remedy)) if cause else None
 
 
 @cache

@@ -44,12 +44,16 @@ class Help(Record):
     options: tuple[Option, ...]
 
 
-@functools.cache
 def text_of(command: str, language: str = "en") -> str:
     """What `--help` of "scripts/x.sh" or "tools/x.py" prints in this language: en or zh."""
-    program = "bash" if command.endswith(".sh") else sys.executable
+    return printed(("bash" if command.endswith(".sh") else sys.executable, command), language)
+
+
+@functools.cache
+def printed(words: tuple[str, ...], language: str = "en") -> str:
+    """What the command of these words prints with `--help` in this language: en or zh."""
     return subprocess.run(
-        [program, command, "--help"],
+        [*words, "--help"],
         cwd=ROOT,
         env={**os.environ, "COLUMNS": "500", "PYTHON": sys.executable, "NO_COLOR": "1", "LAUNCH_LANG": language},
         stdin=subprocess.DEVNULL,
@@ -75,10 +79,10 @@ def read(text: str) -> Help:
     lines = [line.strip().replace("[-h] ", "").replace("[--lang {zh,en}] ", "") for line in usage[1].splitlines()]
     before, after = text[: usage.start()], text[usage.end() :]
     purpose = next(line for line in (before or after).splitlines() if line.strip())
-    return Help(purpose=purpose, usage=tuple(lines), options=tuple(_options(text)))
+    return Help(purpose=purpose, usage=tuple(lines), options=tuple(options(text)))
 
 
-def _options(text: str) -> Iterator[Option]:
+def options(text: str) -> Iterator[Option]:
     """Every argument and option of `text`, without --help."""
     found = None
     section = ""

@@ -4,11 +4,13 @@ python -m tools.pages.site FOLDER
 
 The pages link to one another and to files of the project by relative paths, so that they read well where they are.  The
 site keeps these paths: FOLDER gets a copy of every page, and of every file that a page links to, at the same place.
+The pages of the commands (command_pages.py) are made there, too.  site_hooks.py is what mkdocs makes of all of them.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,8 +19,10 @@ from pathlib import Path
 from hccl_tools.common import project
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
+from tools.pages import command_pages, commands
 
 _LINK = re.compile(r"\]\(([^)#\s]+)|(?:src|srcset)=\"([^\"]+)\"")
+_TO_FOLDER = re.compile(r"\[([^\]]+)\]\(([^)#\s]+/)\)")
 _MARK = ".made-by-tools-pages-site"  # in a folder that may be deleted
 
 
@@ -27,6 +31,20 @@ def pages() -> list[Path]:
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
     names = subprocess.run(listed, cwd=project.ROOT, capture_output=True, text=True, check=True).stdout.split()
     return sorted(Path(name) for name in names if name.startswith(("docs/", "examples/")) or "/" not in name)
+
+
+def language_of(page: str) -> str:
+    """The language of a page: "zh", or "en"."""
+    return "zh" if page.startswith("docs/zh/") or page.endswith("_CN.md") else "en"
+
+
+def other(page: str) -> str:
+    """Where the same page is in the other language, if there is one."""
+    if page.startswith("docs/"):
+        here, there = ("docs/zh/", "docs/") if page.startswith("docs/zh/") else ("docs/", "docs/zh/")
+        return there + page[len(here) :]
+    here, there = ("_CN.md", ".md") if page.endswith("_CN.md") else (".md", "_CN.md")
+    return page[: -len(here)] + there
 
 
 def linked(page: Path) -> list[Path]:
@@ -41,8 +59,18 @@ def linked(page: Path) -> list[Path]:
     return found
 
 
+def text_of(page: Path) -> str:
+    """The page as it is on the site: a link to a folder of the project is its text, as the site shows no folders."""
+    root = Path(project.ROOT)
+
+    def shown(match: re.Match[str]) -> str:
+        return match[1] if (root / page.parent / match[2]).is_dir() else match[0]
+
+    return _TO_FOLDER.sub(shown, (root / page).read_text(encoding="utf-8"))
+
+
 def gather(folder: Path) -> int:
-    """Copies pages, and files that they link to, into `folder`, which is made anew; returns how many.
+    """Puts pages, and files that they link to, into `folder`, which is made anew; returns how many.
 
     Deletes only a folder that an earlier call made.  Raises Refusal.
     """
@@ -56,8 +84,15 @@ def gather(folder: Path) -> int:
     (folder / _MARK).touch()
     for path in files:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(root / path, folder / path)
-    return len(files)
+        if path.suffix == ".md":
+            (folder / path).write_text(text_of(path), encoding="utf-8")
+        else:
+            shutil.copyfile(root / path, folder / path)
+    made = command_pages.pages()
+    for path, text in made.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    return len(files) + len(made)
 
 
 def main(arguments: list[str]) -> int:
@@ -66,10 +101,19 @@ def main(arguments: list[str]) -> int:
         return 2
     folder = Path(arguments[0])
     try:
+        for path in commands.PYTHON_COMMANDS:
+            if missing := command_pages.lacks(path):
+                print(f"no page for {path}: its --help needs {', '.join(missing)}", file=sys.stderr)
         print(f"{gather(folder)} files in {one_line(folder)}")
     except Refusal as refusal:
         print(*refusal.lines, sep="\n", file=sys.stderr)
         return refusal.status
+    except subprocess.CalledProcessError as error:  # a page would be missing
+        print(
+            f"{one_line(shlex.join(error.cmd))} ended with {error.returncode}: {one_line(error.stderr)}",
+            file=sys.stderr,
+        )
+        return 1
     return 0
 
 

@@ -6,6 +6,7 @@ import base64
 import os
 from datetime import timedelta
 
+from hccl_tools.common import typed
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import count, ranges, short_path
 from hccl_tools.show import drawing, overview
@@ -109,7 +110,9 @@ def diagnosis(data: RunData, writer: Writer) -> str:
     parts += [_known(entry, shown, writer) for entry in list(found.values())[:_MOST_FOUND]]
     excerpt = _excerpt(data, writer) if outcome else ""
     if excerpt and not parts:
-        text = tr("Nothing more is known. {command} reads all logs.", command=f"python tools/diagnose.py {data.name}")
+        text = tr(
+            "Nothing more is known. {command} reads all logs.", command=typed.command("tools/diagnose.py", data.name)
+        )
         parts.append(f'<p class="hint">{writer.text(text)}</p>')
     return section("diagnosis", tr("Why it failed"), "\n".join([*parts, excerpt]).strip())
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from hccl_tools.common import project
+
 
 @pytest.fixture
 def gpus(machine, monkeypatch):
@@ -61,6 +63,6 @@ def test_what_mindspore_lacks_is_named(gpus):
     said = "Unsupported device target GPU. Load dynamic library: libmindspore_gpu.so.11.6 failed. libcublas.so.11: lost"
     gpus.mindspore(f"SAID = {said!r}", "def set_context(device_target):", "    raise RuntimeError(SAID)")
     found = gpus.line("MindSpore on GPUs", "warning", "cannot load libmindspore_gpu.so.11.6: libcublas.so.11: lost")
-    assert found.remedy.startswith("install what docs/gpu.md lists")
+    assert found.remedy.startswith(f"install what {project.ROOT}/docs/gpu.md lists")
     gpus.mindspore("raise ImportError('no such library')")
     gpus.line("MindSpore on GPUs", "unknown", "could not be asked: ImportError: no such library (exit 1)")

@@ -5,9 +5,10 @@ import re
 import pytest
 from command_lines import command
 
+from hccl_tools.common import project
 from hccl_tools.common.refusal import USAGE, Refusal
 
-FIXED = "has its own number of ranks; any number: scripts/launch.sh -n"
+FIXED = f"has its own number of ranks; any number: bash {project.ROOT}/scripts/launch.sh -n"
 WRITTEN = "the number of ranks is written as -n {}, before the program or the config"
 ONE = "give one of them"
 

@@ -85,15 +85,8 @@ def on_laptop(world, command):
 @pytest.mark.thorough
 def test_the_laptop_of_the_documents_has_what_pip_installs_and_no_mindspore():
     with closing(World()) as world:
-        code, output = on_laptop(world, "command -v mslaunch python; mslaunch --help | head -n 1")
-        assert (code, output.splitlines()) == (
-            0,
-            [
-                "/home/me/venv/bin/mslaunch",
-                "/home/me/venv/bin/python",
-                "Usage: mslaunch [options] PROGRAM [its words]",
-            ],
-        )
+        found = on_laptop(world, "command -v mslaunch python")
+        assert found == (0, "/home/me/venv/bin/mslaunch\n/home/me/venv/bin/python\n")
         here, gone = ["yaml", "jsonschema", "rich"], ["mindspore", "numpy", "pytest"]
         for name in [*here, *gone]:
             code, output = on_laptop(world, f"cd ~; python -c 'import {name}'")
@@ -101,8 +94,8 @@ def test_the_laptop_of_the_documents_has_what_pip_installs_and_no_mindspore():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("on", ["here", "stub", "npu"])
-def test_in_the_other_worlds_mslaunch_is_typed_by_its_name_too(on):
+@pytest.mark.parametrize("on", ["here", "stub", "npu", "laptop"])
+def test_in_every_world_mslaunch_is_typed_by_its_name(on):
     with closing(World()) as world:
         (block,) = documents.blocks("x.md", f"<!-- run on={on} -->\n```bash\nmslaunch tabel\n```\n")
         code, output = world.run(block)

@@ -55,16 +55,6 @@ def test_pages_with_the_table_of_scripts_are_up_to_date(root):
     )
 
 
-@pytest.mark.parametrize("command", commands.PYTHON_COMMANDS)
-def test_hyphens_and_underscores_are_the_same_in_python_commands_too(command):
-    generators.need_packages_of(command)
-    typed = set(re.findall(r"^  -.*?(?=   |$)", commands.text_of(command), re.MULTILINE))
-    names = {name for line in typed for name in re.findall(r"--[a-z]+[-_][a-z_-]+", line)}
-    for name in names:
-        other = "--" + (name[2:].replace("_", "-") if "_" in name else name[2:].replace("-", "_"))
-        assert other in names, f"{command} takes {name} and not {other}"
-
-
 def test_old_and_new_argparse_are_read_alike():
     head = "usage: x.py [-h] FILE\n\nDoes it.\n\n"
     old = head + "optional arguments:\n  -h, --help  show\n  --config FILE, -c FILE  the config\n"

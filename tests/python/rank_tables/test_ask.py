@@ -134,7 +134,7 @@ def test_every_host_runs_the_same_command_in_the_projects_folder(hosts, build, r
     conf = os.path.abspath("no.conf")
     command = (
         f"echo; cd {root} && exec /usr/bin/env PATH={os.environ['PATH']} 'PYTHONPATH=/some/where with a blank' "
-        f"LAUNCH_LANG=en {sys.executable} {program} --answer '--device_num=[0,2)' --hccn_conf={conf} --generation=A2"
+        f"LAUNCH_LANG=en {sys.executable} {program} --answer '--devices=[0,2)' --hccn_conf={conf} --generation=A2"
     )
     assert sorted(hosts.calls()) == [("10.99.0.2", command), ("me@10.99.0.4", command)]
     assert hosts.options() == [

@@ -22,8 +22,16 @@ ON_CPU = ["--config", str(DIGITS), "-o", "system.device_target=CPU"]
             "dataset_root nix: no such folder",
         ),
         (["--config", str(DIGITS), "-o", "system.mod=1"], {}, 'did you mean "mode"?'),
-        (ON_CPU, {"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "1"}, "use scripts/run_mpirun.sh instead"),
-        (ON_CPU, {"SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "1"}, "use scripts/run_slurm.sh instead"),
+        (
+            ON_CPU,
+            {"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "1"},
+            "/scripts/run_mpirun.sh instead",
+        ),
+        (
+            ON_CPU,
+            {"SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "1"},
+            "/scripts/run_slurm.sh instead",
+        ),
         (ON_CPU, {}, "no launcher has started this process"),
     ],
 )

@@ -208,7 +208,7 @@ def test_after_the_key_q_the_messages_of_a_launch_come_as_ever(world):
     job.wait_for("q quit")
     job.type(b"q")
     assert job.end() == 124
-    assert b"launch.sh: no rank has written" in job.all.rpartition(b"\x1b[?1049l")[2]
+    assert b"launch.sh: \x1b[1;31mno rank has written" in job.all.rpartition(b"\x1b[?1049l")[2]
 
 
 def test_a_table_is_for_terminals(world):

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from hccl_tools.common import project
+from hccl_tools.common import project, typed
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.words import one_line
 
@@ -79,7 +79,12 @@ def _now() -> str:
 
 def doctor() -> str:
     """The doctor's page, or why there is none."""
-    heading = tr("{command} on {host}, {time}", command="scripts/doctor.sh", host=socket.gethostname(), time=_now())
+    heading = tr(
+        "{command} on {host}, {time}",
+        command=typed.command("scripts/doctor.sh"),
+        host=socket.gethostname(),
+        time=_now(),
+    )
     status, said = _run(["bash", _DOCTOR], SECONDS)
     if status is None:
         said += tr("It did not end within {seconds} s, and was stopped.", seconds=SECONDS)

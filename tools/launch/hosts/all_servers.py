@@ -162,7 +162,7 @@ def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list
     rest = [f"--hccn_conf={os.path.abspath(request.hccn_conf)}"] if request.hccn_conf else []
     rest += [f"--generation={request.generation}"] if request.generation else []
     if request.devices is not None:
-        return [f"--device_num={request.devices}", *rest]
+        return [f"--devices={request.devices}", *rest]
     try:
         counts = {count for _, count in open_mpi.with_slots(slots, "--hostfile")}
     except Refusal as refusal:
@@ -175,7 +175,7 @@ def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list
         )
     every = f"[0,{counts.pop()})"
     devices = named_devices(request, every)  # those that a variable leaves: mpirun gives it to all hosts
-    return [f"--device_num={every if devices == device_range.parse(every) else comma(devices)}", *rest]
+    return [f"--devices={every if devices == device_range.parse(every) else comma(devices)}", *rest]
 
 
 def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common import project
+from hccl_tools.common import project, typed
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import USAGE, Refusal
-from hccl_tools.common.words import clauses, one_line, short_path
+from hccl_tools.common.words import clauses, one_line
 from tools.launch.programs import command_words, python_words
 
 TYPE_CHECKING = False
@@ -176,15 +176,15 @@ def check(request: Request, ranks: int | None) -> None:
     if line and len(line) <= _MOST:
         remedy = tr("type instead: {command}", command=line)
     else:
-        remedy = tr("type bash {script} in its place, with its words, and not before it", script=ours(found.kind))
+        remedy = tr("type {command} in its place, with its words, and not before it", command=ours(found.kind))
         if not found.whole:  # it was found in a text, which only a shell can read for sure
             remedy = clauses(remedy, tr("to run it in every rank nevertheless: --no_check"))
     raise Refusal(USAGE, clauses(text, remedy))
 
 
 def ours(kind: str) -> str:
-    """The path of our script for launchers of this kind."""
-    return quote(short_path(project.path("scripts", _SCRIPTS.get(kind, "launch.sh"))))
+    """The command of ours for launchers of this kind."""
+    return typed.command(f"scripts/{_SCRIPTS.get(kind, 'launch.sh')}")
 
 
 def instead(found: Launcher, request: Request, ranks: int | None) -> str:
@@ -194,7 +194,7 @@ def instead(found: Launcher, request: Request, ranks: int | None) -> str:
     if found.kind == OURS:
         words = [*found.before, *([] if command_words.is_shell(found.words[0]) else ["bash"]), *found.words]
         return " ".join(map(quote, words))
-    bash = ["bash", short_path(project.path("scripts", _SCRIPTS[found.kind]))]
+    bash = typed.words(f"scripts/{_SCRIPTS[found.kind]}")
     if request.device_target != "Ascend" and not request.target_found:
         bash += ["--device_target", request.device_target]
     words = list(found.words)

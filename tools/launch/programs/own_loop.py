@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from hccl_tools.common import project
+from hccl_tools.common import typed
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quoted
 from hccl_tools.common.refusal import REFUSED, Refusal
@@ -51,9 +51,10 @@ def check(words: Sequence[str]) -> None:
 
 def with_zoo(script: str, words: Sequence[str]) -> str:
     """The command that launches what a script starts with these words."""
-    launcher = project.path("scripts", "launch.sh")
     shell = [] if script.endswith(".sh") else ["bash"]  # without it, it may be a config as well
-    return " ".join(map(quoted, ["bash", launcher, "--zoo", *shell, script.removeprefix("./"), *words]))
+    return " ".join(
+        map(quoted, [*typed.words("scripts/launch.sh"), "--zoo", *shell, script.removeprefix("./"), *words])
+    )
 
 
 def text_of(path: str) -> str:

@@ -48,4 +48,4 @@ def _remedy(match: re.Match[str], script: str, words: Sequence[str]) -> str:
     kind = launchers.NAMES[name] if name else launchers.MODULES[match["module"]]
     if name in launchers.BY_ZOO:
         return tr("to launch what it starts: {command}", command=own_loop.with_zoo(script, words))
-    return tr("in the script, write bash {script} in its place", script=launchers.ours(kind))
+    return tr("in the script, write {command} in its place", command=launchers.ours(kind))

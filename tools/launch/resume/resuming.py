@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common import project
+from hccl_tools.common import project, typed
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import one_line
@@ -138,7 +138,7 @@ def _converted(run: str | None, source: str, label: labels.Label, placed: Placem
     several = len(placed.sizes()) > 1
     if run_dir is None or several or not label.whole:
         shown = one_line(latest_link.shown(source))
-        command_there = f"python tools/convert_ckpt.py {shown} NEW_FOLDER --ranks {world}"
+        command_there = typed.command("tools/convert_ckpt.py", shown, "NEW_FOLDER", "--ranks", str(world))
         if several:
             command_there = tr("{command}, copy NEW_FOLDER to every host", command=command_there)
         text = tr(

@@ -95,7 +95,7 @@ def build(request: Request, devices: list[int], run_dir: str, others: list[str])
     )
     generator = (trainer_command.python(), project.path("hccl_tools", "hccl_tools.py"))
     chip = ("--generation", request.generation) if request.generation else ()
-    options = ("--device_num", comma(devices), "--server_ip", host.LOOPBACK, "--hccn_conf", path_word(conf), *chip)
+    options = ("--devices", comma(devices), "--server_ip", host.LOOPBACK, "--hccn_conf", path_word(conf), *chip)
     return LaunchTable(
         path=path,
         ranks=list(enumerate(devices)),
