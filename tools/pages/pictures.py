@@ -2,7 +2,7 @@
 
 python -m tools.pages.pictures
 
-The words are in pictures.yaml.  What a picture shows of the project is taken from it: the report from README.md, the
+The words are in pictures.yaml.  What a picture shows of the project is taken from it: the report from a recording, the
 rank tables from the commands that build and show them, the rooms from their folders.
 """
 
@@ -34,7 +34,7 @@ def run(*words: str, text: str = "") -> str:
 
 
 def report(words: dict[str, Any]) -> str:
-    """The failure's report of README.md, as it looks on a terminal."""
+    """The report of the failure in README.md, as it looks on a terminal."""
     return report_picture.drawing(words["title"])
 
 

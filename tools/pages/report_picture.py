@@ -1,4 +1,4 @@
-"""The report of a failed launch, as README.md shows it, in the colours that a terminal gives it."""
+"""The report of the launch that fails in README.md, recorded, in the colours that a terminal gives it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,15 @@ _STYLES = (  # of the text behind the name of the script, or of a line without o
     (re.compile(r"rank \d+ \(.*\) (failed first: |exited with code )"), colours.FAILURE),
     (re.compile(r"    (cause|remedy|next): "), colours.LABEL),
 )
-_NAMED = re.compile(r"\w+\.sh: ")
+_NAMED = re.compile(r"(?:\w+\.sh|mslaunch): ")
+_RECORDING = Path(project.path("docs", "recordings", "first_minutes_python3.13.txt"))
+_COMMAND = r"(?m)^\$ mslaunch .*\n"  # and what it prints, to the next command
+_PRINTED = r"(?:(?!\$ ).*\n)*"
 
 
 def drawing(title: str) -> str:
     """The picture as SVG."""
-    lines = [line if len(line) <= _COLUMNS else line[: _COLUMNS - 1] + "…" for line in of_readme()]
+    lines = [line if len(line) <= _COLUMNS else line[: _COLUMNS - 1] + "…" for line in recorded()]
     width, height = int(_COLUMNS * _CHARACTER) + 32, _LINE * len(lines) + 52
     parts = [f'<rect width="{width}" height="{height}" rx="8" fill="{_PAPER}"/>']
     parts += [f'<circle cx="{20 + 18 * dot}" cy="18" r="5.5" fill="{colour}"/>' for dot, colour in enumerate(_DOTS)]
@@ -40,12 +43,12 @@ def drawing(title: str) -> str:
     return svg.document(width, height, title, parts)
 
 
-def of_readme() -> list[str]:
-    """The lines of the report in README.md."""
-    page = Path(project.path("README.md")).read_text(encoding="utf-8")
-    block = re.search(r"```text\n((?:(?!```)[^\n]*\n)*?[^\n]*failed first[^\n]*\n(?:(?!```)[^\n]*\n)*)```", page)
-    assert block, "README.md shows no report with a rank that failed first"
-    return [line for line in block[1].rstrip("\n").splitlines() if line != "..."]
+def recorded() -> list[str]:
+    """The command that fails, and what it prints, of the recording that tests/python/first_minutes.py makes."""
+    recording = _RECORDING.read_text(encoding="utf-8")
+    found = re.search(f"{_COMMAND}{_PRINTED}?.*failed first.*\n{_PRINTED}", recording)
+    assert found, f"{_RECORDING.name} has no rank that failed first"
+    return [line for line in found[0].splitlines() if ": note: " not in line]
 
 
 def on_terminal(line: str) -> str:

@@ -66,8 +66,8 @@ def test_the_report_is_coloured_as_the_picture_is(failed):
     assert [label[1] for label in labels if label] == ["cause", "remedy"]
 
 
-def test_the_picture_knows_all_of_the_readme(failed):
-    shown = "".join(map(report_picture.on_terminal, report_picture.of_readme()))
+def test_the_picture_knows_all_of_the_recording(failed):
+    shown = "".join(map(report_picture.on_terminal, report_picture.recorded()))
     for style in ("\x1b[1;31m", "\x1b[1m", "\x1b[36m"):
         assert style in shown and style in "".join(failed[1])
 

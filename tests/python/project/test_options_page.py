@@ -46,8 +46,9 @@ def test_the_table_of_scripts_says_what_starts_the_ranks(language, row):
 
 
 def test_pages_with_the_table_of_scripts_are_up_to_date(root):
-    for page in ("README.md", "README_CN.md", "docs/architecture.md"):
+    for page in ("docs/index.md", "docs/zh/index.md"):
         text = (root / page).read_text(encoding="utf-8")
+        assert "\n<!-- scripts -->\n" in text
         assert scripts_page.placed(page, text) == text, f"run: python -m tools.pages.scripts_page {page}"
     assert scripts_page.placed("x_CN.md", "a\n<!-- scripts -->\nold\n<!-- end of scripts -->\nb") == (
         f"a\n<!-- scripts -->\n{scripts_page.table('zh')}<!-- end of scripts -->\nb"

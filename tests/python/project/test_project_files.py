@@ -114,10 +114,12 @@ def test_every_place_promises_the_same_lowest_versions():
 
     promised = sorted(re.findall(r'"(\S+>=[\d.]+)"', re.search(r"(?m)^dependencies = (.*)$", project)[1]))
     assert sorted(interpreter.requirement(name).strip("'") for name in interpreter.LOWEST) == promised
-    for page in ("README.md", "README_CN.md"):
+    for page in ("docs/index.md", "docs/zh/index.md"):
         text = documents.read(page)
         assert sorted(re.findall(r"'(\S+>=[\d.]+)'", text)) == promised
         assert re.search(r"Python (3\.\d+) (?:or later with|或更高版本)", text)[1] == oldest
+    for page in ("README.md", "README_CN.md"):
+        assert re.search(r"Python (3\.\d+) (?:or later\.|或更高版本。)", documents.read(page))[1] == oldest
 
 
 def test_only_constraints_txt_has_exact_versions():
