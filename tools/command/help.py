@@ -29,7 +29,10 @@ class HelpAsked(Exception):
 
 def page(line: Line) -> str:
     """The page."""
-    parts = [*_header(line.declaration.script), "", tr("Options (hyphens and underscores are the same):")]
+    options = tr("Options (hyphens and underscores are the same):")
+    if line.launches:
+        options = tr("Options (hyphens and underscores are the same; SECONDS may be 90s, 10m, 1h30m or 1d):")
+    parts = [*_header(line.declaration.script), "", options]
     for name, option in line.table.items():
         value = "" if option.takes == "-" else f" {option.takes}"
         parts += [f"  {table.typed(name)}{value}", f"      {tr(option.meaning)}"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hccl_tools.common import home
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from tools.command import help as help_page
@@ -62,7 +63,7 @@ def _take(line: Line, words: Sequence[str]) -> int:
         return 0
     if not is_number and word.startswith("-") and word != "-":
         return options.take_letter(line, words)
-    line.arguments.append(word)
+    line.arguments.append(home.path(word))
     return 1
 
 

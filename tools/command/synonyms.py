@@ -81,8 +81,6 @@ def take(line: Line, words: Sequence[str]) -> int:
     elif kind in ("here", "hosts"):
         _here(line, typed, option, value, text or "1")
     elif kind == "variable":
-        if not is_number(value):
-            raise _no_number(line, typed)
         line.environment[text] = value
     elif kind == "console":
         take_option(line, [f"--console={'all' if value == '-1' else value}"])

@@ -132,7 +132,9 @@ ascend2p.sh|--ESC[2J|unknown option --\x1b[2J
 ascend2p.sh|--quiet=1|--quiet takes no value
 ascend2p.sh|--timeout|--timeout needs a value: --timeout SECONDS
 ascend2p.sh|--bind_core=ESC|--bind_core=$'\E': write --bind_core, --bind_core=True or --bind_core=False
-ascend2p.sh|--grace ٤ c.yaml|--grace ٤ is not a whole number of at most 8 digits
+ascend2p.sh|--grace ٤ c.yaml|--grace ٤ is not a time: write whole seconds of at most 8 digits, or 90s, 10m, *
+ascend2p.sh|--timeout=999999999 c.yaml|--timeout 999999999 is not a time: *
+run_pod.sh|--pod-wait=5x c.yaml|--pod_wait 5x is not a time: *
 ascend2p.sh|--lang fr c.yaml|--lang fr: write one of zh, en
 ascend2p.sh|--nnodes 2|--nnodes 2: this host alone is --nnodes 1; several hosts: *
 ascend2p.sh|--nproc 4|--nproc 4: ascend2p.sh has no such option; any number of ranks: scripts/launch.sh -n N
@@ -187,7 +189,7 @@ def test_help_has_the_scripts_header_and_all_its_options(folder):
     declaration = Declaration.from_words([f"script={link}", "local", "CONFIG", "options=n", "without=devices"])
     with pytest.raises(HelpAsked) as asked:
         read(declaration, ["--n", "4", "-h", "a", "b"], {})
-    assert asked.value.text.startswith("Trains.\n\n  bash own.sh\n\nOptions (hyphens and underscores are the same):\n")
+    assert asked.value.text.startswith("Trains.\n\n  bash own.sh\n\nOptions (hyphens and underscores are the same; SECONDS ")
     names = [line.split()[0] for line in asked.value.text.splitlines() if line.startswith("  -")]
     shared = [table.typed(key.split()[0]) for key in table.SHARED if key != "devices RANGE"]
     assert names == ["--config", "-n", *shared]
