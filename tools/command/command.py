@@ -58,7 +58,7 @@ def read(declaration: Declaration, typed: Sequence[str], environ: Mapping[str, s
 
         mpirun_words.check(line)
     settings = Settings.of(line)
-    words = _words(line, _as_typed(declaration.script, typed), settings.max_restarts)
+    words = _words(line, _as_typed(declaration.script, typed), settings)
     return Command(
         declaration=declaration,
         typed=tuple(typed),
@@ -79,7 +79,7 @@ def _as_typed(script: str, words: Sequence[str]) -> str:
     return text if len(text) < MOST_TYPED else ""
 
 
-def _words(line: Line, typed: str, max_restarts: int) -> list[str]:
+def _words(line: Line, typed: str, settings: Settings) -> list[str]:
     declaration = line.declaration
     words = [
         f"script={declaration.name}",
@@ -100,7 +100,9 @@ def _words(line: Line, typed: str, max_restarts: int) -> list[str]:
     words += (f"{name.lower()}={value}" for name, value in zip(line.names, line.arguments))
     if "DEVICE_TARGET" in line.names:
         words.append("target_is_argument=1")
-    words.append(f"max_restarts={max_restarts}")
+    words.append(f"max_restarts={settings.max_restarts}")
+    if settings.console_given:
+        words.append(f"console={settings.console}")
     if line.program:
         words.append("program=1")
     return [*words, "--", *line.trainer, *line.program]

@@ -30,7 +30,7 @@ _ELSEWHERE = {
 
 def instead(line: Line, option: str) -> str:
     """The end of a message about an unknown option; empty if nothing is known of it."""
-    found = _of_ranks(line, option) or _elsewhere(option) or _near(line, option)
+    found = _elsewhere(option) or _near(line, option)
     return found or (line.hint() if line.arguments else "")
 
 
@@ -50,12 +50,6 @@ def number(line: Line) -> str:
     if line.names != ("CONFIG",) or not is_number(line.arguments[0]):
         return ""
     return _ranks(line, line.arguments[0])
-
-
-def _of_ranks(line: Line, option: str) -> str:
-    """About -n2 and -np2, where mpirun takes -n 2."""
-    number = option[3:] if option.startswith("-np") else option[2:]
-    return ": " + _ranks(line, number) if option.startswith("-n") and is_number(number) else ""
 
 
 def _elsewhere(option: str) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tools.command.line import Line
 
 _FLAG = {"True": "1", "true": "1", "False": "", "false": ""}
+_BEFORE_NUMBER = ("-n", "-np", "-N", "-ppn")  # people type -n4
 PATHS = ("FILE", "DIR", "[RUN]")  # values that are paths
 _MOST_SECONDS = 10**8 - 1
 
@@ -39,6 +40,9 @@ def take_option(line: Line, words: Sequence[str]) -> int:
 def take_letter(line: Line, words: Sequence[str]) -> int:
     """The same for a word with one dash: an option of one letter, such as -n 4, or one of another launcher."""
     word = words[0]
+    option = word.rstrip("0123456789")
+    if option in _BEFORE_NUMBER and option != word:
+        return take_letter(line, [option, word[len(option) :], *words[1:]]) - 1
     if len(word) == 2 and word[1] in line.table:
         return take_option(line, [f"-{word}", *words[1:]])
     taken = _take_other(line, words)

@@ -19,6 +19,10 @@ def parse(line: Line, words: Sequence[str]) -> None:
     """Reads the words into the line.  Raises Refusal, and HelpAsked for --help."""
     for _ in steps(line, words):
         pass
+    if line.per_device[0]:
+        from tools.command import per_device
+
+        per_device.finish(line)
     if line.hosts or line.per_host:
         from tools.command import synonyms
 

@@ -110,8 +110,8 @@ SHARED = {
     ),
     "log_dir DIR": marked("folder for the logs of all runs; each run makes its own folder in it (default: logs)"),
     "console 0|all|table|none": marked(
-        "the output to show while the job runs: that of rank 0, or of others such as 3 or 0,3, that of all ranks with"
-        " their numbers, a live table of the ranks, or none (default: 0)"
+        "the output to show while the job runs: that of rank 0, or of others such as 3, 0,3 or 0-3, that of all ranks"
+        " with their numbers, a live table of the ranks, or none (default: 0)"
     ),
     "keep_plogs failed|all|none": marked(
         "which of CANN's own logs, the plogs, stay after the run on NPUs: those of an attempt that failed, cut to"

@@ -61,6 +61,7 @@ def make(request: Request) -> Plan:
     run_dir = request.run_dir or run_folder.free_name(request)
     placed, table = place(request, run_dir)
     standing_by = stand_by(request, placed)
+    checks.console(request, placed.world)
     checks.data_path(request)
     job = jobs.find(request, placed, run_dir) if placed.ranks else jobs.none()
     rank_files, job = in_folders(request, job, run_dir)

@@ -46,6 +46,7 @@ class Request(Record):
     """One launch as the user typed it.  What was not given is None, False or empty."""
 
     script: Script[str]  # its name, for messages and the run folder
+    console: Option[str] = None  # as Settings has it
     typed: Script[str] = ""  # the command line, as a shell reads it; empty: it is too long to be kept
     job_pid: Script[int]  # the launcher's process
     lock_fd: Script[int | None] = None  # the launcher's open file that holds the devices, see device_locks.py
@@ -177,7 +178,7 @@ def _device_target(texts: dict[str, str]) -> str:
     known = ("Ascend", "CPU") if fixed else ("Ascend", "GPU", "CPU")
     typed = texts["device_target"]
     if not typed:
-        return _found_target()
+        return found_target()
     for target in known:
         if typed.lower() == target.lower():
             return target
@@ -194,7 +195,7 @@ def _device_target(texts: dict[str, str]) -> str:
     raise Refusal(USAGE, text)
 
 
-def _found_target() -> str:
+def found_target() -> str:
     """What this machine has: NPUs, else GPUs, else only processors."""
     if host.devices():
         return "Ascend"

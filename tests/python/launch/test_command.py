@@ -69,6 +69,8 @@ def test_the_launchers_own_options_are_no_words_of_the_plan():
         ("--quiet", "none"),
         ("--quiet --console all", "all"),
         ("--console 0,3", "0,3"),
+        ("--console 0-3", "0,1,2,3"),
+        ("--console 7,0-2,1", "7,0,1,2"),
         ("--tail_worker_log=1", "1"),
         ("--tail_worker_log 0,3", "0,3"),
         ("--tail_worker_log=-1", "all"),
@@ -146,7 +148,11 @@ launch.sh|--max_restart 2 train.py|unknown option --max_restart; did you mean --
 launch.sh|--hostfile h train.py|unknown option --hostfile; run_mpirun.sh, run_cluster.sh take it
 launch.sh|-mca pml ob1 train.py|unknown option -mca; run_mpirun.sh takes it
 launch.sh|-x A=1 train.py|unknown option -x; every variable that you export reaches the ranks: *
-ascend2p.sh|--console 0,x c.yaml|--console 0,x: write one of 0, all, table, none
+ascend2p.sh|--console 0,x c.yaml|--console 0,x: write ranks such as 3, 0,3 or 0-3, or all, table or none
+ascend2p.sh|--console 3-1 c.yaml|--console 3-1: write ranks *
+ascend2p.sh|--console= c.yaml|--console needs a value: *
+ascend2p.sh|--console 0, c.yaml|--console 0,: write ranks *
+ascend2p.sh|--console 0-99999999 c.yaml|--console 0-99999999: a job has at most 65536 ranks
 ascend2p.sh|-n 4 c.yaml|-n 4: ascend2p.sh has no such option; any number of ranks: scripts/launch.sh -n N
 run.sh|-np 4 data 2|-np 4: the number of ranks is the argument RANK_SIZE
 launch.sh|-n 2 pythonn train.py|pythonn: there is no program of this name on PATH, and no such file

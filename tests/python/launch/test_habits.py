@@ -2,12 +2,15 @@
 
 import os
 
+import launching
 import pytest
 from command_lines import command, request
 
 from hccl_tools.common import home
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.numbers import seconds
+from hccl_tools.common.refusal import USAGE, Refusal
+from tools.launch import checks
 from tools.launch.request import Request
 
 
@@ -104,3 +107,20 @@ def test_a_flag_can_be_taken_back():
     assert (found.settings.quiet, found.settings.report) == (False, False)
     asked = Request.from_words(found.words)
     assert (asked.quiet, asked.no_check) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("console", "world", "missing"), [("0,3", 4, ""), ("0,4", 4, "no rank 4"), ("all", 1, ""), ("1", 1, "1 rank, ")]
+)
+def test_the_ranks_of_the_console_are_ranks_of_the_job(console, world, missing):
+    try:
+        checks.console(launching.request(console=console), world)
+        said = ""
+    except Refusal as refusal:
+        assert refusal.status == USAGE
+        said = refusal.lines[0]
+    assert (missing in said) if missing else said == ""
+
+
+def test_a_restart_may_have_fewer_ranks():
+    assert checks.console(launching.request(console="3", attempt="1"), 2) is None
