@@ -21,6 +21,7 @@ _ELSEWHERE = {
     "hostfile machinefile": "run_mpirun.sh, run_cluster.sh",
     "H host hosts": "run_mpirun.sh, run_mpirun_1.sh",
     "mca bind_to map_by output_filename network": "run_mpirun.sh",
+    "exclude": "launch.sh, run_mpirun.sh",
     "ssh": "run_mpirun.sh, run_cluster.sh",
     "no_sink": "run_mpirun.sh",
     "spare min_ranks": "run_mpirun.sh, run_slurm.sh",

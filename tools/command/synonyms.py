@@ -1,4 +1,4 @@
-"""Options of torchrun, accelerate and msrun that our scripts do not have: which of ours means the same, or why none is needed."""
+"""Options of torchrun, accelerate and msrun that our scripts do not have: which of ours means it, or why none."""
 
 from __future__ import annotations
 

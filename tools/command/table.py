@@ -81,6 +81,10 @@ SHARED = {
         'the devices by their physical ids, such as "[4,8)" or "0,1,4,5" (default: the script\'s own, else those that'
         " are visible)"
     ),
+    "exclude LIST": marked(
+        "leave out devices of this host, such as 3 or 3,5-7, hosts, such as node2, or devices of hosts, such as"
+        " node2:3,5; also node1:0,2@node3, as DeepSpeed has it"
+    ),
     "rank_table FILE": marked(
         "the rank table (default: RANK_TABLE_FILE if it is set, else one in the current folder or beside the"
         " program that fits, else a new one)"

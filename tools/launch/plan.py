@@ -111,6 +111,7 @@ def make(request: Request) -> Plan:
             *jobs.remarks(request, placed.world, job, rank_files),
             *standing_by,
             *seen.remarks(request, placed, ranks),
+            *left_out(request, placed, ranks),
         ),
     )
 
@@ -197,6 +198,15 @@ def bind(request: Request, placed: placement.Placement) -> Binding | None:
     from tools.launch.devices import binding
 
     return binding.plan(request, placed)
+
+
+def left_out(request: Request, placed: placement.Placement, ranks: Sequence[tuple[int, int]]) -> Sequence[str]:
+    """What to know of --exclude."""
+    if request.exclude is None:
+        return ()
+    from tools.launch.devices import excluded
+
+    return excluded.remarks(request, placed, ranks)
 
 
 def scheduler(request: Request, placed: placement.Placement, exports: dict[str, str]) -> list[str]:

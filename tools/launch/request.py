@@ -81,6 +81,7 @@ class Request(Record):
     trainer_arguments: TrainerWords = ()
 
     devices: Option[str] = None
+    exclude: Option[str] = None  # see devices/excluded.py
     generation: Option[str] = None  # as typed; see chip
     rank_table: Option[str] = None
     hccn_conf: Option[str] = None

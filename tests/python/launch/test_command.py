@@ -195,7 +195,9 @@ def test_help_has_the_scripts_header_and_all_its_options(folder):
     declaration = Declaration.from_words([f"script={link}", "local", "CONFIG", "options=n", "without=devices"])
     with pytest.raises(HelpAsked) as asked:
         read(declaration, ["--n", "4", "-h", "a", "b"], {})
-    assert asked.value.text.startswith("Trains.\n\n  bash own.sh\n\nOptions (hyphens and underscores are the same; SECONDS ")
+    assert asked.value.text.startswith(
+        "Trains.\n\n  bash own.sh\n\nOptions (hyphens and underscores are the same; SECONDS "
+    )
     names = [line.split()[0] for line in asked.value.text.splitlines() if line.startswith("  -")]
     shared = [table.typed(key.split()[0]) for key in table.SHARED if key != "devices RANGE"]
     assert names == ["--config", "-n", *shared]

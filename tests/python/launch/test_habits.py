@@ -34,7 +34,10 @@ def folder(tmp_path, monkeypatch):
         ("1h30m", 5400),
         ("1d", 86400),
         ("1d1h1m1s", 90061),
-        *((wrong, None) for wrong in ("", "s", "m5", "5x", "5m5", "5m5m", "5s5m", "1.5h", "-5m", "+5", " 5", "٤m", "5 m")),
+        *(
+            (wrong, None)
+            for wrong in ("", "s", "m5", "5x", "5m5", "5m5m", "5s5m", "1.5h", "-5m", "+5", " 5", "٤m", "5 m")
+        ),
         ("9" * 5000 + "d", None),
     ],
 )

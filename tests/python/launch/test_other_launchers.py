@@ -51,7 +51,21 @@ def test_ranks_of_msrun_as_other_launchers_write_them(words, ranks):
 
 
 @pytest.mark.parametrize(
-    "words", ["-np 4", "-np=4", "-np4", "-n4", "-n=4", "-ppn4", "--num_processes=4", "--nproc_per_node 4", "--num-gpus 4", "--npernode 4", "-ppn 4", "--ntasks-per-node=4"]
+    "words",
+    [
+        "-np 4",
+        "-np=4",
+        "-np4",
+        "-n4",
+        "-n=4",
+        "-ppn4",
+        "--num_processes=4",
+        "--nproc_per_node 4",
+        "--num-gpus 4",
+        "--npernode 4",
+        "-ppn 4",
+        "--ntasks-per-node=4",
+    ],
 )
 def test_ranks_of_this_host_as_other_launchers_write_them(words):
     assert request("launch.sh", f"{words} train.py").n == 4
