@@ -45,6 +45,7 @@ class Line:
         self.others: list[Callable[[Line, Sequence[str]], int]] = []
         self.names = declaration.arguments  # of the positional arguments; at the end of those that were given
         self.options: list[tuple[str, str]] = []  # name and value as the user gave them; a flag is 1
+        self.defaults: list[str] = []  # the words of MSLAUNCH_OPTIONS that hold, see defaults.py
         self.arguments: list[str] = []  # positional
         self.trainer: list[str] = []  # the words after --
         self.program: list[str] = []  # a program with its words

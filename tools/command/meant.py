@@ -10,6 +10,8 @@ from tools.command.line import is_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tools.command.line import Line
 
 _LEAST = 3  # letters of a name that can be nearly another one
@@ -31,7 +33,7 @@ _ELSEWHERE = {
 
 def instead(line: Line, option: str) -> str:
     """The end of a message about an unknown option; empty if nothing is known of it."""
-    found = _elsewhere(option) or _near(line, option)
+    found = _elsewhere(option) or near(table.bare(option), line.table)
     return found or (line.hint() if line.arguments else "")
 
 
@@ -81,12 +83,12 @@ def _ranks(line: Line, number: str) -> str:
     )
 
 
-def _near(line: Line, option: str) -> str:
-    """The option of the script that is nearly the same."""
+def near(bare: str, options: Iterable[str]) -> str:
+    """The end of a message about an option that is nearly one of these; empty if none is."""
     from difflib import get_close_matches  # 2 ms, for a mistake
 
-    bare, names = table.bare(option), [name for name in line.table if len(name) > 1]
+    names = [name for name in options if len(name) > 1]
     if len(bare) < _LEAST:
         return ""
-    near = [name for name in names if name.startswith(bare)] or get_close_matches(bare, names, 1, _ALIKE)
-    return tr("; did you mean {option}?", option=table.typed(near[0])) if near else ""
+    found = [name for name in names if name.startswith(bare)] or get_close_matches(bare, names, 1, _ALIKE)
+    return tr("; did you mean {option}?", option=table.typed(found[0])) if found else ""

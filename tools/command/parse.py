@@ -19,6 +19,10 @@ def parse(line: Line, words: Sequence[str]) -> None:
     """Reads the words into the line.  Raises Refusal, and HelpAsked for --help."""
     for _ in steps(line, words):
         pass
+    if line.launches and line.environ.get("MSLAUNCH_OPTIONS"):
+        from tools.command import defaults
+
+        defaults.add(line)
     if line.per_device[0]:
         from tools.command import per_device
 

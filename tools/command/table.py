@@ -179,6 +179,7 @@ SHARED = {
         "skip the checks that need the NPUs, and that of a program's parallel mode, but still check the rank table"
     ),
     "lang zh|en": language.MEANING,
+    "no_defaults -": marked("leave out the options that the variable MSLAUNCH_OPTIONS has for every launch"),
     "dry_run -": marked("print the plan in a form that can be pasted into a shell; start and write nothing"),
     "help -": marked("print this page"),
 }

@@ -10,6 +10,7 @@ import os
 from hccl_tools.common import language
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, NotHere, Refusal
+from tools.command import defaults
 from tools.command import language as typed_language
 from tools.command.command import read
 from tools.command.declaration import Declaration
@@ -114,9 +115,13 @@ def launch(command: Command, lock: Lock, caller: Environment, voice: Voice, igno
         request = Request.from_words(with_lock(command.words, lock))
         plan = plan_of(command, request)
     except Refusal as refusal:
+        if command.defaults:
+            refusal = defaults.blamed(refusal, command.defaults)
         return refuse(voice, refusal)
     except KeyboardInterrupt:
         return INTERRUPTED
+    if command.defaults:
+        voice.note(defaults.told(command.defaults))
     for remark in plan.remarks:
         voice.note(remark)
     if in_pod:

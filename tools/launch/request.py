@@ -48,6 +48,7 @@ class Request(Record):
     script: Script[str]  # its name, for messages and the run folder
     console: Option[str] = None  # as Settings has it
     typed: Script[str] = ""  # the command line, as a shell reads it; empty: it is too long to be kept
+    defaults: Script[str] = ""  # options of MSLAUNCH_OPTIONS that hold, as a shell reads them
     job_pid: Script[int]  # the launcher's process
     lock_fd: Script[int | None] = None  # the launcher's open file that holds the devices, see device_locks.py
     lock_file: Script[str] = ""  # its path
