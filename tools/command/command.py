@@ -69,7 +69,7 @@ def read(declaration: Declaration, typed: Sequence[str], environ: Mapping[str, s
         typed=tuple(typed),
         words=words,
         settings=settings,
-        notes=tuple(line.notes),
+        notes=(*_told(line), *line.notes),
         mpirun=line.mpirun,
         environment=line.environment,
         needs_lock=not settings.dry_run and (_target(words) != "cpu" or line.given("bind_core")),
@@ -87,6 +87,15 @@ def _settings(line: Line, typed: Sequence[str]) -> Settings:
 
         mpirun_words.check(line)
     return Settings.of(line)
+
+
+def _told(line: Line) -> list[str]:
+    """Which options come from the environment."""
+    if not line.defaults:
+        return []
+    from tools.command import defaults
+
+    return [defaults.told(line.defaults)]
 
 
 def _as_typed(script: str, words: Sequence[str]) -> str:

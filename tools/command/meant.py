@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _LEAST = 3  # letters of a name that can be nearly another one
 _TARGETS = ("ascend", "gpu", "cpu")
+_PROGRAMS = ("python", "python3", "bash", "pytest")
 _NUMBERS = ("n", "worker_num", "ntasks_per_node")  # options
 _ALIKE = 0.75  # of two names, as difflib measures it
 # {options that only some scripts have, and mpirun's that people know: the scripts that take them}
@@ -83,7 +84,15 @@ def _ranks(line: Line, number: str) -> str:
     )
 
 
-def near(bare: str, options: Iterable[str]) -> str:
+def program(name: str) -> str:
+    """The end of a message about a program that is not there."""
+    from hccl_tools.common import nearly
+    from hccl_tools.machine import programs
+
+    return nearly.question(name) or near(name, filter(programs.on_path, _PROGRAMS), "")
+
+
+def near(bare: str, options: Iterable[str], dashes: str = "--") -> str:
     """The end of a message about an option that is nearly one of these; empty if none is."""
     from difflib import get_close_matches  # 2 ms, for a mistake
 
@@ -91,4 +100,4 @@ def near(bare: str, options: Iterable[str]) -> str:
     if len(bare) < _LEAST:
         return ""
     found = [name for name in names if name.startswith(bare)] or get_close_matches(bare, names, 1, _ALIKE)
-    return tr("; did you mean {option}?", option=table.typed(found[0])) if found else ""
+    return tr("; did you mean {option}?", option=dashes + found[0]) if found else ""

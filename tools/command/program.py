@@ -104,7 +104,9 @@ def check_first(line: Line, more: bool = False) -> None:
         from tools.command import meant  # for a mistake
 
         text = meant.number(line) or tr(
-            "{word}: there is no program of this name on PATH, and no such file", word=quote(first)
+            "{word}: there is no program of this name on PATH, and no such file{instead}",
+            word=quote(first),
+            instead=meant.program(first),
         )
         raise line.mistake(text)
 

@@ -115,13 +115,9 @@ def launch(command: Command, lock: Lock, caller: Environment, voice: Voice, igno
         request = Request.from_words(with_lock(command.words, lock))
         plan = plan_of(command, request)
     except Refusal as refusal:
-        if command.defaults:
-            refusal = defaults.blamed(refusal, command.defaults)
-        return refuse(voice, refusal)
+        return refuse(voice, defaults.blamed(refusal, command.defaults))
     except KeyboardInterrupt:
         return INTERRUPTED
-    if command.defaults:
-        voice.note(defaults.told(command.defaults))
     for remark in plan.remarks:
         voice.note(remark)
     if in_pod:

@@ -155,9 +155,9 @@ ascend2p.sh|--console 0, c.yaml|--console 0,: write ranks *
 ascend2p.sh|--console 0-99999999 c.yaml|--console 0-99999999: a job has at most 65536 ranks
 ascend2p.sh|-n 4 c.yaml|-n 4: ascend2p.sh has no such option; any number of ranks: scripts/launch.sh -n N
 run.sh|-np 4 data 2|-np 4: the number of ranks is the argument RANK_SIZE
-launch.sh|-n 2 pythonn train.py|pythonn: there is no program of this name on PATH, and no such file
-launch.sh|-n 2 pythonn -c pass|pythonn: there is no program of this name on PATH, and no such file
-launch.sh|-n 2 pythonn --epochs 3|pythonn: there is no program of this name on PATH, and no such file
+launch.sh|-n 2 pythonn train.py|pythonn: there is no program of this name on PATH, and no such file; did *
+launch.sh|-n 2 pythonn -c pass|pythonn: there is no program of this name on PATH, and no such file; did *
+launch.sh|-n 2 pythonn --epochs 3|pythonn: there is no program of this name on PATH, and no such file; did *
 launch.sh|GLOG_v=3|GLOG_v=3 is a variable: write it before bash, as in GLOG_v=3 bash scripts/launch.sh
 launch.sh|A=1 B=2 tool x|A=1 is a variable: write it before bash, as in A=1 bash scripts/launch.sh, or start *
 run_mpirun_1.sh|A=1 train.py|A=1 is a variable: *
