@@ -90,7 +90,9 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--format", choices=("text", "json"), default="text", help=tr("default: %(default)s"))
     arguments.add_answer(parser)
     argv = sys.argv[1:] if argv is None else argv
-    options = parser.parse_args(argv or ["--help"])
+    if not argv:
+        sys.stderr.writelines(f"{line}\n" for line in header if line.startswith(("Usage:", "用法：")))
+    options = parser.parse_args(argv)
     if options.hostfile and options.server_id:
         parser.error(tr("--server_id is for one host; with --hostfile each finds its own by its address"))
     return options

@@ -58,6 +58,10 @@ def read(declaration: Declaration, typed: Sequence[str], environ: Mapping[str, s
     try:
         settings = _settings(line, typed)
     except Refusal as refusal:
+        if not typed:
+            from tools.command import help as help_page
+
+            raise Refusal(refusal.status, *refusal.lines, *help_page.usage(declaration.script)) from refusal
         if not line.defaults:
             raise
         from tools.command import defaults

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from tools.command.line import Line
 
+_USAGE = ("Usage:", "用法：")
 _EXIT = marked(
     "0 if all ranks ended with 0; the code of the rank that failed first (128+N for signal N);\n"
     "2 usage; 78 the launch was refused; 124 a time limit was reached; 128+N if signal N stopped the launcher."
@@ -38,6 +39,17 @@ def page(line: Line) -> str:
         parts += [f"  {table.typed(name)}{value}", f"      {tr(option.meaning)}"]
     parts += ["", tr("Exit: {codes}", codes=tr(line.declaration.exit_codes or _EXIT))]
     return "\n".join(parts) + "\n"
+
+
+def usage(script: str) -> list[str]:
+    """The lines that say what to type; none where the script's header cannot be read."""
+    try:
+        lines = list(_header(script))
+    except OSError:
+        return []
+    start = next((at for at, text in enumerate(lines) if text.startswith(_USAGE)), len(lines))
+    end = next((at for at, text in enumerate(lines) if at > start and not text.startswith("  ")), start)
+    return lines[start:end]
 
 
 def _header(script: str) -> Iterator[str]:

@@ -4,12 +4,14 @@ import os
 
 import launching
 import pytest
-from command_lines import command, request
+from command_lines import command, declared, request
 
-from hccl_tools.common import home
+from hccl_tools.common import home, project
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.numbers import seconds
 from hccl_tools.common.refusal import USAGE, Refusal
+from tools.command import help as help_page
+from tools.command.command import read
 from tools.launch import checks
 from tools.launch.request import Request
 
@@ -127,3 +129,17 @@ def test_the_ranks_of_the_console_are_ranks_of_the_job(console, world, missing):
 
 def test_a_restart_may_have_fewer_ranks():
     assert checks.console(launching.request(console="3", attempt="1"), 2) is None
+
+
+@pytest.mark.parametrize(("script", "argument"), [("ascend2p.sh", "PROGRAM or CONFIG"), ("run.sh", "DATA_PATH")])
+def test_a_command_without_a_word_is_told_what_to_type(script, argument):
+    declaration = declared(script).replace(script=project.path("scripts", script))
+    with pytest.raises(Refusal) as refusal:
+        read(declaration, [], {})
+    first, *usage = refusal.value.lines
+    assert (refusal.value.status, first.partition(";")[0]) == (USAGE, f"{argument} is missing")
+    assert usage[0].startswith(f"Usage: bash scripts/{script} [options] ") and len(usage) == 2
+    with pytest.raises(Refusal) as refusal:
+        read(declaration, ["--quiet"], {})
+    assert len(refusal.value.lines) == 1
+    assert help_page.usage("no/such/script.sh") == []
