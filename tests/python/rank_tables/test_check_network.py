@@ -212,7 +212,7 @@ def test_json_has_what_every_device_said(network):
 )
 def test_what_cannot_be_asked_is_exit_2(network, run, arguments, text):
     ended = run(PROGRAM, *arguments)
-    assert (ended.returncode, text in ended.stderr + ended.stdout) == (2 if arguments else 0, True)
+    assert (ended.returncode, text in ended.stderr + ended.stdout) == (2, True)
     assert network.cards.calls() == []
 
 
