@@ -22,7 +22,7 @@ _UNITS = {"d": 24 * 60 * 60, "h": 60 * 60, "m": 60, "s": 1}
 def seconds(text: str, least: int = 0, most: int = 10**DIGITS - 1) -> int | None:
     """The time that `text` is, in seconds: a whole number of them, or 90s, 10m, 2h, 1h30m, 1d.
 
-    Each unit comes once, the largest first.  None if it is no time, or not from `least` to `most`.
+    Each unit comes once, the largest first.  None if it is not a time, or not one from `least` to `most`.
     """
     if text.isascii() and text.isdigit():
         return whole_number(text, least, most)

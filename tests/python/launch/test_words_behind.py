@@ -1,4 +1,4 @@
-"""Options of the launcher that stand after the program: a note, where the program does not know them."""
+"""Options of the launcher behind the program: a note, where the program does not know them."""
 
 import pytest
 from command_lines import command
@@ -37,7 +37,7 @@ def test_an_option_of_ours_behind_a_program_that_does_not_know_it(words):
     (said,) = hints(*words)
     option = " ".join(words[words.index("train.py") + 1 :]).removeprefix("--lr 0.1 ")
     assert said == (
-        f"note: {option} stands after train.py, so it is the program's; options of run.sh come before the program"
+        f"note: {option} is behind train.py, so it is the program's; options of run.sh come before the program"
     )
 
 

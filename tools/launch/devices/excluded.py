@@ -13,7 +13,7 @@ import re
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
-from hccl_tools.common.words import count, named, one_line, some
+from hccl_tools.common.words import clauses, count, named, one_line, some
 from hccl_tools.hosts import hostfile, node_sets
 from hccl_tools.machine import host
 from hccl_tools.table import device_range
@@ -62,7 +62,7 @@ def _parts(group: str) -> Iterator[Part]:
 
 def _wrong(text: str, fault: str) -> Refusal:
     how = tr("write devices of this host such as 3, and others as HOST or HOST:3")
-    return Refusal(USAGE, f"--exclude {one_line(text)}: {fault}; {how}")
+    return Refusal(USAGE, clauses(f"--exclude {one_line(text)}: {fault}", how))
 
 
 # ---- this host -----------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def here(request: Request) -> frozenset[int]:
             out |= devices
         elif request.engine != "msrun":  # there the same words may be typed on every host
             text = tr("{script} starts ranks on this host only", script=request.script)
-            raise Refusal(USAGE, f"--exclude {one_line(name)}: {text}; {_which_scripts()}")
+            raise Refusal(USAGE, clauses(f"--exclude {one_line(name)}: {text}", _which_scripts()))
     return frozenset(out)
 
 
@@ -91,7 +91,7 @@ def _whole(request: Request, name: str, is_ours: bool) -> Refusal:
         text = tr("this is the only host of the launch; name devices, such as --exclude 3")
     else:
         text = tr("{script} starts ranks on this host only", script=request.script)
-        text = f"{text}; {_which_scripts()}"
+        text = clauses(text, _which_scripts())
     return Refusal(USAGE, f"--exclude {one_line(name)}: {text}")
 
 

@@ -1,4 +1,4 @@
-"""What to know, before the start, of an option of the launcher that stands after the program, which gets it then."""
+"""What to know, before the start, of an option of the launcher behind the program, which gets it then."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _is_meant(name: str, value: str, request: Request, ranks: int) -> bool:
 def _note(words: Sequence[str], request: Request, program: str, option: list[str]) -> str:
     """The note about the words of the option; with the command that has them in front, if it is not too long."""
     text = tr(
-        "note: {option} stands after {program}, so it is the program's",
+        "note: {option} is behind {program}, so it is the program's",
         option=" ".join(map(quote, option)),
         program=quote(program),
     )
