@@ -20,8 +20,9 @@ _HEAD = """\
 Made by `python -m tools.pages.options_page` from what `--help` of each command prints. In [Chinese](zh/options.md).
 
 Hyphens and underscores in the names of options are the same, and `--name VALUE` is the same as `--name=VALUE`. SECONDS
-may be `90s`, `10m`, `1h30m` or `1d`. `MSLAUNCH_OPTIONS` has options for every launch. Every command has `--help`. What the
-exit codes mean: [exit_codes.md](exit_codes.md). What can be set in the environment: [environment.md](environment.md).
+may be `90s`, `10m`, `1h30m` or `1d`. `MSLAUNCH_OPTIONS` has options for every launch. Every command has `--help`. What
+the exit codes mean: [exit_codes.md](exit_codes.md). What can be set in the environment:
+[environment.md](environment.md).
 
 In bash, TAB completes options and their values, for scripts and Python commands, after this line. In `~/.bashrc` it
 needs the file's full path.
