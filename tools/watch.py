@@ -32,7 +32,7 @@ from hccl_tools.commands import boundary
 from hccl_tools.common import json_form, option_table
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
-from hccl_tools.common.numbers import whole_number
+from hccl_tools.common.numbers import seconds
 from hccl_tools.common.words import one_line
 from tools.live import loop, snapshot
 from tools.live.job import RUNNING, Reader
@@ -79,10 +79,13 @@ def parse(argv: "list[str] | None") -> argparse.Namespace:
     parser.option("every")
     options = parser.parse_args(argv)
     if options.every is not None:
-        every = whole_number(options.every)
-        if not every:
+        every = seconds(options.every, 1)
+        if every is None:
             parser.error(
-                tr("--every {value}: expected a whole number of seconds, at least 1", value=one_line(options.every))
+                tr(
+                    "--every {value}: expected a time of at least 1 s, such as 30, 90s or 1h30m",
+                    value=one_line(options.every),
+                )
             )
         options.every = every
     return options

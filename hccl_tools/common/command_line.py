@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 
-from hccl_tools.common import option_table
+from hccl_tools.common import home, option_table
 from hccl_tools.common.language import marked, speaks_chinese, tr
 from hccl_tools.common.refusal import USAGE
 from hccl_tools.common.typed import name_of
@@ -39,6 +39,7 @@ _OF_ARGPARSE = (
 )
 
 
+_PATHS = ("FILE", "DIR", "FOLDER", "PATH", "RUN")  # how the values that are paths are named
 _ALIKE = 0.75  # of two options, as difflib measures it
 
 
@@ -117,7 +118,8 @@ class Parser(argparse.ArgumentParser):
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> argparse.Namespace:  # type: ignore[override]
         """The arguments.  A word that the command does not know ends it, with the option that is nearly the same."""
-        found, unknown = self.parse_known_args(args, namespace)
+        words = [self._at_home(word) for word in (sys.argv[1:] if args is None else args)]
+        found, unknown = self.parse_known_args(words, namespace)
         unknown = self._take_former(found, unknown)
         if unknown:
             self.error(tr("unrecognized arguments: %s") % " ".join(unknown) + self._meant(unknown))
@@ -155,6 +157,13 @@ class Parser(argparse.ArgumentParser):
         yield
         for action in self._former:
             action.required = False
+
+    def _at_home(self, word: str) -> str:
+        """The word with the user's home folder for ~, where it is --option=~/path; see home.py."""
+        option, equals, value = self._spelt(word).partition("=")
+        action = self._option_string_actions.get(option) if equals else None
+        is_path = action is not None and str(action.metavar).startswith(_PATHS)
+        return f"{option}={home.path(value)}" if is_path else word
 
     def _meant(self, unknown: list[str]) -> str:
         from difflib import get_close_matches  # 2 ms, for a mistake

@@ -74,7 +74,7 @@ TABLE = {
     "keep": Option("N", marked("clean: how many of the newest runs stay")),
     "yes": Option("-", marked("clean: remove without a question")),
     "once": Option("-", marked("print what is known now, and end")),
-    "every": Option("SECONDS", marked("print a line so often, on a terminal, too (default: 10)")),
+    "every": Option("SECONDS", marked("print a line so often, on a terminal, too, such as 90s or 1m (default: 10)")),
     "events": Option(
         "FILE", marked("write one JSON line for each fatal event: time, rank, host, device, code, cause; -: to stdout")
     ),

@@ -83,6 +83,10 @@ SHARED = {
         'the devices by their physical ids, such as "[4,8)" or "0,1,4,5" (default: the script\'s own, else those that'
         " are visible)"
     ),
+    "exclude LIST": marked(
+        "leave out devices of this host, such as 3 or 3,5-7, hosts, such as node2, or devices of hosts, such as"
+        " node2:3,5; also node1:0,2@node3, as DeepSpeed has it"
+    ),
     "rank_table FILE": marked(
         "the rank table (default: RANK_TABLE_FILE if it is set, else one in the current folder or beside the"
         " program that fits, else a new one)"
@@ -112,8 +116,8 @@ SHARED = {
     ),
     "log_dir DIR": option_table.TABLE["log_dir"].meaning,
     "console 0|all|table|none": marked(
-        "the output to show while the job runs: that of rank 0, or of others such as 3 or 0,3, that of all ranks with"
-        " their numbers, a live table of the ranks, or none (default: 0)"
+        "the output to show while the job runs: that of rank 0, or of others such as 3, 0,3 or 0-3, that of all ranks"
+        " with their numbers, a live table of the ranks, or none (default: 0)"
     ),
     "keep_plogs failed|all|none": marked(
         "which of CANN's own logs, the plogs, stay after the run on NPUs: those of an attempt that failed, cut to"
@@ -177,6 +181,7 @@ SHARED = {
         "skip the checks that need the NPUs, and that of a program's parallel mode, but still check the rank table"
     ),
     "lang zh|en": language.MEANING,
+    "no_defaults -": marked("leave out the options that the variable MSLAUNCH_OPTIONS has for every launch"),
     "dry_run -": marked("print the plan in a form that can be pasted into a shell; start and write nothing"),
     "version -": marked("print the version of this project"),
     "help -": marked("print this page"),

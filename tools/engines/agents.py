@@ -200,7 +200,7 @@ class Agents(Engine):
         files = run.plan.rank_files
         told = {
             "LAUNCH_ENGINE": self.name,
-            "LAUNCH_DEVICES": facts.words(run.plan.engine.devices),
+            "LAUNCH_DEVICES": facts.devices_words(run.plan.engine),
             "LAUNCH_TARGET": self._target(),
             "LAUNCH_SIZES": facts.sizes_words(run.plan.sizes),
             "LAUNCH_BIND": run.plan.binding.word() if run.plan.binding else "",

@@ -6,8 +6,8 @@ import os
 import sys
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.common.words import folder_fault, one_line
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.words import count, folder_fault, one_line
 from hccl_tools.machine import interpreter
 from tools.launch.engines.placement import Placement
 from tools.launch.programs import trainer_command
@@ -109,6 +109,22 @@ def other_hosts(request: Request, placement: Placement, hosts: list[str]) -> tup
 
 
 # ---- what ranks run -------------------------------------------------------------------------------
+
+
+def console(request: Request, world: int) -> None:
+    """Checks that the ranks of --console are ranks of the job; a restart may have fewer."""
+    named = request.console or ""
+    if not named[:1].isdigit() or request.attempt:
+        return
+    missing = [rank for rank in map(int, named.split(",")) if rank >= world]
+    if missing:
+        text = tr(
+            "--console: the job has {ranks}, from 0 on, so there is no rank {rank}; the last one is {last}",
+            ranks=count(world, "rank"),
+            rank=missing[0],
+            last=world - 1,
+        )
+        raise Refusal(USAGE, text)
 
 
 def data_path(request: Request) -> None:

@@ -37,6 +37,8 @@ def begin(plan: Plan) -> None:
     }
     if plan.request.typed:
         document["typed"] = plan.request.typed
+    if plan.request.defaults:
+        document["defaults"] = plan.request.defaults
     if plan.spares:
         document["spares"] = plan.spares
     _save(plan.run_dir, document, None)

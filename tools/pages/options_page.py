@@ -19,8 +19,9 @@ _HEAD = """\
 
 Made by `python -m tools.pages.options_page` from what `--help` of each command prints. In [Chinese](zh/options.md).
 
-Hyphens and underscores in the names of options are the same, and `--name VALUE` is the same as `--name=VALUE`. Every
-command has `--help`. What the exit codes mean: [exit_codes.md](exit_codes.md); what can be set in the environment:
+Hyphens and underscores in the names of options are the same, and `--name VALUE` is the same as `--name=VALUE`. SECONDS
+may be `90s`, `10m`, `1h30m` or `1d`. `MSLAUNCH_OPTIONS` has options for every launch. Every command has `--help`. What
+the exit codes mean: [exit_codes.md](exit_codes.md). What can be set in the environment:
 [environment.md](environment.md).
 
 In bash, TAB completes options and their values, for scripts and Python commands, after this line. In `~/.bashrc` it
@@ -37,7 +38,8 @@ _HEAD_ZH = """\
 
 由 `python -m tools.pages.options_page zh` 根据各命令 `--help` 的中文输出生成。[英文版](../options.md)。
 
-选项名中的连字符与下划线等价，`--name VALUE` 与 `--name=VALUE` 等价。每个命令都有 `--help`。退出码的含义见
+选项名中的连字符与下划线等价，`--name VALUE` 与 `--name=VALUE` 等价。SECONDS 可以写成 `90s`、`10m`、`1h30m`
+或 `1d`。`MSLAUNCH_OPTIONS` 中的选项用于每次启动。每个命令都有 `--help`。退出码的含义见
 [exit_codes.md](exit_codes.md)，可以设置的环境变量见 [environment.md](environment.md)。
 
 在 bash 中执行以下命令之后，TAB 键补全脚本和 Python 命令的选项及其取值。写入 `~/.bashrc` 时需要该文件的完整路径。

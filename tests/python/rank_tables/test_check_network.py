@@ -8,6 +8,7 @@ import time
 import json_pages
 import pytest
 
+from hccl_tools.commands import check_network
 from hccl_tools.hosts.cards import Card
 from hccl_tools.hosts.cards_judge import Finding
 from hccl_tools.show import network as shown
@@ -52,6 +53,15 @@ def network(cards, table, world, run):
     found = Network(cards, world, run)
     found.conf("\n".join(f"netmask_{device}=255.255.0.0" for device in range(8)))
     return found
+
+
+def test_without_a_word_it_says_what_to_type(capsys):
+    with pytest.raises(SystemExit) as ended:
+        check_network.main([])
+    said = capsys.readouterr()
+    assert (ended.value.code, said.out) == (2, "")
+    assert said.err.startswith("Usage: bash scripts/check_network.sh [options] RANK_TABLE_FILE\n")
+    assert "required: RANK_TABLE_FILE" in said.err
 
 
 def test_a_network_that_is_well_is_exit_0_and_a_matrix_of_ok(network):
