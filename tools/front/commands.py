@@ -31,7 +31,7 @@ GROUPS: tuple[tuple[str, tuple[Shown, ...]], ...] = (
     (
         marked("Watch it"),
         (
-            Shown("watch [RUN]", marked("the ranks of a job, live: steps, slow and silent ones")),
+            Shown("watch [RUN]", marked("a job's ranks, live: steps, slow and silent ones")),
             Shown("runs", marked("earlier runs: when, how long, how they ended")),
             Shown("report|plot RUN", marked("a page about a run; its losses as curves")),
         ),
@@ -41,7 +41,7 @@ GROUPS: tuple[tuple[str, tuple[Shown, ...]], ...] = (
         (
             Shown("diagnose [RUN]", marked("which rank failed first, why, and what to do")),
             Shown("doctor", marked("one page about this machine")),
-            Shown("network TABLE", marked("whether the devices of a rank table reach each other")),
+            Shown("network TABLE", marked("whether a table's devices reach each other")),
         ),
     ),
     (
@@ -55,7 +55,7 @@ GROUPS: tuple[tuple[str, tuple[Shown, ...]], ...] = (
         marked("Checkpoints and sample trainer"),
         (
             Shown("ckpt FOLDER NEW", marked("checkpoints for another number of ranks")),
-            Shown("eval|predict|export|strategy", marked("measure, apply or write a checkpoint; write its cut")),
+            Shown("eval|predict|export|strategy", marked("measure, apply, write a checkpoint; its cut")),
             Shown("prepare digits|cifar10|text", marked("data to try")),
         ),
     ),

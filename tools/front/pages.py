@@ -24,7 +24,7 @@ def overview() -> str:
     lines = [tr("Usage: {command} [options] PROGRAM [its words]", command=front)]
     for title, shown in GROUPS:
         lines.append(tr(title))
-        lines += (f"  {each.typed:<{_WIDTH}}{tr(each.purpose)}" for each in shown)
+        lines += (f"  {each.typed:<{_WIDTH}} {tr(each.purpose)}" for each in shown)
     lines.append(tr("Help: COMMAND --help, help launch, help TOPIC, --version, --completion bash|zsh"))
     lines.append(tr("Topics: {names} ...", names=" ".join(_SHOWN)))
     return "\n".join(lines) + "\n"
@@ -40,7 +40,8 @@ def topic(name: str) -> str | None:
     chinese = project.path("docs", "zh", file)
     path = chinese if speaks_chinese() and os.path.exists(chinese) else project.path("docs", file)
     with open(path, encoding="utf-8") as text:
-        return typed.as_typed(text.read())
+        shown = (line for line in text if not line.startswith("<!--"))  # which say what a test does with the next lines
+        return typed.as_typed("".join(shown))
 
 
 def topics() -> list[str]:
