@@ -216,7 +216,7 @@ def test_its_owner_does_not_write_into_it_either(wheel):
     """With the permission to write, too, it stays as it was: no bytecode, no log, no lock."""
     folder = installing.open_folder()
     try:
-        found = installing.Installed(folder, "%d.%d" % sys.version_info[:2], sys.executable)
+        found = installing.Installed(folder, "", sys.executable)
         found.install(wheel)
         before = found.files()
         owner = User(found, [], folder / "home")
