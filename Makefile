@@ -76,7 +76,7 @@ lint: $(call has,lint) ## shellcheck, shfmt, ruff, mypy, hadolint, and every sch
 	$(BIN)/check-jsonschema --schemafile schemas/train_config.schema.json $(CONFIGS)
 	$(BIN)/check-jsonschema --schemafile schemas/diagnoses.schema.json $(DIAGNOSES)
 	$(BIN)/check-jsonschema --schemafile schemas/progress.schema.json $(PROGRESS)
-	$(BIN)/hadolint deploy/kubernetes/Dockerfile
+	$(BIN)/hadolint deploy/Dockerfile
 
 format: $(call has,lint) ## let shfmt and ruff put the code into shape
 	$(BIN)/shfmt -i 2 -ci -bn -w $(SHELL_FILES)
