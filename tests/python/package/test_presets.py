@@ -27,7 +27,7 @@ WORDS = {
     "run": ("run.sh", [*CPU, *TRAINER, "data", "2"]),
     "run_cluster of a hostfile": ("run_cluster.sh", [*CPU, *TRAINER, "--hostfile", "hosts", "data"]),
     "run_cluster of a table": ("run_cluster.sh", [*TRAINER, "--no_check", "--dry_run", "data", "table.json", "2", "1"]),
-    "run_cluster and a program's hostfile": ("run_cluster.sh", [*CPU, "data", "table.json", "--hostfile", "hosts"]),
+    "a hostfile behind the arguments": ("run_cluster.sh", [*CPU, "data", "table.json", "--hostfile", "hosts"]),
     "run_cpu": ("run_cpu.sh", ["--dry_run", *TRAINER[:2], "c.yaml"]),
     "run_dataset_slice": ("run_dataset_slice.sh", [*CPU, *TRAINER, "data", "2"]),
     "run_gpu": ("run_gpu.sh", [*CPU, "-n", "2", *TRAINER, "data"]),

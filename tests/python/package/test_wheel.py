@@ -7,6 +7,7 @@ import subprocess
 import zipfile
 from email import message_from_string
 
+import documents
 import installing
 import pytest
 
@@ -87,3 +88,12 @@ def test_the_metadata_promise_what_the_project_promises(metadata):
     plain = [name for name in metadata.get_all("Requires-Dist") if "extra ==" not in name]
     assert [re.split("[<>=]", name)[0].lower() for name in plain] == ["jsonschema", "pyyaml", "rich"]
     assert metadata["Description-Content-Type"] == "text/markdown"
+
+
+def test_its_description_leads_to_no_file(metadata):
+    """A reader of a package index has none of the files beside the README."""
+    text = metadata.get_payload()
+    assert "# MindSpore" in text
+    addresses = [address for _, address in documents.links(text)]
+    assert [address for address in addresses if not address.startswith(("https://", "#"))] == []
+    assert "<!--" not in text
