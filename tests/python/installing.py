@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# Versions that are always tested, and those that SLOW_TESTS=1 adds.
-USUAL, OTHERS = ("3.9", "3.13"), ("3.10", "3.11", "3.12")
+_USUAL, _ALL = ("3.9", "3.13"), ("3.9", "3.10", "3.11", "3.12", "3.13")
 _VERSION = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"
 _NOBODY = 65534
 # Reads what root can read, such as a Python below /root, and writes nothing.
@@ -58,6 +57,11 @@ def build_wheel(folder):
     checked(*pip("wheel", "-q", "--no-deps", "--wheel-dir", folder, ROOT), cwd=folder)
     (wheel,) = Path(folder).glob("*.whl")
     return wheel
+
+
+def versions():
+    """The Pythons to test: those that PACKAGE_PYTHONS names, with SLOW_TESTS=1 all, else the oldest and the newest."""
+    return tuple(os.environ.get("PACKAGE_PYTHONS", "").split()) or (_ALL if os.environ.get("SLOW_TESTS") else _USUAL)
 
 
 @functools.cache

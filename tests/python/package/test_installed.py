@@ -27,7 +27,6 @@ SCRIPTS = sorted(path.stem for path in (ROOT / "scripts").glob("*.sh") if f"scri
 TOOLS = sorted({name for file, name in typed.WORDS.items() if name and (ROOT / file).exists()})
 NEED_NUMPY = {name for name in TOOLS if name.startswith("prepare ")}
 MODULE = ("-m", "mindspore_launch")
-VERSIONS = installing.USUAL + (installing.OTHERS if os.environ.get("SLOW_TESTS") else ())
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +62,7 @@ class User:
         return path
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
+@pytest.fixture(scope="module", params=installing.versions())
 def installed(request, wheel):
     """The installation of one Python.  At the end of its tests it is as it was."""
     if not installing.python(request.param):

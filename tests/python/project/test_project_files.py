@@ -95,6 +95,9 @@ def test_ci_has_every_supported_python_and_names_tests_that_exist():
     assert [oldest, *pythons] == [f"3.{minor}" for minor in range(9, 13)]
     assert any(step.get("with", {}).get("python-version") == oldest for step in jobs["oldest-python"]["steps"])
     assert any(step.get("run", "").endswith("bash .ci/run") for step in jobs["all"]["steps"])
+    classified = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert jobs["package"]["strategy"]["matrix"]["python"] == classified
+    assert any(step.get("run", "").endswith("pytest -q tests/python/package") for step in jobs["package"]["steps"])
     named = re.findall(r"tests/\S+\.(?:bats|py|sh)", text)
     assert named and [name for name in named if not (ROOT / name).exists()] == []
 
