@@ -18,7 +18,7 @@ ROOT = installing.ROOT
 TRAINER = """
 import os
 print("epoch 1, loss is 0.5", flush=True)
-if os.environ.get("FAILS") == os.environ["RANK_ID"]:
+if os.environ.get("STUB_FAILS") == os.environ["RANK_ID"]:
     raise RuntimeError("broken on purpose")
 """
 # Files of the user's with names of ours and of Python's own modules; each ends the program that imports it.
@@ -140,7 +140,7 @@ def test_a_launch_and_what_is_asked_about_it(user):
 
 
 def test_a_failure_is_told_in_words_of_mslaunch(user):
-    user.variables = {"FAILS": "1"}
+    user.variables = {"STUB_FAILS": "1"}
     told = user.types("mslaunch", "-n", "2", "trainer.py", status=1)
     assert "RuntimeError: broken on purpose" in told
     assert "broken on purpose" in user.types("mslaunch", "diagnose")
@@ -220,7 +220,7 @@ def test_its_owner_does_not_write_into_it_either(wheel):
         before = found.files()
         owner = User(found, [], folder / "home")
         owner.writes("trainer.py", TRAINER)
-        owner.variables = {"FAILS": "0"}
+        owner.variables = {"STUB_FAILS": "0"}
         owner.types("mslaunch", "-n", "2", "trainer.py", status=1)
         for words in (("diagnose", "logs/latest"), ("runs",), ("report", "logs/latest"), ("table", "check", "--help")):
             owner.types("mslaunch", *words)
