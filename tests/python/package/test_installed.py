@@ -22,7 +22,7 @@ if os.environ.get("STUB_FAILS") == os.environ["RANK_ID"]:
     raise RuntimeError("broken on purpose")
 """
 # Files of the user's with names of ours and of Python's own modules; each ends the program that imports it.
-DECOYS = ("tools/__init__.py", "hccl_tools/__init__.py", "signal.py", "json.py", "shlex.py", "yaml.py")
+DECOYS = ("tools/__init__.py", "hccl_tools/__init__.py", "signal.py", "json.py", "shlex.py")
 SCRIPTS = sorted(path.stem for path in (ROOT / "scripts").glob("*.sh") if f"scripts/{path.name}" not in typed.WORDS)
 TOOLS = sorted({name for file, name in typed.WORDS.items() if name and (ROOT / file).exists()})
 NEED_NUMPY = {name for name in TOOLS if name.startswith("prepare ")}
@@ -202,7 +202,8 @@ def test_modules_of_the_user_with_our_names_are_not_ours(user):
         os.chown(user.folder / "job", user.folder.stat().st_uid, -1)
     for more in ({}, {"PYTHONPATH": str(user.folder)}):
         user.variables = more
-        assert user.types("mslaunch", "--version").startswith("mindspore-launch ")
+        for front in (["mslaunch"], ["python", *MODULE]):
+            assert user.types(*front, "--version").startswith("mindspore-launch ")
         assert "usage: mslaunch watch" in user.types("mslaunch", "watch", "--help")
         assert "logs: no such folder" in user.types("mslaunch", "runs", status=2)
         told = user.types("mslaunch", "-n", "2", "--dry_run", "trainer.py", where="job")
