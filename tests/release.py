@@ -54,7 +54,7 @@ def run(*words, **options):
 
 
 def check():
-    """The version that is to be released.  Raises Refused."""
+    """The version to release.  Raises Refused."""
     changed = run("git", "status", "--porcelain").splitlines()
     if changed:
         raise Refused(f"the checkout has changes, such as {changed[0][3:]}; commit them, or: git stash -u")

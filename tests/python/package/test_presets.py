@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -101,7 +100,6 @@ def test_every_script_that_launches_has_a_case():
     assert {f"scripts/{name}" for name in others} <= set(typed.WORDS)
 
 
-@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
 @pytest.mark.parametrize(("script", "words"), WORDS.values(), ids=WORDS)
 def test_mslaunch_reads_from_a_script_what_bash_passes_on(here, script, words):
     printer = here / "python3.9"
@@ -117,7 +115,6 @@ def test_mslaunch_reads_from_a_script_what_bash_passes_on(here, script, words):
 
 
 @pytest.mark.thorough
-@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
 @pytest.mark.parametrize("case", WORDS)
 def test_a_script_and_its_preset_make_the_same_plan(here, case):
     script, words = WORDS[case]

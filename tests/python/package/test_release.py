@@ -1,4 +1,4 @@
-"""`make release` refuses what is no release, and tries what the README says."""
+"""`make release` refuses what cannot be released, and tries what the README says."""
 
 import os
 import re
@@ -129,7 +129,7 @@ def test_this_version_is_in_the_changelog():
 
 
 def test_an_indexs_page_has_no_link_to_a_file():
-    pytest.importorskip("hatchling", reason="needs hatchling")
+    pytest.importorskip("hatchling", reason="needs hatchling, which pip brings for a build only")
     import hatch_build
 
     text = "![a](docs/a.svg)\n\n<!-- run -->\nsee [b](docs/b.md#c), [d](https://d.org), [e](#e)\n"
