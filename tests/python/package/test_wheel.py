@@ -51,8 +51,9 @@ def test_all_of_it_is_in_one_folder(wheel):
 
 
 def test_it_has_every_file_that_a_launch_may_need_and_no_other(wheel):
-    listed = subprocess.run(["git", "ls-files", *WHOLE], cwd=ROOT, capture_output=True, text=True, check=True)
-    wanted = {name for name in listed.stdout.splitlines() if not LEFT_OUT.search(name)}
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *WHOLE]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    wanted = {name for name in listed if not LEFT_OUT.search(name) and (ROOT / name).exists()}
     prefix = "mindspore_launch/"
     got = {name[len(prefix) :] for name in wheel.namelist() if name.startswith(prefix)}
     assert got - {"__init__.py", "__main__.py"} == wanted
