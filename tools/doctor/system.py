@@ -20,7 +20,7 @@ TITLE = "System"
 
 
 def questions(_: Options) -> dict[str, list[str]]:
-    """Asks git for the checkout's version; the options allow another user's checkout, and nothing is written."""
+    """Asks git for the checkout's commit; the options allow another user's checkout, and nothing is written."""
     git = ["git", "--no-optional-locks", "-c", f"safe.directory={ROOT}", "-C", ROOT]
     return {"git": [*git, "describe", "--always", "--dirty", "--tags"]}
 

@@ -60,7 +60,7 @@ def test_without_a_word_it_says_what_to_type(capsys):
         check_network.main([])
     said = capsys.readouterr()
     assert (ended.value.code, said.out) == (2, "")
-    assert said.err.startswith("Usage: bash scripts/check_network.sh [options] RANK_TABLE_FILE\n")
+    assert said.err.startswith("usage: bash scripts/check_network.sh [options] RANK_TABLE_FILE\n")
     assert "required: RANK_TABLE_FILE" in said.err
 
 
