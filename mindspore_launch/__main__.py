@@ -26,7 +26,7 @@ def _users_folders() -> set[str]:
 
 
 def _python_first() -> None:
-    """Puts the folders of PYTHONPATH after Python's own modules: a signal.py of the user's is not Python's."""
+    """Puts the folders of PYTHONPATH after Python's own modules: the user's module signal is not Python's."""
     folders = _users_folders()
     others = [path for path in sys.path if path not in folders]
     ends = (index for index, path in enumerate(others) if path.endswith(("site-packages", "dist-packages")))

@@ -99,3 +99,28 @@ def test_python_variables_and_folders_of_the_user_do_not_steer_it(tmp_path):
     ended = mslaunch("-n", "1", "--device_target", "CPU", f"--log_dir={tmp_path}/logs", str(program), PYTHONPATH=paths)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.splitlines()[-1] == f"rank 0 {paths}"
+
+
+def test_a_config_of_the_project_is_found_from_every_folder(tmp_path):
+    name = "configs/mnist/lenet5_digits.yaml"
+    words = ["run_cpu", "--dry_run", "--no_check", name]
+    ended = subprocess.run(
+        [sys.executable, "-m", "mindspore_launch", *words],
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": project.ROOT, "DATA_PATH": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert f"--config {project.path(name)}" in ended.stdout, ended.stderr
+    (tmp_path / "configs/mnist").mkdir(parents=True)
+    (tmp_path / name).write_text("{")
+    theirs = subprocess.run(
+        [sys.executable, "-m", "mindspore_launch", *words],
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": project.ROOT},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert theirs.returncode == 78 and name in theirs.stderr

@@ -74,8 +74,14 @@ def is_own(path: str) -> bool:
 def config_path(request: Request) -> str | None:
     """The user's config, else the script's, which is for our trainer; None: another one gets its own words only."""
     if request.config is not None or request.train_script is not None and not is_own(request.train_script):
-        return request.config
+        return request.config and _of_project(request.config)
     return request.default_config
+
+
+def _of_project(path: str) -> str:
+    """The path; where only this project has such a config, that one: pages name configs as if it were the folder."""
+    is_ours = os.path.normpath(path).startswith("configs" + os.sep) and not os.path.lexists(path)
+    return project.path(path) if is_ours and os.path.isfile(project.path(path)) else path
 
 
 def arguments(request: Request) -> list[str]:
