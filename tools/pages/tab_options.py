@@ -1,4 +1,4 @@
-"""Makes the table of options that TAB offers of the commands that are no launches, from what --help of each prints.
+"""Makes the table of options that TAB offers for the commands that launch nothing, from what --help of each prints.
 
 python -m tools.pages.tab_options >tools/front/tab/options.tsv
 """

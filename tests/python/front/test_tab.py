@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_tools.common import project
+from hccl_tools.common import project, typed
 from tools.front import commands
 from tools.front.tab import answer, offers, typed_words, values
 
@@ -17,6 +17,7 @@ from tools.front.tab import answer, offers, typed_words, values
 def here(tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith(("SLURM", "KUBERNETES", "RANK_TABLE"))]:
         monkeypatch.delenv(name)
+    monkeypatch.setattr(typed._Typed, "front", ("mslaunch",))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -106,7 +107,7 @@ def test_options_of_a_launch_and_their_values(line, expected):
         "mslaunch run data 8 start.sh --dev",
     ],
 )
-def test_the_words_of_a_program_are_its_own(line, monkeypatch):
+def test_the_words_of_a_program_are_its_own(line):
     assert asked(line) == ("files", [])
 
 

@@ -1,4 +1,4 @@
-"""TAB in real shells: what stands in the command line after it, as the words that mslaunch would get."""
+"""TAB in real shells: the command line after it, as the words that mslaunch would get."""
 
 import os
 import pty
@@ -122,7 +122,7 @@ def test_a_name_of_a_file_is_never_carried_out(terminal, name):
     assert sorted(os.listdir(folder)) == ["logs", "only"]
 
 
-def test_what_stands_in_the_line_is_not_carried_out(terminal):
+def test_what_is_in_the_line_is_not_carried_out(terminal):
     typed = terminal.typed('mslaunch --log_dir "$(touch gone)" --quie')
     assert typed == ["--log_dir", "", "--quiet"]  # the shell itself carries it out at Enter
     (terminal.folder / "gone").unlink()

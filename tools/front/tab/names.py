@@ -25,7 +25,7 @@ def offered(every: Iterable[str], begun: str) -> Offer:
 
 
 def value(begun: str, takes: str, logs: str = "logs") -> Offer:
-    """What may stand in a word such as --console=al."""
+    """What may follow in a word such as --console=al."""
     option, _, start = begun.partition("=")
     found = values.of(takes, start, logs)
     parts = (found.words, found.runs, found.files)

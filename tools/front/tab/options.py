@@ -1,4 +1,4 @@
-"""The options of commands that are no launches, from options.tsv: their --help takes up to a second.
+"""The options of the commands that launch nothing, from a table, because their --help takes up to a second.
 
 python -m tools.pages.tab_options >tools/front/tab/options.tsv
 """
@@ -17,7 +17,7 @@ PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "options.tsv")
 
 
 class Known(Row):
-    """An option or an argument: a line of options.tsv."""
+    """An option or an argument: a line of the table."""
 
     names: Sequence[str]  # such as --config and -c; none: an argument
     takes: str  # as --help has it, such as FILE; empty: a flag

@@ -13,8 +13,8 @@ SHELLS = ("bash", "zsh")
 def text(shell: str) -> str:
     """The script for one of SHELLS.
 
-    Its Python is this one, by its path: TAB starts nothing that merely stands in a command line.  -I and -S: neither
-    variables nor packages of the user steer it, and it starts in half of the time.
+    Its Python is this one, by its path: TAB starts no program because of its name in a command line.  By -I and -S
+    neither variables nor packages of the user steer it, and it starts in half of the time.
     """
     ask = (sys.executable, "-I", "-S", project.path("tools", "front", "tab", "answer.py"))
     with open(project.path("tools", "front", "tab", f"tab.{shell}"), encoding="utf-8") as file:

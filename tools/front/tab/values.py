@@ -37,7 +37,7 @@ def choices(takes: str) -> list[str]:
 
 
 def of(takes: str, begun: str, logs: str = "logs") -> Offer:
-    """What may stand for `takes`.  logs: the folder of the runs."""
+    """The values of `takes` that begin so.  logs: the folder of the runs."""
     if found := choices(takes):
         return offer.words(found, begun)
     parts = takes.strip("[]").partition(" ")[0].split("|")
