@@ -28,7 +28,7 @@ MEANT_IN_TESTS := SC2016,SC2030,SC2031
 .DEFAULT_GOAL := help
 # two targets must not install into one environment at once
 .NOTPARALLEL:
-.PHONY: help demo test test-fast test-again test-mpi test-bare test-versions open-mpi chaos mutations lint format data docs pictures-of-pages uplot bench lab lock clean
+.PHONY: help demo test test-fast test-again test-mpi test-bare test-versions open-mpi chaos mutations lint format data docs pictures-of-pages uplot bench lab lock release clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,7 +76,7 @@ lint: $(call has,lint) ## shellcheck, shfmt, ruff, mypy, hadolint, and every sch
 	$(BIN)/check-jsonschema --schemafile schemas/train_config.schema.json $(CONFIGS)
 	$(BIN)/check-jsonschema --schemafile schemas/diagnoses.schema.json $(DIAGNOSES)
 	$(BIN)/check-jsonschema --schemafile schemas/progress.schema.json $(PROGRESS)
-	$(BIN)/hadolint deploy/kubernetes/Dockerfile
+	$(BIN)/hadolint deploy/Dockerfile
 
 format: $(call has,lint) ## let shfmt and ruff put the code into shape
 	$(BIN)/shfmt -i 2 -ci -bn -w $(SHELL_FILES)
@@ -100,17 +100,20 @@ uplot: ## fetch uPlot, which draws a page's charts, from the npm registry (needs
 	  xargs -I{} sh -c 'tar -xzf {} --strip-components=1 package/LICENSE package/package.json && \
 	  tar -xzf {} --strip-components=2 package/dist/uPlot.iife.min.js package/dist/uPlot.min.css && rm {}'
 
+release: $(call has,release) ## a wheel and an sdist in dist/, checked, installed and tried; nothing is uploaded
+	$(BIN)/python tests/release.py
+
 lab: ## a shell on the first of two test hosts, which exist inside this machine only
 	bash tests/lab/lab.sh shell
 
 data: $(DIGITS) $(CIFAR10) $(TEXT) ## the demo's handwritten digits; images in CIFAR-10's format; images of text
 
 lock: ## write constraints.txt anew from pyproject.toml (needs uv)
-	uv pip compile --universal --python-version 3.10 --extra train --extra dev --extra docs --extra browser --upgrade \
+	uv pip compile --universal --python-version 3.10 --extra train --extra dev --extra docs --extra browser --extra release --upgrade \
 	  --no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file constraints.txt pyproject.toml
 
 clean: ## remove what make made: the environment, the demo's data and the site (logs stay)
-	rm -rf $(VENV) $(VENV).log data/digits data/cifar10 data/text site
+	rm -rf $(VENV) $(VENV).log data/digits data/cifar10 data/text site dist
 
 $(DIGITS): tools/prepare_digits.py | $(call has,train)
 	$(BIN)/python tools/prepare_digits.py data/digits

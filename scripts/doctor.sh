@@ -8,7 +8,7 @@
 #
 # Example:
 #   bash scripts/doctor.sh
-#   bash scripts/doctor.sh --format json >machine.json
+#   bash scripts/doctor.sh --json >machine.json
 case ${BASH_VERSION-} in '') exec bash -- "$0" "$@" ;; esac                                       # typed as: sh scripts/...
 LAUNCH_CALLER=${POSIXLY_CORRECT+set}/${SHELLOPTS-} POSIXLY_CORRECT=${POSIXLY_CORRECT-} && \set +k # see lib/start.sh
 LAUNCH_LIB=$(\unset -f readlink && \unset EXECIGNORE && readlink -f -- "$0" 2>/dev/null) || LAUNCH_LIB=$0
@@ -43,7 +43,7 @@ esac
 format=text before='' comma='' ok=0 absent=0 problem=0
 for word; do
   case "$before $word" in
-    *' --format=json' | '--format json') format=json ;;
+    *' --json' | *' --format=json' | '--format json') format=json ;; # the last two: of earlier versions
   esac
   before=$word
 done

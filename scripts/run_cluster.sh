@@ -8,7 +8,8 @@
 #
 # RANK_SIZE is the number of ranks of the whole table, RANK_START the first rank of the server on which
 # the command is typed. With --hostfile the script builds the table, or checks the one of --rank_table, and
-# copies it to every host. The project, the environment and the data must be at the same paths on all hosts.
+# copies it to every host. The environment and the data must be at the same paths on all hosts. All need the
+# same version of this project, installed in the environment or at the same path.
 #
 # Example:
 #   on the first of two servers:   bash scripts/run_cluster.sh /data/cifar-10 hccl_2s_16p.json 16 0

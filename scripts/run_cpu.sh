@@ -21,4 +21,4 @@ fi
 # RANK_SIZE is 1, RANK_ID and DEVICE_ID are 0. DATA_PATH is yours, if you export it.
 # shellcheck source=scripts/lib/start.sh
 \. "$LAUNCH_LIB/start.sh" local CONFIG device_target=CPU devices='[0,1)' alone=1 \
-  without='device_target devices rank_table hccn_conf generation' -- "$@"
+  without='device_target devices exclude rank_table hccn_conf generation' -- "$@"

@@ -4,8 +4,9 @@
 # Usage: bash scripts/run_mpirun_1.sh [options] [HOST:SLOTS,HOST:SLOTS] [-- trainer arguments]
 #        bash scripts/run_mpirun_1.sh [options] [HOST:SLOTS,HOST:SLOTS] PROGRAM [its words]
 #
-# A host gets as many ranks as it has slots, one on each of its devices 0 to SLOTS-1. The project, the
-# environment and the data must be at the same paths on all hosts. Without hosts all ranks run on this one.
+# A host gets as many ranks as it has slots, one on each of its devices 0 to SLOTS-1. The environment and
+# the data must be at the same paths on all hosts. All need the same version of this project, installed in
+# the environment or at the same path. Without hosts all ranks run on this one.
 # The script trains LeNet-5 on MNIST; DATA_PATH in the environment names the folder of the data.
 # Options of mpirun are options here, too, such as -mca, -x and -H: see docs/mpirun.md.
 #

@@ -5,8 +5,9 @@
 #        bash scripts/run_mpirun_2.sh [options] HOSTFILE PROGRAM [its words]
 #
 # HOSTFILE has Open MPI's syntax, one host a line, such as: 10.0.0.1 slots=8. A host gets as many ranks as
-# it has slots, one on each of its devices 0 to SLOTS-1. The project, the environment and the data must be
-# at the same paths on all hosts. The script trains LeNet-5 on MNIST; DATA_PATH in the environment names
+# it has slots, one on each of its devices 0 to SLOTS-1. The environment and the data must be at the same
+# paths on all hosts. All need the same version of this project, installed in the environment or at the
+# same path. The script trains LeNet-5 on MNIST; DATA_PATH in the environment names
 # the folder of the data. Options of mpirun are options here, too, such as -mca and -x: see docs/mpirun.md.
 #
 # Example:

@@ -41,7 +41,7 @@ def pytest_configure(config):
 
 def speak_english():
     """The tests compare English messages, whatever the locale of the person who runs them."""
-    for name in ("LAUNCH_LANG", "LANGUAGE"):
+    for name in ("LAUNCH_LANG", "LANGUAGE", "MSLAUNCH_OPTIONS"):
         os.environ.pop(name, None)
     for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
         if os.environ.get(name, "").startswith("zh"):

@@ -33,9 +33,10 @@ except ImportError:  # copied without the rest of the project
 
 interpreter.check()
 
+from hccl_tools.common import how_far, json_form
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import count, one_line
 from tools.trainer import command
 from tools.trainer.checkpoints import CheckpointError, converting, labels, rank_folder, strategies
 
@@ -50,11 +51,10 @@ def parse(argv: "list[str] | None") -> Namespace:
     parser = command.parser(tr(__doc__))
     parser.add_argument("source", metavar="SOURCE", help=tr("folder with rank_0, rank_1 ..."))
     parser.add_argument("target", metavar="TARGET", help=tr("folder to make"))
-    parser.add_argument("--ranks", metavar="N", type=command.positive, help=tr("ranks of the job to come"))
-    parser.add_argument(
-        "--src_strategy", "--src-strategy", metavar="FILE", help=tr("strategy file of the job that saved")
-    )
-    parser.add_argument("--dst_strategy", "--dst-strategy", metavar="FILE", help=tr("strategy file of the job to come"))
+    parser.option("ranks", tr(" (the job to come)"), type=command.positive)
+    parser.option("src_strategy")
+    parser.option("dst_strategy")
+    parser.json(note=tr(": the files that were written"))
     options = parser.parse_args(argv)
     if options.dst_strategy and options.ranks is not None:
         parser.error(tr("--ranks does not go with --dst_strategy, which says how many ranks there are"))
@@ -75,15 +75,27 @@ def make(options: Namespace) -> None:
     try:
         parent = os.path.dirname(os.path.abspath(options.target))
         with tempfile.TemporaryDirectory(prefix=".convert_ckpt.", dir=parent) as work:
-            convert(options, work)
+            files, strategy = convert(options, work)
             os.replace(os.path.join(work, "target"), options.target)
     except OSError as error:
         raise CheckpointError(one_line(error)) from error
-    print(options.target)
+    print(json_form.text(described(options.target, files, strategy)) if options.json else options.target)
 
 
-def convert(options: Namespace, work: str) -> None:
-    """Makes the folder `target` in the folder `work`."""
+def described(target: str, files: "dict[int, str]", strategy: "str | None") -> dict:
+    """What --json prints.  files, strategy: as `convert` returns them."""
+    folder = os.path.abspath(target)
+    rows = [(rank, os.path.join(folder, file)) for rank, file in sorted(files.items())]
+    return {
+        "folder": folder,
+        "ranks": len(rows),
+        "files": [{"rank": rank, "file": path, "bytes": os.path.getsize(path)} for rank, path in rows],
+        "strategy": None if strategy is None else os.path.normpath(os.path.join(folder, strategy)),
+    }
+
+
+def convert(options: Namespace, work: str) -> "tuple[dict[int, str], str | None]":
+    """Makes the folder `target` in the folder `work`; ({rank: its file}, the strategy file if there is one) in it."""
     target = os.path.join(work, "target")
     if options.src_strategy or options.dst_strategy:
         made = converting.by_strategies(options.source, work, options.src_strategy, options.dst_strategy)
@@ -92,26 +104,46 @@ def convert(options: Namespace, work: str) -> None:
     else:
         made = converting.for_ranks(options.source, options.ranks, work)
     labelled = converting.newest(options.source)
+    with how_far.doing(tr("writing the checkpoints of {ranks}", ranks=count(len(made), "rank")), len(made)):
+        files = write(options, made, target, labelled)
+    strategy = put_strategy(options.dst_strategy or os.path.join(work, strategies.NAME), target)
+    return files, strategy
+
+
+def write(
+    options: Namespace, made: "converting.Made", target: str, labelled: "tuple[str, labels.Label] | None"
+) -> "dict[int, str]":
+    """Copies the files that were made for the ranks into the folder `target`, with labels where SOURCE has some.
+
+    Returns {rank: its file in `target`}.
+    """
+    files = {}
     for rank, file in made.items():
         name = os.path.basename(labelled[0]) if labelled else f"converted{rank}.ckpt"
         path = os.path.join(rank_folder(target, rank), name)
         os.makedirs(os.path.dirname(path))
         shutil.copyfile(file, path)
+        files[rank] = os.path.relpath(path, target)
         if labelled:
             copied = labelled[1].ranks == len(made) and not (options.src_strategy or options.dst_strategy)
             whole = labelled[1].whole if copied else int(len(set(made.values())) == 1)
             label = labelled[1].replace(rank=rank, ranks=len(made), whole=whole)
             labels.write(path, labels.sized(path, label))
-    put_strategy(options.dst_strategy or os.path.join(work, strategies.NAME), target)
+        how_far.more()
+    return files
 
 
-def put_strategy(file: str, target: str) -> None:
-    """Copies the strategy file of the job to come, if there is one, to where the other commands look for it."""
+def put_strategy(file: str, target: str) -> "str | None":
+    """Copies the strategy file of the job to come, if there is one, to where the other commands look for it.
+
+    Returns its place in `target`.
+    """
     if not os.path.exists(file):
-        return
+        return None
     path = os.path.join(target, strategies.NAME) if file.endswith(".json") else strategies.beside(target)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     shutil.copyfile(file, path)
+    return os.path.relpath(path, target)
 
 
 if __name__ == "__main__":

@@ -162,8 +162,8 @@ fits() {
 check_disk() {
   # In MB: what an extra takes with all that it needs, and its wheels.  Not at the top: bash 3 has no -A, and must get as
   # far as check_system.
-  local -rA on_disk=([train]=3000 [docs]=190 [mpi]=40 [test]=35 [lint]=145 [browser]=45)
-  local -rA wheels=([train]=850 [docs]=50 [mpi]=10 [test]=5 [lint]=40 [browser]=15)
+  local -rA on_disk=([train]=3000 [docs]=190 [mpi]=40 [test]=35 [lint]=145 [browser]=45 [release]=50)
+  local -rA wheels=([train]=850 [docs]=50 [mpi]=10 [test]=5 [lint]=40 [browser]=15 [release]=15)
   local -i takes=0 loads=0 needs free
   local extra disk cache=${PIP_CACHE_DIR:-${XDG_CACHE_HOME:-${HOME-}/.cache}/pip}
   is_marked || takes=30 # an environment without anything

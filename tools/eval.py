@@ -31,7 +31,7 @@ from tools.trainer import command, datasets, inference, job
 def main(argv: "list[str] | None" = None) -> int:
     parser = command.parser(tr(__doc__))
     inference.add_arguments(parser)
-    command.add_opt(parser, tr("set values of the config"))
+    command.add_opt(parser)
     options = parser.parse_args(argv)
     return command.run("eval.py", lambda: measure(checked_config(options), options.ckpt))
 

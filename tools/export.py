@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes a trained network as a MindIR file, for inference without its Python code.
 
-  python tools/export.py --config configs/mnist/lenet5_digits.yaml --ckpt logs/latest/ckpt lenet5.mindir
-  python tools/export.py -c CONFIG --ckpt FILE --batch_size 8 NET.mindir
+  python tools/export.py --config configs/mnist/lenet5_digits.yaml --ckpt logs/latest/ckpt --output lenet5.mindir
+  python tools/export.py -c CONFIG --ckpt FILE --batch_size 8 --output NET.mindir
 
 Slices of several ranks are merged first. The network takes batches of one size, --batch_size; the other sizes
 are those of the config's data.  It is loaded with mindspore.nn.GraphCell(mindspore.load("lenet5.mindir")).
@@ -38,22 +38,16 @@ SUFFIX = ".mindir"
 def main(argv: "list[str] | None" = None) -> int:
     parser = command.parser(tr(__doc__))
     inference.add_arguments(parser)
-    parser.add_argument(
-        "--batch_size",
-        "--batch-size",
-        metavar="N",
-        type=command.positive,
-        default=1,
-        help=tr("samples that it takes at once (default: 1)"),
-    )
-    parser.add_argument("out", metavar="FILE", help=tr("the file to write; its name ends with .mindir"))
-    command.add_opt(parser, tr("set values of the config"))
+    parser.option("batch_size", type=command.positive, default=1)
+    parser.option("output", tr("; its name ends with .mindir"))
+    command.add_opt(parser)
+    parser.former_arguments("output")
     options = parser.parse_args(argv)
-    if not options.out.endswith(SUFFIX):
+    if not options.output.endswith(SUFFIX):
         parser.error(
             tr(
-                "FILE {out}: its name must end with {suffix}, by which MindSpore knows it",
-                out=one_line(options.out),
+                "--output {out}: its name must end with {suffix}, by which MindSpore knows it",
+                out=one_line(options.output),
                 suffix=SUFFIX,
             )
         )
@@ -68,7 +62,7 @@ def checked_config(options: argparse.Namespace) -> dict:
     else:
         datasets.check(filled, shards=1)
     inference.check_source(options.ckpt)
-    inference.check_folder(options.out)
+    inference.check_folder(options.output)
     return filled
 
 
@@ -91,15 +85,15 @@ def export(options: argparse.Namespace) -> None:
     sample = next(data.create_tuple_iterator(num_epochs=1))[0]
     batch = ms.Tensor(np.zeros((options.batch_size, *sample.shape[1:]), np.float32))
     output = network(batch)
-    folder = os.path.dirname(os.path.abspath(options.out))
+    folder = os.path.dirname(os.path.abspath(options.output))
     try:
         with tempfile.TemporaryDirectory(prefix=".export.", dir=folder) as work:
             draft = os.path.join(work, "net" + SUFFIX)
             ms.export(network, batch, file_name=draft, file_format="MINDIR")
-            os.replace(draft, options.out)
+            os.replace(draft, options.output)
     except OSError as error:
-        raise checkpoints.CheckpointError(inference.unwritable(options.out, error)) from error
-    print(f"{options.out}: {tuple(batch.shape)} -> {tuple(output.shape)}")
+        raise checkpoints.CheckpointError(inference.unwritable(options.output, error)) from error
+    print(f"{options.output}: {tuple(batch.shape)} -> {tuple(output.shape)}")
 
 
 if __name__ == "__main__":

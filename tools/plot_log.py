@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Draws loss and step time of all ranks of a run from their logs.
 
-  python tools/plot_log.py logs/latest
-  python tools/plot_log.py logs/latest --output run.png
+  python tools/plot_log.py                            the newest run, logs/latest
+  python tools/plot_log.py logs/RUN --output run.png
+  python tools/plot_log.py --json                     the numbers, for a program
 
 Prints one line per rank, with the course of its loss and of its step time, and draws both in
-RUN_FOLDER/plot.png, if matplotlib is installed.  A rank that is slower than the others is named.
+RUN/plot.png, if matplotlib is installed.  A rank that is slower than the others is named.
 Exit: 0 drawn, 1 the logs have no loss line, 2 no such run, or no picture where --output asks for one.
 """
 
+import argparse
+import functools
 import math
 import os
 import sys
@@ -25,38 +28,45 @@ except ImportError:  # copied without the rest of the project
 
 interpreter.check("yaml")
 
+from hccl_tools.commands import boundary
+from hccl_tools.common import how_far, json_form, option_table
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import one_line
 from tools.diagnosis import loss_curve
 
+PROGRAM = "plot_log.py"
+say = functools.partial(boundary.say, PROGRAM)
 BARS = "▁▂▃▄▅▆▇█"
 WIDTH = 24  # characters of a sparkline
 
 
+NEWEST = os.path.join("logs", "latest")
+
+
 def main(argv: "list[str] | None" = None) -> int:
     parser = Parser(description=tr(__doc__))
-    parser.add_argument("folder", metavar="RUN_FOLDER", help=tr("a run's folder, such as logs/latest"))
-    parser.add_argument(
-        "--output", metavar="FILE", help=tr("the picture, PNG, PDF or SVG (default: RUN_FOLDER/plot.png)")
-    )
+    parser.add_argument("run", metavar="RUN", nargs="?", default=NEWEST, help=tr(option_table.RUN))
+    parser.option("output", tr(": a picture, PNG, PDF or SVG (default: plot.png in the run's folder)"))
+    parser.json(note=tr("; a picture is drawn only for --output"))
     options = parser.parse_args(argv)
-    try:
-        ranks = loss_curve.read_run(options.folder)
-    except Refusal as error:
-        say(error.lines[0])
-        return error.status
+    return boundary.run(PROGRAM, lambda: draw(options))
+
+
+def draw(options: "argparse.Namespace") -> int:
+    """Prints the table and draws the picture; returns the exit code."""
+    folder, output = options.run, options.output
+    ranks = loss_curve.read_run(folder)
     if not any(ranks.values()):
-        say(tr("{folder}: no log has a line such as `epoch: 1 step: 10, loss is 2.3`", folder=one_line(options.folder)))
+        say(tr("{folder}: no log has a line such as `epoch: 1 step: 10, loss is 2.3`", folder=one_line(folder)))
         return 1
+    if options.json:
+        print(json_form.text(loss_curve.document(ranks, folder)))
+        return picture(ranks, output, True) if output else 0
     for line in table(ranks):
         print(line)
-    return picture(ranks, options.output or os.path.join(options.folder, "plot.png"), bool(options.output))
-
-
-def say(line: str) -> None:
-    print(f"plot_log.py: {one_line(line)}", file=sys.stderr)
+    with how_far.doing(tr("drawing the picture")):
+        return picture(ranks, output or os.path.join(folder, "plot.png"), bool(output))
 
 
 def table(ranks: "dict[int, list[loss_curve.Point]]") -> "Iterator[str]":

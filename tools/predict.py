@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes what a trained network gives for the held-out data of a config, on one device or cut over several.
 
-  python tools/predict.py --config CONFIG --ckpt logs/latest/ckpt --out outputs.npy
-  bash scripts/ascend2p.sh --train_script tools/predict.py CONFIG -- --ckpt logs/latest/ckpt --out outputs.npy
+  python tools/predict.py --config CONFIG --ckpt logs/latest/ckpt --output outputs.npy
+  bash scripts/ascend2p.sh --train_script tools/predict.py CONFIG -- --ckpt logs/latest/ckpt --output outputs.npy
 
 The checkpoints may be of a job on any number of ranks. Started by a launch script, each rank has its part of a
 network that is cut by hand (hybrid_parallel) or by MindSpore (semi_auto_parallel, auto_parallel), and
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 def main(argv: "list[str] | None" = None) -> int:
     parser = command.parser(tr(__doc__))
     inference.add_arguments(parser)
-    parser.add_argument("--out", metavar="FILE", required=True, help=tr("the file to write"))
-    command.add_opt(parser, tr("set values of the config"))
+    parser.option("output", required=True)
+    command.add_opt(parser)
     options = parser.parse_args(argv)
-    return command.run("predict.py", lambda: predict(checked_config(options), options.ckpt, options.out))
+    return command.run("predict.py", lambda: predict(checked_config(options), options.ckpt, options.output))
 
 
 def checked_config(options: argparse.Namespace) -> dict:
@@ -60,7 +60,7 @@ def checked_config(options: argparse.Namespace) -> dict:
     filled = config.filled
     inference.check_held_out(options.config, filled)
     inference.check_source(options.ckpt)
-    inference.check_folder(options.out)
+    inference.check_folder(options.output)
     if ranks > 1:
         check_cut(options, config, ranks)
         place.check(filled)

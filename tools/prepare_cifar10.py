@@ -38,13 +38,7 @@ COLOURS = np.array([[230, 70, 60], [70, 200, 90], [80, 110, 240], [230, 210, 70]
 
 def main(argv: "list[str] | None" = None) -> int:
     parser = generator.parser(tr(__doc__))
-    parser.add_argument(
-        "--images",
-        metavar="N",
-        type=command.positive,
-        default=cifar10.ORIGINAL,
-        help=tr("images in each of the six files (10000); fewer are for tools/train.py only"),
-    )
+    parser.option("images", type=command.positive, default=cifar10.ORIGINAL)
     return generator.run(parser, argv, lambda options: write(options.folder, options.images))
 
 

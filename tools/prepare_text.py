@@ -40,16 +40,10 @@ SIDE = 128  # pixels of an image to find words in
 
 def main(argv: "list[str] | None" = None) -> int:
     parser = generator.parser(tr(__doc__))
-    words = tr("images of a word to train on (2000)")
-    parser.add_argument("--words", metavar="N", type=command.positive, default=2000, help=words)
-    scenes = tr("images with words to train on (300)")
-    parser.add_argument("--scenes", metavar="N", type=command.positive, default=300, help=scenes)
-    parser.add_argument(
-        "--font", metavar="FILE", type=font_file, help=tr("a TrueType or OpenType font, for characters Pillow's lacks")
-    )
-    parser.add_argument(
-        "--characters", metavar="TEXT", default=CHARACTERS, help=tr("what words are made of (0-9, a-z)")
-    )
+    parser.option("words", type=command.positive, default=2000)
+    parser.option("scenes", type=command.positive, default=300)
+    parser.option("font", type=font_file)
+    parser.option("characters", default=CHARACTERS)
     return generator.run(parser, argv, write)
 
 

@@ -28,6 +28,7 @@ except ImportError:  # copied without the rest of the project
 interpreter.check("yaml")
 
 from hccl_tools.commands import boundary
+from hccl_tools.common import json_form
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
@@ -42,12 +43,13 @@ def main(argv: "list[str] | None" = None) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
+    runs = options.runs or [NEWEST]
     gc.disable()  # millions of numbers, none of which is in a circle
     try:
-        path = writing.write(options.runs or [NEWEST], options.output)
+        path = writing.write(runs, options.output)
     finally:
         gc.enable()
-    print(one_line(path))
+    print(json_form.text({"file": os.path.abspath(path), "runs": runs}) if options.json else one_line(path))
     return 0
 
 
@@ -56,11 +58,10 @@ def parse(argv: "list[str] | None") -> argparse.Namespace:
     parser.add_argument(
         "runs", nargs="*", metavar="RUN", help=tr("the folder of a run; several are compared (default: logs/latest)")
     )
-    parser.add_argument(
-        "--output",
-        metavar="FILE",
-        help=tr("the page (default: report.html in the run's folder; of several runs in the first one's)"),
+    parser.option(
+        "output", tr(" (default: report.html in the run's folder; of several compared.html in the first one's)")
     )
+    parser.json(note=tr(": the page's path"))
     return parser.parse_args(argv)
 
 

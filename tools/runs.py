@@ -28,6 +28,7 @@ except ImportError:  # copied without the rest of the project
 interpreter.check("yaml")
 
 from hccl_tools.commands import boundary
+from hccl_tools.common import colours, how_far, json_form
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
@@ -45,7 +46,7 @@ def main(argv: "list[str] | None" = None) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    every = listing.read_all(options.logs)
+    every = listing.read_all(options.log_dir)
     runs = [run for run in every if run.failed] if options.failed else every
     if options.what == "clean":
         return clean(runs, options)
@@ -53,12 +54,12 @@ def run(options: argparse.Namespace) -> int:
         print(table.as_json(runs))
         return 0
     if not runs:
-        folder = one_line(options.logs)
+        folder = one_line(options.log_dir)
         none_failed = tr("no run failed ({runs} in {folder})", runs=count(len(every), "run"), folder=folder)
         say(none_failed if every else tr("no run in {folder}", folder=folder))
         return 0
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    for line in table.rows(runs, width):
+    for line in table.rows(runs, width, colours.wanted(sys.stdout)):
         print(line)
     return 0
 
@@ -68,16 +69,11 @@ def parse(argv: "list[str] | None") -> argparse.Namespace:
     parser.add_argument(
         "what", nargs="?", choices=("list", "clean"), default="list", help=tr("what to do (default: list)")
     )
-    parser.add_argument(
-        "--logs",
-        metavar="DIR",
-        default="logs",
-        help=tr("the folder of the runs, as --log_dir names it (default: logs)"),
-    )
-    parser.add_argument("--failed", action="store_true", help=tr("only runs that failed"))
-    parser.add_argument("--json", action="store_true", help=tr("print a list of objects for a program"))
-    parser.add_argument("--keep", metavar="N", help=tr("clean: how many of the newest runs stay"))
-    parser.add_argument("--yes", action="store_true", help=tr("clean: remove without a question"))
+    parser.option("log_dir", default="logs")
+    parser.option("failed")
+    parser.json()
+    parser.option("keep")
+    parser.option("yes")
     options = parser.parse_args(argv)
     if options.what == "clean":
         keep = whole_number(options.keep or "")
@@ -91,30 +87,58 @@ def parse(argv: "list[str] | None") -> argparse.Namespace:
 
 def clean(runs: "list[listing.Run]", options: argparse.Namespace) -> int:
     """Removes the old ones of `runs`."""
-    old = removing.choose(runs, options.keep, options.logs)
+    old = removing.choose(runs, options.keep, options.log_dir)
+    sizes = sizes_of(old)
+    if not options.json:
+        for run, size in zip(old, sizes):
+            note = tr(", with checkpoints") if removing.has_checkpoints(run) else ""
+            print(f"{one_line(run.folder)}  {size_of(size)}{note}")
+    code = remove(old, sum(sizes), options.yes)
+    if options.json:
+        print(json_form.text([removing.document(run, size) for run, size in zip(old, sizes)]))
+    return code
+
+
+def remove(old: "list[listing.Run]", total: int, agreed: bool) -> int:
+    """Removes these runs, of `total` bytes, if their user has agreed or does so now; returns the exit code."""
     if not old:
         say(tr("nothing to remove"))
         return 0
-    sizes = [removing.size(run.folder) for run in old]
-    for run, size in zip(old, sizes):
-        note = tr(", with checkpoints") if removing.has_checkpoints(run) else ""
-        print(f"{one_line(run.folder)}  {size_of(size)}{note}")
-    total = size_of(sum(sizes))
-    if not options.yes:
+    if not agreed:
         if not sys.stdin.isatty():
             say(tr("nothing was removed: nobody is here to say yes; add --yes"))
             return USAGE
-        question = tr("Remove these {runs}, {size}? Type yes: ", runs=count(len(old), "run"), size=total)
+        question = tr("Remove these {runs}, {size}? Type yes: ", runs=count(len(old), "run"), size=size_of(total))
         sys.stderr.write(question)
         sys.stderr.flush()
         if sys.stdin.readline().strip() != "yes":
             say(tr("nothing was removed"))
             return 0
-    troubles = [trouble for trouble in map(removing.remove, old) if trouble is not None]
+    troubles = removed(old)
     for trouble in troubles:
         say(trouble)
     say(tr("removed: {runs}", runs=count(len(old) - len(troubles), "run")))
     return 1 if troubles else 0
+
+
+def sizes_of(runs: "list[listing.Run]") -> "list[int]":
+    """The bytes of each."""
+    sizes = []
+    with how_far.doing(tr("measuring {runs}", runs=count(len(runs), "run")), len(runs)):
+        for run in runs:
+            sizes.append(removing.size(run.folder))
+            how_far.more()
+    return sizes
+
+
+def removed(runs: "list[listing.Run]") -> "list[str]":
+    """Removes them; returns why some are still there."""
+    troubles = []
+    with how_far.doing(tr("removing {runs}", runs=count(len(runs), "run")), len(runs)):
+        for run in runs:
+            troubles.append(removing.remove(run))
+            how_far.more()
+    return [trouble for trouble in troubles if trouble is not None]
 
 
 if __name__ == "__main__":

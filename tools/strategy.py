@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes how a network will be cut over the ranks of a job, without training: a strategy file.
 
-  python tools/strategy.py configs/parallel/semi_auto_digits.yaml --ranks 8 for_8.json
+  python tools/strategy.py --config configs/parallel/semi_auto_digits.yaml --ranks 8 --output for_8.json
   python tools/convert_ckpt.py ckpt new --src_strategy ckpt/strategy/rank_0.ckpt --dst_strategy for_8.json
 
 Where the network itself says how it is cut (hybrid_parallel_net, semi_auto_parallel_net), that is written, on any
@@ -40,18 +40,17 @@ if TYPE_CHECKING:
 
 def main(argv: "list[str] | None" = None) -> int:
     parser = command.parser(tr(__doc__))
-    parser.add_argument("config", metavar="CONFIG", help=tr("the config of the job"))
-    parser.add_argument("--ranks", metavar="N", type=command.positive, required=True, help=tr("ranks of the job"))
-    parser.add_argument(
-        "out", metavar="FILE", help=tr("the file to write: .json, or .ckpt in MindSpore's binary format")
-    )
-    command.add_opt(parser, tr("set values of the config"))
+    parser.option("config")
+    parser.option("ranks", type=command.positive, required=True)
+    parser.option("output", tr(": .json, or .ckpt in MindSpore's binary format"))
+    command.add_opt(parser)
+    parser.former_arguments("config", "output")
     options = parser.parse_args(argv)
-    if not options.out.endswith((".json", ".ckpt")):
+    if not options.output.endswith((".json", ".ckpt")):
         parser.error(
             tr(
-                "FILE {out}: its name must end with .json or .ckpt, by which MindSpore knows it",
-                out=one_line(options.out),
+                "--output {out}: its name must end with .json or .ckpt, by which MindSpore knows it",
+                out=one_line(options.output),
             )
         )
     return command.run("strategy.py", lambda: write(options))
@@ -76,11 +75,11 @@ def checked_config(options: argparse.Namespace) -> dict:
                 mode=filled["parallel"]["mode"],
             )
         )
-    if known and not options.out.endswith(".json"):
+    if known and not options.output.endswith(".json"):
         raise configs.ConfigError(
-            tr("FILE {out}: this network's strategy is written as .json only", out=one_line(options.out))
+            tr("--output {out}: this network's strategy is written as .json only", out=one_line(options.output))
         )
-    inference.check_folder(options.out)
+    inference.check_folder(options.output)
     return filled
 
 
@@ -96,7 +95,7 @@ def write(options: argparse.Namespace) -> None:
     device = job.before_mindspore(config)
     job.import_mindspore()
     if not knows_its_cuts(config):
-        compile_for(options.ranks, config, device, options.out)
+        compile_for(options.ranks, config, device, options.output)
     else:
         from tools.trainer import build
         from tools.trainer.checkpoints import strategies
@@ -104,10 +103,10 @@ def write(options: argparse.Namespace) -> None:
         network = build.build_network(config, 0, options.ranks)
         optimizer = build.build_optimizer(config, network.trainable_params(), 1)
         try:
-            strategies.write(options.out, build.cuts(network, optimizer), options.ranks)
+            strategies.write(options.output, build.cuts(network, optimizer), options.ranks)
         except OSError as error:
-            raise CheckpointError(inference.unwritable(options.out, error)) from error
-    print(options.out)
+            raise CheckpointError(inference.unwritable(options.output, error)) from error
+    print(options.output)
 
 
 def compile_for(ranks: int, config: dict, device: "int | None", out: str) -> None:

@@ -34,8 +34,8 @@ from tools.trainer import before_collective, checkpoints, command, datasets, job
 
 def main(argv: "list[str] | None" = None) -> int:
     parser = command.parser(tr(__doc__))
-    parser.add_argument("--config", "-c", metavar="FILE", required=True, help=tr("a config such as those in configs/"))
-    command.add_opt(parser, tr("set values of the config, such as -o scheduler.num_epochs=3 system.seed=1"))
+    parser.option("config", tr(", such as those in configs/"), required=True)
+    command.add_opt(parser, tr(", such as -o scheduler.num_epochs=3 system.seed=1"))
     options = parser.parse_args(argv)
     return command.run("train.py", lambda: train(checked_config(options.config, options.opt)))
 

@@ -4,6 +4,7 @@
   python tools/watch.py                     the newest run in logs/
   python tools/watch.py logs/RUN            that run
   python tools/watch.py --once              what is known now, as a table
+  python tools/watch.py --json              the same for a program
 
 On a terminal it is a live screen; its keys are on its last line.  Elsewhere it prints a line every 10 seconds.  It
 only reads: the ranks' logs, launch.json and /proc.  Which lines have numbers, configs/progress.yaml says, and the file
@@ -28,11 +29,12 @@ except ImportError:  # copied without the rest of the project
 interpreter.check("yaml", "rich")
 
 from hccl_tools.commands import boundary
+from hccl_tools.common import json_form, option_table
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
-from hccl_tools.common.numbers import whole_number
+from hccl_tools.common.numbers import seconds
 from hccl_tools.common.words import one_line
-from tools.live import loop
+from tools.live import loop, snapshot
 from tools.live.job import RUNNING, Reader
 from tools.live.watcher import Watcher
 
@@ -47,9 +49,12 @@ def main(argv: "list[str] | None" = None) -> int:
 def run(options: argparse.Namespace) -> int:
     watcher = Watcher(Reader(options.run))
     console = loop.console_for_stdout()
-    if options.once:
+    if options.once or options.json:
         view = watcher.look(time.monotonic(), time.time())
-        loop.show(view, console)
+        if options.json:
+            print(json_form.text(snapshot.of(view)))
+        else:
+            loop.show(view, console)
         return 0
     if sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb" and options.every is None:
         view, enough = loop.Screen(watcher, console, terminal()).run()
@@ -68,19 +73,19 @@ def run(options: argparse.Namespace) -> int:
 
 def parse(argv: "list[str] | None") -> argparse.Namespace:
     parser = Parser(description=tr(__doc__))
-    parser.add_argument(
-        "run", metavar="RUN", nargs="?", default="logs/latest", help=tr("the folder of a run (default: logs/latest)")
-    )
-    parser.add_argument("--once", action="store_true", help=tr("print what is known now, and end"))
-    parser.add_argument(
-        "--every", metavar="SECONDS", help=tr("print a line so often, on a terminal, too (default: 10)")
-    )
+    parser.add_argument("run", metavar="RUN", nargs="?", default="logs/latest", help=tr(option_table.RUN))
+    parser.option("once")
+    parser.json(note=tr("; what is known now, once"))
+    parser.option("every")
     options = parser.parse_args(argv)
     if options.every is not None:
-        every = whole_number(options.every)
-        if not every:
+        every = seconds(options.every, 1)
+        if every is None:
             parser.error(
-                tr("--every {value}: expected a whole number of seconds, at least 1", value=one_line(options.every))
+                tr(
+                    "--every {value}: expected a time of at least 1 s, such as 30, 90s or 1h30m",
+                    value=one_line(options.every),
+                )
             )
         options.every = every
     return options

@@ -5,13 +5,44 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from hccl_tools.common import json_form
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.table import rank_table
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
 NOT_WRITTEN = marked("no table was written")
+
+
+def deliver(table: JsonObject, options: Namespace, name: str, facts: JsonObject, tell: Callable[[str], None]) -> None:
+    """Prints the table, or writes it to --output, else to `name`, and prints the path: with --json what is in it, too.
+
+    facts: more for --json.  Raises Refusal, as `save`.
+    """
+    if options.stdout:
+        print(rank_table.dump(table))
+        return
+    path = save(table, options.output or name, tell)
+    print(json_form.text({**described(table, path), **facts}) if options.json else path)
+
+
+def described(table: JsonObject, path: str) -> JsonObject:
+    """What --json says of a table that was written to `path`; names are those of validate_hccl.py --json."""
+    import hashlib  # not on the path of a launch
+
+    servers = table["server_list"]
+    return {
+        "file": path,
+        "table_format": f"v{table['version']}",
+        "servers": len(servers),
+        "ranks": sum(len(server["device"]) for server in servers),
+        "sha256": hashlib.sha256(rank_table.dump(table).encode("utf-8")).hexdigest(),
+    }
 
 
 def save(table: JsonObject, path: str, tell: Callable[[str], None]) -> str:
@@ -33,11 +64,17 @@ def save(table: JsonObject, path: str, tell: Callable[[str], None]) -> str:
             )
         if old != table:
             tell(tr("{path} held another table; it is replaced", path=shown))
+    return write(text, path)
+
+
+def write(text: str, path: str) -> str:
+    """Writes `text` to `path`; returns the absolute path.  Raises Refusal; the file at `path` is then as it was."""
     try:
         rank_table.write(text, path)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = getattr(error, "strerror", None) or error
         raise Refusal(
-            USAGE, tr("cannot write {path}: {reason}; nothing was changed", path=shown, reason=error.strerror)
+            USAGE, tr("cannot write {path}: {reason}; nothing was changed", path=one_line(path), reason=reason)
         ) from error
     return os.path.abspath(path)
 

@@ -100,7 +100,7 @@ def _chips(device_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         if device not in found:
             there = ",".join(map(str, sorted(found)))
             text = tr(
-                "device {device} is not there: `npu-smi info -m` has {there}; choose from those with --device_num",
+                "device {device} is not there: `npu-smi info -m` has {there}; choose from those with --devices",
                 device=device,
                 there=there,
             )

@@ -23,7 +23,7 @@ class Wanted(Record):
     chip: the generation whose rules apply, None for those common to all.  origin: where it comes from, as text.
     """
 
-    device_num: str | None = None
+    devices: str | None = None
     visible_devices: str | None = None
     server_ip: str | None = None
     hccn_conf: str = hccn.DEFAULT_CONF
@@ -72,15 +72,15 @@ def build(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
 
 
 def _seen(wanted: Wanted) -> list[int]:
-    """The devices of --device_num, which a variable must not hide, else all that this environment shows."""
+    """The devices of --devices, which a variable must not hide, else all that this environment shows."""
     try:
         shown = visible.npus()
     except Refusal as error:
         raise Refusal(USAGE, *error.lines) from error
-    if wanted.device_num is None and shown.ids is not None:
+    if wanted.devices is None and shown.ids is not None:
         return list(shown.ids)
     every = f"[0,{super_pod.DEVICES})" if wanted.chip == "A3" else "[0,8)"
-    devices = list(device_range.parse(wanted.device_num or every))
+    devices = list(device_range.parse(wanted.devices or every))
     if hidden := [device for device in devices if shown.hides(device)]:
         raise Refusal(USAGE, *shown.refusal(hidden).lines)
     return devices
@@ -88,7 +88,7 @@ def _seen(wanted: Wanted) -> list[int]:
 
 def remarks(wanted: Wanted) -> list[str]:
     """What to say of device numbers that are written as other tools take them."""
-    pairs = ("--device_num", wanted.device_num), ("--visible_devices", wanted.visible_devices)
+    pairs = ("--devices", wanted.devices), ("--visible_devices", wanted.visible_devices)
     return list(filter(None, (device_range.remark(option, text) for option, text in pairs)))
 
 
@@ -96,15 +96,15 @@ def chosen_devices(wanted: Wanted) -> Sequence[int]:
     """The physical device ids of the ranks, in rank order.  Raises Refusal."""
     if wanted.visible_devices:
         visible = device_range.parse(wanted.visible_devices)
-        positions = device_range.parse(wanted.device_num) if wanted.device_num else range(len(visible))
+        positions = device_range.parse(wanted.devices) if wanted.devices else range(len(visible))
         if max(positions) >= len(visible):
             raise Refusal(
                 USAGE,
                 tr(
-                    '--device_num "{device_num}" asks for position {position}, but '
+                    '--devices "{devices}" asks for position {position}, but '
                     "--visible_devices {visible_devices} has positions 0 to {last}; write "
-                    '--device_num "[0,{end})"',
-                    device_num=wanted.device_num,
+                    '--devices "[0,{end})"',
+                    devices=wanted.devices,
                     position=max(positions),
                     visible_devices=wanted.visible_devices,
                     last=len(visible) - 1,

@@ -92,19 +92,19 @@ _ELSEWHERE = {
     ),
     "host-server": Entry(
         ERROR,
-        "--against-host: no server of the table is this host.",
+        "--against_host: no server of the table is this host.",
         "HCCL finds its own entry by the rank, and then the devices' addresses do not fit.",
         "build this host's table with hccl_tools/hccl_tools.py, or run the check on the right host.",
     ),
     "host-address": Entry(
         ERROR,
-        "--against-host: a device's address differs from the one in the table, or no program reports it.",
+        "--against_host: a device's address differs from the one in the table, or no program reports it.",
         "HCCL, EI0014: the IP address in the ranktable is inconsistent with that of the network adapter.",
         "build the table again, or set the address with hccn_tool.",
     ),
     "host-rank": Entry(
         ERROR,
-        "--against-host: RANK_ID, RANK_SIZE or DEVICE_ID of the environment does not fit the table.",
+        "--against_host: RANK_ID, RANK_SIZE or DEVICE_ID of the environment does not fit the table.",
         "HCCL: ranktable config devId[1], but local devId[3].",
         "set the variables to the values of the table; the launcher does.",
     ),

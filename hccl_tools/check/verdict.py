@@ -7,12 +7,13 @@ import os
 from hccl_tools.check import alike, rules, schema_check
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING, Problem
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import count, one_line
 from hccl_tools.table import formats, rank_table
 from hccl_tools.table.view import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 
@@ -36,6 +37,11 @@ def check(table: object, generation: str | None = None) -> list[Problem]:
         from hccl_tools.table import json_faults
 
         return [json_faults.too_deep()]
+
+
+def advice(bad: Sequence[Problem]) -> str:
+    """What to say of a table that is used although it has the errors `bad`."""
+    return tr("{problems}; see `python hccl_tools/validate_hccl.py FILE`", problems=count(len(bad), "problem"))
 
 
 def check_file(path: str, generation: str | None = None) -> tuple[Any, list[Problem]]:

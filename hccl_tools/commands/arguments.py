@@ -5,48 +5,46 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from hccl_tools import hosts
-from hccl_tools.check import rules
+from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
+from hccl_tools.table import given
 
 
-def add_generation(parser: argparse.ArgumentParser, help_: str) -> None:
-    """--generation, which host.chosen_generation takes."""
-    parser.add_argument("--generation", choices=(*rules.GENERATIONS, "any"), help=help_)
+def add_generation(parser: Parser, note: str = "") -> None:
+    """--generation, which host.chosen_generation takes.  note: what else it does in this command."""
+    parser.option("generation", note + tr(" (default: that of this host's NPUs if it has some, else any)"))
 
 
-def add_hccn_conf(parser: argparse.ArgumentParser) -> None:
+def add_hccn_conf(parser: Parser) -> None:
+    """--hccn_conf, whose default hccn.DEFAULT_CONF the table names."""
     from hccl_tools.machine import hccn  # not all commands need it
 
-    parser.add_argument(
-        "--hccn_conf",
-        "--hccn-conf",
-        metavar="FILE",
-        default=hccn.DEFAULT_CONF,
-        help=tr("addresses of the devices where hccn_tool gives none (default: %(default)s)"),
-    )
+    parser.option("hccn_conf", default=hccn.DEFAULT_CONF)
 
 
-def add_answer(parser: argparse.ArgumentParser) -> None:
+def add_answer(parser: Parser) -> None:
     """The options of a command that asks the hosts of a hostfile, and with which hosts/ask.py starts it on each."""
-    parser.add_argument("--ssh", metavar="COMMAND", help=tr(hosts.MEANING))
+    parser.option("ssh")
     parser.add_argument("--answer", action="store_true", help=argparse.SUPPRESS)
 
 
-def add_output(parser: argparse.ArgumentParser, default: str) -> None:
-    """--output and --stdout; `default` is the file's name without them, as text for --help."""
-    parser.add_argument(
-        "--output", metavar="FILE", help=tr("write to FILE instead of {default} in the current folder", default=default)
-    )
-    parser.add_argument("--stdout", action="store_true", help=tr("print the table and write no file"))
+def add_output(parser: Parser, default: str) -> None:
+    """--output, --stdout and --json; `default` is the file's name without them, as text for --help."""
+    parser.option("output", tr(" (default: {name} in the current folder)", name=default))
+    parser.option("stdout")
+    parser.json(note=tr(": the file's path, and what is in it"))
 
 
-def parse_with_output(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argparse.Namespace:
+def parse_with_output(parser: Parser, argv: Sequence[str] | None) -> argparse.Namespace:
     """The options of a command that has those of `add_output`; ends the command if they contradict each other."""
     options = parser.parse_args(argv)
     for name, value in vars(options).items():
         if value == "":
             parser.error(tr("--{name} is empty", name=name))
+    if options.output == given.STDIN:  # of an output it is stdout, as elsewhere
+        options.output, options.stdout = None, True
     if options.stdout and options.output:
         parser.error(tr("--stdout writes no file, so it does not go with --output"))
+    if options.stdout and options.json:
+        parser.error(tr("--stdout prints the table itself, which is JSON; leave out --json"))
     return options

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable
 
+from hccl_tools.common import colours, how_far
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.typed import name_of
@@ -18,12 +19,13 @@ from hccl_tools.machine import interpreter
 def run(program: str, work: Callable[[], int]) -> int:
     """Does the `work` of the command that its user calls `program`; returns the exit code."""
     try:
-        code = work()
+        with how_far.showing():
+            code = work()
         sys.stdout.flush()
         return code
     except Refusal as refusal:
         for line in refusal.lines:
-            say(program, line)
+            say(program, line, colours.MISTAKE)
         return refusal.status
     except ImportError as error:
         name = error.name or "jsonschema"  # the one package that is imported only to explain what is wrong
@@ -51,11 +53,16 @@ def run(program: str, work: Callable[[], int]) -> int:
     return USAGE
 
 
-def say(program: str, message: object) -> None:
-    """Prints one line for the user, on stderr.  Where that is closed, or nobody reads it, the exit code tells."""
+def say(program: str, message: object, style: str = "") -> None:
+    """Prints one line for the user, on stderr.  Where that is closed, or nobody reads it, the exit code tells.
+
+    style: of the whole line, one of colours.CODES.
+    """
     if sys.stderr is not None:
+        how_far.clear()
+        line = colours.shown(one_line(f"{name_of(program)}: {message}"), style, colours.wanted(sys.stderr))
         with contextlib.suppress(OSError):
-            print(one_line(f"{name_of(program)}: {message}"), file=sys.stderr, flush=True)
+            print(line, file=sys.stderr, flush=True)
 
 
 def escape_missing_letters() -> None:

@@ -3,21 +3,21 @@
 The addresses come from hccn_tool, else from hccn.conf.  The table is written to the current folder
 as hccl_<N>p_<devices>_<server>.json, whole or not at all, and its path is printed on stdout.
 
-  python hccl_tools/hccl_tools.py --device_num "[0,8)"
-  python hccl_tools/hccl_tools.py --device_num "[4,8)" --server_ip 10.0.0.1
-  python hccl_tools/hccl_tools.py --device_num "0,1,4,5" --stdout
+  python hccl_tools/hccl_tools.py --devices "[0,8)"
+  python hccl_tools/hccl_tools.py --devices "[4,8)" --server_ip 10.0.0.1
+  python hccl_tools/hccl_tools.py --devices "0,1,4,5" --stdout
 
 In a container that got devices 4 to 7 of its host, positions count within the visible ones:
 
-  python hccl_tools/hccl_tools.py --visible_devices 4,5,6,7 --device_num "[0,4)"
+  python hccl_tools/hccl_tools.py --visible_devices 4,5,6,7 --devices "[0,4)"
 
 An A3 host has 16 devices.  In a super pod its table is of version 1.2, with the super_device_id that
 npu-smi reports; elsewhere it is of version 1.0:
 
   python hccl_tools/hccl_tools.py --generation A3
 
-For a whole cluster, with a hostfile of Open MPI; this project and Python must be on every host, at
-the same places, and ssh must reach the hosts without a password:
+For a whole cluster, with a hostfile of Open MPI.  Every host needs the same Python at the same place,
+and in it, or at the same place, the same version of this project.  ssh must need no password:
 
   python hccl_tools/hccl_tools.py --hostfile hosts --generation A2
 
@@ -63,38 +63,23 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = Parser(PROGRAM, tr(__doc__))
-    add = parser.add_argument
-    add(
-        "--device_num",
-        "--device-num",
-        metavar="RANGE",
-        help=tr(
-            'physical devices, as "[4,8)" or "0,1,4,5" (default: all that are visible here, else "[0,8)", on A3 '
-            '"[0,16)", or all of --visible_devices)'
-        ),
+    parser.option(
+        "devices",
+        tr(' (default: all that are visible here, else "[0,8)", on A3 "[0,16)", or all of --visible_devices)'),
     )
-    add(
-        "--visible_devices",
-        "--visible-devices",
-        metavar="LIST",
-        help=tr("physical devices that this container sees, in order; RANGE then counts positions in this list"),
-    )
-    add(
-        "--server_ip",
-        "--server-ip",
-        metavar="IP",
-        help=tr(
-            "this host's address in the table (default: the address of the host's name; "
-            "127.0.0.1 is enough for one server, several need an address each)"
+    parser.option("visible_devices")
+    parser.option(
+        "server_ip",
+        tr(
+            " (default: the address of the host's name; 127.0.0.1 is enough for one server, several need"
+            " an address each)"
         ),
     )
     arguments.add_hccn_conf(parser)
-    arguments.add_generation(
-        parser, tr("refuse what this chip cannot run; A3: ask for the super pod (default: this host's, if it has NPUs)")
-    )
-    add("--hostfile", metavar="FILE", help=tr("ask all hosts of this file (Open MPI's syntax) and merge their tables"))
+    arguments.add_generation(parser, tr("; A3: the super pod is asked for"))
+    parser.option("hostfile", tr("; all of them are asked, and their tables merged"))
     arguments.add_answer(parser)
-    arguments.add_output(parser, tr("the default name"))
+    arguments.add_output(parser, "hccl_<N>p_<devices>_<server>.json")
     options = arguments.parse_with_output(parser, argv)
     if options.hostfile and options.server_ip:
         parser.error(
@@ -107,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
     """Builds, checks and writes the table; returns the exit code."""
     chip, origin = host.chosen_generation(options.generation)
     wanted = this_host.Wanted(
-        device_num=options.device_num,
+        devices=options.devices,
         visible_devices=options.visible_devices,
         server_ip=options.server_ip,
         hccn_conf=options.hccn_conf,
@@ -127,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
         name = rank_table.file_name([device["device_id"] for device in server["device"]], server["server_id"])
         if server["server_id"] == host.LOOPBACK and not options.server_ip:
             say(tr("server 127.0.0.1 is right for one server; for several give each its own: --server_ip IP"))
-    print(rank_table.dump(table) if options.stdout else output.save(table, options.output or name, say))
+    output.deliver(table, options, name, {"generation": chip}, say)
     return 0
 
 
@@ -147,11 +132,11 @@ def of_all_hosts(options: argparse.Namespace, wanted: this_host.Wanted) -> tuple
 def forwarded(options: argparse.Namespace) -> list[str]:
     """The options that every host of a cluster gets."""
     conf = None if options.hccn_conf == hccn.DEFAULT_CONF else os.path.abspath(options.hccn_conf)
-    devices = options.device_num
+    devices = options.devices
     if devices is None and options.visible_devices is None and (shown := visible.npus()).limit:
         devices = ",".join(map(str, shown.ids or ()))  # they get this list, and not our variable
     pairs = {
-        "--device_num": devices,
+        "--devices": devices,
         "--visible_devices": options.visible_devices,
         "--hccn_conf": conf,
         "--generation": options.generation,

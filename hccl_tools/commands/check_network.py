@@ -8,15 +8,13 @@ from __future__ import annotations
 import argparse
 import functools
 import importlib
-import json
 import os
 import signal
-import sys
 from collections.abc import Iterator, Sequence
 from types import FrameType
 
 from hccl_tools.commands import arguments, boundary
-from hccl_tools.common import project, typed
+from hccl_tools.common import json_form, project, typed
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import LOCALE, speaks_chinese, tr
 from hccl_tools.common.refusal import Refusal
@@ -76,25 +74,18 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     header = header[: next((n for n, line in enumerate(header) if line.startswith("shellcheck")), len(header))]
     exits = tr("Exit: 0 no problem found, 1 problems found, 2 usage, or no card can be asked.")
     parser = Parser(PROGRAM, "\n".join([*header, "", exits]))
-    parser.usage = argparse.SUPPRESS
-    add = parser.add_argument
-    add("table", metavar="RANK_TABLE_FILE", help=tr("the rank table of the devices to check"))
-    add("--hostfile", metavar="FILE", help=tr("ask all hosts of this file (Open MPI's syntax) over ssh, at once"))
-    add(
-        "--ping",
-        action="store_true",
-        help=tr("also ping, from each device, the device at the same place on every other server"),
+    parser.usage, parser.usage_of_mistake = (
+        argparse.SUPPRESS,
+        tr("bash scripts/check_network.sh [options] RANK_TABLE_FILE"),
     )
-    add(
-        "--server_id",
-        "--server-id",
-        metavar="ID",
-        help=tr("this host's server_id in the table (default: by its address)"),
-    )
-    add("--format", choices=("text", "json"), default="text", help=tr("default: %(default)s"))
+    words = tr("the rank table of the devices to check; - is standard input")
+    parser.add_argument("table", metavar="RANK_TABLE_FILE", help=words)
+    parser.option("hostfile", tr("; all of them are asked, over ssh and at once"))
+    parser.option("ping")
+    parser.option("server_id")
+    parser.json()
     arguments.add_answer(parser)
-    argv = sys.argv[1:] if argv is None else argv
-    options = parser.parse_args(argv or ["--help"])
+    options = parser.parse_args(argv)
     if options.hostfile and options.server_id:
         parser.error(tr("--server_id is for one host; with --hostfile each finds its own by its address"))
     return options
@@ -103,7 +94,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def run(options: argparse.Namespace) -> int:
     """Asks, judges and prints; returns the exit code."""
     servers = cards_collect.read_servers(options.table)
-    if options.format == "text":
+    if not options.json:
         importlib.import_module("hccl_tools.show.terminal")  # ends the command without rich, before a card is asked
     lines: list[str] = []
     if options.hostfile:
@@ -128,8 +119,8 @@ def run(options: argparse.Namespace) -> int:
         say(line)
     findings = cards_judge.judge(servers, facts)
     found = network.Network(servers=servers, facts=facts, findings=findings, silent=silent)
-    if options.format == "json":
-        print(json.dumps(network.document(found), indent=2))
+    if options.json:
+        print(json_form.text(network.document(found)))
     else:
         boundary.escape_missing_letters()
         network.print_text(found)

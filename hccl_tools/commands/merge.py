@@ -8,6 +8,7 @@ printed on stdout.  Give the same file to every host.
   python hccl_tools/merge_hccl.py hccl_8p_*.json
   python hccl_tools/merge_hccl.py 10.0.0.1.json 10.0.0.2.json --output cluster.json
   python hccl_tools/merge_hccl.py hccl_2s_16p.json hccl_8p_01234567_10.0.0.3.json --stdout
+  ssh 10.0.0.3 cat table.json | python hccl_tools/merge_hccl.py hccl_2s_16p.json -
 
 Exit: 0 the table is written, 1 these tables do not make a good one, 2 usage, or a file that cannot
 be used.
@@ -22,13 +23,14 @@ from collections.abc import Sequence
 
 from hccl_tools.build import from_legacy, merging, output
 from hccl_tools.commands import arguments, boundary
+from hccl_tools.common import how_far
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
 from hccl_tools.common.words import clauses, count, one_line
 from hccl_tools.machine import host
-from hccl_tools.table import rank_table
+from hccl_tools.table import given, rank_table
 
 PROGRAM = "merge_hccl.py"
 
@@ -42,11 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = Parser(PROGRAM, tr(__doc__))
-    parser.add_argument("files", metavar="FILE", nargs="+", help=tr("rank tables, of one server or several each"))
-    arguments.add_generation(
-        parser,
-        tr("refuse what this chip generation cannot run (default: that of this host's NPUs if it has some, else any)"),
-    )
+    words = tr("rank tables, of one server or several each; - is standard input")
+    parser.add_argument("files", metavar="FILE", nargs="+", help=words)
+    arguments.add_generation(parser)
     arguments.add_output(parser, "hccl_<servers>s_<ranks>p.json")
     return arguments.parse_with_output(parser, argv)
 
@@ -55,7 +55,9 @@ def run(options: argparse.Namespace) -> int:
     """Reads, merges and writes; returns the exit code."""
     generation, origin = host.chosen_generation(options.generation)
     try:
-        table = merging.merge(read_all(options.files), generation)
+        tables = read_all(options.files)
+        with how_far.doing(tr("merging {tables}", tables=count(len(tables), "table"))):
+            table = merging.merge(tables, generation)
     except merging.Refused as refusal:
         ending = f"{tr(output.NOT_WRITTEN)} ({count(len(refusal.lines), 'problem')})"
         raise Refusal(refusal.status, *refusal.lines, ending) from refusal
@@ -75,24 +77,26 @@ def run(options: argparse.Namespace) -> int:
             origin=origin,
         )
     )
-    print(rank_table.dump(table) if options.stdout else output.save(table, path, say))
+    output.deliver(table, options, path, {"generation": generation, "merged": options.files}, say)
     return 0
 
 
 def read_all(files: Sequence[str]) -> list[merging.Named]:
     """The tables of `files`.  Raises Refusal."""
+    given.refuse_twice(files)
     inputs, lines = [], []
     for path in files:
         try:
-            table, problems = rank_table.read(path)
+            with how_far.doing(tr("reading {path}", path=given.shown(path))):
+                table, problems = given.read(path)
         except rank_table.NotReadable as error:
             raise Refusal(USAGE, clauses(str(error), tr(output.NOT_WRITTEN))) from error
-        lines += [problem.line(one_line(path)) for problem in problems]
+        lines += [problem.line(given.shown(path)) for problem in problems]
         if not problems:
             legacy = from_legacy.converted(table)
             if legacy:
-                say(from_legacy.remark(path, ""))
-            inputs.append(merging.Named(name=path, table=legacy or table))
+                say(from_legacy.remark(given.shown(path), ""))
+            inputs.append(merging.Named(name=given.shown(path) if path == given.STDIN else path, table=legacy or table))
     if lines:
         raise merging.Refused(BAD, *lines, *(line for item in inputs for line in merging.faults(item)))
     return inputs

@@ -1,10 +1,10 @@
 """Shows a rank table to a person: its servers, devices, ranks, addresses and super pods.
 
 A small table has one line per device; in a large one, consecutive servers that are alike share a
-line.  With --format svg it is a drawing of servers, device groups and ranks, on stdout.
+line.  With --svg it is a drawing of servers, device groups and ranks, on stdout.
 
   python hccl_tools/show_hccl.py hccl_2s_16p.json
-  python hccl_tools/show_hccl.py --format svg --generation 910A hccl_2s_16p.json > cluster.svg
+  python hccl_tools/show_hccl.py --svg --generation 910A hccl_2s_16p.json > cluster.svg
   python hccl_tools/hccl_tools.py show hccl_2s_16p.json          (the same)
 
 Exit: 0 the table is shown (with a warning if it is bad), 1 the file has nothing that can be shown,
@@ -18,14 +18,14 @@ import sys
 from collections.abc import Sequence
 
 from hccl_tools.build import from_legacy
-from hccl_tools.check import rules
 from hccl_tools.commands import boundary
+from hccl_tools.common import json_form
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
 from hccl_tools.machine import interpreter
 from hccl_tools.show import overview
-from hccl_tools.table import rank_table
+from hccl_tools.table import given
 
 PROGRAM = "show_hccl.py"
 
@@ -38,21 +38,24 @@ def main(argv: Sequence[str] | None = None, program: str = PROGRAM) -> int:
 
 def parse_arguments(argv: Sequence[str] | None, program: str) -> argparse.Namespace:
     parser = Parser(program, tr(__doc__))
-    parser.add_argument("file", metavar="FILE", help=tr("a rank table"))
-    parser.add_argument("--format", choices=("table", "svg"), default="table", help=tr("default: %(default)s"))
-    parser.add_argument(
-        "--generation", choices=rules.GENERATIONS, help=tr("draw this chip's device groups: 910A 0-3 and 4-7, A3 pairs")
-    )
-    return parser.parse_args(argv)
+    parser.add_argument("file", metavar="FILE", help=tr("a rank table; - is standard input"))
+    parser.option("svg")
+    parser.json("table")
+    parser.option("generation", tr("; here also the groups of devices that are drawn: 910A 0-3 and 4-7, A3 pairs"))
+    options = parser.parse_args(argv)
+    if options.svg and options.json:
+        parser.error(tr("--svg and --json print two different documents; choose one"))
+    return options
 
 
 def run(options: argparse.Namespace, program: str) -> int:
     """Reads and shows; returns the exit code."""
-    file = options.file
-    table, problems = rank_table.read(file)
+    file = given.shown(options.file)
+    table, problems = given.read(options.file)
     if problems:
         raise Refusal(BAD, *(problem.line(file) for problem in problems))
-    view = overview.of(from_legacy.converted(table) or table, options.generation)
+    generation = None if options.generation == "any" else options.generation
+    view = overview.of(from_legacy.converted(table) or table, generation)
     if not view.servers:
         raise Refusal(
             BAD, tr("{file} has no servers; tables with a server_list (versions 1.0 and 1.2) can be shown", file=file)
@@ -60,7 +63,10 @@ def run(options: argparse.Namespace, program: str) -> int:
     for line in view.warnings:
         boundary.say(program, f"{file}: {line}")
     boundary.escape_missing_letters()
-    if options.format == "svg":
+    if options.json:
+        print(json_form.text(overview.document(view, options.file)))
+        return 0
+    if options.svg:
         from hccl_tools.show import drawing
 
         sys.stdout.write(drawing.svg(view))
@@ -69,7 +75,7 @@ def run(options: argparse.Namespace, program: str) -> int:
         from hccl_tools.show import terminal  # imports rich, which only this needs
     except ImportError as error:
         text = tr(
-            "the table needs {needed}; {remedy}, or use --format svg",
+            "the table needs {needed}; {remedy}, or use --svg",
             needed=interpreter.needed("rich"),
             remedy=interpreter.remedy_for("rich"),
         )

@@ -4,8 +4,8 @@ Prints one line per problem: file and line, JSON pointer, what is wrong, how to 
 
   python hccl_tools/validate_hccl.py hccl_8p_01234567_127.0.0.1.json
   python hccl_tools/validate_hccl.py --generation 910A *.json
-  python hccl_tools/validate_hccl.py --against-host /user/config/rank_table.json
-  python hccl_tools/validate_hccl.py --format json - <table.json
+  python hccl_tools/validate_hccl.py --against_host /user/config/rank_table.json
+  python hccl_tools/validate_hccl.py --json - <table.json
   python hccl_tools/validate_hccl.py --explain rank-gap
 
 Exit: 0 all tables are good, 1 at least one is bad, 2 usage, or a file that cannot be read.
@@ -21,15 +21,16 @@ from collections.abc import Sequence
 
 from hccl_tools.check import verdict
 from hccl_tools.commands import arguments, boundary
+from hccl_tools.common import colours, how_far, json_form
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem, errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
-from hccl_tools.common.words import count, one_line
+from hccl_tools.common.words import count
 from hccl_tools.machine import host
-from hccl_tools.table import formats, rank_table
+from hccl_tools.table import formats, given, rank_table
 from hccl_tools.table.view import View
 
 PROGRAM = "validate_hccl.py"
@@ -60,21 +61,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = Parser(PROGRAM, tr(__doc__))
-    add = parser.add_argument
-    add("files", metavar="FILE", nargs="*", help=tr("rank tables; - is standard input"))
-    arguments.add_generation(
-        parser,
-        tr("check the rules of this chip generation too (default: that of this host's NPUs if it has some, else any)"),
-    )
-    add("--format", choices=("text", "json"), default="text", help=tr("how to print (default: %(default)s)"))
-    add(
-        "--against-host",
-        "--against_host",
-        action="store_true",
-        help=tr("compare with this host: its addresses, those of its devices, RANK_ID, RANK_SIZE, DEVICE_ID"),
-    )
+    parser.add_argument("files", metavar="FILE", nargs="*", help=tr("rank tables; - is standard input"))
+    arguments.add_generation(parser)
+    parser.json()
+    parser.option("against_host")
     arguments.add_hccn_conf(parser)
-    add("--explain", metavar="CODE", help=tr("explain what a code means, and check nothing"))
+    parser.option("explain")
     options = parser.parse_args(argv)
     if not options.files and not options.explain:
         parser.error(tr("name at least one FILE, or - for standard input"))
@@ -85,13 +77,15 @@ def run(options: argparse.Namespace) -> int:
     """Judges the files one after the other and prints; returns the exit code."""
     if options.explain:
         return explain(options.explain)
+    given.refuse_twice(options.files)
     generation, origin = host.chosen_generation(options.generation)
     results = []
     for path in options.files:
-        results.append(judge(path, generation, options))
-        if options.format == "text":
+        with how_far.doing(tr("checking {path}", path=given.shown(path))):
+            results.append(judge(path, generation, options))
+        if not options.json:
             print_text(results[-1], origin)
-    if options.format == "json":
+    if options.json:
         print_json(results, generation)
     return max(result.exit for result in results)
 
@@ -113,11 +107,11 @@ def explain(code: str) -> int:
 def judge(path: str, generation: str | None, options: argparse.Namespace) -> Judged:
     """The verdict on one file; "-" is standard input."""
     try:
-        data = rank_table.read_stream(sys.stdin.buffer) if path == "-" else rank_table.read_bytes(path)
-    except (rank_table.NotReadable, OSError) as error:
-        return Judged(file=path, exit=USAGE, unreadable=getattr(error, "reason", str(error)))
+        data = given.read_bytes(path)
+    except rank_table.NotReadable as error:
+        return Judged(file=path, exit=USAGE, unreadable=error.reason)
     table, problems = verdict.check_bytes(data, generation)
-    if table is not None and path != "-" and os.path.isfile(path):
+    if table is not None and path != given.STDIN and os.path.isfile(path):
         problems += filter(None, [verdict.path_problem(path)])
     if errors(problems):
         return Judged(file=path, exit=1, problems=problems)
@@ -150,12 +144,13 @@ def counts(table: JsonObject, name: str) -> tuple[int | None, int]:
 
 def print_text(result: Judged, origin: str) -> None:
     """Prints one line per problem, then one about the file."""
-    shown = "stdin" if result.file == "-" else one_line(result.file)
+    shown = given.shown(result.file)
     if result.unreadable:
-        say(f"{shown} {result.unreadable}")
+        say(f"{shown} {result.unreadable}", colours.MISTAKE)
         return
+    coloured = colours.wanted(sys.stdout)
     if result.problems:
-        print("\n".join(problem.line(shown) for problem in result.problems))
+        print("\n".join(problem_line(problem, shown, coloured) for problem in result.problems))
     bad = len(errors(result.problems))
     warned = len(result.problems) - bad
     found = [count(bad, "problem")] if bad else ["good"]
@@ -164,13 +159,19 @@ def print_text(result: Judged, origin: str) -> None:
     if not bad:
         servers = "" if result.servers is None else f"servers: {result.servers}, "
         about = f": {formats.FORMATS[result.table_format or '']}, {servers}ranks: {result.ranks}"
-    print(f"{shown}: {', '.join(found)}{about} ({origin})")
+    verdict_words = colours.shown(", ".join(found), colours.FAILURE if bad else colours.GOOD, coloured)
+    print(f"{shown}: {verdict_words}{about} ({origin})")
+
+
+def problem_line(problem: Problem, shown: str, coloured: bool) -> str:
+    """The line of a problem; on a terminal its place is red or, of a warning, that word yellow."""
+    place, kind, rest = problem.parts(shown)
+    place = place if kind else colours.shown(place, colours.FAILURE, coloured)
+    return f"{place}: {colours.shown(kind, colours.CAUTION, coloured)}{rest}"
 
 
 def print_json(results: Sequence[Judged], generation: str | None) -> None:
     """Prints one JSON document about all files."""
-    import json
-
     files = []
     for result in results:
         entry: JsonObject = {"file": result.file, "verdict": _WORDS[result.exit]}
@@ -180,7 +181,7 @@ def print_json(results: Sequence[Judged], generation: str | None) -> None:
             entry["unreadable"] = result.unreadable
         entry["problems"] = [problem_as_dict(problem) for problem in result.problems]
         files.append(entry)
-    print(json.dumps({"generation": generation, "files": files}, indent=2))
+    print(json_form.text({"generation": generation, "files": files}))
 
 
 def problem_as_dict(problem: Problem) -> JsonObject:

@@ -9,7 +9,7 @@ import sys
 
 TYPE_CHECKING = False  # the launch path does not import typing
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from gettext import NullTranslations
     from typing import TextIO
 
@@ -17,6 +17,7 @@ DOMAIN = "launch"  # the name of the catalogues, launch.mo
 LOCALE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "locale")
 
 _OURS = ("scripts/", "tools/", "docs/", "make data")  # in a text with a command of ours
+_rewriters: list[Callable[[str, bool], str]] = []  # at most one; see rewrite_by
 _records: list[bool] = []  # not empty: in_english
 
 
@@ -29,11 +30,17 @@ def tr(message: str, **values: object) -> str:
     """
     catalogue = None if _records else _catalogue()
     text = message if catalogue is None else catalogue.gettext(message)
-    if any(part in text for part in _OURS):
-        from hccl_tools.common import typed  # which uses this module
-
-        text = typed.as_typed(text, bool(values))
+    if _rewriters and any(part in text for part in _OURS):
+        text = _rewriters[0](text, bool(values))
     return text.format(**values) if values else text
+
+
+def rewrite_by(function: Callable[[str, bool], str]) -> None:
+    """Lets `function` change the commands in texts of `tr`; True: the text goes to str.format.
+
+    hccl_tools/common/typed.py calls it, which every command imports.
+    """
+    _rewriters[:] = [function]
 
 
 def speaks_chinese() -> bool:

@@ -14,3 +14,26 @@ def whole_number(text: str, least: int = 0, most: int = 10**DIGITS - 1) -> int |
         return None
     number = int(digits or "0")
     return number if least <= number <= most else None
+
+
+_UNITS = {"d": 24 * 60 * 60, "h": 60 * 60, "m": 60, "s": 1}
+
+
+def seconds(text: str, least: int = 0, most: int = 10**DIGITS - 1) -> int | None:
+    """The time that `text` is, in seconds: a whole number of them, or 90s, 10m, 2h, 1h30m, 1d.
+
+    Each unit comes once, the largest first.  None if it is not a time, or not one from `least` to `most`.
+    """
+    if text.isascii() and text.isdigit():
+        return whole_number(text, least, most)
+    total, digits, units = 0, "", "dhms"
+    for letter in text.lower():
+        if letter.isascii() and letter.isdigit():
+            digits += letter
+            continue
+        number = whole_number(digits)
+        if number is None or letter not in units:
+            return None
+        total += number * _UNITS[letter]
+        digits, units = "", units.partition(letter)[2]
+    return total if text and not digits and least <= total <= most else None

@@ -33,12 +33,17 @@ class Problem(Row):
 
     def line(self, where: str) -> str:
         """The problem as one line; `where` is the file.  Without a pointer the text itself names the place."""
+        place, kind, rest = self.parts(where)
+        return f"{place}: {kind}{rest}"
+
+    def parts(self, where: str) -> tuple[str, str, str]:
+        """Its line as three parts: the place; "warning: ", or nothing; and what is wrong."""
         row = "" if self.row is None else f":{self.row}"
         # A pointer holds keys of the document, so it needs `short` as much as the text does.
         text, remedy, pointer = (short(part, _MOST_TEXT) for part in (self.text, self.remedy, self.pointer))
         place = f"{where}{row}: {pointer}" if pointer else where
         kind = tr("warning: ") if self.severity == WARNING else ""
-        return f"{one_line(place)}: {kind}{text}{tr('; ')}{remedy} [{self.code}]"
+        return one_line(place), kind, f"{text}{tr('; ')}{remedy} [{self.code}]"
 
 
 def errors(problems: Iterable[Problem]) -> list[Problem]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from hccl_tools.common import project
+from hccl_tools.common import language, project
 from hccl_tools.common.quoting import quote
 from hccl_tools.common.words import short_path
 
@@ -98,7 +98,7 @@ def words(file: str) -> list[str]:
     """The words that start the command whose file in the project is `file`, such as ``tools/diagnose.py``."""
     if not is_front() or not _is_command(file):
         return [_interpreter(file), short_path(project.path(file))]
-    return [*front(), *_after_front(file).split()]
+    return [*front(), *after_front(file).split()]
 
 
 def command(file: str, *arguments: str) -> str:
@@ -152,9 +152,13 @@ def _is_command(file: str) -> bool:
     return file in WORDS or (file.startswith("scripts/") and os.path.exists(project.path(file)))
 
 
-def _after_front(file: str) -> str:
+def after_front(file: str) -> str:
+    """The words after mslaunch for the command that is this file in a checkout."""
     return WORDS.get(file, os.path.basename(file)[: -len(".sh")])
 
 
 def _interpreter(file: str) -> str:
     return "bash" if file.endswith(".sh") else "python"
+
+
+language.rewrite_by(as_typed)

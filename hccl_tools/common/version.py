@@ -33,9 +33,12 @@ def of_commit() -> str:
     """What git says of the checkout's commit; empty where there is no checkout or no git."""
     if not os.path.exists(project.path(".git")):
         return ""
-    from hccl_tools.machine import programs  # few commands ask
+    import subprocess  # few commands ask
 
     words = ["git", "-C", project.ROOT, "describe", "--always", "--dirty", "--tags"]
-    answer = programs.ask(words, _SECONDS)
-    text = answer.stdout.strip()
-    return text if answer.status == 0 and text.isprintable() else ""
+    try:
+        answer = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    text = os.fsdecode(answer.stdout).strip()
+    return text if answer.returncode == 0 and text.isprintable() else ""

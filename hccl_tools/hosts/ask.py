@@ -23,13 +23,13 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 
 from hccl_tools.build import merging
-from hccl_tools.common import project
+from hccl_tools.common import how_far, project
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, Refusal
-from hccl_tools.common.words import one_line, some
-from hccl_tools.hosts import ssh, together
+from hccl_tools.common.words import count, one_line, some
+from hccl_tools.hosts import elsewhere, ssh, together
 from hccl_tools.hosts.running import Call
 from hccl_tools.machine import host, programs
 from hccl_tools.machine.programs import Ended
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 SECONDS = 300  # for each host
 _MOST_NAMED = 5  # hosts in one line
+# Where the file $1 is, as here, the words of elsewhere.question are left out: a Python less to start.
+_USUAL = 'file=$1; shift; test -r "$file" && shift 5; exec "$@"'
 
 
 class Asker(Record):
@@ -61,11 +63,13 @@ class Answer(Record):
     host:    its line of the hostfile, without the user.
     content: its result, as JSON; None if it has none.
     lines:   remarks, or why there is no content.
+    version: the words of its elsewhere.Version; empty: it does not say it.
     """
 
     host: str
     content: Any
     lines: list[str]
+    version: list[str] = []
 
 
 class ClusterError(Refusal):
@@ -106,10 +110,11 @@ def ask(
         install = tr("install an ssh client: apt install openssh-client (Debian), yum install openssh-clients (others)")
         raise ClusterError(BAD, tr("{program} is not on PATH; {remedy}", program=one_line(agent[0]), remedy=install))
     nonce = os.urandom(8).hex()
-    there = command(words)
+    there, here = command(words), elsewhere.own()
 
     def call(name: str) -> Call:
-        sent = _packed({"nonce": nonce, "host": name, "question": question(name)}) + b"\n"
+        asked = {"nonce": nonce, "host": name, "version": here.words(), "question": question(name)}
+        sent = _packed(asked) + b"\n"
         if name in own:
             return Call(["/bin/sh", "-c", there], sent)
         return Call(ssh.words(agent, logins[name], there, listens=True), sent)
@@ -118,16 +123,19 @@ def ask(
         counts = {"number": len(silent), "all": len(logins)}
         asker.news(tr("waiting for {number} of {all} hosts: {names}", **counts, names=names(silent)))
 
-    ended = together.run(logins, call, seconds, news)
-    answers, lines, silent = [], [], {}
+    with how_far.doing(tr("asking {hosts}", hosts=count(len(logins), "host")), len(logins)):
+        ended = together.run(logins, call, seconds, news)
+    answers, lines, silent, others = [], [], {}, {}
     for name, end in ended.items():
         answer = unframed(end.stdout.encode(), nonce, name)
-        if answer:
+        if answer and (version := elsewhere.version_of(answer.version)) != here:
+            others[name] = version
+        elif answer:
             answers.append(answer)
             lines += [f"{name}: {line}" for line in answer.lines if answer.content is None]
         else:
             silent[name] = end
-    return answers, lines + _about_silent(silent)
+    return answers, lines + elsewhere.differ(others) + _about_silent(silent)
 
 
 def names(hosts: Sequence[str]) -> str:
@@ -136,11 +144,12 @@ def names(hosts: Sequence[str]) -> str:
 
 
 def command(words: Sequence[str]) -> str:
-    """The shell command that asks a host: one of ours, in the project's folder, with our PATH and language."""
+    """The shell command that asks a host: one of ours, wherever the project is there, with our PATH and language."""
     carried = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     carried["LAUNCH_LANG"] = "zh" if speaks_chinese() else "en"
     program = project.path("hccl_tools", words[0])
-    return ssh.command(project.ROOT, [sys.executable, program, "--answer", *words[1:]], carried)
+    looks = elsewhere.command([sys.executable, program, "--answer", *words[1:]])
+    return ssh.command("/", ["/bin/sh", "-c", _USUAL, "sh", program, *looks], carried)
 
 
 def _about_silent(ended: Mapping[str, Ended]) -> list[str]:
@@ -162,9 +171,9 @@ def _reason(name: str, ended: Ended) -> str:
 
 def _hint(ended: Ended) -> str:
     """What to do, as the end of a message."""
-    if ended.status in (1, 2, 126, 127):  # of the shell there, of env, or of Python
+    if ended.status in (1, 2, 78, 126, 127):  # of the shell there, of env, of Python, or of finder.py
         paths = {"project": one_line(project.ROOT), "python": one_line(sys.executable)}
-        return tr("; it needs this project at {project} and Python at {python}, as here", **paths)
+        return tr("; it needs Python at {python}, as here, and this project in it or at {project}", **paths)
     return ssh.hint(ended.stderr)
 
 
@@ -200,16 +209,19 @@ def answer(work: Callable[[str, Any, Callable[[str], None]], object]) -> int:
     """Answers with what `work(host, question, tell)` returns, or with why it raised Refusal; the exit code is 0.
 
     host: the name that the asker has for this host.  When the asker has gone, this process gets SIGTERM.
+    An asker of another version gets only ours.
     """
     asked = _unpacked(sys.stdin.buffer.readline())
     _end_with_asker()
     content = None
     lines: list[str] = []
+    version = elsewhere.own()
     try:
-        content = work(asked["host"], asked["question"], lines.append)
+        if elsewhere.version_of(asked.get("version")) == version:
+            content = work(asked["host"], asked["question"], lines.append)
     except Refusal as refusal:
         lines = list(refusal.lines)
-    sys.stdout.buffer.write(frame({"content": content, "lines": lines}, asked["nonce"]))
+    sys.stdout.buffer.write(frame({"content": content, "lines": lines, "version": version.words()}, asked["nonce"]))
     sys.stdout.buffer.flush()
     return 0
 

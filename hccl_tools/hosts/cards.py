@@ -10,14 +10,18 @@ import re
 import time
 from collections.abc import Sequence
 
+from hccl_tools.common import how_far
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
+from hccl_tools.common.words import count
 from hccl_tools.machine import driver, hccn, programs
 from hccl_tools.machine.programs import Ended
 
 Gathered = dict[int, JsonObject]  # {device: the fields of its Card so far}
 
+_OF_ALL = ("ip", "link", "tls", "gateway")  # questions to every device
+_OF_HEALTH = 3  # steps: sets detect addresses, waits, restores them
 _HEALTH_SECONDS = 10  # until the first probe of a new detect address has an answer
 _ENOUGH_LOST = 4  # addresses
 _NO_PROBE_YET = ("Init", "Detect ip set")
@@ -68,11 +72,14 @@ class Card(Record):
 def ask(questions: Sequence[Question]) -> dict[int, Card]:
     """{device id: Card}; the detect addresses are as they were when this returns or raises."""
     facts: Gathered = {question.device: {"failed": {}, "lost": {}} for question in questions}
-    for name in ("ip", "link", "tls", "gateway"):
-        _ask(name, facts)
-    _ask_ipv6(facts)
-    _ask_health(questions, facts)
-    _ping(questions, facts)
+    pings = max((len(question.pings) for question in questions), default=0)
+    with how_far.doing(tr("asking {devices}", devices=count(len(facts), "device")), len(_OF_ALL) + _OF_HEALTH + pings):
+        for name in _OF_ALL:
+            _ask(name, facts)
+            how_far.more()
+        _ask_ipv6(facts)
+        _ask_health(questions, facts)
+        _ping(questions, facts)
     return {device: Card(**found) for device, found in facts.items()}
 
 
@@ -117,11 +124,14 @@ def _ask_health(questions: Sequence[Question], facts: Gathered) -> None:
             partners.pop(device, None)
     changed = {device: partner for device, partner in partners.items() if before[device] != partner}
     try:
-        for device, ended in _set(changed).items():
+        set_now = _set(changed)
+        how_far.more()
+        for device, ended in set_now.items():
             if ended.status:
                 facts[device]["failed"]["health"] = programs.said(driver.telling(ended))
         asked = {device: facts[device] for device in partners if "health" not in facts[device]["failed"]}
         _wait_for_health(asked)
+        how_far.more()
     finally:
         for device, ended in _set({device: before[device] for device in changed if before[device]}).items():
             if ended.status:
@@ -131,6 +141,7 @@ def _ask_health(questions: Sequence[Question], facts: Gathered) -> None:
                     said=programs.said(driver.telling(ended)),
                 )
                 facts[device]["failed"]["restore"] = text
+        how_far.more()
         for device in changed:
             facts[device]["kept"] = None if before[device] else partners[device]
 
@@ -172,6 +183,7 @@ def _ping(questions: Sequence[Question], facts: Gathered) -> None:
                 facts[device]["failed"]["ping"] = f"{programs.said(driver.telling(ended))}, to {asked[device]}"
             elif float(match.group(1)):
                 facts[device]["lost"][asked[device]] = float(match.group(1))
+        how_far.more()
 
 
 def _is_to_be_pinged(found: JsonObject) -> bool:

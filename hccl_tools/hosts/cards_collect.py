@@ -15,7 +15,7 @@ from hccl_tools.hosts.ask import Answer, Asker
 from hccl_tools.hosts.cards import Question
 from hccl_tools.hosts.cards_judge import Facts, Partners
 from hccl_tools.machine import addresses, driver, host
-from hccl_tools.table import rank_table
+from hccl_tools.table import given, rank_table
 from hccl_tools.table.rank_table import Server
 
 TYPE_CHECKING = False
@@ -27,15 +27,14 @@ _NO_TABLE = "-"  # the argument of check_network.py that the question replaces
 
 
 def read_servers(path: str) -> list[Server]:
-    """The servers of the table at `path`, which must be good and have addresses.  Raises Refusal."""
-    table, problems = verdict.check_file(path)
+    """The servers of the table at `path`, or -, which must be good and have addresses.  Raises Refusal."""
+    table, problems = verdict.check_bytes(given.read_bytes(path))
+    shown = given.shown(path)
     if errors(problems):
-        raise Refusal(BAD, *(problem.line(path) for problem in errors(problems)))
+        raise Refusal(BAD, *(problem.line(shown) for problem in errors(problems)))
     servers = rank_table.servers(from_legacy.converted(table) or table)
     if not servers:
-        raise Refusal(
-            BAD, tr("{path} has no server_list; tables of versions 1.0 and 1.2 can be checked", path=one_line(path))
-        )
+        raise Refusal(BAD, tr("{path} has no server_list; tables of versions 1.0 and 1.2 can be checked", path=shown))
     for server in servers:
         for device in server.devices:
             if device.device_ip is None:
@@ -43,7 +42,7 @@ def read_servers(path: str) -> list[Server]:
                     BAD,
                     tr(
                         "{path}: {place} has no device_ip; there is no network to check",
-                        path=one_line(path),
+                        path=shown,
                         place=device.pointer,
                     ),
                 )

@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.words import short
+from hccl_tools.common.words import short, some
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MOST = 1 << 16  # hosts of one word: as many as a job has ranks
 _SET = re.compile(r"\[([^\[\]]*)\]")
 _PART = re.compile(r"(?:\[[^\[\]]*\]|[^,\n\r])+")  # reads each character once or twice, however long the list is
 _WORD = re.compile(r"[A-Za-z0-9_.@,\[\]-]+")
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+_LAST_NUMBER = re.compile(r"(.*?)([0-9]{1,9})([^0-9]*)", re.DOTALL)
 
 
 class NotASet(ValueError):
@@ -39,6 +44,32 @@ def expand(word: str) -> list[str]:
     if "[" in rest or "]" in rest:
         raise NotASet(tr("{word}: a bracket has no partner; write sets as node[1-4] or node[1,3]", word=short(word)))
     return [before + rest for before in found]
+
+
+def folded(hosts: Iterable[str], most: int) -> str:
+    """The hosts as sets, for a message, and at most so many of these: ``node[1-3,7], login``."""
+    sets: dict[tuple[str, str, int], set[int]] = {}
+    for host in hosts:
+        match = _LAST_NUMBER.fullmatch(host)
+        head, digits, tail = match.groups() if match else (host, "", "")
+        width = len(digits) if digits.startswith("0") else 0  # those of a padded range are as long as its first one
+        numbers = sets.setdefault((head, tail, width), set())
+        if digits:
+            numbers.add(int(digits))
+    return some([_set(*key, sorted(numbers)) for key, numbers in sets.items()], most)
+
+
+def _set(head: str, tail: str, width: int, numbers: list[int]) -> str:
+    if len(numbers) < 2:
+        return head + "".join(f"{number:0{width}d}" for number in numbers) + tail
+    parts = []
+    start = 0
+    for end in range(1, len(numbers) + 1):
+        if end == len(numbers) or numbers[end] != numbers[end - 1] + 1:
+            ends = dict.fromkeys((numbers[start], numbers[end - 1]))
+            parts.append("-".join(f"{number:0{width}d}" for number in ends))
+            start = end
+    return f"{head}[{','.join(parts)}]{tail}"
 
 
 def _numbers(text: str, word: str) -> list[str]:

@@ -23,6 +23,7 @@ import selectors
 import subprocess
 import time
 
+from hccl_tools.common import how_far
 from hccl_tools.common.language import tr
 from hccl_tools.hosts.running import Call, Running, signals_held
 from hccl_tools.machine.programs import Ended, environment
@@ -125,7 +126,7 @@ class _Work:
                     self.queue.appendleft(host)
                     self.short = True
                 else:
-                    self.ended[host] = Ended(127, "", error.strerror or str(error))
+                    self._note(host, Ended(127, "", error.strerror or str(error)))
 
     def _begin(self, host: str) -> None:
         call = self.call(host)
@@ -197,7 +198,12 @@ class _Work:
             self._after(0.5 * self.tries[running.host], lambda: self.queue.append(running.host))
         else:
             texts = (text.decode("utf-8", "replace") for text in (out, err))
-            self.ended[running.host] = Ended(running.process.returncode, *texts)
+            self._note(running.host, Ended(running.process.returncode, *texts))
+
+    def _note(self, host: str, ended: Ended) -> None:
+        """The command of the host has ended for good."""
+        self.ended[host] = ended
+        how_far.more()
 
     def _is_to_be_tried_again(self, running: Running, out: bytes, err: bytes) -> bool:
         """Whether sshd has dropped the connection because others were there; then fewer begin at a time."""
@@ -212,7 +218,7 @@ class _Work:
     def _stop(self, running: Running) -> None:
         if running in self.running:
             self._kill(running)
-            self.ended[running.host] = Ended(124, "", tr("no answer within {seconds} s", seconds=self.seconds))
+            self._note(running.host, Ended(124, "", tr("no answer within {seconds} s", seconds=self.seconds)))
 
     def _kill(self, running: Running) -> None:
         running.kill()

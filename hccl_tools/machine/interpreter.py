@@ -83,6 +83,10 @@ def harmless(line):  # type: (str) -> str
 def refuse(reason, remedy, script=None, status=USAGE):  # type: (str, str, str | None, int) -> None
     """Ends the command with one line about this interpreter, and what to do."""
     name = script or os.path.basename(sys.argv[0])
+    if sys.version_info[:2] >= OLDEST:
+        from hccl_tools.common import typed  # an older Python cannot read it
+
+        name = script or typed.name_of(name)
     line = name + ": " + sys.executable + " " + reason + "; " + (ours() or remedy)
     sys.stderr.write(harmless(line) + "\n")
     sys.exit(status)

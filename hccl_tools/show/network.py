@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 
+from hccl_tools.common import colours
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
@@ -11,6 +13,8 @@ from hccl_tools.common.words import clauses, one_line
 from hccl_tools.hosts.cards import Card
 from hccl_tools.hosts.cards_judge import Facts, Finding
 from hccl_tools.table import rank_table
+
+_OK = "ok"  # a cell of the matrix
 
 
 class Network(Record):
@@ -26,22 +30,25 @@ def print_text(network: Network) -> None:
     """Prints the matrix, one line per finding, and a summary."""
     from hccl_tools.show import terminal
 
-    terminal.show_rows(*_matrix(network))
+    coloured = colours.wanted(sys.stdout)
+    columns, rows = _matrix(network)
+    cells = {cell for row, _ in rows for cell in row[1:] if cell}
+    terminal.show_rows(columns, rows, {cell: colours.GOOD if cell == _OK else colours.FAILURE for cell in cells})
     for found in network.findings:
         code = f" [{found.code}]" if found.code else ""
         where = tr("{server} device {device} (rank {rank})", server=found.server, device=found.device, rank=found.rank)
-        print(one_line(clauses(f"{where}: {found.text}", f"{found.remedy}{code}")))
+        place, text = one_line(where), one_line(clauses(found.text, f"{found.remedy}{code}"))
+        print(f"{colours.shown(place, colours.FAILURE, coloured)}: {text}")
     asked = sum(map(len, network.facts.values()))
     wrong = len({(found.server, found.device) for found in network.findings})
-    print(
-        tr(
-            "{asked} devices asked on {reached} of {servers} servers, {wrong} with a problem",
-            asked=asked,
-            reached=len(network.facts),
-            servers=len(network.servers),
-            wrong=wrong,
-        )
+    summary = tr(
+        "{asked} devices asked on {reached} of {servers} servers, {wrong} with a problem",
+        asked=asked,
+        reached=len(network.facts),
+        servers=len(network.servers),
+        wrong=wrong,
     )
+    print(colours.shown(summary, colours.HEAD, coloured))
 
 
 def _matrix(network: Network) -> tuple[list[tuple[str, bool]], list[tuple[list[str], bool]]]:
@@ -55,7 +62,7 @@ def _matrix(network: Network) -> tuple[list[tuple[str, bool]], list[tuple[list[s
         name = server.server_id
         if name in network.facts:
             own = {int(device.device_id) for device in server.devices}
-            cells = [" ".join(dict.fromkeys(wrong.get((name, n), ["ok"]))) if n in own else "" for n in numbers]
+            cells = [" ".join(dict.fromkeys(wrong.get((name, n), [_OK]))) if n in own else "" for n in numbers]
             rows.append(([name, *cells], False))
         elif name in network.silent:
             rows.append(([name, *(tr("no answer") for _ in numbers)], False))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from hccl_tools.check import verdict
+from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record, Row
-from hccl_tools.common.words import count, one_line
+from hccl_tools.common.words import one_line
 from hccl_tools.table.view import objects
 
 MAX_DETAILED = 32  # devices; a reader cannot take in more lines than that at a glance
@@ -35,11 +36,13 @@ class Server(Record):
 class Overview(Record):
     """What to show of a table.
 
-    headline: the table in one line.       warnings: what is wrong with it, as lines.
+    version:  the table's, as text.        headline: the table in one line.
+    warnings: what is wrong with it, as lines.
     servers:  all, in the order of ranks.  runs: lists of consecutive servers that are alike.
     group_of: the group of a device, from its number.
     """
 
+    version: str
     headline: str
     warnings: list[str]
     servers: list[Server]
@@ -62,14 +65,54 @@ def of(table: object, generation: str | None = None) -> Overview:
     if pods:
         headline += tr(", super pods: {number}", number=len(set(pods.values())))
     faults = errors(verdict.check(table, generation)) if servers else []
-    warnings = (
-        [tr("{problems}; see `python hccl_tools/validate_hccl.py FILE`", problems=count(len(faults), "problem"))]
-        if faults
-        else []
-    )
+    warnings = [verdict.advice(faults)] if faults else []
     return Overview(
-        headline=headline, warnings=warnings, servers=servers, runs=_runs(servers), group_of=_group_of(generation)
+        version=_shown(table, "version"),
+        headline=headline,
+        warnings=warnings,
+        servers=servers,
+        runs=_runs(servers),
+        group_of=_group_of(generation),
     )
+
+
+def document(view: Overview, file: str) -> JsonObject:
+    """The Overview for --json; None is what the table has not.  file: what the user named."""
+    servers = [
+        {
+            "server_id": _known(server.name),
+            "super_pod_id": _known(server.pod),
+            "devices": [_document_of(device) for device in server.devices],
+        }
+        for server in view.servers
+    ]
+    return {
+        "file": file,
+        "version": _known(view.version),
+        "servers": len(servers),
+        "ranks": sum(len(server.devices) for server in view.servers),
+        "server_list": servers,
+        "warnings": view.warnings,
+    }
+
+
+def _document_of(device: Device) -> JsonObject:
+    return {
+        "rank_id": _number(device.rank),
+        "device_id": _number(device.number),
+        "device_ip": _known(device.address),
+        "super_device_id": _number(device.super_device_id),
+    }
+
+
+def _known(text: str | None) -> str | None:
+    return None if text == "-" else text
+
+
+def _number(text: str) -> int | str | None:
+    """A number where it is one; a bad table may have any text."""
+    number = whole_number(text)
+    return _known(text) if number is None else number
 
 
 def _server(entry: dict[str, object], pods: Mapping[str, str]) -> Server:

@@ -1,14 +1,16 @@
-"""An overview as a table on the terminal, by rich: no colour with NO_COLOR or where stdout is a file."""
+"""An overview as a table on the terminal, by rich; `colours` says whether it has colours."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hccl_tools.common import colours
 from hccl_tools.machine import interpreter
 from hccl_tools.show import overview
 
@@ -17,6 +19,7 @@ interpreter.new_enough("rich")
 Column = tuple[str, bool]  # its name, and whether it is aligned to the right
 Row = tuple[list[str], bool]  # its texts, and whether a line is drawn below
 
+_OF_RICH = {colours.FAILURE: "bold red", colours.GOOD: "green"}
 _FILE_WIDTH = 160  # columns if stdout is not a terminal: so many that nothing is cut or wrapped
 
 
@@ -26,27 +29,28 @@ def show(view: overview.Overview) -> None:
     devices = sum(len(server.devices) for server in view.servers)
     columns, rows = (_detailed if devices <= overview.MAX_DETAILED else _folded)(view)
     console.print(Text(view.headline))
-    console.print(_table(columns, rows))
+    console.print(_table(columns, rows, {}))
 
 
-def show_rows(columns: Sequence[Column], rows: Iterable[Row]) -> None:
-    """Prints rows under columns."""
-    _console().print(_table(columns, rows))
+def show_rows(columns: Sequence[Column], rows: Iterable[Row], styles: Mapping[str, str] | None = None) -> None:
+    """Prints rows under columns.  styles: {cell: one of colours.CODES}, for cells of this text."""
+    _console().print(_table(columns, rows, styles or {}))
 
 
 def _console() -> Console:
-    console = Console(highlight=False)
-    if console.is_terminal or "COLUMNS" in os.environ:
-        return console
-    return Console(highlight=False, width=_FILE_WIDTH)
+    coloured = colours.wanted(sys.stdout)
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _FILE_WIDTH
+    return Console(highlight=False, width=width, color_system="standard" if coloured else None)
 
 
-def _table(columns: Sequence[Column], rows: Iterable[Row]) -> Table:
+def _table(columns: Sequence[Column], rows: Iterable[Row], styles: Mapping[str, str]) -> Table:
     table = Table(show_edge=False, pad_edge=False, header_style="bold")
     for name, right in columns:
         table.add_column(name, justify="right" if right else "left", overflow="fold")
     for row, ends_section in rows:
-        table.add_row(*map(Text, row), end_section=ends_section)  # Text, because words of a table are not markup
+        # Text, because words of a table are not markup
+        cells = (Text(cell, style=_OF_RICH.get(styles.get(cell, ""), "")) for cell in row)
+        table.add_row(*cells, end_section=ends_section)
     return table
 
 

@@ -1,4 +1,4 @@
-"""The grammar of ``--device_num`` and ``--devices``: which devices of a host.
+"""The grammar of ``--devices``: which devices of a host.
 
     range  = "[" number "," number ")"        half open: [4,8) is 4,5,6,7
     list   = part { "," part }                0,1,4,5

@@ -146,3 +146,17 @@ PY
   ln -s "$SCRIPTS/ascend2p.sh" link.sh
   refused 2 'link.sh: PROGRAM or CONFIG is missing; *' bash link.sh
 }
+
+@test "options of MSLAUNCH_OPTIONS: in a note, in the plan and in launch.json; the typed ones win" {
+  export MSLAUNCH_OPTIONS="--grace 3 --log_dir 'my logs' --hostfile hosts"
+  ends 0 "*ascend2p.sh: from MSLAUNCH_OPTIONS: --grace 3 --log_dir my*logs; --no_defaults leaves them out*" launch ascend2p.sh config.yaml
+  [[ "$(python -c 'import json; print(json.load(open("my logs/latest/launch.json"))["defaults"])')" = '--grace 3 --log_dir my\ logs' ]]
+  ends 0 '*' launch ascend2p.sh --log_dir=. --grace 5s --dry_run config.yaml
+  [[ $output != *MSLAUNCH* && $stderr != *MSLAUNCH* ]]
+  ends 0 '*' launch ascend2p.sh --log_dir . --dry_run config.yaml
+  [[ $output == *$'\n# options from MSLAUNCH_OPTIONS: --grace 3\n'* ]]
+  ends 0 '*' launch ascend2p.sh --no-defaults config.yaml
+  [[ -d logs && $stderr != *MSLAUNCH* ]]
+  MSLAUNCH_OPTIONS='--devices 0-3' ends 2 '*names 4*ascend2p.sh: from MSLAUNCH_OPTIONS: --devices 0-3; --no_defaults leaves them out*' \
+    launch ascend2p.sh config.yaml
+}

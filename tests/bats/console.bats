@@ -78,7 +78,7 @@ END
 start(*sys.argv[1:])
 until(b"\r 10%|#")
 open("go.txt", "w")
-until(b"\r 10%|#\r\033[Kascend2p.sh: rank 1 (device 1) exited with code 4")
+until(b"\r 10%|#\r\033[Kascend2p.sh: \033[1;31mrank 1 (device 1) exited with code 4")
 while more():
     pass
 assert child.wait() == 4, seen
@@ -120,5 +120,5 @@ fails_after() {
   [[ $output == $'line 0\nline 1\n'* && $output != *'[1]'* ]] || fail "$output"
   ends 0 '*' launch launch.sh -n 3 --tail_worker_log=0,2 config.yaml
   [[ $output == *'[0] line '* && $output == *'[2] line '* && $output != *'[1] '* ]] || fail "$output"
-  ends 0 '*launch.sh: --console 7: no such rank runs here; this shows rank 0*' launch launch.sh -n 3 --console 7 config.yaml
+  ends 2 '*launch.sh: --console: the job has 3 ranks, from 0 on, so there is no rank 7; the last one is 2*' launch launch.sh -n 3 --console 7 config.yaml
 }

@@ -37,8 +37,8 @@ json() {
   if [[ $last == *problem*,* ]]; then [[ "$status" -eq 1 ]]; else [[ "$status" -eq 0 ]]; fi
 }
 
-@test "--format json is JSON with the same lines, and the exit code goes with its status" {
-  run --separate-stderr bash "$SCRIPTS/doctor.sh" --format json
+@test "--json is JSON with the same lines, and the exit code goes with its status" {
+  run --separate-stderr bash "$SCRIPTS/doctor.sh" --json
   [[ "$(json 'd["status"] == "problem"')" == "$([[ $status -eq 1 ]] && echo True || echo False)" ]]
   [[ "$(json 'len(d["lines"]) == sum(d["counts"].values())')" == True ]]
 }
@@ -46,7 +46,7 @@ json() {
 @test "--help: the header, every option and the exit codes" {
   ends 0 '*' bash "$SCRIPTS/doctor.sh" --help
   [[ $output == *'Usage: bash scripts/doctor.sh [options]'*Example:*'Exit: 0 no problem, 1 problems, 2 usage.'* ]]
-  for option in format log_dir hccn_conf help; do
+  for option in json log_dir hccn_conf help; do
     [[ $output == *"  --$option"* ]] || fail "no --$option"
   done
 }

@@ -131,6 +131,45 @@ node2 4 1 5 2 2 2" ]] || fail "$(cat logs/latest/rank_?.log)"
   [[ "$(recorded rank_2 'r["env"]["DEVICE_ID"]')" = 1 ]]
 }
 
+# elsewhere: this project in a folder `one`, which host 1 does not have: there it is installed, as pip does it.
+elsewhere() {
+  local parts=(configs hccl_tools schemas scripts tools)
+  lab_up 2
+  mkdir -p one site/mindspore_launch
+  cp -r "${parts[@]/#/$PROJECT/}" "$PROJECT/mindspore_launch" one
+  cp -r "${parts[@]/#/$PROJECT/}" "$PROJECT"/mindspore_launch/*.py site/mindspore_launch
+  "$LAB_SH" root 1 mount -t tmpfs tmpfs "$WORLD/one"
+  SCRIPTS=$WORLD/one/scripts
+  export PYTHONPATH=$PYTHONPATH:$WORLD/site
+}
+
+@test "a host has this project in another folder: its ranks run, and all is told as ever" {
+  elsewhere
+  STUB_DO='0: wait; 1: children; 2: await 0 1 3, exit 7; 3: children' ends 7 '*rank 2 (device 0 of node1) exited with code 7*    rank 2 gives up*' \
+    launch_on_hosts run_mpirun_1.sh node0:2,node1:2
+  eventually no_rank_left
+  [[ "$(launch_json 'r["version"]')" = "$(sed -n 's/__version__ = "\(.*\)"/\1/p' "$PROJECT/mindspore_launch/__init__.py")" ]]
+}
+
+@test "a host has this project in another folder: it is asked for its part of the table, and gets the whole one" {
+  elsewhere
+  printf 'node0 slots=2\nnode1 slots=2\n' >hosts
+  run --separate-stderr on 0 python "$WORLD/one/hccl_tools/hccl_tools.py" --hostfile hosts --stdout
+  [[ $status -eq 0 && $(grep -c server_id <<<"$output") -eq 2 ]] || fail "$stderr"
+  ends 0 '*' on 0 bash "$SCRIPTS/run_cluster.sh" --device_target CPU --config config.yaml --train_script "$FIXTURES/stub_trainer.py" --hostfile hosts .
+  ranks_up 0 1 2 3
+}
+
+@test "a host has another version of this project: nothing starts, and how it gets this one is said" {
+  elsewhere
+  printf '\n' >>site/mindspore_launch/tools/rank/agent.py
+  run --separate-stderr launch_on_hosts run_mpirun_1.sh node0:1,node1:1
+  refused_lines 78 'node1: another version of this project is there, in *'"/site/mindspore_launch: "*', with files '*'; here is '*'; share its folder, or copy it to each of them: ssh node1 '*
+  rm -r site
+  run --separate-stderr launch_on_hosts run_mpirun_1.sh node0:1,node1:1
+  refused_lines 78 'node1: this project is neither at *'"/one there nor installed in $PYTHON; "*
+}
+
 @test "a rank that fails on the far host ends all, with its code, its log and its host" {
   lab_up 2
   STUB_DO='0: wait; 1: children; 2: await 0 1 3, exit 7; 3: children' ends 7 '*rank 2 (device 0 of node1) exited with code 7*    rank 2 gives up*' \

@@ -40,6 +40,11 @@ run_mpirun() {
   nobody_left
 }
 
+@test "a device that is left out: the ranks of its host run on the others" {
+  ends 0 '*--exclude 1: the ranks run on devices 0,2*' launch run_mpirun.sh -H localhost:3 --exclude 1 config.yaml
+  [[ "$(places DEVICE_ID RANK_SIZE)" = $'0 2\n2 2' ]]
+}
+
 # ends_all WHAT: rank 2 does it, and ends with the others when rank 1 fails
 ends_all() {
   STUB_DO="0: wait; 1: await 0 2, exit 7; 2: $1" ends 7 '*' run_mpirun

@@ -8,7 +8,7 @@ SCRIPTS=$PROJECT/scripts
 FIXTURES=$PROJECT/tests/fixtures
 
 # The tests compare English messages, whatever the locale of the person who runs them.
-unset LAUNCH_LANG LANGUAGE
+unset LAUNCH_LANG LANGUAGE MSLAUNCH_OPTIONS
 [[ ${LC_ALL:-${LC_MESSAGES:-${LANG-}}} != zh* ]] || export LC_ALL=C.UTF-8
 
 # The folder of a test that trains with the real MindSpore.

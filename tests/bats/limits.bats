@@ -104,9 +104,9 @@ END
 }
 
 @test "a limit that is no number, and a console that is none" {
-  refused 2 '*--timeout 1h is not a whole number*' launch ascend2p.sh --timeout 1h config.yaml
+  refused 2 '*--timeout 1x is not a time: *' launch ascend2p.sh --timeout 1x config.yaml
   refused 2 '*--max_restarts -1 is not a whole number*' launch ascend2p.sh --max_restarts -1 config.yaml
-  refused 2 '*--console 1,x: write one of 0, all, table, none;*' launch ascend2p.sh --console 1,x config.yaml
+  refused 2 '*--console 1*x: write ranks such as 3, 0,3 or 0-3, or all, table or none;*' launch ascend2p.sh --console 1,x config.yaml
 }
 
 # ---- devices -------------------------------------------------------------------------------------

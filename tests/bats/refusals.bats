@@ -29,7 +29,7 @@ refuses_own() {
 @test "an option where a value should be" { refuses 2 '*--devices needs a value*' --devices --dry_run config.yaml; }
 @test "an empty value" { refuses 2 '*--log_dir needs a value*' --log_dir= config.yaml; }
 @test "a value for an option that takes none" { refuses 2 '*--no_check takes no value*' --no_check=1 config.yaml; }
-@test "a grace time that is no number" { refuses 2 '*--grace 1s is not a whole number of at most 8 digits*' --grace 1s config.yaml; }
+@test "a grace time that is no time" { refuses 2 '*--grace 1x is not a time: write whole seconds*' --grace 1x config.yaml; }
 @test "an unknown target" { refuses 2 '*--device_target TPU: ascend4p.sh takes Ascend and CPU' --device_target TPU config.yaml; }
 
 # ---- devices

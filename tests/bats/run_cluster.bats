@@ -348,7 +348,7 @@ signal.pause()' "$port" >taken 3>&- &
 @test "lab: the plan of all hosts is printed and nothing is started or written" {
   lab_of_two 2
   run --separate-stderr cluster_on 0 --dry_run --hostfile hosts data
-  [[ "$status" -eq 0 && $output == *"/hccl_tools.py --hostfile hosts --device_num="*" --output "* ]] || fail "$output"
+  [[ "$status" -eq 0 && $output == *"/hccl_tools.py --hostfile hosts --devices="*" --output "* ]] || fail "$output"
   [[ $output == *"mpirun"*" -H 10.77.0.1:2,10.77.0.2:2 "* ]]
   table 10.77.0.1 10.77.0.2
   run --separate-stderr cluster_on 0 --dry_run --hostfile hosts --rank_table hccl.json data

@@ -73,6 +73,8 @@ PY
   harmless 0 '*x1b]0;x*' python "$PROJECT/hccl_tools/show_hccl.py" t.json
   harmless 0 '*x1b]0;x*' python "$PROJECT/hccl_tools/show_hccl.py" --format svg t.json
   harmless 1 '*' python "$PROJECT/hccl_tools/merge_hccl.py" t.json t.json
+  harmless 1 '*x1b]0;x*' python "$PROJECT/hccl_tools/convert_hccl.py" t.json --to 1.2
+  harmless 2 '*x1b]0;x*' python "$PROJECT/hccl_tools/diff_hccl.py" t.json t.json
 }
 
 @test "the answers of hccn_tool" {

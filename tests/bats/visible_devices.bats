@@ -272,3 +272,13 @@ squeue_has_a_job() {
   launch run_cluster.sh --hostfile hosts --config config.yaml data
   [[ "$(device_ids)" = '0 1 ' && "$(recorded rank_0 '"RANK_TABLE_FILE" in r["env"]')" = False ]]
 }
+
+@test "devices that are left out: others take their places, and the rank table has those" {
+  ends 0 '*--exclude 0: the ranks run on devices 1,2*' on_npus ascend2p.sh --exclude 0 config.yaml
+  [[ "$(device_ids)" = '1 2 ' && "$(of_table)" = '1 2' ]]
+  clean
+  ends 0 '*' on_npus launch.sh --exclude 0-2,5 config.yaml
+  [[ "$(device_ids)" = '3 4 6 7 ' && "$(of_table)" = '3 4 6 7' ]]
+  clean
+  refused 78 '*8 ranks need as many devices, but --exclude 5 leaves 7: devices 0-4,6,7; *-n 7*' on_npus ascend8p.sh --exclude 5 config.yaml
+}

@@ -15,10 +15,12 @@ SCRIPTS = {
     "run_mpirun.sh": "mpirun CONFIG device_target=Ascend",
     "run_mpirun_1.sh": "mpirun HOSTS device_target=Ascend",
     "run_msrun.sh": "msrun CONFIG device_target=Ascend",
+    "run_slurm.sh": "srun CONFIG device_target=Ascend",
     "msrun_launcher.sh": "msrun none quoted=quoted device_target=Ascend",
 }
 OPTIONS = {
     "launch.sh": "options=n zoo",
+    "run_pod.sh": "options=worker_num local_worker_num master_addr master_port node_rank pod_wait",
     "run_mpirun.sh": "options=n ssh output_filename",
     "run_mpirun_1.sh": "options=config n",
     "msrun_launcher.sh": "options=worker_num local_worker_num master_addr master_port node_rank",

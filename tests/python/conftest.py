@@ -153,6 +153,20 @@ def in_process(capfd):
 
 
 @pytest.fixture
+def stdin(monkeypatch):
+    """stdin(PATH): this file is standard input from now on."""
+    opened = []
+
+    def put(path):
+        opened.append(open(path, encoding="utf-8"))  # noqa: SIM115 - it is closed below
+        monkeypatch.setattr("sys.stdin", opened[-1])
+
+    yield put
+    for file in opened:
+        file.close()
+
+
+@pytest.fixture
 def run(world):
     """run("hccl_tools/validate_hccl.py", "x.json"): a command of the project as a process of its own."""
 

@@ -7,7 +7,7 @@ _PLAIN = [  # what differs from run to run, and what stands for it; in this orde
     (r"\x1b\[[0-9;]*[A-Za-z]", ""),
     (r"-\d{8}T\d{6}Z-\d+", "-TIME-PID"),
     (r"\b\d{4}-\d\d-\d\d([T ]\d\d:\d\d:\d\d([.,]\d+)?Z?)?", "DATE"),
-    (r"\b\d\d:\d\d:\d\d([.,]\d+)?", "TIME"),
+    (r"\b\d{1,2}:\d\d:\d\d([.,]\d+)?", "TIME"),
     (r"\b\d+(\.\d+)? ?(ms|s|min|seconds|minutes)\b", "N s"),
     (r"(?i)\b(pid|process|processes)([ =:]+)\d+", r"\1\2PID"),
     (r"\b(process PID of )[\w.-]+", r"\1USER"),

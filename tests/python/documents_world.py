@@ -14,13 +14,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+import documents_laptop
 import documents_output
 import pytest
 from needs import need
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = Path(sys.prefix)  # becomes the copy's .venv
-WORLDS = ("here", "npu", "stub", "lab")
+WORLDS = ("here", "npu", "stub", "lab", "laptop")
 _LIMIT = 300  # seconds for one block
 _SLOW_LIMIT = 570
 _FILE = re.compile(r"[\w./-]+\.(?:ckpt|conf|env|html|json|log|svg|txt|ya?ml)\b")
@@ -126,6 +127,12 @@ class World:
         programs = [str(self.folder / ".venv" / "bin")]
         env.update(HOME=str(self.home), LAUNCH_LOCKS=str(self.home / "locks"))
         env["DOCUMENTS_WORLD"] = self.base  # a mark by which its processes are found
+        if world == "laptop":
+            path = documents_laptop.path_without(ENVIRONMENT / "bin", env["PATH"])
+            programs = documents_laptop.environment(self.home / "venv", self.folder)
+            return {**env, "PATH": os.pathsep.join([programs, path])}
+        documents_laptop.install(self.home / ".local" / "bin", self.folder / ".venv" / "bin" / "python", self.folder)
+        programs.insert(0, str(self.home / ".local" / "bin"))
         if world != "here":
             out = self.home / "out"
             out.mkdir(exist_ok=True)
@@ -225,8 +232,8 @@ class World:
 
     @contextlib.contextmanager
     def _trainer(self, world):
-        """In all worlds but `here` the stub is in the trainer's place."""
-        if world == "here":
+        """In all worlds but `here` and `laptop` the stub is in the trainer's place."""
+        if world in ("here", "laptop"):
             yield
             return
         trainer = self.folder / "tools" / "train.py"

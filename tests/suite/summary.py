@@ -16,6 +16,7 @@ PACKAGES = {
     "mpirun": ("openmpi-bin", "openmpi"),
     "nsenter": ("util-linux", "util-linux"),
     "script": ("bsdutils", "util-linux"),
+    "setpriv": ("util-linux", "util-linux"),
     "setsid": ("util-linux", "util-linux"),
     "slurmctld": ("slurm-wlm", "slurm-slurmctld"),
     "slurmd": ("slurm-wlm", "slurm-slurmd"),

@@ -7,6 +7,7 @@ import os
 from hccl_tools.common import project
 from hccl_tools.common.quoting import quoted
 from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import Refusal
 from tools.command.declaration import Declaration
 from tools.command.line import Line, MpirunWords
 from tools.command.parse import parse
@@ -28,6 +29,7 @@ _OWN = (
     "lang",
     "leftovers",
     "max_restarts",
+    "no_defaults",
     "no_watch",
     "report",
     "timeout",
@@ -47,31 +49,58 @@ class Command(Record):
     environment: dict[str, str]  # variables that options set for the job
     needs_lock: bool  # whether the job holds devices
     program: tuple[str, ...]  # a program with its words, instead of a trainer
+    defaults: tuple[str, ...] = ()  # options of MSLAUNCH_OPTIONS, see defaults.py
     zoo: bool = False  # it is a script that starts the ranks itself
 
 
 def read(declaration: Declaration, typed: Sequence[str], environ: Mapping[str, str] = os.environ) -> Command:
     """The command of the words that the user typed.  Raises Refusal for a mistake, HelpAsked for --help."""
     line = Line(declaration, environ)
-    parse(line, typed)
-    if declaration.others:
-        from tools.command import mpirun_words
+    try:
+        settings = _settings(line, typed)
+    except Refusal as refusal:
+        if not typed:
+            from tools.command import help as help_page
 
-        mpirun_words.check(line)
-    settings = Settings.of(line)
-    words = _words(line, _as_typed(declaration, typed), settings.max_restarts)
+            raise Refusal(refusal.status, *refusal.lines, *help_page.usage(declaration)) from refusal
+        if not line.defaults:
+            raise
+        from tools.command import defaults
+
+        raise defaults.blamed(refusal, line.defaults) from refusal
+    words = _words(line, _as_typed(declaration, typed), settings)
     return Command(
         declaration=declaration,
         typed=tuple(typed),
         words=words,
         settings=settings,
-        notes=tuple(filter(None, (declaration.note, *line.notes))),
+        notes=tuple(filter(None, (declaration.note, *_told(line), *line.notes))),
         mpirun=line.mpirun,
         environment=line.environment,
         needs_lock=not settings.dry_run and (_target(words) != "cpu" or line.given("bind_core")),
         program=tuple(line.program),
+        defaults=tuple(line.defaults),
         zoo=line.given("zoo"),
     )
+
+
+def _settings(line: Line, typed: Sequence[str]) -> Settings:
+    """Those of the words, which are read into the line.  Raises Refusal and HelpAsked."""
+    parse(line, typed)
+    if line.declaration.others:
+        from tools.command import mpirun_words
+
+        mpirun_words.check(line)
+    return Settings.of(line)
+
+
+def _told(line: Line) -> list[str]:
+    """Which options come from the environment."""
+    if not line.defaults:
+        return []
+    from tools.command import defaults
+
+    return [defaults.told(line.defaults)]
 
 
 def _as_typed(declaration: Declaration, words: Sequence[str]) -> str:
@@ -81,7 +110,7 @@ def _as_typed(declaration: Declaration, words: Sequence[str]) -> str:
     return text if len(text) < MOST_TYPED else ""
 
 
-def _words(line: Line, typed: str, max_restarts: int) -> list[str]:
+def _words(line: Line, typed: str, settings: Settings) -> list[str]:
     declaration = line.declaration
     words = [
         f"script={declaration.name}",
@@ -102,7 +131,13 @@ def _words(line: Line, typed: str, max_restarts: int) -> list[str]:
     words += (f"{name.lower()}={value}" for name, value in zip(line.names, line.arguments))
     if "DEVICE_TARGET" in line.names:
         words.append("target_is_argument=1")
-    words.append(f"max_restarts={max_restarts}")
+    words.append(f"max_restarts={settings.max_restarts}")
+    if settings.console_given:
+        words.append(f"console={settings.console}")
+    if line.defaults:
+        from tools.command import defaults
+
+        words.append(f"defaults={defaults.shown(line.defaults)}")
     if line.program:
         words.append("program=1")
     return [*words, "--", *line.trainer, *line.program]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tools.command.declaration import Declaration
     from tools.command.line import Line
 
+_USAGE = ("Usage:", "用法：")
 _EXIT = marked(
     "0 if all ranks ended with 0; the code of the rank that failed first (128+N for signal N);\n"
     "2 usage; 78 the launch was refused; 124 a time limit was reached; 128+N if signal N stopped the launcher."
@@ -53,7 +54,10 @@ class HelpAsked(Exception):
 
 def page(line: Line) -> str:
     """The page."""
-    parts = [*header(line.declaration), "", tr("Options (hyphens and underscores are the same):")]
+    options = tr("Options (hyphens and underscores are the same):")
+    if line.launches:
+        options = tr("Options (hyphens and underscores are the same; SECONDS may be 90s, 10m, 1h30m or 1d):")
+    parts = [*header(line.declaration), "", options]
     for name, option in line.table.items():
         value = "" if option.takes == "-" else f" {option.takes}"
         parts += [f"  {table.typed(name)}{value}", f"      {tr(option.meaning)}"]
@@ -66,6 +70,17 @@ def version() -> str:
     from hccl_tools.common import version as versions
 
     return f"mindspore-launch {versions.described()}\n"
+
+
+def usage(declaration: Declaration) -> list[str]:
+    """The lines that say what to type; none where the script's header cannot be read."""
+    try:
+        lines = list(header(declaration))
+    except OSError:
+        return []
+    start = next((at for at, text in enumerate(lines) if text.startswith(_USAGE)), len(lines))
+    end = next((at for at, text in enumerate(lines) if at > start and not text.startswith("  ")), start)
+    return lines[start:end]
 
 
 def header(declaration: Declaration) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hccl_tools.common import language
 from tools.command import table
+from tools.command.defaults import VARIABLE
 from tools.command.program import TAKE_FILES
 
 TYPE_CHECKING = False
@@ -31,12 +32,18 @@ def _takes_file(word: str) -> bool:
     return word.startswith("--") and "=" not in word and table.bare(word) in TAKE_FILES
 
 
+def _leaves_defaults_out(word: str) -> bool:
+    return word.startswith("--") and table.bare(word) == "no_defaults"
+
+
 def exported(words: Iterable[str], environ: Mapping[str, str]) -> str:
     """What LAUNCH_LANG is for the job's processes; empty: it stays unset.
 
     Of English from the locale our programs learn from the locale, too, and ranks need not know.
     """
-    chosen = typed(words) or environ.get("LAUNCH_LANG", "")
+    words = list(words)
+    usual = "" if any(map(_leaves_defaults_out, words)) else environ.get(VARIABLE, "")
+    chosen = typed(words) or typed(usual.split()) or environ.get("LAUNCH_LANG", "")
     if chosen in language.NAMES:
         return chosen
     return "zh" if language.is_chinese({**environ, "LAUNCH_LANG": ""}) else ""

@@ -45,6 +45,7 @@ class Line:
         self.others: list[Callable[[Line, Sequence[str]], int]] = []
         self.names = declaration.arguments  # of the positional arguments; at the end of those that were given
         self.options: list[tuple[str, str]] = []  # name and value as the user gave them; a flag is 1
+        self.defaults: list[str] = []  # the words of MSLAUNCH_OPTIONS that hold, see defaults.py
         self.arguments: list[str] = []  # positional
         self.trainer: list[str] = []  # the words after --
         self.program: list[str] = []  # a program with its words
@@ -52,6 +53,7 @@ class Line:
         self.environment: dict[str, str] = {}  # variables for the job
         self.mpirun = MpirunWords.none()
         self.hosts = ""  # --nnodes of torchrun, see synonyms.finish
+        self.per_device = ("", "", "")  # of --nproc_per_node auto: as typed, our option, the word; see per_device.py
         self.per_host = False  # the number of ranks of a host was given, by another launcher's option
         self.one_host: list[str] = []  # options of mpirun that are for one host only
 
@@ -62,6 +64,10 @@ class Line:
     def given(self, option: str) -> bool:
         """Whether the user gave the option; --bind_core=False takes it back."""
         return self.value(option) != ""
+
+    def is_list_of_hosts(self) -> bool:
+        """Whether the script takes hosts as its argument, and has got some."""
+        return self.names[:1] == ("HOSTS",) and len(self.arguments) > 0
 
     def number(self, option: str, default: str = "0") -> int:
         """Its value, a whole number."""
@@ -74,7 +80,10 @@ class Line:
 
     def choice(self, option: str, default: str) -> str:
         """Its value, one of those in the table."""
-        value, choices = self.value(option, default), self.table[option].takes.split("|")
+        return self.one_of(option, self.value(option, default), self.table[option].takes.split("|"))
+
+    def one_of(self, option: str, value: str, choices: Sequence[str]) -> str:
+        """The value of an option, which is one of these."""
         if value not in choices:
             raise self.mistake(
                 tr("--{option} {value}: write one of {choices}", option=option, value=value, choices=", ".join(choices))

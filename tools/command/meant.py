@@ -10,10 +10,13 @@ from tools.command.line import is_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tools.command.line import Line
 
 _LEAST = 3  # letters of a name that can be nearly another one
 _TARGETS = ("ascend", "gpu", "cpu")
+_PROGRAMS = ("python", "python3", "bash", "pytest")
 _NUMBERS = ("n", "worker_num", "ntasks_per_node")  # options
 _ALIKE = 0.75  # of two names, as difflib measures it
 # {options that only some scripts have, and mpirun's that people know: the scripts that take them}
@@ -21,6 +24,7 @@ _ELSEWHERE = {
     "hostfile machinefile": "run_mpirun.sh, run_cluster.sh",
     "H host hosts": "run_mpirun.sh, run_mpirun_1.sh",
     "mca bind_to map_by output_filename network": "run_mpirun.sh",
+    "exclude": "launch.sh, run_mpirun.sh",
     "ssh": "run_mpirun.sh, run_cluster.sh",
     "no_sink": "run_mpirun.sh",
     "spare min_ranks": "run_mpirun.sh, run_slurm.sh",
@@ -30,7 +34,7 @@ _ELSEWHERE = {
 
 def instead(line: Line, option: str) -> str:
     """The end of a message about an unknown option; empty if nothing is known of it."""
-    found = _of_ranks(line, option) or _elsewhere(option) or _near(line, option)
+    found = _elsewhere(option) or near(table.bare(option), line.table)
     return found or (line.hint() if line.arguments else "")
 
 
@@ -50,12 +54,6 @@ def number(line: Line) -> str:
     if line.names != ("CONFIG",) or not is_number(line.arguments[0]):
         return ""
     return _ranks(line, line.arguments[0])
-
-
-def _of_ranks(line: Line, option: str) -> str:
-    """About -n2 and -np2, where mpirun takes -n 2."""
-    number = option[3:] if option.startswith("-np") else option[2:]
-    return ": " + _ranks(line, number) if option.startswith("-n") and is_number(number) else ""
 
 
 def _elsewhere(option: str) -> str:
@@ -86,12 +84,20 @@ def _ranks(line: Line, number: str) -> str:
     )
 
 
-def _near(line: Line, option: str) -> str:
-    """The option of the script that is nearly the same."""
+def program(name: str) -> str:
+    """The end of a message about a program that is not there."""
+    from hccl_tools.common import nearly
+    from hccl_tools.machine import programs
+
+    return nearly.question(name) or near(name, filter(programs.on_path, _PROGRAMS), "")
+
+
+def near(bare: str, options: Iterable[str], dashes: str = "--") -> str:
+    """The end of a message about an option that is nearly one of these; empty if none is."""
     from difflib import get_close_matches  # 2 ms, for a mistake
 
-    bare, names = table.bare(option), [name for name in line.table if len(name) > 1]
+    names = [name for name in options if len(name) > 1]
     if len(bare) < _LEAST:
         return ""
-    near = [name for name in names if name.startswith(bare)] or get_close_matches(bare, names, 1, _ALIKE)
-    return tr("; did you mean {option}?", option=table.typed(near[0])) if near else ""
+    found = [name for name in names if name.startswith(bare)] or get_close_matches(bare, names, 1, _ALIKE)
+    return tr("; did you mean {option}?", option=dashes + found[0]) if found else ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common import home
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from hccl_tools.common.record import Record
@@ -122,7 +123,8 @@ def _hosts(option: _Typed) -> None:
     is_file, before = option.name.endswith("file"), line.value("hosts")
     if line.given("hostfile") or (before and is_file):
         raise line.mistake(tr("{typed}: the hosts are named twice; name them once", typed=option.shown()))
-    hosts = f"{before},{option.values[0]}" if before else option.values[0]  # mpirun adds them up
+    named = home.path(option.values[0]) if is_file else option.values[0]
+    hosts = f"{before},{named}" if before else named  # mpirun adds them up
     line.options.append(("hostfile" if is_file else "hosts", hosts))
 
 
@@ -146,7 +148,7 @@ def _order(option: _Typed) -> None:
 
 
 def _folder(option: _Typed) -> None:
-    folder = option.values[0]
+    folder = home.path(option.values[0])
     try:
         here = os.path.samefile(folder, ".")
     except OSError:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from hccl_tools.common import home
 from hccl_tools.common.language import tr
+from hccl_tools.common.numbers import seconds
 from hccl_tools.common.quoting import quote
 from tools.command import program, table
 
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
     from tools.command.line import Line
 
 _FLAG = {"True": "1", "true": "1", "False": "", "false": ""}
+_BEFORE_NUMBER = ("-n", "-np", "-N", "-ppn")  # people type -n4
+PATHS = ("FILE", "DIR", "[RUN]")  # values that are paths
+_MOST_SECONDS = 10**8 - 1
 
 
 def take_option(line: Line, words: Sequence[str]) -> int:
@@ -35,6 +40,9 @@ def take_option(line: Line, words: Sequence[str]) -> int:
 def take_letter(line: Line, words: Sequence[str]) -> int:
     """The same for a word with one dash: an option of one letter, such as -n 4, or one of another launcher."""
     word = words[0]
+    option = word.rstrip("0123456789")
+    if option in _BEFORE_NUMBER and option != word:
+        return take_letter(line, [option, word[len(option) :], *words[1:]]) - 1
     if len(word) == 2 and word[1] in line.table:
         return take_option(line, [f"-{word}", *words[1:]])
     taken = _take_other(line, words)
@@ -65,16 +73,33 @@ def value_of(line: Line, takes: str, words: Sequence[str]) -> tuple[str, int]:
     _, equals, value = words[0].partition("=")
     taken = 1
     if takes == "-":
-        if equals:
+        if equals and value not in _FLAG:
             raise line.mistake(tr("{option} takes no value", option=typed))
-        return "1", taken
+        return _FLAG[value] if equals else "1", taken
     if takes.startswith("[True"):
         return _flag(line, words)
     if not equals:
         value, taken = _next_word(line, takes, words)
     if not value:
         raise line.mistake(tr("{option} needs a value: {option} {takes}", option=typed, takes=takes))
-    return value, taken
+    return _meaning(line, takes, typed, value), taken
+
+
+def _meaning(line: Line, takes: str, typed: str, value: str) -> str:
+    """The value as all others read it: a time in seconds, a path without ~."""
+    if takes == "SECONDS":
+        number = seconds(value, 0, _MOST_SECONDS)
+        if number is None:
+            text = tr(
+                "{option} {value} is not a time: write whole seconds of at most 8 digits, or 90s, 10m, 2h, 1h30m, 1d",
+                option=typed,
+                value=quote(value),
+            )
+            raise line.mistake(text)
+        return str(number)
+    if takes == "NAMES":
+        return ",".join(map(home.path, value.split(",")))
+    return home.path(value) if takes in PATHS else value
 
 
 def _next_word(line: Line, takes: str, words: Sequence[str]) -> tuple[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hccl_tools.common import home
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from tools.command import help as help_page
@@ -18,6 +19,14 @@ def parse(line: Line, words: Sequence[str]) -> None:
     """Reads the words into the line.  Raises Refusal, and HelpAsked for --help."""
     for _ in steps(line, words):
         pass
+    if line.launches and line.environ.get("MSLAUNCH_OPTIONS"):
+        from tools.command import defaults
+
+        defaults.add(line)
+    if line.per_device[0]:
+        from tools.command import per_device
+
+        per_device.finish(line)
     if line.hosts or line.per_host:
         from tools.command import synonyms
 
@@ -64,7 +73,7 @@ def _take(line: Line, words: Sequence[str]) -> int:
         return 0
     if not is_number and word.startswith("-") and word != "-":
         return options.take_letter(line, words)
-    line.arguments.append(word)
+    line.arguments.append(home.path(word))
     return 1
 
 

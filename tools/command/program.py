@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common import home
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from hccl_tools.machine import programs
@@ -36,7 +37,7 @@ def takes(line: Line, words: Sequence[str]) -> bool:
     config = line.names == ("CONFIG",)
     if config and line.arguments:
         return False  # the config is there
-    word = words[0]
+    word = home.path(words[0])
     if word != "-m" and not word.endswith(_PROGRAMS):
         if word.startswith("-") or word.endswith(_CONFIGS) or not _may_begin_at(line, word):
             return False
@@ -51,7 +52,7 @@ def takes(line: Line, words: Sequence[str]) -> bool:
             option=option,
         )
         raise line.mistake(text)
-    line.program = list(words)
+    line.program = [word, *words[1:]]
     return True
 
 
@@ -103,7 +104,9 @@ def check_first(line: Line, more: bool = False) -> None:
         from tools.command import meant  # for a mistake
 
         text = meant.number(line) or tr(
-            "{word}: there is no program of this name on PATH, and no such file", word=quote(first)
+            "{word}: there is no program of this name on PATH, and no such file{instead}",
+            word=quote(first),
+            instead=meant.program(first),
         )
         raise line.mistake(text)
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from hccl_tools.common.language import tr
+from hccl_tools.common.quoting import quote
 from hccl_tools.common.record import Record
 from tools.command.line import is_number
+from tools.launch.request import MAX_RANKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from tools.command.line import Line
 
 
@@ -60,8 +64,22 @@ class Settings(Record):
 
 
 def _console(line: Line) -> str:
-    """--console: its ranks, or one of its words."""
+    """--console: its ranks with commas between them, or one of its words."""
     value = line.value("console", "none" if line.given("quiet") else "0")
-    if all(map(is_number, value.split(","))):
-        return value
-    return line.choice("console", value)
+    if not value[:1].isdigit():
+        return value if value in ("all", "table", "none") else _no_ranks(line, value)
+    found: dict[str, None] = {}
+    for part in value.split(","):
+        first, dash, last = part.partition("-")
+        last = last if dash else first
+        if not (is_number(first) and is_number(last)) or int(last) < int(first):
+            return _no_ranks(line, value)
+        if int(last) >= MAX_RANKS:
+            raise line.mistake(tr("--console {value}: a job has at most {most} ranks", value=value, most=MAX_RANKS))
+        found.update(dict.fromkeys(map(str, range(int(first), int(last) + 1))))
+    return ",".join(found)
+
+
+def _no_ranks(line: Line, value: str) -> NoReturn:
+    text = tr("--console {value}: write ranks such as 3, 0,3 or 0-3, or all, table or none", value=quote(value))
+    raise line.mistake(text)

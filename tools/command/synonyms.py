@@ -1,10 +1,11 @@
-"""Options of torchrun and msrun that our scripts do not have: which of ours means the same, or why none is needed."""
+"""Options of torchrun, accelerate and msrun that our scripts do not have: which of ours means it, or why none."""
 
 from __future__ import annotations
 
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.quoting import quote
 from hccl_tools.table import device_range
+from tools.command import per_device
 from tools.command.line import is_number
 from tools.command.options import take_option, value_of
 
@@ -24,6 +25,7 @@ _COMPILES = marked(
 )
 # {name: what it takes, as in table.Option, then what it means here, with its text}
 #   same      the same as the first of our options that the script has
+#   alias     the same as this one of them
 #   hosts     the number of hosts: see `finish`
 #   here      this value is that of a job on one host
 #   needless  it is not needed, because of this
@@ -35,6 +37,11 @@ _SYNONYMS = {
     "np": ("N", "same", _ALL),
     "nproc": ("N", "same", f"{_ALL} {_EACH}"),
     "worker_num": ("N", "same", _ALL),
+    "num_processes": ("N", "same", _ALL),
+    "num_machines": ("N", "alias", "nnodes"),
+    "machine_rank": ("N", "alias", "node_rank"),
+    "main_process_ip": ("HOST", "alias", "master_addr"),
+    "main_process_port": ("PORT", "alias", "master_port"),
     "nproc_per_node": ("N", "same", _EACH),
     "npernode": ("N", "same", _EACH),
     "ppn": ("N", "same", _EACH),
@@ -60,7 +67,6 @@ _SYNONYMS = {
     "sim_level": ("N", "refused", _COMPILES),
     "sim_rank_id": ("N", "refused", _COMPILES),
 }
-_OF_DEVICES = ("gpu", "npu", "cpu", "auto")  # what torchrun takes as a number of ranks
 _SHORT = ("n", "np", "npernode", "ppn")  # those that people type with one dash
 
 
@@ -81,13 +87,13 @@ def take(line: Line, words: Sequence[str]) -> int:
     elif kind in ("here", "hosts"):
         _here(line, typed, option, value, text or "1")
     elif kind == "variable":
-        if not is_number(value):
-            raise _no_number(line, typed)
         line.environment[text] = value
     elif kind == "console":
         take_option(line, [f"--console={'all' if value == '-1' else value}"])
     elif kind == "table":
         _table(line, typed, option, value, text)
+    elif kind == "alias":
+        take_option(line, [f"--{text}={value}"])
     elif kind == "refused":
         raise line.mistake(f"{option}: {tr(text)}")
     else:
@@ -153,8 +159,8 @@ def _table(line: Line, typed: str, option: str, value: str, own: str) -> None:
 def _same(line: Line, typed: str, value: str, names: list[str]) -> None:
     """Takes the value for the first of these options that the script has."""
     own = next((name for name in names if name in line.table), "")
-    if value.lower() in _OF_DEVICES and own == "n":
-        line.note_needless(typed, tr("one rank starts for each device"))
+    if value.lower() in per_device.TARGETS and own in per_device.OPTIONS:
+        line.per_device = (typed, own, value.lower())
         return
     if not is_number(value):
         raise _no_number(line, typed)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hccl_tools import hosts
-from hccl_tools.common import language
+from hccl_tools.common import language, option_table
 from hccl_tools.common.language import marked
 from hccl_tools.common.record import Row
 
@@ -40,7 +39,7 @@ NAMED = {
         "run operator by operator instead of sinking the graph (jit_level O0, GRAPH_OP_RUN=1, HCCL_WHITELIST_DISABLE=1)"
     ),
     "output_filename DIR": marked("also link the ranks' logs there in Open MPI's layout, DIR/1/rank.N/stdout"),
-    "ssh COMMAND": hosts.MEANING,
+    "ssh COMMAND": option_table.TABLE["ssh"].meaning,
     "hostfile FILE": marked(
         "the hosts, in Open MPI's syntax, one a line with slots=N; this command starts the ranks of all of them"
     ),
@@ -72,7 +71,7 @@ NAMED = {
         "when a host is lost, start again only with at least N ranks, else end the job; needs --max_restarts"
         " (default: 1)"
     ),
-    "format text|json": marked("a page for people, or the same for a program (default: text)"),
+    "json -": option_table.TABLE["json"].meaning,
 }
 # The same for options of every script that launches.
 SHARED = {
@@ -84,11 +83,15 @@ SHARED = {
         'the devices by their physical ids, such as "[4,8)" or "0,1,4,5" (default: the script\'s own, else those that'
         " are visible)"
     ),
+    "exclude LIST": marked(
+        "leave out devices of this host, such as 3 or 3,5-7, hosts, such as node2, or devices of hosts, such as"
+        " node2:3,5; also node1:0,2@node3, as DeepSpeed has it"
+    ),
     "rank_table FILE": marked(
         "the rank table (default: RANK_TABLE_FILE if it is set, else one in the current folder or beside the"
         " program that fits, else a new one)"
     ),
-    "hccn_conf FILE": marked("addresses of the devices where hccn_tool gives none (default: /etc/hccn.conf)"),
+    "hccn_conf FILE": option_table.TABLE["hccn_conf"].meaning,
     "generation 910A|A2|A3|950|any": marked(
         "the chip generation whose rules hold for devices and rank tables (default: that of this host's NPUs if it"
         " has some, else any: only the rules of all generations)"
@@ -111,10 +114,10 @@ SHARED = {
         'the same; what is copied: names and patterns with commas between them, such as "../*.py,../src" (default:'
         " *.py, *.sh, *.yaml, *.yml, *.json, src, config and configs of the current folder)"
     ),
-    "log_dir DIR": marked("folder for the logs of all runs; each run makes its own folder in it (default: logs)"),
+    "log_dir DIR": option_table.TABLE["log_dir"].meaning,
     "console 0|all|table|none": marked(
-        "the output to show while the job runs: that of rank 0, or of others such as 3 or 0,3, that of all ranks with"
-        " their numbers, a live table of the ranks, or none (default: 0)"
+        "the output to show while the job runs: that of rank 0, or of others such as 3, 0,3 or 0-3, that of all ranks"
+        " with their numbers, a live table of the ranks, or none (default: 0)"
     ),
     "keep_plogs failed|all|none": marked(
         "which of CANN's own logs, the plogs, stay after the run on NPUs: those of an attempt that failed, cut to"
@@ -178,6 +181,7 @@ SHARED = {
         "skip the checks that need the NPUs, and that of a program's parallel mode, but still check the rank table"
     ),
     "lang zh|en": language.MEANING,
+    "no_defaults -": marked("leave out the options that the variable MSLAUNCH_OPTIONS has for every launch"),
     "dry_run -": marked("print the plan in a form that can be pasted into a shell; start and write nothing"),
     "version -": marked("print the version of this project"),
     "help -": marked("print this page"),

@@ -7,7 +7,6 @@ import os
 import yaml
 
 from hccl_tools.check import schema_check
-from hccl_tools.common import nearly
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.problem import Problem
@@ -128,7 +127,9 @@ def load(path: str) -> Config:
     except FileNotFoundError as error:
         here = one_line(os.getcwd())
         text = tr("{path}: no such file; a relative path counts from {folder}", path=shown, folder=here)
-        raise ConfigError(text + nearly.question(path)) from error
+        from tools.config import near_configs  # for a mistake
+
+        raise ConfigError(text + near_configs.question(path)) from error
     except OSError as error:
         raise ConfigError(tr("{path}: cannot be read: {reason}", path=shown, reason=error.strerror)) from error
     except UnicodeDecodeError as error:

@@ -127,7 +127,7 @@ def in_order(causes: list[Cause]) -> list[Cause]:
 
 
 def texts(entry: KnownFailure) -> tuple[str, str]:
-    """(cause, remedy) in the user's language."""
+    """(cause, remedy) in the user's language, with our commands as the user types them."""
     cause, remedy = entry.zh if speaks_chinese() and entry.zh else (entry.cause, entry.remedy)
     return typed.as_typed(cause), typed.as_typed(remedy)
 

@@ -8,16 +8,18 @@ import statistics
 import sys
 from itertools import repeat
 
+from hccl_tools.common import how_far
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import USAGE, Refusal
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import count, one_line
 from tools.progress import lines
 from tools.progress.series import Reader, axis_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
     from tools.progress.lines import Pattern
     from tools.progress.series import Series
@@ -51,15 +53,18 @@ def read_run(folder: str) -> dict[int, list[Point]]:
     if not os.path.isdir(folder):
         text = tr("{folder}: no such folder; name a run's folder, such as logs/latest", folder=one_line(folder))
         raise Refusal(USAGE, text)
+    names = (re.fullmatch(r"rank_(\d+)\.log", name) for name in os.listdir(folder))
+    paths = {int(match[1]): os.path.join(folder, match[0]) for match in names if match}
     found, reader = {}, Reader(lines.load())
-    for name in os.listdir(folder):
-        match = re.fullmatch(r"rank_(\d+)\.log", name)
-        if match:
-            found[int(match[1])] = _read_file(os.path.join(folder, name), reader)
+    whole = sum(map(how_far.bytes_of, paths.values()))
+    with how_far.doing(tr("reading {logs}", logs=count(len(paths), "log")), whole, in_bytes=True) as work:
+        for rank in sorted(paths):
+            work.about = os.path.basename(paths[rank])
+            found[rank] = _read_file(paths[rank], reader)
     if not found:
         text = tr("{folder}: has no file rank_0.log; name a run's folder, such as logs/latest", folder=one_line(folder))
         raise Refusal(USAGE, text)
-    return dict(sorted(found.items()))
+    return found
 
 
 def _read_file(path: str, reader: Reader) -> list[Point]:
@@ -114,3 +119,17 @@ def _times(ranks: dict[int, list[Point]], field: str) -> dict[int, float]:
     """{rank: its typical time}, of the ranks whose logs have it."""
     medians = {rank: typical(points, field) for rank, points in ranks.items()}
     return {rank: time for rank, time in medians.items() if time is not None}
+
+
+def document(ranks: dict[int, list[Point]], run: str) -> dict[str, Any]:
+    """The numbers of all ranks for a program, and who is slow; times are milliseconds.  run: its folder."""
+    rows = [
+        {
+            "rank": rank,
+            "median": {field: typical(points, field) for field in _FIELDS if field != "loss"},
+            "points": [point._asdict() for point in points],
+        }
+        for rank, points in ranks.items()
+    ]
+    slow = [{"rank": one.rank, "kind": one.field, "time": one.time, "median": one.middle} for one in laggards(ranks)]
+    return {"folder": run, "ranks": rows, "slow": slow}

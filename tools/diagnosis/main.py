@@ -3,7 +3,7 @@
   python tools/diagnose.py                        the newest run, logs/latest
   python tools/diagnose.py logs/RUN               a run, its plogs, and what its ranks printed
   python tools/diagnose.py FOLDER FILE.tar.gz     logs of any job: plogs, device logs, ranks' output, dmesg
-  python tools/diagnose.py --format json LOGS     the answer for programs; see schemas/diagnosis.schema.json
+  python tools/diagnose.py --json LOGS            the answer for programs; see schemas/diagnosis.schema.json
   python tools/diagnose.py --bundle NEW.tar.gz    packs the newest run's logs, for somebody who helps
 
 The launcher's report runs it after a failure.  The first line is the answer: of several ranks the one that failed first
@@ -19,11 +19,11 @@ after a run in which no rank failed, 2 usage, RUN holds no run that has ended, o
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Sequence
 
+from hccl_tools.common import colours, how_far, json_form
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import in_english, tr
 from hccl_tools.common.refusal import USAGE, Refusal
@@ -35,6 +35,7 @@ from tools.logs import known_failures
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from tools.diagnosis.answer import Answer
@@ -46,14 +47,17 @@ if TYPE_CHECKING:
 
 NEWEST = os.path.join("logs", "latest")
 FOUND, NOTHING = 0, 1  # exit codes
-TEXT, JSON = "text", "json"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     options = _options(argv)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not know Chinese
-    paths = options.logs or [NEWEST]
+    with how_far.showing():
+        return _run(options, options.logs or [NEWEST])
+
+
+def _run(options: argparse.Namespace, paths: list[str]) -> int:
     known = known_failures.load()
     if options.bundle is not None:
         from tools.diagnosis.bundle import make
@@ -66,8 +70,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _explain(paths: list[str], known: Known, options: argparse.Namespace) -> int:
     try:
         if len(paths) == 1 and _is_run(paths[0]):
-            return explain_run(paths[0], known, options.oom_kills, options.events, options.format)
-        return explain_logs(paths, known, options.events, options.format)
+            return explain_run(paths[0], known, options.oom_kills, options.events, options.json)
+        return explain_logs(paths, known, options.events, options.json)
     except OSError as error:
         return _tell([f"{error.filename}: {error.strerror}"], USAGE)
 
@@ -77,24 +81,31 @@ def _is_run(path: str) -> bool:
     return os.path.lexists(record.path(path)) if os.path.isdir(path) else not os.path.exists(path)
 
 
-def explain_run(folder: str, known: Known, oom_kills: int, events: str | None = None, form: str = TEXT) -> int:
+def explain_run(folder: str, known: Known, oom_kills: int, events: str | None = None, as_json: bool = False) -> int:
     """Says why the run of the folder failed, and adds that to its launch.json; returns the exit code."""
     try:
         launch = run.read_launch(folder)
     except Refusal as error:
         return _tell(error.lines, error.status)
-    answer = _explain_launch(launch, folder, known, oom_kills, events=events, form=form)
+    answer = _explain_launch(launch, folder, known, oom_kills, events=events, as_json=as_json)
     if answer.ranks or "diagnosis" in launch["outcome"]:
         find.save(launch, folder)
     return FOUND if answer.found else NOTHING
 
 
-def explain(launch: dict[str, Any], folder: str, known: Known, oom_kills: int, at_end: bool = False) -> bool:
+def explain(
+    launch: dict[str, Any],
+    folder: str,
+    known: Known,
+    oom_kills: int,
+    at_end: bool = False,
+    tell: Callable[[list[str]], None] | None = None,
+) -> bool:
     """Says why the run of the folder failed, and adds that to `launch`; returns whether a rank has failed.
 
-    at_end: in the report after the failure, so briefly.
+    at_end: in the report after the failure, so briefly; tell: gets the lines, which else are printed.
     """
-    answer = _explain_launch(launch, folder, known, oom_kills, at_end)
+    answer = _explain_launch(launch, folder, known, oom_kills, at_end, tell=tell)
     return answer.kind not in (answers.HANG, answers.NOTHING)
 
 
@@ -105,38 +116,39 @@ def _explain_launch(
     oom_kills: int,
     at_end: bool = False,
     events: str | None = None,
-    form: str = TEXT,
+    as_json: bool = False,
+    tell: Callable[[list[str]], None] | None = None,
 ) -> Answer:
     entries, complaints = known
     _tell([tr("{line}; left out", line=line) for line in complaints])
     members = run.read_members(launch, folder)
     if not members:
-        return _nothing_failed(launch, folder, form)
+        return _nothing_failed(launch, folder, as_json)
     target = launch.get("device_target")
     matches = find.causes(entries, members, oom_kills, target if target in known_failures.TARGETS else None)
     logs = _logs(launch, folder, entries, at_end)
     ranks = len(run.places_of(launch))
     answer = answer_of_run.of_run(members, matches, logs, ranks)
-    if form == JSON:
+    if as_json:
         with in_english():
             english = answer_of_run.of_run(members, matches, logs, ranks, english=True)
             _print_json(answer_data.of_run(english, logs, launch, folder))
     else:
-        _print(words.of_run(answer, folder, brief=at_end))
+        (tell or _print)(words.of_run(answer, folder, brief=at_end))
     launch["outcome"]["diagnosis"] = find.as_data(members, matches, logs)
     if events:
         _write_events(events, logs, members)
     return answer
 
 
-def _nothing_failed(launch: dict[str, Any], folder: str, form: str) -> Answer:
+def _nothing_failed(launch: dict[str, Any], folder: str, as_json: bool) -> Answer:
     """Says what is known of a run in which no rank failed: perhaps it hung."""
 
     def answer() -> Answer:
         hung = hang.of_run(launch, folder)
         return answers.hung(hung) if hung else answers.nothing_failed()
 
-    if form == JSON:
+    if as_json:
         with in_english():
             _print_json(answer_data.of_run(answer(), None, launch, folder))
     else:
@@ -158,7 +170,7 @@ def _logs(launch: dict[str, Any], folder: str, entries: list[KnownFailure], at_e
     return logs
 
 
-def explain_logs(paths: list[str], known: Known, events: str | None = None, form: str = TEXT) -> int:
+def explain_logs(paths: list[str], known: Known, events: str | None = None, as_json: bool = False) -> int:
     """Says what the logs of a job tell; returns the exit code.  Raises OSError: a path is not there."""
     from tools.diagnosis import job_logs
 
@@ -173,7 +185,7 @@ def explain_logs(paths: list[str], known: Known, events: str | None = None, form
         )
     _tell(job_logs.summary(logs))
     answer = answer_of_logs.of_logs(logs)
-    if form == JSON:
+    if as_json:
         with in_english():
             _print_json(answer_data.of_logs(answer_of_logs.of_logs(logs, english=True), logs))
     else:
@@ -190,13 +202,15 @@ def _write_events(path: str, logs: Explained | None, members: list[Member]) -> N
 
 
 def _print_json(data: dict[str, Any]) -> None:
-    _print([json.dumps(data, indent=2)], raw=True)
+    _print([json_form.text(data)], raw=True)
 
 
 def _print(lines: Sequence[str], raw: bool = False) -> None:
     """raw: JSON, in which nothing can move a cursor."""
+    coloured = colours.wanted(sys.stdout)
+    shown = lines if raw else [colours.shown(one_line(line), colours.style_of(line), coloured) for line in lines]
     try:
-        print("\n".join(lines if raw else map(one_line, lines)), flush=True)
+        print("\n".join(shown), flush=True)
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the reader left; Python flushes once more at its end
 
@@ -215,36 +229,12 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar="RUN|FOLDER|FILE",
         help=tr("a run's folder, with launch.json; or folders, archives and files of logs (default: logs/latest)"),
     )
-    parser.add_argument(
-        "--events",
-        metavar="FILE",
-        help=tr("write one JSON line for each fatal event: time, rank, host, device, code, cause; -: to stdout"),
-    )
-    parser.add_argument("--format", choices=(TEXT, JSON), default=TEXT, help=tr("how to print (default: %(default)s)"))
-    parser.add_argument(
-        "--bundle",
-        metavar="FILE.tar.gz",
-        help=tr("pack the logs into this new file for somebody who helps, cut to size and without secrets"),
-    )
-    parser.add_argument(
-        "--bundle_limit",
-        "--bundle-limit",
-        metavar="MIB",
-        type=int,
-        default=256,
-        help=tr("bytes in the bundle before they are compressed, in MiB (default: 256)"),
-    )
-    parser.add_argument(
-        "--oom_kills",
-        "--oom-kills",
-        metavar="N",
-        type=int,
-        default=0,
-        help=tr(
-            "processes that the kernel killed for memory on this machine while the job ran (oom_kill in /proc/vmstat)"
-        ),
-    )
+    parser.option("events")
+    parser.json()
+    parser.option("bundle")
+    parser.option("bundle_limit", type=int, default=256)
+    parser.option("oom_kills", type=int, default=0)
     options = parser.parse_args(argv)
-    if options.format == JSON and (options.events == "-" or options.bundle is not None):
-        parser.error(tr("--format json prints one document: it does not go with --bundle, nor with --events -"))
+    if options.json and (options.events == "-" or options.bundle is not None):
+        parser.error(tr("--json prints one document: it does not go with --bundle, nor with --events -"))
     return options

@@ -1,10 +1,14 @@
-"""The answer as lines for a person: at most 12 of 200 characters, the answer itself first, and nothing twice."""
+"""The answer as lines for a person: at most 12 of 200 characters, the answer itself first, and nothing twice.
+
+What was found to have failed, and the labels of what it means and what to do, have a style (see colours.Styled).
+"""
 
 from __future__ import annotations
 
 import os
 import re
 
+from hccl_tools.common import colours
 from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.words import listed, one_line
 from tools.diagnosis import answer as answers
@@ -95,15 +99,16 @@ class _Writer:
             del rows[place]
         return [line for _, line in rows] + ([more] if more else [])
 
-    def add(self, weight: int, text: str, form: str = "", quoted: str = "") -> None:
-        """A line below the answer; with a form, {} is what a log has, cut to what fits."""
+    def add(self, weight: int, text: str, form: str = "", quoted: str = "", style: str = "") -> None:
+        """A line below the answer; with a form, {} is what a log has, cut to what fits.  style: of its first part."""
         if form:
             room = self._columns - len(form) - 4
             text = form.replace("{}", cut(quoted, max(20, room)), 1)
         text = one_line(text)
         if text and text not in self._said:
             self._said.add(text)
-            self._rows += [(weight, line) for line in folded("    " + text, self._columns)]
+            first, *more = folded("    " + text, self._columns)
+            self._rows += [(weight, line) for line in (colours.styled(first, style) if style else first, *more)]
 
     def answer(self, answer: Answer) -> None:
         """The first line: the sentence, and where it was raised."""
@@ -119,11 +124,8 @@ class _Writer:
             sentence += raised
         paths = [answer.path, *(cause.path for cause in answer.causes), *(one.path for one in answer.errors)]
         self._paths |= {near(path) for path in paths if path and near(path) in sentence}
-        sentence += suffix
-        if len(sentence) <= self._columns:
-            self._rows.append((0, sentence))
-        else:
-            self._rows += [(0, line) for line in folded(sentence, self._columns)]
+        style = colours.HEAD if answer.kind in (answers.HANG, answers.NOTHING) else colours.FAILURE
+        self._rows += [(0, colours.styled(line, style)) for line in folded(sentence + suffix, self._columns)]
         for line in answer.details:
             self.add(8, cut(line, self._columns - 4))
 
@@ -152,13 +154,13 @@ class _Writer:
         """The known failure: what it means, where it is seen, what to do."""
         text, remedy = texts(cause.entry)
         if not answer.says_cause:
-            self.add(1, tr("cause: {cause} ({code})", cause=text, code=cause.entry.code))
+            self.add(1, tr("cause: {cause} ({code})", cause=text, code=cause.entry.code), style=colours.LABEL)
         self._seen(answer, cause)
-        self.add(2, tr("remedy: {remedy}", remedy=remedy))
+        self.add(2, tr("remedy: {remedy}", remedy=remedy), style=colours.LABEL)
         entry = cause.entry
         if entry.zh and not speaks_chinese() and _CHINESE.search(cause.line or ""):  # its writer may read no English
-            self.add(3, f"原因：{entry.zh[0]}")
-            self.add(3, f"处理：{entry.zh[1]}")
+            self.add(3, f"原因：{entry.zh[0]}", style=colours.LABEL)
+            self.add(3, f"处理：{entry.zh[1]}", style=colours.LABEL)
 
     def errors(self, answer: Answer) -> None:
         """The lines that look like errors; of the answer's log their rows."""
@@ -206,7 +208,7 @@ class _Writer:
             return
         if _KERNEL in what and any(_KERNEL in text for text in self._said):
             return  # the remedy has it, and the first line the host
-        self.add(weight, tr("next: {what}", what=what))
+        self.add(weight, tr("next: {what}", what=what), style=colours.LABEL)
 
     def also(self, causes: list[Cause]) -> None:
         """The other known failures: two with their causes, the rest by their codes."""

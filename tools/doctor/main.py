@@ -15,15 +15,17 @@ if not __package__:  # run as a file: import the packages hccl_tools and tools f
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 from hccl_tools.build import output
-from hccl_tools.common import language
+from hccl_tools.common import colours, how_far, language
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import hccn, interpreter, programs
 from tools.command import language as typed_language
+from tools.command import table
 from tools.command.declaration import Declaration
 from tools.command.help import HelpAsked
 from tools.command.line import Line
+from tools.command.options import value_of
 from tools.command.parse import parse
 from tools.doctor import gpus, installed, limits, network, npu_smi, npus, page, system, versions
 from tools.doctor.section import Facts, Options, Section
@@ -31,6 +33,7 @@ from tools.output.voice import Voice
 
 SECONDS = 30  # limit of one program; the import of MindSpore takes 3 s, and more from a slow disk
 SECTIONS: tuple[Section, ...] = (system, versions, npus, gpus, limits, network, installed)
+_FORMS = ("text", "json")
 _EXIT = marked("0 no problem, 1 problems, 2 usage.")
 
 
@@ -47,21 +50,22 @@ def main(words: Sequence[str]) -> int:
         return USAGE
     try:
         options = read(told["script"], told["shell"], typed)
-        if options.format == "json":
+        if options.json:
             language.use("en")  # programs read it
         made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        sections = examine(options)
-        if options.format == "json":
+        with how_far.showing(), how_far.doing(tr("examining this machine")):
+            sections = examine(options)
+        if options.json:
             text = page.as_json(sections, made)
         else:
-            text = page.as_text(sections, made, page.wants_colour())
+            text = page.as_text(sections, made, colours.wanted(sys.stdout))
         problem = any(line.status == page.PROBLEM for section in sections.values() for line in section)
         return show(text) or int(problem)
     except HelpAsked as asked:
         return show(asked.text)
     except Refusal as refusal:
         for line in refusal.lines:
-            Voice(os.path.basename(told["script"])).say(line)
+            Voice(os.path.basename(told["script"])).refuse(line)
         return refusal.status
     except KeyboardInterrupt:
         return 130
@@ -76,18 +80,28 @@ def read(script: str, shell: str, typed: Sequence[str]) -> Options:
         script=script,
         name=os.path.basename(script),
         engine="",
-        options=("format", "log_dir", "hccn_conf", "lang", "version", "help"),
+        options=("json", "log_dir", "hccn_conf", "lang", "version", "help"),
         exit_codes=_EXIT,
         extra={},
     )
     line = Line(declaration, os.environ)
+    line.others.append(_take_format)
     parse(line, typed)
     return Options(
-        format=line.choice("format", "text"),
+        json=line.given("json"),
         log_dir=line.value("log_dir", "logs"),
         hccn_conf=line.value("hccn_conf", hccn.DEFAULT_CONF),
         shell=shell,
     )
+
+
+def _take_format(line: Line, words: Sequence[str]) -> int:
+    """Takes --format text or --format json, which earlier versions had, from the front; the number of words."""
+    if table.bare(words[0]) != "format":
+        return 0
+    value, taken = value_of(line, "|".join(_FORMS), words)
+    line.options.append(("json", "1" if line.one_of("format", value, _FORMS) == "json" else ""))
+    return taken
 
 
 def show(text: str) -> int:

@@ -6,11 +6,10 @@ import ipaddress
 import json
 import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TextIO
 
+from hccl_tools.common import colours
 from hccl_tools.common.columns import columns, padded
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
@@ -22,7 +21,13 @@ MIB, GIB = 1 << 20, 1 << 30
 
 # ABSENT: it is not on this machine and need not be.  UNKNOWN: nothing here tells whether it is right.
 OK, ABSENT, UNKNOWN, WARNING, PROBLEM = STATUSES = ("ok", "absent", "unknown", "warning", "problem")
-_COLOURS = {OK: "32", ABSENT: "2", UNKNOWN: "36", WARNING: "33", PROBLEM: "1;31"}
+_STYLES = {
+    OK: colours.GOOD,
+    ABSENT: colours.FAINT,
+    UNKNOWN: colours.FACT,
+    WARNING: colours.CAUTION,
+    PROBLEM: colours.FAILURE,
+}
 
 
 class Line(Row):
@@ -44,13 +49,14 @@ def as_text(sections: Sections, made: str, colour: bool) -> str:
     width = max((columns(line.name) for line in lines), default=0)
     page = [tr("Report of this machine, {made}", made=made)]
     for title, section in sections.items():
-        page += ["", headings.get(title, title)]
+        page += ["", colours.shown(headings.get(title, title), colours.HEAD, colour)]
         for line in section:
-            status = _painted(line.status, words[line.status], colour)
+            status = colours.shown(padded(words[line.status], len(PROBLEM)), _STYLES[line.status], colour)
             page.append(f"  {status}  {padded(line.name, width)}  {without_home(line.text)}")
             if line.remedy:
-                page.append(" " * (len("  problem  ") + width + 2) + f"-> {without_home(line.remedy)}")
-    return "\n".join([*page, "", _summary(lines), ""])
+                arrow = colours.shown("->", colours.FACT, colour)
+                page.append(" " * (len("  problem  ") + width + 2) + f"{arrow} {without_home(line.remedy)}")
+    return "\n".join([*page, "", colours.shown(_summary(lines), colours.HEAD, colour), ""])
 
 
 def _words() -> dict[str, str]:
@@ -75,11 +81,6 @@ def _headings() -> dict[str, str]:
         "Network": tr("Network"),
         "Programs": tr("Programs"),
     }
-
-
-def _painted(status: str, word: str, colour: bool) -> str:
-    word = padded(word, len(PROBLEM))
-    return f"\x1b[{_COLOURS[status]}m{word}\x1b[0m" if colour else word
 
 
 def _summary(lines: list[Line]) -> str:
@@ -108,12 +109,6 @@ def as_json(sections: Sections, made: str) -> str:
 def _entry(title: str, line: Line) -> dict[str, str]:
     texts = {"text": without_home(line.text), "remedy": without_home(line.remedy)}
     return {"section": title, **line._replace(**texts)._asdict()}
-
-
-def wants_colour(stream: TextIO | None = None) -> bool:
-    """Whether `stream` (default: stdout) is a terminal whose user accepts colours (no-color.org)."""
-    stream = stream or sys.stdout
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 # ---- what a public page may say --------------------------------------------------------------------

@@ -14,7 +14,7 @@ from tools.doctor.page import Line
 class Options(Record):
     """What the user asked for, and how."""
 
-    format: str
+    json: bool
     log_dir: str  # where the logs of all runs go
     hccn_conf: str  # the file of addresses where there is no hccn_tool
     shell: str  # the version of the bash that runs the script

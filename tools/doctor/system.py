@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 
+from hccl_tools.common import version
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.project import ROOT
@@ -19,7 +20,7 @@ TITLE = "System"
 
 
 def questions(_: Options) -> dict[str, list[str]]:
-    """Asks git for the checkout's version; the options allow another user's checkout, and nothing is written."""
+    """Asks git for the checkout's commit; the options allow another user's checkout, and nothing is written."""
     git = ["git", "--no-optional-locks", "-c", f"safe.directory={ROOT}", "-C", ROOT]
     return {"git": [*git, "describe", "--always", "--dirty", "--tags"]}
 
@@ -40,9 +41,14 @@ def lines(facts: Facts) -> list[Line]:
 
 
 def _launcher(ended: Ended) -> Line:
-    if ended.status != 0:
-        return Line(tr("launcher"), UNKNOWN, tr("not a git checkout: {reason}", reason=answer.failure(ended)))
-    return Line(tr("launcher"), OK, answer.first_line(ended))
+    """The version, and in a checkout its commit."""
+    number = version.number()
+    if ended.status == 0:
+        return Line(tr("launcher"), OK, f"{number} ({answer.first_line(ended)})")
+    if os.path.exists(os.path.join(ROOT, ".git")):
+        text = tr("{version}; git does not name its commit: {reason}", version=number, reason=answer.failure(ended))
+        return Line(tr("launcher"), UNKNOWN, text)
+    return Line(tr("launcher"), OK, number)
 
 
 def _os() -> Line:

@@ -181,7 +181,15 @@ class Agents(Engine):
 
     def agent_words(self) -> list[str]:
         """The agent's command, to which the trainer's words are added.  No variable steers this Python."""
-        return [sys.executable, "-I", "-S", AGENT]
+        return self.there([sys.executable, "-I", "-S", AGENT])
+
+    def there(self, words: list[str]) -> list[str]:
+        """A command of ours for the hosts of the job, where one of them has this project in another folder."""
+        if not self.run.plan.engine.elsewhere:
+            return words
+        from hccl_tools.hosts import elsewhere  # few launches need it
+
+        return elsewhere.command(words)
 
     def environment(self, secret: str = "") -> Environment:
         """The environment of the engine, and so of its agents; secret: empty for --dry_run."""
@@ -192,7 +200,7 @@ class Agents(Engine):
         files = run.plan.rank_files
         told = {
             "LAUNCH_ENGINE": self.name,
-            "LAUNCH_DEVICES": facts.words(run.plan.engine.devices),
+            "LAUNCH_DEVICES": facts.devices_words(run.plan.engine),
             "LAUNCH_TARGET": self._target(),
             "LAUNCH_SIZES": facts.sizes_words(run.plan.sizes),
             "LAUNCH_BIND": run.plan.binding.word() if run.plan.binding else "",

@@ -92,4 +92,4 @@ class Srun(Relayed):
         if not words or not node:
             return words
         reach = ["srun", "--nodes=1", "--ntasks=1", f"--nodelist={node}", "--overlap", "--mpi=none"]
-        return [*reach, "--cpu-bind=none", "--output=all", "--error=all", "--export=ALL", *words]
+        return [*reach, "--cpu-bind=none", "--output=all", "--error=all", "--export=ALL", *self.there(words)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 
-from hccl_tools.common import typed
+from hccl_tools.common import colours, typed
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import short_path
 from tools.features import explanation_child
@@ -94,8 +94,8 @@ class Explanation(Feature):
         beside.send(json.dumps({**wanted, "within": EXPLAIN_WITHIN}).encode(), EXPLAIN_WITHIN)
         for line in beside.lines(seconds + (page[1] if page else 0)):
             kind, _, text = line.partition(" ")
-            if kind == "say":
-                run.say(text)
+            if kind == "say" or kind in colours.CODES:
+                run.say(colours.styled(text, kind) if kind in colours.CODES else text)
             elif kind == "done":
                 explained = True
             elif kind == "page":

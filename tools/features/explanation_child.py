@@ -1,8 +1,8 @@
 """The end of a launch, in a forked child of the launcher: why it failed, what stays of the plogs, and the page.
 
 The child reads its modules, and what it needs of the known failures, while the other ranks end.  Then it gets one JSON
-object on a pipe: the outcome, and what is wanted.  It answers with lines: "say TEXT" for the user, "done explained",
-and "page ANSWER", where the answer is "written", "large" or why there is no page.
+object on a pipe: the outcome, and what is wanted.  It answers with lines: "say TEXT" for the user, or "STYLE TEXT",
+STYLE one of colours.CODES; "done explained"; "page ANSWER", where ANSWER is "written", "large" or why there is none.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import os
 import signal
 import sys
 
+from hccl_tools.common import colours
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 
@@ -35,6 +37,11 @@ class Told:
 
     def flush(self) -> None:
         """Whole lines are written at once."""
+
+    def lines(self, texts: Iterable[str]) -> None:
+        """Lines for the user, with their styles."""
+        for text in texts:
+            self.line(colours.style_of(text) or "say", one_line(text))
 
     def line(self, word: str, text: str) -> None:
         data = f"{word} {text}\n".encode("utf-8", "surrogateescape")
@@ -58,7 +65,7 @@ def serve(orders: int, tells: int, run_dir: str) -> None:
         print(fault)
     with telling():
         if "oom_kills" in wanted and known:
-            explain(wanted, run_dir, known)
+            explain(wanted, run_dir, known, told.lines)
     told.line("done", "explained")
     with telling():
         for line in settle(wanted, run_dir):
@@ -95,8 +102,8 @@ def get_ready() -> tuple[Any, str]:
     return known, ""
 
 
-def explain(wanted: dict[str, Any], run_dir: str, known: Any) -> None:
-    """Says why the run failed; saves that, where the outcome is in launch.json."""
+def explain(wanted: dict[str, Any], run_dir: str, known: Any, tell: Any = None) -> None:
+    """Says why the run failed, by `tell`, else on stdout; saves that, where the outcome is in launch.json."""
     from tools.diagnosis import find, main
     from tools.launch import record
 
@@ -104,7 +111,7 @@ def explain(wanted: dict[str, Any], run_dir: str, known: Any) -> None:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the process, whatever it does
     signal.setitimer(signal.ITIMER_REAL, wanted["within"])
     document = record.read(run_dir) if saved else {"outcome": wanted["outcome"]}
-    if main.explain(document, run_dir, known, wanted["oom_kills"], at_end=True) and saved:
+    if main.explain(document, run_dir, known, wanted["oom_kills"], at_end=True, tell=tell) and saved:
         find.save(document, run_dir)
     signal.setitimer(signal.ITIMER_REAL, 0)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common import colours
 from hccl_tools.common.language import tr
 from tools.attempts import main as attempts_main
 from tools.features.base import Feature
@@ -172,9 +173,10 @@ class HostsAttempts(Feature):
         self._host = host
         supervisor = self.run.supervisor
         if supervisor.members.ranks_left:
-            self.run.say(tr("{host}: {text}; stopping the ranks of this host", host=host, text=text))
+            said = tr("{host}: {text}; stopping the ranks of this host", host=host, text=text)
         else:
-            self.run.say(f"{host}: {text}")
+            said = f"{host}: {text}"
+        self.run.say(colours.styled(said, colours.FAILURE))
         if supervisor.stopping.running:
             supervisor.stopping.begin()
 

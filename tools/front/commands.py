@@ -31,7 +31,7 @@ GROUPS: tuple[tuple[str, tuple[Shown, ...]], ...] = (
     (
         marked("Watch it"),
         (
-            Shown("watch [RUN]", marked("a job's ranks, live: the slow, the silent, the gone")),
+            Shown("watch [RUN]", marked("a job's ranks, live: slow, silent or gone")),
             Shown("runs", marked("earlier runs: when, how long, how they ended")),
             Shown("report|plot RUN", marked("a page about a run; its losses as curves")),
         ),

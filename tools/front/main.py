@@ -94,7 +94,7 @@ def _half(group: str, words: list[str]) -> int:
 
 
 def _nearly(word: str) -> str:
-    """What to say of a word that is no program and no file, but nearly a command; else empty."""
+    """The message about a word that names neither a program nor a file, but nearly a command; else empty."""
     from hccl_tools.machine import programs
 
     if word.startswith("-") or "/" in word or "." in word or os.path.exists(word) or programs.on_path(word):
@@ -111,6 +111,7 @@ def _nearly(word: str) -> str:
 def _help(words: list[str]) -> int:
     from tools.front import pages
 
+    words = [word for word in words if word not in ("-h", "--help")]
     if not words or words[0].startswith("-"):
         return _print(pages.overview())
     topic = words[0] if len(words) == 1 else " ".join(words)

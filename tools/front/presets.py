@@ -10,7 +10,7 @@ _CALL = '\\. "$LAUNCH_LIB/start.sh" '
 
 
 def declared(script: str) -> list[list[str]]:
-    """The declarations of a script, such as ``ascend4p.sh``, each as words: ENGINE ARGUMENT... KEY=VALUE...
+    """The declarations of a script, such as ``ascend4p.sh``, each as a list: ENGINE ARGUMENT... KEY=VALUE...
 
     run_cluster.sh has two; the last one counts where nothing chooses another.
     """

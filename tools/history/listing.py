@@ -6,10 +6,11 @@ import calendar
 import os
 import time
 
+from hccl_tools.common import how_far
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import count, one_line
 from tools.diagnosis import hang
 from tools.diagnosis.run import logs_of
 from tools.launch import record
@@ -58,7 +59,13 @@ def read_all(logs: str) -> list[Run]:
         raise Refusal(USAGE, text)
     patterns = lines.load()
     folders = [os.path.join(logs, os.path.basename(run)) for run in runs.newest_first(logs)]
-    return [read(folder, patterns) for folder in folders if os.path.lexists(record.path(folder))]
+    folders = [folder for folder in folders if os.path.lexists(record.path(folder))]
+    found = []
+    with how_far.doing(tr("reading {runs}", runs=count(len(folders), "run")), len(folders)):
+        for folder in folders:
+            found.append(read(folder, patterns))
+            how_far.more()
+    return found
 
 
 def read(folder: str, patterns: list[Pattern]) -> Run:

@@ -12,6 +12,7 @@ from tools.history.listing import RUNNING, Run
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
 
 def choose(runs: Sequence[Run], keep: int, logs: str) -> list[Run]:
@@ -36,6 +37,11 @@ def size(folder: str) -> int:
 def has_checkpoints(run: Run) -> bool:
     """Whether its folder has checkpoints of tools/train.py."""
     return os.path.isdir(os.path.join(run.folder, "ckpt"))
+
+
+def document(run: Run, size_: int) -> dict[str, Any]:
+    """What --json says of a run that could go.  size_: its bytes before."""
+    return {"folder": run.folder, "bytes": size_, "removed": not os.path.lexists(run.folder)}
 
 
 def remove(run: Run) -> str | None:

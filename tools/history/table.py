@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 from datetime import timedelta
 
+from hccl_tools.common import colours, json_form
 from hccl_tools.common.columns import columns, cut, padded
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.words import one_line
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     Cells = tuple[str, ...]
 
 _MOST_NAME = 40  # columns of what ran
+_EXIT = 3  # the place in _HEAD of how a run ended
 _HEAD = (
     marked("run"),
     marked("ranks"),
@@ -31,13 +31,31 @@ _HEAD = (
 )
 
 
-def rows(runs: Sequence[Run], width_of_terminal: int | None) -> Iterator[str]:
-    """A head and a line for each run; without a terminal lines may be of any length."""
+def rows(runs: Sequence[Run], width_of_terminal: int | None, coloured: bool = False) -> Iterator[str]:
+    """A head and a line for each run; without a terminal lines may be of any length.
+
+    coloured: the head is bold, and how a run ended is red or, of one that runs, cyan.
+    """
     table = [tuple(map(tr, _HEAD)), *map(_cells, runs)]
+    styles = [colours.HEAD, *map(_style, runs)]
     widths = [max(map(columns, column)) for column in zip(*table)]
-    for cells in table:
-        line = "  ".join(padded(cell, width) for cell, width in zip(cells, widths)).rstrip()
-        yield line if width_of_terminal is None else cut(line, width_of_terminal)
+    for cells, style in zip(table, styles):
+        row = [padded(cell, width) for cell, width in zip(cells, widths)]
+        line = "  ".join(row).rstrip()
+        line = line if width_of_terminal is None else cut(line, width_of_terminal)
+        if style == colours.HEAD:
+            yield colours.shown(line, style, coloured)
+        else:
+            begin = sum(len(cell) + 2 for cell in row[:_EXIT])
+            end = begin + len(cells[_EXIT])
+            yield line[:begin] + colours.shown(line[begin:end], style, coloured and end <= len(line)) + line[end:]
+
+
+def _style(run: Run) -> str:
+    """How its end is shown."""
+    if run.state == RUNNING:
+        return colours.FACT
+    return colours.FAILURE if run.failed else ""
 
 
 def _cells(run: Run) -> Cells:
@@ -84,13 +102,5 @@ def _shortened(path: str) -> str:
 
 
 def as_json(runs: Sequence[Run]) -> str:
-    """A list of objects.  JSON has no nan and no inf: those are texts."""
-    documents = []
-    for run in runs:
-        progress = {name: _of_json(value) for name, value in run.progress.items()}
-        documents.append({**run.as_dict(), "progress": progress})
-    return json.dumps(documents, ensure_ascii=True, indent=2, allow_nan=False)
-
-
-def _of_json(value: float | str) -> float | str:
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    """A list of objects."""
+    return json_form.text([run.as_dict() for run in runs])

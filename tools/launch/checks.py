@@ -6,8 +6,8 @@ import os
 import sys
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.common.words import folder_fault, one_line
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.words import count, folder_fault, one_line
 from hccl_tools.machine import interpreter
 from tools.launch.engines.placement import Placement
 from tools.launch.programs import trainer_command
@@ -66,23 +66,18 @@ def mindspore() -> None:
         )
 
 
-def devices(request: Request, placement: Placement, by_mindspore: bool) -> None:
+def devices(request: Request, placement: Placement, by_mindspore: bool) -> bool:
     """Checks that the devices of the ranks are there, and that other hosts are ready.
 
-    by_mindspore: MindSpore must be able to use GPUs, too.
+    by_mindspore: MindSpore must be able to use GPUs, too.  True: a host may have this project in another folder.
     """
     if request.no_check:
-        return
+        return False
     by_host = placement.devices_by_host()
     own = sorted({device for _, device in placement.ranks})
+    elsewhere = False
     if by_host:
-        from tools.launch.hosts import host_check, host_limits, network
-
-        host_limits.check(request, placement)
-        others = network.others([*by_host, *placement.spares])
-        lines = host_check.problems(request, placement, others) if request.engine == "mpirun" else []
-        if lines:
-            raise Refusal(REFUSED, *lines)
+        others, elsewhere = other_hosts(request, placement, [*by_host, *placement.spares])
         own = sorted({device for name in by_host if name not in others for device in by_host[name]})
     if own and request.device_target != "CPU":
         from tools.launch.devices import device_check
@@ -93,9 +88,43 @@ def devices(request: Request, placement: Placement, by_mindspore: bool) -> None:
             device_check.gpus(own)
             if by_mindspore:
                 device_check.gpus_for_mindspore()
+    return elsewhere
+
+
+def other_hosts(request: Request, placement: Placement, hosts: list[str]) -> tuple[list[str], bool]:
+    """(those of `hosts` that are not this one, whether one of them may have this project in another folder)."""
+    from tools.launch.hosts import host_check, host_limits, network, node_check
+
+    host_limits.check(request, placement)
+    others = network.others(hosts)
+    lines: list[str] = []
+    elsewhere = False
+    if request.engine == "mpirun":
+        lines, elsewhere = host_check.problems(request, placement, others)
+    elif request.engine == "srun":
+        lines, elsewhere = node_check.problems(request, others)
+    if lines:
+        raise Refusal(REFUSED, *lines)
+    return others, elsewhere
 
 
 # ---- what ranks run -------------------------------------------------------------------------------
+
+
+def console(request: Request, world: int) -> None:
+    """Checks that the ranks of --console are ranks of the job; a restart may have fewer."""
+    named = request.console or ""
+    if not named[:1].isdigit() or request.attempt:
+        return
+    missing = [rank for rank in map(int, named.split(",")) if rank >= world]
+    if missing:
+        text = tr(
+            "--console: the job has {ranks}, from 0 on, so there is no rank {rank}; the last one is {last}",
+            ranks=count(world, "rank"),
+            rank=missing[0],
+            last=world - 1,
+        )
+        raise Refusal(USAGE, text)
 
 
 def data_path(request: Request) -> None:

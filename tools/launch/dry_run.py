@@ -49,6 +49,8 @@ def _common(run: Run) -> Iterator[str]:
     name, ranks = harmless(run.voice.name), count(len(plan.ranks), "rank")
     yield "# " + tr("{name}: {ranks}; this is what it would start", name=name, ranks=ranks)
     yield "# " + harmless(tr("every rank runs {about}", about=_about(plan)))
+    if plan.request.defaults:
+        yield "# " + harmless(tr("options from MSLAUNCH_OPTIONS: {options}", options=plan.request.defaults))
     if plan.restart:
         yield f"# from the second attempt on it runs: {_line(plan.restart)}"
     yield _line(["cd", os.getcwd()])

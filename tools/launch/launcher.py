@@ -12,6 +12,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, NotHere, Refusal
 from hccl_tools.common.typed import name_of
 from hccl_tools.common.typed import use as use_front
+from tools.command import defaults
 from tools.command import language as typed_language
 from tools.command.command import read
 from tools.command.declaration import Declaration
@@ -120,7 +121,7 @@ def launch(command: Command, lock: Lock, caller: Environment, voice: Voice, igno
         request = Request.from_words(with_lock(command.words, lock))
         plan = plan_of(command, request)
     except Refusal as refusal:
-        return refuse(voice, refusal)
+        return refuse(voice, defaults.blamed(refusal, command.defaults))
     except KeyboardInterrupt:
         return INTERRUPTED
     for remark in plan.remarks:
@@ -201,7 +202,7 @@ def show(text: str, voice: Voice) -> int:
 def refuse(voice: Voice, refusal: Refusal) -> int:
     """Says why nothing is launched."""
     for line in refusal.lines:
-        voice.say(line)
+        voice.refuse(line)
     return refusal.status
 
 

@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 
+from hccl_tools.common import colours
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import clauses
 from tools import features
@@ -266,9 +267,9 @@ def give_up(run: Run, error: Exception) -> int:
         )
     guardian = run.supervisor.guardian
     if guardian is None:
-        run.say(reason)
+        run.say(colours.styled(reason, colours.FAILURE))
         return CANNOT_START
-    run.say(tr("{reason}; stopping all that still runs", reason=reason))
+    run.say(colours.styled(tr("{reason}; stopping all that still runs", reason=reason), colours.FAILURE))
     run.world.disown(guardian.lifeline)
     while not run.world.await_end(guardian.pid, 1):
         run.world.kill(guardian.pid, _signal.SIGCONT)  # somebody may have stopped it

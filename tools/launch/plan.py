@@ -61,6 +61,7 @@ def make(request: Request) -> Plan:
     run_dir = request.run_dir or run_folder.free_name(request)
     placed, table = place(request, run_dir)
     standing_by = stand_by(request, placed)
+    checks.console(request, placed.world)
     checks.data_path(request)
     job = jobs.find(request, placed, run_dir) if placed.ranks else jobs.none()
     rank_files, job = in_folders(request, job, run_dir)
@@ -70,7 +71,9 @@ def make(request: Request) -> Plan:
     if job.needs_mindspore or (scheduled and not needless):  # the scheduler needs it, too
         checks.mindspore()
     # A program may use CPU where nobody asked for GPUs.
-    checks.devices(request, placed, job.is_own or (job.needs_mindspore and not request.target_found))
+    by_mindspore = job.is_own or (job.needs_mindspore and not request.target_found)
+    if checks.devices(request, placed, by_mindspore):
+        placed = placed.replace(engine=placed.engine.replace(elsewhere=True))
     if job.resumed and placed.hosts:
         from tools.launch.resume import resumed_hosts
 
@@ -114,6 +117,7 @@ def make(request: Request) -> Plan:
             *standing_by,
             *([without_scheduler(job)] if needless else []),
             *seen.remarks(request, placed, ranks),
+            *left_out(request, placed, ranks),
         ),
     )
 
@@ -218,6 +222,15 @@ def bind(request: Request, placed: placement.Placement) -> Binding | None:
     from tools.launch.devices import binding
 
     return binding.plan(request, placed)
+
+
+def left_out(request: Request, placed: placement.Placement, ranks: Sequence[tuple[int, int]]) -> Sequence[str]:
+    """What to know of --exclude."""
+    if request.exclude is None:
+        return ()
+    from tools.launch.devices import excluded
+
+    return excluded.remarks(request, placed, ranks)
 
 
 def scheduler(request: Request, placed: placement.Placement, exports: dict[str, str]) -> list[str]:

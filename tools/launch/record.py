@@ -6,7 +6,7 @@ import itertools
 import json
 import os
 
-from hccl_tools.common import documents, whole_file
+from hccl_tools.common import documents, version, whole_file
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line, ranges
@@ -27,6 +27,7 @@ def begin(plan: Plan) -> None:
 
     document: dict[str, Any] = {
         "script": plan.request.script,
+        "version": version.number(),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "host": os.uname().nodename,
         "folder": os.getcwd(),
@@ -36,6 +37,8 @@ def begin(plan: Plan) -> None:
     }
     if plan.request.typed:
         document["typed"] = plan.request.typed
+    if plan.request.defaults:
+        document["defaults"] = plan.request.defaults
     if plan.spares:
         document["spares"] = plan.spares
     _save(plan.run_dir, document, None)

@@ -46,7 +46,9 @@ class Request(Record):
     """One launch as the user typed it.  What was not given is None, False or empty."""
 
     script: Script[str]  # its name, for messages and the run folder
+    console: Option[str] = None  # as Settings has it
     typed: Script[str] = ""  # the command line, as a shell reads it; empty: it is too long to be kept
+    defaults: Script[str] = ""  # options of MSLAUNCH_OPTIONS that hold, as a shell reads them
     job_pid: Script[int]  # the launcher's process
     lock_fd: Script[int | None] = None  # the launcher's open file that holds the devices, see device_locks.py
     lock_file: Script[str] = ""  # its path
@@ -80,6 +82,7 @@ class Request(Record):
     trainer_arguments: TrainerWords = ()
 
     devices: Option[str] = None
+    exclude: Option[str] = None  # see devices/excluded.py
     generation: Option[str] = None  # as typed; see chip
     rank_table: Option[str] = None
     hccn_conf: Option[str] = None
@@ -142,6 +145,8 @@ def _value(name: str, text: str, texts: dict[str, str]) -> Any:
     if source == "Flag" or kind == "bool]":
         return text != ""  # the user can take back a flag: --bind_core=False
     if not kind.startswith("int"):
+        if text == "-" and name in ("rank_table", "rank_table_file"):
+            _refuse_stdin("--rank_table" if source == "Option" else name.upper())
         return text
     least, most = BOUNDS.get(name, (1, MAX_RANKS))
     number = whole_number(text, least, most)
@@ -171,13 +176,25 @@ def _value(name: str, text: str, texts: dict[str, str]) -> Any:
     return number
 
 
+def _refuse_stdin(typed: str) -> None:
+    """A rank table of the tools may come by a pipe, that of a launch not."""
+    raise Refusal(
+        USAGE,
+        tr(
+            "{typed} -: every rank reads the table, so standard input will not do; save it first and name the file:"
+            " cat >hccl.json",
+            typed=typed,
+        ),
+    )
+
+
 def _device_target(texts: dict[str, str]) -> str:
     """Ascend, GPU or CPU, however it was written; scripts that name devices or take RANK_SIZE start none on GPUs."""
     fixed = texts["engine"] == "local" and ("rank_size" in texts or texts.get("script_devices"))
     known = ("Ascend", "CPU") if fixed else ("Ascend", "GPU", "CPU")
     typed = texts["device_target"]
     if not typed:
-        return _found_target()
+        return found_target()
     for target in known:
         if typed.lower() == target.lower():
             return target
@@ -194,7 +211,7 @@ def _device_target(texts: dict[str, str]) -> str:
     raise Refusal(USAGE, text)
 
 
-def _found_target() -> str:
+def found_target() -> str:
     """What this machine has: NPUs, else GPUs, else only processors."""
     if host.devices():
         return "Ascend"

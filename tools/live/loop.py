@@ -75,8 +75,9 @@ def console_for_stdout() -> Console:
     """
     for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)
-    console = Console(highlight=False, markup=False, emoji=False)
-    return console if console.is_terminal else Console(highlight=False, markup=False, emoji=False, width=_FILE_WIDTH)
+    is_terminal = sys.stdout.isatty()  # rich would take a file for one where FORCE_COLOR is set
+    width = None if is_terminal else _FILE_WIDTH
+    return Console(highlight=False, markup=False, emoji=False, force_terminal=is_terminal, width=width)
 
 
 # --- without a terminal -----------------------------------------------------------------------------------------------

@@ -6,20 +6,22 @@ Links in folders are not followed: whoever sends a folder may have put anything 
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import sys
 import zlib
 
-from hccl_tools.common.language import marked
+from hccl_tools.common import how_far
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import count, one_line
 from hccl_tools.machine import programs
 from tools.logs import kinds, matcher, owners, scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import IO
+    from typing import IO, Any
 
     from tools.logs.known_failures import KnownFailure
     from tools.logs.scan import Findings
@@ -62,9 +64,11 @@ def read(paths: list[str], entries: list[KnownFailure], alone: bool = False, tab
     papers.update((path, _paper(path)) for path in tables)
     logs = [(path, name) for path, name, _ in sorted(files, key=lambda file: -file[2]) if name not in papers]
     found: list[Findings] = []
-    for some, more in _read_all(logs, fast, alone or unpacked <= SMALL):
-        found += some
-        papers.update(more)
+    with how_far.doing(tr("reading {logs}", logs=count(len(logs), "log")), size, in_bytes=True) as work:
+        for number, (some, more) in enumerate(_read_all(logs, fast, alone or unpacked <= SMALL, work), 1):
+            found += some
+            papers.update(more)
+            work.about = tr("{number} done", number=number)
     found.sort(key=lambda one: one.path)
     whose = owners.with_masters([one.owner for one in found])
     found = [one.replace(owner=owner) if owner != one.owner else one for one, owner in zip(found, whose)]
@@ -72,7 +76,7 @@ def read(paths: list[str], entries: list[KnownFailure], alone: bool = False, tab
 
 
 def _read_all(
-    logs: list[tuple[str, str]], fast: bool, alone: bool
+    logs: list[tuple[str, str]], fast: bool, alone: bool, work: how_far.Work
 ) -> Iterator[tuple[list[Findings], dict[str, bytes]]]:
     workers = min(len(os.sched_getaffinity(0)), len(logs))
     if alone or workers < 2:
@@ -80,11 +84,24 @@ def _read_all(
         return
     import multiprocessing
 
-    for kind in kinds.KINDS:
-        scan.ready(kind, fast)  # once, before the processes are forked
-    with multiprocessing.get_context("fork").Pool(workers, programs.end_with_parent) as pool:
+    with how_far.doing(tr("preparing the search"), len(kinds.KINDS)):  # with hyperscan it takes seconds
+        for kind in kinds.KINDS:
+            scan.ready(kind, fast)  # once, before the processes are forked
+            how_far.more()
+    context = multiprocessing.get_context("fork")
+    total = context.Value("Q", 0) if how_far.is_shown() else None
+    if total is not None:
+        work.counter = lambda: int(total.value)
+    with context.Pool(workers, _begin_worker, (total,)) as pool:
         tasks = ((path, name, fast) for path, name in logs)
         yield from pool.imap_unordered(_read_one, tasks, chunksize=1 if len(logs) < 1000 else 8)
+
+
+def _begin_worker(total: Any) -> None:
+    """total: to which it adds the bytes that it reads; None: nobody looks."""
+    programs.end_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for its parent, with which it ends
+    how_far.tell(total)
 
 
 # --- which files ------------------------------------------------------------------------------------------------------
@@ -113,6 +130,7 @@ def _files(paths: list[str]) -> tuple[list[tuple[str, str, int]], int]:
 
 
 def _tell(folder: str, error: OSError) -> None:
+    how_far.clear()
     print(f"diagnose.py: {one_line(folder)}: {error.strerror}", file=sys.stderr)
 
 
@@ -159,7 +177,7 @@ def _read_one(task: tuple[str, str, bool]) -> tuple[list[Findings], dict[str, by
             _read_archive(task, found, papers)
         else:
             with open(path, "rb") as file:
-                found += _one_log(file, name, fast, path)
+                found += _one_log(how_far.counted(file), name, fast, path)
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         kind = kinds.kind_of(name, b"")
@@ -173,7 +191,7 @@ def _read_archive(task: tuple[str, str, bool], found: list[Findings], papers: di
 
     path, name, fast = task
     try:
-        with tarfile.open(path, "r|*") as archive:
+        with open(path, "rb") as file, tarfile.open(fileobj=how_far.counted(file), mode="r|*") as archive:
             for member in archive:
                 content = archive.extractfile(member) if member.isreg() else None
                 inside = os.path.normpath("/" + member.name).lstrip("/")

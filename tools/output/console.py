@@ -18,6 +18,7 @@ import select
 import stat
 import time
 
+from hccl_tools.common import colours
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import harmless
 from hccl_tools.common.record import Record
@@ -95,7 +96,7 @@ def follow(
     terminal = stderr if os.isatty(stderr) and not dumb else None
     status = Status(terminal, count(world, "rank"), name, os.isatty(stdout), patience.status_after)
     out = Stdout(stdout, status.clear)
-    coloured = os.isatty(stdout) and not dumb and not os.environ.get("NO_COLOR")
+    coloured = colours.wanted(stdout)
     files = [File(log, _way(out, place, numbers, coloured, patience)) for place, log in enumerate(logs)]
     try:
         _Reader(files, control, patience, status, out).run()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common import colours
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.quoting import harmless
 from hccl_tools.common.words import count, named, short_path, some
@@ -86,7 +87,7 @@ def failure(member: Member, left: int, goes_on: bool, number: int, lost_host: st
         others = tr("; the other {number} ranks go on", number=left)
     else:
         others = tr("; stopping the other {number} ranks", number=left)
-    return what(member, lost_host) + others
+    return colours.styled(what(member, lost_host) + others, colours.FAILURE)
 
 
 def what(member: Member, lost_host: str = "") -> str:
@@ -205,7 +206,8 @@ def failed_ranks(ranks: Sequence[Member]) -> str | None:
     if not found or len(ranks) == 1:
         return None
     names = alike.named(found)
-    return tr("{failed} of {all} ranks failed: {ranks} (--keep_going)", failed=len(found), all=len(ranks), ranks=names)
+    text = tr("{failed} of {all} ranks failed: {ranks} (--keep_going)", failed=len(found), all=len(ranks), ranks=names)
+    return colours.styled(text, colours.FAILURE)
 
 
 def table(
@@ -218,13 +220,16 @@ def table(
     ends = _Ends(first, lost_ranks, stopping)
     hosts = any(rank.host for rank in ranks)
     place = _cell(tr("host"), 16) if hosts else ""
-    rows = [_row(tr("rank"), tr("device"), place, tr("exit"), tr("time"), tr("log"))]
+    rows: list[str] = [
+        colours.styled(_row(tr("rank"), tr("device"), place, tr("exit"), tr("time"), tr("log")), colours.HEAD)
+    ]
     few = len(ranks) <= ROWS
     for rank in ranks if few else [rank for rank in ranks if rank is first]:
         seconds = rank.seconds if rank.seconds == "-" else f"{rank.seconds} s"
         place = _cell(harmless(rank.host), 15) + " " if hosts else ""
         log = harmless(path(rank.log))
-        rows.append(_row(str(rank.rank), str(rank.device), place, ends.of(rank), seconds, log))
+        row = _row(str(rank.rank), str(rank.device), place, ends.of(rank), seconds, log)
+        rows.append(colours.styled(row, colours.FAILURE) if rank is first or rank.failed else row)
     if not few:
         ways = alike.grouped((ends.of(rank), rank.rank or 0) for rank in ranks if rank is not first)
         rows += [f"{how}: {alike.named(same)}" for how, same in ways.items()]

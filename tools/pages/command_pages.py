@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from hccl_tools.common import project
+from hccl_tools.common import project, typed
 from hccl_tools.common.record import Record
 from tools.pages import commands as known
 from tools.pages.options_page import table
@@ -63,12 +63,21 @@ class Command(Record):
     typed: str  # how a user begins: "python tools/watch.py"
     words: tuple[str, ...]  # what runs it from the project's folder; `--help` comes after them
     group: str  # a key of _GROUPS
+    installed: str  # how a user of the installed package begins: "mslaunch watch"
 
 
 def commands() -> list[Command]:
     """The commands that have a page, in the order of the menu: those that can print their help here."""
-    found = [
-        Command(name=name, typed=f"bash scripts/{name}", words=("bash", f"scripts/{name}"), group=group)
+    front = (sys.executable, "-m", project.PACKAGE, "help", "launch")
+    found = [Command(name=typed.FRONT, typed=typed.FRONT, words=front, group="Launch", installed=typed.FRONT)]
+    found += [
+        Command(
+            name=name,
+            typed=f"bash scripts/{name}",
+            words=("bash", f"scripts/{name}"),
+            group=group,
+            installed=installed(f"scripts/{name}"),
+        )
         for group, names in (("Launch", known.LAUNCHING), ("Before a launch", known.OTHERS))
         for name in names
     ]
@@ -77,8 +86,16 @@ def commands() -> list[Command]:
         if lacks(path):
             continue
         group = "Rank tables" if folder == "hccl_tools" else "A run" if name in _OF_A_RUN else "Training"
-        found.append(Command(name=name, typed=f"python {path}", words=(sys.executable, path), group=group))
+        words = (sys.executable, path)
+        found.append(Command(name=name, typed=f"python {path}", words=words, group=group, installed=installed(path)))
     return sorted(found, key=lambda command: list(_GROUPS).index(command.group))
+
+
+def installed(file: str) -> str:
+    """How a command is typed that is this file in a checkout; empty: only a checkout has it."""
+    if file in typed.WORDS or file.startswith("scripts/"):
+        return f"{typed.FRONT} {typed.after_front(file)}".strip()
+    return ""
 
 
 def lacks(path: str) -> list[str]:
@@ -144,7 +161,7 @@ def _parts(command: Command, language: str, text: str) -> Iterator[tuple[str, st
     for paragraph in re.split(r"\n\s*\n", text.strip("\n")):
         if _USAGE.match(paragraph):
             lines = [_typed(command, line) for line in known.read(paragraph + "\n\n-\n").usage]
-            yield f"## {words['usage']}\n\n{_block(lines)}", "usage"
+            yield f"## {words['usage']}\n\n{_block([*_as_installed(command, lines), *lines])}", "usage"
         elif _OPTIONS.search(paragraph):
             head = paragraph.partition("\n")[0].rstrip(":：")
             rows = [(_shown(option), _plain(option.meaning)) for option in known.options(paragraph)]
@@ -160,6 +177,13 @@ def _typed(command: Command, line: str) -> str:
     """A line of the usage as a user types it: argparse knows the file's name only."""
     name, blank, rest = line.partition(" ")
     return f"{command.typed}{blank}{rest}" if name == command.name else line
+
+
+def _as_installed(command: Command, lines: Iterable[str]) -> list[str]:
+    """The same lines where pip has installed the package; none where they are the same."""
+    if command.installed in ("", command.typed):
+        return []
+    return [line.replace(command.typed, command.installed) for line in lines if command.typed in line]
 
 
 def _prose(lines: list[str]) -> Iterator[tuple[str, str]]:

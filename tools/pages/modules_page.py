@@ -41,7 +41,7 @@ ROOMS = {
         "logs",
         "config",
     ],
-    "hccl_tools": ["commands", "show", "hosts", "build", "check", "machine", "table", "common"],
+    "hccl_tools": ["commands", "show", "compare", "convert", "hosts", "build", "check", "machine", "table", "common"],
 }
 _HEAD = """\
 # Modules

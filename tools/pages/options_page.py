@@ -19,8 +19,9 @@ _HEAD = """\
 
 Made by `python -m tools.pages.options_page` from what `--help` of each command prints. In [Chinese](zh/options.md).
 
-Hyphens and underscores in the names of options are the same, and `--name VALUE` is the same as `--name=VALUE`. Every
-command has `--help`. What the exit codes mean: [exit_codes.md](exit_codes.md); what can be set in the environment:
+Hyphens and underscores in the names of options are the same, and `--name VALUE` is the same as `--name=VALUE`. SECONDS
+may be `90s`, `10m`, `1h30m` or `1d`. `MSLAUNCH_OPTIONS` has options for every launch. Every command has `--help`. What
+the exit codes mean: [exit_codes.md](exit_codes.md). What can be set in the environment:
 [environment.md](environment.md).
 
 TAB completes commands, options, their values, programs, configs and runs, and nothing after the program. An installed
@@ -44,7 +45,8 @@ _HEAD_ZH = """\
 
 由 `python -m tools.pages.options_page zh` 根据各命令 `--help` 的中文输出生成。[英文版](../options.md)。
 
-选项名中的连字符与下划线等价，`--name VALUE` 与 `--name=VALUE` 等价。每个命令都有 `--help`。退出码的含义见
+选项名中的连字符与下划线等价，`--name VALUE` 与 `--name=VALUE` 等价。SECONDS 可以写成 `90s`、`10m`、`1h30m`
+或 `1d`。`MSLAUNCH_OPTIONS` 中的选项用于每次启动。每个命令都有 `--help`。退出码的含义见
 [exit_codes.md](exit_codes.md)，可以设置的环境变量见 [environment.md](environment.md)。
 
 TAB 键补全命令、选项及其取值、程序、配置和运行文件夹；程序之后的词属于程序，不作补全。安装后的 `mslaunch` 只需一行：

@@ -2,7 +2,7 @@
 
 python -m tools.pages.pictures
 
-The words are in pictures.yaml.  What a picture shows of the project is taken from it: the report from README.md, the
+The words are in pictures.yaml.  What a picture shows of the project is taken from it: the report from a recording, the
 rank tables from the commands that build and show them, the rooms from their folders.
 """
 
@@ -20,11 +20,10 @@ from xml.sax.saxutils import escape
 import yaml
 
 from hccl_tools.common import project
-from tools.pages import live_picture, modules_page, svg
+from tools.pages import live_picture, modules_page, report_picture, svg
 
 FOLDER = Path(project.path("docs", "pictures"))
 _SUFFIX = {"en": "", "zh": "_cn"}
-_CHARACTER = 7.25  # width of one of the fixed-width font
 _BUILD = ["hccl_tools/hccl_tools.py", "--server_ip", "10.0.0.1", "--hccn_conf", "configs/demo_hccn.conf", "--stdout"]
 
 
@@ -35,29 +34,13 @@ def run(*words: str, text: str = "") -> str:
 
 
 def report(words: dict[str, Any]) -> str:
-    """The failure's report of README.md, as it looks on a terminal."""
-    page = Path(project.path("README.md")).read_text(encoding="utf-8")
-    block = re.search(r"```text\n((?:(?!```)[^\n]*\n)*?[^\n]*failed first[^\n]*\n(?:(?!```)[^\n]*\n)*)```", page)
-    assert block, "README.md shows no report with a rank that failed first"
-    lines = [line if len(line) <= 118 else line[:117] + "…" for line in block[1].rstrip("\n").splitlines()]
-    lines = [line for line in lines if line != "..."]
-    width, height = int(118 * _CHARACTER) + 32, 20 * len(lines) + 52
-    parts = [
-        f'<rect width="{width}" height="{height}" rx="8" fill="#161b22"/>',
-        *(f'<circle cx="{20 + 18 * dot}" cy="18" r="5.5" fill="{colour}"/>'
-          for dot, colour in enumerate(("#f85149", "#d29922", "#3fb950"))),
-    ]  # fmt: skip
-    for number, line in enumerate(lines):
-        colour = "#ff7b72" if "failed first" in line or "exited with" in line else "#e6edf3"
-        colour = "#79c0ff" if re.search(r"(cause|remedy): ", line) else colour
-        place = f'<text xml:space="preserve" x="16" y="{50 + 20 * number}" class="code"'
-        parts.append(f'{place} style="fill: {colour}">{escape(line)}</text>')
-    return svg.document(width, height, words["title"], parts)
+    """The report of the failure in README.md, as it looks on a terminal."""
+    return report_picture.drawing(words["title"])
 
 
 def rank_table(words: dict[str, Any]) -> str:
     """The JSON text of a table of two devices, and beside it the drawing of show_hccl.py."""
-    table = run(*_BUILD, "--device_num", "[0,2)")
+    table = run(*_BUILD, "--devices", "[0,2)")
     drawing = drawn(table)
     lines = table.rstrip("\n").splitlines()
     parts = svg.box(8, 8, 400, 20 + 17 * len(lines), [])
@@ -69,7 +52,7 @@ def rank_table(words: dict[str, Any]) -> str:
 
 def groups_910a(words: dict[str, Any]) -> str:
     """The eight devices of a 910A host, in the groups that can run one job."""
-    drawing = drawn(run(*_BUILD, "--device_num", "[0,8)"), "--generation", "910A")
+    drawing = drawn(run(*_BUILD, "--devices", "[0,8)"), "--generation", "910A")
     height = int(re.findall(r'height="(\d+)"', drawing)[0])
     return svg.document(width_of(drawing), height, words["title"], [svg.inner(0, 0, drawing)])
 
@@ -79,7 +62,7 @@ def drawn(table: str, *options: str) -> str:
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         file.write(table)
         file.flush()
-        return run("hccl_tools/show_hccl.py", "--format", "svg", *options, file.name)
+        return run("hccl_tools/show_hccl.py", "--svg", *options, file.name)
 
 
 def width_of(drawing: str) -> int:

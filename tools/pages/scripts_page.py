@@ -3,7 +3,7 @@
 python -m tools.pages.scripts_page PAGE...
 
 puts the table between the lines <!-- scripts --> and <!-- end of scripts --> of each page, in Chinese for pages in
-docs/zh and for README_CN.md. It is made from the first line and the engines of every file in scripts/.
+docs/zh and for those with names in _CN.md. It is made from the first line and the engines of every file in scripts/.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common import documents
+from hccl_tools.common import documents, how_far
 from hccl_tools.common.record import Record, Row
 from tools.logs import plog
 from tools.progress.lines import Kinds
@@ -108,6 +108,7 @@ def _lines_of(file: BinaryIO, start: int, length: int) -> Iterator[tuple[bytes, 
         if not block:
             break
         length -= len(block)
+        how_far.more(len(block))
         block = (rest + block).replace(b"\r", b"\n")  # each drawing of a progress bar is a line
         if cut:  # the first line has lost its beginning
             block = block.partition(b"\n")[2]

@@ -5,6 +5,7 @@ The launcher cannot tell for other hosts: Slurm gives each node devices of its o
 
 from __future__ import annotations
 
+from tools.rank import environment
 from tools.rank.told import refuse
 
 TYPE_CHECKING = False
@@ -18,8 +19,8 @@ def physical(told: Told) -> list[int]:
 
     Named ones are these everywhere; else they are the first ones that this host shows.
     """
-    devices = list(map(int, told["DEVICES"].split()))
-    target, named = _told(told)
+    devices, named = _devices(told)
+    target = _target(told)
     if named or not target:
         return devices
     seen = _seen(target)
@@ -30,8 +31,8 @@ def physical(told: Told) -> list[int]:
 
 def number(told: Told) -> str:
     """DEVICE_ID of the rank."""
-    target, named = _told(told)
-    device = int(told["DEVICES"].split()[told.local_rank])
+    devices, named = _devices(told)
+    target, device = _target(told), devices[told.local_rank]
     if not target or (seen := _seen(target)).ids is None:
         return str(device)
     if not named and len(seen.ids) == 1:  # each task has its own, as with Slurm's --gpus-per-task
@@ -44,10 +45,20 @@ def number(told: Told) -> str:
     return str(device if index is None else index)
 
 
-def _told(told: Told) -> tuple[str, bool]:
-    """(the target whose devices the ranks use; empty: devices are only numbers, whether they are named)."""
-    target, _, named = told["TARGET"].partition(" ")
-    return target, named != ""
+def _devices(told: Told) -> tuple[list[int], bool]:
+    """(the devices of this host's ranks, whether they are named: else the host takes the first ones that it shows)."""
+    usual, *others = told["DEVICES"].split(";")
+    own = str(environment.host_of(int(told.name), told["SIZES"])[0]) if others else ""
+    for other in others:
+        number, _, devices = other.partition(":")
+        if number == own:
+            return list(map(int, devices.split())), True
+    return list(map(int, usual.split())), told["TARGET"].endswith(" named")
+
+
+def _target(told: Told) -> str:
+    """The target whose devices the ranks use; empty: devices are only numbers."""
+    return told["TARGET"].partition(" ")[0]
 
 
 def _seen(target: str) -> Visible:

@@ -2,7 +2,8 @@
 
 The variables, besides those of the job:
   LAUNCH_ENGINE      by which the agent knows where its engine has the rank's numbers
-  LAUNCH_DEVICES     devices of this host's ranks, in order of their local rank: "4 5 6 7"
+  LAUNCH_DEVICES     devices of this host's ranks, in order of their local rank: "4 5 6 7"; of hosts that have others
+                     behind them, with the number of the host: "4 5 6 7;2:4 5 7"
   LAUNCH_TARGET      whose devices these are, "Ascend" or "GPU"; empty: they are only numbers.  "Ascend named": the user
                      or a rank table names them; else a host takes the first ones that it shows
   LAUNCH_SIZES       ranks of the job's hosts, see environment.host_of

@@ -6,6 +6,7 @@ import math
 import os
 import re
 
+from hccl_tools.common import how_far
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import Refusal
@@ -167,6 +168,15 @@ def _read_logs(attempts: list[Attempt], ranks: list[Rank], reader: Reader, notes
         text = tr("Of {all} ranks the logs of {some} are read.", all=len(ranks), some=len(chosen))
         notes.append(text)
     most = min(_MOST_OF_LOG, max(_LEAST_OF_LOG, _MOST_OF_ALL // max(1, len(chosen) * len(attempts))))
+    paths = (os.path.join(attempt.logs, rank.log) for rank in chosen for attempt in attempts)
+    whole = sum(min(most, how_far.bytes_of(path)) for path in paths)
+    with how_far.doing(tr("reading the logs of {ranks}", ranks=count(len(chosen), "rank")), whole, in_bytes=True):
+        return _read_chosen(attempts, chosen, reader, most, notes)
+
+
+def _read_chosen(
+    attempts: list[Attempt], chosen: list[Rank], reader: Reader, most: int, notes: list[str]
+) -> dict[int, list[Series]]:
     found: dict[int, list[Series]] = {}
     missing, troubles = [], []
     for rank in chosen:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common import documents, whole_file
+from hccl_tools.common import documents, how_far, whole_file
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
@@ -25,7 +25,8 @@ def write(runs: Sequence[str], output: str | None) -> str:
     """Writes the page of these runs; returns its path.  Raises Refusal: why there is none."""
     path = output or os.path.join(runs[0], NAME if len(runs) == 1 else COMPARED)
     _check(path)
-    text = document.of_folders(runs, lines.load())
+    with how_far.doing(tr("making the page")):
+        text = document.of_folders(runs, lines.load())
     try:
         whole_file.write(text, path, mode=_MODE, errors="replace")
     except OSError as error:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 OURS = {"mpirun": "run_mpirun.sh", "msrun": "run_msrun.sh"}
 # The script says these; an option of the user would contradict it.
-_SAID_BY_SCRIPT = ("n", "devices", "rank_table")
+_SAID_BY_SCRIPT = ("n", "devices", "exclude", "rank_table")
 _OF_RANKS = ("rank_folder", "rank_files", "per_rank_words")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common import colours
 from hccl_tools.common.language import tr
 
 TYPE_CHECKING = False
@@ -62,16 +63,16 @@ class Limits:
         now = self._now()
         if self.timeout and now >= self._ends_at:
             self.reached = TIMEOUT
-            self._say(tr("the job has run for {seconds} s, its --timeout: stopping all ranks", seconds=self.timeout))
+            text = tr("the job has run for {seconds} s, its --timeout: stopping all ranks", seconds=self.timeout)
+            self._say(colours.styled(text, colours.FAILURE))
         elif self.hang and self._logs and now >= self._look_at and self._stand_still(now):
             self.reached = HANG
-            self._say(
-                tr(
-                    "no rank has written to its log for {seconds} s, the --hang_timeout: saving the stacks of all "
-                    "ranks, then stopping them",
-                    seconds=self.hang,
-                )
+            text = tr(
+                "no rank has written to its log for {seconds} s, the --hang_timeout: saving the stacks of all "
+                "ranks, then stopping them",
+                seconds=self.hang,
             )
+            self._say(colours.styled(text, colours.FAILURE))
         return bool(self.reached)
 
     def _stand_still(self, now: float) -> bool:

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
+from hccl_tools.common import colours, how_far
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
@@ -14,14 +15,14 @@ from hccl_tools.common.typed import name_of
 from hccl_tools.common.words import folder_fault, one_line
 
 
-def parser(description: str | None) -> argparse.ArgumentParser:
+def parser(description: str | None) -> Parser:
     """A parser whose --help is the command's docstring, line by line, and the options."""
     return Parser(description=description)
 
 
-def add_opt(parser: argparse.ArgumentParser, meaning: str) -> None:
+def add_opt(parser: Parser, note: str = "") -> None:
     """-o, which changes the config."""
-    parser.add_argument("-o", "--opt", metavar="KEY=VALUE", nargs="+", action="extend", default=[], help=meaning)
+    parser.option("opt", note, nargs="+", action="extend", default=[])
 
 
 def positive(text: str) -> int:
@@ -35,15 +36,20 @@ def positive(text: str) -> int:
 def run(program: str, work: Callable[[], None], status: int | None = None) -> int:
     """Does the `work` of the command `program`; returns 0, or the exit code of its refusal: `status` if it is given."""
     try:
-        work()
+        with how_far.showing():
+            work()
         return 0
     except Refusal as refusal:
         for line in refusal.lines:
-            print(f"{name_of(program)}: {line}", file=sys.stderr)
+            _refuse(f"{name_of(program)}: {line}")
         return refusal.status if status is None else status
     except FileNotFoundError:
         fault = folder_fault()
         if fault is None:
             raise
-        print(f"{name_of(program)}: {fault}", file=sys.stderr)
+        _refuse(f"{name_of(program)}: {fault}")
         return REFUSED if status is None else status
+
+
+def _refuse(line: str) -> None:
+    print(colours.shown(line, colours.MISTAKE, colours.wanted(sys.stderr)), file=sys.stderr)

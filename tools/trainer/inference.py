@@ -13,26 +13,17 @@ from tools.trainer.checkpoints import choosing, converting, loading, strategies
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
     import mindspore as ms
     from mindspore import nn
 
+    from hccl_tools.common.command_line import Parser
     from tools.trainer.checkpoints.labels import Label
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """--config and --ckpt."""
-    parser.add_argument("--config", "-c", metavar="FILE", required=True, help=tr("the config that it was trained with"))
-    parser.add_argument(
-        "--ckpt",
-        metavar="PATH",
-        required=True,
-        help=tr(
-            "the checkpoint: a file with the whole network, or the folder of a job's (rank_0, rank_1 "
-            "...), of which the newest is taken and merged"
-        ),
-    )
+    parser.option("config", tr(" (that of the network in the checkpoint)"), required=True)
+    parser.option("ckpt", required=True)
 
 
 def check_source(path: str) -> None:

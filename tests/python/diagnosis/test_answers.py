@@ -11,8 +11,8 @@ import plogs
 import pytest
 
 from hccl_tools.check import schema_check
-from hccl_tools.common import language
-from tools.diagnosis import folding, job_logs, main, words
+from hccl_tools.common import language, typed
+from tools.diagnosis import answer, folding, job_logs, main, words
 from tools.logs import known_failures, loud
 
 ENTRIES, _ = known_failures.load({})
@@ -279,3 +279,14 @@ def test_one_document_goes_with_nothing_else_on_stdout(tmp_path, capsys, options
     with pytest.raises(SystemExit) as ended:
         main.main([str(tmp_path), "--format", "json", *options])
     assert ended.value.code == 2 and "prints one document" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("speech", ["en", "zh"])
+def test_a_remedy_names_our_commands_as_the_user_types_them(speech, monkeypatch):
+    monkeypatch.setenv("LAUNCH_LANG", speech)
+    language._catalogue.cache_clear()
+    entry = next(entry for entry in ENTRIES if entry.code == "ranktable-device-twice")
+    assert "python hccl_tools/validate_hccl.py" in answer.texts(entry)[1]
+    monkeypatch.setattr(typed, "is_front", lambda: True)
+    monkeypatch.setattr(typed, "front", lambda: ("mslaunch",))
+    assert "mslaunch table check" in answer.texts(entry)[1]

@@ -1,7 +1,9 @@
 """plot_log.py: what it reads from logs, and what it shows."""
 
+import json
 import os
 
+import json_pages
 import pytest
 
 from tools import plot_log
@@ -116,3 +118,40 @@ def test_what_is_no_run_is_said(tmp_path, capsys):
     (tmp_path / "rank_0.log").write_text("nothing\n")
     assert plot_log.main([str(tmp_path)]) == 1
     assert "no log has a line such as" in capsys.readouterr().err
+
+
+def test_json_has_the_numbers_and_draws_nothing(tmp_path, capsys):
+    good = [(2.0, 100.0, 1.0)] * 4
+    write(tmp_path, rank_0=good, rank_1=good, rank_2=[(float("nan"), 100.0, 60.0)] * 4)
+    assert plot_log.main([str(tmp_path), "--json"]) == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    json_pages.check("plot_log.py", found)
+    assert (said.err, found["folder"], sorted(os.listdir(tmp_path))) == (
+        *("", str(tmp_path)),
+        [f"rank_{rank}.log" for rank in range(3)],
+    )
+    assert found["slow"] == [{"rank": 2, "kind": "data_time", "time": 60.0, "median": 1.0}]
+    point = {"step": 1, "loss": 2.0, "step_time": 100.0, "data_time": 1.0, "before_time": None}
+    assert found["ranks"][0]["points"][0] == point and found["ranks"][2]["points"][3]["loss"] == "nan"
+    assert found["ranks"][2]["median"] == {"step_time": 100.0, "data_time": 60.0, "before_time": None}
+
+
+def test_json_of_logs_without_a_loss_is_no_document(tmp_path, capsys):
+    (tmp_path / "rank_0.log").write_text("nothing\n")
+    assert (plot_log.main([str(tmp_path), "--json"]), capsys.readouterr().out) == (1, "")
+
+
+def test_with_json_a_picture_is_drawn_where_output_says(tmp_path, capsys):
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    write(tmp_path, rank_0=[(2.0, 10.0, 1.0)] * 5)
+    assert plot_log.main([str(tmp_path), "--json", "--output", str(tmp_path / "x.png")]) == 0
+    assert json.loads(capsys.readouterr().out)["ranks"] and (tmp_path / "x.png").exists()
+
+
+def test_the_newest_run_is_the_default(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.makedirs("logs/latest")
+    write(tmp_path / "logs" / "latest", rank_0=[(2.0, 10.0, 1.0)] * 5)
+    assert plot_log.main(["--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["folder"] == "logs/latest"

@@ -1,14 +1,33 @@
 """Limits, network and programs on the doctor's page."""
 
 import socket
+from types import SimpleNamespace
 
 import pytest
 
 from hccl_tools.machine.programs import Ended
-from tools.doctor import installed, limits, network
+from tools.doctor import installed, limits, network, system
 from tools.launch.engines import ports
 
 GIB, MIB = 1 << 30, 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("git", "is_checkout", "found"),
+    [
+        (Ended(0, "v1-3-gabc\n", ""), True, ("ok", "1.0.0 (v1-3-gabc)")),
+        (Ended(128, "", "fatal: no"), False, ("ok", "1.0.0")),
+        (Ended(128, "", "fatal: no"), True, ("unknown", "1.0.0; git does not name its commit: fatal: no (exit 128)")),
+    ],
+)
+def test_the_launcher_has_a_version_with_git_and_without(monkeypatch, tmp_path, git, is_checkout, found):
+    monkeypatch.setattr(system, "ROOT", str(tmp_path))
+    monkeypatch.setattr(system.version, "number", lambda: "1.0.0")
+    if is_checkout:
+        (tmp_path / ".git").mkdir()
+    facts = SimpleNamespace(answers={"git": git}, options=SimpleNamespace(shell="5.2"))
+    line = system.lines(facts)[0]
+    assert (line.status, line.text) == found
 
 
 # ---- limits ----------------------------------------------------------------------------------------

@@ -4,8 +4,8 @@ import json
 import os
 import re
 import sys
-import types
 
+import json_pages
 import pytest
 
 from hccl_tools.common import language
@@ -67,20 +67,16 @@ def test_a_problem_is_exit_1_and_said_at_the_end(machine):
 
 
 def test_counts_and_status_of_the_json_are_those_of_its_lines(machine):
-    found = json.loads(machine.page("--format", "json")[1])
+    found = json.loads(machine.page("--json")[1])
+    json_pages.check("doctor.sh", found)
+    assert json.loads(machine.page("--format", "json")[1]).keys() == found.keys()
+    assert not machine.page("--json", "--format=text")[1].startswith("{")
     assert sum(found["counts"].values()) == len(found["lines"])
     assert found["status"] == "warning"
     assert {line["section"] for line in found["lines"]} == {section.TITLE for section in doctor.SECTIONS}
 
 
-def test_no_colour_where_it_is_not_wanted(monkeypatch):
-    terminal, pipe = types.SimpleNamespace(isatty=lambda: True), types.SimpleNamespace(isatty=lambda: False)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    assert page.wants_colour(terminal)
-    assert not page.wants_colour(pipe)
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert not page.wants_colour(terminal)
+def test_no_colour_where_it_is_not_wanted():
     sections = {"One": [page.Line("name", page.PROBLEM, "text", "remedy")]}
     assert "\x1b[" in page.as_text(sections, "now", colour=True)
     assert "\x1b[" not in page.as_text(sections, "now", colour=False)

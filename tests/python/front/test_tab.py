@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_tools.common import project, typed
+from tools.command import table
 from tools.front import commands
-from tools.front.tab import answer, offers, typed_words, values
+from tools.front.tab import answer, offer, offers, options, typed_words, values
 
 
 @pytest.fixture(autouse=True)
@@ -40,16 +41,16 @@ def offered(line, *more, **some):
         ("mslaunch wat", ["watch"]),
         ("mslaunch ascend", ["ascend1p", "ascend2p", "ascend4p", "ascend8p"]),
         ("mslaunch hel", ["help"]),
-        ("mslaunch table ", ["build", "check", "merge", "show"]),
+        ("mslaunch table ", ["build", "check", "merge", "show", "convert", "diff"]),
         ("mslaunch prepare d", ["digits"]),
         ("mslaunch table build --visible-d", ["--visible-devices"]),
-        ("mslaunch table check --form", ["--format"]),
-        ("mslaunch table check --format ", ["text", "json"]),
-        ("mslaunch table check --format=j", ["--format=json"]),
+        ("mslaunch table convert --t", ["--to"]),
+        ("mslaunch table convert --to ", ["1.0", "1.1", "1.2", "2.0", "lab", "cloud", "hosts"]),
+        ("mslaunch table convert --to=l", ["--to=lab"]),
         ("mslaunch runs cl", ["clean"]),
         ("mslaunch runs clean ", []),
         ("mslaunch network --pi", ["--ping"]),
-        ("mslaunch doctor --format ", ["text", "json"]),
+        ("mslaunch doctor --lang ", ["zh", "en"]),
         ("mslaunch help restar", ["restarts"]),
         ("mslaunch --help diagn", ["diagnose"]),
         ("mslaunch help restarts ", []),
@@ -83,6 +84,7 @@ def test_commands_and_their_options(line, expected):
         ("mslaunch --hostfile hosts --networ", ["--network"]),
         ("mslaunch --engine mpirun --networ", ["--network"]),
         ("mslaunch run_mpirun_2 --networ", ["--network"]),
+        ("mslaunch --engine bogus --dry", ["--dry_run"]),
         ("mslaunch --bind_core ", ["True", "False"]),
         ("mslaunch --bind_core --qui", ["--quiet"]),
         ("mslaunch --quiet --dry", ["--dry_run"]),
@@ -124,6 +126,8 @@ def test_the_words_of_a_program_are_its_own(line):
         ("mslaunch x.yaml ", "nothing"),
         ("mslaunch ", "programs"),
         ("mslaunch --config ", "configs"),
+        ("mslaunch eval -c ", "configs"),
+        ("mslaunch table diff ", "files"),
         ("mslaunch table merge a.json ", "files"),
         ("mslaunch network ", "files"),
         ("mslaunch watch ", "folders"),
@@ -217,6 +221,25 @@ def test_every_command_has_options():
 )
 def test_choices(takes, expected):
     assert values.choices(takes) == expected
+
+
+# what only the user knows
+_UNKNOWN = set("N NAME NAMES MIB SECONDS ID IP LIST RANGE TEXT CODE KEY=VALUE FACTOR PORT WORDS".split())
+
+
+def test_what_is_known_of_each_value():
+    """A new word in --help: say in values.py what it is, or here that nobody knows."""
+    rows = [line.rstrip("\n").split("\t")[2] for line in open(options.PATH, encoding="utf-8")]
+    tables = [
+        *rows,
+        *(option.takes for option in table.of([key.partition(" ")[0] for key in table.NAMED], ()).values()),
+    ]
+    for takes in filter(None, tables):
+        first = takes.partition(" ")[0]
+        known = (
+            first in _UNKNOWN or first == "-" or values.choices(first) or values.of(first, "").native != offer.NOTHING
+        )
+        assert known, takes
 
 
 _WORDS = ["--resume", "--bind_core", "-n", "-H", "-x", "--bogus", "--", "-", "=", "x.yaml", "x.py", "table", "watch"]

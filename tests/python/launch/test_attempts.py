@@ -12,6 +12,7 @@ import sys
 import documents
 import pytest
 
+from hccl_tools.hosts import elsewhere
 from tools.attempts import verdict, wire
 from tools.launch.hosts import launchers
 from tools.launch.request import Request
@@ -354,6 +355,9 @@ def a_request(**values):
     return Request(script="x.sh", job_pid=1, engine="local", device_target="CPU", max_restarts=3, **values)
 
 
+VERSION = elsewhere.Version(number="1.0.0", digest="a" * 64)
+
+
 def a_meeting(number=1, port=23456):
     return launchers.Meeting(hosts=["a b", "c"], number=number, address="127.0.0.1", scheduler_port=port, job="j")
 
@@ -363,17 +367,29 @@ def test_the_places_of_python_the_project_and_checkpoints_may_differ_between_hos
     config.write_text("a: 1\n")
     words = ["-u", "{}/tools/train.py", "--config", "config.yaml", "-o", "train.resume_from={}/ckpt", "a=b"]
     found = []
+    monkeypatch.setattr(launchers.elsewhere, "own", lambda: VERSION)
     for root, python in (("/one", "/one/python"), ("/another", "python3")):
         monkeypatch.setattr(launchers.project, "path", lambda _, root=root: f"{root}/")
         monkeypatch.setenv("PYTHON", python)
         command = [python, *(word.format(root) for word in words)]
         found.append(launchers.alike(a_request(), [command, []], str(config)))
     assert found[0] == found[1]
-    assert [words for _, _, words in found[0]][:2] == [
+    assert [words for _, _, words in found[0]][:3] == [
+        "1.0.0, with files aaaaaaaa",
         "3",
         "python -u tools/train.py --config config.yaml -o train.resume_from= a=b",
     ]
     assert found[0] != launchers.alike(a_request(), [["python3", "x.py"], []], str(config))
+
+
+@pytest.mark.parametrize("version", [VERSION.replace(number="1.0.1"), VERSION.replace(digest="b" * 64)])
+def test_launchers_of_different_versions_are_told_apart_first_of_all(monkeypatch, version):
+    found = []
+    for own in (VERSION, version):
+        monkeypatch.setattr(launchers.elsewhere, "own", lambda own=own: own)
+        found.append(launchers.alike(a_request(), [["x"], []], None)[0])
+    assert found[0][0] == found[1][0] == "the version of this project"
+    assert found[0][1] != found[1][1] and found[0][2] != found[1][2]
 
 
 def test_the_port_is_beside_that_of_the_scheduler_and_the_time_that_of_the_ranks(monkeypatch):

@@ -69,6 +69,8 @@ def test_the_launchers_own_options_are_no_words_of_the_plan():
         ("--quiet", "none"),
         ("--quiet --console all", "all"),
         ("--console 0,3", "0,3"),
+        ("--console 0-3", "0,1,2,3"),
+        ("--console 7,0-2,1", "7,0,1,2"),
         ("--tail_worker_log=1", "1"),
         ("--tail_worker_log 0,3", "0,3"),
         ("--tail_worker_log=-1", "all"),
@@ -132,7 +134,9 @@ ascend2p.sh|--ESC[2J|unknown option --\x1b[2J
 ascend2p.sh|--quiet=1|--quiet takes no value
 ascend2p.sh|--timeout|--timeout needs a value: --timeout SECONDS
 ascend2p.sh|--bind_core=ESC|--bind_core=$'\E': write --bind_core, --bind_core=True or --bind_core=False
-ascend2p.sh|--grace ٤ c.yaml|--grace ٤ is not a whole number of at most 8 digits
+ascend2p.sh|--grace ٤ c.yaml|--grace ٤ is not a time: write whole seconds of at most 8 digits, or 90s, 10m, *
+ascend2p.sh|--timeout=999999999 c.yaml|--timeout 999999999 is not a time: *
+run_pod.sh|--pod-wait=5x c.yaml|--pod_wait 5x is not a time: *
 ascend2p.sh|--lang fr c.yaml|--lang fr: write one of zh, en
 ascend2p.sh|--nnodes 2|--nnodes 2: this host alone is --nnodes 1; several hosts: *
 ascend2p.sh|--nproc 4|--nproc 4: ascend2p.sh has no such option; any number of ranks: scripts/launch.sh -n N
@@ -144,12 +148,16 @@ launch.sh|--max_restart 2 train.py|unknown option --max_restart; did you mean --
 launch.sh|--hostfile h train.py|unknown option --hostfile; run_mpirun.sh, run_cluster.sh take it
 launch.sh|-mca pml ob1 train.py|unknown option -mca; run_mpirun.sh takes it
 launch.sh|-x A=1 train.py|unknown option -x; every variable that you export reaches the ranks: *
-ascend2p.sh|--console 0,x c.yaml|--console 0,x: write one of 0, all, table, none
+ascend2p.sh|--console 0,x c.yaml|--console 0,x: write ranks such as 3, 0,3 or 0-3, or all, table or none
+ascend2p.sh|--console 3-1 c.yaml|--console 3-1: write ranks *
+ascend2p.sh|--console= c.yaml|--console needs a value: *
+ascend2p.sh|--console 0, c.yaml|--console 0,: write ranks *
+ascend2p.sh|--console 0-99999999 c.yaml|--console 0-99999999: a job has at most 65536 ranks
 ascend2p.sh|-n 4 c.yaml|-n 4: ascend2p.sh has no such option; any number of ranks: scripts/launch.sh -n N
 run.sh|-np 4 data 2|-np 4: the number of ranks is the argument RANK_SIZE
-launch.sh|-n 2 pythonn train.py|pythonn: there is no program of this name on PATH, and no such file
-launch.sh|-n 2 pythonn -c pass|pythonn: there is no program of this name on PATH, and no such file
-launch.sh|-n 2 pythonn --epochs 3|pythonn: there is no program of this name on PATH, and no such file
+launch.sh|-n 2 pythonn train.py|pythonn: there is no program of this name on PATH, and no such file; did *
+launch.sh|-n 2 pythonn -c pass|pythonn: there is no program of this name on PATH, and no such file; did *
+launch.sh|-n 2 pythonn --epochs 3|pythonn: there is no program of this name on PATH, and no such file; did *
 launch.sh|GLOG_v=3|GLOG_v=3 is a variable: write it before the command, as in GLOG_v=3 bash scripts/launch.sh
 launch.sh|A=1 B=2 tool x|A=1 is a variable: write it before the command, as in A=1 bash scripts/launch.sh, or start *
 run_mpirun_1.sh|A=1 train.py|A=1 is a variable: *
@@ -188,7 +196,9 @@ def test_help_has_the_scripts_header_and_all_its_options(folder):
     declaration = Declaration.from_words([f"script={link}", "local", "CONFIG", "options=n", "without=devices"])
     with pytest.raises(HelpAsked) as asked:
         read(declaration, ["--n", "4", "-h", "a", "b"], {})
-    assert asked.value.text.startswith("Trains.\n\n  bash own.sh\n\nOptions (hyphens and underscores are the same):\n")
+    assert asked.value.text.startswith(
+        "Trains.\n\n  bash own.sh\n\nOptions (hyphens and underscores are the same; SECONDS "
+    )
     names = [line.split()[0] for line in asked.value.text.splitlines() if line.startswith("  -")]
     shared = [table.typed(key.split()[0]) for key in table.SHARED if key != "devices RANGE"]
     assert names == ["--config", "-n", *shared]
@@ -198,10 +208,10 @@ def test_help_has_the_scripts_header_and_all_its_options(folder):
 
 
 def test_a_script_that_launches_nothing_has_only_the_options_that_it_names():
-    words = ["script=doctor.sh", "options=format lang help"]
+    words = ["script=doctor.sh", "options=json lang help"]
     line = Line(Declaration.from_words(words), {})
-    parse(line, ["--format=json"])
-    assert (list(line.table), line.options) == (["format", "lang", "help"], [("format", "json")])
+    parse(line, ["--json"])
+    assert (list(line.table), line.options) == (["json", "lang", "help"], [("json", "1")])
     for word in ("--", "--devices"):
         with pytest.raises(Refusal, match=f"^unknown option {word}; see: bash doctor.sh --help$"):
             parse(Line(Declaration.from_words(words), {}), [word])

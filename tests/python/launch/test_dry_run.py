@@ -27,7 +27,7 @@ def plan(**facts):
         "about": "the program x.py",
         "sizes": [4, 4],
         "engine": LocalFacts(),
-        "request": SimpleNamespace(device_target="Ascend", per_rank_words=False),
+        "request": SimpleNamespace(device_target="Ascend", per_rank_words=False, defaults=""),
         "exports": {"RANK_SIZE": "8", "LOG_DIR": "/logs/a run"},
         **dict.fromkeys(("table", "resumed", "binding", "plogs", "rank_files")),
         **dict.fromkeys(("restart", "scheduler"), []),

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from hccl_tools.common import colours
 from tools.features import explanation, explanation_child
 from tools.features.explanation import Explanation
 from tools.supervise.members import Member
@@ -66,6 +67,16 @@ def lines(*texts):
 def test_the_user_reads_what_it_says(run, monkeypatch, early):
     serve = lines("say because", "done explained", "page written")
     assert ended(run, monkeypatch, serve, early) == ["because"]
+
+
+def test_lines_keep_their_styles_on_the_way(run, monkeypatch):
+    def serve(orders, tells, run_dir):
+        lines()(orders, tells, run_dir)
+        explanation_child.Told(tells).lines([colours.styled("red\n", colours.FAILURE), "    plain", "failure plain"])
+
+    told = ended(run, monkeypatch, serve)[:3]
+    assert told == ["red\\n", "    plain", "failure plain"]
+    assert list(map(colours.style_of, told)) == [colours.FAILURE, "", ""]
 
 
 def test_a_page_that_fails_is_a_note(run, monkeypatch):

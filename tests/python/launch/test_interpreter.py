@@ -123,6 +123,8 @@ def test_a_real_old_python_says_so_at_once(version, command):
         (["tools/prepare_cifar10.py", "x"], "numpy"),
         (["hccl_tools/validate_hccl.py", "bad.json"], "jsonschema"),
         (["hccl_tools/merge_hccl.py", "bad.json"], "jsonschema"),
+        (["hccl_tools/convert_hccl.py", "bad.json", "--to", "1.2"], "jsonschema"),
+        (["hccl_tools/diff_hccl.py", "good.json", "bad.json"], "jsonschema"),
         (["hccl_tools/check_network.py", "bad.json"], "jsonschema"),
         (["hccl_tools/show_hccl.py", "good.json"], "rich"),
     ],

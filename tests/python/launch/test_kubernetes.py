@@ -5,17 +5,20 @@ import json
 import os
 import re
 import subprocess
+import sys
 
 import documents
 import pytest
 import yaml
 from needs import needs
 
+from hccl_tools.common import version
 from tools.launch.engines import ports
 from tools.launch.pods.pod_watch import MOVED
 
 ROOT = documents.ROOT
 FOLDER = ROOT / "deploy" / "kubernetes"
+DOCKERFILE = ROOT / "deploy" / "Dockerfile"
 WAYS = sorted(path.parent.name for path in FOLDER.glob("*/kustomization.yaml"))
 VERSIONS = ("1.29", "1.37")  # of Kubernetes: the schema of 1.28 demands of podFailurePolicy what the server does not
 NPUS = "huawei.com/Ascend910"
@@ -65,17 +68,17 @@ def test_every_file_is_part_of_a_way():
 
 
 @needs_kubernetes_validate
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("of_kubernetes", VERSIONS)
 @pytest.mark.parametrize("way", WAYS)
-def test_kubernetes_own_kinds_fit_its_schemas(way, version):
+def test_kubernetes_own_kinds_fit_its_schemas(way, of_kubernetes):
     import kubernetes_validate
 
     for document in resources(way):
         if document["apiVersion"] not in SCHEMAS:
-            kubernetes_validate.validate(document, version, strict=True)
+            kubernetes_validate.validate(document, of_kubernetes, strict=True)
     for _, template in templates(JOBS[way]).values():
         pod = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "pod"}, "template": template}
-        kubernetes_validate.validate(pod, version, strict=True)
+        kubernetes_validate.validate(pod, of_kubernetes, strict=True)
 
 
 @pytest.mark.parametrize("way", [way for way, job in JOBS.items() if job["apiVersion"] in SCHEMAS])
@@ -97,22 +100,23 @@ def test_kustomize_builds_every_way(way):
     assert built.returncode == 0, built.stderr
     found = list(yaml.safe_load_all(built.stdout))
     assert {each["kind"] for each in found} == {each["kind"] for each in resources(way)}
-    assert re.search(r"image: \S+/mindspore-launch:0\.1\.0", built.stdout)
+    assert re.search(rf"image: \S+/mindspore-launch:{re.escape(version.number())}\n", built.stdout)
 
 
 @needs("hadolint")
 def test_the_dockerfile_is_good():
-    said = subprocess.run(["hadolint", str(FOLDER / "Dockerfile")], capture_output=True, text=True, timeout=60)
+    said = subprocess.run(["hadolint", str(DOCKERFILE)], capture_output=True, text=True, timeout=60)
     assert said.returncode == 0, said.stdout
 
 
-def test_the_image_has_what_the_scripts_use():
-    text = (FOLDER / "Dockerfile").read_text()
-    copied = {name for line in re.findall(r"(?m)^COPY (.*) \S+$", text) for name in line.split()}
-    kept = {line[1:] for line in (FOLDER / "Dockerfile.dockerignore").read_text().splitlines() if line[0] == "!"}
-    assert copied == kept
-    assert {"hccl_tools", "tools", "scripts", "schemas", "configs"} < copied
-    assert all((ROOT / name).exists() for name in copied)
+def test_the_image_is_one_installation_of_this_version():
+    text = DOCKERFILE.read_text(encoding="utf-8")
+    assert re.findall(r"(?m)^ARG VERSION=(.*)$", text) == [version.number()]
+    assert set(re.findall(r"mindspore-launch:([\d.]+)", text)) == {version.number()}
+    assert text.count("pip install") == 1 and not re.search(r"(?m)^(COPY|ADD) ", text)
+    assert re.findall(r"(?m)^ENTRYPOINT (.*)$", text) == ['["mslaunch"]']
+    for page in ("docs/kubernetes.md", "docs/zh/kubernetes.md"):
+        assert f"mindspore-launch:{version.number()} dist\n" in documents.read(page)
 
 
 @pytest.mark.parametrize(("way", "role"), PODS)
@@ -124,6 +128,7 @@ def test_a_pod_has_time_memory_and_devices(way, role):
     shown = subprocess.run(
         ["bash", str(ROOT / "scripts/run_pod.sh"), "--help"], capture_output=True, text=True, timeout=60
     )
+    assert only["args"][0] == "run_pod" and "command" not in only  # the entry point of the image is mslaunch
     options = [word for word in only["args"] if word.startswith("--")]
     assert all(f"\n  {option} " in shown.stdout for option in options)
     config = only["args"][-1]
@@ -200,13 +205,10 @@ def test_run_pod_plans_what_the_manifest_is_for(way, role, tmp_path):
         (tmp_path / "hccl.json").write_text(json.dumps(table))
         environment["RANK_TABLE_FILE"] = str(tmp_path / "hccl.json")
     (tmp_path / "config.yaml").write_text("system:\n  distribute: True\n")
-    words = [
-        "--dry_run",
-        "--train_script",
-        str(ROOT / "tests/fixtures/stub_trainer.py"),
-        *container(way, role)["args"][:-1],
-    ]
-    command = ["bash", str(ROOT / "scripts/run_pod.sh"), *words, "config.yaml"]
+    preset, *options = container(way, role)["args"][:-1]
+    trainer = str(ROOT / "tests/fixtures/stub_trainer.py")
+    mslaunch = [sys.executable, str(ROOT / "mindspore_launch" / "__main__.py")]
+    command = [*mslaunch, preset, "--dry_run", "--train_script", trainer, *options, "config.yaml"]
     ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 0, ended.stderr
     ranks = re.findall(r"(?m)^# rank (\d+) on device (\d+)$", ended.stdout)

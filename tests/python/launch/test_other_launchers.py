@@ -3,6 +3,8 @@
 import pytest
 from command_lines import command, request
 
+from hccl_tools.common.refusal import Refusal
+from hccl_tools.machine import host
 from tools.launch.request import Request
 
 
@@ -30,6 +32,10 @@ def test_options_of_torchrun_that_need_nothing_are_said():
     [
         ("-n 4", (4, None, None)),
         ("-np 4", (4, None, None)),
+        ("-np4", (4, None, None)),
+        ("-n=4", (4, None, None)),
+        ("--num_processes 4", (4, None, None)),
+        ("--num_machines 2 --num-processes=8 --machine_rank 1 --main_process_ip h --main_process_port 8119", (8, 4, 1)),
         ("--nproc_per_node 4", (4, 4, None)),
         ("--local_worker_num 4", (None, 4, None)),
         ("--nnodes 2 --nproc_per_node 4 --node_rank 1", (8, 4, 1)),
@@ -45,17 +51,96 @@ def test_ranks_of_msrun_as_other_launchers_write_them(words, ranks):
 
 
 @pytest.mark.parametrize(
-    "words", ["-np 4", "-np=4", "--nproc_per_node 4", "--num-gpus 4", "--npernode 4", "-ppn 4", "--ntasks-per-node=4"]
+    "words",
+    [
+        "-np 4",
+        "-np=4",
+        "-np4",
+        "-n4",
+        "-n=4",
+        "-ppn4",
+        "--num_processes=4",
+        "--nproc_per_node 4",
+        "--num-gpus 4",
+        "--npernode 4",
+        "-ppn 4",
+        "--ntasks-per-node=4",
+    ],
 )
 def test_ranks_of_this_host_as_other_launchers_write_them(words):
     assert request("launch.sh", f"{words} train.py").n == 4
 
 
-@pytest.mark.parametrize("value", ["gpu", "auto", "CPU"])
-def test_torchruns_words_for_one_rank_on_each_device(value):
-    found = command("launch.sh", f"--nproc_per_node={value} train.py")
-    assert found.notes == (f"note: --nproc_per_node {value} is not needed: one rank starts for each device",)
-    assert Request.from_words(found.words).n is None
+@pytest.fixture
+def has(monkeypatch):
+    """has(4): so many NPUs; and two cores, and no GPU."""
+
+    def have(number):
+        monkeypatch.setattr(host, "nodes", lambda: list(range(number)))
+        monkeypatch.setattr(host, "devices", lambda: list(range(number)))
+
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {3, 5})
+    monkeypatch.setattr("hccl_tools.machine.programs.on_path", lambda _: False)
+    for name in ("ASCEND_RT_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"):
+        monkeypatch.delenv(name, raising=False)
+    have(0)
+    return have
+
+
+@pytest.mark.parametrize(
+    ("npus", "words", "ranks", "target"),
+    [
+        (4, "auto", None, "Ascend"),
+        (4, "npu", None, "Ascend"),
+        (4, "CPU", 2, "CPU"),
+        (4, "auto --device_target cpu", 2, "CPU"),
+        (0, "auto", 2, "CPU"),
+        (0, "auto --devices 0-2", None, "CPU"),
+        (0, "auto -n 5", 5, "CPU"),
+        (4, "gpu", None, "GPU"),
+    ],
+)
+def test_torchruns_words_for_one_rank_on_each_device(has, npus, words, ranks, target):
+    has(npus)
+    found = command("launch.sh", f"--nproc_per_node {words} train.py")
+    asked = Request.from_words(found.words)
+    assert (asked.n, asked.device_target) == (ranks, target)
+    is_needless = ranks in (None, 5)
+    end = "is not needed: one rank starts for each device" if is_needless else "2 ranks, one for each core"
+    assert found.notes[0].endswith(end)
+
+
+@pytest.mark.parametrize(
+    ("script", "words", "field", "number"),
+    [
+        ("run_msrun.sh", "--nproc_per_node=auto", "worker_num", 4),
+        ("run_msrun.sh", "--nproc_per_node=npu --nnodes 2 --node_rank 1", "worker_num", 8),
+        ("run_msrun.sh", "--nproc_per_node=auto --devices 0,1", "local_worker_num", 2),
+        ("run_pod.sh", "--nproc-per-node auto", "local_worker_num", 4),
+        ("run_mpirun.sh", "--nproc_per_node npu", "npernode", 4),
+        ("run_mpirun.sh", "--nproc_per_node npu -H a:2,b:2", "npernode", None),
+        ("run_slurm.sh", "--nproc_per_node auto", "ntasks_per_node", None),
+    ],
+)
+def test_they_become_the_scripts_own_number(has, script, words, field, number):
+    has(4)
+    found = command(script, f"{words} train.py")
+    assert getattr(Request.from_words(found.words), field) == number
+    assert ("is not needed" in found.notes[0]) is (number is None)
+
+
+@pytest.mark.parametrize(
+    ("script", "words", "said"),
+    [
+        ("run_msrun.sh", "auto", "this host shows no NPU; write the number of ranks, or: --device_target CPU"),
+        ("launch.sh", "gpu --device_target CPU", "name different hardware; give one of them"),
+        ("ascend2p.sh", "auto", "is not a whole number of at most 8 digits"),
+        ("launch.sh", "tpu", "is not a whole number of at most 8 digits"),
+    ],
+)
+def test_a_number_that_nobody_can_tell_is_refused(has, script, words, said):
+    with pytest.raises(Refusal, match=said):
+        command(script, f"--nproc_per_node {words} train.py")
 
 
 def test_what_a_script_starts_anyway_may_be_typed():

@@ -75,15 +75,3 @@ def test_with_the_option_and_with_one_rank_nothing_is_said():
     assert hints("train.py", "--device_id={device}", "{rank}", per_rank_words="1") == []
     assert hints("train.py", "--device_id=0", ranks=1) == []
     assert "have none of {rank} " in hints("train.py", per_rank_words="1")[0]
-
-
-def test_an_option_of_ours_behind_a_program_that_does_not_know_it(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "train.py").write_text("print()\n")
-    (said,) = hints("python", "train.py", "--max_restarts=3")
-    assert hints("python", "-u", "-W", "ignore", "train.py", "--max_restarts=3") == [said]
-    assert hints("python", "-m", "train.py", "--max_restarts=3") == []
-    assert said.startswith("note: --max_restarts=3 is behind train.py, so it is a word of the program; ")
-    assert hints("train.py", "--log_dir", "out", "--config", "c.yaml") == []
-    (tmp_path / "arguments.py").write_text("parser.add_argument('--max-restarts')\n")
-    assert hints("train.py", "--max_restarts=3") == []

@@ -111,3 +111,12 @@ def test_no_words_make_planning_raise_anything_else(given_words, arguments):
     except Refusal as refusal:
         for line in refusal.lines:
             assert "\n" not in line
+
+
+@pytest.mark.parametrize(
+    ("words", "typed"), [("rank_table=-", "--rank_table"), ("rank_table_file=-", "RANK_TABLE_FILE")]
+)
+def test_a_launch_does_not_take_its_rank_table_from_standard_input(words, typed):
+    with pytest.raises(Refusal, match=f"^{typed} -: every rank reads the table, .*cat >hccl.json$") as refused:
+        Request.from_words(["script=x.sh", "engine=local", "device_target=CPU", words, "--"])
+    assert refused.value.status == 2

@@ -201,13 +201,13 @@ def test_who_hides_all_gpus_wants_the_processors(nvidia_smi, monkeypatch, text, 
 def test_the_table_of_all_hosts_has_the_devices_that_a_variable_leaves(here):
     slots = [("a", 2), ("b", 2)]
     wanted = request(engine="mpirun", placement="servers")
-    assert all_servers.build_options(wanted, slots) == ["--device_num=[0,2)"]
+    assert all_servers.build_options(wanted, slots) == ["--devices=[0,2)"]
     here(EIGHT, "4,6,7")
-    assert all_servers.build_options(wanted, slots) == ["--device_num=4,6"]
-    assert all_servers.build_options(request(devices="6,7"), slots) == ["--device_num=6,7"]
+    assert all_servers.build_options(wanted, slots) == ["--devices=4,6"]
+    assert all_servers.build_options(request(devices="6,7"), slots) == ["--devices=6,7"]
     options = build.parse_arguments(["--hostfile", "hosts"])
-    assert build.forwarded(options) == ["--device_num=4,6,7"]
-    assert build.forwarded(build.parse_arguments(["--device_num", "[4,5)"])) == ["--device_num=[4,5)"]
+    assert build.forwarded(options) == ["--devices=4,6,7"]
+    assert build.forwarded(build.parse_arguments(["--device_num", "[4,5)"])) == ["--devices=[4,5)"]
 
 
 def test_a_pod_starts_ranks_on_the_devices_that_it_sees(here):

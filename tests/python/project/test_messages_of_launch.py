@@ -37,7 +37,7 @@ def refused(tmp_path, script, *typed):
         ),
         (
             ["run.sh", "--device_target", "GPU", "data", "8"],
-            "run.sh: --device_target GPU：run.sh 接受 Ascend 和 CPU；GPU 请用：scripts/run_gpu.sh",
+            "run.sh: --device_target GPU：run.sh 接受 Ascend 和 CPU；GPU 请用：bash {root}/scripts/run_gpu.sh",
         ),
         (["run.sh", "data", "3"], "run.sh: RANK_SIZE 3：请写 1, 2, 4 或 8"),
         (
@@ -56,7 +56,10 @@ def refused(tmp_path, script, *typed):
     ids=["devices", "target", "rank_size", "trainer", "option", "number"],
 )
 def test_the_launcher_refuses_in_chinese(tmp_path, typed, said):
-    assert refused(tmp_path, *typed) == said.format(script=Path(messages.ROOT, "scripts/run.sh")) + "\n"
+    assert (
+        refused(tmp_path, *typed)
+        == said.format(script=Path(messages.ROOT, "scripts/run.sh"), root=messages.ROOT) + "\n"
+    )
 
 
 def test_without_a_catalogue_a_refusal_is_english(monkeypatch):

@@ -54,22 +54,13 @@ def test_the_table_of_scripts_says_what_starts_the_ranks(language, row):
 
 
 def test_pages_with_the_table_of_scripts_are_up_to_date(root):
-    for page in ("README.md", "README_CN.md", "docs/architecture.md"):
+    for page in ("docs/index.md", "docs/zh/index.md"):
         text = (root / page).read_text(encoding="utf-8")
+        assert "\n<!-- scripts -->\n" in text
         assert scripts_page.placed(page, text) == text, f"run: python -m tools.pages.scripts_page {page}"
     assert scripts_page.placed("x_CN.md", "a\n<!-- scripts -->\nold\n<!-- end of scripts -->\nb") == (
         f"a\n<!-- scripts -->\n{scripts_page.table('zh')}<!-- end of scripts -->\nb"
     )
-
-
-@pytest.mark.parametrize("command", commands.PYTHON_COMMANDS)
-def test_hyphens_and_underscores_are_the_same_in_python_commands_too(command):
-    generators.need_packages_of(command)
-    typed = set(re.findall(r"^  -.*?(?=   |$)", commands.text_of(command), re.MULTILINE))
-    names = {name for line in typed for name in re.findall(r"--[a-z]+[-_][a-z_-]+", line)}
-    for name in names:
-        other = "--" + (name[2:].replace("_", "-") if "_" in name else name[2:].replace("-", "_"))
-        assert other in names, f"{command} takes {name} and not {other}"
 
 
 def test_old_and_new_argparse_are_read_alike():

@@ -95,6 +95,9 @@ def test_ci_has_every_supported_python_and_names_tests_that_exist():
     assert [oldest, *pythons] == [f"3.{minor}" for minor in range(9, 13)]
     assert any(step.get("with", {}).get("python-version") == oldest for step in jobs["oldest-python"]["steps"])
     assert any(step.get("run", "").endswith("bash .ci/run") for step in jobs["all"]["steps"])
+    classified = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert jobs["package"]["strategy"]["matrix"]["python"] == classified
+    assert any(step.get("run", "").endswith("pytest -q tests/python/package") for step in jobs["package"]["steps"])
     named = re.findall(r"tests/\S+\.(?:bats|py|sh)", text)
     assert named and [name for name in named if not (ROOT / name).exists()] == []
 
@@ -114,10 +117,12 @@ def test_every_place_promises_the_same_lowest_versions():
 
     promised = sorted(re.findall(r'"(\S+>=[\d.]+)"', re.search(r"(?m)^dependencies = (.*)$", project)[1]))
     assert sorted(interpreter.requirement(name).strip("'") for name in interpreter.LOWEST) == promised
-    for page in ("README.md", "README_CN.md"):
+    for page in ("docs/index.md", "docs/zh/index.md"):
         text = documents.read(page)
         assert sorted(re.findall(r"'(\S+>=[\d.]+)'", text)) == promised
         assert re.search(r"Python (3\.\d+) (?:or later with|或更高版本)", text)[1] == oldest
+    for page in ("README.md", "README_CN.md"):
+        assert re.search(r"Python (3\.\d+) (?:or later\.|或更高版本。)", documents.read(page))[1] == oldest
 
 
 def test_only_constraints_txt_has_exact_versions():
@@ -128,8 +133,8 @@ def test_only_constraints_txt_has_exact_versions():
 
 
 def test_the_changelog_names_modules_that_exist():
-    unreleased = documents.read("CHANGELOG.md").partition("\n## Unreleased")[2].partition("\n## ")[0]
-    rows = re.findall(r"(?m)^\| `[^|]*\| (`[^|]*) \|$", unreleased)
+    newest = documents.read("CHANGELOG.md").split("\n## ")[1]
+    rows = re.findall(r"(?m)^\| `[^|]*\| (`[^|]*) \|$", newest)
     modules = [name.replace(".", "/") for row in rows for name in re.findall(r"`([\w.]+)`", row)]
     there = set(files())
     assert len(modules) > 30

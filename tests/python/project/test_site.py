@@ -237,7 +237,7 @@ def test_the_search_has_one_language(built):
 def test_each_command_has_a_page_in_both_languages(built):
     generators.need_packages()
     assert {command.name for command in command_pages.commands()} == {
-        *commands.SCRIPTS, *(os.path.basename(path) for path in commands.PYTHON_COMMANDS)
+        "mslaunch", *commands.SCRIPTS, *(os.path.basename(path) for path in commands.PYTHON_COMMANDS)
     }  # fmt: skip
     for command in command_pages.commands():
         for language in command_pages.LANGUAGES:
@@ -273,7 +273,7 @@ options:
 
 def test_a_page_has_all_that_help_prints():
     command = command_pages.Command(
-        name="look.py", typed="python tools/look.py", words=("look",), group="A run"
+        name="look.py", typed="python tools/look.py", words=("look",), group="A run", installed="mslaunch look"
     )  # fmt: skip
     assert (
         command_pages.page(command, "en", HELP)
@@ -284,6 +284,7 @@ Looks at a \*run\*, and says `what` is\_there: see [docs/watch.md](../watch.md) 
 ## What to type
 
 ```text
+mslaunch look [--to FILE|-] <RUN>
 python tools/look.py [--to FILE|-] <RUN>
 ```
 
@@ -321,7 +322,9 @@ def test_a_command_that_cannot_print_its_help_has_no_page(monkeypatch, tmp_path,
 
 
 def test_a_help_that_fails_is_named(monkeypatch, tmp_path, capsys):
-    broken = command_pages.Command(name="x", typed="x", words=("bash", "scripts/no such.sh"), group="A run")
+    broken = command_pages.Command(
+        name="x", typed="x", words=("bash", "scripts/no such.sh"), group="A run", installed=""
+    )
     monkeypatch.setattr(command_pages, "commands", lambda: [broken])
     assert site.main([str(tmp_path / "pages")]) == 1
     assert "bash 'scripts/no such.sh' --help ended with 127: " in capsys.readouterr().err

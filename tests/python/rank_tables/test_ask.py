@@ -2,6 +2,7 @@ import base64
 import functools
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 
 from hccl_tools.check import verdict
 from hccl_tools.commands import build as hccl_tools
-from hccl_tools.hosts import ask, cards_collect, ssh, together
+from hccl_tools.hosts import ask, cards_collect, elsewhere, ssh, together
 from hccl_tools.machine import host
 from hccl_tools.machine.programs import Ended
 from hccl_tools.table import rank_table
@@ -101,11 +102,12 @@ def test_one_command_makes_the_table_of_the_whole_cluster(hosts, build, world):
 
 def test_hosts_are_in_the_order_of_the_file_whichever_answers_first(monkeypatch):
     names = {f"10.99.1.{number}": f"10.99.1.{number}" for number in range(9)}
+    empty = {"lines": [], "version": elsewhere.own().words()}
 
     def backwards(hosts, call, seconds, news):
         sent = {name: ask._unpacked(call(name).sent) for name in hosts}
         ends = {
-            name: Ended(0, ask.frame({"content": name, "lines": []}, sent[name]["nonce"]).decode(), "")
+            name: Ended(0, ask.frame({**empty, "content": name}, sent[name]["nonce"]).decode(), "")
             for name in reversed(list(hosts))
         }
         return {name: ends[name] for name in hosts}
@@ -125,22 +127,42 @@ def test_stdout_is_the_table_only_when_it_is_asked_for(hosts, build, world):
     assert os.listdir(world) == ["hosts"]
 
 
-def test_every_host_runs_the_same_command_in_the_projects_folder(hosts, build, root, monkeypatch):
+def test_every_host_runs_the_same_command_wherever_it_has_the_project(hosts, build, root, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/some/where with a blank")
     hosts.set("me@10.99.0.4")
     (hosts.here / "hosts").write_text("me@10.99.0.4 slots=8\n10.99.0.2 slots=8\n")
     build("--device_num", "[0,2)", "--generation", "A2")
     program = root / "hccl_tools" / "hccl_tools.py"
     conf = os.path.abspath("no.conf")
+    usual = """file=$1; shift; test -r "$file" && shift 5; exec "$@\""""
     command = (
-        f"echo; cd {root} && exec /usr/bin/env PATH={os.environ['PATH']} 'PYTHONPATH=/some/where with a blank' "
-        f"LAUNCH_LANG=en {sys.executable} {program} --answer '--device_num=[0,2)' --hccn_conf={conf} --generation=A2"
+        f"echo; cd / && exec /usr/bin/env PATH={os.environ['PATH']} 'PYTHONPATH=/some/where with a blank' "
+        f"LAUNCH_LANG=en /bin/sh -c {shlex.quote(usual)} sh {program} {shlex.join(elsewhere.question())} "
+        f"{sys.executable} {program} --answer '--devices=[0,2)' "
+        f"--hccn_conf={conf} --generation=A2"
     )
     assert sorted(hosts.calls()) == [("10.99.0.2", command), ("me@10.99.0.4", command)]
     assert hosts.options() == [
         *("-T", "-x", "-a", "-oBatchMode=yes", "-oClearAllForwardings=yes", "-oConnectTimeout=8"),
         *("-oServerAliveInterval=5", "-oServerAliveCountMax=3"),
     ]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_only_a_host_that_has_the_project_elsewhere_looks_for_it(tmp_path, monkeypatch, is_there):
+    """With a Python that says its words."""
+    (tmp_path / "python").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(ask.project, "ROOT", str(tmp_path))
+    (tmp_path / "hccl_tools").mkdir()
+    program = tmp_path / "hccl_tools" / "x.py"
+    if is_there:
+        program.touch()
+    ended = subprocess.run(["sh", "-c", ask.command(["x.py", "a b"])], capture_output=True, text=True, check=True)
+    usual = [str(program), "--answer", "a b"]
+    looks = [*elsewhere.question()[1:], sys.executable]
+    assert ended.stdout.splitlines() == ["", *([] if is_there else looks), *usual]
 
 
 def test_this_host_is_asked_without_ssh(hosts, build, monkeypatch):
@@ -294,7 +316,50 @@ def test_what_to_do_about_ssh_is_said(said, hint):
 @pytest.mark.parametrize("said", ["bash: cd: /x: No such file or directory", "/usr/bin/env: '/p': No such file"])
 def test_a_host_without_the_project_is_told_so(said):
     (line,) = ask._about_silent({"node1": Ended(127, "", said)})
-    assert "it needs this project at" in line and sys.executable in line
+    assert "; it needs Python at " in line and "and this project in it or at " in line and sys.executable in line
+
+
+def versions(monkeypatch, **words):
+    """The lines of ask.ask about hosts that answer with these words in the place of their version."""
+
+    def run(hosts, call, seconds, news):
+        nonce = ask._unpacked(call("n1").sent)["nonce"]
+        frames = {
+            name: {"content": name, "lines": [], **({} if version is None else {"version": version})}
+            for name, version in words.items()
+        }
+        return {name: Ended(0, ask.frame(frame, nonce).decode(), "") for name, frame in frames.items()}
+
+    monkeypatch.setattr(together, "run", run)
+    answers, lines = ask.ask(asker(dict.fromkeys(words, "x")), ["hccl_tools.py"], lambda _name: None)
+    return [answer.host for answer in answers], lines
+
+
+def test_hosts_of_another_version_are_told_in_few_lines_and_not_believed(monkeypatch):
+    own, other = elsewhere.own().words(), ["9.9.9", "b" * 64]
+    hosts, lines = versions(monkeypatch, n1=other, n2=own, n3=other, n4=None, n5=["$(x)", {}], n6=[[1]])
+    assert hosts == ["n2"]
+    assert [line.partition(";")[0] for line in lines] == [
+        "n[1,3]: another version of this project is there: 9.9.9",
+        "n[4-6]: another version of this project is there: unknown",
+    ]
+
+
+@pytest.mark.parametrize("version", [None, ["9.9.9", "b" * 64], "x"])
+def test_a_host_does_nothing_for_an_asker_of_another_version(root, version):
+    asked = {
+        "nonce": NONCE,
+        "host": "n1",
+        "question": ["/no/table", "text"],
+        **({"version": version} if version else {}),
+    }
+    program = root / "hccl_tools" / "commands" / "place_table.py"
+    words = [sys.executable, str(program), "--answer"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdin.write(ask._packed(asked) + b"\n")
+        process.stdin.flush()
+        said = process.stdout.read()  # its stdin ends after that: then it would end by SIGTERM
+    assert ask.unframed(said, NONCE, "n1") == answer("n1").replace(version=elsewhere.own().words())
 
 
 def test_another_program_than_ssh_gets_no_options_of_ssh():

@@ -15,6 +15,8 @@ COMMANDS = {
     "hccl_tools/hccl_tools.py": ["--device_num", "0", "--server_ip", "10.0.0.1", "--stdout"],
     "hccl_tools/merge_hccl.py": ["t.json", "--stdout"],
     "hccl_tools/validate_hccl.py": ["t.json"],
+    "hccl_tools/convert_hccl.py": ["t.json", "--to", "1.2"],
+    "hccl_tools/diff_hccl.py": ["t.json", "t.json"],
     "hccl_tools/show_hccl.py": ["t.json", "--format", "svg"],
     "hccl_tools/check_network.py": ["t.json", "--format", "json", "--server_id", "10.0.0.1"],
     "tools/runs.py": ["--json"],

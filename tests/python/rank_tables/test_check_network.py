@@ -1,10 +1,18 @@
+import io
 import json
 import signal
 import subprocess
 import sys
 import time
 
+import json_pages
 import pytest
+
+from hccl_tools.commands import check_network
+from hccl_tools.hosts.cards import Card
+from hccl_tools.hosts.cards_judge import Finding
+from hccl_tools.show import network as shown
+from hccl_tools.table import rank_table
 
 pytestmark = pytest.mark.thorough
 
@@ -45,6 +53,15 @@ def network(cards, table, world, run):
     found = Network(cards, world, run)
     found.conf("\n".join(f"netmask_{device}=255.255.0.0" for device in range(8)))
     return found
+
+
+def test_without_a_word_it_says_what_to_type(capsys):
+    with pytest.raises(SystemExit) as ended:
+        check_network.main([])
+    said = capsys.readouterr()
+    assert (ended.value.code, said.out) == (2, "")
+    assert said.err.startswith("usage: bash scripts/check_network.sh [options] RANK_TABLE_FILE\n")
+    assert "required: RANK_TABLE_FILE" in said.err
 
 
 def test_a_network_that_is_well_is_exit_0_and_a_matrix_of_ok(network):
@@ -179,8 +196,11 @@ def test_an_interrupted_check_puts_the_detect_address_back(network, root, name):
 
 
 def test_json_has_what_every_device_said(network):
-    document = json.loads(network.check("--format", "json").stdout)
+    document = json.loads(network.check("--json").stdout)
     assert document["ok"] is True
+    network.write("link_3", "DOWN")
+    network.write("lost_2", "50.00")
+    json_pages.check("check_network.sh", json.loads(network.check("--json", "--ping").stdout))
     first, second = document["servers"]
     assert (first["answered"], second["answered"]) == (True, False)
     assert first["devices"][7] == {
@@ -189,11 +209,20 @@ def test_json_has_what_every_device_said(network):
     }
 
 
+def test_the_table_may_come_by_standard_input(network, run):
+    with open("table.json", encoding="utf-8") as table:
+        ended = run(PROGRAM, "-", stdin=table)
+    assert (ended.returncode, ended.stdout) == (0, network.check().stdout)
+    ended = run(PROGRAM, "-")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.startswith("check_network.sh: standard input: ") and "[not-json]" in ended.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
         (["no.json"], "no.json cannot be read"),
-        ([], "RANK_TABLE_FILE"),
+        ([], "usage: bash scripts/check_network.sh [options] RANK_TABLE_FILE\n"),
         (["--hostfile", "no", "table.json"], "no cannot be read"),
         (["--server_id", "10.9.9.9", "table.json"], "--server_id 10.9.9.9 is not in the table"),
         (["--hostfile", "h", "--server_id", "x", "table.json"], "--server_id is for one host"),
@@ -201,7 +230,7 @@ def test_json_has_what_every_device_said(network):
 )
 def test_what_cannot_be_asked_is_exit_2(network, run, arguments, text):
     ended = run(PROGRAM, *arguments)
-    assert (ended.returncode, text in ended.stderr + ended.stdout) == (2 if arguments else 0, True)
+    assert (ended.returncode, text in ended.stderr + ended.stdout) == (2, True)
     assert network.cards.calls() == []
 
 
@@ -319,3 +348,30 @@ def test_ctrl_c_ends_the_checks_on_all_hosts_which_put_the_detect_addresses_back
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130 and "Traceback" not in stderr, stderr
     assert [file.read_text() for file in detect] == ["1.2.3.4\n"] * 2
+
+
+class Terminal(io.StringIO):
+    """A stdout that says it is one."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("term", "coloured"), [("xterm", True), ("dumb", False)])
+def test_the_matrix_has_colours_on_a_terminal(monkeypatch, term, coloured):
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", term)
+    out = Terminal()
+    monkeypatch.setattr(sys, "stdout", out)
+    devices = [rank_table.Device("/d", str(number), "192.168.0.1", str(number)) for number in range(2)]
+    servers = [rank_table.Server("/s", "10.0.0.1", devices)]
+    fine = Card(ip="", netmask="", link="", tls="", gateway="", health="", lost={}, failed={})
+    found = Finding("10.0.0.1", 1, 1, "link", "EI0009", "it is DOWN", "look at the cable")
+    shown.print_text(
+        shown.Network(servers=servers, facts={"10.0.0.1": {0: fine, 1: fine}}, findings=[found], silent=[])
+    )
+    text = out.getvalue()
+    assert "ok" in text and "10.0.0.1 device 1 (rank 1)" in text
+    assert ("\x1b[32mok" in text, "\x1b[1;31mlink" in text, "\x1b[1;31m10.0.0.1 device 1" in text) == (coloured,) * 3
+    assert coloured or "\x1b" not in text

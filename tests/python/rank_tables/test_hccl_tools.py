@@ -1,10 +1,12 @@
 import errno
+import hashlib
 import json
 import os
 import socket
 import subprocess
 import sys
 
+import json_pages
 import pytest
 
 from hccl_tools.check import verdict
@@ -104,7 +106,7 @@ def test_in_a_container_positions_count_within_the_visible_devices(devices, visi
 @pytest.mark.parametrize("text", ["[4,8)", "[0,5)", "4"])
 def test_in_a_container_a_position_that_is_not_there_is_a_clear_line(build, cards, text):
     answer = build("--visible_devices", "4,5,6,7", "--device_num", text)
-    refused(answer, 2, "has positions 0 to 3", '--device_num "[0,4)"')
+    refused(answer, 2, "has positions 0 to 3", '--devices "[0,4)"')
 
 
 def test_what_a_failed_hccn_tool_prints_never_becomes_an_address(build, cards):
@@ -241,9 +243,11 @@ def test_without_options_the_host_has_eight_devices_and_options_may_have_hyphens
     [
         (["--no_such"], "unrecognized arguments: --no_such"),
         (["extra"], "unrecognized arguments: extra"),
-        (["--device"], "unrecognized arguments: --device; did you mean --device_num?"),
-        (["--devcie_num=4"], "unrecognized arguments: --devcie_num=4; did you mean --device_num?"),
-        (["--out", "x"], "unrecognized arguments: --out x; did you mean --output?"),
+        (["--device"], "unrecognized arguments: --device; did you mean --devices?"),
+        (["--devcie_num=4"], "unrecognized arguments: --devcie_num=4; did you mean --devices?"),
+        (["-out", "x"], "unrecognized arguments: -out x; did you mean --output?"),
+        (["--fromat", "json"], "unrecognized arguments: --fromat json; did you mean --json?"),
+        (["--stdout", "--json"], "--stdout prints the table itself"),
         (["--std"], "unrecognized arguments: --std; did you mean --stdout?"),
         (["--device_num"], "expected one argument"),
         (["--generation", "910"], "invalid choice"),
@@ -274,6 +278,23 @@ def test_stdout_is_the_path_only_and_the_rest_is_on_stderr(build, cards, world):
     assert (status, out) == (0, str(world / "hccl_4p_4567_10.0.0.1.json") + "\n")
     expected = "hccl_tools.py: 4 ranks on devices 4-7, addresses from hccn_tool, server 10.0.0.1"
     assert err == expected + " (rules common to all generations)\n"
+
+
+def test_json_is_the_path_and_what_is_in_the_table(build, cards, world):
+    status, out, err = build("--devices", "[4,8)", "--server_ip", "10.0.0.1", "--generation", "910A", "--json")
+    made = json.loads(out)
+    assert status == 0 and err.startswith("hccl_tools.py: 4 ranks on devices 4-7")
+    json_pages.check("hccl_tools.py", made)
+    content = (world / "hccl_4p_4567_10.0.0.1.json").read_bytes()
+    assert made == {
+        **{"file": str(world / "hccl_4p_4567_10.0.0.1.json"), "table_format": "v1.0", "servers": 1, "ranks": 4},
+        **{"sha256": hashlib.sha256(content).hexdigest(), "generation": "910A"},
+    }
+
+
+@pytest.mark.parametrize("name", ["--devices", "--device_num", "--device-num"])
+def test_the_devices_have_the_name_that_scripts_have_and_that_of_the_original(build, cards, name):
+    assert build(name, "[4,8)", "--output", "-") == build("--devices", "[4,8)", "--stdout")
 
 
 def test_stdout_is_the_table_only_when_it_is_asked_for(build, cards, world):

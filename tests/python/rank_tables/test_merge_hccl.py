@@ -1,8 +1,10 @@
 import errno
 import functools
+import hashlib
 import json
 import os
 
+import json_pages
 import pytest
 
 from hccl_tools.build import output
@@ -36,6 +38,33 @@ def test_stdout_is_the_table_only_when_it_is_asked_for(merge, world):
     status, out, _ = merge("b.json", "a.json", "--stdout")
     assert (status, len(json.loads(out)["server_list"])) == (0, 2)
     assert sorted(os.listdir(world)) == ["a.json", "b.json", "c.json"]
+
+
+def test_json_is_what_was_made(merge, world):
+    status, out, err = merge("b.json", "a.json", "--json")
+    made = json.loads(out)
+    assert (status, len(err.splitlines())) == (0, 1)
+    json_pages.check("merge_hccl.py", made)
+    content = (world / "hccl_2s_5p.json").read_bytes()
+    assert made == {
+        **{"file": f"{world}/hccl_2s_5p.json", "table_format": "v1.0", "servers": 2, "ranks": 5},
+        **{"sha256": hashlib.sha256(content).hexdigest(), "generation": None, "merged": ["b.json", "a.json"]},
+    }
+    assert merge("b.json", "a.json", "--json", "--stdout")[0] == 2
+
+
+def test_one_table_may_come_by_standard_input(merge, world, stdin):
+    stdin(world / "b.json")
+    assert json.loads(merge("-", "a.json", "--stdout")[1]) == json.loads(merge("b.json", "a.json", "--stdout")[1])
+    stdin(world / "b.json")
+    assert json.loads(merge("a.json", "-", "--output", "-")[1]) == json.loads(merge("b.json", "a.json", "--stdout")[1])
+    assert not (world / "-").exists()
+    (world / "bad").write_text(rank_table.dump({**A, "status": "x"}))
+    stdin(world / "bad")
+    status, out, err = merge("-", "b.json")
+    assert (status, out) == (1, "") and err.startswith("merge_hccl.py: standard input: /status: ")
+    status, out, err = merge("-", "a.json", "-")
+    assert (status, out) == (2, "") and err.startswith("merge_hccl.py: standard input can be read once; ")
 
 
 def test_the_result_goes_where_output_says(merge, world):

@@ -17,6 +17,10 @@ from jsonschema import Draft202012Validator
 from hccl_tools.build import merging, super_pod
 from hccl_tools.check import rules, schema_check, verdict
 from hccl_tools.common.problem import errors
+from hccl_tools.common.refusal import Refusal
+from hccl_tools.compare import changes, side
+from hccl_tools.convert import filling, reading, writing
+from hccl_tools.convert import job as convert_job
 from hccl_tools.table import rank_table
 
 pytestmark = pytest.mark.thorough
@@ -358,3 +362,110 @@ def test_merging_refuses_or_merges_and_never_raises_anything_else(document):
         assert refused.lines and all(len(line.splitlines()) == 1 for line in refused.lines)
     else:
         assert errors(verdict.check(merged, None)) == []
+
+
+# ---- comparing and converting --------------------------------------------------------------------
+
+
+def differing(one, other):
+    """The changes from one table to another, but for the format and the names of servers."""
+    sides = [side.of(as_bytes(table), name) for table, name in ((one, "a"), (other, "b"))]
+    return [each for each in changes.compare(*sides).changes if each.kind not in ("format", "server-renamed")]
+
+
+def as_format(table, target, facts=None):
+    """The table in another format; None where it says too little.  Its pods and job have a name."""
+    job, _ = reading.read(as_bytes(table), "t.json")
+    if facts is not None:
+        job = filling.filled(job, filling.Facts(name="f.json", job=reading.of_table(facts)), target)
+    names = {"v1.1": "collective_id", "legacy_cloud": "group_name"}
+    job = job.replace(head={**job.head, names[target]: "x"}) if target in names else job
+    try:
+        found = writing.write(convert_job.only(job, target)[0], target, target)
+    except Refusal:
+        return None
+    return found if errors(verdict.check(found)) == [] else None
+
+
+FEWER = settings(max_examples=max(1, settings().max_examples // 5))  # each makes and reads several tables
+TARGETS = [name for name in writing.TARGETS.values() if name != convert_job.HOSTS]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("pods", [False, True], ids=["1.0", "1.2"])
+@FEWER
+@given(data=st.data())
+def test_a_table_means_the_same_in_another_format_and_back(pods, target, data):
+    singly = data.draw(singles(most=3, pods=pods))
+    table = merging.combine(named(singly)) if pods else merging.merge(named(singly))
+    found = as_format(table, target)
+    if found is None:
+        assert target in ("v2.0", "legacy_lab", "legacy_cloud")  # networks; device_id from 8 on, and ranks of its own
+        return
+    assert [each for each in differing(table, found) if each.data.get("key") not in ("group_name", "rack", "x")] == []
+    back = as_format(found, "v1.2" if pods else "v1.0", facts=table)
+    assert differing(table, back) == []
+
+
+@FEWER
+@given(singles(), st.data())
+def test_a_list_of_hosts_and_the_old_table_make_the_table_again(tables, data):
+    table = merging.merge(named(tables))
+    job, _ = reading.read(as_bytes(table), "t.json")
+    text = writing.write(convert_job.only(job, convert_job.HOSTS)[0], convert_job.HOSTS, "")
+    hosts, lost = reading.read(text.encode(), "hosts")
+    assert lost == []
+    again = filling.filled(hosts, filling.Facts(name="t.json", job=job), "v1.0")
+    assert differing(table, writing.write(convert_job.only(again, "v1.0")[0], "v1.0", "")) == []
+
+
+@FEWER
+@given(singles(), st.data())
+def test_another_order_means_the_same_and_another_value_does_not(tables, data):
+    table = merging.merge(named(tables))
+    other = parsed(table)
+    other["server_list"] = data.draw(st.permutations(other["server_list"]))
+    for server in other["server_list"]:
+        server["device"] = data.draw(st.permutations(server["device"]))
+    assert differing(table, other) == differing(other, table) == []
+    server = data.draw(st.sampled_from(other["server_list"]))
+    device = data.draw(st.sampled_from(server["device"]))
+    key, value = data.draw(st.sampled_from([("device_ip", "10.77.0.1"), ("device_id", "31"), ("device_port", "1")]))
+    device[key] = value
+    assert differing(table, other) != [] and differing(other, table) != []
+
+
+@FEWER
+@given(singles(least=2), st.data())
+def test_two_ranks_that_change_places_are_a_difference(tables, data):
+    table = merging.merge(named(tables))
+    other = parsed(table)
+    one, two = data.draw(st.permutations(ranked(other)))[:2]
+    one["rank_id"], two["rank_id"] = two["rank_id"], one["rank_id"]
+    (kinds, ranks) = zip(*((each.kind, each.data["a"]) for each in differing(table, other)))
+    assert set(kinds) == {"ranks-renumbered"}
+    assert sorted(rank for run in ranks for rank in run) == sorted(int(each["rank_id"]) for each in (one, two))
+
+
+@FEWER
+@given(singles(least=2), st.data())
+def test_a_server_that_is_gone_is_named_both_ways(tables, data):
+    gone = data.draw(st.sampled_from(tables))
+    less = merging.merge(named([table for table in tables if table is not gone]))
+    whole = merging.merge(named(tables))
+    for one, other, kind in ((whole, less, "server-removed"), (less, whole, "server-added")):
+        (found,) = (each for each in differing(one, other) if each.kind.startswith("server-"))
+        assert (found.kind, found.data["server"]) == (kind, gone["server_list"][0]["server_id"])
+
+
+@FEWER
+@given(st.one_of(documents, spoilt()), singles(most=1))
+def test_no_document_makes_comparing_or_converting_raise_anything_but_a_refusal(document, tables):
+    for work in (
+        lambda: differing(document, tables[0]),
+        *(lambda target=target: as_format(document, target) for target in writing.TARGETS.values()),
+    ):
+        try:
+            work()
+        except Refusal as refused:
+            assert refused.lines and all(len(line.splitlines()) == 1 for line in refused.lines)

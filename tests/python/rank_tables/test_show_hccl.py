@@ -2,6 +2,7 @@ import json
 import sys
 import xml.etree.ElementTree as ElementTree
 
+import json_pages
 import pytest
 
 from hccl_tools.build import merging, super_pod
@@ -29,7 +30,7 @@ def pod_table():
 
 @pytest.fixture
 def show(world, in_process, monkeypatch):
-    """show(table, "--format", "svg"): the command.
+    """show(table, "--svg"): the command.
 
     Text instead of a table goes into the file unchanged.
     """
@@ -129,20 +130,20 @@ def test_without_rich_the_other_way_is_named(show, monkeypatch):
 
 
 def test_a_bad_table_is_shown_and_that_it_is_bad_is_said(show):
-    status, out, err = show({**cluster(2), "status": "x"}, "--format", "svg")
+    status, out, err = show({**cluster(2), "status": "x"}, "--svg")
     assert (status, out[:4]) == (0, "<svg")
     assert err == f"show_hccl.py: t.json: 1 problem; see `python {project.ROOT}/hccl_tools/validate_hccl.py FILE`\n"
 
 
 @pytest.mark.parametrize("junk", ["{}", "[]", "null", "1", '"x"', '{"server_list": [{}]}', '{"server_list": {}}'])
 def test_a_file_without_servers_is_exit_1(show, junk):
-    status, out, err = show(junk, "--format", "svg")
+    status, out, err = show(junk, "--svg")
     assert (status, out) == (1, "")
     assert "t.json has no servers; " in err
 
 
 def test_a_file_that_is_not_json_is_exit_1_and_one_that_is_not_there_exit_2(show, in_process):
-    status, _, err = show("{", "--format", "svg")
+    status, _, err = show("{", "--svg")
     assert status == 1 and "[not-json]" in err
     status, _, err = in_process(show_hccl.main, "none.json")
     assert status == 2 and err.startswith("show_hccl.py: none.json cannot be read: ")
@@ -158,7 +159,7 @@ def test_whatever_a_field_holds_something_is_said_and_nothing_raised(show, place
     for owner in (table, server, server["device"][0], table["super_pod_list"][0]):
         if place in owner:
             owner[place] = value
-    status, out, _ = show(json.dumps(table), "--format", "svg")
+    status, out, _ = show(json.dumps(table), "--svg")
     assert status in (0, 1)
     if status == 0:
         ElementTree.fromstring(out)
@@ -222,7 +223,47 @@ def test_ranges_are_numbers_in_few_words(texts, words):
 
 def test_hccl_tools_show_is_the_same_command(world, in_process):
     (world / "t.json").write_text(rank_table.dump(cluster(1)))
-    status, out, _ = in_process(hccl_tools.main, "show", "t.json", "--format", "svg")
+    status, out, _ = in_process(hccl_tools.main, "show", "t.json", "--svg")
     assert (status, out[:4]) == (0, "<svg")
     status, _, err = in_process(hccl_tools.main, "show", "none.json")
     assert status == 2 and err.startswith("hccl_tools.py show: ")
+
+
+# ---- for a program, and from a pipe --------------------------------------------------------------
+
+
+def test_json_has_every_device(show):
+    status, out, err = show(cluster(2), "--json")
+    shown = json.loads(out)
+    assert (status, err, shown["servers"], shown["ranks"]) == (0, "", 2, 16)
+    assert shown["server_list"][1]["devices"][7] == {
+        **{"rank_id": 15, "device_id": 7, "device_ip": "192.168.2.8", "super_device_id": None},
+    }
+    in_pod = json.loads(show(pod_table(), "--json")[1])
+    assert in_pod["server_list"][0]["super_pod_id"] == "7"
+    assert in_pod["server_list"][0]["devices"][0]["super_device_id"] == 167772160
+    status, out, err = show({**cluster(1), "status": "x"}, "--json")
+    assert (status, len(json.loads(out)["warnings"])) == (0, 1) and err.startswith("show_hccl.py: t.json: 1 problem")
+    json_pages.check("show_hccl.py", shown, in_pod, json.loads(out))
+
+
+@pytest.mark.parametrize("words", [["--format", "svg"], ["--format=svg"], ["--json", "--format", "svg"]])
+def test_the_drawing_of_earlier_versions(show, words):
+    assert show(cluster(2), *words)[1] == show(cluster(2), "--svg")[1]
+
+
+def test_one_document_at_a_time(show):
+    status, out, err = show(cluster(2), "--svg", "--json")
+    assert (status, out) == (2, "") and "--svg and --json print two different documents" in err
+
+
+def test_the_generation_any_draws_no_groups(show):
+    assert show(cluster(1), "--svg", "--generation", "any")[1] == show(cluster(1), "--svg")[1]
+
+
+def test_it_reads_standard_input(show, in_process, world, stdin):
+    (world / "u.json").write_text(rank_table.dump({**cluster(1), "status": "x"}))
+    stdin(world / "u.json")
+    status, out, err = in_process(show_hccl.main, "-", "--json")
+    assert (status, json.loads(out)["file"]) == (0, "-")
+    assert err.startswith("show_hccl.py: standard input: 1 problem; ")

@@ -1,10 +1,14 @@
+import errno
 import functools
+import io
 import json
 import os
 
+import json_pages
 import pytest
 
 from hccl_tools.commands import validate as validate_hccl
+from hccl_tools.table import rank_table
 
 
 @pytest.fixture
@@ -137,12 +141,43 @@ def test_it_runs_from_another_folder_and_through_a_link(run, write, world, root)
     assert "[bad-status]" in ended.stdout
 
 
-@pytest.mark.parametrize(("name", "shown"), [("/dev/stdin", "/dev/stdin"), ("-", "stdin")])
+@pytest.mark.parametrize(("name", "shown"), [("/dev/stdin", "/dev/stdin"), ("-", "standard input")])
 def test_it_reads_a_pipe_or_standard_input(run, write, world, name, shown):
     write("a.json", 2)
     with open(world / "a.json") as table:
         ended = run("hccl_tools/validate_hccl.py", name, stdin=table)
     assert (ended.returncode, ended.stdout.partition(": good")[0]) == (0, shown), ended.stderr
+
+
+def test_standard_input_is_read_once_and_may_be_missing(validate, write, world, stdin, monkeypatch):
+    write("a.json", 2)
+    status, out, err = validate("-", "a.json", "-")
+    assert (status, out) == (2, "") and err.startswith("validate_hccl.py: standard input can be read once; ")
+    monkeypatch.setattr("sys.stdin", None)
+    expected = (2, "", "validate_hccl.py: standard input is closed; name a file, or add: <FILE\n")
+    assert validate("-") == expected
+
+
+def test_standard_input_has_the_bound_that_files_have(validate, write, stdin, monkeypatch):
+    write("a.json", 2)
+    monkeypatch.setattr(rank_table, "MAX_BYTES", 20)
+    stdin("a.json")
+    status, out, err = validate("-")
+    assert (status, out) == (2, "")
+    assert err == "validate_hccl.py: standard input has 21 bytes or more; a rank table has at most 20\n"
+
+
+def test_standard_input_that_cannot_be_read_is_told(validate, monkeypatch):
+    class Torn(io.RawIOBase):
+        def readinto(self, _):
+            raise OSError(errno.EIO, "Input/output error")
+
+        def readable(self):
+            return True
+
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(Torn())))
+    expected = (2, "", "validate_hccl.py: standard input cannot be read: Input/output error\n")
+    assert validate("-") == expected
 
 
 def test_a_file_name_that_is_no_text_is_no_crash(run, write, world):
@@ -171,9 +206,11 @@ def test_without_jsonschema_a_good_table_is_good_and_a_bad_structure_is_said_in_
 def test_json_output_holds_every_file_and_problem(validate, write):
     write("good.json", 8, 8)
     write("bad.json", 2, edits={"/status": "busy"})
-    status, out, _ = validate("--format", "json", "--generation", "A2", "good.json", "bad.json", "none.json")
+    status, out, err = validate("--json", "--generation", "A2", "good.json", "bad.json", "none.json")
     report = json.loads(out)
-    assert status == 2
+    assert (status, err) == (2, "")
+    assert validate("--format=json", "--generation", "A2", "good.json", "bad.json", "none.json") == (2, out, "")
+    json_pages.check("validate_hccl.py", report)
     assert report["generation"] == "A2"
     good, bad, none = report["files"]
     expected = {"file": "good.json", "verdict": "good", "table_format": "v1.0"}

@@ -4,6 +4,7 @@ import json
 import os
 import re
 
+import json_pages
 import pytest
 from checkpoint_files import RUN, WIDTH, cut_by_hand, saved, values
 from needs import Later, needs_packages
@@ -46,6 +47,20 @@ def test_data_parallel_checkpoints_are_the_same_on_any_number_of_ranks(tmp_path)
     for path, label in choosing.in_all_ranks(str(tmp_path / "new")).values():
         assert label.ranks == 3
         np.testing.assert_array_equal(values(path)["weight"], net.weight.asnumpy())
+
+
+def test_json_is_what_was_written(tmp_path, capsys, monkeypatch):
+    cut_by_hand(tmp_path / "old", 2)
+    monkeypatch.chdir(tmp_path)
+    assert convert_ckpt.main(["old", "new", "-n", "4", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    json_pages.check("convert_ckpt.py", made)
+    assert (made["folder"], made["ranks"]) == (str(tmp_path / "new"), 4)
+    assert made["strategy"] == str(tmp_path / "new" / "strategy.json") and os.path.isfile(made["strategy"])
+    assert [row["rank"] for row in made["files"]] == [0, 1, 2, 3]
+    for row in made["files"]:
+        assert row["file"].startswith(f"{tmp_path}/new/rank_{row['rank']}/")
+        assert os.path.getsize(row["file"]) == row["bytes"]
 
 
 def test_stages_are_joined(tmp_path):

@@ -6,6 +6,7 @@ import re
 import stat
 from pathlib import Path
 
+import json_pages
 import pytest
 from needs import needs_root
 
@@ -88,6 +89,13 @@ def test_the_page_is_in_the_runs_folder_and_its_owner_may_read_it(run, said):
     assert said(folder) == (0, f"{folder}/report.html\n", "")
     assert stat.S_IMODE(os.stat(folder / "report.html").st_mode) == 0o600
     assert said(folder)[0] == 0  # our own page may be replaced
+
+
+def test_json_is_the_path_of_the_page(run, said):
+    folder = run()
+    status, out, err = said(str(folder), "--json")
+    assert (status, err, json.loads(out)) == (0, "", {"file": f"{folder}/report.html", "runs": [str(folder)]})
+    json_pages.check("report.py", json.loads(out))
 
 
 def test_the_newest_run_is_the_default(run, said, tmp_path):

@@ -4,6 +4,7 @@ import io
 import json
 import os
 
+import json_pages
 import pytest
 
 from hccl_tools.common import language
@@ -193,6 +194,23 @@ def test_without_a_terminal_nothing_is_removed_without_yes(add, said, monkeypatc
     assert said("clean", "--keep", "0", "--yes")[2] == "runs.py: removed: 1 run\n"
     assert not folder.exists()
     assert said("clean", "--keep", "0", "--yes")[2] == "runs.py: nothing to remove\n"
+
+
+def test_json_of_runs_and_of_those_that_could_go(add, said):
+    add(1)
+    status, out, err = said("--json")
+    json_pages.check("runs.py", json.loads(out))
+    assert (status, err, json.loads(out)[0]["progress"]["loss"]) == (0, "", 0.25)
+    assert said("--json", "--logs", "logs") == said("--log-dir=logs", "--format=json") == (0, out, "")
+    folder = add(2)
+    add(3)
+    status, out, err = said("clean", "--keep", "1", "--json")
+    rows = json.loads(out)
+    assert (status, [row["removed"] for row in rows]) == (2, [False, False]) and "add --yes" in err
+    status, out, _ = said("clean", "--keep", "2", "--yes", "--json")
+    assert (status, [(row["removed"], row["bytes"] > 0) for row in json.loads(out)]) == (0, [(True, True)])
+    json_pages.check("runs.py clean", json.loads(out))
+    assert said("clean", "--keep", "2", "--yes", "--json")[:2] == (0, "[]\n") and folder.exists()
 
 
 def test_what_runs_and_the_latest_stay(add, said, logs):

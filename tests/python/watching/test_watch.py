@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import json_pages
 import pytest
 from rich.console import Console
 
@@ -455,3 +456,32 @@ def test_a_wrong_table_of_lines_is_refused(run, said, tmp_path, monkeypatch):
     (tmp_path / "mine.yaml").write_text("progress: 5\n")
     monkeypatch.setenv("LAUNCH_PROGRESS", str(tmp_path / "mine.yaml"))
     assert said(run(1))[0] == 2
+
+
+# --- for a program ----------------------------------------------------------------------------------------------------
+
+
+def test_json_is_one_snapshot_of_a_job_that_runs(run, capsys):
+    folder = run(4)
+    for rank in (0, 1, 2):
+        write(folder, rank, line(10, loss="nan" if rank == 2 else 0.5))
+    for words in (["--json"], ["--once", "--json"], ["--format", "json"]):
+        assert watch.main([str(folder), *words]) == 0
+        said = capsys.readouterr()
+        seen = json.loads(said.out)
+        assert said.err == ""
+        json_pages.check("watch.py", seen)
+        assert (seen["folder"], seen["state"], seen["exit"], seen["restarts"]) == (str(folder), "running", None, 0)
+        assert (seen["started"], seen["hosts"], seen["problems"]) == ("2026-01-31T12:00:00Z", 1, [2])
+        assert [row["state"] for row in seen["ranks"]] == ["trains", "trains", "loss?", "no log"]
+        assert seen["ranks"][0]["progress"]["step"] == 10 and seen["ranks"][2]["progress"]["loss"] == "nan"
+        assert (seen["ranks"][0]["log"], seen["ranks"][0]["host"]) == (f"{folder}/rank_0.log", "elsewhere")
+
+
+def test_json_of_a_job_that_has_ended_has_its_exit_codes(run, capsys):
+    members = {"0": {"status": 0}, "1": {"status": 3}}
+    folder = run(2, {**END, "exit": 3, "first_failure": 1, "members": members})
+    assert watch.main([str(folder), "--json"]) == 0
+    seen = json.loads(capsys.readouterr().out)
+    assert (seen["state"], seen["exit"], seen["seconds"], seen["problems"]) == ("ended", 3, 3723.0, [1])
+    assert [(row["state"], row["exit"]) for row in seen["ranks"]] == [("ended", 0), ("failed", 3)]

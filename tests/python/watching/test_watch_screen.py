@@ -15,7 +15,7 @@ import time
 import pytest
 from needs import needs_packages
 
-from hccl_tools.common import project
+from hccl_tools.common import project, typed
 
 pytestmark = [pytest.mark.thorough, needs_packages("pyte")]
 
@@ -174,7 +174,10 @@ def test_it_ends_with_the_job_and_its_exit_code(world):
     assert job.end() == 3
     assert with_screen.end() == 3
     assert "failed 3" in with_screen.text
-    assert "the job ended with 3; why: python tools/diagnose.py" in with_screen.text
+    assert (
+        f"the job ended with 3; why: python {typed.short_path(project.path('tools', 'diagnose.py'))}"
+        in with_screen.text
+    )
 
 
 def test_a_launch_with_a_table_shows_its_messages_on_the_screen_and_after_it(world):
@@ -208,7 +211,7 @@ def test_after_the_key_q_the_messages_of_a_launch_come_as_ever(world):
     job.wait_for("q quit")
     job.type(b"q")
     assert job.end() == 124
-    assert b"launch.sh: no rank has written" in job.all.rpartition(b"\x1b[?1049l")[2]
+    assert b"launch.sh: \x1b[1;31mno rank has written" in job.all.rpartition(b"\x1b[?1049l")[2]
 
 
 def test_a_table_is_for_terminals(world):

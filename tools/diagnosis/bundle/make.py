@@ -15,9 +15,10 @@ import time
 import zlib
 from collections import Counter
 
+from hccl_tools.common import how_far
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.refusal import USAGE, Refusal
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import count, one_line
 from tools.diagnosis.bundle import archive, cut, files, masking, names, page_names, pages, structured
 from tools.launch import record
 
@@ -70,11 +71,15 @@ def _make(target: str, limit: int, paths: list[str], is_run: bool, explain: Call
     with archive.Archive(target, _top(target)) as packed:
         packer = _Packer(packed, masking.Masker(_values(launch, found)), limit, found, is_run)
         packer.page(page_names.EXPLANATION, explanation)
-        if is_run:
-            packer.page(page_names.DOCTOR, pages.doctor())
-        packer.page(page_names.VERSIONS, pages.versions())
-        for item in found.items:
-            packer.file(item)
+        with how_far.doing(tr("examining this machine")):
+            if is_run:
+                packer.page(page_names.DOCTOR, pages.doctor())
+            packer.page(page_names.VERSIONS, pages.versions())
+        with how_far.doing(tr("packing {files}", files=count(len(found.items), "file")), len(found.items)) as work:
+            for item in found.items:
+                work.about = item.name
+                packer.file(item)
+                how_far.more()
         if not packer.logs:
             shown = ", ".join(map(one_line, paths))
             raise Refusal(USAGE, tr("{paths}: has no log that can be read; no file is made", paths=shown))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 # Options that have another word in --help than what TAB should offer.
-_TAKES = {"config": "YAML", "engine": "|".join(name for name in where.DECLARED if name != "server")}
+_TAKES = {**values.BY_NAME, "engine": "|".join(name for name in where.DECLARED if name != "server")}
 _OF_MPIRUN = {"hostfile": "FILE", "hosts": "HOSTS", "host": "HOSTS", "H": "HOSTS"}  # mpirun_words.py takes them
 _OF_FRONT = ("hostfile", "hosts")  # with one of them mslaunch starts the ranks by mpirun
 
@@ -62,9 +62,15 @@ def _line(script: str, words: Sequence[str]) -> Line:
     if script:
         told = [f"script={project.path(script)}", *presets.chosen(os.path.basename(script), list(words))]
     else:
-        engine = where.find(words, {k: v for k, v in os.environ.items() if k != "RANK_TABLE_FILE"}).engine
-        told = [f"script={FRONT}", f"name={FRONT}", *where.DECLARED[engine]]
+        told = [f"script={FRONT}", f"name={FRONT}", *where.DECLARED[_engine(words)]]
     return Line(Declaration.from_words(told), os.environ)
+
+
+def _engine(words: Sequence[str]) -> str:
+    try:
+        return where.without_table(words, os.environ).engine
+    except Refusal:
+        return "local"  # --engine has another value: the launch says so
 
 
 def _takes(line: Line, is_front: bool) -> dict[str, str]:

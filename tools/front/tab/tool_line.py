@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def find(known: Sequence[Known], words: Sequence[str], begun: str) -> Offer:
     """What may follow the words of a tool that takes what is `known`."""
-    takes = {name: each.takes for each in known for name in each.names}
+    takes = {name: values.BY_NAME.get(name.lstrip("-"), each.takes) for each in known for name in each.names}
     arguments = [each.takes for each in known if not each.names]
     given, waits = 0, ""
     for word in words:

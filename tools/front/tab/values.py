@@ -7,6 +7,8 @@ from tools.front.tab.offer import Offer
 
 # {word of --help: what it is}.  Others, such as N and SECONDS, are for the user to know.
 _KINDS = {
+    "A": offer.FILES,
+    "B": offer.FILES,
     "CHECKPOINTS": offer.FOLDERS,
     "COMMAND": offer.FILES,
     "CONFIG": offer.PROGRAMS,
@@ -25,6 +27,7 @@ _KINDS = {
     "YAML": offer.CONFIGS,
 }
 _RUNS = ("RUN", "RUN_FOLDER")
+BY_NAME = {"config": "YAML", "c": "YAML"}  # options that have a wider word in --help
 
 
 def choices(takes: str) -> list[str]:

@@ -22,6 +22,8 @@ class EngineFacts(Record):
     """What every engine may need."""
 
     devices: list[int] = []  # of agents: the device of each rank of a host, by local rank; empty: there are none
+    elsewhere: bool = False  # some host has this project in another folder: its agents look where it is
+    differing: dict[int, list[int]] = {}  # of hosts that have others: {number of the host: its devices}
     named: bool = False  # the user or a rank table names the devices; else a host takes the first ones that it shows
 
 
@@ -87,6 +89,12 @@ def of(kind: type[Kind], found: EngineFacts) -> Kind:
 def sizes_words(sizes: list[int]) -> str:
     """The numbers of ranks as tools/rank/environment.py reads them: "8x2 4x1" is two hosts with 8, then one with 4."""
     return " ".join(f"{size}x{len(list(group))}" for size, group in groupby(sizes))
+
+
+def devices_words(facts: EngineFacts) -> str:
+    """The devices as tools/rank/device.py reads them: those of most hosts, then ";HOST:" and those of each other."""
+    others = (f";{host}:{words(devices)}" for host, devices in facts.differing.items())
+    return words(facts.devices) + "".join(others)
 
 
 def words(numbers: list[int]) -> str:

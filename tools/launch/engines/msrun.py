@@ -47,12 +47,7 @@ def place(request: Request) -> placement.Placement:
     if len(devices) != here:
         raise Refusal(
             USAGE,
-            tr(
-                '--devices "{devices}" names {number}, this host has {ranks} ranks',
-                devices=request.devices,
-                number=len(devices),
-                ranks=here,
-            ),
+            tr("{names}, this host has {ranks} ranks", names=placement.names(request, devices), ranks=here),
         )
     port = request.master_port or (DEFAULT_PORT if hosts > 1 else 0)
     if is_here and port and not request.dry_run:  # MindSpore's own words about a taken port blame other things

@@ -18,6 +18,10 @@ from tools.launch.engines.facts import Cluster, MpirunFacts, OpenMpi
 from tools.launch.hosts import network, spares
 from tools.launch.request import Request
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
 LONGEST_WORD = (1 << 17) - 1  # bytes of one word of a command line, which is Linux's limit
 _VERSION = re.compile(r"\(Open MPI\) ([0-9]+)\.([0-9]+)[0-9.a-z]*")
 
@@ -25,8 +29,17 @@ _VERSION = re.compile(r"\(Open MPI\) ([0-9]+)\.([0-9]+)[0-9.a-z]*")
 def place(request: Request) -> placement.Placement:
     """Ranks by -n on this host, or by the slots of hosts, in an argument or in a file.  Raises Refusal."""
     listed, plain = all_hosts(request)
+    out: Mapping[str, frozenset[int]] = {}
+    others_of: Mapping[str, Sequence[int]] = {}  # {host: its devices, where it has others than the rest}
+    if request.exclude is not None:
+        from tools.launch.hosts import hosts_left
+
+        listed, out = hosts_left.split(request, listed)
+        plain = False
     names = spares.named(request, [host.login for host in listed], [host.login for host in listed if host.spare])
     slots, remarks = slots_of(request, listed, len(names))
+    if out:
+        slots, others_of = hosts_left.devices(request, listed, slots, out)
     slots, standing_by = spares.split(slots, names, spares.lost(request))
     room = sum(count for _, count in slots)
     ranks = min(request.n or room, room) if request.attempt else request.n or room
@@ -73,9 +86,9 @@ def place(request: Request) -> placement.Placement:
     else:  # mpirun does not read all that we do
         hosts = short_enough([f"{name}:{count}" for name, count in slots])
         engine = MpirunFacts(mpi=mpi, ranks=ranks, hosts=hosts)
-    placed = placement.spread(request, slots, ranks, engine)
-    devices = placement.named_devices(request, f"[0,{max(count for _, count in (*slots, *standing_by))})")
-    standing = {name: list(devices[:count]) for name, count in standing_by}
+    placed = placement.spread(request, slots, ranks, engine, others_of)
+    devices = placement.all_named(request, f"[0,{max(count for _, count in (*slots, *standing_by))})")
+    standing = {name: list(others_of.get(name, devices))[:count] for name, count in standing_by}
     return placed.replace(cluster=cluster, spares=standing, remarks=remarks)
 
 

@@ -11,6 +11,7 @@ from hccl_tools.check import rules
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.words import one_line
 from hccl_tools.table import device_range
 from tools.launch.devices import seen
 from tools.launch.engines.facts import Cluster, EngineFacts, LocalFacts
@@ -18,6 +19,8 @@ from tools.launch.request import HOST_RANKS, Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from tools.launch.hosts.launchers import Meeting
     from tools.launch.pods.pod_table import WatchedTable
 
@@ -60,18 +63,18 @@ def local(request: Request) -> Placement:
     count = len(device_range.parse(own))
     devices = named_devices(request, own)
     if len(devices) != count:
-        names = tr('--devices "{devices}" names {number}', devices=request.devices, number=len(devices))
+        named = names(request, devices)
         if request.rank_size:
             raise Refusal(
-                USAGE, tr("{names}, RANK_SIZE is {number}; give the same number in both", names=names, number=count)
+                USAGE, tr("{names}, RANK_SIZE is {number}; give the same number in both", names=named, number=count)
             )
         remedy = tr("1, 2, 4 and 8 devices have a script each")
         if len(devices) in HOST_RANKS:
             remedy = tr("use scripts/ascend{number}p.sh", number=len(devices))
-        names = f"{names} ({comma(devices)})"
+        named = f"{named} ({comma(devices)})"
         text = tr(
             "{names}, {script} starts {number}; {remedy}",
-            names=names,
+            names=named,
             script=request.script,
             number=count,
             remedy=remedy,
@@ -84,6 +87,10 @@ def any_number(request: Request) -> Placement:
     """Ranks of this shell, as many as -n or --devices say, else one for each device that is here."""
     if request.devices is None and request.n is None:
         present = seen.all_here(request)
+        if present and request.exclude is not None:
+            from tools.launch.devices import excluded
+
+            present = excluded.all_left(request, excluded.here(request))
         if not present:
             if request.program:
                 from tools.launch.programs import launchers
@@ -95,12 +102,11 @@ def any_number(request: Request) -> Placement:
         return _here(request, present)
     devices = named_devices(request, f"[0,{request.n})")
     if request.n not in (None, len(devices)):
-        names = tr('--devices "{devices}" names {number}', devices=request.devices, number=len(devices))
         raise Refusal(
             USAGE,
             tr(
                 "{names}, -n is {number}; give the same number in both, or only one of them",
-                names=names,
+                names=names(request, devices),
                 number=request.n,
             ),
         )
@@ -114,29 +120,67 @@ def _here(request: Request, devices: tuple[int, ...]) -> Placement:
     return Placement(ranks=list(enumerate(devices)), world=len(devices), engine=LocalFacts())
 
 
-def spread(request: Request, slots: list[tuple[str, int]], ranks: int, engine: EngineFacts) -> Placement:
-    """`ranks` ranks on hosts with (name, slots), host by host: rank r of a host is on the host's r-th device."""
-    most = min(ranks, max(count for _, count in slots))
-    devices = named_devices(request, f"[0,{most})")
-    if len(devices) < most:
-        names = tr('--devices "{devices}" names {number}', devices=request.devices, number=len(devices))
-        raise Refusal(USAGE, tr("{names}, but a host has {number} ranks; name as many", names=names, number=most))
+def spread(
+    request: Request,
+    slots: list[tuple[str, int]],
+    ranks: int,
+    engine: EngineFacts,
+    own: Mapping[str, Sequence[int]] | None = None,
+) -> Placement:
+    """`ranks` ranks on hosts with (name, slots), host by host: rank r of a host is on the host's r-th device.
+
+    own: {host: its devices}, of hosts that have others than the rest.
+    """
+    own = own or {}
+    alike = [count for name, count in slots if name not in own]
+    most = min(ranks, max(alike, default=1))
+    devices = all_named(request, f"[0,{most})")
+    if alike and len(devices) < most:
+        text = tr('--devices "{devices}" names {number}', devices=request.devices, number=len(devices))
+        raise Refusal(USAGE, tr("{names}, but a host has {number} ranks; name as many", names=text, number=most))
     places = [(name, local_rank) for name, count in slots for local_rank in range(count)][:ranks]
+    hosts = list(dict.fromkeys(name for name, _ in places))
+    differing = {place: list(own[name]) for place, name in enumerate(hosts) if name in own}
     return Placement(
-        ranks=[(rank, devices[local_rank]) for rank, (_, local_rank) in enumerate(places)],
+        ranks=[(rank, own.get(name, devices)[local_rank]) for rank, (name, local_rank) in enumerate(places)],
         world=ranks,
         hosts=[name for name, _ in places] if len(slots) > 1 or slots[0][0] != "localhost" else [],
-        engine=engine.replace(devices=list(devices), named=request.devices is not None),
+        engine=engine.replace(devices=list(devices), named=request.devices is not None, differing=differing),
     )
 
 
 def named_devices(request: Request, default: str) -> tuple[int, ...]:
-    """The device ids of --devices, else of the range `default` or as many others that the ranks see."""
+    """The device ids of --devices, else of the range `default` or as many others that the ranks see; of this host.
+
+    Without those that --exclude leaves out.
+    """
+    devices = all_named(request, default)
+    if request.exclude is None:
+        return devices
+    from tools.launch.devices import excluded
+
+    return excluded.fitting(request, devices)
+
+
+def all_named(request: Request, default: str) -> tuple[int, ...]:
+    """The same with those that --exclude leaves out: of hosts that differ."""
     try:
         devices = device_range.parse(default if request.devices is None else request.devices)
     except device_range.RangeError as error:
         raise Refusal(USAGE, f"--devices {error}") from error
     return seen.fitting(request, devices)
+
+
+def names(request: Request, devices: tuple[int, ...]) -> str:
+    """How many devices --devices names, as the beginning of a message."""
+    if request.exclude is not None:
+        return tr(
+            '--devices "{devices}" without --exclude {exclude} names {number}',
+            devices=request.devices,
+            exclude=one_line(request.exclude),
+            number=len(devices),
+        )
+    return tr('--devices "{devices}" names {number}', devices=request.devices, number=len(devices))
 
 
 def comma(devices: tuple[int, ...] | list[int]) -> str:

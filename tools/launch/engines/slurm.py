@@ -37,6 +37,12 @@ def place(request: Request) -> placement.Placement:
 def nodes_in_use(request: Request) -> tuple[list[str], list[str]]:
     """(the nodes with ranks, those that stand by).  Raises Refusal."""
     allocated = [(name, None) for name in allocated_nodes()]
+    if request.exclude is not None:
+        from tools.launch.devices import excluded
+
+        remedy = tr("Slurm gives each node its devices; leave out the node, or ask for fewer ones by --gres")
+        out = excluded.whole_hosts(request, [name for name, _ in allocated], remedy)
+        allocated = [(name, None) for name, _ in allocated if name not in out]
     names = spares.named(request, [name for name, _ in allocated])
     nodes, standing_by = spares.split(allocated, names, spares.lost(request))
     if not nodes:

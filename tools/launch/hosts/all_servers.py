@@ -8,16 +8,17 @@ import os
 from hccl_tools.build import from_legacy, merging, parts
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import clauses, one_line
 from hccl_tools.hosts import ask, hostfile
 from hccl_tools.machine import addresses, hccn
 from hccl_tools.machine.programs import path_word
 from hccl_tools.table import device_range, rank_table
 from tools.launch import record
+from tools.launch.devices import excluded
 from tools.launch.engines import open_mpi
 from tools.launch.engines.facts import Cluster, MpirunFacts
-from tools.launch.engines.placement import Placement, comma, named_devices
+from tools.launch.engines.placement import Placement, all_named, comma
 from tools.launch.hosts import host_questions, network, spares, table_servers
 from tools.launch.hosts.table_servers import Server
 from tools.launch.programs import trainer_command
@@ -42,7 +43,7 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable | None
         return (open_mpi.place(request), None) if without else place_again(request, run_dir)
     path = request.hostfile or ""
     try:
-        listed = hostfile.read(path).hosts
+        listed = left(request, hostfile.read(path).hosts, without)
         slots = [(host.login, host.slots) for host in listed]
         marked = [host.login for host in listed if host.spare]
         names = spares.named(request, [name for name, _ in slots], marked)
@@ -59,6 +60,7 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable | None
             if without:
                 return open_mpi.place(request), None
             asker = host_questions.asker(request)
+            asker = asker.replace(logins={host.name: host.login for host in listed})
             built = ask.collect(asker, options, request.chip, lambda _line: None)  # the whole is checked here
             setup = [trainer_command.python(), project.path("hccl_tools", "hccl_tools.py")]
             setup += [f"--ssh={request.ssh}"] if request.ssh else []
@@ -75,11 +77,33 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable | None
         standing_by = [by_address[network.ipv4(name.rpartition("@")[2], one_line(name))] for name in names]
         return with_part(request, data, servers, standing_by, run_dir)
     written = os.path.join(run_dir, name)
+    if request.exclude is not None:  # the hostfile names more hosts
+        setup = ["sh", "-c", 'printf %s "$1" >"$2"', "sh", data.decode("utf-8")]
     table = shared_table(written, servers, data, tuple(setup))
     if name == from_legacy.NAME:
         remark = from_legacy.remark(request.rank_table or "", written)
         table = table.replace(remarks=(*table.remarks, remark))
     return placed(request, servers, {}), table
+
+
+def left(request: Request, hosts: list[hostfile.Host], without_table: bool) -> list[hostfile.Host]:
+    """The hosts without those of --exclude; a rank table has the same devices of each.  Raises Refusal."""
+    if request.exclude is None or without_table:
+        return hosts
+    if request.rank_table:
+        raise Refusal(
+            USAGE,
+            tr(
+                "--exclude with --rank_table: the table says which hosts and devices there are; leave out --rank_table,"
+                " then one is built"
+            ),
+        )
+    remedy = tr(
+        "a rank table has the same devices on every host; leave out the host, or these devices on all hosts by"
+        " --devices"
+    )
+    out = excluded.whole_hosts(request, [host.login for host in hosts], remedy)
+    return [host for host in hosts if host.login not in out]
 
 
 def _has_addresses(request: Request) -> bool:
@@ -162,7 +186,7 @@ def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list
     rest = [f"--hccn_conf={os.path.abspath(request.hccn_conf)}"] if request.hccn_conf else []
     rest += [f"--generation={request.generation}"] if request.generation else []
     if request.devices is not None:
-        return [f"--device_num={request.devices}", *rest]
+        return [f"--devices={request.devices}", *rest]
     try:
         counts = {count for _, count in open_mpi.with_slots(slots, "--hostfile")}
     except Refusal as refusal:
@@ -174,8 +198,8 @@ def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list
             REFUSED, clauses(f"--hostfile: {text}", tr("a job has the same number of devices on every server"))
         )
     every = f"[0,{counts.pop()})"
-    devices = named_devices(request, every)  # those that a variable leaves: mpirun gives it to all hosts
-    return [f"--device_num={every if devices == device_range.parse(every) else comma(devices)}", *rest]
+    devices = all_named(request, every)  # those that a variable leaves: mpirun gives it to all hosts
+    return [f"--devices={every if devices == device_range.parse(every) else comma(devices)}", *rest]
 
 
 def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> None:

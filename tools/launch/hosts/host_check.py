@@ -1,9 +1,8 @@
 """Asks the other hosts of a launch over ssh, at the same time, whether they are ready.
 
-A host is ready when ssh gets there without a password; when it has the folder of the command, the project
-and the NPUs of its ranks; and when its Open MPI, Python and MindSpore are the same as here.  A difference
-would end the job minutes later, or have no message at all: Open MPI starts a rank whose folder is missing
-in the home folder.
+A host is ready when ssh gets there without a password, when it has the folder of the command and the NPUs of its ranks,
+and when its Open MPI, Python, MindSpore and version of this project are those of here.  A difference would end the job
+minutes later, or have no message at all: Open MPI starts a rank whose folder is missing in the home folder.
 """
 
 from __future__ import annotations
@@ -13,10 +12,9 @@ import shlex
 import sys
 from collections.abc import Callable
 
-from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import named, one_line
-from hccl_tools.hosts import ssh, together
+from hccl_tools.hosts import elsewhere, node_sets, ssh, together
 from hccl_tools.hosts.running import Call
 from hccl_tools.machine.programs import Ended
 from tools.launch.engines import facts
@@ -28,12 +26,16 @@ SECONDS = 10  # for each of a few hosts
 PATIENCE = 30  # seconds, for a restart: who does not answer then is out of the job, and a host may be busy
 _MOST_SECONDS = 60  # for each of many, whose connections share the cores of this host
 _MOST_DROPPED = 2  # connections; a single one may have another cause
+_MOST_NAMED = 8  # hosts, or sets of them, in one line
 _MARK = "launch-host-check"
 _MINDSPORE = "from importlib import metadata as m; print(m.version('mindspore'))"
 
 
-def problems(request: Request, placement: Placement, others: list[str]) -> list[str]:
-    """One line per problem of the hosts `others`, in their order; empty when all are ready."""
+def problems(request: Request, placement: Placement, others: list[str]) -> tuple[list[str], bool]:
+    """(one line per problem of the hosts `others`, in their order; whether one has this project in another folder).
+
+    There is no line when all are ready.
+    """
     mpi = facts.of(facts.MpirunFacts, placement.engine).mpi
     question = questions(request, mpi.version, mpi.prefix)
     dropped: set[str] = set()
@@ -43,7 +45,32 @@ def problems(request: Request, placement: Placement, others: list[str]) -> list[
     wanted = {**placement.devices_by_host(), **placement.spares} if request.device_target == "Ascend" else {}
     named_ = placement.engine.named
     lines = [line for name in others for line in faults(name, answers[name], here, wanted.get(name, []), named_)]
-    return lines or _too_many_at_once(len(dropped), len(others))
+    told = {name: said(answers[name]) for name in others}
+    more, is_elsewhere = versions(
+        {name: words["project"] for name, words in told.items() if words.get("python") == here["python"]}
+    )
+    return lines + more or _too_many_at_once(len(dropped), len(others)), is_elsewhere
+
+
+def versions(answers: dict[str, str]) -> tuple[list[str], bool]:
+    """(lines about hosts without this version of the project, whether one has it in another folder).
+
+    answers: {host: what its `project_question` said}.
+    """
+    found = {name: elsewhere.read(text) for name, text in answers.items()}
+    silent = [name for name, place in found.items() if place is None]
+    places = {name: place for name, place in found.items() if place}
+    lines = [_no_python(silent)] if silent else []
+    return lines + elsewhere.problems(places), any(place.elsewhere for place in places.values())
+
+
+def _no_python(hosts: list[str]) -> str:
+    """That the Python of the launcher, which starts the ranks' agents, does not answer on the hosts."""
+    return tr(
+        "{hosts}: {python}, as here, is needed there: it starts the ranks, and does not answer; install it there",
+        hosts=node_sets.folded(hosts, _MOST_NAMED),
+        python=one_line(sys.executable),
+    )
 
 
 def _too_many_at_once(dropped: int, others: int) -> list[str]:
@@ -85,19 +112,28 @@ def questions(request: Request, version: str | None, prefix: str | None) -> str:
     """One shell command whose answers come as lines "MARK name value"."""
     mpirun = shlex.quote(os.path.join(prefix, "bin", "mpirun")) if prefix else "mpirun"
     python = shlex.quote(trainer_command.python())
-    trainer = shlex.quote(os.path.abspath(request.train_script or __file__))
-    said = f"$(command -v {mpirun} >/dev/null && {mpirun} --version 2>/dev/null | head -n 1)"
+    named = request.train_script
+    trainer = shlex.quote(os.path.abspath(named if named and not trainer_command.is_own(named) else os.curdir))
+    mpi = f"$(command -v {mpirun} >/dev/null && {mpirun} --version 2>/dev/null | head -n 1)"
     return "; ".join(
         [
             f"echo {_MARK} folder $(cd {shlex.quote(os.getcwd())} 2>/dev/null && echo yes)",
-            f"echo {_MARK} project $(test -r {shlex.quote(__file__)} && echo yes)",
+            f"echo {_MARK} project $({project_question()})",
             f"echo {_MARK} trainer $(test -r {trainer} && echo yes)",
-            f'echo {_MARK} mpi "{said}"' if version else "true",
+            f'echo {_MARK} mpi "{mpi}"' if version else "true",
             f"echo {_MARK} devices $(cd /dev && echo davinci[0-9]*)",
             f"echo {_MARK} python $({python} --version 2>&1)",
             f"echo {_MARK} mindspore $({python} -c {shlex.quote(_MINDSPORE)} 2>/dev/null)",
         ]
     )
+
+
+def project_question() -> str:
+    """The shell command that `versions` takes the answer of.  A PYTHONPATH of here may lead to the project there."""
+    words = elsewhere.question()
+    if os.environ.get("PYTHONPATH"):
+        words = ["env", f"PYTHONPATH={os.environ['PYTHONPATH']}", *words]
+    return f"{shlex.join(words)} 2>/dev/null"
 
 
 def expected(version: str | None, prefix: str | None) -> dict[str, str | None]:
@@ -111,13 +147,17 @@ def expected(version: str | None, prefix: str | None) -> dict[str, str | None]:
     return {"mpi": version, "prefix": prefix, "python": "Python " + sys.version.split()[0], "mindspore": mindspore}
 
 
+def said(answer: Ended) -> dict[str, str]:
+    """{name: value} of what a host has answered to `questions`."""
+    lines = (line.split(None, 2) for line in answer.stdout.splitlines() if line.startswith(_MARK + " "))
+    return {words[1]: "".join(words[2:]) for words in lines if len(words) > 1}
+
+
 def faults(
     name: str, answer: Ended, here: dict[str, str | None], wanted: list[int], by_number: bool = True
 ) -> list[str]:
     """The lines about one host; wanted: the NPUs that its ranks run on, or as many others, if not `by_number`."""
-    told = dict(
-        (line.split(None, 2) + [""])[1:3] for line in answer.stdout.splitlines() if line.startswith(_MARK + " ")
-    )
+    told = said(answer)
     if "mindspore" not in told:
         return [f"{name}: {no_answer(name, answer)}"]
     lines = []
@@ -128,9 +168,7 @@ def faults(
                 folder=one_line(os.getcwd()),
             )
         )
-    if told["project"] != "yes":
-        lines.append(tr("this project is not at {folder}; put it there", folder=one_line(project.ROOT)))
-    elif told["trainer"] != "yes":
+    if told["trainer"] != "yes":
         lines.append(tr("the trainer is not at the same path there; share it"))
     if here["mpi"] and here["mpi"] not in told["mpi"].split():
         lines.append(_other_open_mpi(here, one_line(told["mpi"])))

@@ -15,6 +15,7 @@ from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import one_line, short
+from hccl_tools.hosts import elsewhere
 from tools.launch.engines import ports
 from tools.launch.programs import trainer_command
 from tools.launch.request import Request
@@ -85,8 +86,11 @@ def agreement(request: Request, meeting: Meeting, commands: list[list[str]], con
 
 def alike(request: Request, commands: list[list[str]], config: str | None) -> list[tuple[str, str, str]]:
     """(what it is, its digest, its words) of all that must be the same on every host."""
-    restarts = str(request.max_restarts)
-    found = [("--max_restarts", restarts, restarts)]
+    restarts, version = str(request.max_restarts), elsewhere.own()
+    found = [
+        (tr("the version of this project"), _digest(" ".join(version.words())), version.shown()),
+        ("--max_restarts", restarts, restarts),
+    ]
     for label, command in zip((tr("the command"), tr("the command of a restart")), commands):
         text = " ".join(map(_portable, command))
         found.append((label, _digest(text), short(text, 200)))

@@ -17,7 +17,7 @@ from hccl_tools.check import verdict
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.problem import ERROR
 from hccl_tools.common.record import Row
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import clauses, one_line
 from hccl_tools.machine import addresses, host
 from hccl_tools.table import rank_table
@@ -94,6 +94,12 @@ def shared(path: str, ranks: list[tuple[int, int]], data: bytes, **written: Any)
 def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
     """This host's ranks, if the numbers that were typed fit the table.  Raises Refusal."""
     path = request.rank_table_file or ""
+    if request.exclude is not None:
+        text = tr(
+            "--exclude: the rank table says which devices there are; write one without them, such as by"
+            " hccl_tools/hccl_tools.py --device_num 0,1,2, or leave out hosts with --hostfile"
+        )
+        raise Refusal(USAGE, text)
     read = read_table(path, request.chip)
     servers = read.servers
     world = sum(len(server.ranks) for server in servers)

@@ -34,7 +34,7 @@ class Parts:
         self.path = os.path.join(self.folder, TABLE)
         self.own = self.name(node)
         wanted = this_host.Wanted(
-            device_num=comma(devices),
+            devices=comma(devices),
             server_ip=address,
             hccn_conf=request.hccn_conf or hccn.DEFAULT_CONF,
             chip=request.chip,

@@ -103,6 +103,7 @@ def _module(words: list[str]) -> Program:
     source = _source_of(name)
     if source is None:
         remedy = tr("correct the name, go to the folder that has it, or name that folder in PYTHONPATH")
+        remedy += _near_module(name)
         raise Refusal(
             REFUSED,
             tr(
@@ -115,6 +116,20 @@ def _module(words: list[str]) -> Program:
     return Program(
         words=[*_python(), "-m", *words], source=source or None, about=tr("the module {name}", name=one_line(name))
     )
+
+
+def _near_module(name: str) -> str:
+    """The end of a message about a module that is not there: the file that was meant, or a module nearly so called."""
+    from hccl_tools.common import nearly
+
+    path = name if name.endswith(".py") else name.replace(".", os.sep) + ".py"
+    if path == name and os.path.isfile(path):
+        module = one_line(path[: -len(".py")].replace(os.sep, "."))
+        return tr("; did you mean the file {path} without -m, or -m {module}?", path=one_line(path), module=module)
+    near = nearly.suggestion(path)
+    if near is None or not near.endswith(".py"):
+        return ""
+    return tr("; did you mean {option}?", option="-m " + one_line(near[: -len(".py")].replace(os.sep, ".")))
 
 
 def _source_of(name: str) -> str | None:

@@ -6,12 +6,11 @@ the one in which the command was typed has no rank's variables, so that it leave
 
 from __future__ import annotations
 
-import os
 import re
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
-from tools.launch.programs import command_words, python_words, rank_words
+from tools.launch.programs import command_words, rank_words, words_behind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,66 +39,12 @@ def remarks(request: Request, ranks: int) -> list[str]:
     return list(found.values())[::-1]
 
 
-# Options of ours that no program has by chance; of those that it might have, nobody can know whose they are.
-_OURS = (
-    *("dry_run", "console", "keep_going", "hang_timeout", "max_restarts", "restart_args", "watch_plogs", "keep_plogs"),
-    *("wait_for_devices", "hccn_conf", "no_check", "straggler", "per_rank_words", "bind_core", "bind_numa"),
-    *("worker_num", "local_worker_num", "nproc_per_node", "npernode", "ntasks_per_node"),
-)
-_MOST = 1 << 20  # bytes of a program that are looked at
-
-
-def _behind(words: Sequence[str], request: Request) -> Iterator[tuple[str, str]]:
-    """The note about an option of ours behind a Python file that does not know it."""
-    at = _file(words)
-    if not request.program or at is None:
-        return
-    option = next(
-        (word for word in words[at + 1 :] if word.startswith("--") and _name(word.partition("=")[0]) in _OURS), ""
-    )
-    if option and not _knows(words[at], _name(option.partition("=")[0])):
-        yield (
-            "behind",
-            tr(
-                "note: {option} is behind {program}, so it is a word of the program; options of {script} come"
-                " before it",
-                option=quote(option),
-                program=quote(words[at]),
-                script=request.script,
-            ),
-        )
-
-
-def _file(words: Sequence[str]) -> int | None:
-    """The place of the Python file that is run; None: another program is."""
-    if words and words[0].endswith(".py"):
-        return 0
-    if not words or not python_words.is_python(words[0]):
-        return None
-    kind, named, before = python_words.parts(words[1:])
-    return before if kind == "file" and named.endswith(".py") else None
-
-
-def _knows(path: str, name: str) -> bool:
-    """Whether the name of an option is in the program's file, or in one beside it that may read the words."""
-    folder = os.path.dirname(path) or "."
-    try:
-        paths = [path, *(os.path.join(folder, other) for other in os.listdir(folder) if other.endswith(".py"))]
-        for each in paths[:64]:
-            with open(each, "rb") as file:
-                if name.encode() in file.read(_MOST).replace(b"-", b"_"):
-                    return True
-    except OSError:
-        return True
-    return False
-
-
 def _notes(words: Sequence[str], request: Request, ranks: int) -> Iterator[tuple[str, str]]:
     """(kind, note) in the order of the words."""
     if request.per_rank_words and not any(map(rank_words.has_any, words)):
         names = " ".join(f"{{{name}}}" for name in rank_words.NAMES)
         yield "none", tr("note: --per_rank_words: the program's words have none of {names}", names=names)
-    yield from _behind(words, request)
+    yield from words_behind.notes(words, request, ranks)
     for index, word in enumerate(words):
         following = words[index + 1] if index + 1 < len(words) else None
         yield from _of_word(word, words[index - 1] if index else "", following, request, ranks)

@@ -44,7 +44,11 @@ def choose(request: Request, devices: list[int], run_dir: str, beside: str | Non
             origin = tr("RANK_TABLE_FILE (from {script})", script=one_line(request.trainer_arguments[0]))
         fit = table_fit.examine(path, devices, request.chip, is_named=True)
         if fit.faults:
-            raise Refusal(REFUSED, *(f"{origin}: {fault}" for fault in fit.faults))
+            lines = [f"{origin}: {fault}" for fault in fit.faults]
+            if request.exclude is not None:
+                text = tr("--exclude leaves devices out, and this table may have them; without it, one is built")
+                lines.append(f"{origin}: {text}")
+            raise Refusal(REFUSED, *lines)
         remarks = (tr("rank table: {path}", path=one_line(path)), *filter(None, [fit.remark]))
         return taken(path, fit, run_dir, remarks)
     path, found, others = nearby_tables.find(request, devices, beside)
@@ -95,7 +99,7 @@ def build(request: Request, devices: list[int], run_dir: str, others: list[str])
     )
     generator = (trainer_command.python(), project.path("hccl_tools", "hccl_tools.py"))
     chip = ("--generation", request.generation) if request.generation else ()
-    options = ("--device_num", comma(devices), "--server_ip", host.LOOPBACK, "--hccn_conf", path_word(conf), *chip)
+    options = ("--devices", comma(devices), "--server_ip", host.LOOPBACK, "--hccn_conf", path_word(conf), *chip)
     return LaunchTable(
         path=path,
         ranks=list(enumerate(devices)),

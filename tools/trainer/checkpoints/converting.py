@@ -8,8 +8,9 @@ import os
 import shutil
 import tempfile
 
+from hccl_tools.common import how_far
 from hccl_tools.common.language import tr
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import count, one_line
 from tools.config import modes
 from tools.trainer.checkpoints import CheckpointError, choosing, labels, loading, rank_folder, strategies
 
@@ -164,8 +165,10 @@ def _join_stages(files: Files, ranks: int, work: str) -> str:
     if ranks != 1:
         raise CheckpointError(tr("stages cut by hand can be joined into one checkpoint only; write --ranks 1"))
     joined = {}
-    for path, _ in files.values():
-        joined.update(loading.read(path))
+    with how_far.doing(tr("reading the checkpoints of {stages}", stages=count(len(files), "stage")), len(files)):
+        for path, _ in files.values():
+            joined.update(loading.read(path))
+            how_far.more()
     path = os.path.join(work, "joined.ckpt")
     ms.save_checkpoint([{"name": name, "data": parameter} for name, parameter in joined.items()], path)
     return path
@@ -175,8 +178,12 @@ def _transform(source: str, folder: str, made: str, src_strategy: str | None, ds
     """Calls mindspore.transform_checkpoints, with its refusals as CheckpointError; returns `made`."""
     import mindspore as ms
 
+    parts = os.path.join(glob.escape(made), "rank_*", f"{_PART}*.ckpt")
+    ranks = strategies.ranks(dst_strategy) if dst_strategy else 1
     try:
-        ms.transform_checkpoints(folder, made, _PART, src_strategy, dst_strategy)
+        with how_far.doing(tr("converting the checkpoints for {ranks}", ranks=count(ranks, "rank")), ranks) as work:
+            work.counter = lambda: len(glob.glob(parts))  # MindSpore does not tell
+            ms.transform_checkpoints(folder, made, _PART, src_strategy, dst_strategy)
     except (ValueError, TypeError, RuntimeError, NotADirectoryError) as error:
         reason = one_line(str(error).strip().partition("\n")[0])
         raise CheckpointError(

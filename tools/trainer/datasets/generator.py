@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Sequence
 
+from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from tools.trainer import command
 
 
-def parser(description: str | None) -> ArgumentParser:
+def parser(description: str | None) -> Parser:
     """A parser with the argument FOLDER."""
     made = command.parser(description)
     made.add_argument("folder", metavar="FOLDER", help=tr("where to write; files of these names are replaced"))
     return made
 
 
-def run(parser: ArgumentParser, argv: Sequence[str] | None, write: Callable[[Namespace], str]) -> int:
+def run(parser: Parser, argv: Sequence[str] | None, write: Callable[[Namespace], str]) -> int:
     """Generates a data set; returns the command's exit code.  write: makes it, and returns what it holds."""
     options = parser.parse_args(argv)
     if os.path.lexists(options.folder) and not os.path.isdir(options.folder):

@@ -1,0 +1,239 @@
+"""One line on a terminal that says how far a long operation is; drawn anew in its place, and gone at the end.
+
+A command opens `showing`.  Below that, whatever may take long says what it does, in `doing`, and counts with `more`.
+Where no command has opened it, or stderr is not a terminal, both do nothing: whoever counts need not ask.  A thread
+draws a few times a second, so counting costs an addition.  In the first 2 seconds there is no line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import sys
+import time
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.words import one_line, size_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import IO, Any
+
+AFTER, EVERY = 2.0, 0.2  # seconds until the line comes, and between two drawings
+_WITHOUT_SIZE = 80  # columns of a terminal that does not tell them
+_CLEAR = "\r\x1b[K"
+
+
+class Work:
+    """Something that takes long: what it is, and how much is done of how much; the whole is 0 if nobody knows."""
+
+    def __init__(self, what: str, whole: int = 0, in_bytes: bool = False) -> None:
+        self.what, self.whole, self.done, self.in_bytes = what, whole, 0, in_bytes
+        self.about = ""  # what it is at now, such as the name of a file
+        self.counter: Callable[[], int] | None = None  # asked for `done` before each drawing
+
+    def text(self) -> str:
+        """The line."""
+        if self.counter:
+            self.done = self.counter()
+        shown = size_of if self.in_bytes else str
+        text = self.what
+        if self.whole:
+            done, whole = shown(min(self.done, self.whole)), shown(self.whole)
+            text = tr("{what}: {done} of {whole}", what=text, done=done, whole=whole)
+        return tr("{what}, {about}", what=text, about=self.about) if self.about else text
+
+
+class Terminal:
+    """Where the line is: a terminal that takes nothing now gets nothing, and holds nobody up."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLOUT)
+
+    def columns(self) -> int:
+        """Its width now."""
+        try:
+            return os.get_terminal_size(self._descriptor).columns or _WITHOUT_SIZE
+        except OSError:
+            return _WITHOUT_SIZE
+
+    def write(self, text: str) -> bool:
+        """Whether it has taken the text.  A command in the background has no line."""
+        try:
+            if not self._poll.poll(0) or not self._is_ours():
+                return False
+            os.write(self._descriptor, text.encode(getattr(sys.stderr, "encoding", None) or "utf-8", "replace"))
+        except OSError:  # it is gone
+            return False
+        return True
+
+    def _is_ours(self) -> bool:
+        """Whether this process is in the foreground."""
+        try:
+            return os.tcgetpgrp(self._descriptor) == os.getpgrp()
+        except OSError:  # it is the terminal of another session
+            return True
+
+
+class Screen:
+    """The line of a command, and what it says: of works inside each other the innermost."""
+
+    def __init__(self, terminal: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
+        import threading  # only where there is a terminal
+
+        self._terminal, self._clock = terminal, clock
+        self._from = clock() + AFTER
+        self._drawn = False
+        self._lock = threading.RLock()  # a signal may come while we have it
+        self._end = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.works: list[Work] = []
+
+    def begin(self, work: Work) -> None:
+        """The work is the innermost from now on."""
+        self.works.append(work)
+        if self._thread is None:
+            import threading
+
+            self._thread = threading.Thread(target=self._draw_often, daemon=True)
+            self._thread.start()
+
+    def end(self, work: Work) -> None:
+        """The work is done, or given up."""
+        self.works.remove(work)
+        self.clear()
+
+    def close(self) -> None:
+        """Nothing is drawn any more."""
+        self._end.set()
+        if self._thread:
+            self._thread.join()
+        self.clear()
+
+    def draw(self) -> None:
+        """Draws the line, if it is time for it."""
+        from hccl_tools.common.columns import cut  # a launch, which imports this module, draws nothing
+
+        with self._lock:
+            works = self.works[-1:]
+            if works and self._clock() >= self._from and not self._end.is_set():
+                text = cut(one_line(works[0].text()), max(0, self._terminal.columns() - 1))
+                self._drawn = self._terminal.write(f"\r{text}\x1b[K") or self._drawn
+
+    def clear(self) -> None:
+        """Leaves an empty line for what is printed next."""
+        with self._lock:
+            if self._drawn:
+                self._terminal.write(_CLEAR)
+            self._drawn = False
+
+    def _draw_often(self) -> None:
+        wait = AFTER
+        while not self._end.wait(wait):
+            self.draw()
+            wait = EVERY
+
+
+_screens: list[Screen] = []  # of this process; empty where nobody looks
+_totals: list[Any] = []  # in a worker process: what it shares with the one that draws
+
+
+@contextlib.contextmanager
+def showing(screen: Screen | None = None) -> Iterator[None]:
+    """For a command: what is done in here has a line, on this screen, or on stderr if that is one."""
+    screen = screen or (Screen(Terminal(2)) if not _screens and _is_terminal() else None)
+    if screen is None:
+        yield
+        return
+    _screens.append(screen)
+    try:
+        yield
+    finally:
+        _screens.pop().close()
+
+
+def _is_terminal() -> bool:
+    """Whether stderr is a terminal that can move its cursor."""
+    return sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+
+
+@contextlib.contextmanager
+def doing(what: str, whole: int = 0, in_bytes: bool = False) -> Iterator[Work]:
+    """A work, as its constructor takes it, while its line may be drawn."""
+    work = Work(what, whole, in_bytes)
+    screen = _screens[-1] if _screens else None
+    if screen is None:
+        yield work
+        return
+    screen.begin(work)
+    try:
+        yield work
+    finally:
+        screen.end(work)
+
+
+def more(number: int = 1) -> None:
+    """So much more of the innermost work is done."""
+    if _totals:
+        with _totals[0].get_lock():
+            _totals[0].value += number
+    elif _screens and _screens[-1].works:
+        _screens[-1].works[-1].done += number
+
+
+def bytes_of(path: str) -> int:
+    """The size of a file that will be read; 0 where that cannot be known, and reading it will say why."""
+    try:
+        return os.path.getsize(path)
+    except (OSError, ValueError):  # ValueError: a name that cannot be one
+        return 0
+
+
+def clear() -> None:
+    """Before something else is printed on the terminal."""
+    if _screens:
+        _screens[-1].clear()
+
+
+def is_shown() -> bool:
+    """Whether somebody looks: else worker processes need not tell what they have done."""
+    return bool(_screens)
+
+
+def tell(total: Any) -> None:
+    """For a worker process: `more` adds to this multiprocessing.Value, which a work's counter reads; None: to none."""
+    _screens.clear()
+    _totals[:] = [] if total is None else [total]
+
+
+def counted(file: IO[bytes]) -> Any:
+    """The file; where somebody looks, what is read of it is counted, in bytes."""
+    return _Counted(file) if _screens or _totals else file
+
+
+class _Counted:
+    """A file that counts how far it was read: a second reading counts nothing."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._place, self._most = file, 0, 0
+
+    def read(self, size: int = -1) -> bytes:
+        """As the file's."""
+        data = self._file.read(size)
+        self._place += len(data)
+        if self._place > self._most:
+            more(self._place - self._most)
+            self._most = self._place
+        return data
+
+    def seek(self, place: int, whence: int = os.SEEK_SET) -> int:
+        """As the file's."""
+        self._place = self._file.seek(place, whence)
+        return self._place
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)

@@ -1,0 +1,66 @@
+"""Asks the other nodes of a launch by srun, in one step, whether they have this project, and the same version of it."""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.words import one_line
+from hccl_tools.hosts import node_sets
+from hccl_tools.machine import programs
+from tools.launch.hosts import host_check
+from tools.launch.request import Request
+
+_SECONDS = 60  # for a few nodes; Slurm starts a step within one second, unless it is busy
+_MOST_NAMED = 8  # nodes, or sets of them, in one line
+_MARK = "launch-node-check"
+_OF_SBATCH = ("SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_DISTRIBUTION")
+
+
+def problems(request: Request, others: list[str]) -> tuple[list[str], bool]:
+    """(a line for each problem of several nodes, whether one may have this project in another folder).
+
+    On a restart nobody is asked: the nodes were, and one of them may be lost.
+    """
+    nodes = [name for name in others if name != os.environ.get("SLURMD_NODENAME")]
+    if not nodes:
+        return [], False
+    if request.attempt:
+        return [], True
+    ended = programs.ask(command(nodes), _SECONDS + len(nodes) // 4)
+    told = answers(ended.stdout)
+    silent = [name for name in nodes if name not in told]
+    lines, elsewhere = host_check.versions({name: told[name] for name in nodes if name in told})
+    return ([_no_answer(silent, ended)] if silent else []) + lines, elsewhere
+
+
+def command(nodes: list[str]) -> list[str]:
+    """srun, which asks each of the nodes once; the numbers of tasks are those of sbatch no more."""
+    text = f'echo "{_MARK} $SLURMD_NODENAME" $({host_check.project_question()})'
+    return [
+        *("env", *(word for name in _OF_SBATCH for word in ("-u", name)), "srun"),
+        *(f"--nodes={len(nodes)}", f"--ntasks={len(nodes)}", "--ntasks-per-node=1", f"--nodelist={','.join(nodes)}"),
+        *("--wait=0", "--kill-on-bad-exit=0", "--cpu-bind=none", "--mpi=none", "--overlap", "--export=ALL"),
+        *("--input=none", "--output=all", "--error=all", "--chdir=/"),
+        *("/bin/sh", "-c", text),
+    ]
+
+
+def answers(stdout: str) -> dict[str, str]:
+    """{node: its answer}; srun may put a label before each line."""
+    found = {}
+    for line in stdout.splitlines():
+        _, mark, said = line.partition(_MARK + " ")
+        name, _, answer = said.partition(" ")
+        if mark and name:
+            found[name] = answer
+    return found
+
+
+def _no_answer(nodes: list[str], ended: programs.Ended) -> str:
+    return tr(
+        "{nodes}: no answer by srun: {reason}; try: srun --overlap -w {node} true, or leave the check out: --no_check",
+        nodes=node_sets.folded(nodes, _MOST_NAMED),
+        reason=one_line(programs.said(ended)),
+        node=one_line(nodes[0]),
+    )

@@ -1,0 +1,46 @@
+"""A job as it is now, for a program: what watch.py --json prints."""
+
+from __future__ import annotations
+
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tools.live.watcher import Seen, View
+
+
+def of(view: View) -> dict[str, Any]:
+    """The document; None is what nobody knows.  Ranks are in the order of their numbers."""
+    job = view.job
+    return {
+        "folder": job.folder,
+        "script": job.script,
+        "target": job.target,
+        "state": job.state,
+        "exit": job.exit,
+        "restarts": job.attempt,
+        "started": None if job.started is None else time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(job.started)),
+        "seconds": view.seconds,
+        "quiet_seconds": view.quiet,
+        "hosts": job.hosts,
+        "problems": [row.rank for row in view.problems],
+        "ranks": [_rank(row) for row in sorted(view.rows, key=lambda row: row.rank)],
+    }
+
+
+def _rank(row: Seen) -> dict[str, Any]:
+    return {
+        "rank": row.rank,
+        "host": row.place.host,
+        "device": row.place.device,
+        "log": row.place.log,
+        "state": row.state,
+        "exit": row.status,
+        "quiet_seconds": row.age,
+        "slower": None if row.pace is None else row.pace.ratio,
+        "memory_bytes": row.memory,
+        "npu_memory_bytes": row.npu_memory,
+        "progress": dict(row.progress.values),
+    }
