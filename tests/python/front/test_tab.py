@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -224,12 +225,13 @@ def test_choices(takes, expected):
 
 
 # what only the user knows
-_UNKNOWN = set("N NAME NAMES MIB SECONDS ID IP LIST RANGE TEXT CODE KEY=VALUE FACTOR PORT WORDS".split())
+_UNKNOWN = {"N", "NAME", "NAMES", "MIB", "SECONDS", "ID", "IP", "LIST", "RANGE", "TEXT", "CODE", "KEY=VALUE", "FACTOR"}
+_UNKNOWN |= {"PORT", "WORDS"}
 
 
 def test_what_is_known_of_each_value():
     """A new word in --help: say in values.py what it is, or here that nobody knows."""
-    rows = [line.rstrip("\n").split("\t")[2] for line in open(options.PATH, encoding="utf-8")]
+    rows = [line.split("\t")[2] for line in Path(options.PATH).read_text("utf-8").splitlines()]
     tables = [
         *rows,
         *(option.takes for option in table.of([key.partition(" ")[0] for key in table.NAMED], ()).values()),
