@@ -1,8 +1,8 @@
 """What TAB offers: in-process, as the shells ask."""
 
 import os
+import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hccl_tools.common import project, typed
 from tools.command import table
 from tools.front import commands
-from tools.front.tab import answer, offer, offers, options, typed_words, values
+from tools.front.tab import answer, offer, offers, options, script, typed_words, values
 
 
 @pytest.fixture(autouse=True)
@@ -257,11 +257,12 @@ def test_no_line_is_too_strange(words):
 
 
 def test_an_answer_imports_little_and_heeds_no_variable_of_python(here):
-    (here / "json.py").write_text("raise SystemExit('theirs')")
-    file = project.path("tools", "front", "tab", "answer.py")
+    (here / "shlex.py").write_text("raise SystemExit('theirs')")
+    told = script.text("bash").partition("\n")[0]
+    python, *rest = shlex.split(told.partition("(")[2].rstrip(")"))
     for line in ("mslaunch --dev", "mslaunch watch --on"):
         ended = subprocess.run(
-            [sys.executable, "-X", "importtime", "-I", "-S", file, "bash", "front", line, ""],
+            [python, "-X", "importtime", *rest, "bash", "front", line, ""],
             env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(here)},
             capture_output=True,
             text=True,

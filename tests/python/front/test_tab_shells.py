@@ -21,7 +21,7 @@ PS1='ready> '
 mslaunch() {{ printf '%s\\0' "$@" >{words}; echo D''ONE; }}
 source {script}
 """
-_READ = {"bash": "HISTFILE=; bind 'set bell-style none' 2>/dev/null", "zsh": "autoload -Uz compinit; compinit -u -D"}
+_READ = {"bash": "set -u; HISTFILE=; bind 'set bell-style none' 2>/dev/null", "zsh": "autoload -Uz compinit; compinit -u -D"}
 
 
 class Terminal:
