@@ -106,6 +106,11 @@ def command(file: str, *arguments: str) -> str:
     return " ".join(map(quote, (*words(file), *arguments)))
 
 
+def starter(start: str) -> str:
+    """What comes before the first word of a kept command line: ``bash `` before a script, which is kept without it."""
+    return "bash " if start.endswith(".sh") else ""
+
+
 def as_typed(text: str, is_form: bool = False) -> str:
     """The text with our commands, and our pages, as this user types them.
 

@@ -12,6 +12,7 @@ from collections import Counter
 
 from hccl_tools.common import documents
 from hccl_tools.common.record import Record
+from hccl_tools.common.typed import starter
 from tools.diagnosis.bundle import masking, names, structured
 from tools.run_page.markup import whole
 from tools.run_page.reading import chosen_of
@@ -112,7 +113,7 @@ def _command(data: RunData) -> tuple[str | None, bool]:
     folder, typed = data.launch.get("folder"), data.launch.get("typed")
     goes = f"cd {shlex.quote(folder)} && " if isinstance(folder, str) else ""
     if isinstance(typed, str):
-        return f"{goes}{'bash ' if typed.partition(' ')[0].endswith('.sh') else ''}{typed}", True
+        return f"{goes}{starter(typed.partition(' ')[0])}{typed}", True
     trainer = data.launch.get("trainer")
     if isinstance(trainer, list) and trainer:
         return goes + " ".join(shlex.quote(str(word)) for word in trainer), False

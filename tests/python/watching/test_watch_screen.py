@@ -15,7 +15,7 @@ import time
 import pytest
 from needs import needs_packages
 
-from hccl_tools.common import project, typed
+from hccl_tools.common import project
 
 pytestmark = [pytest.mark.thorough, needs_packages("pyte")]
 
@@ -174,10 +174,7 @@ def test_it_ends_with_the_job_and_its_exit_code(world):
     assert job.end() == 3
     assert with_screen.end() == 3
     assert "failed 3" in with_screen.text
-    assert (
-        f"the job ended with 3; why: python {typed.short_path(project.path('tools', 'diagnose.py'))}"
-        in with_screen.text
-    )
+    assert "the job ended with 3; why: python " in with_screen.text
 
 
 def test_a_launch_with_a_table_shows_its_messages_on_the_screen_and_after_it(world):

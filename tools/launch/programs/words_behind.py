@@ -7,6 +7,7 @@ import re
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
+from hccl_tools.common.typed import starter
 from tools.launch.programs import python_words, sources
 
 TYPE_CHECKING = False
@@ -89,7 +90,7 @@ def _in_front(words: Sequence[str], request: Request, option: list[str]) -> str:
     end = before.index("--") if "--" in before else len(before)
     place = next(at for at in range(len(words)) if list(words[at : at + len(option)]) == option)
     rest = [*words[:place], *words[place + len(option) :]]
-    command = " ".join(map(quote, ("bash", *before[:end], *option, *before[end:], *rest)))
+    command = starter(before[0]) + " ".join(map(quote, (*before[:end], *option, *before[end:], *rest)))
     return command if len(command) <= _LONGEST else ""
 
 
