@@ -8,7 +8,7 @@
 #   bash scripts/ascend4p.sh --dev<TAB>      scripts/ascend4p.sh --console <TAB>
 #   python hccl_tools/hccl_tools.py --<TAB>
 #
-# Each shell runs a command's --help once, to learn its options.
+# What may come next, tools/front/tab/ knows, as for mslaunch. An installed mslaunch has: mslaunch --completion bash
 
 if [[ -z ${BASH_VERSION-} || $BASH_VERSION == [1-3].* ]]; then
   return 0 # no bash, or one without associative arrays
@@ -16,12 +16,13 @@ fi
 
 MINDSPORE_LAUNCH_ROOT=$(readlink -f -- "${BASH_SOURCE[0]}")
 MINDSPORE_LAUNCH_ROOT=${MINDSPORE_LAUNCH_ROOT%/scripts/*}
-declare -gA MINDSPORE_LAUNCH_HELP=() # command -> one line "NAME VALUE" per option
-declare -gA MINDSPORE_LAUNCH_BEFORE  # interpreter -> its earlier completion; kept when this file is read again
+declare -gA MINDSPORE_LAUNCH_BEFORE # interpreter -> its earlier completion; kept when this file is read again
+# shellcheck source=tools/front/tab/tab.bash
+source "$MINDSPORE_LAUNCH_ROOT/tools/front/tab/tab.bash"
 
-# _mindspore_launch: what `complete -F` calls; fills COMPREPLY, or leaves it empty for file names.
+# _mindspore_launch COMMAND REPLACED BEFORE: what `complete -F` calls; fills COMPREPLY, or leaves it empty for file names.
 _mindspore_launch() {
-  local at=0 current=${COMP_WORDS[COMP_CWORD]-} previous=${COMP_WORDS[COMP_CWORD-1]-} i
+  local at=0 python=${PYTHON:-python}
   COMPREPLY=()
   if [[ -n ${MINDSPORE_LAUNCH_BEFORE[${COMP_WORDS[0]##*/}]+set} ]]; then # bash, python: the script comes later
     for ((at = 1; at < COMP_CWORD; at++)); do
@@ -32,23 +33,10 @@ _mindspore_launch() {
     _mindspore_launch_before "$@"
     return
   fi
-  _mindspore_launch_ask "${COMP_WORDS[@]:0:at}" "${COMP_WORDS[at]/#\~\//$HOME/}"
-  for ((i = at + 1; i < COMP_CWORD; i++)); do
-    [[ ${COMP_WORDS[i]} != -- ]] || return 0                                               # the trainer's words
-    [[ ${COMP_WORDS[at]} != *.sh ]] || ! _mindspore_launch_begins_program "$i" || return 0 # and the program's
-  done
-  # --name=value comes as three words
-  if [[ $previous == = ]]; then
-    previous=${COMP_WORDS[COMP_CWORD-2]}
-  elif [[ $current == = ]]; then
-    current=''
-  fi
-  _mindspore_launch_value "$previous"
-  if [[ -n $REPLY && ($REPLY != '[RUN]' || $current != -*) ]]; then
-    _mindspore_launch_offer_value "$REPLY" "$current"
-  elif [[ $current == -* ]]; then
-    _mindspore_launch_offer_names "$current"
-  fi
+  [[ -n ${PYTHON-} ]] || type -P python >/dev/null || python=python3
+  # shellcheck disable=SC2034 # read by _mslaunch_fill
+  local -a _mslaunch_ask=("$python" -I -S "$MINDSPORE_LAUNCH_ROOT/tools/front/tab/answer.py")
+  _mslaunch_fill file "$2"
 }
 
 # _mindspore_launch_is_ours WORD: whether it is a command of this project.
@@ -59,71 +47,10 @@ _mindspore_launch_is_ours() {
   [[ $path == "$MINDSPORE_LAUNCH_ROOT"/@(scripts|hccl_tools|tools)/+([^/]) ]]
 }
 
-# _mindspore_launch_begins_program I: whether word I is a program, whose words follow, and not the value of an option.
-_mindspore_launch_begins_program() {
-  local before=${COMP_WORDS[$1-1]}
-  [[ ${COMP_WORDS[$1]} == @(*.py|*.sh|-m|python*([0-9.])|bash|pytest) ]] || return 1
-  [[ $before != = ]] || before=${COMP_WORDS[$1-2]}
-  _mindspore_launch_value "$before"
-  [[ -z $REPLY ]]
-}
-
 # _mindspore_launch_before WORD...: completes another project's script as before this file was read.
 _mindspore_launch_before() {
   local before=${MINDSPORE_LAUNCH_BEFORE[${COMP_WORDS[0]##*/}]-}
   [[ -z $before ]] || "$before" "$@"
-}
-
-# _mindspore_launch_ask WORD...: the options of the command WORD... in MINDSPORE_LAUNCH_OPTIONS.
-_mindspore_launch_ask() {
-  local key=$* line found=''
-  if [[ -z ${MINDSPORE_LAUNCH_HELP[$key]-} ]]; then
-    while IFS= read -r line; do
-      # "  -c FILE, --config FILE   the config" and "  --config FILE", with the text below it
-      [[ $line =~ ^\ \ (-[^\ ].*)$ ]] || continue
-      line=${BASH_REMATCH[1]%%  *}
-      while [[ $line =~ ^(--?[a-zA-Z0-9][-a-zA-Z0-9_]*)(\ ([^,{]+|\{[^\}]*\}))?(,\ )?(.*)$ ]]; do
-        found+="${BASH_REMATCH[1]} ${BASH_REMATCH[3]}"$'\n'
-        line=${BASH_REMATCH[5]}
-      done
-    done < <("$@" --help 2>/dev/null </dev/null)
-    MINDSPORE_LAUNCH_HELP[$key]=$found
-  fi
-  MINDSPORE_LAUNCH_OPTIONS=${MINDSPORE_LAUNCH_HELP[$key]}
-}
-
-# _mindspore_launch_value WORD: the value that the option takes, in REPLY; empty for a flag, or if it is not an option.
-_mindspore_launch_value() {
-  local name takes
-  REPLY=''
-  while read -r name takes; do
-    [[ ${name//-/_} != "${1//-/_}" ]] || REPLY=$takes
-  done <<<"$MINDSPORE_LAUNCH_OPTIONS"
-}
-
-# _mindspore_launch_offer_value TAKES CURRENT
-_mindspore_launch_offer_value() {
-  case $1 in
-    *'|'* | '{'*) mapfile -t COMPREPLY < <(compgen -W "${1//[][\{\},|]/ }" -- "$2") ;;
-    FILE | FILE\ * | '[RUN]') ;; # left to bash; after [RUN] a config may follow
-    DIR) mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
-    *) compopt +o default +o bashdefault 2>/dev/null ;; # a number, an address: no file names
-  esac
-}
-
-# _mindspore_launch_offer_names CURRENT: with hyphens or underscores, as the user began.
-_mindspore_launch_offer_names() {
-  local name _takes names=''
-  while read -r name _takes; do
-    [[ $name == --* ]] || continue
-    name=${name:2}
-    if [[ ${1:2} == *-* ]]; then
-      names+=" --${name//_/-}"
-    else
-      names+=" --${name//-/_}"
-    fi
-  done <<<"$MINDSPORE_LAUNCH_OPTIONS"
-  mapfile -t COMPREPLY < <(compgen -W "$names" -- "$1" | sort -u)
 }
 
 _mindspore_launch_register() {

@@ -10,12 +10,17 @@ setup() {
   source scripts/completion.bash
 }
 
+# compopt OPTION...: what is asked of bash, which takes it in a real completion only.
+compopt() {
+  COMPOPT+=("$@")
+}
+
 # offered WORD...: what is offered for the last word of this command line, in REPLY.
 offered() {
-  COMP_WORDS=("$@")
-  COMP_CWORD=$(($# - 1))
-  COMPREPLY=()
-  _mindspore_launch "$1" "${*: -1}" "${*: -2:1}"
+  local last=${*: -1}
+  COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="$*" COMPREPLY=() COMPOPT=()
+  COMP_POINT=${#COMP_LINE}
+  _mindspore_launch "$1" "${last##*=}" "${*: -2:1}"
   REPLY=${COMPREPLY[*]-}
 }
 
@@ -25,6 +30,18 @@ offers() {
   shift
   offered "$@"
   [[ $REPLY == "$expected" ]] || fail "for: $*" "offered:  $REPLY" "expected: $expected"
+}
+
+# lists folders|files|nothing WORD...: what bash itself lists, because nothing is offered.
+lists() {
+  local expected
+  case $1 in
+    folders) expected='-o dirnames +o default +o bashdefault' ;;
+    files) expected='' ;;
+    nothing) expected='+o default +o bashdefault' ;;
+  esac
+  offers '' "${@:2}"
+  [[ ${COMPOPT[*]-} == "$expected" ]] || fail "for: ${*:2}" "compopt ${COMPOPT[*]-}" "expected: $expected"
 }
 
 @test "options of a script, however it is started" {
@@ -59,18 +76,27 @@ offers() {
 @test "the values of an option, also after =" {
   offers 'Ascend GPU CPU' bash scripts/ascend4p.sh --device_target ''
   offers 'CPU' bash scripts/ascend4p.sh --device-target C
-  offers 'all' bash scripts/ascend4p.sh --console = al
-  offers '0 all table none' bash scripts/ascend4p.sh --console =
+  offers 'all' bash scripts/ascend4p.sh --console=al
+  offers '0 all table none' bash scripts/ascend4p.sh --console=
   offers 'True False' bash scripts/ascend4p.sh --bind_core ''
   offers '910A' python hccl_tools/validate_hccl.py --generation 91
-  offers 'docs' bash scripts/ascend4p.sh --log_dir doc
+  lists folders bash scripts/ascend4p.sh --log_dir doc
+  lists nothing bash scripts/ascend4p.sh --timeout ''
 }
 
-@test "files are left to bash: a config, an option's file, what stands after --" {
-  offers '' bash scripts/ascend4p.sh configs/
-  offers '' bash scripts/ascend4p.sh --rank_table hccl_
-  offers '' bash scripts/ascend4p.sh config.yaml -- --dev
-  offers '' bash scripts/asc
+@test "programs and configs, and no other files" {
+  touch "$BATS_TEST_TMPDIR"/{train.py,train.yaml,train.txt,trainer}
+  chmod +x "$BATS_TEST_TMPDIR/trainer"
+  mkdir "$BATS_TEST_TMPDIR/training"
+  local -r at=$BATS_TEST_TMPDIR/train
+  offers "$at.py $at.yaml ${at}er ${at}ing" bash scripts/ascend4p.sh "$at"
+  [[ ${COMPOPT[*]} == '-o filenames' ]]
+}
+
+@test "files are left to bash: an option's file, what stands after --" {
+  lists files bash scripts/ascend4p.sh --rank_table hccl_
+  lists files bash scripts/ascend4p.sh config.yaml -- --dev
+  lists files bash scripts/asc
 }
 
 @test "the words of a program are its own: nothing of ours is offered there" {
@@ -79,7 +105,7 @@ offers() {
   offers '' bash scripts/run.sh data 8 start.sh --dev
   offers '' bash scripts/launch.sh -n 2 -m package --device_target ''
   offers '--device_target --devices' bash scripts/launch.sh --train_script train.py --dev
-  offers '--device_target --devices' bash scripts/launch.sh --pytest = test_x.py --dev
+  offers '--device_target --devices' bash scripts/launch.sh --pytest=test_x.py --dev
   offers '--device_target --devices' bash scripts/launch.sh config.yaml --dev
 }
 

@@ -132,6 +132,7 @@ resumes() {
   cd "$PROJECT"
   source scripts/completion.bash
   COMP_WORDS=(bash scripts/ascend2p.sh --resume --dry) COMP_CWORD=3 COMPREPLY=()
+  COMP_LINE=${COMP_WORDS[*]} COMP_POINT=${#COMP_LINE}
   _mindspore_launch bash --dry --resume
   [[ ${COMPREPLY[*]} == --dry_run ]] || fail "${COMPREPLY[*]}"
 }

@@ -129,7 +129,13 @@ def _help(words: list[str]) -> int:
 
 
 def _completion(words: list[str]) -> int:
-    return _refuse(tr("--completion: write bash or zsh"))
+    from tools.front.tab import script
+
+    _, equals, shell = words[0].partition("=")
+    asked = [shell, *words[1:]] if equals else words[1:]
+    if len(asked) != 1 or asked[0] not in script.SHELLS:
+        return _refuse(tr("--completion: write bash or zsh"))
+    return _print(script.text(asked[0]))
 
 
 def _print(text: str) -> int:

@@ -60,6 +60,15 @@ class Place(Record):
 def find(words: Sequence[str], environ: Mapping[str, str]) -> Place:
     """The place of the launch that these words of the user are.  Raises Refusal."""
     line = _read(words, environ)
+    return _quickly(line, environ) or _of_table(line, environ) or Place(engine="local")
+
+
+def without_table(words: Sequence[str], environ: Mapping[str, str]) -> Place:
+    """The same, without a look into a rank table, which may be large.  Raises Refusal."""
+    return _quickly(_read(words, environ), environ) or Place(engine="local")
+
+
+def _quickly(line: Line, environ: Mapping[str, str]) -> Place | None:
     asked = line.value("engine")
     if asked:
         if asked not in _ENGINES:
@@ -68,7 +77,7 @@ def find(words: Sequence[str], environ: Mapping[str, str]) -> Place:
         return Place(engine=asked)
     if line.given("hostfile") or line.given("hosts"):
         return Place(engine="mpirun", why=tr("the options name hosts: Open MPI starts the ranks"))
-    return _of_pod(environ) or _of_slurm(environ) or _of_table(line, environ) or Place(engine="local")
+    return _of_pod(environ) or _of_slurm(environ)
 
 
 def _read(words: Sequence[str], environ: Mapping[str, str]) -> Line:

@@ -24,8 +24,15 @@ may be `90s`, `10m`, `1h30m` or `1d`. `MSLAUNCH_OPTIONS` has options for every l
 the exit codes mean: [exit_codes.md](exit_codes.md). What can be set in the environment:
 [environment.md](environment.md).
 
-In bash, TAB completes options and their values, for scripts and Python commands, after this line. In `~/.bashrc` it
-needs the file's full path.
+TAB completes commands, options, their values, programs, configs and runs, and nothing after the program. An installed
+`mslaunch` has it after one line:
+
+| shell | line | where |
+|---|---|---|
+| bash | `source <(mslaunch --completion bash)` | `~/.bashrc` |
+| zsh | `source <(mslaunch --completion zsh)` | `~/.zshrc` |
+
+In a checkout, this line does it in bash for scripts and Python commands. In `~/.bashrc` it needs the file's full path.
 
 <!-- run -->
 ```bash
@@ -42,7 +49,14 @@ _HEAD_ZH = """\
 或 `1d`。`MSLAUNCH_OPTIONS` 中的选项用于每次启动。每个命令都有 `--help`。退出码的含义见
 [exit_codes.md](exit_codes.md)，可以设置的环境变量见 [environment.md](environment.md)。
 
-在 bash 中执行以下命令之后，TAB 键补全脚本和 Python 命令的选项及其取值。写入 `~/.bashrc` 时需要该文件的完整路径。
+TAB 键补全命令、选项及其取值、程序、配置和运行文件夹；程序之后的词属于程序，不作补全。安装后的 `mslaunch` 只需一行：
+
+| shell | 命令 | 写入 |
+|---|---|---|
+| bash | `source <(mslaunch --completion bash)` | `~/.bashrc` |
+| zsh | `source <(mslaunch --completion zsh)` | `~/.zshrc` |
+
+在代码仓中，bash 执行以下命令之后，脚本和 Python 命令即可补全。写入 `~/.bashrc` 时需要该文件的完整路径。
 
 <!-- run -->
 ```bash

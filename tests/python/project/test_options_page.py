@@ -3,7 +3,7 @@ import re
 import generators
 import pytest
 
-from tools.pages import commands, options_page, scripts_page
+from tools.pages import commands, options_page, scripts_page, tab_options
 from tools.pages.commands import Help, Option
 
 pytestmark = pytest.mark.thorough
@@ -15,6 +15,14 @@ def test_the_pages_are_what_help_prints(root, language, page):
     told = "" if language == "en" else " zh"
     assert (root / page).read_text(encoding="utf-8") == options_page.page(language), (
         f"run: python -m tools.pages.options_page{told} > {page}"
+    )
+
+
+def test_tab_offers_the_options_that_help_prints(root):
+    generators.need_packages()
+    file = "tools/front/tab/options.tsv"
+    assert (root / file).read_text(encoding="utf-8") == tab_options.page(), (
+        f"run: python -m tools.pages.tab_options >{file}"
     )
 
 
