@@ -21,7 +21,10 @@ PS1='ready> '
 mslaunch() {{ printf '%s\\0' "$@" >{words}; echo D''ONE; }}
 source {script}
 """
-_READ = {"bash": "set -u; HISTFILE=; bind 'set bell-style none' 2>/dev/null", "zsh": "autoload -Uz compinit; compinit -u -D"}
+_READ = {
+    "bash": "set -u; HISTFILE=; bind 'set bell-style none'",
+    "zsh": "autoload -Uz compinit; compinit -u -D",  # it asks nothing about folders, and writes nothing
+}
 
 
 class Terminal:

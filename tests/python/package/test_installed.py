@@ -119,6 +119,13 @@ def test_version_and_help(reader):
     assert reader.types("python", *MODULE, "--version") == f"mindspore-launch {version.number()}\n"
 
 
+def test_tab_in_bash(reader):
+    line = "mslaunch --hang"
+    fill = f"COMP_LINE='{line}' COMP_POINT={len(line)}; _mslaunch mslaunch --hang mslaunch"
+    told = reader.types("bash", "-c", f'source <(mslaunch --completion bash); {fill}; echo "${{COMPREPLY[@]}}"')
+    assert told == "--hang_timeout\n"
+
+
 def test_it_speaks_chinese(reader):
     reader.variables = {"LANG": "zh_CN.UTF-8"}
     try:
