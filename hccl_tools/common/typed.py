@@ -57,12 +57,14 @@ _FORMS = (
 class _Typed:
     """What this process knows of its user's command; `use` sets it."""
 
+    is_front = False  # mslaunch was typed
     front: tuple[str, ...] | None = None  # the words that mean mslaunch; None: find out
     name: str | None = None  # of this command, for its messages; None: that of its file
 
 
 def use(program: str, words: Sequence[str]) -> None:
     """The user typed mslaunch, whose file is `program`, and after it `words`, which choose the command."""
+    _Typed.is_front = True
     _Typed.front = _of_program(program)
     _Typed.name = " ".join((FRONT, *words))
 
@@ -74,7 +76,7 @@ def name_of(program: str) -> str:
 
 def is_front() -> bool:
     """Whether commands are words of mslaunch, and no files of a checkout."""
-    return _Typed.front is not None or project.is_installed()
+    return _Typed.is_front or project.is_installed()
 
 
 def front() -> tuple[str, ...]:

@@ -18,6 +18,7 @@ def of_front(tmp_path, monkeypatch):
     program.parent.mkdir()
     program.touch(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(typed._Typed, "is_front", False)
     monkeypatch.setattr(typed._Typed, "front", None)
     monkeypatch.setattr(typed._Typed, "name", None)
     typed.use(str(program), ["watch"])
@@ -80,12 +81,19 @@ def test_a_brace_in_the_projects_path_is_no_place_for_a_value(tmp_path, monkeypa
     assert "python '/opt/{launch}/tools/diagnose.py' RUN" in text or "/opt/\\{launch\\}/tools/diagnose.py RUN" in text
 
 
+def test_to_ask_for_the_words_does_not_change_how_commands_are_named(monkeypatch):
+    monkeypatch.setattr(typed._Typed, "is_front", False)
+    monkeypatch.setattr(typed._Typed, "front", None)
+    assert typed.front() and not typed.is_front()
+
+
 def test_messages_begin_with_what_was_typed(of_front):
     assert typed.name_of("watch.py") == "mslaunch watch"
 
 
 def test_mslaunch_that_no_path_has_is_named_by_its_python(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(typed._Typed, "is_front", False)
     monkeypatch.setattr(typed._Typed, "front", None)
     monkeypatch.setattr(typed._Typed, "name", None)
     typed.use("/gone/mslaunch", [])
