@@ -11,7 +11,7 @@ from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.typed import FRONT
 from hccl_tools.common.words import count
 from hccl_tools.machine import programs
-from tools.command import mpirun_words, parse
+from tools.command import defaults, mpirun_words, parse
 from tools.command.declaration import Declaration
 from tools.command.line import Line
 
@@ -24,7 +24,7 @@ LOCAL = ["local", "CONFIG", "options=n zoo engine", "device_target="]
 DECLARED = {
     "local": LOCAL,
     "server": ["local", "CONFIG", "placement=server", "options=engine", "device_target=Ascend"],
-    "mpirun": ["mpirun", "CONFIG", "options=no_sink engine", "device_target=Ascend"],
+    "mpirun": ["mpirun", "CONFIG", "options=hostfile no_sink engine", "device_target=Ascend"],
     "srun": ["srun", "CONFIG", "options=n engine", "device_target=Ascend"],
     "msrun": ["msrun", "CONFIG", "options=engine", "device_target="],
     "pod": [
@@ -87,7 +87,7 @@ def _read(words: Sequence[str], environ: Mapping[str, str]) -> Line:
             f"script={FRONT}",
             f"name={FRONT}",
             *DECLARED["mpirun"],
-            "options=n zoo engine npernode output_filename ssh network spare min_ranks ntasks_per_node"
+            "options=n zoo engine hostfile npernode output_filename ssh network spare min_ranks ntasks_per_node"
             " worker_num local_worker_num master_addr master_port node_rank table_dir pod_wait",
         ]
     )
@@ -96,6 +96,7 @@ def _read(words: Sequence[str], environ: Mapping[str, str]) -> Line:
     try:
         for _ in parse.steps(line, words):
             pass
+        defaults.add(line)
     except Refusal:
         return line
     return line

@@ -36,6 +36,14 @@ def test_hosts_are_open_mpis(typed):
     assert (place.engine, place.why) == ("mpirun", "the options name hosts: Open MPI starts the ranks")
 
 
+def test_options_of_the_environment_count_too():
+    assert found("train.py", MSLAUNCH_OPTIONS="--hostfile hosts").engine == "mpirun"
+    assert found("--no_defaults train.py", MSLAUNCH_OPTIONS="--hostfile hosts").engine == "local"
+    assert found("--engine local train.py", MSLAUNCH_OPTIONS="--engine msrun").engine == "local"
+    assert found("train.py", MSLAUNCH_OPTIONS="--engine msrun").engine == "msrun"
+    assert found("train.py", MSLAUNCH_OPTIONS="--bogus").engine == "local"  # the launch itself refuses it
+
+
 def test_an_allocation_is_sruns():
     place = found("train.py", SLURM_JOB_ID="1234", SLURM_JOB_NUM_NODES="2")
     assert place.engine == "srun"
