@@ -19,6 +19,7 @@ except ImportError:  # copied without the rest of the project
 interpreter.check("yaml")
 
 from hccl_tools.common.language import tr
+from hccl_tools.common.typed import name_of
 from hccl_tools.common.words import one_line
 from tools.diagnosis.main import main
 
@@ -29,6 +30,7 @@ if __name__ == "__main__":
         code = 130
     except Exception as error:  # whoever reads a failure's report needs no second failure in it
         reason = f"{type(error).__name__}: {one_line(error)}"
-        print(tr("diagnose.py: cannot explain this run: {reason}", reason=reason), file=sys.stderr)
+        text = tr("cannot explain this run: {reason}", reason=reason)
+        print(f"{name_of('diagnose.py')}: {text}", file=sys.stderr)
         code = 1
     sys.exit(code)

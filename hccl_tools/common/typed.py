@@ -24,8 +24,8 @@ FRONT = "mslaunch"
 WORDS = {
     "scripts/launch.sh": "",
     "scripts/doctor.sh": "doctor",
+    "hccl_tools/check_network.py": "network",  # before the script, which starts it
     "scripts/check_network.sh": "network",
-    "hccl_tools/check_network.py": "network",
     "hccl_tools/hccl_tools.py": "table build",
     "hccl_tools/validate_hccl.py": "table check",
     "hccl_tools/merge_hccl.py": "table merge",

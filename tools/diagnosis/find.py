@@ -6,6 +6,7 @@ import sys
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
+from hccl_tools.common.typed import name_of
 from hccl_tools.common.words import one_line
 from tools.launch import record
 from tools.logs import known_failures, log_tail
@@ -138,6 +139,5 @@ def save(launch: dict[str, Any], folder: str) -> None:
         record.write(folder, launch)
     except (OSError, ValueError) as error:
         path, reason = one_line(record.path(folder)), getattr(error, "strerror", None) or error
-        print(
-            tr("diagnose.py: {path}: the diagnosis is not in it: {reason}", path=path, reason=reason), file=sys.stderr
-        )
+        text = tr("{path}: the diagnosis is not in it: {reason}", path=path, reason=reason)
+        print(f"{name_of('diagnose.py')}: {text}", file=sys.stderr)

@@ -27,6 +27,7 @@ from hccl_tools.common import colours, how_far, json_form
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import in_english, tr
 from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.typed import name_of
 from hccl_tools.common.words import one_line
 from tools.diagnosis import answer as answers
 from tools.diagnosis import answer_data, answer_of_logs, answer_of_run, find, hang, run, words
@@ -217,7 +218,7 @@ def _print(lines: Sequence[str], raw: bool = False) -> None:
 
 def _tell(lines: Sequence[str], status: int = 0) -> int:
     for line in lines:
-        print(f"diagnose.py: {one_line(line)}", file=sys.stderr)
+        print(f"{name_of('diagnose.py')}: {one_line(line)}", file=sys.stderr)
     return status
 
 

@@ -18,6 +18,7 @@ from hccl_tools.build import output
 from hccl_tools.common import colours, how_far, language
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.typed import name_of
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import hccn, interpreter, programs
 from tools.command import language as typed_language
@@ -46,7 +47,7 @@ def main(words: Sequence[str]) -> int:
     if name:
         language.use(name)
     if sys.stdout is None:
-        print(tr("doctor.sh: stdout is closed, and the page goes there"), file=sys.stderr)
+        print(f"{name_of('doctor.sh')}: {tr('stdout is closed, and the page goes there')}", file=sys.stderr)
         return USAGE
     try:
         options = read(told["script"], told["shell"], typed)
@@ -65,7 +66,7 @@ def main(words: Sequence[str]) -> int:
         return show(asked.text)
     except Refusal as refusal:
         for line in refusal.lines:
-            Voice(os.path.basename(told["script"])).refuse(line)
+            Voice(name_of(os.path.basename(told["script"]))).refuse(line)
         return refusal.status
     except KeyboardInterrupt:
         return 130
@@ -112,7 +113,8 @@ def show(text: str) -> int:
         print(text, end="", flush=True)
     except OSError as error:
         if not isinstance(error, BrokenPipeError):
-            print(tr("doctor.sh: cannot write to stdout: {reason}", reason=error.strerror), file=sys.stderr)
+            text = tr("cannot write to stdout: {reason}", reason=error.strerror)
+            print(f"{name_of('doctor.sh')}: {text}", file=sys.stderr)
         output.drop_stdout()
         return USAGE
     return 0

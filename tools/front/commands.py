@@ -67,6 +67,8 @@ def find(words: Sequence[str]) -> tuple[str, str, int]:
 
     The file is empty if the words are a launch.  A group without its command, such as ``table``, has the file ``?``.
     """
+    if words and words[0] == "launch" and not os.path.exists("launch"):
+        return "", "", 1  # what follows may have the name of a command
     for file, name in typed.WORDS.items():
         parts = name.split()
         if parts and list(words[: len(parts)]) == parts and _is_here(file):
@@ -94,7 +96,9 @@ def names() -> list[str]:
     scripts = sorted(name[:-3] for name in os.listdir(project.path("scripts")) if name.endswith(".sh"))
     ours = [name.partition(" ")[0] for name in typed.WORDS.values() if name]
     hidden = {f"scripts/{name}.sh" for name in scripts} & set(typed.WORDS)
-    return list(dict.fromkeys([*ours, "help", *(name for name in scripts if f"scripts/{name}.sh" not in hidden)]))
+    return list(
+        dict.fromkeys([*ours, "help", "launch", *(name for name in scripts if f"scripts/{name}.sh" not in hidden)])
+    )
 
 
 def _is_here(file: str) -> bool:

@@ -34,19 +34,12 @@ def main(argv: Sequence[str]) -> int:
 def _main(program: str, words: list[str]) -> int:
     interpreter.python(FRONT, _REFUSED)
     typed.use(program, ())
-    first = words[0] if words else ""
     if not words:
         return _refuse(tr("a program, a config or a command is missing"))
     if not sys.platform.startswith("linux"):
         return _refuse(tr("this is {system}; Linux is needed", system=sys.platform), _REFUSED)
-    if first in ("-h", "--help", "help"):
-        return _help(words[1:])
-    if first == "--version":
-        from tools.command import help as help_page
-
-        return _print(help_page.version())
-    if first == "--completion" or first.startswith("--completion="):
-        return _completion(words)
+    if words[0].partition("=")[0] in ("-h", "--help", "help", "--version", "--completion"):
+        return _about(words)
     file, name, number = commands.find(words)
     if file == "?":
         return _half(name, words[1:])
@@ -55,11 +48,23 @@ def _main(program: str, words: list[str]) -> int:
         return _become(file, words[number:])
     if file == "scripts/doctor.sh":
         return _doctor(words[number:])
-    if not file and (near := _nearly(first)):
+    if not file and words[number:] and (near := _nearly(words[number])):
         return _refuse(near)
     from tools.front import launching
 
     return launching.run(program, file, words[number:])
+
+
+def _about(words: list[str]) -> int:
+    """What is about mslaunch itself."""
+    first, _, value = words[0].partition("=")
+    if first == "--completion":
+        return _completion(words)
+    if first == "--version":
+        from tools.command import help as help_page
+
+        return _print(help_page.version())
+    return _help([*filter(None, [value]), *words[1:]])
 
 
 def _become(file: str, words: list[str]) -> int:
@@ -87,6 +92,10 @@ def _doctor(words: list[str]) -> int:
 
 def _half(group: str, words: list[str]) -> int:
     """A command of two words, of which the second is missing or none of ours."""
+    if words and words[0] in ("-h", "--help"):
+        from tools.front import pages
+
+        return _print(pages.group(group))
     choices = ", ".join(commands.groups()[group])
     if not words or words[0].startswith("-"):
         return _refuse(tr("{group}: a word is missing: {choices}", group=group, choices=choices))
@@ -112,7 +121,7 @@ def _help(words: list[str]) -> int:
     from tools.front import pages
 
     words = [word for word in words if word not in ("-h", "--help")]
-    if not words or words[0].startswith("-"):
+    if not words or words[0] == "help" or words[0].startswith("-"):
         return _print(pages.overview())
     topic = words[0] if len(words) == 1 else " ".join(words)
     file, name, number = commands.find(words)
@@ -120,7 +129,7 @@ def _help(words: list[str]) -> int:
         from tools.front import launching
 
         return launching.run(sys.argv[0], "", ["--help"])
-    if file and file != "?" and number == len(words):
+    if file and number == len(words):
         return _main(sys.argv[0], [*name.split(), "--help"])
     text = pages.topic(topic)
     if text is None:

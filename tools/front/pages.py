@@ -6,7 +6,7 @@ import os
 
 from hccl_tools.common import project, typed
 from hccl_tools.common.language import speaks_chinese, tr
-from tools.front.commands import GROUPS
+from tools.front.commands import GROUPS, groups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +28,15 @@ def overview() -> str:
         lines += (f"  {each.typed:<{_WIDTH}}{tr(each.purpose)}" for each in shown)
     lines.append(tr("Help: COMMAND --help, help launch, help TOPIC, --version, --completion SHELL"))
     lines.append(tr("Topics: {names} ...", names=" ".join(_SHOWN)))
+    return "\n".join(lines) + "\n"
+
+
+def group(name: str) -> str:
+    """The commands that begin with this word, such as ``table``."""
+    front = " ".join(typed.front())
+    lines = [tr("Usage: {command} ... (each has its own --help)", command=f"{front} {name} {'|'.join(groups()[name])}")]
+    rows = [each for _, shown in GROUPS for each in shown if each.typed.startswith(f"{name} ")]
+    lines += (f"  {each.typed:<{_WIDTH}}{tr(each.purpose)}" for each in rows)
     return "\n".join(lines) + "\n"
 
 

@@ -54,7 +54,7 @@ def test_every_command_of_the_help_is_one():
 def test_every_script_is_a_preset():
     for name in commands.names():
         file, words, number = commands.find([name, "x"])
-        assert name == "help" or file, name
+        assert name in ("help", "launch") or file, name
         assert words.split()[:1] == [name][: bool(words)]
 
 
@@ -75,6 +75,26 @@ def test_a_mistake_says_what_to_type(words, status, said):
     ended = mslaunch(*words)
     assert (ended.returncode, ended.stdout) == (status, "")
     assert said in ended.stderr
+
+
+def test_a_group_of_commands_says_which_it_has():
+    shown = mslaunch("table", "--help")
+    assert shown.returncode == 0 and " table build|check|merge|show|convert|diff ..." in shown.stdout
+    assert mslaunch("help", "table").stdout == shown.stdout
+
+
+def test_the_network_check_needs_a_table():
+    ended = mslaunch("network")
+    assert ended.returncode == 2 and "required: RANK_TABLE_FILE" in ended.stderr
+
+
+def test_a_launch_may_be_named(tmp_path):
+    program = tmp_path / "watch"
+    program.write_text("#!/bin/sh\necho ran\n")
+    program.chmod(0o755)
+    words = ["launch", "-n", "1", "--device_target", "CPU", f"--log_dir={tmp_path}/logs", "watch"]
+    ended = mslaunch(*words, PATH=f"{tmp_path}:/usr/bin:/bin")
+    assert (ended.returncode, ended.stdout) == (0, "ran\n"), ended.stderr
 
 
 def test_the_version_is_the_same_everywhere():

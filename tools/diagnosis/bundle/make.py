@@ -18,6 +18,7 @@ from collections import Counter
 from hccl_tools.common import how_far
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.typed import name_of
 from hccl_tools.common.words import count, one_line
 from tools.diagnosis.bundle import archive, cut, files, masking, names, page_names, pages, structured
 from tools.launch import record
@@ -97,7 +98,7 @@ def _explanation(explain: Callable[[], int]) -> str:
             explain()
         except Exception as error:
             reason = f"{type(error).__name__}: {one_line(error)}"
-            print(tr("diagnose.py: no explanation: {reason}", reason=reason), file=sys.stderr)
+            _tell([tr("no explanation: {reason}", reason=reason)])
     return "\n".join(filter(None, [out.getvalue().rstrip("\n"), notes.getvalue()]))
 
 
@@ -255,4 +256,4 @@ def _signals_end_it() -> Iterator[None]:
 
 def _tell(lines: list[str] | tuple[str, ...]) -> None:
     for line in lines:
-        print(f"diagnose.py: {one_line(line)}", file=sys.stderr)
+        print(f"{name_of('diagnose.py')}: {one_line(line)}", file=sys.stderr)
