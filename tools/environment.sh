@@ -196,11 +196,12 @@ install() {
     apart "$PYTHON" -I -m venv "$FOLDER" || die "$PYTHON -m venv has failed: $(tail -n 1 "$FOLDER.log")"
   fi
   local all=${missing[*]}
-  # Editable: mslaunch of the environment is that of the checkout, and not a copy that grows old.
   # PIP_USER=0: a pip.conf that says --user is not meant for an environment.  Few tries: no long wait without network.
   TMPDIR=$(readlink -f "$FOLDER")/tmp PIP_USER=0 PIP_RETRIES=${PIP_RETRIES:-2} \
     apart "$FOLDER/bin/python" -I -m pip install --no-input --disable-pip-version-check \
-    --constraint constraints.txt --editable ".[${all// /,}]" || die "$(why_pip_failed)"
+    --constraint constraints.txt ".[${all// /,}]" || die "$(why_pip_failed)"
+  # What the project needs stays, and not the project: its copy would grow old beside the checkout.
+  apart "$FOLDER/bin/python" -I -m pip uninstall --yes --disable-pip-version-check mindspore-launch || die "$(why_pip_failed)"
   for extra in "${missing[@]}"; do
     readlink -f "$FOLDER" >"$FOLDER/has-$extra"
   done

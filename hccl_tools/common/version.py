@@ -6,17 +6,21 @@ import os
 
 from hccl_tools.common import project
 
+UNKNOWN = "unknown"
 _SECONDS = 5  # git describes at once, or the file system hangs
 
 
 def number() -> str:
-    """The version, such as ``1.0.0``; mindspore_launch/__init__.py alone has it."""
-    with open(_file(), encoding="utf-8") as file:
-        for line in file:
-            name, _, value = line.partition(" = ")
-            if name == "__version__":
-                return value.strip().strip('"')
-    raise ValueError(f"{_file()} has no __version__")
+    """The version, such as ``1.0.0``; mindspore_launch/__init__.py alone has it, and without that nobody knows it."""
+    try:
+        with open(_file(), encoding="utf-8") as file:
+            for line in file:
+                name, _, value = line.partition(" = ")
+                if name == "__version__":
+                    return value.strip().strip('"')
+    except OSError:
+        return UNKNOWN  # only the folders that a launch needs were copied
+    return UNKNOWN
 
 
 def _file() -> str:

@@ -45,7 +45,7 @@ json() {
 
 @test "--help: the header, every option and the exit codes" {
   ends 0 '*' bash "$SCRIPTS/doctor.sh" --help
-  [[ $output == *'Usage: bash scripts/doctor.sh [options]'*Example:*'Exit: 0 no problem, 1 problems, 2 usage.'* ]]
+  [[ $output == *"Usage: bash $SCRIPTS/doctor.sh [options]"*Example:*'Exit: 0 no problem, 1 problems, 2 usage.'* ]]
   for option in json log_dir hccn_conf help; do
     [[ $output == *"  --$option"* ]] || fail "no --$option"
   done

@@ -240,7 +240,7 @@ fake_mpirun() {
 -n -1|-n -1 is not a number from 1 to 65536
 -n 3 --devices 0,1|--devices "0,1" names 2, but a host has 3 ranks; name as many
 --device_target TPU|--device_target TPU: run_mpirun.sh takes Ascend, GPU and CPU
---rank_table x.json|unknown option --rank_table: run_mpirun.sh needs no rank table, its ranks find each other without; with a rank table: scripts/ascend8p.sh and its like, on several hosts scripts/run_cluster.sh; see: *
+--rank_table x.json|unknown option --rank_table: run_mpirun.sh needs no rank table, its ranks find each other without; with a rank table: bash */scripts/ascend8p.sh and its like, on several hosts bash */scripts/run_cluster.sh; see: *
 LIST
 }
 

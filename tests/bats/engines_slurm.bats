@@ -232,7 +232,7 @@ reported() {
   local -r place='from tools.trainer import place; print(place.device(), place.ranks_of({"system": {"distribute": True}}))'
   ends 0 '*' env -C "$PROJECT" salloc --quiet -N 2 --ntasks-per-node=2 srun "$PYTHON" -c "$place"
   [[ "$(sort <<<"$output")" == $'0 4\n0 4\n1 4\n1 4' ]] || fail "$output"
-  ends 2 '*train.py: ranks that srun alone starts cannot form a cluster on CPU; use scripts/run_slurm.sh instead*' \
+  ends 2 '*train.py: ranks that srun alone starts cannot form a cluster on CPU; use bash */scripts/run_slurm.sh instead*' \
     salloc --quiet -N 2 --ntasks-per-node=2 srun "$PYTHON" "$PROJECT/tools/train.py" \
     --config "$PROJECT/configs/mnist/lenet5_digits.yaml" -o system.device_target=CPU
   [[ $stderr != *Traceback* ]] || fail "$stderr"

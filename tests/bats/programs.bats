@@ -179,11 +179,11 @@ LIST
     # shellcheck disable=SC2086 # several words
     refused 2 "$script: $message" cpu "$script" $words program.py
   done <<'LIST'
-launch.sh|--nnodes 2|--nnodes 2: this host alone is --nnodes 1; several hosts: scripts/run_msrun.sh *
+launch.sh|--nnodes 2|--nnodes 2: this host alone is --nnodes 1; several hosts: bash */scripts/run_msrun.sh *
 launch.sh|--worker_num 16 --local_worker_num 8|--local_worker_num 8: another option says 16; several hosts: *
 launch.sh|--cluster_time_out soon|--cluster_time_out soon is not a time: *
 launch.sh|--nproc_per_node many|--nproc_per_node many is not a whole number *
-ascend2p.sh|--nproc_per_node 4|--nproc_per_node 4: ascend2p.sh has no such option; any number of ranks: scripts/launch.sh -n*
+ascend2p.sh|--nproc_per_node 4|--nproc_per_node 4: ascend2p.sh has no such option; any number of ranks: bash */scripts/launch.sh -n*
 ascend2p.sh|--no_such 2|unknown option --no_such*
 LIST
 }

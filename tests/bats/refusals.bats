@@ -84,7 +84,7 @@ refuses_config() {
 }
 @test "distribute missing names the section" {
   sed '/distribute: True/d' "$PROJECT/configs/mnist/lenet5_digits.yaml" >c.yaml
-  ends 78 '*c.yaml:3: /system: "distribute" is missing*read as a config of tools/train.py; name another trainer with --train_script FILE' \
+  ends 78 '*c.yaml:4: /system: "distribute" is missing*read as a config of tools/train.py; name another trainer with --train_script FILE' \
     bash "$SCRIPTS/ascend4p.sh" --device_target CPU c.yaml
 }
 @test "another trainer's config is not judged: no YAML of ours, several documents, tags, an unknown form of -o" {
@@ -102,7 +102,7 @@ refuses_config() {
 }
 @test "the project's own trainer: an unknown key, with the nearest known one" {
   sed 's/num_epochs/num_epoch/' "$PROJECT/configs/mnist/lenet5_digits.yaml" >typo.yaml
-  ends 78 '*typo.yaml:19: /scheduler/num_epoch: no such key: "num_epoch"; did you mean "num_epochs"\?*' \
+  ends 78 '*typo.yaml:20: /scheduler/num_epoch: no such key: "num_epoch"; did you mean "num_epochs"\?*' \
     bash "$SCRIPTS/ascend4p.sh" --device_target CPU typo.yaml
   [[ ! -e logs ]]
 }

@@ -87,6 +87,9 @@ def commands(folder, ranks, what):
         "bare shell loop": ["bash", "-c", LOOP.format(rank=rank, ranks=ranks)],
         os.path.basename(script): ["bash", os.path.join(PROJECT, script), *options],
     }
+    if ranks == 8:
+        front = os.path.join(PROJECT, "mindspore_launch", "__main__.py")
+        found["mslaunch ascend8p"] = [sys.executable, front, "ascend8p", *options]
     if shutil.which("mpirun"):
         found["mpirun"] = ["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", rank]
     if ranks == 8 and what in ("start", "death"):

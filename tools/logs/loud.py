@@ -24,7 +24,10 @@ _IS_QUIET = re.compile(
     rb"\b(?:INFO|DEBUG|WARNING|EVENT|TRACE)\b|\b(?:0|[Nn]o) (?:errors?|fail(?:ed|ures?))\b"
     rb"|(?:[Ee]rrors?|[Ff]ail(?:ed|ures?)|status|code)[\"']?[:=]? ?0\b"
 )
-_IS_HEADING = re.compile(rb"\s*-\s?[\w' +-]{1,60}:?(?:\s*\(For [\w ]{1,40}\))?\s*")  # of a part of MindSpore's messages
+# Of a part of MindSpore's messages, and of a traceback: its last line says more, and one that was cut off says nothing.
+_IS_HEADING = re.compile(
+    rb"\s*-\s?[\w' +-]{1,60}:?(?:\s*\(For [\w ]{1,40}\))?\s*|.{0,200}Traceback \(most recent call last\):\s*"
+)
 _IS_LOUD = re.compile(rb"\b(?:ERROR|CRITICAL|FATAL)\b")
 
 

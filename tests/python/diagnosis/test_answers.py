@@ -11,7 +11,7 @@ import plogs
 import pytest
 
 from hccl_tools.check import schema_check
-from hccl_tools.common import language, typed
+from hccl_tools.common import language, project, typed
 from tools.diagnosis import answer, folding, job_logs, main, words
 from tools.logs import known_failures, loud
 
@@ -148,7 +148,8 @@ def test_what_only_one_rank_printed_comes_first(logs):
     assert logs(texts) == [
         "not a known failure; look first at rank 2, logs/rank_2.log:3: mystery: cannot grumble",
         "    ranks 0-3, logs/rank_0.log:2: [ERROR] 2026-01-01 00:00:00 odd 0x0f",
-        "    next: pack the logs for somebody who helps: python tools/diagnose.py --bundle bundle.tar.gz logs",
+        "    next: pack the logs for somebody who helps: "
+        f"python {project.ROOT}/tools/diagnose.py --bundle bundle.tar.gz logs",
     ]
 
 
@@ -156,6 +157,13 @@ def test_lines_that_look_like_errors_and_do_not_mean_it(logs):
     healthy = "[WARNING] failed once\nINFO error handler ready\nerrors: 0, failed: 0\nno errors\n- Error Message:\n"
     (line,) = logs({"rank_0.log": "epoch 1\n" + healthy})
     assert line.startswith("nothing is found: ")
+
+
+def test_the_head_of_a_traceback_alone_says_nothing():
+    cut = b"step 3\nTraceback (most recent call last):\n  File"
+    assert loud.of_log(cut, cut, 2, whole=True) == []
+    whole = cut + b' "t.py", line 3\nValueError: odd\n'
+    assert loud.of_log(whole, whole, 4, whole=True) == [(4, b"ValueError: odd")]
 
 
 def test_only_a_few_lines_of_a_large_log_are_kept():
@@ -222,7 +230,7 @@ def test_a_folder_with_an_odd_name_comes_quoted_in_commands(tmp_path, monkeypatc
     folder.mkdir()
     (folder / "rank_0.log").write_text("it failed\n")
     last = words.explain_logs(job_logs.of_paths([str(folder)], ENTRIES))[-1]
-    assert last.endswith(f"--bundle bundle.tar.gz {shlex.quote(folder.name)}")
+    assert shlex.split(last)[-2:] == ["bundle.tar.gz", folder.name]
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------

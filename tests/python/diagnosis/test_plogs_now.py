@@ -7,6 +7,7 @@ import time
 import pytest
 from plogs import Job
 
+from hccl_tools.common import project
 from tools.diagnosis import plogs_now
 
 
@@ -89,7 +90,9 @@ def test_what_cannot_be_read_in_time_gets_no_verdict(hangs, tmp_path, monkeypatc
     monkeypatch.setattr(plogs_now, "MOST_SLOW", 1000)
     first, *events = hangs()
     assert (
-        first == "there is no time now to read all plogs; this command does: " + f"python tools/diagnose.py {tmp_path}"
+        first
+        == "there is no time now to read all plogs; this command does: "
+        + f"python {project.ROOT}/tools/diagnose.py {tmp_path}"
     )
     assert not any("root" in line for line in events)
 

