@@ -82,20 +82,6 @@ four() {
     front --rank_table hccl.json
 }
 
-# server_table ADDRESS...: hccl.json with two devices on each server
-server_table() {
-  python - "$@" >hccl.json <<'PY'
-import json, random, sys
-servers = [
-    {"server_id": name, "device": [
-        {"device_id": str(d), "device_ip": f"10.78.{n}.{d + 1}", "rank_id": str(2 * n + d)} for d in range(2)]}
-    for n, name in enumerate(sys.argv[1:])
-]
-table = {"version": "1.0", "server_count": str(len(servers)), "server_list": servers, "status": "completed"}
-print(json.dumps(table) + "".join(random.choices(" \n", k=32)))
-PY
-}
-
 @test "a pod of a job: each pod starts its own ranks" {
   table >"$TABLE"
   for pod in 0 1; do

@@ -53,6 +53,21 @@ launch() {
   "${STUBBED[@]}"
 }
 
+# server_table SERVER...: hccl.json with two devices on each server, in that order; no two runs of the tests have the same
+# table, because the scheduler's port follows from it
+server_table() {
+  python - "$@" >hccl.json <<'PY'
+import json, random, sys
+servers = [
+    {"server_id": name, "device": [
+        {"device_id": str(d), "device_ip": f"10.78.{n}.{d + 1}", "rank_id": str(2 * n + d)} for d in range(2)]}
+    for n, name in enumerate(sys.argv[1:])
+]
+table = {"version": "1.0", "server_count": str(len(servers)), "server_list": servers, "status": "completed"}
+print(json.dumps(table) + "".join(random.choices(" \n", k=32)))
+PY
+}
+
 # launch_npu SCRIPT ARGUMENT...: the same for NPUs that are not looked for.
 launch_npu() {
   stubbed "$1" --no_check "${@:2}"

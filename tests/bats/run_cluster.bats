@@ -17,19 +17,9 @@ teardown() {
   end_left_over
 }
 
-# table SERVER...: hccl.json with two devices on each server, in that order; no two runs of the tests have the same
-# table, because the scheduler's port follows from it
+# table SERVER...: as server_table
 table() {
-  python - "$@" >hccl.json <<'PY'
-import json, random, sys
-servers = [
-    {"server_id": name, "device": [
-        {"device_id": str(d), "device_ip": f"10.78.{n}.{d + 1}", "rank_id": str(2 * n + d)} for d in range(2)]}
-    for n, name in enumerate(sys.argv[1:])
-]
-table = {"version": "1.0", "server_count": str(len(servers)), "server_list": servers, "status": "completed"}
-print(json.dumps(table) + "".join(random.choices(" \n", k=32)))
-PY
+  server_table "$@"
 }
 
 # named_table NAME[=HOST_IP]...: the same for servers that have names; a name with host_ip says where it is
