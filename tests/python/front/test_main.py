@@ -9,11 +9,13 @@ import pytest
 from hccl_tools.common import project, typed
 from tools.front import commands, pages
 
+PATHS = f"{project.ROOT}:{project.path('tests', 'fixtures', 'stub_mindspore')}"
+
 
 def mslaunch(*words, **more):
     return subprocess.run(
         [sys.executable, "-m", "mindspore_launch", *words],
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": project.ROOT, "LC_ALL": "C.UTF-8", **more},
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": PATHS, "LC_ALL": "C.UTF-8", **more},
         capture_output=True,
         text=True,
         timeout=60,
@@ -126,7 +128,7 @@ def test_a_config_of_the_project_is_found_from_every_folder(tmp_path):
     words = ["run_cpu", "--dry_run", "--no_check", name]
     ended = subprocess.run(
         [sys.executable, "-m", "mindspore_launch", *words],
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": project.ROOT, "DATA_PATH": str(tmp_path)},
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": PATHS, "DATA_PATH": str(tmp_path)},
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -137,7 +139,7 @@ def test_a_config_of_the_project_is_found_from_every_folder(tmp_path):
     (tmp_path / name).write_text("{")
     theirs = subprocess.run(
         [sys.executable, "-m", "mindspore_launch", *words],
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": project.ROOT},
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": PATHS},
         cwd=tmp_path,
         capture_output=True,
         text=True,
