@@ -18,13 +18,9 @@ from hccl_tools.common.problem import Problem
 
 
 def load_schema(name: str) -> JsonObject:
-    """The schema `name`, such as ``rank_table_v1.0``, without its name in the world.
-
-    All references in our schemas are to their own parts.  Below a urn, jsonschema 4.0 finds no part.
-    """
+    """The schema `name`, such as ``rank_table_v1.0``."""
     with open(project.path("schemas", name + ".schema.json"), encoding="utf-8") as file:
         schema: JsonObject = json.load(file)
-    schema.pop("$id", None)
     return schema
 
 

@@ -23,7 +23,7 @@ _STYLES = (  # of the text behind the name of the script, or of a line without o
     (re.compile(r"rank +device +exit "), colours.HEAD),
     (re.compile(r"\d+ +\d+ .*, failed first "), colours.FAILURE),
     (re.compile(r"rank \d+ \(.*\) (failed first: |exited with code )"), colours.FAILURE),
-    (re.compile(r"    (cause|remedy|next): "), colours.LABEL),
+    (re.compile(r"    (cause|remedy|next): |note: "), colours.LABEL),
 )
 _NAMED = re.compile(r"(?:\w+\.sh|mslaunch): ")
 _RECORDING = Path(project.path("docs", "recordings", "first_minutes_python3.13.txt"))

@@ -31,7 +31,7 @@ def linted():
 def test_a_schema_has_a_name_that_no_other_has(path):
     name = path.name[: -len(".schema.json")]
     schema = json.loads(path.read_text(encoding="utf-8"))
-    assert schema["$id"] == f"urn:mindspore-launch:schema:{name}:1"
+    assert schema["$id"] == f"https://mindspore-launch.invalid/schema/{name}/1"
     jsonschema.validators.validator_for(schema).check_schema(schema)
 
 
