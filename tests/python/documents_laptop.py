@@ -42,9 +42,10 @@ def environment(folder, project):
 
 
 def path_without(program_folder, path):
-    """PATH without a folder."""
+    """PATH without a folder; in the bare profile that one has all programs, and stays."""
     same = os.path.realpath(program_folder)
-    return os.pathsep.join(name for name in path.split(os.pathsep) if os.path.realpath(name) != same)
+    left = [name for name in path.split(os.pathsep) if os.path.realpath(name) != same]
+    return os.pathsep.join(left) or path
 
 
 @functools.cache
