@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hccl_tools.common import project, typed
@@ -248,7 +248,12 @@ _WORDS = ["--resume", "--bind_core", "-n", "-H", "-x", "--bogus", "--", "-", "="
 _WORDS += ["ascend4p", "--log_dir=", "--mca", "-m", "'", '"a', "\\", "--nnodes", "run_cluster", "8", "--completion"]
 
 
-@given(st.lists(st.one_of(st.sampled_from(_WORDS), st.text(st.characters(exclude_characters="\0"), max_size=5))))
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # other tests run at the same time
+@given(
+    st.lists(
+        st.one_of(st.sampled_from(_WORDS), st.text(st.characters(exclude_characters="\0"), max_size=5)), max_size=12
+    )
+)
 def test_no_line_is_too_strange(words):
     line = " ".join(["mslaunch", *words])
     for shell in offers.SHELLS:
