@@ -65,7 +65,7 @@ four() {
   export SLURM_CONF=$SLURM/slurm.conf
   ends 0 '*' salloc --quiet -N 2 --ntasks-per-node=2 "${FRONT[@]}" -n 4 --device_target CPU --grace 2 "$FIXTURES/stub_trainer.py" --epochs 3
   four
-  ends 78 '*mslaunch: -n 3: the allocation has 2 nodes, and each has as many ranks; type -n 4, or --ntasks_per_node N' \
+  ends 78 '*mslaunch: -n 3: each of the 2 nodes gets the same number of ranks; type -n 4, or --ntasks_per_node N' \
     salloc --quiet -N 2 --ntasks-per-node=2 "${FRONT[@]}" -n 3 --device_target CPU "$FIXTURES/stub_trainer.py"
 }
 

@@ -11,7 +11,7 @@ from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.typed import FRONT
 from hccl_tools.common.words import count
 from hccl_tools.machine import programs
-from tools.command import defaults, mpirun_words, parse
+from tools.command import defaults, mpirun_words, parse, table
 from tools.command.declaration import Declaration
 from tools.command.line import Line
 
@@ -82,15 +82,8 @@ def _quickly(line: Line, environ: Mapping[str, str]) -> Place | None:
 
 def _read(words: Sequence[str], environ: Mapping[str, str]) -> Line:
     """What is known of the words as far as they are right: the launch itself says what is not."""
-    every = Declaration.from_words(
-        [
-            f"script={FRONT}",
-            f"name={FRONT}",
-            *DECLARED["mpirun"],
-            "options=n zoo engine hostfile npernode output_filename ssh network spare min_ranks ntasks_per_node"
-            " worker_num local_worker_num master_addr master_port node_rank table_dir pod_wait",
-        ]
-    )
+    names = " ".join(key.partition(" ")[0] for key in table.NAMED)
+    every = Declaration.from_words([f"script={FRONT}", *DECLARED["mpirun"], f"options={names}"])
     line = Line(every.replace(without=()), environ)
     line.others.append(mpirun_words.take)
     try:

@@ -12,9 +12,10 @@ from tools.front import commands, pages
 PATHS = f"{project.ROOT}:{project.path('tests', 'fixtures', 'stub_mindspore')}"
 
 
-def mslaunch(*words, **more):
+def mslaunch(*words, cwd=None, **more):
     return subprocess.run(
         [sys.executable, "-m", "mindspore_launch", *words],
+        cwd=cwd,
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": PATHS, "LC_ALL": "C.UTF-8", **more},
         capture_output=True,
         text=True,
@@ -126,23 +127,9 @@ def test_python_variables_and_folders_of_the_user_do_not_steer_it(tmp_path):
 def test_a_config_of_the_project_is_found_from_every_folder(tmp_path):
     name = "configs/mnist/lenet5_digits.yaml"
     words = ["run_cpu", "--dry_run", "--no_check", name]
-    ended = subprocess.run(
-        [sys.executable, "-m", "mindspore_launch", *words],
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": PATHS, "DATA_PATH": str(tmp_path)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    ended = mslaunch(*words, cwd=tmp_path, DATA_PATH=str(tmp_path))
     assert f"--config {project.path(name)}" in ended.stdout, ended.stderr
     (tmp_path / "configs/mnist").mkdir(parents=True)
     (tmp_path / name).write_text("{")
-    theirs = subprocess.run(
-        [sys.executable, "-m", "mindspore_launch", *words],
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": PATHS},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    theirs = mslaunch(*words, cwd=tmp_path)
     assert theirs.returncode == 78 and name in theirs.stderr

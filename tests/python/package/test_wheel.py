@@ -98,3 +98,7 @@ def test_its_description_leads_to_no_file(metadata):
     addresses = [address for _, address in documents.links(text)]
     assert [address for address in addresses if not address.startswith(("https://", "#"))] == []
     assert "<!--" not in text
+
+
+def test_the_image_takes_this_version(root):
+    assert f"ARG VERSION={version.number()}\n" in (root / "deploy" / "Dockerfile").read_text(encoding="utf-8")

@@ -68,7 +68,7 @@ def shared(ranks: int | None, nodes: int) -> int | None:
     if ranks is None:
         return None
     if ranks % nodes:
-        text = tr("-n {ranks}: the allocation has {nodes} nodes, and each has as many ranks", ranks=ranks, nodes=nodes)
+        text = tr("-n {ranks}: each of the {nodes} nodes gets the same number of ranks", ranks=ranks, nodes=nodes)
         more = ranks + nodes - ranks % nodes
         raise Refusal(REFUSED, clauses(text, tr("type -n {number}, or --ntasks_per_node N", number=more)))
     return ranks // nodes
