@@ -112,7 +112,7 @@ end_of() {
 }
 
 @test "a rank that fails is no lost node: it is started again where it was; a node that fails again and again is named" {
-  export STUB_DO='0: wait; 1: exit 3; 2: wait'
+  export STUB_DO='0: wait; 1: await 0 2, exit 3; 2: wait'
   allocated 3
   ended 3 '*: in each of the 3 attempts that failed, a rank of n1 failed first; look at that host, or leave it out*'
   [[ $stderr != *'out of this job'* && "$(launch_json '[rank["host"] for rank in r["ranks"]], "lost_hosts" in r')" = "(['n0', 'n1', 'n2'], False)" ]] || fail "$stderr"

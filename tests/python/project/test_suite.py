@@ -53,7 +53,7 @@ def suite(tmp_path):
 
     def start(*options):
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
         return done.returncode, done.stdout.splitlines()
 
     start.folder = tmp_path
