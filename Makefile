@@ -28,10 +28,10 @@ MEANT_IN_TESTS := SC2016,SC2030,SC2031
 .DEFAULT_GOAL := help
 # two targets must not install into one environment at once
 .NOTPARALLEL:
-.PHONY: help demo test test-fast test-again test-mpi test-bare test-versions open-mpi chaos mutations lint format data docs pictures-of-pages uplot bench lab lock release clean
+.PHONY: help demo test test-fast test-again test-mpi test-bare test-versions open-mpi chaos mutations lint format data docs pictures-of-pages pictures-of-states uplot bench lab lock release clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(call has,train) data ## train LeNet-5 with four real MindSpore ranks on this machine's processors
 	PYTHON=$(BIN)/python bash scripts/ascend4p.sh --device_target CPU configs/mnist/lenet5_digits.yaml
@@ -94,6 +94,10 @@ docs: $(call has,docs) ## the pages as a site, site/html/index.html, to read wit
 pictures-of-pages: $(call has,browser) ## the README's pictures: of a run's page (by chromium and chromium-driver), of the live screen, and the drawings
 	$(BIN)/python -m tools.pages.pictures
 	$(BIN)/python -m tools.pages.page_pictures
+
+pictures-of-states: $(call has,browser) ## the page of a run in every state, wide and narrow, light and dark, into build/states: to be looked at
+	$(BIN)/python -m tools.pages.page_states build/states
+	$(BIN)/python -m tools.pages.page_states build/states good failed --light --lang zh
 
 uplot: ## fetch uPlot, which draws a page's charts, from the npm registry (needs npm); VERSION=1.6.32: that one
 	cd tools/run_page/vendor && npm pack --silent uplot@$(or $(VERSION),latest) | \

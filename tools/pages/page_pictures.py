@@ -66,12 +66,18 @@ def taken(above: str) -> bytes:
     return base64.b64decode(shot["data"])
 
 
+def missing() -> bool:
+    """Whether the browser is missing, which a line on stderr then says."""
+    lacking = [name for name in PROGRAMS if not shutil.which(name)]
+    if lacking:
+        print(f"page_pictures: {lacking[0]} is not on PATH: apt-get install chromium chromium-driver", file=sys.stderr)
+    return bool(lacking)
+
+
 def main() -> int:
     from PIL import Image
 
-    missing = [name for name in PROGRAMS if not shutil.which(name)]
-    if missing:
-        print(f"page_pictures: {missing[0]} is not on PATH: apt-get install chromium chromium-driver", file=sys.stderr)
+    if missing():
         return 1
     with tempfile.TemporaryDirectory() as above:
         image = Image.open(io.BytesIO(taken(above))).convert("RGB")

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 MARK = '<meta name="generator" content="report.py">'  # a file with it is ours, and may be replaced
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _VENDOR = os.path.join(_HERE, "vendor")
+_STYLE = os.path.join(_HERE, "style")
+# In this order, so that a phone and paper have the last word.
+_STYLES = ("base", "answer", "times", "charts", "hosts", "comparison", "small", "print")
 
 
 def of_folders(folders: Sequence[str], patterns: list[Pattern]) -> str:
@@ -68,7 +71,7 @@ def _page(title: str, body: str) -> str:
         "mark": MARK,
         "policy": policy,
         "title": escaped(title),
-        "style": _text(_VENDOR, "uPlot.min.css") + _text(_HERE, "page.css"),
+        "style": "".join([_text(_VENDOR, "uPlot.min.css"), *(_text(_STYLE, f"{name}.css") for name in _STYLES)]),
         "body": body,
         "foot": escaped(tr("Written by tools/report.py on {time}. It needs no network.", time=written)),
         "scripts": "\n".join(f"<script>{each}</script>" for each in scripts),
