@@ -238,10 +238,10 @@ fail() {
   return 1
 }
 
-# eventually COMMAND...: polls until it is true; 60 s at most, for a machine that does much else. What takes long is
+# eventually COMMAND...: polls until it is true; 180 s at most, for a machine that does much else. What takes long is
 # asked less often: the other tests need the processor.
 eventually() {
-  local -r end=$((SECONDS + 60))
+  local -r end=$((SECONDS + 180))
   local -i pause=20 # milliseconds
   until "$@"; do
     ((SECONDS < end)) || fail "never came true: $*" || return 1

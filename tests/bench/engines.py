@@ -39,7 +39,7 @@ def tables():
 def start_slurm(folder):
     """Starts a Slurm of two nodes; if that is impossible, prints why and returns None."""
     slurm = os.path.join(folder, "slurm")
-    up = subprocess.run(["bash", SLURM, "up", slurm], check=False, capture_output=True, text=True, timeout=60)
+    up = subprocess.run(["bash", SLURM, "up", slurm], check=False, capture_output=True, text=True, timeout=300)
     if up.returncode == 0:
         return slurm
     print(f"srun: not compared: {up.stdout.strip()}")
@@ -88,7 +88,7 @@ def run(command, folder):
     }
     env = {**environment(folder, "start", stamps), **more}
     began = time.time()
-    subprocess.run(command, cwd=folder, env=env, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, cwd=folder, env=env, check=True, capture_output=True, timeout=300)
     ended = time.time()
     written = [stamp(stamps, name) for name in os.listdir(stamps)]
     if len(written) != RANKS:

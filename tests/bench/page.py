@@ -93,7 +93,7 @@ def introduction():
 def version(command):
     """The version in the first line that a command prints; empty where it is not installed."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     except OSError:
         return ""
     found = re.search(r"\d+(\.\d+)+", done.stdout) if done.returncode == 0 else None

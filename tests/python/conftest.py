@@ -173,6 +173,8 @@ def run(world):
     def start(program, *arguments, env=None, **options):
         command = [sys.executable, str(ROOT / program), *map(str, arguments)]
         options = {"capture_output": True, "stdin": subprocess.DEVNULL, **options}
-        return subprocess.run(command, text=True, timeout=60, check=False, env={**os.environ, **(env or {})}, **options)
+        return subprocess.run(
+            command, text=True, timeout=300, check=False, env={**os.environ, **(env or {})}, **options
+        )
 
     return start

@@ -247,7 +247,7 @@ class World:
         """The folder of a lab of two hosts, made when it is first needed."""
         if self.lab is None:
             up = [str(self.folder / "tests/lab/lab.sh"), "up", "2", str(os.getpid())]
-            done = subprocess.run(["bash", *up], env=env, cwd=self.folder, capture_output=True, text=True, timeout=60)
+            done = subprocess.run(["bash", *up], env=env, cwd=self.folder, capture_output=True, text=True, timeout=300)
             if done.returncode and not os.environ.get("LAB_REQUIRED"):
                 pytest.skip(done.stderr.strip().removeprefix("lab.sh: "))
             assert done.returncode == 0, done.stderr
@@ -258,7 +258,7 @@ class World:
         """Ends what still runs; the next page may have the copy."""
         if self.lab:
             down = ["bash", str(self.folder / "tests/lab/lab.sh"), "down"]
-            subprocess.run(down, env={**os.environ, "LAB": self.lab}, timeout=60, capture_output=True)
+            subprocess.run(down, env={**os.environ, "LAB": self.lab}, timeout=300, capture_output=True)
         mark = f"DOCUMENTS_WORLD={self.base}".encode()
         for process in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError):

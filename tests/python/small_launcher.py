@@ -83,7 +83,7 @@ def state(pid):
 
 
 def until(true, what=""):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while not true():
         assert time.monotonic() < end, what or "it never came true"
         time.sleep(0.01)

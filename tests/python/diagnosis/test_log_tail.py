@@ -48,7 +48,7 @@ def last_exception_of(tmp_path, source):
     path, log = tmp_path / "trainer.py", tmp_path / "log"
     path.write_text(source)
     with log.open("w") as file:
-        subprocess.run([sys.executable, str(path)], stderr=subprocess.STDOUT, stdout=file, timeout=60)
+        subprocess.run([sys.executable, str(path)], stderr=subprocess.STDOUT, stdout=file, timeout=300)
     return log_tail.last_exception(log_tail.read(str(log)).lines)
 
 

@@ -19,7 +19,7 @@ def mslaunch(*words, cwd=None, **more):
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": PATHS, "LC_ALL": "C.UTF-8", **more},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
 
 

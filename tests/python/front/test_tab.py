@@ -271,7 +271,7 @@ def test_an_answer_imports_little_and_heeds_no_variable_of_python(here):
             env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(here)},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
         )
         assert "word " in ended.stdout
         imported = {row.rpartition("|")[2].strip() for row in ended.stderr.splitlines()}

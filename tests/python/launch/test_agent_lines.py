@@ -180,7 +180,7 @@ def launch(tmp_path):
             "STUB_OUT": str(tmp_path),
         }
         env = {**os.environ, **ours}
-        ended = subprocess.run(shlex.split(command), cwd=tmp_path, env=env, capture_output=True, timeout=60)
+        ended = subprocess.run(shlex.split(command), cwd=tmp_path, env=env, capture_output=True, timeout=300)
         run = tmp_path / "logs" / "latest"
         return ended.returncode, json.loads((run / "launch.json").read_text()), (run / "mpirun.log").read_text()
 

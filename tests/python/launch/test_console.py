@@ -70,7 +70,7 @@ class Reader:
         while self.more():
             pass
         os.close(self.out)
-        error = self.process.communicate(timeout=60)[1]
+        error = self.process.communicate(timeout=300)[1]
         assert self.process.returncode == 0 and not error
         return self.seen
 
@@ -210,7 +210,7 @@ def test_it_ends_silently_when_nobody_reads_its_stdout(piped):
     reader.until(b"a\n")
     os.close(reader.out)
     append("rank_0.log", b"b\n")
-    assert reader.process.communicate(timeout=60) == (None, b"") and reader.process.returncode == 0
+    assert reader.process.communicate(timeout=300) == (None, b"") and reader.process.returncode == 0
     reader.close()
 
 

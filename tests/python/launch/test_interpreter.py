@@ -105,7 +105,7 @@ def test_a_real_old_python_says_so_at_once(version, command):
     if version not in OLD:
         pytest.skip(f"needs Python-{version}: below PYENV_ROOT")
     ended = subprocess.run(
-        [str(OLD[version]), "-B", command, "x"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        [str(OLD[version]), "-B", command, "x"], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
     )
     assert (ended.returncode, ended.stdout) == (2, "")
     (line,) = ended.stderr.splitlines()
@@ -137,7 +137,7 @@ def test_without_a_package_no_command_shows_a_traceback(command, module, tmp_pat
     hide = f"import runpy, sys; sys.modules[{module!r}] = None; del sys.argv[0]; "
     hide += "runpy.run_path(sys.argv[0], run_name='__main__')"
     ended = subprocess.run(
-        [sys.executable, "-c", hide, *words], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", hide, *words], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
     )
     assert ended.returncode == 2, ended.stderr
     assert "Traceback" not in ended.stderr
@@ -153,7 +153,7 @@ ALONE = [command for command in COMMANDS if command.count("/") == 1]
 def test_a_command_that_was_copied_without_its_project_says_what_it_needs(tmp_path, command):
     copy = shutil.copy(ROOT / command, tmp_path)
     ended = subprocess.run(
-        [sys.executable, "-B", copy, "--help"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-B", copy, "--help"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == f"the rest of the project is not here; run it there: python PROJECT/{command}\n"

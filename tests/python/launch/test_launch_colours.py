@@ -40,7 +40,7 @@ def on_terminal(folder, *words, stream="stderr", **variables):
     except OSError:  # nobody has it open any more
         pass
     os.close(ours)
-    piped = b"".join(filter(None, process.communicate(timeout=60)))
+    piped = b"".join(filter(None, process.communicate(timeout=300)))
     return seen.decode().replace("\r\n", "\n"), piped.decode()
 
 

@@ -22,7 +22,7 @@ def planned(tmp_path, monkeypatch, root):
         command = ["bash", str(root / "scripts/run_cpu.sh"), *words]
         env = {**os.environ, **environment}
         ended = subprocess.run(
-            command, cwd=tmp_path, stdout=stdout, stderr=subprocess.PIPE, env=env, text=True, timeout=60
+            command, cwd=tmp_path, stdout=stdout, stderr=subprocess.PIPE, env=env, text=True, timeout=300
         )
         return ended.returncode, ended.stderr
 

@@ -45,7 +45,7 @@ def mslaunch(tmp_path, monkeypatch):
 def check(folder, *names):
     """What pre-commit runs: the entry, its arguments and the names of files."""
     words = [*shlex.split(HOOK["entry"]), *HOOK.get("args", []), *names]
-    return subprocess.run(words, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300)
 
 
 def test_the_manifest_has_the_form_that_pre_commit_reads():

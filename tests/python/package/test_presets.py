@@ -82,7 +82,7 @@ def here(tmp_path, monkeypatch):
 def start(*words, **variables):
     """(status, stdout, stderr) of a command."""
     environ = {**os.environ, "PYTHON": sys.executable, **VARIABLES, **variables}
-    ended = subprocess.run(words, capture_output=True, text=True, env=environ, stdin=subprocess.DEVNULL, timeout=60)
+    ended = subprocess.run(words, capture_output=True, text=True, env=environ, stdin=subprocess.DEVNULL, timeout=300)
     return ended.returncode, ended.stdout, ended.stderr
 
 

@@ -22,7 +22,7 @@ def refused(tmp_path, script, *typed):
     (tmp_path / "data").mkdir()
     command = ["bash", Path(messages.ROOT, "scripts", script), *typed]
     ended = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8", timeout=60, check=False
+        command, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8", timeout=300, check=False
     )
     assert ended.returncode in (2, 78), ended
     return ended.stderr

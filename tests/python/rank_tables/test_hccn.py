@@ -57,7 +57,7 @@ def refusal(devices, conf_path, **options):
 )
 def test_the_simulation_answers_as_documented(cards, arguments, status, stdout, stderr):
     cards.set({0: "192.168.100.1", "IPv6address_1": "fd00::1"})
-    ended = subprocess.run(["hccn_tool", *arguments.split()], capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(["hccn_tool", *arguments.split()], capture_output=True, text=True, timeout=300)
     assert (ended.returncode, ended.stdout, ended.stderr) == (status, stdout, stderr)
 
 

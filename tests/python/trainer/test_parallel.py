@@ -38,7 +38,7 @@ def test_a_launch_on_cpu_is_refused_before_any_rank_starts(tmp_path, path):
     config = CONFIGS / "parallel" / f"{path}_digits.yaml"
     command = ["bash", str(ranks.PROJECT / "scripts" / "ascend4p.sh"), "--device_target", "CPU", str(config)]
     environment = {**os.environ, "PYTHON": sys.executable}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 78 and os.listdir(tmp_path) == []
     assert done.stderr.count("\n") == 1 and "[cpu-refuses]" in done.stderr
     assert f"{path}_digits.yaml:" in done.stderr  # the line of the file
