@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tools.progress.lines import Kinds
+    from tools.progress.lines import Kinds, Values
 
 START, IMPORT, JOIN, PREPARE, COMPILE, STEPS, SAVE, EVAL, STOP = (
     "start",  # a line was written, and none tells more
@@ -69,8 +69,10 @@ _SAVED = re.compile(
     rb"\b[Ss]aved (?:(?:the|a|current|final|best|model|training) ){0,3}(?:model|checkpoint|ckpt|weights|state)s?\b"
     rb"|\b(?:[Mm]odel|[Cc]heckpoint|ckpt|[Ww]eights) (?:was |is |has been |successfully )?saved\b"
 )
-_TRAIN = re.compile(rb"rank \d{1,7} of \d{1,7}: \d{1,12} steps an epoch, \d")
-_TRAIN_ZH = re.compile("rank \\d{1,7}，共 \\d{1,7} 个：每个 epoch \\d{1,12} 步".encode())
+_PLAN = re.compile(
+    "rank \\d{1,7}(?: of |，共 )\\d{1,7}(?:: | 个：每个 epoch )"
+    "(\\d{1,12})(?: steps an epoch, | 步，)(\\d{1,9})".encode()
+)
 _JOINED = re.compile(rb"mindspore_scheduler\.py: all \d{1,7} ranks are connected")
 _TABLE = (
     _Entry(b"RegGraphExecutor] Start GraphExecutorPy", IMPORT),
@@ -86,8 +88,8 @@ _TABLE = (
     _Entry(b"....Build Dataset For Train", PREPARE),
     _Entry(b"....Build Net For Train", PREPARE),
     _Entry(b"....Starting Init Train Model", PREPARE),
-    _Entry(b" steps an epoch, ", COMPILE, False, _TRAIN),
-    _Entry("：每个 epoch ".encode(), COMPILE, False, _TRAIN_ZH),
+    _Entry(b" steps an epoch, ", COMPILE, False, _PLAN),
+    _Entry("：每个 epoch ".encode(), COMPILE, False, _PLAN),
     _Entry(b"....Model Compiling, Please Wait", COMPILE),
     _Entry(b"[MsProfile] Start compiling", COMPILE),
     _Entry(b"Start compiling, phase: ", COMPILE),
@@ -114,7 +116,7 @@ def marks(block: bytes, kinds: Kinds | None = None) -> list[Mark]:
     found: dict[int, Mark] = {}  # by the place of the line
     for entry in _TABLE:
         for begin, line in _hits(block, entry):
-            found.setdefault(begin, Mark(entry.phase, _time_of(line), entry.over))
+            found.setdefault(begin, Mark(entry.phase, time_of(line), entry.over))
     if kinds is not None:
         found.update(_of_numbers(block, kinds, sorted(found)))
     return _folded(found[begin] for begin in sorted(found))
@@ -160,6 +162,18 @@ def _last(block: bytes, text: bytes) -> Iterator[int]:
         place = block.rfind(text, 0, place)
 
 
+def of_values(values: Values) -> list[Mark]:
+    """What the newest numbers of a log tell, where no other line tells of a phase."""
+    phase = _phase_of(values)
+    return [Mark(phase, None, phase == EVAL)] if phase else []
+
+
+def _phase_of(values: Values) -> str | None:
+    if "loss" in values or "step" in values:
+        return STEPS
+    return EVAL if "value" in values or "percent" in values else None
+
+
 def _of_numbers(block: bytes, kinds: Kinds, others: list[int]) -> Iterator[tuple[int, Mark]]:
     """Steps, and the measurements, which end an evaluation.
 
@@ -168,12 +182,11 @@ def _of_numbers(block: bytes, kinds: Kinds, others: list[int]) -> Iterator[tuple
     place, told = 0, None
     for line, values in kinds.of_block(block):
         place = max(place, block.find(line, place))
-        measured = EVAL if "value" in values or "percent" in values else None
-        phase = STEPS if "loss" in values or "step" in values else measured
+        phase = _phase_of(values)
         begin = block.rfind(b"\n", 0, place) + 1
         here = phase, bisect(others, begin)
         if phase is not None and here != told:
-            yield begin, Mark(phase, _time_of(line), phase == EVAL)
+            yield begin, Mark(phase, time_of(line), phase == EVAL)
             told = here
         place += len(line)
 
@@ -186,5 +199,12 @@ def _folded(told: Iterable[Mark]) -> list[Mark]:
     return found if len(found) <= MOST else found[: MOST // 2] + found[-MOST // 2 :]
 
 
-def _time_of(line: bytes) -> float | None:
+def time_of(line: bytes) -> float | None:
+    """The time at the beginning of a line, as line_heads.time_of reads it."""
     return line_heads.time_of(line[:_TIME].decode("utf-8", "replace"))
+
+
+def plan(block: bytes) -> tuple[int, int] | None:
+    """(steps of an epoch, epochs), where tools/train.py says it before the first step; the last such line counts."""
+    found = [*_PLAN.finditer(block)][-1:]
+    return (int(found[0][1]), int(found[0][2])) if found else None
