@@ -35,20 +35,22 @@ def of(
     job: Job,
     ranks: Sequence[RankProgress],
     over: frozenset[int],
+    quiet: frozenset[int],
     scheduler: str | None,
     date: float,
     clocks: Mapping[str, float],
 ) -> Phase | None:
     """The phase now.
 
-    over: the ranks that have ended; scheduler: what the log of MindSpore's scheduler tells; date: seconds since 1970;
+    over: the ranks that have ended; quiet: those that have written nothing for long, while others did;
+    scheduler: what the log of MindSpore's scheduler tells; date: seconds since 1970;
     clocks: seconds by which the hosts' clocks are ahead of ours, of those that differ.
     """
     if job.state != RUNNING or not ranks:
         return None
     living = [one for one in ranks if one.rank not in over]
     found = {one.rank: one.phase for one in living if one.phase is not None}
-    if over and phases.STEPS not in found.values():
+    if over and not any(phase == phases.STEPS and rank not in quiet for rank, phase in found.items()):
         return Phase(name=phases.STOP, seconds=None, ranks=len(living), of=len(ranks), ended=len(over))
     if not any(one.tail.size for one in ranks):
         return _begins(job, ranks, date)
@@ -56,7 +58,7 @@ def of(
         found = {**dict.fromkeys((one.rank for one in living), scheduler), **found}
     if not found:
         return None
-    number = Counter(found.values())
+    number = Counter({rank: phase for rank, phase in found.items() if rank not in quiet}.values() or found.values())
     name = max(sorted(number, key=phases.PHASES.index), key=number.__getitem__)
     hosts = {place.rank: place.host for place in job.places}
     since = [

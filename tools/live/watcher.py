@@ -138,7 +138,7 @@ class Watcher:
             lead=lead,
             lead_age=None if lead is None or lead.grown is None else now - lead.grown,
             plan=self._plan(lead),
-            phase=self._phase(job, memory, date),
+            phase=self._phase(job, memory, frozenset(row.rank for row in rows if row.stale), date),
             points=self._curve.points if self._curve else (),
             curve_of=self._curve.rank if self._curve else None,
             quiet=min(ages, default=None),
@@ -178,12 +178,12 @@ class Watcher:
             self._plans[lead.rank] = phases.plan(lead.tail.beginning(FIRST))
         return self._plans[lead.rank]
 
-    def _phase(self, job: Job, memory: Mapping[int, int], date: float) -> Phase | None:
+    def _phase(self, job: Job, memory: Mapping[int, int], quiet: frozenset[int], date: float) -> Phase | None:
         if self._scheduler is not None and self._scheduler.look(self._patterns) is not None:
             self._scheduled = phases.after(self._scheduler.marks, self._scheduled)
         over = frozenset(self._members.seen - memory.keys()) if job.state == RUNNING else frozenset()
         ranks = list(self._ranks.by_rank.values())
-        return phase_of.of(job, ranks, over, self._scheduled, date, self._clocks.wrong)
+        return phase_of.of(job, ranks, over, quiet, self._scheduled, date, self._clocks.wrong)
 
     def _compare_clocks(self, grown: Iterable[RankProgress], date: float) -> None:
         """By the logs that were written since the last look."""

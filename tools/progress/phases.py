@@ -114,7 +114,7 @@ def marks(block: bytes, kinds: Kinds | None = None) -> list[Mark]:
     kinds: finds steps and measurements; without it they are not sought.
     """
     found: dict[int, Mark] = {}  # by the place of the line
-    for entry in _TABLE:
+    for entry in (entry for entry in _TABLE if entry.text in block):
         for begin, line in _hits(block, entry):
             found.setdefault(begin, Mark(entry.phase, time_of(line), entry.over))
     if kinds is not None:

@@ -68,24 +68,26 @@ class Tail:
         return values
 
     def _see_phases(self, text: str, values: Values, patterns: Patterns) -> None:
-        """Looks for numbers again only where other lines tell of a phase, and their order counts."""
+        """Looks for numbers again only where other lines tell of a phase, and only among the newest lines."""
         block = text.encode("utf-8", "replace")
         self.marks = phases.marks(block)
-        if self.marks or self._looks == 1:
-            self.marks = phases.marks(block, patterns)
+        if self.marks:
+            newest = block.rfind(b"\n", 0, max(0, len(block) - NEWEST)) + 1
+            self.marks = [*phases.marks(block[:newest]), *phases.marks(block[newest:], patterns)]
         elif values:
             self.marks = phases.of_values(values)
-        self.since = self.written if self._looks > 1 else self._begun(block, patterns)
+        self.since = self.written if self._looks > 1 else self._begun(block)
 
-    def _begun(self, block: bytes, patterns: Patterns) -> float | None:
+    def _begun(self, block: bytes) -> float | None:
         """Since when, at the first look: by the times of the lines, or because the last line tells it."""
-        if not self.marks or (len(self.marks) == 1 and self.size > FIRST):  # it may have begun before what was read
-            return None
         before, _, last = block.rstrip().rpartition(b"\n")
+        if phases.after(self.marks) in (None, phases.STEPS):  # the first step may have been before what was read
+            return None
         at, begun = phases.time_of(last), self.marks[-1].at
         if at is not None and begun is not None and at >= begun:
             return self.written - (at - begun)
-        return self.written if len(phases.marks(before, patterns)) < len(self.marks) else None
+        now, earlier = phases.marks(last)[-1:], phases.marks(before)[-1:]
+        return self.written if now and now[0].phase not in {mark.phase for mark in earlier} else None
 
     def _text(self, size: int, most: int) -> str:
         """The whole lines among the last bytes, as text without colours."""

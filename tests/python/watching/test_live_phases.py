@@ -121,6 +121,17 @@ def test_ranks_that_have_ended_while_none_takes_steps(job):
     assert one.says(2).startswith("trains (1 of 4 ranks), epoch 1")
 
 
+def test_a_rank_that_is_silent_in_its_steps_does_not_hide_that_the_others_have_ended(job):
+    one = job(4)
+    one.write(step(1), second=1)
+    one.look(1)
+    one.watcher._members.seen.update({0, 1, 2})
+    for second in range(10, 70, 10):
+        one.write(step(second), 0, 1, 2, second=second)
+        one.look(second)
+    assert one.says(70).startswith("stops: 3 of 4 ranks have ended, epoch 1, step 60")
+
+
 def test_the_first_look_knows_since_when_by_the_times_of_the_lines(job):
     one = job()
     one.write(
@@ -212,4 +223,4 @@ def test_the_numbers_at_the_head_are_not_those_of_a_rank_that_is_silent(job):
         2: ("trains", True),
     }
     assert sentences.numbers(view) == "loss 1"
-    assert sentences.where(view) == "trains, epoch 1, step 50"
+    assert sentences.where(view) == "trains (1 of 3 ranks), epoch 1, step 50"
