@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.text import Text
 
-from hccl_tools.common.columns import padded
+from hccl_tools.common.columns import cut, padded
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import named, one_line
 from tools.live import chart
@@ -45,7 +45,7 @@ def below(view: View, rank: int | None, width: int, height: int) -> list[Text]:
 def _charts(view: View, width: int, height: int) -> list[Text]:
     slowest = _rows_of_slowest(view)
     beside = width >= _WIDE and bool(slowest)
-    across = width - max(_SLOWEST, width // 3) - 3 if beside else width
+    across = width - max(_SLOWEST, width * 2 // 5) - 3 if beside else width
     loss = _loss(view, across, height)
     if not loss:
         return _slowest(slowest, width, height)
@@ -56,9 +56,8 @@ def _charts(view: View, width: int, height: int) -> list[Text]:
 
 
 def _beside(left: Text, right: Text, width: int) -> Text:
-    found = left.copy()
-    found.append(" " * (width - cell_len(left.plain) + 3))
-    return found.append_text(right)
+    blanks = " " * (width - cell_len(left.plain) + 3)
+    return Text().append_text(left).append(blanks).append_text(right)  # each with its own style
 
 
 def _loss(view: View, width: int, height: int) -> list[Text]:
@@ -114,9 +113,5 @@ def _end_of_log(row: Seen, width: int, height: int) -> list[Text]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         return [title, Text(tr("cannot be read: {reason}", reason=reason), style="dim")]
-    shown = [Text(_fitted(one_line(line), width)) for line in lines[-(height - 1) :]]
+    shown = [Text(cut(one_line(line), width)) for line in lines[-(height - 1) :]]
     return [title, *(shown or [Text(tr("nothing yet"), style="dim")])]
-
-
-def _fitted(line: str, width: int) -> str:
-    return set_cell_size(line, width) if cell_len(line) > width else line

@@ -12,6 +12,7 @@ from tools.live.curve import MOST, Curve, Point
 from tools.live.job import Reader
 from tools.progress import lines
 from tools.progress.ranks import RankProgress
+from tools.progress.tails import Patterns
 
 STARTED = 1769860800.0  # 2026-01-31T12:00:00Z
 SIZES = [(80, 24), (120, 40), (200, 50)]
@@ -183,6 +184,19 @@ def test_the_curve_begins_with_the_run_and_goes_on(watched):
     assert view.points[-1] == Point(60.0, pytest.approx(2 * math.exp(-60 / 50), abs=1e-5))
 
 
+def test_two_looks_may_be_an_epoch_apart(tmp_path):
+    log = tmp_path / "rank_0.log"
+    log.write_text("".join(f"epoch: {epoch} step: {step}, loss is 1.5\n" for epoch in (1, 2) for step in (50, 100)))
+    one, table = RankProgress(0, str(log)), lines.load({})
+    one.look(Patterns(table), 0.0)
+    curve = Curve(one, table)
+    with open(log, "a", encoding="utf-8") as file:
+        file.write("epoch: 3 step: 100, loss is 0.5\n")
+    one.look(Patterns(table), 60.0)
+    curve.take(one)
+    assert curve.points[-1] == Point(300.0, 0.5)
+
+
 def test_without_a_screen_no_log_is_read_for_a_curve(watched, tmp_path):
     watched(1)
     view = watcher.Watcher(Reader(str(tmp_path))).look(0.0, STARTED)
@@ -231,6 +245,13 @@ def test_no_chart_where_it_would_say_nothing(number, width, height):
 )
 def test_a_bar(value, drawn):
     assert chart.bar(value, 2.0, 4) == drawn
+
+
+def test_the_two_charts_keep_their_own_colours(watched):
+    row = next(line for line in panels.below(watched(4, slow=[2]), None, 120, 14) if "rank 2  █" in line.plain)
+    colours = {str(span.style): row.plain[span.start : span.end] for span in row.spans}
+    assert "█" in colours["cyan"] and "rank 2" not in colours["cyan"]
+    assert "rank 2" in colours["yellow"] and not str(row.style)
 
 
 def test_the_slowest_ranks_are_compared_by_one_time(watched):
