@@ -39,7 +39,7 @@ _STYLES = {
     OVER: "dim",
 }
 _BAR = 40  # columns at most
-_LINES_A_PROBLEM = 6  # of the screen: so many more lines let one more line tell of problems
+_LINES_A_PROBLEM = 6  # of the screen: so many more lines give one more line to problems
 _LEAST_TROUBLE, _MOST_TROUBLE = 3, 10  # lines
 _MESSAGES = 4  # lines at most
 _KEYS = "q {quit}  p {problems}  ↑↓ {choose}  Enter {log}"

@@ -116,7 +116,7 @@ def text(line: Line, shown: Sequence[int]) -> str:
 
 
 def fresh(line: Line, shown: Sequence[int]) -> int:
-    """How many characters of the line's text are no old numbers."""
+    """The length of the line's text before its old numbers; of all, where it has none."""
     every = text(line, shown)
     return len(_joined(line.cells, [number for number in shown if number < _FRESH])) if line.stale else len(every)
 

@@ -50,15 +50,14 @@ def drawing(title: str) -> str:
 @contextmanager
 def _utc() -> Iterator[None]:
     """The time of day in the picture is the same wherever it is drawn."""
-    before = os.environ.get("TZ")
-    os.environ["TZ"] = "UTC"
+    before = dict(os.environ)
+    os.environ.update(TZ="UTC")
     time.tzset()
     try:
         yield
     finally:
-        os.environ.pop("TZ")
-        if before is not None:
-            os.environ["TZ"] = before
+        os.environ.clear()
+        os.environ.update(before)
         time.tzset()
 
 

@@ -3,10 +3,10 @@
 No phase is guessed: each begins or ends with a line that says so.  A line has one home, the table below:
 
   MindSpore        its lines at level INFO or WARNING (GLOG_v=1, 2): cluster_context.cc, meta_server_node.cc,
-                   compute_graph_node.cc, frontend_api.cc, pipeline.cc and train/serialization.py of 2.10
+                   compute_graph_node.cc, frontend_api.cc, pipeline.cc, and its module mindspore.train.serialization
   the scheduler    tools/launch/engines/mindspore_scheduler.py and joining.py, in scheduler.log
   tools/train.py   its line before the first step, in English and Chinese, and those of tools/trainer/
-  MindFormers      trainer/base_trainer.py and core/callback/callback.py
+  MindFormers      its base trainer and its callbacks
   MindCV, Hugging Face, NCCL   "Saving model to", "***** Running Evaluation *****", "Init COMPLETE"
 
 Steps and measurements are the lines that configs/progress.yaml describes.
@@ -45,7 +45,7 @@ _TIME = 120  # bytes in which a line has its time
 
 
 class Mark(Row):
-    """A line that tells of a phase."""
+    """A line that names a phase."""
 
     phase: str  # of PHASES
     at: float | None  # the time of the line, as tools/logs/line_heads.py reads it; None if it has none
@@ -53,7 +53,7 @@ class Mark(Row):
 
 
 class _Entry(Row):
-    """A text that tells of a phase."""
+    """A text that names a phase."""
 
     text: bytes
     phase: str
@@ -163,7 +163,7 @@ def _last(block: bytes, text: bytes) -> Iterator[int]:
 
 
 def of_values(values: Values) -> list[Mark]:
-    """What the newest numbers of a log tell, where no other line tells of a phase."""
+    """What the newest numbers of a log tell, where no other line names a phase."""
     phase = _phase_of(values)
     return [Mark(phase, None, phase == EVAL)] if phase else []
 

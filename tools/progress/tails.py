@@ -37,7 +37,7 @@ class Tail:
         self.there = False  # whether there is a log
         self.losses: list[float] = []  # of the first look, which sees what there was before
         self.written = 0.0  # when it was written last, seconds since 1970 by the clock of its file system
-        self.marks: list[Mark] = []  # of the last look: what its lines tell of the training's phase
+        self.marks: list[Mark] = []  # of the last look: the phases of the training that its lines name
         self.since: float | None = None  # when the last of them was written, by the same clock; None: nobody knows
         self._read = 0  # where the first line begins that was not read
         self._looks = 0
@@ -68,7 +68,7 @@ class Tail:
         return values
 
     def _see_phases(self, text: str, values: Values, patterns: Patterns) -> None:
-        """Looks for numbers again only where other lines tell of a phase, and only among the newest lines."""
+        """Looks for numbers again only where other lines name a phase, and only among the newest lines."""
         block = text.encode("utf-8", "replace")
         self.marks = phases.marks(block)
         if self.marks:
