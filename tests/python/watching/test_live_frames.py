@@ -19,12 +19,12 @@ SIZES = [(80, 24), (120, 40), (200, 50)]
 
 
 def text_of(rank, first, last, slow=(), nan=()):
-    ms = 80 if rank in slow else 50
+    ms = "80.0" if rank in slow else f"50.{9 - rank % 10}"
     found = []
     for step in range(first, last):
         loss = "nan" if rank in nan else f"{2 * math.exp(-step / 50) + rank / 1000:.6f}"
         head = f"epoch: 1 step: {step}"
-        found += [f"{head}, loss is {loss}\n", f"{head}, step time is {ms}.0 ms, 1.0 ms of it for data\n"]
+        found += [f"{head}, loss is {loss}\n", f"{head}, step time is {ms} ms, 1.0 ms of it for data\n"]
     return "".join(found)
 
 
@@ -191,10 +191,10 @@ def test_two_looks_may_be_an_epoch_apart(tmp_path):
     one.look(Patterns(table), 0.0)
     curve = Curve(one, table)
     with open(log, "a", encoding="utf-8") as file:
-        file.write("epoch: 3 step: 100, loss is 0.5\n")
+        file.write("epoch: 4 step: 50, loss is 0.5\n")
     one.look(Patterns(table), 60.0)
     curve.take(one)
-    assert curve.points[-1] == Point(300.0, 0.5)
+    assert curve.points[-1] == Point(350.0, 0.5)
 
 
 def test_without_a_screen_no_log_is_read_for_a_curve(watched, tmp_path):
@@ -257,5 +257,5 @@ def test_the_two_charts_keep_their_own_colours(watched):
 def test_the_slowest_ranks_are_compared_by_one_time(watched):
     found = plain(panels.below(watched(4, slow=[2]), None, 120, 14))
     assert [line.split("slowest")[0].split()[-1] for line in found if "slowest" in line] == ["the"]
-    assert [line for line in found if "rank 2  █" in line and "80 ms" in line and "x1.60" in line]
+    assert [line for line in found if "rank 2  █" in line and "80 ms" in line and "x1.5" in line]
     assert not [line for line in found if " 1 ms" in line]

@@ -103,6 +103,7 @@ def test_a_restart_begins_without_a_line(tmp_path):
     one = Job(tmp_path / "here", 2, os.uname().nodename)
     one.write(step(5))
     one.look(1)
+    one.watcher._members.seen.update({0, 1})  # they had a process, and have none in the pause
     one.logs = one.folder / "restart_1"
     one.logs.mkdir()
     one.write("")
