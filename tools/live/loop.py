@@ -107,6 +107,7 @@ class Screen:
     def __init__(self, watcher: Watcher, console: Console, keys_fd: int | None, beside: Beside | None = None) -> None:
         """keys_fd: a terminal; beside: of the launcher that shows its own job."""
         self._looks, self._console, self._keys_fd, self._beside = Looks(watcher), console, keys_fd, beside
+        watcher.keep_curve()
         self._picture = screen.Picture()
         self._log_of: int | None = None  # the rank whose log is shown
 

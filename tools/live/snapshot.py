@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from tools.live.estimate import estimate
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
 def of(view: View) -> dict[str, Any]:
     """The document; None is what nobody knows.  Ranks are in the order of their numbers."""
-    job = view.job
+    job, (share, left, ends) = view.job, estimate(view)
     return {
         "folder": job.folder,
         "script": job.script,
@@ -21,13 +23,22 @@ def of(view: View) -> dict[str, Any]:
         "state": job.state,
         "exit": job.exit,
         "restarts": job.attempt,
-        "started": None if job.started is None else time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(job.started)),
+        "started": _moment(job.started),
         "seconds": view.seconds,
         "quiet_seconds": view.quiet,
+        "phase": view.phase.name if view.phase else None,
+        "phase_seconds": view.phase.seconds if view.phase else None,
+        "share": share,
+        "left_seconds": left,
+        "ends_at": _moment(ends),
         "hosts": job.hosts,
         "problems": [row.rank for row in view.problems],
         "ranks": [_rank(row) for row in sorted(view.rows, key=lambda row: row.rank)],
     }
+
+
+def _moment(seconds: float | None) -> str | None:
+    return None if seconds is None else time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def _rank(row: Seen) -> dict[str, Any]:
@@ -39,6 +50,8 @@ def _rank(row: Seen) -> dict[str, Any]:
         "state": row.state,
         "exit": row.status,
         "quiet_seconds": row.age,
+        "stale": row.stale,
+        "phase": row.progress.phase,
         "slower": None if row.pace is None else row.pace.ratio,
         "memory_bytes": row.memory,
         "npu_memory_bytes": row.npu_memory,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tools.live.watcher import Seen
 
 _GAP = "  "
+_FRESH = 3  # columns that are true of a rank that writes nothing: its number, its state, and since when
 
 
 class Line(Row):
@@ -24,6 +25,7 @@ class Line(Row):
     cells: tuple[str, ...]  # of all COLUMNS
     state: str  # of watcher.ORDER
     rank: int | None  # None: several
+    stale: bool = False  # its numbers are old: see Seen
 
 
 class Column(Row):
@@ -76,11 +78,11 @@ def _most(sizes: Iterable[int | None]) -> str:
 COLUMNS = (
     Column(marked("rank"), 9, _ranks, left=True),
     Column(marked("state"), 10, _state, left=True),
+    Column(marked("last line"), 9, lambda rows: age(middle(row.age for row in rows))),
     Column(marked("step"), 9, _step),
     Column(marked("loss"), 9, _loss),
     Column(marked("step time"), 9, lambda rows: milliseconds(middle(row.progress.step_ms for row in rows))),
     Column(marked("pace"), 6, _ratio),
-    Column(marked("last line"), 9, lambda rows: age(middle(row.age for row in rows))),
     Column(marked("samples/s"), 9, lambda rows: figure(middle(row.progress.number("samples_per_s") for row in rows))),
     Column(marked("before"), 8, lambda rows: milliseconds(middle(row.progress.before_ms for row in rows))),
     Column(marked("memory"), 8, lambda rows: _most(row.memory for row in rows)),
@@ -111,6 +113,12 @@ def head(shown: Sequence[int]) -> str:
 def text(line: Line, shown: Sequence[int]) -> str:
     """The line with these columns."""
     return _joined(line.cells, shown)
+
+
+def fresh(line: Line, shown: Sequence[int]) -> int:
+    """The length of the line's text before its old numbers; of all, where it has none."""
+    every = text(line, shown)
+    return len(_joined(line.cells, [number for number in shown if number < _FRESH])) if line.stale else len(every)
 
 
 def _joined(cells: Sequence[str], shown: Sequence[int]) -> str:
@@ -145,4 +153,9 @@ def _groups(rows: Sequence[Seen], most: int) -> list[list[Seen]]:
 
 
 def _line(rows: Sequence[Seen]) -> Line:
-    return Line(tuple(column.cell(rows) for column in COLUMNS), rows[0].state, rows[0].rank if len(rows) == 1 else None)
+    return Line(
+        cells=tuple(column.cell(rows) for column in COLUMNS),
+        state=rows[0].state,
+        rank=rows[0].rank if len(rows) == 1 else None,
+        stale=all(row.stale for row in rows),
+    )

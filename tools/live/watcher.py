@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import math
+import os
 import statistics
 from collections import deque
 
 from hccl_tools.common.language import marked
 from hccl_tools.common.record import Record
+from tools.live import phase as phase_of
 from tools.live.clocks import Clocks
+from tools.live.curve import Curve
 from tools.live.job import ENDED, RUNNING, Reader
 from tools.live.members import Members
 from tools.live.npu_memory import NpuMemory
-from tools.progress import lines, slowness
+from tools.progress import lines, phases, slowness
 from tools.progress.ranks import Ranks
-from tools.progress.tails import Patterns
+from tools.progress.tails import FIRST, Patterns, Tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from tools.live.curve import Point
     from tools.live.job import Job, Place
+    from tools.live.phase import Phase
     from tools.progress.ranks import RankProgress
     from tools.progress.slowness import Pace
 
@@ -42,6 +47,7 @@ PROBLEMS = (FAILED, HELD, NOT_FINITE, SLOW, SILENT, DRIFTS)
 SLOW_FROM = 1.25  # times the median, in the median of the last _PACES looks at which a rank had written
 _PACES = 5
 SILENT_FROM = 30.0  # seconds without a line, and three times as long as half of the ranks
+_QUIET = 60.0  # seconds without a line, after which numbers are old if a quarter of the ranks goes on
 _LOSSES = 10  # for a drift: so many at least
 _RECENT = 10.0  # seconds without a line, after which a rank's losses are of other steps than those of the others
 
@@ -57,6 +63,7 @@ class Seen(Record):
     memory: int | None  # bytes, on this host
     npu_memory: int | None  # bytes, as npu-smi says
     status: int | None = None  # its exit status, once the run has ended
+    stale: bool = False  # its numbers are old, while those of others are not
 
     @property
     def rank(self) -> int:
@@ -69,7 +76,13 @@ class View(Record):
     job: Job
     seconds: float | None  # since its start
     rows: list[Seen]  # the worst first
-    lead: RankProgress | None  # the first rank that says where it is
+    date: float  # seconds since 1970
+    lead: RankProgress | None  # the first rank that says where it is; if there is one, of those that still write
+    lead_age: float | None  # seconds since it wrote
+    plan: tuple[int, int] | None  # (steps of an epoch, epochs), where the lead's log says it before the first step
+    phase: Phase | None  # None: no log says it
+    points: Sequence[Point]  # the loss of `curve_of` since the beginning; empty unless somebody wants to draw it
+    curve_of: int | None
     quiet: float | None  # seconds since any rank wrote
     lives: int  # ranks with a process on this host
     clocks: dict[str, float]  # {host: seconds that its clock is ahead of ours}, of those that differ
@@ -84,22 +97,29 @@ class Watcher:
 
     def __init__(self, reader: Reader) -> None:
         """Raises Refusal for a bad file of lines."""
-        self._reader, self._patterns = reader, Patterns(lines.load())
+        self._table = lines.load()
+        self._reader, self._patterns = reader, Patterns(self._table)
         self._members, self._npus = Members(), NpuMemory()
         self._ranks = Ranks((), self._patterns)
         self._places: tuple[Place, ...] = ()
         self._paces: dict[int, deque[Pace]] = {}
         self._clocks = Clocks()
         self._looked: float | None = None  # the date of the last look at these ranks
+        self._scheduler: Tail | None = None  # the log of MindSpore's scheduler
+        self._scheduled: str | None = None  # the phase that it tells
+        self._plans: dict[int, tuple[int, int] | None] = {}  # by rank
+        self._curve: Curve | None = None
+        self._draws = False
+
+    def keep_curve(self) -> None:
+        """From now on each View has the loss since the beginning."""
+        self._draws = True
 
     def look(self, now: float, date: float) -> View:
         """now: seconds of a monotonic clock; date: seconds since 1970."""
         job = self._reader.read()
         if job.places != self._places:  # another attempt, or ranks on other hosts
-            self._places = job.places
-            self._ranks = Ranks(((place.rank, place.log) for place in job.places), self._patterns)
-            self._paces.clear()
-            self._looked = None
+            self._begin(job)
         grown = self._ranks.look(now)
         self._compare_clocks(grown, date)
         self._keep_paces(grown)
@@ -108,15 +128,62 @@ class Watcher:
         rows = list(self._rows(job, memory, npus, now))
         rows.sort(key=_order)
         ages = [row.age for row in rows if row.age is not None]
+        lead = self._lead(rows)
+        self._follow(lead, grown)
         return View(
             job=job,
             seconds=job.seconds if job.seconds is not None else _since(job.started, date),
             rows=rows,
-            lead=next((one for one in self._ranks.by_rank.values() if one.values), None),
+            date=date,
+            lead=lead,
+            lead_age=None if lead is None or lead.grown is None else now - lead.grown,
+            plan=self._plan(lead),
+            phase=self._phase(job, memory, frozenset(row.rank for row in rows if row.stale), date),
+            points=self._curve.points if self._curve else (),
+            curve_of=self._curve.rank if self._curve else None,
             quiet=min(ages, default=None),
             lives=len(memory),
             clocks=dict(self._clocks.wrong),
         )
+
+    def _begin(self, job: Job) -> None:
+        self._places = job.places
+        self._ranks = Ranks(((place.rank, place.log) for place in job.places), self._patterns)
+        self._paces.clear()
+        self._plans.clear()
+        self._members.seen.clear()
+        self._looked = self._curve = self._scheduled = self._scheduler = None
+        if job.places:
+            self._scheduler = Tail(os.path.join(os.path.dirname(job.places[0].log), "scheduler.log"))
+
+    def _lead(self, rows: Iterable[Seen]) -> RankProgress | None:
+        stale = {row.rank for row in rows if row.stale}
+        known = [one for one in self._ranks.by_rank.values() if one.values]
+        return next((one for one in known if one.rank not in stale), known[0] if known else None)
+
+    def _follow(self, lead: RankProgress | None, grown: Iterable[RankProgress]) -> None:
+        """The curve is of one rank, as long as that writes."""
+        if not self._draws or lead is None:
+            return
+        if self._curve is None or self._curve.rank != lead.rank:
+            self._curve = Curve(lead, self._table)
+        elif any(one is lead for one in grown):
+            self._curve.take(lead)
+
+    def _plan(self, lead: RankProgress | None) -> tuple[int, int] | None:
+        """Read once: it is in the beginning of a log."""
+        if lead is None or lead.number("steps") or lead.number("epochs"):
+            return None
+        if lead.rank not in self._plans:
+            self._plans[lead.rank] = phases.plan(lead.tail.beginning(FIRST))
+        return self._plans[lead.rank]
+
+    def _phase(self, job: Job, memory: Mapping[int, int], quiet: frozenset[int], date: float) -> Phase | None:
+        if self._scheduler is not None and self._scheduler.look(self._patterns) is not None:
+            self._scheduled = phases.after(self._scheduler.marks, self._scheduled)
+        over = frozenset(self._members.seen - memory.keys()) if job.state == RUNNING else frozenset()
+        ranks = list(self._ranks.by_rank.values())
+        return phase_of.of(job, ranks, over, quiet, self._scheduled, date, self._clocks.wrong)
 
     def _compare_clocks(self, grown: Iterable[RankProgress], date: float) -> None:
         """By the logs that were written since the last look."""
@@ -141,7 +208,9 @@ class Watcher:
     def _rows(self, job: Job, memory: Mapping[int, int], npus: Mapping[int, int], now: float) -> Iterable[Seen]:
         ranks = self._ranks.by_rank
         ages = {rank: now - one.grown for rank, one in ranks.items() if one.grown is not None}
-        middle = statistics.median_low(ages.values()) if ages else 0.0
+        ordered = sorted(ages.values())
+        middle = statistics.median_low(ordered) if ages else 0.0
+        others = ordered[len(ordered) // 4] if ages else 0.0  # half of the ranks may be quiet
         held = self._members.held() if memory else set()
         drifting = _drifting(one for rank, one in ranks.items() if ages.get(rank, 0.0) <= max(_RECENT, 3 * middle))
         for place in job.places:
@@ -151,7 +220,7 @@ class Watcher:
             if state is None and place.rank in self._members.seen and place.rank not in memory:
                 state = OVER
             if state is None:
-                silent = age is not None and age >= max(SILENT_FROM, 3 * middle)
+                silent = _is_old(age, middle)
                 state = HELD if place.rank in held else _state(one, pace, silent, place.rank in drifting)
             yield Seen(
                 place=place,
@@ -162,7 +231,18 @@ class Watcher:
                 memory=memory.get(place.rank),
                 npu_memory=npus.get(place.rank),
                 status=status,
+                stale=job.state == RUNNING and (state in (SILENT, OVER, HELD) or _is_quiet(age, middle, others)),
             )
+
+
+def _is_old(age: float | None, middle: float) -> bool:
+    """Whether a rank has written nothing for long, and for longer than others."""
+    return age is not None and age >= max(SILENT_FROM, 3 * middle)
+
+
+def _is_quiet(age: float | None, middle: float, others: float) -> bool:
+    """Whether its numbers are no longer those of the job; others: the age of a quarter of the ranks."""
+    return _is_old(age, middle) or (age is not None and age >= max(_QUIET, 5 * others))
 
 
 def _state(one: RankProgress, pace: Pace | None, silent: bool, drifts: bool) -> str:

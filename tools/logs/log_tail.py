@@ -38,14 +38,14 @@ class RankLog(Row):
     whole: bool  # they are the whole log, so an index + 1 is a line number
 
 
-def read(path: str) -> RankLog:
-    """The last 256 KiB of the file `path`.  Raises OSError."""
+def read(path: str, most: int = MOST_BYTES) -> RankLog:
+    """The last bytes of the file `path`, 256 KiB or `most`.  Raises OSError."""
     documents.refuse_special(path)
     with open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - MOST_BYTES))
-        data = file.read(MOST_BYTES)
-    return RankLog(lines_of(data), whole=size <= MOST_BYTES)
+        file.seek(max(0, size - most))
+        data = file.read(most)
+    return RankLog(lines_of(data), whole=size <= most)
 
 
 def lines_of(data: bytes) -> list[str]:

@@ -6,6 +6,8 @@ import io
 import json
 import os
 import tempfile
+import time
+from contextlib import contextmanager
 from xml.sax.saxutils import escape
 
 from rich.console import Console
@@ -17,13 +19,13 @@ from tools.pages import example_run, svg
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from rich.segment import Segment
 
     from tools.live.watcher import View
 
-_COLUMNS, _LINES = 96, 19
+_COLUMNS, _LINES = 116, 36
 _CHARACTER, _LINE = 7.25, 19
 _STARTED = 1769860800.0  # seconds since 1970: the start of the example
 _SILENT, _QUIET = 1, 41.0  # a rank that writes nothing any more, and for how many seconds
@@ -36,13 +38,27 @@ def drawing(title: str) -> str:
     console = Console(
         width=_COLUMNS, height=_LINES, force_terminal=True, color_system="standard", highlight=False, file=io.StringIO()
     )
-    with tempfile.TemporaryDirectory() as above:
+    with _utc(), tempfile.TemporaryDirectory() as above:
         lines = screen.frame(watched(above), screen.Picture(), console)
     width, height = int(_COLUMNS * _CHARACTER) + 32, _LINE * len(lines) + 28
     parts = [f'<rect width="{width}" height="{height}" rx="8" fill="{_PAPER}"/>']
     for number, line in enumerate(lines):
         parts += _pieces(console.render(line, console.options.update(no_wrap=True)), 30 + _LINE * number)
     return svg.document(width, height, title, parts)
+
+
+@contextmanager
+def _utc() -> Iterator[None]:
+    """The time of day in the picture is the same wherever it is drawn."""
+    before = dict(os.environ)
+    os.environ.update(TZ="UTC")
+    time.tzset()
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+        time.tzset()
 
 
 def watched(above: str) -> View:
@@ -64,6 +80,7 @@ def watched(above: str) -> View:
             file.writelines(lines[: len(lines) // 2])
         os.utime(log, (_STARTED + 31, _STARTED + 31))
     watcher = Watcher(Reader(folder))
+    watcher.keep_curve()
     watcher.look(0.0, _STARTED + 31)
     for rank, (log, text) in enumerate(later.items()):
         if rank != _SILENT:

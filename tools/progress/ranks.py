@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 
+from tools.progress import phases
 from tools.progress.tails import Tail
 
 TYPE_CHECKING = False
@@ -28,6 +29,8 @@ class RankProgress:
         "first_epoch",
         "grown",
         "losses",
+        "phase",
+        "phase_since",
         "rank",
         "step",
         "steps_done",
@@ -44,6 +47,8 @@ class RankProgress:
         self.step: int | None = None
         self.steps_done = 0  # since it is watched
         self.losses: deque[float] = deque(maxlen=_CURVE)
+        self.phase: str | None = None  # of phases.PHASES
+        self.phase_since: float | None = None  # seconds since 1970 by the clock of the log's file system
         self._begins_anew = False  # its steps went back in another epoch, so they do not count on
         self._counted: deque[tuple[float, int]] = deque()  # (when it wrote, steps_done) of the last _WINDOW
 
@@ -55,8 +60,14 @@ class RankProgress:
         if self.grown is None:
             self.losses.extend(self.tail.losses[:-1])
         self.grown = now
+        self._see_phase()
         self.take(values, self.tail.written)  # not `now`: between two looks a rank may do 1 step or 2
         return True
+
+    def _see_phase(self) -> None:
+        phase = phases.after(self.tail.marks, self.phase)
+        if self.tail.marks and phase != self.phase:
+            self.phase, self.phase_since = phase, self.tail.since
 
     def take(self, values: Values, moment: float) -> None:
         """Takes the newest numbers of its log, as lines.last_of finds them; moment: when it wrote them, in seconds."""

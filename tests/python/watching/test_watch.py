@@ -67,6 +67,11 @@ def view_of(folder, looks=1):
     return view
 
 
+def at(seconds):
+    """The time of day, as the screen says it."""
+    return time.strftime("%H:%M", time.localtime(seconds))
+
+
 def states(view):
     return {row.rank: row.state for row in view.rows}
 
@@ -85,7 +90,7 @@ def test_a_job_that_trains(run):
     view = view_of(folder)
     assert states(view) == dict.fromkeys(range(4), "trains")
     assert sentences.title(view) == "ascend4p.sh, 4 ranks, runs for 0:01:00"
-    assert sentences.where(view) == "epoch 1, step 20, 9%, ends in 0:10:00"
+    assert sentences.where(view) == f"trains, epoch 1, step 20, 9%, ends in 0:10:00, at {at(STARTED + 660)}"
     assert sentences.numbers(view) == "loss 0.5, step time 50 ms, samples/s 640"
     assert not sentences.trouble(view)
 
@@ -160,7 +165,9 @@ def test_a_slow_rank_among_slow_ones_is_compared_with_those_of_its_host_too(run)
         write(folder, rank, line(20, ms=50.0 if rank < 6 else 100.0 + rank))
     assert sentences.trouble(view_of(folder)) == (
         "rank 7 (device 7 of b) takes 2.1 times as long as the median rank (107 ms against 50 ms a step); "
-        "1.0 times the median of its host; 1 rank more with problems"
+        "1.0 times the median of its host; "
+        "rank 6 (device 6 of b) takes 2.1 times as long as the median rank (106 ms against 50 ms a step); "
+        "1.0 times the median of its host"
     )
 
 
@@ -214,9 +221,10 @@ def test_the_logs_of_the_newest_attempt_are_read(run):
 def test_the_end_of_a_job_by_epochs_and_steps(run):
     folder = run(1)
     write(folder, 0, "epoch: [2/4] step: [50/100], loss: 1, lr: 0.1, per step time: 200 ms, fps per card: 9 img/s\n")
-    share, left = estimate(view_of(folder))
+    share, left, ends = estimate(view_of(folder))
     assert share == pytest.approx(150 / 400)
     assert left == pytest.approx(250 * 0.2)
+    assert ends == STARTED + 60 + left
 
 
 @pytest.mark.parametrize(
@@ -286,7 +294,7 @@ def test_in_chinese_the_table_is_as_wide_as_its_head(run, monkeypatch):
     view = view_of(folder)
     lines = table.body(view.rows, 5)
     shown = table.fitting(lines, 200)
-    assert table.head(shown).split()[:4] == ["rank", "状态", "步", "损失"]
+    assert table.head(shown).split()[:4] == ["rank", "状态", "最近输出", "步"]
     assert table.text(lines[0], shown).split()[:2] == ["1", "慢"]
     assert columns(table.text(lines[0], shown[:5])) == columns(table.head(shown[:5]))
     assert sentences.title(view).startswith("ascend4p.sh，2 个 rank，")
@@ -378,7 +386,7 @@ def test_columns_that_say_nothing_are_left_out(run):
     write(folder, 0, "step=70 loss=0.25 \n")
     lines = table.body(view_of(folder).rows, 8)
     names = [table.COLUMNS[number].head for number in table.fitting(lines, 200)]
-    assert names == ["rank", "state", "step", "loss", "last line", "host"]
+    assert names == ["rank", "state", "last line", "step", "loss", "host"]
 
 
 def test_text_of_others_does_not_command_the_terminal(run):

@@ -1,0 +1,117 @@
+"""What the live screen shows where its table leaves room: the loss, the slowest ranks, the end of a log."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from hccl_tools.common.columns import cut, padded
+from hccl_tools.common.language import tr
+from hccl_tools.common.words import named, one_line
+from tools.live import chart
+from tools.live.watcher import SLOW
+from tools.logs import log_tail
+from tools.progress.figures import milliseconds
+from tools.progress.slowness import BEFORE, DATA, STEP
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tools.live.watcher import Seen, View
+
+LEAST = 8  # lines of a chart, an empty one before and one behind it included
+_WIDE = 100  # columns, from which on two things are beside each other
+_HIGHEST = 14  # lines of the chart
+_LEAST_OF_LOG = 4  # lines
+_BOTH = 18  # lines, from which on a chart leaves half of them to the end of a log
+_SLOWEST = 36  # columns at least
+_NEWEST = 16 << 10  # bytes of a log
+
+
+def below(view: View, rank: int | None, width: int, height: int) -> list[Text]:
+    """At most `height` - 1 lines below the table; rank: the one that is chosen."""
+    row, room = _chosen(view, rank), height - 1
+    found: list[Text] = []
+    if height >= LEAST:
+        charts = _charts(view, width, min(_HIGHEST, room - 1 if row is None or height < _BOTH else room // 2))
+        found = [Text(""), *charts] if charts else []
+    room -= len(found) + 1
+    if row is not None and room >= _LEAST_OF_LOG:
+        found += [Text(""), *_end_of_log(row, width, room)]
+    return found
+
+
+def _charts(view: View, width: int, height: int) -> list[Text]:
+    slowest = _rows_of_slowest(view)
+    beside = width >= _WIDE and bool(slowest)
+    across = width - max(_SLOWEST, width * 2 // 5) - 3 if beside else width
+    loss = _loss(view, across, height)
+    if not loss:
+        return _slowest(slowest, width, height)
+    if not beside:
+        return loss
+    right = _slowest(slowest, width - across - 3, len(loss))
+    return [_beside(one, other, across) for one, other in zip(loss, [*right, *[Text("")] * (len(loss) - len(right))])]
+
+
+def _beside(left: Text, right: Text, width: int) -> Text:
+    blanks = " " * (width - cell_len(left.plain) + 3)
+    return Text().append_text(left).append(blanks).append_text(right)  # each with its own style
+
+
+def _loss(view: View, width: int, height: int) -> list[Text]:
+    drawn = chart.chart(view.points, width, height - 1)
+    if not drawn or view.curve_of is None:
+        return []
+    title = tr("loss of {rank}", rank=named("rank", [view.curve_of]))
+    return [Text(title, style="bold"), *(Text(line, style="cyan") for line in drawn)]
+
+
+def _rows_of_slowest(view: View) -> list[Seen]:
+    """The ranks that take longest, of those that still write; none where all take the same."""
+    rows = [row for row in view.rows if row.pace is not None and not row.stale]
+    return sorted(rows, key=lambda row: -row.pace.ratio if row.pace else 0.0) if len(rows) > 1 else []
+
+
+def _slowest(rows: Sequence[Seen], width: int, height: int) -> list[Text]:
+    """Their times as bars, and that of the median rank."""
+    if not rows or rows[0].pace is None or height < 3 or width < _SLOWEST:
+        return []
+    pace = rows[0].pace  # others may be compared by another time, which no bar beside it can show
+    alike = [row for row in rows if row.pace and row.pace.kind == pace.kind][: height - 2]
+    bars = [(named("rank", [row.rank]), row.pace.time, row) for row in alike if row.pace]
+    highest = max([pace.median, *(time for _, time, _ in bars)])
+    head = max(cell_len(name) for name in (tr("median"), *(name for name, _, _ in bars)))
+    across = width - head - 20
+    found = [Text(_TITLES[pace.kind](), style="bold")]
+    for name, time, row in bars:
+        ratio = f"x{row.pace.ratio:.2f}" if row.pace else ""
+        line = f"{padded(name, head)}  {chart.bar(time, highest, across)}  {milliseconds(time):>8} {ratio:>6}"
+        found.append(Text(line, style="yellow" if row.state == SLOW else ""))
+    line = f"{padded(tr('median'), head)}  {chart.bar(pace.median, highest, across)}  {milliseconds(pace.median):>8}"
+    return [*found, Text(line, style="dim")]
+
+
+_TITLES = {
+    BEFORE: lambda: tr("the slowest: time of a step before the ranks wait"),
+    STEP: lambda: tr("the slowest: time of a step"),
+    DATA: lambda: tr("the slowest: time of a step for data"),
+}
+
+
+def _chosen(view: View, rank: int | None) -> Seen | None:
+    """The chosen rank; else the worst one with a problem."""
+    found = next((row for row in view.rows if row.rank == rank), None)
+    return found or next(iter(view.problems), None)
+
+
+def _end_of_log(row: Seen, width: int, height: int) -> list[Text]:
+    title = Text(tr("the end of the log of {rank}", rank=named("rank", [row.rank])), style="bold")
+    try:
+        lines = log_tail.read(row.place.log, _NEWEST).lines
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        return [title, Text(tr("cannot be read: {reason}", reason=reason), style="dim")]
+    shown = [Text(cut(one_line(line), width)) for line in lines[-(height - 1) :]]
+    return [title, *(shown or [Text(tr("nothing yet"), style="dim")])]
