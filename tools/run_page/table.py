@@ -43,7 +43,7 @@ def lines(data: RunData, found: list[Outlier]) -> Iterator[str]:
 
 
 def divided(ranks: list[int], found: list[Outlier]) -> tuple[list[int], list[int]]:
-    """(those that have a line each, the others): of many ranks those that differ, the first ones first, and rank 0."""
+    """(those with a line of their own, the others): of many ranks those that differ, and after them the first rank."""
     own = list(dict.fromkeys([*(one.rank for one in found), *ranks[:1]]))
     own = own if len(own) <= _MOST_MARKED else [*own[: _MOST_MARKED - 1], own[-1]]
     others = [rank for rank in ranks if rank not in set(own)]
