@@ -7,6 +7,7 @@ the files of the theme look for it below the base of the site, and for a Chinese
 
 from __future__ import annotations
 
+import html
 import json
 import logging
 import posixpath
@@ -33,6 +34,7 @@ _CONFIG = re.compile(r'(?<=<script id="__config" type="application/json">)(.*?)(
 _CELL = re.compile(r"<td.*?</td>", re.DOTALL)
 # what the theme would load for diagrams, a code host's stars and old browsers; a name of XML is not an address
 _FOREIGN = re.compile(r"""(?<=["'`])https?://(?!www\.w3\.org/)""")
+_LEAD = {"en": "What do you want to do?", "zh": "您想做什么？"}
 _INDEX = "search/search_index.{}"
 _BACKGROUND = ("CHANGELOG.md", "docs/benchmarks.md", "docs/modules.md")  # the search puts other pages before these
 _CHINESE_ENDS = "，。：；、（）“”？！|"  # words end there
@@ -69,6 +71,8 @@ def on_env(env: Any, config: Any, files: Any) -> None:
     titles = {**config.extra["menu_zh"], **command_pages.group_titles()}
     pages: list[Any] = []
     menus["zh"] = Navigation([_in_chinese(item, files, titles, pages) for item in menus["en"].items], pages)
+    for page, following in zip(pages, pages[1:]):
+        page.next_page, following.previous_page = following, page
     menus["zh"].homepage = files.get_file_from_path(_HOME["zh"]).page
     there = {page.file.src_uri for page in pages}
     for file in files.documentation_pages():
@@ -115,6 +119,9 @@ def on_page_context(context: Any, page: Any, config: Any, nav: Any) -> Any:
     wanted = "en" if language == "zh" else "zh"
     same = there.get(site.other(path))
     context["nav"] = config.extra["menus"][language]
+    if path == _HOME[language]:
+        lead = _lead(config.extra["menus"], config.extra["lead"], language)
+        page.content = page.content.replace("<h2", f"{lead}<h2", 1)
     context["other"] = {
         "url": (same or there[_HOME[wanted]]).url,
         "language": wanted,
@@ -122,6 +129,24 @@ def on_page_context(context: Any, page: Any, config: Any, nav: Any) -> Any:
         "title": _SAME[wanted] if same else _NO_CHINESE,
     }
     return context
+
+
+def _lead(menus: dict[str, Any], said: dict[str, list[str]], language: str) -> str:
+    """The cards of the first page: the parts of the menu that mkdocs.yml names, each with the words it has for it."""
+    cards = []
+    for english, part in zip(menus["en"].items, menus[language].items):
+        if english.title in said:
+            words = said[english.title][language == "zh"]
+            title, address = html.escape(part.title), html.escape(_first(part).url)
+            cards.append(f'<a href="{address}"><strong>{title}</strong> {html.escape(words)}</a>')
+    if len(cards) < len(said):
+        _log.warning("mkdocs.yml: extra.lead names a part that is not in the menu")
+    return f'<nav class="lead-cards" aria-label="{_LEAD[language]}">{"".join(cards)}</nav>\n'
+
+
+def _first(part: Any) -> Any:
+    """The first page in a part of the menu."""
+    return _first(part.children[0]) if part.is_section else part
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:

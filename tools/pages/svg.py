@@ -10,7 +10,7 @@ _STYLE = """\
     text { font: 13px system-ui, "Segoe UI", Roboto, "Noto Sans", "Noto Sans CJK SC", sans-serif; fill: #1f2328; }
     .name { font-weight: 600; }
     .small { font-size: 12px; fill: #59636e; }
-    .code { font: 12px "DejaVu Sans Mono", Menlo, Consolas, monospace; white-space: pre; }
+    .code { font: 12px "DejaVu Sans Mono", Menlo, Consolas, monospace; white-space: pre; fill: #1f2328; }
     .middle { text-anchor: middle; }
     .box { fill: #f6f8fa; stroke: #59636e; }
     .rank { fill: #ddf4ff; stroke: #0969da; }
@@ -19,7 +19,7 @@ _STYLE = """\
     .arrow { fill: none; stroke: #59636e; stroke-width: 1.4; marker-end: url(#tip); }
     #tip path { fill: #59636e; }
     @media (prefers-color-scheme: dark) {
-      text { fill: #e6edf3; } .small { fill: #9198a1; }
+      text, .code { fill: #e6edf3; } .small { fill: #9198a1; }
       .box { fill: #161b22; stroke: #9198a1; } .rank { fill: #121d2f; stroke: #4493f8; }
       .stop { fill: #3c1618; stroke: #f85149; } .all, .arrow { stroke: #9198a1; } #tip path { fill: #9198a1; }
     }"""

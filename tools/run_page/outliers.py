@@ -1,4 +1,8 @@
-"""Which ranks differ from the others, and by how much: slow ones, losses that drift away, nan and inf."""
+"""Which ranks differ from the others, and by how much: slow ones, losses that drift away, nan and inf.
+
+It looks at the whole run, for report.py and plot_log.py.  While a run goes on, tools/progress/slowness.py compares the
+last steps with a factor that the user chooses.
+"""
 
 from __future__ import annotations
 
@@ -44,12 +48,18 @@ class Outlier(Record):
 
 
 def find(curves: Curves) -> list[Outlier]:
-    """All of them, by field; of each field those that differ most come first."""
+    """All of them, by field; of each field those that differ most come first.
+
+    Ranks that wait for each other in every step all take the time of the slowest.  Where most ranks say how long they
+    take before they wait, a step's own time does not count.
+    """
     found: list[Outlier] = []
+    steps, before = curves.get("step_ms", {}), curves.get("before_ms", {})
+    waits = len(before) > 1 and 2 * len(before) > len(steps)
     for field, ranks in curves.items():
         found += _worst(_not_finite(field, ranks))
-        if field in TIMES:
-            found += _worst(_slow(field, ranks, curves.get("step_ms", {})))
+        if field in TIMES and not (field == "step_ms" and waits):
+            found += _worst(_slow(field, ranks, steps or before))
         elif field == "loss":
             found += _worst(_drifting(ranks))
     return found

@@ -81,7 +81,7 @@ def test_plot_log_counts_bytes(recorder, tmp_path, capsys):
         (tmp_path / f"rank_{rank}.log").write_text("".join(map(LINE.format, range(1, 100))))
     size = sum(path.stat().st_size for path in tmp_path.iterdir())
     assert plot_log.main([str(tmp_path)]) == 0
-    assert recorder.done == [("reading 2 logs", size, size), ("drawing the picture", 0, 0)]
+    assert recorder.done == [("reading the logs of 2 ranks", size, size), ("drawing the picture", 0, 0)]
     assert "rank" in capsys.readouterr().out
 
 

@@ -5,13 +5,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from urllib.parse import unquote, urlsplit
 
 import documents
 import generators
 import pytest
+import sites
+import yaml
 from needs import needs, needs_packages
 
 from tools.pages import command_pages, commands, page_pictures, site
@@ -28,27 +28,6 @@ LOADED = {
 NOT_LOADED = {"alternate", "author", "canonical", "help", "license", "next", "prev"}  # links in the head
 IN_CSS = re.compile(r"""url\(\s*["']?([^"')]+)|@import\s+["']([^"']+)""")
 IN_SCRIPT = re.compile(r"""["'`](https?://(?!www\.w3\.org/)[^"'`]+|//[\w-]+\.[^"'`]+)["'`]""")
-
-
-def build(folder):
-    """Runs mkdocs with the pages in folder/pages; the site is in folder/html."""
-    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").replace("site/", f"{folder}/")
-    (folder / "mkdocs.yml").write_text(settings.replace("tools/pages/", f"{ROOT}/tools/pages/"), encoding="utf-8")
-    command = [sys.executable, "-m", "mkdocs", "build", "-f", str(folder / "mkdocs.yml")]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONWARNINGS": "ignore"}
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=environment)
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """The folder with `pages` and the site, `html`."""
-    for module, name in (("material", "mkdocs-material"), ("jieba", "jieba")):
-        pytest.importorskip(module, reason=f"needs {name}")
-    folder = tmp_path_factory.mktemp("site")
-    site.gather(folder / "pages")
-    ended = build(folder)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
-    return folder
 
 
 class Page(html.parser.HTMLParser):
@@ -168,21 +147,14 @@ def test_a_dead_link_is_an_error(built, tmp_path):
     with open(tmp_path / "pages" / "docs" / "zh" / "watch.md", "a", encoding="utf-8") as file:
         file.write("\n[one](nowhere.md) [two](../watch.md#no-such-part) [three](../../nothing/)\n")
     (tmp_path / "pages" / "docs" / "zh" / "only_here.md").write_text("# 没有英文\n", encoding="utf-8")
-    ended = build(tmp_path)
+    ended = sites.build(tmp_path)
     assert ended.returncode == 1
     assert "'nowhere.md'" in ended.stderr and "no-such-part" in ended.stderr and "'../../nothing/'" in ended.stderr
     assert "docs/zh/only_here.md: there is no page docs/only_here.md in the menu" in ended.stderr
 
 
-def addresses(built):
-    """{page of the project: the file that the site has of it}"""
-    names = [path.relative_to(built / "pages").as_posix() for path in (built / "pages").rglob("*.md")]
-    found = {name: re.sub(r"(^|/)README\.md$", r"\1index.md", name) for name in names}
-    return {name: built / "html" / re.sub(r"\.md$", ".html", address) for name, address in found.items()}
-
-
 def test_the_switch_leads_to_the_same_page_and_back(built):
-    pages = addresses(built)
+    pages = sites.addresses(built)
     both = 0
     for name, path in pages.items():
         page = read(path)
@@ -196,7 +168,7 @@ def test_the_switch_leads_to_the_same_page_and_back(built):
 
 
 def test_the_menu_has_one_language(built):
-    pages = addresses(built)
+    pages = sites.addresses(built)
     languages = {path: site.language_of(name) for name, path in pages.items()}
     menus = {}
     for name in ("docs/watch.md", "docs/commands/watch.py.md", "docs/zh/watch.md", "docs/zh/commands/watch.py.md"):
@@ -210,8 +182,47 @@ def test_the_menu_has_one_language(built):
     there = set(menus["docs/zh/watch.md"])
     assert {path for path, language in languages.items() if language == "zh"} < there
     assert pages["docs/architecture.md"] in there
-    tasks = [words for _, words in read(pages["docs/watch.md"]).menu[:6]]
-    assert tasks == ["Tasks", "When it fails", "Rank tables", "Commands", "Reference", "Project"]
+    parts = [words for _, words in read(pages["docs/watch.md"]).menu[:8]]
+    assert parts == ["Start", "Launch", "Watch", "When it fails", "Train", "Commands", "Reference", "Project"]
+
+
+def longest(items):
+    """How many pages the longest list of a menu has that no title divides."""
+    below = [inner for item in items if isinstance(item, dict) for inner in item.values()]
+    return max([sum(isinstance(item, str) for item in items), *map(longest, below)])
+
+
+def test_no_list_of_the_menu_is_long():
+    menu = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), LoaderOfMenu)["nav"]
+    assert longest(menu) <= 7 and all(isinstance(part, dict) for part in menu)
+
+
+class LoaderOfMenu(yaml.SafeLoader):
+    """Passes by what mkdocs gives to Python."""
+
+
+LoaderOfMenu.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
+
+
+@pytest.mark.parametrize(("page", "titles"), [
+    ("README.md", ["Launch", "Watch", "When it fails", "Train", "Commands", "Reference"]),
+    ("README_CN.md", ["启动", "观察", "出现问题时", "训练", "命令", "参考"]),
+])  # fmt: skip
+def test_the_first_page_leads_to_the_parts_of_the_menu(built, page, titles):
+    path = sites.addresses(built)[page]
+    cards = re.findall(r'<nav class="lead-cards".*?</nav>', path.read_text(encoding="utf-8"))
+    found = re.findall(r'<a href="([^"]+)"><strong>([^<]+)</strong> ([^<]+)</a>', cards[0])
+    assert len(cards) == 1 and [title for _, title, _ in found] == titles
+    menu = dict(read(path).menu[:8])
+    for address, title, words in found:
+        assert menu[address] == title and aim(path, address).is_file()
+        assert bool(re.search("[\u4e00-\u9fff]", words)) == (page == "README_CN.md")
+
+
+def test_each_page_leads_to_the_next_one_in_its_language(built):
+    for page, following in (("docs/watch.html", "metrics.html"), ("docs/zh/watch.html", "metrics.html")):
+        text = (built / "html" / page).read_text(encoding="utf-8")
+        assert re.findall(r'<a href="([^"]+)" class="md-footer__link md-footer__link--next"', text) == [following]
 
 
 def index(built, name, language):
@@ -224,7 +235,7 @@ def index(built, name, language):
 
 
 def test_the_search_has_one_language(built):
-    pages = addresses(built)
+    pages = sites.addresses(built)
     for base, language in (("", "en"), ("docs/zh/", "zh")):
         found = index(built, base, language)
         there = {aim(built / "html" / base / "any.html", entry["location"] or "index.html") for entry in found["docs"]}

@@ -6,8 +6,7 @@ import pytest
 from needs import Later, needs_packages
 
 from hccl_tools.common.refusal import Refusal
-from tools.diagnosis import loss_curve
-from tools.progress import lines
+from tools.progress import lines, series
 
 ms, np, progress = Later("mindspore"), Later("numpy"), Later("tools.trainer.progress")
 
@@ -50,9 +49,9 @@ def test_lines_are_as_upstream_and_plot_log_know_them(capsys):
         "epoch: 1 step: 3, loss is 2.0",
         "epoch: 1 step: 3, step time is 1250.0 ms, 250.0 ms of it for data",
     ]
-    losses = {2: 3.0, 3: 2.0, 5: 1.0, 6: 0.5}
-    points = [loss_curve.Point(step, loss, 1250.0, 250.0) for step, loss in losses.items()]
-    assert loss_curve.read_log(printed.splitlines(), lines.load({})) == points
+    log = series.Reader(lines.load({})).of_lines(printed.splitlines())
+    assert [series.axis_of([log]).at(place) for place in log.places] == [2, 3, 5, 6]
+    assert log.columns == {"loss": [3.0, 2.0, 1.0, 0.5], "step_ms": [1250.0] * 4, "data_ms": [250.0] * 4}
 
 
 def test_a_line_says_how_long_a_rank_took_before_it_waited_for_the_others(capsys):
@@ -62,8 +61,10 @@ def test_a_line_says_how_long_a_rank_took_before_it_waited_for_the_others(capsys
     parts = "step time is 1250.0 ms, 250.0 ms of it for data, 500.0 ms before the collective"
     printed = capsys.readouterr().out.splitlines()
     assert printed[1::2] == [f"epoch: 1 step: {step}, {parts}" for step in (2, 3)]
-    points = [loss_curve.Point(2, 3.0, 1250.0, 250.0, 500.0), loss_curve.Point(3, 2.0, 1250.0, 250.0, 500.0)]
-    assert loss_curve.read_log(printed, lines.load({})) == points
+    log = series.Reader(lines.load({})).of_lines(printed)
+    assert log.places == [(1, 2), (1, 3)]
+    times = {"step_ms": [1250.0] * 2, "data_ms": [250.0] * 2, "before_ms": [500.0] * 2}
+    assert log.columns == {"loss": [3.0, 2.0], **times}
 
 
 def test_with_data_sinking_there_is_one_line_an_epoch(capsys):

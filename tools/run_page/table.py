@@ -1,0 +1,110 @@
+"""What plot_log.py prints of a run: a line for each rank, or of many ranks for those that matter and for the others."""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+
+from hccl_tools.common.language import tr
+from tools.run_page import charts, curves, outliers
+from tools.run_page.reading import Curve
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from tools.run_page.outliers import Outlier
+    from tools.run_page.reading import RunData
+
+    Curves = dict[str, dict[int, Curve]]
+
+MOST_ROWS = 16  # of more ranks the others share a line
+_MOST_MARKED = 24
+_LEAST_OTHERS = 3  # of fewer there is no middle
+_BARS = "▁▂▃▄▅▆▇█"
+WIDTH = 24  # characters of a sparkline
+
+
+def lines(data: RunData, found: list[Outlier]) -> Iterator[str]:
+    """The table, and a sentence about each rank that differs."""
+    own, others = divided(list(data.logs), found)
+    rows = [(str(rank), _of(data.curves, [rank])) for rank in own]
+    if others:
+        rows.append((tr("{number} others", number=len(others)), _of(data.curves, others)))
+    first = max(4, *(len(name) for name, _ in rows))
+    before = "before_ms" in data.curves
+    yield (
+        f"{'rank':{first}}  {'loss':{WIDTH}}  {'first':>9} {'last':>9}  {'step time':{WIDTH}}  {'median':>10} "
+        f"{'for data':>10}" + f" {'before':>10}" * before
+    )
+    for name, ranks in rows:
+        yield f"{name:{first}}  {_row(ranks, before)}"
+    yield from map(charts.outlier_text, found)
+
+
+def divided(ranks: list[int], found: list[Outlier]) -> tuple[list[int], list[int]]:
+    """(those with a line of their own, the others): of many ranks those that differ, and after them the first rank."""
+    own = list(dict.fromkeys([*(one.rank for one in found), *ranks[:1]]))
+    own = own if len(own) <= _MOST_MARKED else [*own[: _MOST_MARKED - 1], own[-1]]
+    others = [rank for rank in ranks if rank not in set(own)]
+    return (ranks, []) if len(ranks) <= MOST_ROWS or len(others) < _LEAST_OTHERS else (own, others)
+
+
+def _of(every: Curves, ranks: list[int]) -> Curves:
+    return {field: {rank: found[rank] for rank in ranks if rank in found} for field, found in every.items()}
+
+
+def _row(ranks: Curves, before: bool) -> str:
+    """What follows the name in a line of the table, of one rank, or of the middle of several."""
+    loss, time = _middle(ranks.get("loss", {})), _middle(ranks.get("step_ms", {}))
+    medians = [_milliseconds(outliers.typical(ranks.get(field, {})).values()) for field in outliers.TIMES]
+    of_step, of_data, of_before = medians
+    ends = f"{_number(loss.values[:1])} {_number(loss.values[-1:])}"
+    more = f" {of_before}" if before else ""
+    warm = sparkline(course(time.steps[1:], time.values[1:]))  # the first step compiled the network
+    return f"{sparkline(course(loss.steps, loss.values)):{WIDTH}}  {ends}  {warm:{WIDTH}}  {of_step} {of_data}{more}"
+
+
+def _middle(ranks: dict[int, Curve]) -> Curve:
+    """The curve of a rank, or the median of several at each step."""
+    if len(ranks) == 1:
+        return next(iter(ranks.values()))
+    drawn = curves.draw(ranks, [])
+    there = [(step, value) for step, value in zip(drawn.steps, drawn.middle) if value is not None]
+    return Curve(steps=[step for step, _ in there], values=[value for _, value in there])
+
+
+def _number(values: list[float]) -> str:
+    """The one value in the list, nine characters wide; blanks for an empty list."""
+    return f"{values[0]:9.4g}" if values else " " * 9
+
+
+def _milliseconds(values: Iterable[float]) -> str:
+    """The middle of these times, ten characters wide."""
+    known = list(values)
+    return f"{median(known):7.1f} ms" if known else " " * 10
+
+
+def course(steps: list[int], values: list[float], width: int = WIDTH) -> list[float | None]:
+    """The values, or of many the mean of each of `width` parts of the run; None of a part without any."""
+    if len(values) <= width:
+        return list(values)
+    sums, counts = [0.0] * width, [0] * width
+    first, whole = steps[0], steps[-1] - steps[0] + 1
+    for step, value in zip(steps, values):
+        part = (step - first) * width // whole
+        sums[part] += value
+        counts[part] += 1
+    return [total / number if number else None for total, number in zip(sums, counts)]
+
+
+def sparkline(values: Sequence[float | None]) -> str:
+    """The values as bars from the least to the largest; x for what is not a number, and a blank for None."""
+    finite = [value for value in values if value is not None and math.isfinite(value)]
+    low, high = min(finite, default=0), max(finite, default=0)
+    half = high / 2 - low / 2 or 1  # the whole difference may be more than a float can be
+    return "".join(" " if value is None else _bar((value / 2 - low / 2) / half) for value in values)
+
+
+def _bar(height: float) -> str:
+    return _BARS[round(height * (len(_BARS) - 1))] if math.isfinite(height) else "x"
