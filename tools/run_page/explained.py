@@ -132,6 +132,12 @@ def logs_of(data: RunData, number: int) -> str:
     return os.path.relpath(data.attempts[number].logs, data.folder)
 
 
+def places_of(data: RunData, number: int) -> dict[str, str | None]:
+    """{a rank's name: its host} in the plan of the attempt."""
+    places = run_folder.places_of({**data.launch, **_plan_of(data, number)})
+    return {name: place["host"] for name, place in places.items()}
+
+
 def _plan_of(data: RunData, number: int) -> dict[str, Any]:
     """The plan of the attempt, where a later one has another: after the loss of a host."""
     earlier = data.launch.get("earlier_plans")
