@@ -66,7 +66,7 @@ def of_runs(runs: list[RunData]) -> str:
                 sections.together(data, writer),
                 sections.differing(data, found, writer),
                 rows.html_of(data, writer),
-                charts.html_of(charts.of_run(data, found)),
+                charts.html_of(charts.of_run(data, found, names)),
                 hosts.html_of(data, names, writer),
                 environment.html_of(around[0], writer),
                 sections.command(around[0], writer),
