@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from tools.diagnosis import slow_ranks
+from hccl_tools.common.words import named
+from tools.diagnosis import hang, slow_ranks
 from tools.run_page import outliers
 
 TYPE_CHECKING = False
@@ -15,10 +16,12 @@ if TYPE_CHECKING:
     from tools.run_page.reading import RunData
 
 MOST = 8  # as many colours as people tell apart: --rank-0 to --rank-7 of style/base.css
+_LONGEST = 48  # characters of a list of ranks
 _FEW = 2  # ranks that all have a name: fewer have neither a median nor a band
 # Why a rank has a name, the most important first.
-FAILED, ALSO_FAILED, NOT_FINITE, SLOW, DRIFTS, FEW = "failed", "also failed", "not finite", "slow", "drifts", "few"
-_ORDER = (FAILED, ALSO_FAILED, NOT_FINITE, SLOW, DRIFTS, FEW)
+FAILED, HUNG, ALSO_FAILED = "failed", "hung", "also failed"
+NOT_FINITE, SLOW, DRIFTS, FEW = "not finite", "slow", "drifts", "few"
+_ORDER = (FAILED, HUNG, ALSO_FAILED, NOT_FINITE, SLOW, DRIFTS, FEW)
 _OF_OUTLIER = {outliers.NOT_FINITE: NOT_FINITE, outliers.SLOW: SLOW, outliers.DRIFT: DRIFTS}
 
 
@@ -48,12 +51,22 @@ def _reasons(data: RunData, found: Iterable[Outlier]) -> Iterable[tuple[str, int
     for attempt in reversed(data.attempts):
         for why, names in ((FAILED, [attempt.first_failure]), (ALSO_FAILED, attempt.also_failed)):
             yield from ((why, int(name)) for name in names if name and name.isdecimal() and int(name) in known)
+    yield from ((HUNG, rank) for rank in hang.apart(data.launch, data.folder)[:MOST] if rank in known)
     outcome = data.launch.get("outcome")
     told = slow_ranks.rows_of(outcome.get("stragglers")) if isinstance(outcome, dict) else []
     yield from ((SLOW, row["rank"]) for row in told if row["rank"] in known)
     yield from ((_OF_OUTLIER[one.kind], one.rank) for one in found)
     if len(data.ranks) <= _FEW:
         yield from ((FEW, rank) for rank in sorted(known))
+
+
+def ranks(numbers: Iterable[int]) -> str:
+    """``ranks 0-3,7``; of a long list the first, and how many there are."""
+    every = sorted(set(numbers))
+    text = named("rank", every)
+    if len(text) <= _LONGEST:
+        return text
+    return tr("{ranks} … ({number} ranks)", ranks=text[:_LONGEST].rpartition(",")[0] + ",", number=len(every))
 
 
 def label(rank: int) -> str:
