@@ -34,7 +34,7 @@ def of_run(
             answer = answer.replace(others=[ends.ended_first(first, all_ends), *answer.others])
     else:
         answer = _of_member(first, in_order([*own, *faults]), all_ends)
-        certainty, why = (verdict.certainty, verdict.why) if verdict else _how_sure(first, ranks)
+        certainty, why = (verdict.certainty, verdict.why) if verdict else how_sure(first, ranks)
         answer = answer.replace(certainty=certainty, why=why)
         if verdict:
             answer = answer.replace(roots=verdict.roots)
@@ -77,7 +77,7 @@ def _of_member(first: Member, causes: list[Cause], all_ends: list[End]) -> Answe
     return Answer(kind=kind, sentence=sentence, ranks=ranks, causes=causes, says_cause=mine is not None, others=others)
 
 
-def _how_sure(first: Member, ranks: int) -> tuple[str, str]:
+def how_sure(first: Member, ranks: int) -> tuple[str, str]:
     """What the launcher saw: it knows every end, but has not read what the other ranks said, so it is never sure."""
     if ranks < 2 or not first.is_rank:
         return "", ""

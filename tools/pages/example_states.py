@@ -38,12 +38,11 @@ Current thread 0x00007f9bf91fcb80 (most recent call first):
   File "/home/user/project/train.py", line 90 in main
   File "/home/user/project/train.py", line 120 in <module>
 """
-_DIAGNOSIS = {
+_DIAGNOSIS: dict[str, Any] = {
     "exception": {"type": "RuntimeError", "message": _OUT_OF_MEMORY, "file": "/home/user/project/train.py", "line": 88},
     "matches": [
         {
             "code": "out-of-device-memory",
-            "rank": 5,
             "line": f"RuntimeError: {_OUT_OF_MEMORY}",
             "row": 85,
             "cause": "the network needs more memory than the device has",
@@ -206,7 +205,7 @@ def _launch(job: Job, folder: str, config: str) -> dict[str, Any]:
         first = _outcome(job, job.seconds / 2, ".", True)
         outcome = {**outcome, "ended": _moment(1.5 * job.seconds + 3), "attempts": [first]}
     if outcome["first_failure"] is not None:
-        outcome["diagnosis"] = _DIAGNOSIS
+        outcome["diagnosis"] = {**_DIAGNOSIS, "matches": [{**_DIAGNOSIS["matches"][0], "rank": job.fails}]}
     script = job.name.partition("-")[0]
     script = script if script == "mslaunch" else f"{script}.sh"
     port = str(20_000 + int(job.name[-3:]))

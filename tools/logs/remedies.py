@@ -1,0 +1,41 @@
+"""The steps of a remedy, and which of them a launch can do: no run on CPU needs npu-smi."""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_BETWEEN = re.compile(r"(?:; |；)(?![^(（]*[)）])")  # but not within brackets
+_TOOLS: Mapping[str, re.Pattern[str]] = {  # programs and folders that only hosts with such devices have
+    "Ascend": re.compile(r"\b(?:npu-smi|hccn_tool|ascend-dmi|msnpureport)\b|/usr/local/Ascend\b|\bplogs?\b"),
+    "GPU": re.compile(r"\bnvidia-[a-z]+\b"),
+}
+
+
+def steps(remedy: str) -> list[str]:
+    """Its steps, in order."""
+    return _BETWEEN.split(remedy)
+
+
+def steps_for(remedy: str, target: object) -> list[str]:
+    """Those that a launch for this device target can do; all of them, where the target is not known.
+
+    A step that names tools of several targets holds for each of these.
+    """
+    found = steps(remedy)
+    if target not in ("Ascend", "GPU", "CPU"):
+        return found
+    return [step for step in found if target in (named := _named(step)) or not named]
+
+
+def for_target(remedy: str, target: object) -> str:
+    """The same as one text; empty, where no step is left."""
+    return ("；" if "；" in remedy else "; ").join(steps_for(remedy, target))
+
+
+def _named(step: str) -> list[str]:
+    """The targets whose tools the step names."""
+    return [target for target, tools in _TOOLS.items() if tools.search(step)]

@@ -1,0 +1,210 @@
+"""Why an attempt ended, as one record: the answer, the attempts and the evidence are all made of it.
+
+Of the last attempt launch.json has the diagnosis.  Of the earlier ones it has only who failed first: that log is read
+here, its end only.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+
+from hccl_tools.common import typed
+from hccl_tools.common.language import tr
+from hccl_tools.common.record import Record
+from hccl_tools.common.words import one_line
+from tools.diagnosis import answer_of_run, ends, find
+from tools.diagnosis import run as run_folder
+from tools.logs import known_failures, remedies
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tools.diagnosis.run import Member
+    from tools.logs.known_failures import KnownFailure
+    from tools.run_page.reading import RunData
+
+
+class Known(Record):
+    """A known failure that logs of the attempt show."""
+
+    code: str
+    cause: str
+    steps: list[str]  # what to do, for the device target of the run
+    line: str  # of a log; empty: it is known by the exit status
+    sure: bool  # it is what ended the rank; else a line before that, or of another rank
+    vague: bool
+
+
+class Explained(Record):
+    """Why an attempt failed; empty is what is not known."""
+
+    member: Member  # that failed first, with the end of its log
+    who: str  # rank 5 (host node2, device 1)
+    rank: int | None
+    raised: str  # RuntimeError: ..., the first line of it
+    more: list[str]  # its further lines
+    place: str  # train.py:88
+    root: dict[str, Any]  # what the logs of all ranks say, as launch.json has it
+    known: list[Known]  # what explains most comes first
+    certainty: str  # that it was the first: sure, likely, guess
+    why: str
+
+    @property
+    def cause(self) -> Known | None:
+        """What surely ended it."""
+        return next((one for one in self.known if one.sure and not one.vague), None)
+
+    @property
+    def sentence(self) -> str:
+        """Who failed first, and of what: known facts only."""
+        root = self.root.get("sentence")
+        if root:
+            return one_line(root)
+        form = tr("{who} failed first: {what}", who=self.who, what="{}")
+        if not self.member.is_rank and self.member.name != "scheduler":  # an engine, which speaks of its hosts
+            form = tr("{who} failed: {what}", who=self.who, what="{}")
+        return form.replace("{}", self.what, 1)
+
+    @property
+    def what(self) -> str:
+        """Of what the member failed."""
+        cause = self.cause
+        if cause is not None:
+            return cause.cause
+        if self.raised:
+            return self.raised
+        if self.member.refusal:
+            return one_line(self.member.refusal[0])
+        return tr("exit status {status}", status=self.member.status)
+
+
+def of(data: RunData, number: int, most: int = 8) -> Explained | None:
+    """Of the attempt `number`, from 0 on; None: none of its members failed by itself.  most: logs that are read."""
+    launch = _launch_of(data, number, most)
+    members = run_folder.read_members(launch, data.folder)
+    if not members:
+        return None
+    said = _diagnosis(data, number)
+    first, ranks = members[0], len(run_folder.places_of(launch))
+    if said is None:
+        target = data.launch.get("device_target")
+        target = target if target in known_failures.TARGETS else None
+        said = find.as_data(members, find.causes(_entries(), members, 0, target))
+    root = said.get("root")
+    root = root if isinstance(root, dict) else {}
+    raised = _raised(said.get("exception"))
+    certainty, why = answer_of_run.how_sure(first, ranks)
+    return Explained(
+        member=first,
+        who=ends.who(first),
+        rank=int(first.name) if first.is_rank else None,
+        raised=raised[0],
+        more=raised[1:],
+        place=_place(said.get("exception")),
+        root=root,
+        known=_known(said, first, "\n".join(raised), data),
+        certainty=str(root.get("certainty") or certainty),
+        why=str(root.get("why") or why) if root.get("sentence") else why,
+    )
+
+
+def _launch_of(data: RunData, number: int, most: int) -> dict[str, Any]:
+    """launch.json as it was, had the run ended with this attempt; with `most` members at most."""
+    attempt = data.attempts[number]
+    first = attempt.first_failure
+    names = [first] if first is not None else []
+    names += [name for name in (*attempt.also_failed, *attempt.members) if name != first][: max(0, 4 * most)]
+    names = names if most > 1 else names[:1]
+    outcome = {
+        "first_failure": first,
+        "also_failed": [name for name in attempt.also_failed if name in names],
+        "stopped_by": attempt.stopped_by,
+        "members": {name: attempt.members[name] for name in names if name in attempt.members},
+        "logs": logs_of(data, number),
+    }
+    return {**data.launch, **_plan_of(data, number), "outcome": outcome}
+
+
+def logs_of(data: RunData, number: int) -> str:
+    """The folder of the attempt's logs, in that of the run."""
+    return os.path.relpath(data.attempts[number].logs, data.folder)
+
+
+def _plan_of(data: RunData, number: int) -> dict[str, Any]:
+    """The plan of the attempt, where a later one has another: after the loss of a host."""
+    earlier = data.launch.get("earlier_plans")
+    for plan in earlier if isinstance(earlier, list) else []:
+        if isinstance(plan, dict) and type(plan.get("until")) is int and number <= plan["until"]:
+            return {"ranks": plan["ranks"]} if "ranks" in plan else {}
+    return {}
+
+
+def _diagnosis(data: RunData, number: int) -> dict[str, Any] | None:
+    """That of launch.json, which is of the last attempt."""
+    outcome = data.launch.get("outcome")
+    if number != len(data.attempts) - 1 or not isinstance(outcome, dict):
+        return None
+    said = outcome.get("diagnosis")
+    return said if isinstance(said, dict) else None
+
+
+@lru_cache(maxsize=1)
+def _read_entries(own: str | None) -> list[KnownFailure]:
+    return known_failures.load()[0]
+
+
+def _entries() -> list[KnownFailure]:
+    """The known failures, read once."""
+    return _read_entries(os.environ.get(known_failures.VARIABLE))
+
+
+def _raised(said: object) -> list[str]:
+    """The lines of the exception, at least one."""
+    if not isinstance(said, dict) or not said.get("type"):
+        return [""]
+    lines = f"{said['type']}: {said.get('message')}".rstrip(": ").split("\n")[:12]
+    return [one_line(line) for line in lines]
+
+
+def _place(said: object) -> str:
+    if not isinstance(said, dict) or not said.get("file"):
+        return ""
+    return one_line(f"{said['file']}:{said.get('line')}")
+
+
+def _known(said: dict[str, Any], first: Member, raised: str, data: RunData) -> list[Known]:
+    """Each code once; what is vague comes last."""
+    matches, faults = _dicts(said.get("matches")), _dicts(said.get("faults"))
+    vague = {entry.code for entry in _entries() if entry.vague}
+    found: dict[str, Known] = {}
+    for entry in [*faults, *matches] if said.get("root") else [*matches, *faults]:
+        code = str(entry.get("code"))
+        if code in found:
+            continue
+        cause, remedy = known_failures.in_chinese(code) or (
+            typed.as_typed(one_line(entry.get("cause") or "")),
+            typed.as_typed(one_line(entry.get("remedy") or "")),
+        )
+        found[code] = Known(
+            code=code,
+            cause=cause,
+            steps=[step for step in remedies.steps_for(remedy, data.launch.get("device_target")) if step],
+            line=one_line(entry.get("line") or "").strip(),
+            sure=entry in matches and _is_end(entry, first, raised),
+            vague=code in vague,
+        )
+    return sorted((one for one in found.values() if one.cause), key=lambda one: one.vague)
+
+
+def _is_end(match: dict[str, Any], first: Member, raised: str) -> bool:
+    """Whether the failure is what ended the first member: a line of its exception, or its exit status."""
+    if str(match.get("rank", first.name)) != first.name:
+        return False
+    line = one_line(match.get("line") or "").strip()
+    return not line or not raised or line in raised or raised.partition("\n")[0] in line
+
+
+def _dicts(value: object) -> list[dict[str, Any]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
