@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from tools.run_page.named import Named
     from tools.run_page.outliers import Outlier
     from tools.run_page.reading import RunData
 
@@ -29,13 +30,13 @@ _ORDER = tuple(_TITLES)
 _MOST_METRICS = 4
 
 
-def of_run(data: RunData, found: list[Outlier]) -> list[dict[str, Any]]:
+def of_run(data: RunData, found: list[Outlier], names: dict[int, Named]) -> list[dict[str, Any]]:
     """The charts of one run."""
     charts = []
     for field in _fields([data]):
         ranks = data.curves[field]
         marked_ranks = {one.rank: one.kind for one in found if one.field == field}
-        named = list(dict.fromkeys([*marked_ranks, *sorted(ranks)[:1]]))
+        named = list(dict.fromkeys([*names, *marked_ranks, *sorted(ranks)[:1]]))
         drawn = curves.draw(ranks, named)
         if not drawn.steps:
             continue
@@ -47,13 +48,13 @@ def of_run(data: RunData, found: list[Outlier]) -> list[dict[str, Any]]:
     return charts
 
 
-def of_runs(runs: list[RunData]) -> list[dict[str, Any]]:
-    """The charts of several runs: the middle of the ranks of each."""
+def of_runs(runs: list[RunData], labels: list[str]) -> list[dict[str, Any]]:
+    """The charts of several runs: the middle of the ranks of each; labels: what tells them apart, in their order."""
     charts = []
     for field in _fields(runs):
         middles = {number: _middle(run.curves[field]) for number, run in enumerate(runs) if field in run.curves}
         drawn = curves.draw(middles, list(middles))
-        lines = [{"label": runs[number].name, "y": column, "out": 0} for number, column in drawn.ranks.items()]
+        lines = [{"label": labels[number], "y": column, "out": 0} for number, column in drawn.ranks.items()]
         if drawn.steps:
             notes = _sampled(drawn)
             charts.append({**_head(field), "x": drawn.steps, "band": None, "lines": lines, "notes": notes})

@@ -23,7 +23,7 @@ _MOST_ROWS = 500
 def html_of(runs: list[RunData], around: list[Surroundings], writer: Writer) -> str:
     """The body of the page."""
     head = f'<header id="outcome"><h1>{escaped(tr("{number} runs", number=len(runs)))}</h1></header>\n'
-    parts = [head, _table(runs, writer), charts.html_of(charts.of_runs(runs))]
+    parts = [head, _table(runs, writer), charts.html_of(charts.of_runs(runs, [data.name for data in runs]))]
     parts += [_differences(runs, around, writer), _configs(runs, writer)]
     for number, (data, each) in enumerate(zip(runs, around), 1):
         if each.command:

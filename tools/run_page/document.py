@@ -10,7 +10,7 @@ import time
 
 from hccl_tools.common.language import speaks_chinese, tr
 from tools.diagnosis.bundle.masking import Masker
-from tools.run_page import charts, comparison, outliers, reading, rows, sections, surroundings
+from tools.run_page import charts, comparison, named, outliers, reading, rows, sections, surroundings
 from tools.run_page.markup import Writer, escaped
 
 TYPE_CHECKING = False
@@ -39,6 +39,7 @@ def of_runs(runs: list[RunData]) -> str:
     if len(runs) == 1:
         data, writer = runs[0], Writer(around[0].masker)
         found = outliers.find(data.curves)
+        names = named.of(data, found)
         body = "".join(
             [
                 sections.head(data, writer),
@@ -46,7 +47,7 @@ def of_runs(runs: list[RunData]) -> str:
                 sections.together(data, writer),
                 sections.differing(data, found, writer),
                 rows.html_of(data, writer),
-                charts.html_of(charts.of_run(data, found)),
+                charts.html_of(charts.of_run(data, found, names)),
                 sections.placement(data, writer),
                 sections.around(around[0], writer),
                 sections.command(around[0], writer),
