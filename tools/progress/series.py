@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 FIELDS = ("loss", "lr", "step_ms", "data_ms", "before_ms", "samples_per_s")
 _BLOCK = 1 << 20
 _LONGEST = 16 << 10  # bytes of a line: more of it is left out
+_END = 800  # bytes of a block in which its last lines are
 _MOST_METRICS = 8
 _MOST_PLACES = 1 << 20  # steps of one log
 
@@ -39,7 +40,7 @@ class Series(Record):
     read: int  # bytes of it that were read
     first: float | None  # times that lines have, as tools/logs/plog.seconds reads them: of the first line,
     first_step: float | None  # of the first line with a number,
-    last: float | None  # and of the last line
+    last: float | None  # and of the last line, or of the one before it
 
 
 class Reader(Kinds):
@@ -123,8 +124,9 @@ class _Log:
             if not self._begun:
                 self._begun, self._first_step = True, _time_of(line)
             self._add(values)
-        last = _time_of(block[-800:].rpartition(b"\n")[2])
-        self._last_time = self._last_time if last is None else last
+        *_, before, last = [b"", *block[-_END:].split(b"\n")]
+        ends = [_time_of(line) for line in (last, before)]  # a line without a time came with the one before it
+        self._last_time = next((end for end in ends if end is not None), self._last_time)
 
     def _add(self, said: Values) -> None:
         if "step" in said:

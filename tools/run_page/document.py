@@ -46,7 +46,7 @@ def of_runs(runs: list[RunData]) -> str:
                 sections.diagnosis(data, writer),
                 sections.together(data, writer),
                 sections.differing(data, found, writer),
-                rows.html_of(data, writer),
+                rows.html_of(data, writer, names),
                 charts.html_of(charts.of_run(data, found, names)),
                 sections.placement(data, writer),
                 sections.around(around[0], writer),

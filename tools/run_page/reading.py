@@ -73,6 +73,7 @@ class RunData(Record):
     curves: dict[str, dict[int, Curve]]  # by field of tools/progress/series.py or by metric, then by rank
     metrics: list[str]  # which of these are measurements on held-out data
     notes: list[str]  # what the page does not show, and why
+    patterns: list[Pattern]  # of the lines with numbers
 
 
 def read(folder: str, patterns: list[Pattern]) -> RunData:
@@ -105,6 +106,7 @@ def read(folder: str, patterns: list[Pattern]) -> RunData:
         curves=curves,
         metrics=metrics,
         notes=notes,
+        patterns=patterns,
     )
 
 
