@@ -14,7 +14,8 @@ from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import count, one_line
 from tools.progress import lines
-from tools.progress.series import Reader, axis_of
+from tools.progress.counting import axis_of
+from tools.progress.series import Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def read_log(log: Iterable[str], patterns: list[Pattern]) -> list[Point]:
 
 
 def _points(log: Series) -> list[Point]:
-    axis, columns = axis_of([log]), {name: log.columns.get(key, repeat(None)) for name, key in _FIELDS.items()}
+    axis, columns = axis_of([log.counted]), {name: log.columns.get(key, repeat(None)) for name, key in _FIELDS.items()}
     rows = zip(log.places, *columns.values())
     return [Point(axis.at(place), **dict(zip(columns, values))) for place, *values in rows]
 

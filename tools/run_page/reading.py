@@ -14,14 +14,15 @@ from hccl_tools.common.words import count, named, one_line, size_of
 from tools.diagnosis.run import logs_of, not_a_run
 from tools.history import listing
 from tools.launch import record
-from tools.progress.series import Reader, Series, axis_of
+from tools.progress.counting import axis_of
+from tools.progress.series import Reader, Series
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from tools.progress.counting import Place
     from tools.progress.lines import Pattern
-    from tools.progress.series import Place
 
 MOST_LOGS = 2048  # of more ranks, so many are read
 _MOST_OF_LOG = 16 << 20  # bytes
@@ -72,6 +73,7 @@ class RunData(Record):
     curves: dict[str, dict[int, Curve]]  # by field of tools/progress/series.py or by metric, then by rank
     metrics: list[str]  # which of these are measurements on held-out data
     notes: list[str]  # what the page does not show, and why
+    patterns: list[Pattern]  # of the lines with numbers
 
 
 def read(folder: str, patterns: list[Pattern]) -> RunData:
@@ -104,6 +106,7 @@ def read(folder: str, patterns: list[Pattern]) -> RunData:
         curves=curves,
         metrics=metrics,
         notes=notes,
+        patterns=patterns,
     )
 
 
@@ -235,7 +238,7 @@ def chosen_of(ranks: list[Rank], attempts: list[Attempt], most: int = MOST_LOGS)
 
 def _curves(logs: dict[int, list[Series]]) -> tuple[dict[str, dict[int, Curve]], list[str]]:
     """{field: {rank: Curve}}, and which fields are metrics.  The last attempt that had a step counts."""
-    axis = axis_of(one for each in logs.values() for one in each)
+    axis = axis_of(one.counted for each in logs.values() for one in each)
     curves: dict[str, dict[int, Curve]] = {}
     metrics: dict[str, None] = {}
     for rank, each in logs.items():

@@ -14,7 +14,7 @@ from hccl_tools.common import language
 from tools import report
 from tools.pages import example_run
 from tools.progress import lines
-from tools.run_page import at_end, curves, document, outliers, reading, timeline
+from tools.run_page import at_end, curves, document, outliers, reading
 from tools.run_page.reading import Curve
 
 PLAN = {
@@ -154,18 +154,6 @@ def test_an_end_of_script_in_the_charts_data_ends_nothing(run, page, tmp_path, m
     text, data = page(run(("at 1 </script><b> 5\n",)))
     assert [title for title in charts(data) if "</script>" in title]
     assert "</script><b>" not in text
-
-
-def test_the_time_line_knows_who_failed_first_and_the_grace_time(tmp_path):
-    data = reading.read(example_run.make(str(tmp_path)), lines.load({}))
-    line = timeline.of(data)
-    rows = dict(line.rows)
-    assert [bar.how for bar in rows[5]] == ["first", "first"]
-    assert [bar.how for bar in rows[2]] == ["stopped", "stopped"]
-    assert round(rows[2][0].end - rows[2][0].stops, 1) == 10.0
-    assert rows[0][1].begin > rows[0][0].end
-    assert 8 < rows[0][0].first_step < 14
-    assert line.seconds == pytest.approx(272, abs=1)
 
 
 def test_attempts_are_one_curve_and_the_last_one_counts(tmp_path):
