@@ -27,6 +27,7 @@ _LONGEST = 16 << 10  # bytes of a line: more of it is left out
 _END = 800  # bytes of a block in which its last lines are
 _MOST_METRICS = 8
 _MOST_PLACES = 1 << 20  # steps of one log
+_LINES_A_TIME = 16  # lines with numbers: reading a time takes as long as reading them
 
 
 class Series(Record):
@@ -41,6 +42,7 @@ class Series(Record):
     first: float | None  # times that lines have, as tools/logs/plog.seconds reads them: of the first line,
     first_step: float | None  # of the first line with a number,
     last: float | None  # and of the last line, or of the one before it
+    times: tuple[tuple[Place, float], ...] = ()  # of some places, the same kind of times
 
 
 class Reader(Kinds):
@@ -111,7 +113,8 @@ class _Log:
         self._first: float | None = None
         self._first_step: float | None = None
         self._last_time: float | None = None
-        self._begun = False  # a line had a number
+        self._numbers = 0  # lines that had one
+        self._times: dict[Place, float] = {}
 
     def take(self, block: bytes, follows: bool, reader: Reader) -> None:
         """The next lines; without `follows` some lines before them were left out."""
@@ -120,13 +123,25 @@ class _Log:
             self._counting.cut()
         if self._first is None:
             self._first = _time_of(block[:400])
+        line = None
         for line, values in reader.of_block(block):
-            if not self._begun:
-                self._begun, self._first_step = True, _time_of(line)
             self._add(values)
+            if self._numbers % _LINES_A_TIME == 0:
+                self._timed(line)
+            self._numbers += 1
+        if line is not None:
+            self._timed(line)  # the last one: the clock of a short log needs it
         *_, before, last = [b"", *block[-_END:].split(b"\n")]
         ends = [_time_of(line) for line in (last, before)]  # a line without a time came with the one before it
         self._last_time = next((end for end in ends if end is not None), self._last_time)
+
+    def _timed(self, line: bytes) -> None:
+        """Notes when a line with a number was written."""
+        moment = _time_of(line)
+        if self._numbers == 0:
+            self._first_step = moment  # also of a log whose lines have no place
+        if moment is not None and self._last is not None:
+            self._times.setdefault(self._last, moment)
 
     def _add(self, said: Values) -> None:
         if "step" in said:
@@ -185,6 +200,7 @@ class _Log:
             first=self._first,
             first_step=self._first_step,
             last=self._last_time,
+            times=tuple(self._times.items()),
         )
 
 

@@ -1,64 +1,157 @@
-"""The charts of a page: what uPlot draws, as data, and the words around them."""
+"""The charts of a page: what page.js draws, as data; and the sentences instead of those that nobody needs."""
 
 from __future__ import annotations
 
 from statistics import median
 
-from hccl_tools.common.language import marked, tr
-from hccl_tools.common.words import count
-from tools.run_page import curves, outliers
-from tools.run_page.markup import data, escaped, section
+from hccl_tools.common.language import tr
+from hccl_tools.common.record import Record
+from hccl_tools.common.words import count, named
+from tools.run_page import curves, figures, outliers, told, when
+from tools.run_page.curves import Drawn
+from tools.run_page.figures import BAND, MEDIAN, Chart, Line
+from tools.run_page.markup import section
+from tools.run_page.named import ALSO_FAILED, DRIFTS, FAILED, MOST, NOT_FINITE, SLOW, label
+from tools.run_page.quantities import ORDER, SPEEDS, shown, title_of
 from tools.run_page.reading import Curve, finite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from tools.run_page.named import Named
     from tools.run_page.outliers import Outlier
     from tools.run_page.reading import RunData
+    from tools.run_page.when import Clock
 
-_TITLES = {
-    "loss": (marked("Loss"), ""),
-    "step_ms": (marked("Time of a step"), "ms"),
-    "data_ms": (marked("Time of a step that waits for data"), "ms"),
-    "before_ms": (marked("Time of a step before the ranks wait for one another"), "ms"),
-    "samples_per_s": (marked("Samples a second"), ""),
-    "lr": (marked("Learning rate"), ""),
-}
-_ORDER = tuple(_TITLES)
 _MOST_METRICS = 4
+_FAR = 3.0  # times as high as all that follows is a first value that the axis leaves out
+_PEAK = 1.5  # times as high as the band is a value that a sentence must name
 
 
-def of_run(data: RunData, found: list[Outlier], names: dict[int, Named]) -> list[dict[str, Any]]:
-    """The charts of one run."""
-    charts = []
+class Charts(Record):
+    """The charts of a page, and what goes with all of them."""
+
+    charts: list[Chart]
+    said: list[str]  # sentences about columns without a chart
+    keys: list[tuple[str, str, str]]  # (key of lines, CSS class of its colour, its name), for the legend
+    restarts: dict[int, int]  # {which restart: its first step}
+    timed: bool  # lines have times, too
+
+
+def of_run(data: RunData, found: list[Outlier], names: dict[int, Named]) -> Charts:
+    """The charts of one run; names: the ranks that have a colour."""
+    charts, said = [], []
     for field in _fields([data]):
         ranks = data.curves[field]
-        marked_ranks = {one.rank: one.kind for one in found if one.field == field}
-        named = list(dict.fromkeys([*names, *marked_ranks, *sorted(ranks)[:1]]))
-        drawn = curves.draw(ranks, named)
-        if not drawn.steps:
-            continue
-        lines = [
-            {"label": _rank(rank), "y": column, "out": int(rank in marked_ranks)}
-            for rank, column in drawn.ranks.items()
-        ]
-        charts.append({**_head(field), "x": drawn.steps, "band": _band(drawn), "lines": lines, "notes": _notes(drawn)})
-    return charts
+        sentence = told.of_ranks(field, ranks)
+        if sentence is None and field == "samples_per_s":
+            sentence = told.of_speed(ranks, data.curves.get("step_ms", {}))
+        if sentence is None:
+            apart = [one.rank for one in found if one.field == field]
+            charts.append(_chart(field, ranks, apart, names))
+        else:
+            said.append(sentence)
+    number = max((len(data.curves[field]) for field in data.curves), default=0)
+    keys = [(MEDIAN, "median", tr("median")), (BAND, "band", tr("5 to 95 % of {ranks}", ranks=count(number, "rank")))]
+    drawn = {line.key for chart in charts for line in chart.lines}
+    keys = keys if any(chart.band for chart in charts) else []
+    keys += [
+        (f"rank-{rank}", "" if one.colour is None else f"rank-{one.colour}", _why(one))
+        for rank, one in names.items()
+        if f"rank-{rank}" in drawn
+    ]
+    return Charts(charts=charts, said=said, keys=keys, restarts=when.restarts(data), timed=False)
 
 
-def of_runs(runs: list[RunData], labels: list[str]) -> list[dict[str, Any]]:
+def _why(one: Named) -> str:
+    """The name of a rank in the legend, and why it has one."""
+    reasons = {
+        FAILED: tr("failed first"),
+        ALSO_FAILED: tr("failed"),
+        NOT_FINITE: tr("nan or inf"),
+        SLOW: tr("slow"),
+        DRIFTS: tr("drifts"),
+    }
+    return " · ".join([label(one.rank), *(reasons[why] for why in one.why if why in reasons)])
+
+
+def _chart(field: str, ranks: dict[int, Curve], apart: list[int], names: dict[int, Named]) -> Chart:
+    """With lines of the ranks that are apart in it, and a thin one of the rank that failed first."""
+    coloured = [rank for rank, one in names.items() if one.colour is not None]
+    thin = [rank for rank in coloured if rank not in apart and names[rank].why[0] == FAILED]
+    drawn = curves.draw(ranks, [*(rank for rank in coloured if rank in apart), *thin])
+    window = _window(field, drawn)
+    lines = []
+    for rank in drawn.ranks:
+        colour = names[rank].colour if rank in names else None
+        style = "median" if colour is None else f"rank-{colour}"
+        line = _line(drawn, rank, window, f"rank-{rank}", label(rank), style)
+        lines.append(line.replace(thin=rank in thin))
+    band = (drawn.low, drawn.high) if drawn.middle else None
+    if band:
+        middle = curves.smoothed(drawn.middle, window) if window > 1 else drawn.middle
+        lines.append(Line(key=MEDIAN, label=tr("median"), style=MEDIAN, y=middle, bad=drawn.bad.get(None, [])))
+    left = [rank for rank in dict.fromkeys(apart) if rank not in drawn.ranks]
+    notes = [*_notes(drawn, window, lines), *_peak(field, ranks, drawn)]
+    if left:
+        text = tr(
+            "{ranks} differ, too; more than {most} lines nobody tells apart.", ranks=named("rank", left), most=MOST
+        )
+        notes.append(text)
+    return _finished(Chart(field=field, x=drawn.steps, band=band, lines=lines, window=window, notes=notes))
+
+
+def _line(drawn: Drawn, number: int, window: int, key: str, name: str, style: str) -> Line:
+    smooth = curves.smoothed(drawn.means[number], window) if window > 1 else drawn.ranks[number]
+    raw = drawn.ranks[number] if window > 1 else None
+    return Line(key=key, label=name, style=style, y=smooth, raw=raw, bad=drawn.bad.get(number, []))
+
+
+def _window(field: str, drawn: Drawn) -> int:
+    """Over how many points lines are smoothed: only of columns that jump around a level."""
+    columns = [drawn.middle] if drawn.middle else list(drawn.means.values())
+    stride = 1 if drawn.every == 1 else 2  # both points of a bucket have the same mean
+    window = max((curves.window_of(column[::stride]) for column in columns), default=1) if field in SPEEDS else 1
+    return window * stride | 1 if window > 1 else 1
+
+
+def of_runs(runs: list[RunData], labels: list[str]) -> Charts:
     """The charts of several runs: the middle of the ranks of each; labels: what tells them apart, in their order."""
-    charts = []
+    charts, said = [], []
+    clocks = [when.clock_of(data) for data in runs]
+    timed = all(clock is not None for clock in clocks)
     for field in _fields(runs):
         middles = {number: _middle(run.curves[field]) for number, run in enumerate(runs) if field in run.curves}
-        drawn = curves.draw(middles, list(middles))
-        lines = [{"label": labels[number], "y": column, "out": 0} for number, column in drawn.ranks.items()]
-        if drawn.steps:
-            notes = _sampled(drawn)
-            charts.append({**_head(field), "x": drawn.steps, "band": None, "lines": lines, "notes": notes})
-    return charts
+        sentence = told.of_runs(field, middles, labels)
+        if sentence is None and field == "samples_per_s":
+            times = {
+                number: _middle(run.curves["step_ms"]) for number, run in enumerate(runs) if "step_ms" in run.curves
+            }
+            sentence = told.of_speed(middles, times, labels)
+        if sentence is None:
+            charts.append(_compared(field, middles, labels, clocks if timed else []))
+        else:
+            said.append(sentence)
+    keys = [(f"run-{number}", _style(number), labels[number]) for number in range(len(runs))]
+    return Charts(charts=charts, said=said, keys=keys if charts else [], restarts={}, timed=timed and bool(charts))
+
+
+def _style(number: int) -> str:
+    return f"rank-{number % MOST}"
+
+
+def _compared(field: str, middles: dict[int, Curve], labels: list[str], clocks: list[Clock | None]) -> Chart:
+    """A line of each run."""
+    parts = {number: curves.draw({number: curve}, [number]) for number, curve in middles.items()}
+    joint = curves.draw(middles, list(middles))
+    window = max(_window(field, drawn) for drawn in parts.values())
+    lines = []
+    for number in joint.ranks:
+        line = _line(joint, number, window, f"run-{number}", labels[number], _style(number))
+        clock = clocks[number] if clocks else None
+        seconds = [None if clock is None else round(clock.at(step), 2) for step in joint.steps]
+        lines.append(line.replace(dashed=number >= MOST, t=seconds if clock else None))
+    notes = _notes(joint, window, lines)
+    return _finished(Chart(field=field, x=joint.steps, band=None, lines=lines, window=window, notes=notes))
 
 
 def _middle(ranks: dict[int, Curve]) -> Curve:
@@ -76,72 +169,85 @@ def _middle(ranks: dict[int, Curve]) -> Curve:
 def _fields(runs: list[RunData]) -> list[str]:
     metrics = dict.fromkeys(name for run in runs for name in run.metrics)
     there = {field for run in runs for field in run.curves}
-    order = [*_ORDER[:1], *list(metrics)[:_MOST_METRICS], *_ORDER[1:]]
+    order = [*ORDER[:1], *list(metrics)[:_MOST_METRICS], *ORDER[1:]]
     return [field for field in order if field in there]
 
 
-def title_of(field: str) -> tuple[str, str]:
-    """(title, unit) of a field or a metric."""
-    if field in _TITLES:
-        title, unit = _TITLES[field]
-        return tr(title), unit
-    name, _, unit = field.partition(" ")
-    return tr("{name} on held-out data", name=name), unit
+def _finished(chart: Chart) -> Chart:
+    """With the top of its axis, where the first value would make all others flat: that step compiled the network."""
+    columns = [*(chart.band or ()), *(line.raw or line.y for line in chart.lines)]
+    first = max((column[0] for column in columns if column and column[0] is not None), default=None)
+    rest = [value for column in columns for value in column[1:] if value is not None]
+    if chart.field not in SPEEDS[:3] or first is None or not rest or first <= _FAR * max(rest):
+        return chart
+    unit = title_of(chart.field)[1]
+    note = tr("Step {step} took {value}; the axis leaves it out.", step=chart.x[0], value=shown(first, unit))
+    return chart.replace(top=max(rest), notes=[note, *chart.notes])
 
 
-def _head(field: str) -> dict[str, Any]:
-    title, unit = title_of(field)
-    return {"title": title, "unit": unit}
-
-
-def _rank(rank: int) -> str:
-    return tr("rank {rank}", rank=rank)
-
-
-def _band(drawn: curves.Drawn) -> list[curves.Column] | None:
-    return [drawn.low, drawn.middle, drawn.high] if drawn.middle else None
-
-
-def _notes(drawn: curves.Drawn) -> list[str]:
-    notes = _sampled(drawn)
-    if len(drawn.ranks) < drawn.number:
-        ranks = count(drawn.number, "rank")
-        notes.append(
-            tr("Of {ranks} only those that differ, and the first one, have a curve of their own.", ranks=ranks)
+def _notes(drawn: Drawn, window: int, lines: list[Line]) -> list[str]:
+    notes = []
+    if window > 1:
+        points = window if drawn.every == 1 else window // 2 * drawn.every
+        text = tr(
+            "Where a line would jump from step to step, it is the rolling median of {number} logged steps. The band "
+            "and pale lines show each step.",
+            number=points,
         )
+        notes.append(text)
+    if drawn.every > 1:
+        text = tr(
+            "Sampled: {number} logged steps share two points. Lines and the band keep their lowest and highest values; "
+            "the median is of their means.",
+            number=drawn.every,
+        )
+        notes.append(text)
+    if any(line.bad for line in lines):
+        notes.append(tr("A cross: the value is not a number (nan or inf)."))
     return notes
 
 
-def _sampled(drawn: curves.Drawn) -> list[str]:
-    if drawn.every == 1:
+def _peak(field: str, ranks: dict[int, Curve], drawn: Drawn) -> list[str]:
+    """Names the highest time of a step that neither the band nor a line has."""
+    tops = [value for value in drawn.high[1:] if value is not None]
+    if field not in SPEEDS[:3] or not tops:
         return []
+    rest = {rank: curve for rank, curve in ranks.items() if rank not in drawn.ranks}
+    start = drawn.steps[0]
+    highest = max(
+        (
+            (value, step, rank)
+            for rank, curve in rest.items()
+            for step, value in zip(curve.steps, curve.values)
+            if step > start and value < float("inf")
+        ),
+        default=None,
+    )
+    if highest is None or highest[0] <= _PEAK * max(tops):
+        return []
+    value, step, rank = highest
     text = tr(
-        "Sampled: {number} logged steps share two points. A rank's curve keeps their lowest and highest value; "
-        "the middle and the band are of their means.",
-        number=drawn.every,
+        "Highest: {value}, rank {rank} at step {step}; it is above the band.",
+        value=shown(value, title_of(field)[1]),
+        rank=rank,
+        step=step,
     )
     return [text]
 
 
-def html_of(charts: list[dict[str, Any]]) -> str:
+def html_of(found: Charts) -> str:
     """The section with the charts, empty without any.  The scripts of the page fill it."""
-    if not charts:
-        return ""
-    parts = [f'<p class="hint">{escaped(tr("Drag to zoom, double-click to see all; a click on a name hides it."))}</p>']
-    for number, chart in enumerate(charts):
-        unit = f" <small>{escaped(chart['unit'])}</small>" if chart["unit"] else ""
-        notes = "".join(f'<p class="hint">{escaped(note)}</p>' for note in chart.pop("notes"))
-        parts.append(
-            f"<figure><figcaption>{escaped(chart['title'])}{unit}</figcaption>"
-            f'<div class="chart" data-chart="{number}"></div>{notes}</figure>'
-        )
-    words = {
-        "step": tr("step"),
-        "middle": tr("median"),
-        "low": tr("5th percentile"),
-        "high": tr("95th percentile"),
-    }
-    parts.append(f'<script type="application/json" id="data">{data({"words": words, "charts": charts})}</script>')
+    said = figures.said(found.said)
+    if not found.charts:
+        return section("curves", tr("Curves"), said)
+    every = [note for chart in found.charts for note in chart.notes]
+    common = [note for note in dict.fromkeys(every) if every.count(note) > 1]  # said once for all
+    parts = [
+        said,
+        figures.controls(found.keys, found.timed, common),
+        *(figures.figure(number, chart, common) for number, chart in enumerate(found.charts)),
+        figures.source(found.charts, found.restarts),
+    ]
     return section("curves", tr("Curves"), "\n".join(parts))
 
 

@@ -9,16 +9,18 @@ from hccl_tools.common.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from tools.run_page.reading import Curve
 
     Column = list["float | None"]
 
 MOST_POINTS = 2000  # of a curve
-_MOST_VALUES = 64_000  # of all ranks' curves of a chart
-_MOST_NAMED = 64
-_LEAST_BAND = 3  # ranks
+LEAST_BAND = 3  # ranks: fewer have a curve each, and neither a median nor a band
+_LEAST_NOISE = 20  # points: of fewer each can be seen
+_NOISE = 0.2  # of its whole height a curve of noise goes up or down from point to point
+_WINDOWS = 30  # of a curve: so many stretches of it stay to be seen
+_LEAST_WINDOW = 5  # points
 
 
 class Drawn(Record):
@@ -29,35 +31,38 @@ class Drawn(Record):
     middle: Column
     high: Column  # 95th percentile
     ranks: dict[int, Column]  # those that are drawn by name
-    every: int  # how many steps share a point; 1: all are drawn
+    means: dict[int, Column]  # the same; where steps share points, their means
+    bad: dict[int | None, list[int]]  # places in steps where a rank has nan or inf; None: where all that is there is
+    every: int  # how many steps share two points; 1: all are drawn
     number: int  # of ranks with values
 
 
-def draw(ranks: dict[int, Curve], named: Sequence[int]) -> Drawn:
+def draw(ranks: dict[int, Curve], named: Iterable[int]) -> Drawn:
     """The curves of one field; `named`: the ranks that have a curve of their own where all of them are too many."""
     steps = sorted({step for curve in ranks.values() for step in curve.steps})
-    few = len(ranks) <= _MOST_NAMED and len(ranks) * min(len(steps), MOST_POINTS) <= _MOST_VALUES
-    shown = dict.fromkeys(ranks if few else named)
+    shown = [rank for rank in dict.fromkeys(named if len(ranks) >= LEAST_BAND else ranks) if rank in ranks]
     width = -(-len(steps) // (MOST_POINTS // 2)) if len(steps) > MOST_POINTS else 1
     if width == 1:
-        at, columns = steps, {rank: _aligned(curve, steps) for rank, curve in ranks.items()}
-        means = columns
+        at, place = steps, {step: number for number, step in enumerate(steps)}
+        columns = {rank: _aligned(curve, steps) for rank, curve in ranks.items()}
+        lows = means = highs = columns
     else:
-        bucket = {step: place // width for place, step in enumerate(steps)}
         at = [step for start in range(0, len(steps), width) for step in _ends(steps[start : start + width])]
-        numbers = -(-len(steps) // width)
-        columns = {rank: _extremes(ranks[rank], bucket, numbers) for rank in shown if rank in ranks}
-        means = {rank: _means(curve, bucket, numbers) for rank, curve in ranks.items()}
-        if len(at) < 2 * numbers:  # the last bucket has one step only
-            columns = {rank: column[: len(at)] for rank, column in columns.items()}
-            means = {rank: column[: len(at)] for rank, column in means.items()}
-    low, middle, high = _band(list(means.values())) if len(ranks) >= _LEAST_BAND else ([], [], [])
+        place = {step: 2 * (number // width) for number, step in enumerate(steps)}
+        columns = {rank: _extremes(ranks[rank], place, len(at)) for rank in shown}
+        means = {rank: _means(curve, place, len(at)) for rank, curve in ranks.items()}
+        lows = {rank: _of_buckets(curve, place, len(at), min) for rank, curve in ranks.items()}
+        highs = {rank: _of_buckets(curve, place, len(at), max) for rank, curve in ranks.items()}
+    band = len(ranks) >= LEAST_BAND
+    middle = _across(means, median) if band else []
     return Drawn(
         steps=at,
-        low=low,
+        low=_across(lows, lambda values: sorted(values)[round(0.05 * (len(values) - 1))]) if band else [],
         middle=middle,
-        high=high,
-        ranks={rank: list(map(_short, columns[rank])) for rank in shown if rank in columns},
+        high=_across(highs, lambda values: sorted(values)[round(0.95 * (len(values) - 1))]) if band else [],
+        ranks={rank: list(map(_short, columns[rank])) for rank in shown},
+        means={rank: list(map(_short, means[rank])) for rank in shown},
+        bad=_bad(ranks, shown, place, middle),
         every=width,
         number=len(ranks),
     )
@@ -75,50 +80,80 @@ def _aligned(curve: Curve, steps: list[int]) -> Column:
     return [value if value is not None and math.isfinite(value) else None for value in found]
 
 
-def _extremes(curve: Curve, bucket: dict[int, int], numbers: int) -> Column:
+def _extremes(curve: Curve, place: dict[int, int], length: int) -> Column:
     """Two values of each bucket, the lowest and the highest in their order, so that no peak is lost."""
-    column: Column = [None] * (2 * numbers)
-    place, low, high, low_first = -1, 0.0, 0.0, True
+    column: Column = [None] * (length + 1)
+    now, low, high, low_first = -1, 0.0, 0.0, True
     for step, value in zip(curve.steps, curve.values):
         if not math.isfinite(value):
             continue
-        if bucket[step] != place:
-            place, low, high = bucket[step], value, value
+        if place[step] != now:
+            now, low, high = place[step], value, value
         elif value < low:
             low, low_first = value, False
         elif value > high:
             high, low_first = value, True
-        column[2 * place], column[2 * place + 1] = (low, high) if low_first else (high, low)
-    return column
+        column[now], column[now + 1] = (low, high) if low_first else (high, low)
+    return column[:length]
 
 
-def _means(curve: Curve, bucket: dict[int, int], numbers: int) -> Column:
-    """The mean of each bucket, at both of its places."""
-    sums, counts = [0.0] * numbers, [0] * numbers
+def _means(curve: Curve, place: dict[int, int], length: int) -> Column:
+    return _of_buckets(curve, place, length, lambda values: sum(values) / len(values))
+
+
+def _of_buckets(curve: Curve, place: dict[int, int], length: int, of: Callable[[list[float]], float]) -> Column:
+    """One value of each bucket, at both of its places."""
+    inside: dict[int, list[float]] = {}
     for step, value in zip(curve.steps, curve.values):
         if math.isfinite(value):
-            sums[bucket[step]] += value
-            counts[bucket[step]] += 1
-    means = [total / number if number else None for total, number in zip(sums, counts)]
-    return [mean for mean in means for _ in range(2)]
+            inside.setdefault(place[step], []).append(value)
+    column: Column = [None] * (length + 1)
+    for at, values in inside.items():
+        column[at] = column[at + 1] = of(values)
+    return column[:length]
 
 
-def _band(columns: list[Column]) -> tuple[Column, Column, Column]:
-    low: Column = []
-    middle: Column = []
-    high: Column = []
-    for values in zip(*columns):
-        there = sorted(value for value in values if value is not None)
-        if there:
-            last = len(there) - 1
-            low.append(_short(there[round(last * 0.05)]))
-            middle.append(_short(median(there)))
-            high.append(_short(there[round(last * 0.95)]))
-        else:
-            low.append(None)
-            middle.append(None)
-            high.append(None)
-    return low, middle, high
+def _across(columns: dict[int, Column], of: Callable[[list[float]], float]) -> Column:
+    """One value of all ranks, at each place."""
+    found = ([value for value in values if value is not None] for values in zip(*columns.values()))
+    return [_short(of(there)) if there else None for there in found]
+
+
+def _bad(
+    ranks: dict[int, Curve], shown: Sequence[int], place: dict[int, int], middle: Column
+) -> dict[int | None, list[int]]:
+    """Where values are nan or infinite: of the ranks that are shown, and of all where nothing else is there."""
+    found: dict[int | None, list[int]] = {}
+    every: set[int] = set()
+    for rank, curve in ranks.items():
+        places = {place[step] for step, value in zip(curve.steps, curve.values) if not math.isfinite(value)}
+        every |= places
+        if places and rank in shown:
+            found[rank] = sorted(places)
+    nothing = sorted(at for at in every if middle and middle[at] is None)
+    return {**found, None: nothing} if nothing else found
+
+
+def window_of(column: Sequence[float | None]) -> int:
+    """Over how many points a curve needs a rolling median to be read; 1: it can be read as it is."""
+    values = [value for value in column if value is not None]
+    if len(values) < _LEAST_NOISE:
+        return 1
+    ordered = sorted(values)
+    height = ordered[round(0.95 * (len(ordered) - 1))] - ordered[round(0.05 * (len(ordered) - 1))]
+    jumps = median(abs(after - before) for before, after in zip(values, values[1:]))
+    return max(_LEAST_WINDOW, len(values) // _WINDOWS) | 1 if jumps > _NOISE * height else 1
+
+
+def smoothed(column: Column, window: int) -> Column:
+    """The rolling median of the values; what is None stays so."""
+    there = [place for place, value in enumerate(column) if value is not None]
+    values = [value for value in column if value is not None]
+    found: Column = [None] * len(column)
+    for number, place in enumerate(there):
+        half = min(window // 2, number, len(values) - 1 - number) if len(values) > window else window // 2
+        found[place] = _short(median(values[max(0, number - half) : number + half + 1]))
+    return found
 
 
 def _short(value: float | None) -> float | None:

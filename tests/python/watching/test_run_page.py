@@ -151,7 +151,7 @@ def test_an_end_of_script_in_the_charts_data_ends_nothing(run, page, tmp_path, m
     table = tmp_path / "mine.yaml"
     table.write_text("progress:\n  - {name: mine, pattern: 'at (?P<step>\\d+) (?P<metric>\\S+) (?P<value><number>)'}\n")
     monkeypatch.setenv("LAUNCH_PROGRESS", str(table))
-    text, data = page(run(("at 1 </script><b> 5\n",)))
+    text, data = page(run(("at 1 </script><b> 5\nat 2 </script><b> 6\n",)))
     assert [title for title in charts(data) if "</script>" in title]
     assert "</script><b>" not in text
 
