@@ -7,7 +7,7 @@ import math
 
 from hccl_tools.common.language import tr
 from tools.progress import figures
-from tools.run_page import charts, plans, results, sections, unlike
+from tools.run_page import charts, named, plans, results, sections, unlike
 from tools.run_page.markup import escaped, section, table
 
 TYPE_CHECKING = False
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     Column = tuple[str, list[str]]  # a head, and a cell for each run
 
-_MOST_COLOURS = 8  # --rank-0 to --rank-7
 _MOST_METRICS = 4
 _EMPTY = '""'  # a text without a letter
 _BETTER, _WORSE, _NEITHER = "better", "worse", ""
@@ -54,26 +53,26 @@ def _head(every: list[Result], labels: list[Label], writer: Writer) -> str:
     """The answer: which run is to be kept, and which failed."""
     names = [f"{label.letter} ({label.what})" if label.what else label.letter for label in labels]
     items = "".join(f"<li>{writer.text(line)}</li>" for line in results.answer(every, names))
-    body = f'<ul class="said">{items}</ul>' if items else ""
+    body = f'<ul class="answers">{items}</ul>' if items else ""
     return f'<header id="outcome"><h1>{escaped(results.title(every))}</h1>\n{body}</header>\n'
 
 
 def _chip(place: int) -> str:
     """A spot of the colour that the run has in the charts."""
-    return f'<i class="chip rank-{place}" aria-hidden="true"></i>' if place < _MOST_COLOURS else ""
+    return f'<i class="chip rank-{place % named.MOST}" aria-hidden="true"></i>'
 
 
 # --- what they reached ------------------------------------------------------------------------------------------------
 
 
 def _outcomes(runs: list[RunData], every: list[Result], labels: list[Label], writer: Writer) -> str:
-    named = [
+    called = [
         f'<span class="run">{_chip(place)}<b>{writer.text(label.letter)}</b> {writer.text(label.what)}</span>'
         f"<small>{writer.text(data.name)}</small>"
         for place, (data, label) in enumerate(zip(runs, labels))
     ]
     ended = [_outcome(*pair, writer) for pair in zip(runs, every)]
-    columns: list[Column] = [(tr("run"), named), (tr("outcome"), ended)]
+    columns: list[Column] = [(tr("run"), called), (tr("outcome"), ended)]
     columns += [column for column in _numbers(every) if any(column[1])]
     rows = zip(*(cells for _, cells in columns))
     hint = tr("Differences are those to {run}. The best is one of those that did not fail.", run=labels[0].letter)
