@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 MOST_STEPS = 3  # that are not folded away
 _LONGEST = 240  # characters of the first sentence
 _MOST_ENDS = 3  # attempts that are named here
+_MOST_ODD = 3  # ranks likewise
+_FOLDERS = re.compile(r"(?<=\()(?:/[^/()\s]+)+/(?=[^/()\s]+:\d+\))")
 _QUOTED = re.compile(r'"([^"<>]{2,200})"')  # what a remedy has between quotes is to be typed
 
 
@@ -44,13 +46,15 @@ def html_of(
     what = " · ".join(filter(None, [data.name, data.run.script, program]))
     sentence = headline(data, failure)
     short = sentence if len(sentence) <= _LONGEST else sentence[:_LONGEST] + "…"
-    spot = named.chip(names[failure.rank]) if failure and failure.rank in names else ""
+    guilty = {named.FAILED} if failure else {named.HUNG}
+    spot = "".join(named.chip(one) for one in list(names.values())[:_MOST_ODD] if guilty & set(one.why[:1]))
     parts = [
         f'<p class="run"><span class="state {how}">{escaped(state)}</span> {writer.text(what)}</p>',
         f"<h1>{spot}{writer.text(capital(short))}</h1>",
+        *_meaning(failure, sentence, writer),
         *(f'<p class="when">{writer.text(capital(line))}</p>' for line in _below(data, failure)),
         *_quoted(failure, sentence, short, writer),
-        *_odd(data, found, writer),
+        *_odd(data, found, names, writer),
         _to_do(data, failure, writer),
         _facts(data, writer),
     ]
@@ -70,9 +74,19 @@ def headline(data: RunData, failure: Explained | None) -> str:
     if run.exit == 0:
         return tr("ended well") + restarts + _so_far(data)
     attempt = data.attempts[last]
-    if attempt.stopped_by or attempt.lost_host:
-        return attempts.why(data, last) + restarts
-    return run.cause or attempts.why(data, last) + restarts
+    why = attempts.why(data, last)
+    if attempt.stopped_by == "hang":
+        why = _FOLDERS.sub("", why)  # the stacks below have the whole paths
+    known = attempt.stopped_by or attempt.lost_host
+    return (why if known else run.cause or why) + restarts
+
+
+def _meaning(failure: Explained | None, sentence: str, writer: Writer) -> list[str]:
+    """The cause in words, where the first sentence quotes a log."""
+    cause = failure.cause if failure else None
+    if cause is None or cause.cause in sentence:
+        return []
+    return [f'<p class="cause">{writer.text(tr("cause: {cause}", cause=cause.cause))}</p>']
 
 
 def _so_far(data: RunData) -> str:
@@ -123,15 +137,18 @@ def _quoted(failure: Explained | None, sentence: str, short: str, writer: Writer
     return [text, f'<p class="hint">{writer.text(place)}</p>' if place else ""]
 
 
-def _odd(data: RunData, found: list[Outlier], writer: Writer) -> list[str]:
-    """Of a run that did not fail: the rank that differs most."""
-    if data.run.failed or not found:
+def _odd(data: RunData, found: list[Outlier], names: dict[int, Named], writer: Writer) -> list[str]:
+    """Of a run that did not fail: the ranks that differ from the others, in what they differ most."""
+    if data.run.failed:
         return []
-    text = charts.outlier_text(found[0])
-    ranks = {one.rank for one in found}
-    if len(ranks) > 1:
-        text = tr("{what} {number} ranks differ from the others.", what=text, number=len(ranks))
-    return [f'<p class="odd">{writer.text(text)}</p>']
+    most: dict[int, Outlier] = {}
+    for one in found:
+        most.setdefault(one.rank, one)
+    ordered = [rank for rank in names if rank in most]
+    lines = [f"{named.chip(names[rank])}{writer.text(charts.outlier_text(most[rank]))}" for rank in ordered[:_MOST_ODD]]
+    if len(most) > _MOST_ODD:
+        lines.append(escaped(tr("{number} more ranks differ from the others", number=len(most) - _MOST_ODD)))
+    return [f'<p class="odd">{"<br>".join(lines)}</p>'] if lines else []
 
 
 # --- what to do -------------------------------------------------------------------------------------------------------

@@ -198,10 +198,16 @@ def _known(said: dict[str, Any], first: Member, raised: str, data: RunData) -> l
             cause=cause,
             steps=[step for step in remedies.steps_for(remedy, data.launch.get("device_target")) if step],
             line=one_line(entry.get("line") or "").strip(),
-            sure=entry in matches and _is_end(entry, first, raised),
+            sure=_is_of_root(entry, said.get("root")) or (entry in matches and _is_end(entry, first, raised)),
             vague=code in vague,
         )
     return sorted((one for one in found.values() if one.cause), key=lambda one: one.vague)
+
+
+def _is_of_root(fault: dict[str, Any], root: object) -> bool:
+    """Whether a log of the rank that failed first in truth shows it."""
+    ranks = root.get("ranks") if isinstance(root, dict) else None
+    return isinstance(ranks, list) and fault.get("rank") is not None and fault["rank"] in ranks
 
 
 def _is_end(match: dict[str, Any], first: Member, raised: str) -> bool:

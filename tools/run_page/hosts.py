@@ -79,7 +79,7 @@ def _block(host: Host, states: dict[int, State], large: bool, writer: Writer) ->
     told = clauses(f"{host.name}: {named.ranks(rank.rank for rank in host.ranks)}", told)
     cells = "".join(_cell(rank, states[rank.rank], large, words) for rank in host.ranks)
     return (
-        f'<div class="host"><h3>{writer.text(host.name)}</h3>'
+        f'<div class="host"><p class="name">{writer.text(host.name)}</p>'
         f'<div class="cells" role="img" aria-label="{writer.text(told)}">{cells}</div></div>\n'
     )
 

@@ -65,7 +65,7 @@ def _group(
     summary = tr("the whole stack of rank {rank}", rank=ranks[0])
     return (
         f'<div class="stack"><h3>{chips}{writer.text(title)}{number}</h3>{body}'
-        f"<details><summary>{escaped(summary)}</summary><pre>{whole}</pre></details></div>"
+        f'<details><summary>{escaped(summary)}</summary><pre tabindex="0">{whole}</pre></details></div>'
     )
 
 

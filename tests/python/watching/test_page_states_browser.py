@@ -59,6 +59,21 @@ while (walker.nextNode()) {
 }
 return found.slice(0, 5);
 """
+# [rank, the section, the colour] of each spot beside the name of a rank, and of each line of a chart.
+COLOURS = """
+const rgb = (colour) => { const box = document.createElement("i"); box.style.color = colour; document.body.append(box);
+                          const found = getComputedStyle(box).color; box.remove(); return found; };
+const spots = [...document.querySelectorAll(".chip")].map((spot) => {
+  const name = /^\\s*rank (\\d+)/i.exec(spot.nextSibling?.textContent ?? "");
+  return name && [name[1], spot.closest("[id]").id, getComputedStyle(spot).backgroundColor];
+});
+const lines = [...document.querySelectorAll("[data-drawn]")].flatMap((chart) =>
+  Object.entries(JSON.parse(chart.dataset.drawn)).map(([name, colour]) => {
+    const rank = /^rank (\\d+)/.exec(name);
+    return rank && [rank[1], "chart", rgb(colour)];
+  }));
+return [...spots, ...lines].filter(Boolean);
+"""
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +139,21 @@ def test_the_ranks_that_matter_are_in_the_time_line(driver, page, state):
     show(driver, page(state))
     words = driver.execute_script("return document.querySelector('#times').innerText")
     assert [rank for rank in MATTER[state] if not re.search(rf"{named.label(rank)}\b", words)] == []
+
+
+@pytest.mark.parametrize(("state", "parts"), [
+    ("failed", {"outcome", "times", "curves", "chart", "placement"}),
+    ("straggler", {"times", "curves", "chart", "placement"}),
+    ("hang", {"stacks", "times", "placement"}),
+])  # fmt: skip
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_rank_has_one_colour_on_the_whole_page(driver, page, state, parts, dark):
+    show(driver, page(state), dark=dark)
+    found = driver.execute_script(COLOURS)
+    ranks = {str(rank) for rank in MATTER[state]}
+    colours = {rank: {colour for one, _, colour in found if one == rank} for rank in ranks}
+    assert all(len(each) == 1 for each in colours.values()) and len(set(map(str, colours.values()))) == len(ranks)
+    assert parts <= {part for one, part, _ in found if one in ranks}
 
 
 @pytest.mark.parametrize("state", USUAL)
