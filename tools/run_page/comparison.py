@@ -52,9 +52,21 @@ def html_of(runs: list[RunData], around: list[Surroundings], writer: Writer) -> 
 def _head(every: list[Result], labels: list[Label], writer: Writer) -> str:
     """The answer: which run is to be kept, and which failed."""
     names = [f"{label.letter} ({label.what})" if label.what else label.letter for label in labels]
-    items = "".join(f"<li>{writer.text(line)}</li>" for line in results.answer(every, names))
+    lines = _shorter(results.answer(every, names), dict(zip(names, (label.letter for label in labels))))
+    items = "".join(f"<li>{writer.text(line)}</li>" for line in lines)
     body = f'<ul class="answers">{items}</ul>' if items else ""
     return f'<header id="outcome"><h1>{escaped(results.title(every))}</h1>\n{body}</header>\n'
+
+
+def _shorter(lines: list[str], letters: dict[str, str]) -> list[str]:
+    """The sentences, with only the letter of a run that an earlier one has named."""
+    found: list[str] = []
+    for line in lines:
+        for name, letter in letters.items():
+            if any(name in earlier for earlier in found):
+                line = line.replace(name, letter)
+        found.append(line)
+    return found
 
 
 def _chip(place: int) -> str:
@@ -89,7 +101,8 @@ def _outcome(data: RunData, one: Result, writer: Writer) -> str:
 def _numbers(every: list[Result]) -> list[Column]:
     """The columns with numbers, each with its difference to the first run, the best one marked."""
     share, loss = _share(True), _difference(True, "{:+.3g}")
-    took = _column(every, lambda one: one.seconds, figures.clock, share, results.fastest(every))
+    alike = len({one.steps for one in every}) == 1  # else more time is not worse
+    took = _column(every, lambda one: one.seconds, figures.clock, _share(alike or None), results.fastest(every))
     took = [_alone(cell) if one.failed or every[0].failed else cell for cell, one in zip(took, every)]
     steps = _column(every, lambda one: one.steps, "{:,.0f}".format, _difference(None, "{:+,.0f}"), [])
     last = _column(every, lambda one: one.loss, "{:.5g}".format, loss, [])
@@ -141,7 +154,7 @@ def _column(
     return cells
 
 
-def _share(low: bool) -> Callable[[float, float], tuple[str, str]]:
+def _share(low: bool | None) -> Callable[[float, float], tuple[str, str]]:
     """The difference in percent."""
 
     def to_first(number: float, first: float) -> tuple[str, str]:
@@ -149,9 +162,14 @@ def _share(low: bool) -> Callable[[float, float], tuple[str, str]]:
             return tr("the same"), _NEITHER
         percent = f"{100 * abs(number / first - 1):.0f}"
         text = tr("{percent} % less", percent=percent) if number < first else tr("{percent} % more", percent=percent)
-        return text, _BETTER if (number < first) == low else _WORSE
+        return text, _meaning(number < first, low)
 
     return to_first
+
+
+def _meaning(less: bool, low: bool | None) -> str:
+    """What it means that a number is less, or more, than that of the first run."""
+    return _NEITHER if low is None else _BETTER if less == low else _WORSE
 
 
 def _difference(low: bool | None, form: str) -> Callable[[float, float], tuple[str, str]]:
@@ -160,8 +178,7 @@ def _difference(low: bool | None, form: str) -> Callable[[float, float], tuple[s
     def to_first(number: float, first: float) -> tuple[str, str]:
         if number == first:
             return tr("the same"), _NEITHER
-        how = _NEITHER if low is None else _BETTER if (number < first) == low else _WORSE
-        return form.format(number - first).replace("-", "−", 1), how
+        return form.format(number - first).replace("-", "−", 1), _meaning(number < first, low)
 
     return to_first
 

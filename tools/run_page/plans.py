@@ -9,6 +9,7 @@ from collections import Counter
 
 from hccl_tools.common import documents
 from hccl_tools.common.words import ranges, some
+from tools.launch.programs import trainer_command
 from tools.run_page.markup import whole
 from tools.run_page.surroundings import shown
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tools.run_page.reading import RunData
     from tools.run_page.surroundings import Surroundings
 
-RANKS, HOSTS, TARGET, CONFIG = "ranks", "hosts", "device_target", "config"  # names of the plan
+RANKS, HOSTS, TARGET = "ranks", "hosts", "device_target"  # names of the plan
 GIVEN = ""  # the value of an option that has none
 _OF_RUN = ("LAUNCH_JOB", "LOG_DIR")  # differ between runs by nature
 _MOST_CONFIG = 1 << 20  # bytes
@@ -56,7 +57,7 @@ def plan_of(data: RunData, around: Surroundings) -> dict[str, str]:
 
 
 def config_of(data: RunData, around: Surroundings) -> dict[str, str] | None:
-    """The config as it is now, since a run keeps no copy; None without one that can be read."""
+    """The config as it is now, since a run keeps no copy, with what -o set; None without one that can be read."""
     folder, program = data.launch.get("folder"), data.run.program
     path = os.path.join(folder, program) if isinstance(folder, str) and program else ""
     if not path.endswith((".yaml", ".yml")):
@@ -67,7 +68,9 @@ def config_of(data: RunData, around: Surroundings) -> dict[str, str] | None:
         documents.refuse_special(path)
         if os.path.getsize(path) > _MOST_CONFIG:
             return None
-        flat = _flat(config_file.load(path).data, "")
+        config = config_file.load(path)
+        config.override(trainer_command.settings(_texts(_list(data.launch.get("trainer")))))
+        flat = _flat(config.data, "")
     except (OSError, ValueError, config_file.ConfigError):
         return None
     return _without_its_own(data, {name: _masked(value, around) for name, value in flat.items()})
@@ -93,9 +96,11 @@ def _texts(values: list[Any]) -> list[str]:
 
 def _command(value: object) -> str:
     """The words of a command as text for a shell."""
-    if isinstance(value, list):
-        return " ".join(map(shlex.quote, _texts(value)))
-    return value if isinstance(value, str) else ""
+    return value if isinstance(value, str) else " ".join(map(shlex.quote, _texts(_list(value))))
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 # --- a command by its options -----------------------------------------------------------------------------------------
@@ -112,21 +117,34 @@ def _options(key: str, text: str) -> Iterator[tuple[str, str]]:
     program = (files[0] if files else 0) + 1 if words else 0
     if key != "typed" and program:  # of what was typed it is the script
         yield key, " ".join(words[:program])
-    alone, rest = [], words[program:]
-    while rest:
-        word = rest.pop(0)
-        if not word.startswith("-"):
-            alone.append(word)
-            continue
-        name, equals, value = word.partition("=")
-        if not equals and rest and not rest[0].startswith("-"):
-            value = rest.pop(0)
-        inner, assigns, assigned = value.partition("=")
-        if assigns and re.fullmatch(r"[\w.]+", inner):  # -o lr=0.1
-            name, value = f"{name} {inner}", assigned
-        yield name, shown(re.split(r"[ .-]", name)[-1], value) or GIVEN
+    alone: list[str] = []
+    for name, value in _pairs(words[program:]):
+        if name is None:
+            alone.append(value)
+        else:
+            yield name, shown(re.split(r"[ .-]", name)[-1], value) or GIVEN
     if alone and key != "typed":  # of what was typed it is the config, which the trainer has, too
         yield "words", " ".join(alone)
+
+
+def _pairs(words: list[str]) -> Iterator[tuple[str | None, str]]:
+    """(option, value) of each; None for a word alone.  -o takes any number of KEY=VALUE, which count one by one."""
+    sets, rest = None, list(words)
+    while rest:
+        word = rest.pop(0)
+        key, assigns, assigned = word.partition("=")
+        if sets and assigns and not key.startswith("-"):
+            yield f"{sets} {key}", assigned
+            continue
+        sets = word if word in trainer_command.OVERRIDES else None
+        if sets:
+            continue
+        if not word.startswith("-"):
+            yield None, word
+        elif assigns or not rest or rest[0].startswith("-"):
+            yield key, assigned
+        else:
+            yield word, rest.pop(0)
 
 
 # --- what differs between any two runs --------------------------------------------------------------------------------

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 MOST = 500  # names
 _IN_LABEL = 3  # names
 _LONGEST = 24  # characters of a value in a label
+_LONGEST_LABEL = 36  # characters of what is different; the first one may be longer
 _NOUNS = {plans.RANKS: "rank", plans.HOSTS: "host"}
+_ALONE = ("--config", plans.TARGET)  # their values need no name
+# What a reader asks first; then the names of configs that most say what was tried.
+_FIRST = ("--config", plans.TARGET, plans.RANKS, plans.HOSTS)
+_TELLING = ("model", "network", "lr", "learning_rate", "batch_size", "opt", "optimizer", "num_epochs", "epochs", "seed")
+_NO_NAME = ("name", "type")  # say less than the name before them
 
 
 class Unlike(Record):
@@ -53,21 +59,44 @@ def of(flat: Sequence[dict[str, str]]) -> list[Unlike]:
 def labels(number: int, rows: Sequence[Unlike], started: Sequence[str | None]) -> list[Label]:
     """The labels of the runs, each with another letter.
 
-    The name with the most different values is in all labels, another one only in those of the runs where it is not as
-    usual.  started: when each run started, which is all that tells apart runs without a difference.
+    Names with another value in every run are in all labels; without one, the name with the most values.  Another name
+    is only in the labels of the runs where it is not as usual.  started: when each run started, which is all that tells
+    apart runs without a difference.
     """
-    first = max(rows, key=lambda row: len(set(row.values)), default=None)
-    last = Counter(_last(row.name) for row in rows)
+    ordered = sorted(_once(rows), key=_weight)
+    first = max(ordered, key=lambda row: len(set(row.values)), default=None)
+    last = Counter(_last(row.name) for row in ordered)
     found: list[list[str]] = [[] for _ in range(number)]
-    for row in [first, *(row for row in rows if row is not first)] if first else []:
+    for row in [first, *(row for row in ordered if row is not first)] if first else []:
         usual = Counter(row.values).most_common(1)[0][0]
+        everywhere = row is first or len(set(row.values)) == number
         name = row.name if last[_last(row.name)] > 1 else _last(row.name)
-        for texts, value in zip(found, row.values):
-            if (row is first or value != usual) and len(texts) < _IN_LABEL:
-                texts.append(_said(row.name, name, value))
+        texts = [_said(row.name, name, value) if everywhere or value != usual else "" for value in row.values]
+        if all(_has_room(parts, text) for parts, text in zip(found, texts)):
+            for parts, text in zip(found, texts):
+                parts += [text] if text else []
     if not rows and len(set(started)) > 1:
         found = [[tr("started {time}", time=short(moment or "?"))] for moment in started]
-    return [Label(letter=letter(place), what=listed(texts)) for place, texts in enumerate(found)]
+    return [Label(letter=letter(place), what=listed(parts)) for place, parts in enumerate(found)]
+
+
+def _once(rows: Sequence[Unlike]) -> list[Unlike]:
+    """By the name that tells the most, without those that say again what another one says."""
+    best = [row.replace(name=min((row.name, *row.also), key=_weight)) for row in rows]
+    return list({(_last(row.name), row.values): row for row in sorted(best, key=_weight, reverse=True)}.values())
+
+
+def _weight(one: Unlike | str) -> int:
+    """How much a name tells a reader of the run: the lower the more."""
+    name = one if isinstance(one, str) else one.name
+    if name in _FIRST:
+        return _FIRST.index(name)
+    last = _last(name)
+    return len(_FIRST) + (_TELLING.index(last) if last in _TELLING else len(_TELLING))
+
+
+def _has_room(parts: list[str], text: str) -> bool:
+    return not text or not parts or (len(parts) < _IN_LABEL and len(listed([*parts, text])) <= _LONGEST_LABEL)
 
 
 def letter(place: int) -> str:
@@ -76,8 +105,9 @@ def letter(place: int) -> str:
 
 
 def _last(name: str) -> str:
-    """The part of a flat name that people say: lr of optimizer.lr, of --lr and of -o scheduler.lr."""
-    return name.rpartition(" ")[2].lstrip("-").rpartition(".")[2]
+    """The part of a flat name that people say: lr of optimizer.lr, --lr and -o scheduler.lr; model of model.name."""
+    parts = name.rpartition(" ")[2].lstrip("-").split(".")
+    return parts[-2] if len(parts) > 1 and parts[-1] in _NO_NAME else parts[-1]
 
 
 def _said(whole: str, name: str, value: str | None) -> str:
@@ -85,6 +115,6 @@ def _said(whole: str, name: str, value: str | None) -> str:
         return tr("without {name}", name=short(name))
     if whole in _NOUNS and value.isdecimal():
         return count(int(value), _NOUNS[whole])
-    if whole in (plans.TARGET, plans.CONFIG):
+    if whole in _ALONE:
         return short(value, _LONGEST)
     return f"{short(name)} {short(value, _LONGEST)}".rstrip()

@@ -95,6 +95,7 @@ def test_what_matters_is_listed_by_name(run):
     [
         (["python", "-u", "train.py", "--x", "1", "-y=2"], {"trainer": "python -u train.py", "--x": "1", "-y": "2"}),
         (["train", "-o", "a.b=1", "-o", "c=2"], {"trainer": "train", "-o a.b": "1", "-o c": "2"}),
+        (["a.py", "-o", "a=1", "b.c=", "--x", "d=2"], {"trainer": "a.py", "-o a": "1", "-o b.c": "", "--x": "d=2"}),
         (["train.py", "--flag", "--x", "a b", "c"], {"trainer": "train.py", "--flag": "", "--x": "a b", "words": "c"}),
         (["train.py", "--api_key", "word-of-mine"], {"trainer": "train.py", "--api_key": "<masked>"}),
         (["train.py", "-o", "hub.token=word-of-mine"], {"trainer": "train.py", "-o hub.token": "<masked>"}),
@@ -130,6 +131,12 @@ def test_configs_are_compared_flat_and_masked(run):
     assert plans.config_of(run("b"), surroundings.of(data)) is None  # it is gone
 
 
+def test_a_config_has_what_the_command_set(run):
+    trainer = ["python", "train.py", "--config", "train.yaml", "-o", "optimizer.lr=0.5", "seed=3"]
+    data = run("a", config={"optimizer": {"lr": 0.1}}, trainer=trainer)
+    assert plans.config_of(data, surroundings.of(data)) == {"optimizer.lr": "0.5", "seed": "3"}
+
+
 # ---- what they are called --------------------------------------------------------------------------------------------
 
 
@@ -146,7 +153,18 @@ def test_a_label_says_what_is_different():
 
 def test_a_label_has_the_whole_name_where_the_last_part_says_too_little():
     one = {"train.batch": "1", "eval.batch": "2"}
-    assert called(one, {"train.batch": "3", "eval.batch": "4"})[0] == "A: train.batch 1"
+    assert called(one, {"train.batch": "3", "eval.batch": "4"})[0] == "A: train.batch 1, eval.batch 2"
+
+
+def test_a_label_begins_with_what_a_reader_asks_first():
+    one = {"seed": "1", "model.name": "lenet5", "optimizer.lr": "0.1", "--config": "a.yaml", "ranks": "1"}
+    two = {"seed": "2", "model.name": "resnet50", "optimizer.lr": "0.2", "--config": "b.yaml", "ranks": "2"}
+    assert called(one, two) == ["A: a.yaml, 1 rank, model lenet5", "B: b.yaml, 2 ranks, model resnet50"]
+
+
+def test_a_label_says_a_thing_once():
+    one = {"system.device_target": "CPU", "device_target": "CPU", "lr": "1"}
+    assert called(one, {"system.device_target": "GPU", "device_target": "GPU", "lr": "2"})[0] == "A: CPU, lr 1"
 
 
 def test_a_label_names_what_is_missing_and_stays_short():
@@ -194,6 +212,12 @@ def test_times_are_compared_only_where_the_same_was_done():
 def test_only_the_failures_are_said_where_all_failed():
     runs = [result(failed=True, seconds=None)] * 6
     assert results.answer(runs, list("ABCDEF"))[-2:] == ["D failed after ?.", "2 more failed; the table has them."]
+
+
+def test_a_run_is_named_in_full_once(run):
+    text = page_of(run("a", (2.0, 1.0), {"lr": 0.1}), run("b", (2.0, 0.5), {"lr": 0.2}, outcome=FAILED))
+    said = re.findall("<li>(.*?)</li>", text.partition("</header>")[0])
+    assert said[-1].startswith("B (lr 0.2) failed after 0:01:00") and "B (lr 0.2)" not in "".join(said[:-1])
 
 
 def test_what_still_runs_is_not_the_fastest():
@@ -250,8 +274,14 @@ def test_the_outcomes_have_differences_to_the_first_run(run):
     first, second, third = table(text, "runs")
     assert first[0] == ["A", "lr", "0.1", "a"] and first[2] == ["0:01:00", "best"]
     assert second[3:] == [["2", "the", "same"], ["0.5", "−0.5"], ["0.5", "best", "−0.5", "at", "step", "2"]]
+    assert 'class="worse">100 % more' in text
     assert third[2] == ["0:02:00", "100", "%", "more"] and third[4] == ["1", "the", "same"]
     assert table(text, "configs") == [[["lr"], ["0.1"], ["0.2"], ["0.3"]]]
+
+
+def test_more_time_for_more_steps_is_not_worse(run):
+    text = page_of(run("a"), run("b", (2.0, 1.0, 0.5), outcome={**ENDED, "ended": "2026-01-31T12:02:00Z"}))
+    assert "100 % more" in text and "worse" not in text.partition("</style>")[2]
 
 
 def test_a_failed_run_has_its_cause_and_no_share_of_time(run):
