@@ -9,7 +9,7 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.words import count, named
 from tools.run_page import curves, figures, outliers, told, when
 from tools.run_page.curves import Drawn
-from tools.run_page.figures import BAND, MEDIAN, Chart, Line
+from tools.run_page.figures import BAND, MEDIAN, PLAIN, Chart, Line
 from tools.run_page.markup import section
 from tools.run_page.named import ALSO_FAILED, DRIFTS, FAILED, MOST, NOT_FINITE, SLOW, label
 from tools.run_page.quantities import ORDER, SPEEDS, shown, title_of
@@ -50,16 +50,22 @@ def of_run(data: RunData, found: list[Outlier], names: dict[int, Named]) -> Char
             charts.append(_chart(field, ranks, apart, names))
         else:
             said.append(sentence)
-    number = max((len(data.curves[field]) for field in data.curves), default=0)
-    keys = [(MEDIAN, "median", tr("median")), (BAND, "band", tr("5 to 95 % of {ranks}", ranks=count(number, "rank")))]
+    return Charts(charts=charts, said=said, keys=_keys(data, charts, names), restarts=when.restarts(data), timed=False)
+
+
+def _keys(data: RunData, charts: list[Chart], names: dict[int, Named]) -> list[tuple[str, str, str]]:
+    """What the legend has: of the ranks those that have a line in some chart."""
+    number = max((len(ranks) for ranks in data.curves.values()), default=0)
     drawn = {line.key for chart in charts for line in chart.lines}
-    keys = keys if any(chart.band for chart in charts) else []
-    keys += [
-        (f"rank-{rank}", "" if one.colour is None else f"rank-{one.colour}", _why(one))
-        for rank, one in names.items()
-        if f"rank-{rank}" in drawn
-    ]
-    return Charts(charts=charts, said=said, keys=keys, restarts=when.restarts(data), timed=False)
+    keys = [(MEDIAN, MEDIAN, tr("median of {ranks}", ranks=count(number, "rank")))] if MEDIAN in drawn else []
+    keys += [(BAND, BAND, tr("5 to 95 % of the others"))] if any(chart.band for chart in charts) else []
+    there = ((f"rank-{rank}", one) for rank, one in names.items())
+    return [*keys, *((key, _style(one), _why(one)) for key, one in there if key in drawn)]
+
+
+def _style(one: Named | None) -> str:
+    """The class of a rank's colour: that of the median without a name, a plain one where all colours are gone."""
+    return MEDIAN if one is None else PLAIN if one.colour is None else f"rank-{one.colour}"
 
 
 def _why(one: Named) -> str:
@@ -76,26 +82,23 @@ def _why(one: Named) -> str:
 
 def _chart(field: str, ranks: dict[int, Curve], apart: list[int], names: dict[int, Named]) -> Chart:
     """With lines of the ranks that are apart in it, and a thin one of the rank that failed first."""
-    coloured = [rank for rank, one in names.items() if one.colour is not None]
-    thin = [rank for rank in coloured if rank not in apart and names[rank].why[0] == FAILED]
-    drawn = curves.draw(ranks, [*(rank for rank in coloured if rank in apart), *thin])
+    lead = [rank for rank in names if rank in apart][:MOST]
+    thin = [rank for rank, one in names.items() if rank not in apart and one.why[0] == FAILED]
+    drawn = curves.draw(ranks, [*lead, *thin], {*apart, *thin})
     window = _window(field, drawn)
     lines = []
-    for rank in drawn.ranks:
-        colour = names[rank].colour if rank in names else None
-        style = "median" if colour is None else f"rank-{colour}"
-        line = _line(drawn, rank, window, f"rank-{rank}", label(rank), style)
-        lines.append(line.replace(thin=rank in thin))
-    band = (drawn.low, drawn.high) if drawn.middle else None
-    if band:
+    for place, rank in enumerate(drawn.ranks):
+        line = _line(drawn, rank, window, f"rank-{rank}", label(rank), _style(names.get(rank)))
+        lines.append(line.replace(thin=rank in thin, dashed=rank not in names and place > 0))
+    if drawn.middle:
         middle = curves.smoothed(drawn.middle, window) if window > 1 else drawn.middle
         lines.append(Line(key=MEDIAN, label=tr("median"), style=MEDIAN, y=middle, bad=drawn.bad.get(None, [])))
+    band = (drawn.low, drawn.high) if drawn.low and len(drawn.steps) > figures.FEW else None
+    others = {rank: curve for rank, curve in ranks.items() if rank not in {*apart, *thin}}
+    notes = [*_notes(drawn, window, lines), *_peak(field, others, drawn)]
     left = [rank for rank in dict.fromkeys(apart) if rank not in drawn.ranks]
-    notes = [*_notes(drawn, window, lines), *_peak(field, ranks, drawn)]
     if left:
-        text = tr(
-            "{ranks} differ, too; more than {most} lines nobody tells apart.", ranks=named("rank", left), most=MOST
-        )
+        text = tr("Different, too, but without a line: {ranks}.", ranks=named("rank", left))
         notes.append(text)
     return _finished(Chart(field=field, x=drawn.steps, band=band, lines=lines, window=window, notes=notes))
 
@@ -131,12 +134,8 @@ def of_runs(runs: list[RunData], labels: list[str]) -> Charts:
             charts.append(_compared(field, middles, labels, clocks if timed else []))
         else:
             said.append(sentence)
-    keys = [(f"run-{number}", _style(number), labels[number]) for number in range(len(runs))]
+    keys = [(f"run-{number}", f"rank-{number % MOST}", labels[number]) for number in range(len(runs))]
     return Charts(charts=charts, said=said, keys=keys if charts else [], restarts={}, timed=timed and bool(charts))
-
-
-def _style(number: int) -> str:
-    return f"rank-{number % MOST}"
 
 
 def _compared(field: str, middles: dict[int, Curve], labels: list[str], clocks: list[Clock | None]) -> Chart:
@@ -146,7 +145,7 @@ def _compared(field: str, middles: dict[int, Curve], labels: list[str], clocks: 
     window = max(_window(field, drawn) for drawn in parts.values())
     lines = []
     for number in joint.ranks:
-        line = _line(joint, number, window, f"run-{number}", labels[number], _style(number))
+        line = _line(joint, number, window, f"run-{number}", labels[number], f"rank-{number % MOST}")
         clock = clocks[number] if clocks else None
         seconds = [None if clock is None else round(clock.at(step), 2) for step in joint.steps]
         lines.append(line.replace(dashed=number >= MOST, t=seconds if clock else None))
@@ -190,11 +189,16 @@ def _notes(drawn: Drawn, window: int, lines: list[Line]) -> list[str]:
     if window > 1:
         points = window if drawn.every == 1 else window // 2 * drawn.every
         text = tr(
+            "Where a line would jump from step to step, it is the rolling median of {number} logged steps. Pale lines "
+            "show each step.",
+            number=points,
+        )
+        with_band = tr(
             "Where a line would jump from step to step, it is the rolling median of {number} logged steps. The band "
             "and pale lines show each step.",
             number=points,
         )
-        notes.append(text)
+        notes.append(with_band if drawn.low else text)
     if drawn.every > 1:
         text = tr(
             "Sampled: {number} logged steps share two points. Lines and the band keep their lowest and highest values; "
@@ -207,17 +211,16 @@ def _notes(drawn: Drawn, window: int, lines: list[Line]) -> list[str]:
     return notes
 
 
-def _peak(field: str, ranks: dict[int, Curve], drawn: Drawn) -> list[str]:
-    """Names the highest time of a step that neither the band nor a line has."""
+def _peak(field: str, others: dict[int, Curve], drawn: Drawn) -> list[str]:
+    """Names the highest time of a step that neither the band nor a line has; others: the ranks of the band."""
     tops = [value for value in drawn.high[1:] if value is not None]
     if field not in SPEEDS[:3] or not tops:
         return []
-    rest = {rank: curve for rank, curve in ranks.items() if rank not in drawn.ranks}
     start = drawn.steps[0]
     highest = max(
         (
             (value, step, rank)
-            for rank, curve in rest.items()
+            for rank, curve in others.items()
             for step, value in zip(curve.steps, curve.values)
             if step > start and value < float("inf")
         ),

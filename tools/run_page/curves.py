@@ -9,7 +9,7 @@ from hccl_tools.common.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from tools.run_page.reading import Curve
 
@@ -37,8 +37,11 @@ class Drawn(Record):
     number: int  # of ranks with values
 
 
-def draw(ranks: dict[int, Curve], named: Iterable[int]) -> Drawn:
-    """The curves of one field; `named`: the ranks that have a curve of their own where all of them are too many."""
+def draw(ranks: dict[int, Curve], named: Iterable[int], left_out: Collection[int] = ()) -> Drawn:
+    """The curves of one field; `named`: the ranks with a curve of their own where all of them are too many.
+
+    Of the band some ranks are left out, not of the median.
+    """
     steps = sorted({step for curve in ranks.values() for step in curve.steps})
     shown = [rank for rank in dict.fromkeys(named if len(ranks) >= LEAST_BAND else ranks) if rank in ranks]
     width = -(-len(steps) // (MOST_POINTS // 2)) if len(steps) > MOST_POINTS else 1
@@ -57,12 +60,16 @@ def draw(ranks: dict[int, Curve], named: Iterable[int]) -> Drawn:
     middle = _across(means, median) if band else []
     return Drawn(
         steps=at,
-        low=_across(lows, lambda values: sorted(values)[round(0.05 * (len(values) - 1))]) if band else [],
+        low=_across(_without(lows, left_out), lambda values: sorted(values)[round(0.05 * (len(values) - 1))])
+        if band
+        else [],
         middle=middle,
-        high=_across(highs, lambda values: sorted(values)[round(0.95 * (len(values) - 1))]) if band else [],
+        high=_across(_without(highs, left_out), lambda values: sorted(values)[round(0.95 * (len(values) - 1))])
+        if band
+        else [],
         ranks={rank: list(map(_short, columns[rank])) for rank in shown},
         means={rank: list(map(_short, means[rank])) for rank in shown},
-        bad=_bad(ranks, shown, place, middle),
+        bad=_bad(ranks, place, middle),
         every=width,
         number=len(ranks),
     )
@@ -113,23 +120,24 @@ def _of_buckets(curve: Curve, place: dict[int, int], length: int, of: Callable[[
     return column[:length]
 
 
+def _without(columns: dict[int, Column], left_out: Collection[int]) -> dict[int, Column]:
+    return {rank: column for rank, column in columns.items() if rank not in left_out}
+
+
 def _across(columns: dict[int, Column], of: Callable[[list[float]], float]) -> Column:
     """One value of all ranks, at each place."""
     found = ([value for value in values if value is not None] for values in zip(*columns.values()))
     return [_short(of(there)) if there else None for there in found]
 
 
-def _bad(
-    ranks: dict[int, Curve], shown: Sequence[int], place: dict[int, int], middle: Column
-) -> dict[int | None, list[int]]:
-    """Where values are nan or infinite: of the ranks that are shown, and of all where nothing else is there."""
+def _bad(ranks: dict[int, Curve], place: dict[int, int], middle: Column) -> dict[int | None, list[int]]:
+    """Where values are nan or infinite: of each rank, and of all where nothing else is there."""
     found: dict[int | None, list[int]] = {}
-    every: set[int] = set()
     for rank, curve in ranks.items():
         places = {place[step] for step, value in zip(curve.steps, curve.values) if not math.isfinite(value)}
-        every |= places
-        if places and rank in shown:
+        if places:
             found[rank] = sorted(places)
+    every = {at for places in found.values() for at in places}
     nothing = sorted(at for at in every if middle and middle[at] is None)
     return {**found, None: nothing} if nothing else found
 

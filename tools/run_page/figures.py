@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from tools.run_page.curves import Column
 
-MEDIAN, BAND = "median", "band"  # keys of the lines that are no rank's
-_FEW = 3  # points that no line joins
+MEDIAN, BAND = "median", "band"  # keys of the lines that are no rank's, and classes of their colours
+PLAIN = "plain"  # the class of the colour of ranks for which none is left
+FEW = 3  # points that no line joins
 
 
 class Line(Record):
@@ -152,4 +153,4 @@ def _document(chart: Chart) -> dict[str, Any]:
 def _points(chart: Chart) -> str:
     """Whether points are drawn: instead of lines, with them, or not."""
     most = max((sum(value is not None for value in line.y) for line in chart.lines), default=0)
-    return "only" if most <= _FEW else "also" if most < 30 else ""
+    return "only" if most <= FEW else "also" if most < 30 else ""

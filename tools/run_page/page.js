@@ -63,7 +63,8 @@
   const light = [...document.styleSheets[0].cssRules].find((rule) => rule.selectorText === ":root").style;
   const styles = () => (paper ? light : getComputedStyle(document.documentElement));
   const colour = (name) => styles().getPropertyValue(name).trim();
-  const colourOf = (style) => colour(style === "median" ? "--middle" : `--${style}`);
+  const OTHERS = { median: "--middle", plain: "--soft" };
+  const colourOf = (style) => colour(OTHERS[style] || `--${style}`);
   const font = (size) => `${size}px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans CJK SC", sans-serif`;
   const LEFT = 62; // of the numbers at the left: the same in all charts, as the space at the right is
   const ROW = 14; // of two names at the right
@@ -231,7 +232,7 @@
     ctx.textAlign = "left";
     let free = left;
     for (const [step, name, short] of by === "step" ? words.restart : []) {
-      const x = plot.valToPos(step, "x", true);
+      const x = Math.round(plot.valToPos(step, "x", true)) + 0.5; // sharp
       if (x < left || x > left + width) continue;
       ctx.setLineDash([4 * ratio, 3 * ratio]);
       ctx.beginPath();
@@ -337,8 +338,8 @@
     };
     const plot = new uPlot(options, table, element);
     readout(plot, chart, rows, element);
-    const drawn = rows.filter((row) => row.part === "line").map((row) => [row.line.label, colourOf(row.line.style)]);
-    element.dataset.drawn = JSON.stringify(Object.fromEntries(drawn)); // for those who cannot read a canvas: tests
+    const colours = rows.map(({ line, part }, at) => part === "line" && [line.label, plot.series[at + 1].stroke(plot, at + 1)]);
+    element.dataset.drawn = JSON.stringify(Object.fromEntries(colours.filter(Boolean))); // a canvas tells it to nobody
     return plot;
   }
 

@@ -61,7 +61,7 @@ def test_of_64_ranks_only_those_that_matter_have_a_line_and_each_has_one_colour(
     assert len(styles) == len({key for key, _ in styles})
     assert [(key, style) for key, style, _ in found.keys[2:]] == [("rank-41", "rank-0"), ("rank-7", "rank-1")]
     assert [name for _, _, name in found.keys] == [
-        *("median", "5 to 95 % of 64 ranks"),
+        *("median of 64 ranks", "5 to 95 % of the others"),
         *("rank 41 · slow", "rank 7 · drifts"),
     ]
 
@@ -78,12 +78,33 @@ def test_of_two_ranks_each_has_a_line_and_no_median():
     assert [(line.key, line.style) for line in chart.lines] == [("rank-0", "rank-0"), ("rank-1", "rank-1")]
 
 
-def test_ranks_without_a_colour_are_named_in_a_sentence():
+def test_two_ranks_without_names_are_told_apart_by_dashes():
+    chart = chart_of("accuracy %", {0: curve([60, 70, 80, 90]), 4: curve([61, 72, 83, 91])})
+    assert [(line.label, line.dashed) for line in chart.lines] == [("rank 0", False), ("rank 4", True)]
+
+
+def test_ranks_without_a_colour_have_a_plain_line_where_there_are_few_others():
     slow = list(range(10, 20))
+    names = names_of([*slow, 3])
     ranks = {rank: noise(30 if rank in slow else 5, rank) for rank in range(32)}
-    chart = chart_of("data_ms", ranks, slow, names_of(slow))
+    chart = chart_of("data_ms", ranks, slow, names)
     assert [line.key for line in chart.lines] == [*(f"rank-{rank}" for rank in slow[:8]), "median"]
-    assert [note for note in chart.notes if "ranks 18,19 differ, too" in note]
+    assert chart.notes[-1] == "Different, too, but without a line: ranks 18,19."
+    assert "Highest" not in " ".join(chart.notes)  # they are not above the others by a peak
+    chart = chart_of("loss", {rank: noise(9 if rank == 3 else 2, rank) for rank in range(32)}, [3], names)
+    assert [(line.key, line.style) for line in chart.lines] == [("rank-3", "plain"), ("median", "median")]
+
+
+def test_the_band_is_of_the_others_and_the_median_of_all():
+    ranks = {rank: curve([100 if rank >= 5 else rank] * 4) for rank in range(8)}
+    chart = chart_of("loss", ranks, [5, 6, 7], names_of([5, 6, 7]))
+    assert chart.band == ([0] * 4, [4] * 4) and chart.lines[-1].y == [3.5] * 4
+
+
+def test_two_or_three_points_have_no_band_between_them():
+    chart = chart_of("loss", {rank: curve([3, 2 + rank, 1]) for rank in range(8)})
+    assert chart.band is None and [line.key for line in chart.lines] == ["median"]
+    assert figures._document(chart)["points"] == "only"
 
 
 # ---- what the lines are ----------------------------------------------------------------------------------------------

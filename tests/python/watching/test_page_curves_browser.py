@@ -1,6 +1,8 @@
 """The curves of a run's page in a real browser: colours, names, the legend, the axis, paper."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from needs import needs, needs_packages
@@ -18,7 +20,11 @@ def page(tmp_path_factory):
 
     def of(state):
         if state not in known:
-            known[state] = writing.write(example_states.make(state, str(tmp_path_factory.mktemp(state))), None)
+            folders = example_states.make("good" if state == "nan" else state, str(tmp_path_factory.mktemp(state)))
+            if state == "nan":
+                log = Path(folders[0], "rank_3.log")
+                log.write_text(re.sub(r"(step: 60, loss is )\S+", r"\1nan", log.read_text()))
+            known[state] = writing.write(folders, None)
         return known[state]
 
     return of
@@ -37,7 +43,8 @@ def opened(page):
         return driver
 
     yield go
-    said = [[entry["message"] for entry in driver.get_log("browser")] for _, driver in drivers]
+    logs = [[entry["message"] for entry in driver.get_log("browser")] for _, driver in drivers]
+    said = [[text for text in log if "willReadFrequently" not in text] for log in logs]  # the tests read canvases
     for context, _ in drivers:
         context.__exit__(None, None, None)
     assert said == [[]] * len(drivers)
@@ -72,6 +79,29 @@ def readouts(driver):
     return [one.text for one in driver.find_elements("css selector", "#curves .at")]
 
 
+PIXELS = """
+const [number, text, left, right, low] = arguments;
+const chart = document.querySelector(`[data-chart="${number}"]`);
+const canvas = chart.querySelector("canvas");
+const [box, over] = [canvas.getBoundingClientRect(), chart.querySelector(".u-over").getBoundingClientRect()];
+const wanted = text.match(/\\w\\w/g).map((digits) => parseInt(digits, 16));
+const [from, to] = [left, right].map((side) => Math.round(side * over.width + over.left - box.left));
+const above = Math.round(over.top - box.top + low * over.height);
+const area = canvas.getContext("2d").getImageData(from, above, to - from, Math.round(over.bottom - box.top) - above);
+const columns = new Array(area.width).fill(0);
+for (let at = 0; at < area.data.length; at += 4) {
+  const far = Math.max(...wanted.map((value, part) => Math.abs(value - area.data[at + part])));
+  if (area.data[at + 3] > 200 && far < 24) columns[(at / 4) % area.width] += 1;
+}
+return columns;
+"""
+
+
+def pixels(driver, chart, colour, left, right, below=0.0):
+    """How many of this colour each column has; the sides are parts of the width of what is drawn."""
+    return driver.execute_script(PIXELS, chart, colour, left, right, below)
+
+
 def rgb(text):
     return f"rgb({int(text[1:3], 16)}, {int(text[3:5], 16)}, {int(text[5:7], 16)})"
 
@@ -86,6 +116,40 @@ def test_a_rank_has_one_colour_in_all_charts_and_in_the_legend(opened, dark):
         colours = {rgb(each[name]) for each in found if name in each}
         assert colours == {legend[key]}, name
     assert len({legend["rank-7"], legend["rank-41"], legend["median"]}) == 3
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_rank_that_is_apart_has_its_name_at_its_lines_end(opened, dark):
+    driver = opened("straggler", dark=dark)
+    found = drawn(driver)
+    for chart, name in ((0, "rank 7"), (0, "median"), (3, "rank 41")):
+        beside = pixels(driver, chart, found[chart][name], 1.02, 1.11)
+        assert sum(beside) > 20, (chart, name)
+    assert sum(pixels(driver, 2, found[0]["rank 7"], 0, 1.11)) == 0
+
+
+def test_a_restart_is_a_line_in_each_chart(opened):
+    driver = opened("restarted")
+    soft = driver.execute_script("return getComputedStyle(document.documentElement).getPropertyValue('--soft').trim()")
+    for chart in range(4):
+        columns = pixels(driver, chart, soft, 0, 1)
+        at = max(range(len(columns)), key=lambda place: columns[place])
+        assert columns[at] > 80 and abs(at / len(columns) - 180 / 398) < 0.01, chart
+
+
+def test_a_cross_marks_a_value_that_is_no_number(opened):
+    driver = opened("nan")
+    colour = drawn(driver)[0]["rank 3"]
+    columns = pixels(driver, 0, colour, 0.2, 0.8, 0.9)
+    assert sum(columns) > 10 and sum(columns[: len(columns) // 3]) == 0  # step 60 of 120 is in the middle
+
+
+def test_charts_follow_the_width_of_the_window(opened):
+    driver = opened("straggler")
+    size = {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= 390
 
 
 def test_another_mode_has_other_colours_at_once(opened):
