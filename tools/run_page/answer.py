@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from hccl_tools.common import typed
 from hccl_tools.common.language import tr
-from hccl_tools.common.words import clauses, count, listed, one_line
+from hccl_tools.common.words import clauses, listed, one_line
 from tools.diagnosis import hang, words
 from tools.history.listing import LOST, RUNNING
 from tools.progress.counting import axis_of
@@ -64,21 +64,22 @@ def html_of(
 def headline(data: RunData, failure: Explained | None) -> str:
     """What became of the run, in one sentence."""
     run, last = data.run, len(data.attempts) - 1
-    restarts = tr(", after {restarts}", restarts=count(run.restarts, "restart")) if run.restarts else ""
     if run.state == RUNNING:
         return tr("the run still goes on") + _so_far(data)
     if run.state == LOST:
         return tr("the launcher was killed: how the ranks ended is not known")
     if failure is not None:
-        return failure.sentence + restarts
+        return failure.sentence
     if run.exit == 0:
+        restarts = tr(", after {number} restarts", number=run.restarts) if run.restarts else ""
+        restarts = tr(", after 1 restart") if run.restarts == 1 else restarts
         return tr("ended well") + restarts + _so_far(data)
     attempt = data.attempts[last]
     why = attempts.why(data, last)
     if attempt.stopped_by == "hang":
         why = _FOLDERS.sub("", why)  # the stacks below have the whole paths
     known = attempt.stopped_by or attempt.lost_host
-    return (why if known else run.cause or why) + restarts
+    return why if known else run.cause or why
 
 
 def _meaning(failure: Explained | None, sentence: str, writer: Writer) -> list[str]:
@@ -97,7 +98,7 @@ def _so_far(data: RunData) -> str:
 
 def _below(data: RunData, failure: Explained | None) -> list[str]:
     """Where and when, how sure; what the earlier attempts came to."""
-    lines = []
+    lines: list[str] = []
     if failure is not None:
         lines += filter(None, [_when(data, failure)])
         if failure.certainty:
@@ -113,15 +114,17 @@ def _below(data: RunData, failure: Explained | None) -> list[str]:
 
 
 def _when(data: RunData, failure: Explained) -> str:
-    """``at step 399 (epoch 10), 0:00:54 after its start``, as far as it is known."""
-    number = len(data.attempts) - 1
-    parts = []
-    logs = data.logs.get(-1 if failure.rank is None else failure.rank, [])
+    """At which step, and when, as far as it is known of the rank that the first sentence names."""
+    number, parts = len(data.attempts) - 1, []
+    if len(failure.roots) > 1:
+        return ""
+    name = str(failure.roots[0]) if failure.roots else failure.member.name
+    logs = data.logs.get(failure.roots[0], []) if failure.roots else []
     if len(logs) == len(data.attempts) and logs[number].places:
         epoch, _ = place = logs[number].places[-1]
         step = axis_of(one.counted for each in data.logs.values() for one in each).at(place)
         parts.append(tr("the last step in its log is {step} (epoch {epoch})", step=step, epoch=epoch))
-    seconds = data.attempts[number].members.get(failure.member.name, {}).get("seconds")
+    seconds = data.attempts[number].members.get(name, {}).get("seconds")
     if isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and 0 <= seconds < 1e9:
         parts.append(tr("it ended {time} after its start", time=timedelta(seconds=int(seconds))))
     return clauses(*parts)
@@ -134,6 +137,9 @@ def _quoted(failure: Explained | None, sentence: str, short: str, writer: Writer
     shown = [] if failure.raised in short else [failure.raised]
     text = f'<pre class="said">{writer.lines([*shown, *failure.more])}</pre>' if shown or failure.more else ""
     place = tr("raised at {place}", place=failure.place) if failure.place else ""
+    if failure.rank not in failure.roots:  # the launcher saw another rank end first
+        first = tr("{who} ended first", who=failure.who)
+        place = listed(filter(None, [first, place]))
     return [text, f'<p class="hint">{writer.text(place)}</p>' if place else ""]
 
 

@@ -97,7 +97,7 @@ def _times(data: RunData, number: int) -> str:
     started, ended = _moment(data.run.started), _moment(data.attempts[number].ended)
     before = _moment(data.attempts[number - 1].ended) if number else started
     lasted = [member.get("seconds") for member in data.attempts[number].members.values()]
-    known = [float(one) for one in lasted if type(one) in (int, float) and 0 <= float(one) < 1e9]
+    known = [one for one in lasted if isinstance(one, (int, float)) and 0 <= one < 1e9]
     if started is None or ended is None or not known or ended < started:
         return "?"
     begin = max(before or started, int(ended - max(known)), started)

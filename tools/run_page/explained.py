@@ -47,6 +47,7 @@ class Explained(Record):
     more: list[str]  # its further lines
     place: str  # train.py:88
     root: dict[str, Any]  # what the logs of all ranks say, as launch.json has it
+    roots: list[int]  # the ranks that failed first in truth: those of `root`, else the member's
     known: list[Known]  # what explains most comes first
     certainty: str  # that it was the first: sure, likely, guess
     why: str
@@ -104,10 +105,22 @@ def of(data: RunData, number: int, most: int = 8) -> Explained | None:
         more=raised[1:],
         place=_place(said.get("exception")),
         root=root,
+        roots=roots_of(data) if number == len(data.attempts) - 1 else [int(first.name)] if first.is_rank else [],
         known=_known(said, first, "\n".join(raised), data),
         certainty=str(root.get("certainty") or certainty),
         why=str(root.get("why") or why) if root.get("sentence") else why,
     )
+
+
+def roots_of(data: RunData) -> list[int]:
+    """The ranks of the last attempt that failed first in truth: by the logs of all ranks, else by the launcher."""
+    number = len(data.attempts) - 1
+    root = (_diagnosis(data, number) or {}).get("root")
+    ranks = root.get("ranks") if isinstance(root, dict) and root.get("sentence") else None
+    known = {rank.rank for rank in data.ranks}
+    found = [rank for rank in ranks if type(rank) is int and rank in known] if isinstance(ranks, list) else []
+    first = data.attempts[number].first_failure or ""
+    return found or ([int(first)] if first.isdecimal() and int(first) in known else [])
 
 
 def _launch_of(data: RunData, number: int, most: int) -> dict[str, Any]:

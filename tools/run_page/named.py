@@ -6,7 +6,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import named
 from tools.diagnosis import hang, slow_ranks
-from tools.run_page import outliers, silence
+from tools.run_page import explained, outliers, silence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def of(data: RunData, found: Iterable[Outlier]) -> dict[int, Named]:
 def _reasons(data: RunData, found: Iterable[Outlier]) -> Iterable[tuple[str, int]]:
     """(why, rank), of the last attempt first."""
     known = {rank.rank for rank in data.ranks}
+    yield from ((FAILED, rank) for rank in explained.roots_of(data)[:MOST])
     for attempt in reversed(data.attempts):
         for why, names in ((FAILED, [attempt.first_failure]), (ALSO_FAILED, attempt.also_failed)):
             yield from ((why, int(name)) for name in names if name and name.isdecimal() and int(name) in known)

@@ -6,7 +6,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from tools.diagnosis.run import STOPPED_BY_US
 from tools.history.listing import RUNNING
-from tools.run_page import named
+from tools.run_page import explained, named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,14 +32,16 @@ class State(Record):
 
 def of(data: RunData, names: dict[int, Named]) -> dict[int, State]:
     """{rank: State} of all ranks of the plan."""
-    attempt, silent = data.attempts[-1], _silent(data)
+    attempt, silent, roots = data.attempts[-1], _silent(data), explained.roots_of(data)
     found = {}
     for rank in data.ranks:
         status = attempt.members.get(str(rank.rank), {}).get("status")
         status = status if type(status) is int else None
         why = names[rank.rank].why if rank.rank in names else ()
         how = _how(attempt, str(rank.rank), status, data.run.state == RUNNING)
-        if how not in (FIRST, FAILED):
+        if rank.rank in roots:
+            how = FIRST
+        elif how not in (FIRST, FAILED):
             if named.HUNG in why:
                 how = APART
             elif named.SLOW in why:
@@ -51,9 +53,7 @@ def of(data: RunData, names: dict[int, Named]) -> dict[int, State]:
 
 
 def _how(attempt: Attempt, name: str, status: int | None, runs: bool) -> str:
-    if name == attempt.first_failure:
-        return FIRST
-    if name in attempt.also_failed:
+    if name == attempt.first_failure or name in attempt.also_failed:
         return FAILED
     if status is None:
         return RUNS if runs else UNKNOWN

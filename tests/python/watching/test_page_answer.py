@@ -11,7 +11,7 @@ from tools.diagnosis import hang, main
 from tools.logs import known_failures, remedies
 from tools.pages import example_states
 from tools.progress import lines
-from tools.run_page import attempts, document, explained, named, reading
+from tools.run_page import attempts, document, explained, named, rank_states, reading
 
 MEMBERS = {str(rank): {"status": 0, "seconds": 60.0, "pid": 1} for rank in range(2)}
 END = {"ended": "2026-01-31T12:01:02Z", "exit": 0, "first_failure": None, "stopped_by": None, "members": MEMBERS}
@@ -243,6 +243,23 @@ def test_the_root_is_the_answer_and_its_cause_is_told(run):
     text, h1 = head(run({**FAILED, "diagnosis": said}))
     assert h1 == "Rank 0 failed first in truth" and "cause: cause 0" in text and "How sure: sure; because" in text
     assert "cause 1" not in text
+
+
+def test_the_exception_of_another_rank_than_the_root_is_said_to_be_its(run):
+    root = {"sentence": "rank 0 failed first in truth", "certainty": "likely", "why": "w", "ranks": [0], "next": []}
+    raised = {"type": "OddError", "message": "x", "file": "a.py", "line": 1}
+    data = run({**FAILED, "diagnosis": {"exception": raised, "matches": [], "root": root}})
+    text, _ = head(data)
+    assert "OddError: x rank 1 (device 1) ended first, raised at a.py:1" in text
+    assert "after its start" in text and list(named.of(data, []))[:1] == [0]
+    assert {rank: one.how for rank, one in rank_states.of(data, {}).items()} == {0: "first", 1: "failed"}
+
+
+@pytest.mark.parametrize("ranks", [None, 7, ["x", -1, 10**30, None, True], []], ids=ascii)
+def test_any_ranks_of_a_root(run, ranks):
+    said = {"exception": None, "matches": [], "root": {"sentence": "s", "ranks": ranks}}
+    data = run({**FAILED, "diagnosis": said})
+    assert explained.roots_of(data) == [1] and head(data)[1] == "S"
 
 
 def test_steps_beyond_three_are_folded_and_commands_can_be_copied(run):
