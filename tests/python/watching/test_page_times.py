@@ -350,7 +350,6 @@ def test_a_rank_does_one_thing_at_a_time(spans):
     for part, at in enumerate(found.moments):
         running = sum(one.begin < at <= one.end for one in made)
         assert sum(layer[part] for layer in found.layers.values()) == running
-    assert "<path" in bars.draw_many("all", made, 100).svg or found.begin == found.end
 
 
 def test_a_short_attempt_of_many_ranks_in_a_long_run_can_be_seen():
