@@ -10,6 +10,7 @@ from hccl_tools.common.record import Row
 from hccl_tools.common.words import clauses, listed
 from tools.progress import phases
 from tools.run_page import density, lengths, timeline
+from tools.run_page.density import QUIET, STOPPING
 from tools.run_page.markup import escaped
 
 TYPE_CHECKING = False
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 HEIGHT, _TALL = 18, 36  # pixels
 _PARTS, _HINTS = 240, 24  # of a drawing of many ranks, and those that say their numbers under the pointer
 PLAIN = "plain"  # the colour of a bar of which no phase is known
-STOPPING, QUIET, FIRST_STEP, FAILED = "stopping", "quiet", "first-step", "failed"
+FIRST_STEP, FAILED = "first-step", "failed"
 
 
 class Drawn(Row):

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from tools.run_page.timeline import Bar
 
 # What a rank does, the lowest layer of the drawing first.
-STEPS, BEFORE, RUNS, STOPPING = "steps", "before", "runs", "stopping"
-LAYERS = (STEPS, BEFORE, RUNS, STOPPING)
+STEPS, BEFORE, RUNS, QUIET, STOPPING = "steps", "before", "runs", "quiet", "stopping"
+LAYERS = (STEPS, BEFORE, RUNS, QUIET, STOPPING)
 
 
 class Density(Record):
@@ -44,7 +44,8 @@ def of(bars: Sequence[Bar], parts: int) -> Density:
 
 def _spans(bar: Bar) -> list[tuple[str, float, float]]:
     """(layer, begin, end) of what one rank did; without a first step nobody knows whether it takes steps."""
-    end = bar.end if bar.stops is None else bar.stops
+    until = bar.end if bar.stops is None else bar.stops
+    end = until if bar.quiet is None else min(until, bar.quiet)
     first = bar.first_step
     found = [(RUNS, bar.begin, end)] if first is None else [(BEFORE, bar.begin, min(first, end)), (STEPS, first, end)]
-    return [span for span in [*found, (STOPPING, end, bar.end)] if span[1] < span[2]]
+    return [span for span in [*found, (QUIET, end, until), (STOPPING, until, bar.end)] if span[1] < span[2]]

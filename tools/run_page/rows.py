@@ -26,7 +26,7 @@ _MOST_HOSTS = 8  # whose clocks differ
 # The parts of a drawing, in the order of the legend.
 _KEYS = (
     *(density.BEFORE, *phases.PHASES, bars.PLAIN, density.RUNS),
-    *(bars.FIRST_STEP, bars.QUIET, bars.STOPPING, bars.FAILED),
+    *(bars.FIRST_STEP, density.QUIET, density.STOPPING, bars.FAILED),
 )
 _HATCH = (
     '<svg class="defs" width="0" height="0" aria-hidden="true"><defs><pattern id="hatch" width="6" height="6" '
@@ -48,7 +48,8 @@ def html_of(data: RunData, writer: Writer, names: Mapping[int, Named]) -> str:
             rows.append(text)
             keys |= drawn
     rows.append(_axis(line.seconds))
-    body = f'{_HATCH}<div class="times">{"".join(rows)}</div>\n{_legend(keys)}{_notes(data, writer)}'
+    notes = _notes(data, line.blocks[-1], writer)
+    body = f'{_HATCH}<div class="times">{"".join(rows)}</div>\n{_legend(keys)}{notes}'
     return section("times", tr("Time line"), body)
 
 
@@ -66,6 +67,7 @@ def _rows(
     """(HTML, classes of its parts) of each row of an attempt."""
     logs = {rank.rank: rank.log for rank in data.ranks} if block.rows else {}
     last = block.number == len(data.attempts) - 1
+    all_quiet = last and _all_quiet(block) is not None
     found = []
     for rank in block.rows:
         bar, one = block.bars.get(rank), names.get(rank)
@@ -74,7 +76,7 @@ def _rows(
         told = _phases(data, block.number, rank, logs[rank], bar, kinds)
         drawn = bars.draw(named.label(rank), bar, segments.wide(told, line.seconds), line.seconds)
         chip = named.chip(one) if one else ""
-        note = _note(bar, one.why if one and last else ())
+        note = _note(bar, one.why if one and last else (), all_quiet)
         found.append((_row(chip + escaped(named.label(rank)), drawn.svg, note), set(drawn.keys)))
     others = [block.bars[rank] for rank in block.others if rank in block.bars]
     if others:
@@ -101,13 +103,20 @@ def _phases(data: RunData, number: int, rank: int, name: str, bar: Bar, kinds: K
     return [] if all(one.phase == phases.START for one in found) else found
 
 
-def _note(bar: Bar, why: tuple[str, ...]) -> str:
+def _all_quiet(block: Block) -> float | None:
+    """When the last line of any rank came, if that is long before the end of each: said once, and not of each rank."""
+    quiet = [bar.quiet for bar in block.bars.values()]
+    since = [one for one in quiet if one is not None]
+    return max(since) if len(since) == len(quiet) > 1 else None
+
+
+def _note(bar: Bar, why: tuple[str, ...], all_quiet: bool) -> str:
     """What a reader must know of a rank, in a few words."""
     words = []
     if bar.how in (timeline.FIRST, timeline.FAILED, timeline.UNKNOWN):
         words.append(bars.way(bar.how))
         words += [tr("exit code {status}", status=bar.status)] if bar.status is not None else []
-    if bar.quiet is not None:
+    if bar.quiet is not None and (not all_quiet or named.SILENT in why):
         words.append(bars.quiet_words(bar.quiet))
     known = {
         named.SLOW: tr("slow"),
@@ -127,8 +136,10 @@ def _legend(keys: set[str]) -> str:
     return f'<p class="keys">{items}</p>\n'
 
 
-def _notes(data: RunData, writer: Writer) -> str:
-    notes = [
+def _notes(data: RunData, last: Block, writer: Writer) -> str:
+    since = _all_quiet(last)
+    notes = [] if since is None else [tr("No rank has a line after {time}.", time=lengths.text(since))]
+    notes += [
         tr(
             "Times are seconds from the launch, by the launcher's clock. What a log tells is put there as if its first "
             "line came with the start of its rank."

@@ -350,12 +350,12 @@ def test_of_many_ranks_the_middle_and_those_that_differ():
 def test_of_very_many_ranks_some_logs_are_read():
     ranks = [reading.Rank(rank=rank, device=0, host=None, log="x") for rank in range(65_536)]
     failed = reading.Attempt(
-        **{"logs": ".", "ended": None, "exit": 1, "first_failure": "4097", "also_failed": ()},
+        **{"logs": ".", "ended": None, "exit": 1, "first_failure": "4097", "also_failed": ("5001", "0")},
         **{"stopped_by": None, "lost_host": None, "members": {}},
     )
-    chosen = [rank.rank for rank in reading.chosen_of(ranks, [failed])]
-    assert reading.MOST_LOGS - 1 <= len(chosen) <= reading.MOST_LOGS
-    assert 4097 in chosen and chosen == sorted(chosen) and chosen[-1] > 65_000
+    chosen = [rank.rank for rank in reading.chosen_of(ranks, [failed], told=[6001, 70_000])]
+    assert reading.MOST_LOGS - 2 <= len(chosen) <= reading.MOST_LOGS
+    assert {0, 4097, 5001, 6001, 65_535} < set(chosen) and chosen == sorted(chosen)
 
 
 # ---- at a job's end --------------------------------------------------------------------------------------------------
