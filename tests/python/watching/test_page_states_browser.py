@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.xdist_group("page-states"),
 ]
 
-WIDE, PHONE = 1400, 390
+WIDE, PHONE, PAPER = 1400, 390, 703  # PAPER: A4 between the margins of print.css
 MATTER = {"failed": [5], "hang": [6], "restarted": [5], "straggler": [41, 7], "many": [333, 700]}
 LARGE = ("straggler", "many")  # axe takes a second for each thousand boxes
 USUAL = ("good", "failed", "hang", "restarted")  # runs of eight ranks
@@ -181,6 +181,13 @@ def test_paper_is_light_and_has_nothing_to_click(driver, page):
       return [...document.querySelectorAll("button, summary, .hint, details > :not(summary)")]
         .filter((one) => one.checkVisibility()).map((one) => one.outerHTML.slice(0, 100));""")
     assert seen == []
+
+
+@pytest.mark.parametrize("state", ["compared", "restarted"])
+def test_paper_cuts_nothing(driver, page, state):
+    show(driver, page(state), PAPER, media="print")
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= PAPER
+    assert driver.execute_script(WIDER) == [] == driver.execute_script(BROKEN)
 
 
 def test_a_box_that_scrolls_is_reached_by_keyboard(driver, page):
