@@ -62,7 +62,8 @@ return found.slice(0, 5);
 # Cells of cards that leave a part of the card's width free, and so wrap their words too early.
 NARROW = """
 return [...document.querySelectorAll(".cards td")].filter((one) => one.checkVisibility()
-  && one.getBoundingClientRect().width < 0.8 * one.closest("table").clientWidth).map((one) => one.outerHTML.slice(0, 100));
+  && one.getBoundingClientRect().width < 0.8 * one.closest("table").clientWidth)
+  .map((one) => one.outerHTML.slice(0, 100));
 """
 # [rank, the section, the colour] of each spot beside the name of a rank, and of each line of a chart.
 COLOURS = """
