@@ -5,21 +5,20 @@ from __future__ import annotations
 import functools
 import math
 import re
-from statistics import median
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import count, listed
 from tools.history.listing import RUNNING
 from tools.progress import figures
-from tools.run_page import attempts
-from tools.run_page.reading import finite
+from tools.run_page import attempts, charts
+from tools.run_page.reading import Curve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tools.run_page.reading import Curve, RunData
+    from tools.run_page.reading import RunData
 
 ALIKE = 0.01  # times that differ by less are the same
 _MOST_FAILED = 4  # sentences
@@ -46,32 +45,34 @@ class Result(Record):
 
 def of(data: RunData) -> Result:
     """What the run reached: of the middle of its ranks."""
-    loss = _middle(data.curves.get("loss", {}))
-    there = [(value, step) for step, value in loss.items() if not math.isnan(value)]
-    step_ms = _middle(data.curves.get("step_ms", {}))
+    loss = _middle(data, "loss")
     steps = [curve.steps[-1] for ranks in data.curves.values() for curve in ranks.values() if curve.steps]
-    ends = {name: _middle(data.curves[name]) for name in data.metrics if name in data.curves}
+    ends = {name: _middle(data, name).values[-1:] for name in data.metrics}
     return Result(
         failed=data.run.failed,
         runs=data.run.state == RUNNING,
         seconds=data.run.seconds,
         steps=max(steps, default=None),
-        loss=next(reversed(loss.values()), None),
-        lowest=min(there) if there else None,
-        measured={name: next(reversed(values.values())) for name, values in ends.items() if values},
-        step_ms=figures.middle(step_ms.values()),
+        loss=_last(data.curves.get("loss", {}), loss),
+        lowest=min(zip(loss.values, loss.steps), default=None),
+        measured={name: values[0] for name, values in ends.items() if values},
+        step_ms=figures.middle(_middle(data, "step_ms").values),
         cause=attempts.why(data, len(data.attempts) - 1) if data.run.failed else "",
     )
 
 
-def _middle(ranks: dict[int, Curve]) -> dict[int, float]:
-    """{step: the median of the ranks}; nan where none of them has a number."""
-    at: dict[int, list[float]] = {}
-    for curve in ranks.values():
-        for step, value in zip(curve.steps, curve.values):
-            at.setdefault(step, []).append(value)
-    numbers = {step: finite(values) for step, values in sorted(at.items())}
-    return {step: median(values) if values else math.nan for step, values in numbers.items()}
+def _middle(data: RunData, field: str) -> Curve:
+    """The median of all ranks, at the steps where one of them has a number."""
+    ranks = data.curves.get(field)
+    return charts.middle(ranks) if ranks else Curve(steps=[], values=[])
+
+
+def _last(ranks: dict[int, Curve], middle: Curve) -> float | None:
+    """The last value; nan, where no rank has a number at the last step."""
+    last = max((curve.steps[-1] for curve in ranks.values() if curve.steps), default=None)
+    if last is None:
+        return None
+    return middle.values[-1] if middle.steps and middle.steps[-1] == last else math.nan
 
 
 # --- which of them is best --------------------------------------------------------------------------------------------

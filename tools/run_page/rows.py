@@ -119,6 +119,7 @@ def _note(bar: Bar, why: tuple[str, ...], all_quiet: bool) -> str:
     if bar.quiet is not None and (not all_quiet or named.SILENT in why):
         words.append(bars.quiet_words(bar.quiet))
     known = {
+        named.HUNG: tr("elsewhere in the code"),
         named.SLOW: tr("slow"),
         named.DRIFTS: tr("its loss drifts away"),
         named.NOT_FINITE: tr("has nan or infinite numbers"),
