@@ -7,7 +7,10 @@ import shutil
 
 import pytest
 
-_PACKAGES = {"mindspore": "MindSpore", "numpy": "NumPy", "pyte": "pyte", "sklearn": "scikit-learn"}
+_PACKAGES = {
+    **{"axe_core_python": "axe-core-python", "mindspore": "MindSpore", "numpy": "NumPy"},
+    **{"pyte": "pyte", "sklearn": "scikit-learn"},
+}
 
 
 def _why_not(programs):

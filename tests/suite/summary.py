@@ -31,6 +31,7 @@ EXTRAS = {
     "MindSpore": "train",
     "NumPy": "train",
     "Pillow": "train",
+    "axe-core-python": "browser",
     "check-jsonschema": "lint",
     "hadolint": "lint",
     "kubernetes-validate": "lint",

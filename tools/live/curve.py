@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 from hccl_tools.common.record import Row
-from tools.progress import series
+from tools.progress import counting, series
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from tools.progress.counting import Axis
     from tools.progress.lines import Pattern
     from tools.progress.ranks import RankProgress
-    from tools.progress.series import Axis
 
 MOST = 1024  # points
 _READ = 1 << 20  # bytes of the log that are read at the beginning
@@ -41,8 +41,8 @@ class Curve:
             found = series.Reader(patterns).read(self.path, _READ)
         except (OSError, ValueError):
             return
-        axis = series.axis_of([found])
-        if found.in_epoch > max((step for _, step in found.places), default=0):
+        axis = counting.axis_of([found.counted])
+        if found.counted.in_epoch > max((step for _, step in found.places), default=0):
             self._axis = axis  # the log says how many steps an epoch has
         elif found.places and found.places[0][0] < found.places[-1][0]:
             self._axis = axis  # or has a whole one

@@ -200,10 +200,14 @@ def _ranks(job: Job) -> list[dict[str, Any]]:
 
 
 def _launch(job: Job, folder: str, config: str) -> dict[str, Any]:
-    outcome = _outcome(job, job.seconds, "restart_1" if job.restarts else ".", not job.restarts)
+    half = job.begins + job.steps // 2 * job.step + 1  # an attempt that failed after half of the steps
+    again = half + 20 * job.step + 1  # the other one has the rest of them, and some steps again
+    outcome = _outcome(
+        job, again if job.restarts else job.seconds, "restart_1" if job.restarts else ".", not job.restarts
+    )
     if job.restarts:
-        first = _outcome(job, job.seconds / 2, ".", True)
-        outcome = {**outcome, "ended": _moment(1.5 * job.seconds + 3), "attempts": [first]}
+        first = _outcome(job, half, ".", True)
+        outcome = {**outcome, "ended": _moment(half + 5 + 3 + again), "attempts": [first]}
     if outcome["first_failure"] is not None:
         outcome["diagnosis"] = {**_DIAGNOSIS, "matches": [{**_DIAGNOSIS["matches"][0], "rank": job.fails}]}
     script = job.name.partition("-")[0]

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 
 from hccl_tools.common import documents, how_far
-from hccl_tools.common.record import Record, Row
+from hccl_tools.common.record import Record
 from tools.logs import plog
+from tools.progress.counting import Counting
 from tools.progress.lines import Kinds
 
 TYPE_CHECKING = False
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import BinaryIO
 
+    from tools.progress.counting import Counted, Place
     from tools.progress.lines import Values
-
-    Place = tuple[int, int]  # epoch and step, from 1
 
 FIELDS = ("loss", "lr", "step_ms", "data_ms", "before_ms", "samples_per_s")
 _BLOCK = 1 << 20
 _LONGEST = 16 << 10  # bytes of a line: more of it is left out
+_END = 800  # bytes of a block in which its last lines are
 _MOST_METRICS = 8
 _MOST_PLACES = 1 << 20  # steps of one log
 _LINES_A_TIME = 16  # lines with numbers: reading a time takes as long as reading them
@@ -35,37 +36,13 @@ class Series(Record):
     places: list[Place]
     columns: dict[str, list[float | None]]  # by FIELDS; without those of which the log has no number
     metrics: dict[str, dict[Place, float]]  # measurements on held-out data, by name; those in percent end with " %"
-    in_epoch: int  # the highest step of an epoch that is named
-    counts_on: bool  # steps do not begin again with the next epoch
+    counted: Counted
     size: int  # bytes of the log
     read: int  # bytes of it that were read
     first: float | None  # times that lines have, as tools/logs/plog.seconds reads them: of the first line,
     first_step: float | None  # of the first line with a number,
-    last: float | None  # and of the last line
+    last: float | None  # and of the last line, or of the one before it
     times: tuple[tuple[Place, float], ...] = ()  # of some places, the same kind of times
-
-
-class Axis(Row):
-    """Where places are in a run, in steps from its start."""
-
-    first_epoch: int  # trainers count from 0 or from 1
-    in_epoch: int
-    counts_on: bool
-
-    def at(self, place: Place) -> int:
-        """The number of the step in the run."""
-        epoch, step = place
-        return step if self.counts_on else (epoch - self.first_epoch) * self.in_epoch + step
-
-
-def axis_of(every: Iterable[Series]) -> Axis:
-    """The Axis of all logs of one run."""
-    known = list(every)
-    return Axis(
-        first_epoch=min([1, *(one.places[0][0] for one in known if one.places)]),
-        in_epoch=max((one.in_epoch for one in known), default=0),
-        counts_on=any(one.counts_on for one in known),
-    )
 
 
 class Reader(Kinds):
@@ -131,8 +108,7 @@ class _Log:
         self._said: dict[Place, Values] = {}
         self._metrics: dict[str, dict[Place, float]] = {}
         self._last: Place | None = None
-        self._in_epoch = 0
-        self._counted_on: bool | None = None  # whether steps went on in the next epoch; None: there was no other epoch
+        self._counting = Counting()
         self._has_steps = False
         self._first: float | None = None
         self._first_step: float | None = None
@@ -144,6 +120,7 @@ class _Log:
         """The next lines; without `follows` some lines before them were left out."""
         if not follows:
             self._last = None
+            self._counting.cut()
         if self._first is None:
             self._first = _time_of(block[:400])
         line = None
@@ -154,8 +131,9 @@ class _Log:
             self._numbers += 1
         if line is not None:
             self._timed(line)  # the last one: the clock of a short log needs it
-        last = _time_of(block[-800:].rpartition(b"\n")[2])
-        self._last_time = self._last_time if last is None else last
+        *_, before, last = [b"", *block[-_END:].split(b"\n")]
+        ends = [_time_of(line) for line in (last, before)]  # a line without a time came with the one before it
+        self._last_time = next((end for end in ends if end is not None), self._last_time)
 
     def _timed(self, line: bytes) -> None:
         """Notes when a line with a number was written."""
@@ -192,13 +170,8 @@ class _Log:
             epoch = int(said["epoch"])
         elif before and step < before[1]:  # a progress bar of each epoch, without its number
             epoch += 1
-        if before and epoch > before[0]:
-            self._counted_on = step > before[1] and self._counted_on is not False
         self._last = epoch, step
-        if step > self._in_epoch:
-            self._in_epoch = step
-        if "steps" in said:
-            self._in_epoch = max(self._in_epoch, int(said["steps"]))
+        self._counting.take(self._last, said)
 
     def _measured(self, said: Values, place: Place) -> None:
         value = said["percent"] if "percent" in said else said["value"]
@@ -221,8 +194,7 @@ class _Log:
             places=places,
             columns=columns,
             metrics=self._metrics,
-            in_epoch=self._in_epoch,
-            counts_on=bool(self._counted_on),
+            counted=self._counting.said(),
             size=size,
             read=read,
             first=self._first,

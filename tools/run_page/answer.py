@@ -11,7 +11,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import clauses, listed, one_line
 from tools.diagnosis import hang, words
 from tools.history.listing import LOST, RUNNING
-from tools.progress.series import axis_of
+from tools.progress.counting import axis_of
 from tools.run_page import attempts, charts, named, sections
 from tools.run_page.markup import escaped
 
@@ -122,7 +122,7 @@ def _when(data: RunData, failure: Explained) -> str:
     logs = data.logs.get(failure.roots[0], []) if failure.roots else []
     if len(logs) == len(data.attempts) and logs[number].places:
         epoch, _ = place = logs[number].places[-1]
-        step = axis_of(one for each in data.logs.values() for one in each).at(place)
+        step = axis_of(one.counted for each in data.logs.values() for one in each).at(place)
         parts.append(tr("the last step in its log is {step} (epoch {epoch})", step=step, epoch=epoch))
     seconds = data.attempts[number].members.get(name, {}).get("seconds")
     if isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and 0 <= seconds < 1e9:

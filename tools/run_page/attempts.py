@@ -10,13 +10,13 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import listed, one_line, some
 from tools.diagnosis import hang
 from tools.history.listing import LOST, RUNNING
-from tools.progress.series import axis_of
+from tools.progress.counting import axis_of
 from tools.run_page import explained, named
 from tools.run_page.markup import escaped, section, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tools.progress.series import Axis
+    from tools.progress.counting import Axis
     from tools.run_page.markup import Writer
     from tools.run_page.named import Named
     from tools.run_page.reading import RunData
@@ -62,7 +62,7 @@ def html_of(data: RunData, names: dict[int, Named], writer: Writer) -> str:
     """The section; empty for a run of one attempt."""
     if len(data.attempts) < 2:
         return ""
-    axis = axis_of(one for each in data.logs.values() for one in each)
+    axis = axis_of(one.counted for each in data.logs.values() for one in each)
     rows = [_row(data, number, axis, names, writer) for number in range(len(data.attempts))]
     heads = [tr("attempt"), tr("from – to"), tr("steps"), tr("why it ended"), tr("exit code")]
     body = table(heads, rows[-_MOST_SHOWN:], cards=True)

@@ -11,7 +11,7 @@ from tools.run_page import curves, figures, outliers, told, when
 from tools.run_page.curves import Drawn
 from tools.run_page.figures import BAND, MEDIAN, PLAIN, Chart, Line
 from tools.run_page.markup import section
-from tools.run_page.named import ALSO_FAILED, DRIFTS, FAILED, MOST, NOT_FINITE, SLOW, label
+from tools.run_page.named import ALSO_FAILED, DRIFTS, FAILED, HUNG, MOST, NOT_FINITE, SILENT, SLOW, label
 from tools.run_page.quantities import ORDER, SPEEDS, shown, title_of
 from tools.run_page.reading import Curve, finite
 
@@ -72,7 +72,9 @@ def _why(one: Named) -> str:
     """The name of a rank in the legend, and why it has one."""
     reasons = {
         FAILED: tr("failed first"),
+        HUNG: tr("elsewhere in the code"),
         ALSO_FAILED: tr("failed"),
+        SILENT: tr("silent"),
         NOT_FINITE: tr("nan or inf"),
         SLOW: tr("slow"),
         DRIFTS: tr("drifts"),
@@ -91,8 +93,8 @@ def _chart(field: str, ranks: dict[int, Curve], apart: list[int], names: dict[in
         line = _line(drawn, rank, window, f"rank-{rank}", label(rank), _style(names.get(rank)))
         lines.append(line.replace(thin=rank in thin, dashed=rank not in names and place > 0))
     if drawn.middle:
-        middle = curves.smoothed(drawn.middle, window) if window > 1 else drawn.middle
-        lines.append(Line(key=MEDIAN, label=tr("median"), style=MEDIAN, y=middle, bad=drawn.bad.get(None, [])))
+        column = curves.smoothed(drawn.middle, window) if window > 1 else drawn.middle
+        lines.append(Line(key=MEDIAN, label=tr("median"), style=MEDIAN, y=column, bad=drawn.bad.get(None, [])))
     band = (drawn.low, drawn.high) if drawn.low and len(drawn.steps) > figures.FEW else None
     others = {rank: curve for rank, curve in ranks.items() if rank not in {*apart, *thin}}
     notes = [*_notes(drawn, window, lines), *_peak(field, others, drawn)]
@@ -123,11 +125,11 @@ def of_runs(runs: list[RunData], labels: list[str]) -> Charts:
     clocks = [when.clock_of(data) for data in runs]
     timed = all(clock is not None for clock in clocks)
     for field in _fields(runs):
-        middles = {number: _middle(run.curves[field]) for number, run in enumerate(runs) if field in run.curves}
+        middles = {number: middle(run.curves[field]) for number, run in enumerate(runs) if field in run.curves}
         sentence = told.of_runs(field, middles, labels)
         if sentence is None and field == "samples_per_s":
             times = {
-                number: _middle(run.curves["step_ms"]) for number, run in enumerate(runs) if "step_ms" in run.curves
+                number: middle(run.curves["step_ms"]) for number, run in enumerate(runs) if "step_ms" in run.curves
             }
             sentence = told.of_speed(middles, times, labels)
         if sentence is None:
@@ -153,7 +155,7 @@ def _compared(field: str, middles: dict[int, Curve], labels: list[str], clocks: 
     return _finished(Chart(field=field, x=joint.steps, band=None, lines=lines, window=window, notes=notes))
 
 
-def _middle(ranks: dict[int, Curve]) -> Curve:
+def middle(ranks: dict[int, Curve]) -> Curve:
     """The median of all ranks at each step."""
     if len(ranks) == 1:
         return next(iter(ranks.values()))

@@ -65,7 +65,7 @@ def of_runs(runs: list[RunData]) -> str:
                 hung.html_of(data, names, writer),
                 sections.together(data, writer),
                 sections.differing(data, found, writer),
-                rows.html_of(data, writer),
+                rows.html_of(data, writer, names),
                 charts.html_of(charts.of_run(data, found, names)),
                 hosts.html_of(data, names, writer),
                 environment.html_of(around[0], writer),

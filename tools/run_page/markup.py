@@ -25,10 +25,14 @@ class Writer:
 
     def text(self, text: object) -> str:
         """One line of text, of bounded length."""
+        return escaped(self.plain(text))
+
+    def plain(self, text: object) -> str:
+        """The same, not yet as HTML: for data() and for escaped()."""
         text = whole(str(text)[: 2 * _MOST_TEXT])
         if text not in self._known:
             line = one_line(self._masker.text(text))
-            self._known[text] = escaped(line if len(line) <= _MOST_TEXT else line[:_MOST_TEXT] + "…")
+            self._known[text] = line if len(line) <= _MOST_TEXT else line[:_MOST_TEXT] + "…"
         return self._known[text]
 
     def lines(self, lines: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import named
 from tools.diagnosis import hang, slow_ranks
-from tools.run_page import explained, outliers
+from tools.run_page import explained, outliers, silence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ MOST = 8  # as many colours as people tell apart: --rank-0 to --rank-7 of style/
 _LONGEST = 48  # characters of a list of ranks
 _FEW = 2  # ranks that all have a name: fewer have neither a median nor a band
 # Why a rank has a name, the most important first.
-FAILED, HUNG, ALSO_FAILED = "failed", "hung", "also failed"
+FAILED, HUNG, ALSO_FAILED, SILENT = "failed", "hung", "also failed", "silent"
 NOT_FINITE, SLOW, DRIFTS, FEW = "not finite", "slow", "drifts", "few"
-_ORDER = (FAILED, HUNG, ALSO_FAILED, NOT_FINITE, SLOW, DRIFTS, FEW)
+_ORDER = (FAILED, HUNG, ALSO_FAILED, SILENT, NOT_FINITE, SLOW, DRIFTS, FEW)
 _OF_OUTLIER = {outliers.NOT_FINITE: NOT_FINITE, outliers.SLOW: SLOW, outliers.DRIFT: DRIFTS}
 
 
@@ -53,6 +53,7 @@ def _reasons(data: RunData, found: Iterable[Outlier]) -> Iterable[tuple[str, int
         for why, names in ((FAILED, [attempt.first_failure]), (ALSO_FAILED, attempt.also_failed)):
             yield from ((why, int(name)) for name in names if name and name.isdecimal() and int(name) in known)
     yield from ((HUNG, rank) for rank in hang.apart(data.launch, data.folder)[:MOST] if rank in known)
+    yield from ((SILENT, rank) for rank in silence.ranks(data))
     outcome = data.launch.get("outcome")
     told = slow_ranks.rows_of(outcome.get("stragglers")) if isinstance(outcome, dict) else []
     yield from ((SLOW, row["rank"]) for row in told if row["rank"] in known)

@@ -2,6 +2,17 @@
 (() => {
   "use strict";
   for (const log of document.querySelectorAll("pre.end")) log.scrollTop = log.scrollHeight; // its last lines say why
+  reachable();
+  addEventListener("resize", reachable);
+  document.addEventListener("toggle", reachable, true);
+  // A box that scrolls can be reached by keyboard, and then be scrolled by its arrows.
+  function reachable() {
+    for (const box of document.querySelectorAll(".wide, pre")) {
+      const scrolls = box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
+      if (scrolls) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
+    }
+  }
   const source = document.getElementById("data");
   if (!source) return;
   const { words, charts } = JSON.parse(source.textContent);

@@ -11,17 +11,20 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import count, named, one_line, size_of
+from tools.diagnosis import slow_ranks
 from tools.diagnosis.run import logs_of, not_a_run
 from tools.history import listing
 from tools.launch import record
-from tools.progress.series import Reader, Series, axis_of
+from tools.progress.counting import axis_of
+from tools.progress.series import Reader, Series
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
+    from tools.progress.counting import Place
     from tools.progress.lines import Pattern
-    from tools.progress.series import Place
 
 MOST_LOGS = 2048  # of more ranks, so many are read
 _MOST_OF_LOG = 16 << 20  # bytes
@@ -72,6 +75,7 @@ class RunData(Record):
     curves: dict[str, dict[int, Curve]]  # by field of tools/progress/series.py or by metric, then by rank
     metrics: list[str]  # which of these are measurements on held-out data
     notes: list[str]  # what the page does not show, and why
+    patterns: list[Pattern]  # of the lines with numbers
 
 
 def read(folder: str, patterns: list[Pattern]) -> RunData:
@@ -91,7 +95,7 @@ def read(folder: str, patterns: list[Pattern]) -> RunData:
         notes.append(tr("The plan of the run is not known: {reason}", reason=refusal.lines[0]))
     attempts = _attempts(launch, folder)
     ranks = _ranks(launch) or _logs_in(attempts[-1].logs)
-    logs = _read_logs(attempts, ranks, Reader(patterns), notes)
+    logs = _read_logs(attempts, chosen_of(ranks, attempts, told=_slow(launch)), len(ranks), Reader(patterns), notes)
     curves, metrics = _curves(logs)
     return RunData(
         folder=folder,
@@ -104,6 +108,7 @@ def read(folder: str, patterns: list[Pattern]) -> RunData:
         curves=curves,
         metrics=metrics,
         notes=notes,
+        patterns=patterns,
     )
 
 
@@ -162,10 +167,18 @@ def _logs_in(folder: str) -> list[Rank]:
     return [Rank(rank=rank, device=None, host=None, log=f"rank_{rank}.log") for rank in whole]
 
 
-def _read_logs(attempts: list[Attempt], ranks: list[Rank], reader: Reader, notes: list[str]) -> dict[int, list[Series]]:
-    chosen = chosen_of(ranks, attempts)
-    if len(chosen) < len(ranks):
-        text = tr("Of {all} ranks the logs of {some} are read.", all=len(ranks), some=len(chosen))
+def _slow(launch: dict[str, Any]) -> list[int]:
+    """The ranks that --straggler has named."""
+    outcome = launch.get("outcome")
+    return [row["rank"] for row in slow_ranks.rows_of(outcome.get("stragglers"))] if isinstance(outcome, dict) else []
+
+
+def _read_logs(
+    attempts: list[Attempt], chosen: list[Rank], every: int, reader: Reader, notes: list[str]
+) -> dict[int, list[Series]]:
+    """The logs of the chosen ones of `every` ranks."""
+    if len(chosen) < every:
+        text = tr("Of {all} ranks the logs of {some} are read.", all=every, some=len(chosen))
         notes.append(text)
     most = min(_MOST_OF_LOG, max(_LEAST_OF_LOG, _MOST_OF_ALL // max(1, len(chosen) * len(attempts))))
     paths = (os.path.join(attempt.logs, rank.log) for rank in chosen for attempt in attempts)
@@ -222,20 +235,25 @@ def _named(ranks: list[int]) -> str:
     return text if len(text) <= 100 else text[:100] + "…"
 
 
-def chosen_of(ranks: list[Rank], attempts: list[Attempt], most: int = MOST_LOGS) -> list[Rank]:
-    """All of them, or of many: those that failed first, and others at even distances."""
+def chosen_of(
+    ranks: list[Rank], attempts: list[Attempt], most: int = MOST_LOGS, told: Iterable[int] = ()
+) -> list[Rank]:
+    """All of them, or of many: those that failed, those that the launcher told of, and others at even distances."""
     if len(ranks) <= most:
         return ranks
-    first = {attempt.first_failure for attempt in attempts}
-    failed = [rank for rank in ranks if str(rank.rank) in first]
-    stride = len(ranks) / (most - len(failed))
-    even = [ranks[int(number * stride)] for number in range(most - len(failed))]
-    return sorted({*failed, *even}, key=lambda rank: rank.rank)
+    names = dict.fromkeys(attempt.first_failure for attempt in attempts)
+    names.update(dict.fromkeys(name for attempt in attempts for name in attempt.also_failed))
+    known = {str(rank.rank): rank for rank in ranks}
+    matter = [known[name] for name in [*names, *map(str, told)] if name in known]
+    first = list(dict.fromkeys([ranks[-1], *matter]))[: most // 2]
+    stride = len(ranks) / (most - len(first))
+    even = [ranks[int(number * stride)] for number in range(most - len(first))]
+    return sorted({*first, *even}, key=lambda rank: rank.rank)
 
 
 def _curves(logs: dict[int, list[Series]]) -> tuple[dict[str, dict[int, Curve]], list[str]]:
     """{field: {rank: Curve}}, and which fields are metrics.  The last attempt that had a step counts."""
-    axis = axis_of(one for each in logs.values() for one in each)
+    axis = axis_of(one.counted for each in logs.values() for one in each)
     curves: dict[str, dict[int, Curve]] = {}
     metrics: dict[str, None] = {}
     for rank, each in logs.items():

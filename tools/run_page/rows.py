@@ -1,33 +1,151 @@
-"""The time line of the ranks as HTML: a row of small drawings for each rank, as wide as the screen."""
+"""The time line as HTML: the ranks that matter, the others as one row; attempts one under the other."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+import os
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import listed
-from tools.run_page import timeline
+from tools.progress import phases
+from tools.progress.lines import Kinds
+from tools.run_page import attempts, bars, density, lengths, named, segments, timeline
 from tools.run_page.markup import escaped, section
+from tools.run_page.silence import log_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tools.run_page.markup import Writer
+    from tools.run_page.named import Named
     from tools.run_page.reading import RunData
-    from tools.run_page.timeline import Bar, Timeline
+    from tools.run_page.segments import Segment
+    from tools.run_page.timeline import Bar, Block, Timeline
 
-_HEIGHT = 16
-_TICKS = 4
+_MOST_HOSTS = 8  # whose clocks differ
+# The parts of a drawing, in the order of the legend.
+_KEYS = (
+    *(density.BEFORE, *phases.PHASES, bars.PLAIN, density.RUNS),
+    *(bars.FIRST_STEP, density.QUIET, density.STOPPING, bars.FAILED),
+)
+_HATCH = (
+    '<svg class="defs" width="0" height="0" aria-hidden="true"><defs><pattern id="hatch" width="6" height="6" '
+    'patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch-back" width="6" height="6"/>'
+    '<rect class="hatch-line" width="2.5" height="6"/></pattern></defs></svg>'
+)
 
 
-def html_of(data: RunData, writer: Writer) -> str:
+def html_of(data: RunData, writer: Writer, names: Mapping[int, Named]) -> str:
     """The section; empty where nothing is known of times."""
-    line = timeline.of(data)
-    if line is None or not any(bars for _, bars in line.rows):
+    line = timeline.of(data, names)
+    if line is None or not any(block.bars for block in line.blocks):
         return ""
-    rows = "".join(_row(rank, bars, line.seconds) for rank, bars in line.rows)
-    notes = [tr("Times are those of the launcher's clock, in seconds from the launch.")]
-    if len(line.rows) < line.all_ranks:
-        notes.append(tr("{some} of {all} ranks are shown.", some=len(line.rows), all=line.all_ranks))
+    kinds, keys = Kinds(data.patterns), set()
+    rows = []
+    for block in line.blocks:
+        rows.append(_heading(data, block, writer) if len(line.blocks) > 1 else "")
+        for text, drawn in _rows(data, line, block, names, kinds):
+            rows.append(text)
+            keys |= drawn
+    rows.append(_axis(line.seconds))
+    notes = _notes(data, line.blocks[-1], writer)
+    body = f'{_HATCH}<div class="times">{"".join(rows)}</div>\n{_legend(keys)}{notes}'
+    return section("times", tr("Time line"), body)
+
+
+def _heading(data: RunData, block: Block, writer: Writer) -> str:
+    """Which attempt, from when until when, and why it ended."""
+    name = tr("Attempt {number} of {all}", number=block.number + 1, all=len(data.attempts))
+    span = lengths.span(block.begin, block.end)
+    why = writer.text(attempts.why(data, block.number))
+    return f'<div class="attempt"><h3>{escaped(name)} <span class="span">{span}</span></h3><p>{why}</p></div>\n'
+
+
+def _rows(
+    data: RunData, line: Timeline, block: Block, names: Mapping[int, Named], kinds: Kinds
+) -> list[tuple[str, set[str]]]:
+    """(HTML, classes of its parts) of each row of an attempt."""
+    logs = {rank.rank: rank.log for rank in data.ranks} if block.rows else {}
+    last = block.number == len(data.attempts) - 1
+    all_quiet = last and _all_quiet(block) is not None
+    found = []
+    for rank in block.rows:
+        bar, one = block.bars.get(rank), names.get(rank)
+        if bar is None:
+            continue
+        told = _phases(data, block.number, rank, logs[rank], bar, kinds)
+        drawn = bars.draw(named.label(rank), bar, segments.wide(told, line.seconds), line.seconds)
+        chip = named.chip(one) if one else ""
+        note = _note(bar, one.why if one and last else (), all_quiet)
+        found.append((_row(chip + escaped(named.label(rank)), drawn.svg, note), set(drawn.keys)))
+    others = [block.bars[rank] for rank in block.others if rank in block.bars]
+    if others:
+        name = tr("{number} others", number=len(others)) if found else tr("{number} ranks", number=len(others))
+        drawn = bars.draw_many(name, others, line.seconds)
+        found.append((_row(escaped(name), drawn.svg, bars.ways(others)), set(drawn.keys)))
+    return found
+
+
+def _row(name: str, svg: str, note: str) -> str:
+    return f'<div class="name">{name}</div>{svg}<div class="note">{escaped(note)}</div>\n'
+
+
+def _phases(data: RunData, number: int, rank: int, name: str, bar: Bar, kinds: Kinds) -> list[Segment]:
+    """The phases of a rank; none where its log tells nothing but its start, or has no times."""
+    log = log_of(data, rank, number)
+    if log is None or log.first is None:
+        return []
+    until = (bar.end if bar.stops is None else bar.stops) - bar.begin
+    try:
+        found = segments.of_log(os.path.join(data.attempts[number].logs, name), kinds, log.first, until)
+    except (OSError, ValueError):  # it was there a moment ago; without it the bar has no phases
+        return []
+    return [] if all(one.phase == phases.START for one in found) else found
+
+
+def _all_quiet(block: Block) -> float | None:
+    """When the last line of any rank came, if that is long before the end of each: said once, and not of each rank."""
+    quiet = [bar.quiet for bar in block.bars.values()]
+    since = [one for one in quiet if one is not None]
+    return max(since) if len(since) == len(quiet) > 1 else None
+
+
+def _note(bar: Bar, why: tuple[str, ...], all_quiet: bool) -> str:
+    """What a reader must know of a rank, in a few words."""
+    words = []
+    if bar.how in (timeline.FIRST, timeline.FAILED, timeline.UNKNOWN):
+        words.append(bars.way(bar.how))
+        words += [tr("exit code {status}", status=bar.status)] if bar.status is not None else []
+    if bar.quiet is not None and (not all_quiet or named.SILENT in why):
+        words.append(bars.quiet_words(bar.quiet))
+    known = {
+        named.HUNG: tr("elsewhere in the code"),
+        named.SLOW: tr("slow"),
+        named.DRIFTS: tr("its loss drifts away"),
+        named.NOT_FINITE: tr("has nan or infinite numbers"),
+        named.SILENT: "" if bar.quiet is not None else tr("silent"),
+    }
+    return listed(filter(None, [*words, *(known.get(reason, "") for reason in why)]))
+
+
+def _legend(keys: set[str]) -> str:
+    """The parts that are there, and what they mean; each meaning once."""
+    known = {bars.words_of(key): key for key in reversed(_KEYS) if key in keys}
+    items = "".join(
+        f'<span><i class="{key}"></i>{escaped(words)}</span>' for words, key in reversed(list(known.items()))
+    )
+    return f'<p class="keys">{items}</p>\n'
+
+
+def _notes(data: RunData, last: Block, writer: Writer) -> str:
+    since = _all_quiet(last)
+    notes = [] if since is None else [tr("No rank has a line after {time}.", time=lengths.text(since))]
+    notes += [
+        tr(
+            "Times are seconds from the launch, by the launcher's clock. What a log tells is put there as if its first "
+            "line came with the start of its rank."
+        )
+    ]
     notes += [
         tr(
             "The first lines of {host} and of {other} are {seconds} s apart: the clocks differ, or the ranks began at "
@@ -36,86 +154,16 @@ def html_of(data: RunData, writer: Writer) -> str:
             other=other,
             seconds=f"{abs(seconds):.0f}",
         )
-        for host, other, seconds in timeline.clocks(data)[:8]
+        for host, other, seconds in timeline.clocks(data)[:_MOST_HOSTS]
     ]
-    below = "".join(f'<p class="hint">{writer.text(note)}</p>' for note in notes)
-    body = f'<div class="times">{rows}{_axis(line.seconds)}</div>\n{_legend(line)}{below}'
-    return section("times", tr("Time line"), body)
-
-
-def _row(rank: int, bars: list[Bar], seconds: float) -> str:
-    drawn = "".join(_bar(bar, seconds) for bar in bars)
-    name = escaped(tr("rank {rank}", rank=rank))
-    return f'<div class="name">{name}</div><svg class="row" width="100%" height="{_HEIGHT}">{drawn}</svg>\n'
-
-
-def _bar(bar: Bar, seconds: float) -> str:
-    begin, end = _percent(bar.begin, seconds), _percent(bar.end, seconds)
-    parts = [f"<g><title>{escaped(_hint(bar))}</title>", _rect(begin, end, bar.how)]
-    if bar.stops is not None:
-        parts.append(_rect(_percent(bar.stops, seconds), end, "grace"))
-    if bar.first_step is not None:
-        at = _percent(bar.first_step, seconds)
-        parts.append(f'<line class="step" x1="{at}%" x2="{at}%" y1="0" y2="{_HEIGHT}"/>')
-    if bar.how == timeline.FIRST:
-        parts.append(f'<circle class="mark" cx="{max(0.7, end - 0.7):.2f}%" cy="{_HEIGHT // 2}" r="4"/>')
-    return "".join([*parts, "</g>"])
-
-
-def _rect(begin: float, end: float, kind: str) -> str:
-    width = max(0.3, end - begin)
-    return f'<rect class="{kind}" x="{begin}%" width="{width:.2f}%" y="2" height="{_HEIGHT - 4}" rx="3"/>'
-
-
-def _percent(value: float, seconds: float) -> float:
-    return round(min(100.0, max(0.0, 100 * value / seconds)), 2)
-
-
-def _hint(bar: Bar) -> str:
-    """What is known of a bar, shown under the pointer."""
-    words = [f"{bar.begin:.1f} s – {bar.end:.1f} s", _ways()[bar.how]]
-    if bar.status is not None:
-        words.append(tr("exit code {status}", status=bar.status))
-    if bar.first_step is not None:
-        words.append(tr("first numbers after {seconds} s", seconds=f"{bar.first_step - bar.begin:.1f}"))
-    if bar.stops is not None:
-        words.append(tr("{seconds} s from SIGTERM to its end", seconds=f"{bar.end - bar.stops:.1f}"))
-    if bar.attempt:
-        words.append(tr("restart {number}", number=bar.attempt))
-    return listed(words)
-
-
-def _ways() -> dict[str, str]:
-    return {
-        timeline.GOOD: tr("ended with 0"),
-        timeline.FIRST: tr("failed first"),
-        timeline.FAILED: tr("failed"),
-        timeline.STOPPED: tr("was stopped"),
-        timeline.RUNS: tr("runs"),
-        timeline.UNKNOWN: tr("its end is not known"),
-    }
-
-
-def _legend(line: Timeline) -> str:
-    """The colours that are there, and what they mean."""
-    bars = [bar for _, bars in line.rows for bar in bars]
-    keys = [(how, text) for how, text in _ways().items() if any(bar.how == how for bar in bars)]
-    if any(bar.stops is not None for bar in bars):
-        keys.append(("grace", tr("from the first failure to its end: the grace time")))
-    if any(bar.first_step is not None for bar in bars):
-        keys.append(("step", tr("first numbers in its log")))
-    items = "".join(f'<span><i class="{how}"></i>{escaped(text)}</span>' for how, text in keys)
-    return f'<p class="keys">{items}</p>\n'
+    return "".join(f'<p class="hint">{writer.text(note)}</p>' for note in notes)
 
 
 def _axis(seconds: float) -> str:
     parts = []
-    for number in range(_TICKS + 1):
-        anchor = "start" if number == 0 else "end" if number == _TICKS else "middle"
-        at = 100 * number // _TICKS
-        parts.append(f'<text x="{at}%" y="12" text-anchor="{anchor}">{_clock(seconds * number / _TICKS)}</text>')
-    return f'<div></div><svg class="row" width="100%" height="{_HEIGHT}">{"".join(parts)}</svg>'
-
-
-def _clock(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 60 else str(timedelta(seconds=int(seconds)))
+    for at, text in lengths.marks(seconds):
+        place = round(100 * at / seconds, 2)
+        anchor = "start" if not at else "end" if place > 96 else "middle"
+        parts.append(f'<line x1="{place}%" x2="{place}%" y1="0" y2="4"/>')
+        parts.append(f'<text x="{place}%" y="16" text-anchor="{anchor}">{text}</text>')
+    return f'<div></div><svg class="row axis" width="100%" height="20" aria-hidden="true">{"".join(parts)}</svg>'

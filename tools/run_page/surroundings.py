@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-from collections import Counter
 
 from hccl_tools.common import documents
 from hccl_tools.common.record import Record
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 _MOST_FILES = 1024
 _MOST_BYTES = 256 << 10  # of one file
 _MOST_DIFFERENT = 200  # variables
-_OF_RUN = ("LAUNCH_JOB", "LOG_DIR")  # differ between runs by nature
 
 
 class Variable(Record):
@@ -140,22 +138,3 @@ def _command(data: RunData) -> tuple[str | None, bool]:
     if isinstance(trainer, list) and trainer:
         return goes + " ".join(shlex.quote(str(word)) for word in trainer), False
     return None, False
-
-
-def masked_document(data: RunData, surroundings: Surroundings) -> dict[str, str]:
-    """What two runs are compared by, as flat texts without secrets: the plan and what all ranks share."""
-    launch, found = data.launch, {}
-    for key in ("script", "typed", "device_target", "host", "folder"):
-        if isinstance(launch.get(key), str):
-            found[key] = launch[key]
-    found["ranks"] = str(len(data.ranks))
-    found["hosts"] = ", ".join(sorted({rank.host for rank in data.ranks if rank.host}))
-    found["devices"] = ", ".join(str(rank.device) for rank in data.ranks[:64])
-    for key in ("trainer", "scheduler"):
-        words = launch.get(key)
-        found[key] = " ".join(shlex.quote(str(word)) for word in words) if isinstance(words, list) else ""
-    for name, value in surroundings.exports.items():
-        if name not in _OF_RUN:
-            found[name] = shown(name, value) or ""
-    counts: Counter[str] = Counter()
-    return {name: surroundings.masker.text(whole(value), counts) for name, value in found.items()}

@@ -1,7 +1,7 @@
 """When what happened: the attempts and the ranks on one axis, in seconds from the launch.
 
 launch.json has times of the launcher's clock.  Times of logs are of other clocks, so only differences within one log
-are used.
+are used: the first line of a log is put at the start of its rank.
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ from statistics import median
 
 from hccl_tools.common.record import Record
 from tools.history.listing import RUNNING
-from tools.run_page.reading import chosen_of
+from tools.run_page.silence import LEAST, last_line, log_of, seconds_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tools.progress.series import Series
     from tools.run_page.reading import Attempt, RunData
 
-MOST_ROWS = 32
+MOST_ROWS = 12  # ranks of an attempt that have a row of their own
+_FEW_ROWS, _MANY_ATTEMPTS = 3, 3  # of each attempt but the last one, where there are more attempts than that
+_QUIET_SHARE = 20  # a pause before the end is worth a word if it is so large a part of the attempt
 TOLERANCE = 5.0  # seconds that clocks, and the starts of ranks, may differ
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 _BY_US = (128 + 15, 128 + 9)
@@ -31,46 +35,66 @@ GOOD, FIRST, FAILED, STOPPED, RUNS, UNKNOWN = "good", "first", "failed", "stoppe
 class Bar(Record):
     """A rank in one attempt, in seconds from the launch."""
 
-    attempt: int
     begin: float
     end: float
     how: str  # GOOD ...
     status: int | None
     first_step: float | None  # when its log had the first number
     stops: float | None  # from when on it was being stopped
+    quiet: float | None  # when its log had its last line, if that is long before its end
+
+
+class Block(Record):
+    """One attempt."""
+
+    number: int  # from 0
+    begin: float
+    end: float
+    bars: dict[int, Bar]  # by rank
+    rows: list[int]  # the ranks that have a row of their own, the most important first
+    others: list[int]
 
 
 class Timeline(Record):
-    """Rows of ranks, and the length of the axis."""
+    """The attempts, and the length of the axis."""
 
     seconds: float
-    rows: list[tuple[int, list[Bar]]]  # rank, bars
-    all_ranks: int
-    starts: list[float]  # of the attempts
+    blocks: list[Block]
 
 
-def of(data: RunData, now: float | None = None) -> Timeline | None:
-    """The time line; None where launch.json does not say when the run began."""
+def of(data: RunData, names: Iterable[int] = (), now: float | None = None) -> Timeline | None:
+    """The time line; None where launch.json does not say when the run began.  names: the ranks that have a name."""
     started = _moment(data.run.started)
     if started is None or not data.ranks:
         return None
-    rows: dict[int, list[Bar]] = {rank.rank: [] for rank in chosen_of(data.ranks, data.attempts, MOST_ROWS)}
-    starts, before = [], 0.0
+    names, now = list(names), time.time() if now is None else now
+    blocks: list[Block] = []
+    before = 0.0
     for number, attempt in enumerate(data.attempts):
         ended = _moment(attempt.ended)
-        longest = max((_seconds(attempt, name) or 0.0 for name in attempt.members), default=0.0)
+        longest = max((seconds_of(attempt, name) or 0.0 for name in attempt.members), default=0.0)
         begin = before if ended is None else max(before, ended - started - longest)
-        starts.append(begin)
-        stopped = _first_end(attempt)
-        for rank, bars in rows.items():
-            log = _log_of(data, rank, number)
-            bar = _bar(attempt, number, rank, begin, log, stopped)
-            if bar is None and ended is None:
-                bar = _without_end(data, attempt, number, rank, begin, started, now or time.time())
-            bars += [bar] if bar else []
-        before = max([begin, *(bar.end for bars in rows.values() for bar in bars)])
-    length = max([0.1, *(bar.end for bars in rows.values() for bar in bars)])
-    return Timeline(seconds=length, rows=list(rows.items()), all_ranks=len(data.ranks), starts=starts)
+        bars = _bars(data, attempt, number, begin, (started, now))
+        before = max([begin, *(bar.end for bar in bars.values())])
+        rows = _rows(data, names, number)
+        shown = set(rows)
+        others = [rank.rank for rank in data.ranks if rank.rank not in shown]
+        blocks.append(Block(number=number, begin=begin, end=before, bars=bars, rows=rows, others=others))
+    last = _moment(data.attempts[-1].ended)
+    return Timeline(seconds=max(0.1, before, 0.0 if last is None else last - started), blocks=blocks)
+
+
+def _rows(data: RunData, names: list[int], number: int) -> list[int]:
+    """All ranks, or of many: who failed in this attempt, those with a name, and the first and the last one."""
+    known = [rank.rank for rank in data.ranks]
+    few = len(data.attempts) > _MANY_ATTEMPTS and number < len(data.attempts) - 1
+    if len(known) <= MOST_ROWS and not few:
+        return known
+    attempt, there = data.attempts[number], set(known)
+    failed = [int(name) for name in (attempt.first_failure, *attempt.also_failed) if name and name.isdecimal()]
+    most, ends = (_FEW_ROWS, known[:1]) if few else (MOST_ROWS, [known[0], known[-1]])
+    matter = [rank for rank in dict.fromkeys([*failed, *([] if few else names)]) if rank in there]
+    return list(dict.fromkeys([*matter[: most - len(ends)], *ends]))
 
 
 def _moment(text: str | None) -> float | None:
@@ -80,85 +104,70 @@ def _moment(text: str | None) -> float | None:
         return None
 
 
-def _seconds(attempt: Attempt, name: str) -> float | None:
-    seconds = attempt.members.get(name, {}).get("seconds")
-    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or not 0 <= seconds < 1e9:
-        return None
-    return float(seconds)
+def _bars(data: RunData, attempt: Attempt, number: int, begin: float, clock: tuple[float, float]) -> dict[int, Bar]:
+    """The bars of all ranks that have one; clock: when the run began, and now."""
+    stopped = None if attempt.first_failure is None else seconds_of(attempt, attempt.first_failure)
+    also = frozenset(attempt.also_failed)
+    found = {}
+    for rank in data.ranks:
+        name, log = str(rank.rank), log_of(data, rank.rank, number)
+        seconds = seconds_of(attempt, name)
+        bar = None
+        if seconds is not None:
+            status = attempt.members[name].get("status")
+            status = status if isinstance(status, int) else None
+            how = _how(attempt, name, status, also)
+            stops = begin + stopped if how == STOPPED and stopped is not None and stopped < seconds else None
+            bar = _bar(begin, begin + seconds, how, status, stops)
+        elif attempt.ended is None and number == len(data.attempts) - 1:
+            bar = _without_end(data, os.path.join(attempt.logs, rank.log), begin, clock)
+        if bar is not None:
+            found[rank.rank] = _with_log(bar, log)
+    return found
 
 
-def _first_end(attempt: Attempt) -> float | None:
-    """How long after the start the first rank failed."""
-    return None if attempt.first_failure is None else _seconds(attempt, attempt.first_failure)
+def _bar(begin: float, end: float, how: str, status: int | None = None, stops: float | None = None) -> Bar:
+    return Bar(begin=begin, end=end, how=how, status=status, stops=stops, first_step=None, quiet=None)
 
 
-def _bar(
-    attempt: Attempt, number: int, rank: int, begin: float, log: Series | None, stopped: float | None
-) -> Bar | None:
-    name = str(rank)
-    seconds = _seconds(attempt, name)
-    if seconds is None:
-        return None
-    status = attempt.members[name].get("status")
-    status = status if isinstance(status, int) else None
-    how = _how(attempt, name, status)
-    stops = begin + stopped if how == STOPPED and stopped is not None and stopped < seconds else None
-    return Bar(
-        attempt=number,
-        begin=begin,
-        end=begin + seconds,
-        how=how,
-        status=status,
-        first_step=_first_step(log, begin, seconds),
-        stops=stops,
+def _with_log(bar: Bar, log: Series | None) -> Bar:
+    """The bar, with what its log tells."""
+    seconds = bar.end - bar.begin
+    if log is None or log.first is None:
+        return bar
+    first = None if log.first_step is None else log.first_step - log.first
+    last = last_line(log)
+    until = seconds if bar.stops is None else bar.stops - bar.begin
+    quiet = last is not None and until - last > max(LEAST, seconds / _QUIET_SHARE)
+    return bar.replace(
+        first_step=bar.begin + first if first is not None and 0 <= first <= seconds else None,
+        quiet=bar.begin + last if quiet and last is not None else None,
     )
 
 
-def _how(attempt: Attempt, name: str, status: int | None) -> str:
+def _how(attempt: Attempt, name: str, status: int | None, also: frozenset[str]) -> str:
     if name == attempt.first_failure:
         return FIRST
     if status is None:
         return UNKNOWN
     if status == 0:
         return GOOD
-    if name in attempt.also_failed:
+    if name in also:
         return FAILED
     if attempt.stopped_by and attempt.first_failure is None:
         return STOPPED  # the stack of a rank that hangs comes with SIGABRT
     return STOPPED if status in _BY_US else FAILED
 
 
-def _first_step(log: Series | None, begin: float, seconds: float) -> float | None:
-    if log is None or log.first is None or log.first_step is None:
-        return None
-    since = log.first_step - log.first
-    return begin + since if 0 <= since <= seconds else None
-
-
-def _log_of(data: RunData, rank: int, attempt: int) -> Series | None:
-    logs = data.logs.get(rank, [])
-    return logs[attempt] if len(logs) == len(data.attempts) else None
-
-
-def _without_end(
-    data: RunData, attempt: Attempt, number: int, rank: int, begin: float, started: float, now: float
-) -> Bar | None:
+def _without_end(data: RunData, log: str, begin: float, clock: tuple[float, float]) -> Bar | None:
     """Of a run without an outcome: until now, or until its log was written for the last time."""
-    runs = data.run.state == RUNNING
-    if number < len(data.attempts) - 1:
-        return None
+    runs, (started, now) = data.run.state == RUNNING, clock
     try:
-        written = os.stat(os.path.join(attempt.logs, f"rank_{rank}.log")).st_mtime
-    except OSError:
-        written = now if runs else started
+        written = os.stat(log).st_mtime
+    except (OSError, ValueError):  # it is on another host
+        written = started
     end = (now if runs else written) - started
-    if end <= begin:
-        return None
-    log = _log_of(data, rank, number)
-    first = _first_step(log, begin, end - begin)
-    return Bar(
-        attempt=number, begin=begin, end=end, how=RUNS if runs else UNKNOWN, status=None, first_step=first, stops=None
-    )
+    return None if end <= begin else _bar(begin, end, RUNS if runs else UNKNOWN)
 
 
 def clocks(data: RunData) -> list[tuple[str, str, float]]:

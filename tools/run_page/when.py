@@ -5,11 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from hccl_tools.common.record import Record
-from tools.progress.series import axis_of
+from tools.progress.counting import axis_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tools.progress.series import Axis, Series
+    from tools.progress.counting import Axis
+    from tools.progress.series import Series
     from tools.run_page.reading import RunData
 
 
@@ -33,7 +34,7 @@ class Clock(Record):
 
 def clock_of(data: RunData) -> Clock | None:
     """The clock of the lowest rank whose logs have times; None without any, or where all of them are the same."""
-    axis = axis_of(log for logs in data.logs.values() for log in logs)
+    axis = axis_of(log.counted for logs in data.logs.values() for log in logs)
     for _, logs in sorted(data.logs.items()):
         there = _times(logs, axis)
         seconds = [0.0]
@@ -55,7 +56,7 @@ def _times(logs: list[Series], axis: Axis) -> list[tuple[int, float]]:
 
 def restarts(data: RunData) -> dict[int, int]:
     """{which restart: its first step}, of those that had a step, where the logs of all attempts are here."""
-    axis = axis_of(log for logs in data.logs.values() for log in logs)
+    axis = axis_of(log.counted for logs in data.logs.values() for log in logs)
     found: dict[int, int] = {}
     for logs in data.logs.values():
         if len(logs) == len(data.attempts):

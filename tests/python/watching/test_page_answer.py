@@ -207,7 +207,7 @@ def test_a_restarted_run_says_why_it_was(tmp_path):
     rows = re.findall(r'<td data-label="(?:steps|exit code)">(.*?)</td>', page)
     assert rows == ["1 – 199", "1", "181 – 399", "0"]
     times = re.findall(r'<td data-label="from – to">(.*?)</td>', page)
-    assert times == ["0:00:00 – 0:00:32", "0:00:32 – 0:01:24"]
+    assert times == ["0:00:00 – 0:00:38", "0:00:40 – 0:01:17"]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from tools.diagnosis.bundle.masking import Masker
 from tools.history.listing import Run
 from tools.pages import example_states
 from tools.progress import lines
+from tools.progress.counting import Counting
 from tools.progress.series import Series
 from tools.run_page import document, environment, hosts, named, rank_states, reading, surroundings
 from tools.run_page.markup import Writer, table
@@ -25,7 +26,7 @@ def data_of(ranks, members=None, logs=None, state="ended", launch=None, **attemp
     run = Run(**known, folder=".", ranks=len(ranks), hosts=1, state=state, exit=1, progress={})
     return RunData(
         **{"folder": ".", "name": "run", "launch": launch or {}, "run": run, "attempts": [one], "ranks": ranks},
-        **{"logs": logs or {}, "curves": {}, "metrics": [], "notes": []},
+        **{"logs": logs or {}, "curves": {}, "metrics": [], "patterns": [], "notes": []},
     )
 
 
@@ -64,7 +65,7 @@ def test_after_a_hang_a_rank_did_not_fail_because_sigabrt_ended_it():
 
 def test_a_rank_without_numbers_is_silent_only_where_most_have_some():
     def log(columns):
-        known = {"places": [], "metrics": {}, "in_epoch": 0, "counts_on": False, "size": 1, "read": 1}
+        known = {"places": [], "metrics": {}, "counted": Counting().said(), "size": 1, "read": 1}
         return Series(**known, columns=columns, first=None, first_step=None, last=None)
 
     members = {str(rank): {"status": 0} for rank in range(3)}

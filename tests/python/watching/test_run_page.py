@@ -14,7 +14,7 @@ from hccl_tools.common import language
 from tools import report
 from tools.pages import example_run
 from tools.progress import lines
-from tools.run_page import at_end, curves, document, outliers, reading, timeline
+from tools.run_page import at_end, curves, document, outliers, reading
 from tools.run_page.reading import Curve
 
 PLAN = {
@@ -155,18 +155,6 @@ def test_an_end_of_script_in_the_charts_data_ends_nothing(run, page, tmp_path, m
     assert "</script><b>" not in text
 
 
-def test_the_time_line_knows_who_failed_first_and_the_grace_time(tmp_path):
-    data = reading.read(example_run.make(str(tmp_path)), lines.load({}))
-    line = timeline.of(data)
-    rows = dict(line.rows)
-    assert [bar.how for bar in rows[5]] == ["first", "first"]
-    assert [bar.how for bar in rows[2]] == ["stopped", "stopped"]
-    assert round(rows[2][0].end - rows[2][0].stops, 1) == 10.0
-    assert rows[0][1].begin > rows[0][0].end
-    assert 8 < rows[0][0].first_step < 14
-    assert line.seconds == pytest.approx(272, abs=1)
-
-
 def test_attempts_are_one_curve_and_the_last_one_counts(tmp_path):
     data = reading.read(example_run.make(str(tmp_path)), lines.load({}))
     steps = data.curves["loss"][0].steps
@@ -223,21 +211,22 @@ def test_several_runs_are_compared(run, page):
     text, data = page(first, second)
     assert (first / "compared.html").exists()
     loss = charts(data)["Loss"]
-    assert [line["label"] for line in loss["lines"]] == ["a", "b"]
+    assert [line["label"] for line in loss["lines"]] == ["A: CPU", "B: Ascend"]
     assert loss["x"] == [*range(1, 10)] and loss["lines"][0]["y"][-1] is None
-    rows = re.findall(r"<tr><td><code>(\w+)</code></td>", text)
+    rows = re.findall(r'<tr><td data-label="name"><code>(\w+)</code></td>', text)
     assert rows == ["device_target"]
 
 
 def test_configs_are_compared_without_their_secrets(run, page, tmp_path):
     folders = []
     for name in "ab":
-        (tmp_path / f"{name}.yaml").write_text(f"train:\n  batch: {len(folders)}\n  api_key: word-{name}\n")
+        (tmp_path / f"{name}.yaml").write_text(f"train:\n  batch: {len(folders)}\n  api_key: mine-{name}\n")
         trainer = ["python", "-u", "tools/train.py", "--config", f"{name}.yaml"]
         folders.append(run(name=name, folder=str(tmp_path), trainer=trainer))
     text, _ = page(*folders)
-    assert "<code>train.batch</code></td><td><code>0</code></td><td><code>1</code>" in text
-    assert "word-a" not in text and "word-b" not in text
+    row = [("name", "train.batch"), ("A", "0"), ("B", "1")]
+    assert "".join(f'<td data-label="{head}"><code>{cell}</code></td>' for head, cell in row) in text
+    assert "mine-a" not in text and "mine-b" not in text
     names = re.findall(r'\bid="([^"]+)"', text)
     assert len(set(names)) == len(names)
 
@@ -361,12 +350,12 @@ def test_of_many_ranks_the_middle_and_those_that_differ():
 def test_of_very_many_ranks_some_logs_are_read():
     ranks = [reading.Rank(rank=rank, device=0, host=None, log="x") for rank in range(65_536)]
     failed = reading.Attempt(
-        **{"logs": ".", "ended": None, "exit": 1, "first_failure": "4097", "also_failed": ()},
+        **{"logs": ".", "ended": None, "exit": 1, "first_failure": "4097", "also_failed": ("5001", "0")},
         **{"stopped_by": None, "lost_host": None, "members": {}},
     )
-    chosen = [rank.rank for rank in reading.chosen_of(ranks, [failed])]
-    assert reading.MOST_LOGS - 1 <= len(chosen) <= reading.MOST_LOGS
-    assert 4097 in chosen and chosen == sorted(chosen) and chosen[-1] > 65_000
+    chosen = [rank.rank for rank in reading.chosen_of(ranks, [failed], told=[6001, 70_000])]
+    assert reading.MOST_LOGS - 2 <= len(chosen) <= reading.MOST_LOGS
+    assert {0, 4097, 5001, 6001, 65_535} < set(chosen) and chosen == sorted(chosen)
 
 
 # ---- at a job's end --------------------------------------------------------------------------------------------------

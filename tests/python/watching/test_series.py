@@ -37,7 +37,7 @@ def test_a_log_of_the_trainer(read):
         "samples_per_s": [1419.1, None, None],
     }
     assert found.metrics == {"accuracy %": {(1, 2): 97.21}}
-    assert (found.in_epoch, found.read) == (2, found.size)
+    assert (found.counted.in_epoch, found.read) == (2, found.size)
 
 
 def test_every_sample_line_of_the_table_is_read_as_the_table_says():

@@ -1,0 +1,218 @@
+"""The page in every state that it can show, in a real browser: whole on a phone and on paper, readable by everybody.
+
+One browser for all of it, because its start takes longer than a page.
+"""
+
+import base64
+import importlib.util
+import json
+import os
+import re
+
+import pytest
+from needs import needs, needs_packages
+
+from tools.pages import example_states, page_pictures
+from tools.run_page import named, writing
+
+pytestmark = [
+    *(pytest.mark.thorough, needs(*page_pictures.PROGRAMS), needs_packages("selenium", "axe_core_python")),
+    pytest.mark.xdist_group("page-states"),
+]
+
+WIDE, PHONE, PAPER = 1400, 390, 703  # PAPER: A4 between the margins of print.css
+MATTER = {"failed": [5], "hang": [6], "restarted": [5], "straggler": [41, 7], "many": [333, 700]}
+LARGE = ("straggler", "many")  # axe takes a second for each thousand boxes
+USUAL = ("good", "failed", "hang", "restarted")  # runs of eight ranks
+AXE = """
+const done = arguments[arguments.length - 1];
+axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"], resultTypes: ["violations"]})
+  .then((found) => done(found.violations.map((one) => [one.id, one.help, one.nodes.length,
+    one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160) + " " + node.failureSummary.slice(0, 300))])));
+"""
+# What is wider than the window and cannot be scrolled in a box of its own, by its outermost element.
+WIDER = """
+const wide = document.documentElement.clientWidth;
+const boxed = (element) => {
+  for (let above = element.parentElement; above; above = above.parentElement)
+    if (["auto", "scroll", "hidden"].includes(getComputedStyle(above).overflowX)) return true;
+  return false;
+};
+return [...document.querySelectorAll("main *, footer")]
+  .filter((one) => { const box = one.getBoundingClientRect();
+                     return box.width && box.right > wide + 1 && !boxed(one); })
+  .slice(0, 5).map((one) => one.outerHTML.slice(0, 160));
+"""
+# Words of up to twelve letters that go over two lines, because their box is too narrow.
+BROKEN = """
+const found = [];
+const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const node = walker.currentNode;
+  if (!node.parentElement.checkVisibility() || node.parentElement.closest("script, pre, svg")) continue;
+  for (const word of node.textContent.matchAll(/(?<![\\w./-])\\w{2,12}(?![\\w./-])/g)) {
+    const range = document.createRange();
+    range.setStart(node, word.index);
+    range.setEnd(node, word.index + word[0].length);
+    if (new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1) found.push(word[0]);
+  }
+}
+return found.slice(0, 5);
+"""
+# Cells of cards that leave a part of the card's width free, and so wrap their words too early.
+NARROW = """
+return [...document.querySelectorAll(".cards td")].filter((one) => one.checkVisibility()
+  && one.getBoundingClientRect().width < 0.8 * one.closest("table").clientWidth)
+  .map((one) => one.outerHTML.slice(0, 100));
+"""
+# [rank, the section, the colour] of each spot beside the name of a rank, and of each line of a chart.
+COLOURS = """
+const rgb = (colour) => { const box = document.createElement("i"); box.style.color = colour; document.body.append(box);
+                          const found = getComputedStyle(box).color; box.remove(); return found; };
+const spots = [...document.querySelectorAll(".chip")].map((spot) => {
+  const name = /^\\s*rank (\\d+)/i.exec(spot.nextSibling?.textContent ?? "");
+  return name && [name[1], spot.closest("[id]").id, getComputedStyle(spot).backgroundColor];
+});
+const lines = [...document.querySelectorAll("[data-drawn]")].flatMap((chart) =>
+  Object.entries(JSON.parse(chart.dataset.drawn)).map(([name, colour]) => {
+    const rank = /^rank (\\d+)/.exec(name);
+    return rank && [rank[1], "chart", rgb(colour)];
+  }));
+return [...spots, ...lines].filter(Boolean);
+"""
+
+
+@pytest.fixture(scope="module")
+def driver():
+    with page_pictures.browser(WIDE, 900) as opened:
+        opened.execute_cdp_cmd("Page.setBypassCSP", {"enabled": True})  # axe is not one of the page's scripts
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """page(STATE): the page's path."""
+    made = {}
+
+    def make(state):
+        if state not in made:
+            above = tmp_path_factory.mktemp(state)
+            made[state] = writing.write(example_states.make(state, str(above)), str(above / "page.html"))
+        return made[state]
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def axe():
+    (folder,) = importlib.util.find_spec("axe_core_python").submodule_search_locations
+    with open(os.path.join(folder, "axe.min.js"), encoding="utf-8") as file:
+        return file.read()
+
+
+def show(driver, path, width=WIDE, dark=False, media=""):
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width == PHONE}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": [scheme]})
+    driver.get("file://" + path)
+
+
+def asked_for(driver):
+    """The addresses that were asked for."""
+    events = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+    return [one["params"]["request"]["url"] for one in events if one["method"] == "Network.requestWillBeSent"]
+
+
+@pytest.mark.parametrize("state", example_states.STATES)
+def test_every_state_is_whole_and_readable_by_everybody(driver, page, axe, state):
+    asked_for(driver)
+    ways = [(WIDE, False), (WIDE, True), (PHONE, False), (PHONE, True)]
+    for width, dark in ways[::3] if state in LARGE else ways:
+        show(driver, page(state), width, dark)
+        driver.execute_script(axe)
+        assert driver.execute_async_script(AXE) == [], (width, dark)
+        if width == PHONE:
+            assert driver.execute_script("return document.documentElement.scrollWidth") <= PHONE
+            assert driver.execute_script(WIDER) == []
+            assert driver.execute_script(BROKEN) == [] == driver.execute_script(NARROW)
+    assert [entry["message"] for entry in driver.get_log("browser")] == []
+    assert [url for url in asked_for(driver) if not url.startswith(("data:", f"file://{page(state)}"))] == []
+
+
+@pytest.mark.parametrize("state", MATTER)
+def test_the_ranks_that_matter_are_in_the_time_line(driver, page, state):
+    show(driver, page(state))
+    words = driver.execute_script("return document.querySelector('#times').innerText")
+    assert [rank for rank in MATTER[state] if not re.search(rf"{named.label(rank)}\b", words)] == []
+
+
+@pytest.mark.parametrize(("state", "parts"), [
+    ("failed", {"outcome", "times", "curves", "chart", "placement"}),
+    ("straggler", {"times", "curves", "chart", "placement"}),
+    ("hang", {"stacks", "times", "placement"}),
+])  # fmt: skip
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_rank_has_one_colour_on_the_whole_page(driver, page, state, parts, dark):
+    show(driver, page(state), dark=dark)
+    found = driver.execute_script(COLOURS)
+    ranks = {str(rank) for rank in MATTER[state]}
+    colours = {rank: {colour for one, _, colour in found if one == rank} for rank in ranks}
+    assert all(len(each) == 1 for each in colours.values()) and len(set(map(str, colours.values()))) == len(ranks)
+    assert parts <= {part for one, part, _ in found if one in ranks}
+
+
+@pytest.mark.parametrize("state", USUAL)
+def test_a_usual_run_takes_two_pages_of_paper(driver, page, state):
+    show(driver, page(state), dark=True)
+    pdf = driver.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True, "printBackground": True})["data"]
+    pages = len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(pdf)))
+    assert 1 <= pages <= 2
+
+
+def test_paper_is_light_and_has_nothing_to_click(driver, page):
+    show(driver, page("failed"), dark=True, media="print")
+    colours = driver.execute_script("""
+      return [...document.querySelectorAll("body, h1, h2, p, td, pre")].filter((one) => one.checkVisibility())
+        .map((one) => getComputedStyle(one).color.match(/[0-9]+/g).slice(0, 3).map(Number));""")
+    assert len(colours) > 5 and all(sum(colour) < 3 * 128 for colour in colours)
+    back = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert back == "rgb(255, 255, 255)"
+    seen = driver.execute_script("""
+      return [...document.querySelectorAll("button, summary, .hint, details > :not(summary)")]
+        .filter((one) => one.checkVisibility()).map((one) => one.outerHTML.slice(0, 100));""")
+    assert seen == []
+
+
+@pytest.mark.parametrize("state", ["compared", "restarted"])
+def test_paper_cuts_nothing(driver, page, state):
+    show(driver, page(state), PAPER, media="print")
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= PAPER
+    assert driver.execute_script(WIDER) == [] == driver.execute_script(BROKEN)
+
+
+def test_a_box_that_scrolls_is_reached_by_keyboard(driver, page):
+    show(driver, page("failed"))
+    found = driver.execute_script("""
+      return [...document.querySelectorAll("main .wide, main pre")].map((one) =>
+        [one.tabIndex === 0, one.scrollHeight > one.clientHeight + 1 || one.scrollWidth > one.clientWidth + 1]);""")
+    assert any(scrolls for _, scrolls in found) and all(reached == scrolls for reached, scrolls in found)
+
+
+def test_the_checks_see_what_is_wrong(driver, page, axe):
+    add = """
+      const bad = document.createElement("section");
+      bad.innerHTML = "<h2>Bad</h2>" + "<p>words of a text</p>".repeat(9);  // of some, axe sees no background
+      for (const one of bad.querySelectorAll("p")) one.style.cssText = arguments[0];
+      bad.append(new Image());
+      document.querySelector("main").append(bad);"""
+    show(driver, page("good"), PHONE)
+    driver.execute_script(add, "color: #ddd")
+    driver.execute_script(axe)
+    assert {"color-contrast", "image-alt"} == {one[0] for one in driver.execute_async_script(AXE)}
+    driver.execute_script(add, "width: 20px; overflow-wrap: anywhere")
+    assert "words" in driver.execute_script(BROKEN)
+    assert driver.execute_script(WIDER) == []
+    driver.execute_script(add, "width: 600px")
+    assert driver.execute_script("return document.documentElement.scrollWidth") > PHONE
+    assert any("600px" in one for one in driver.execute_script(WIDER))
