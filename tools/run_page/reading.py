@@ -238,7 +238,7 @@ def _named(ranks: list[int]) -> str:
 def chosen_of(
     ranks: list[Rank], attempts: list[Attempt], most: int = MOST_LOGS, told: Iterable[int] = ()
 ) -> list[Rank]:
-    """All of them, or of many: those that failed, those that the launcher told of, and others at even distances."""
+    """All of them, or of many: those that failed, those that the launcher named, and others at even distances."""
     if len(ranks) <= most:
         return ranks
     names = dict.fromkeys(attempt.first_failure for attempt in attempts)

@@ -29,7 +29,7 @@ def clock(seconds):
 
 
 def log(*steps):
-    """A log with a line at each of so many seconds; the first one is no step."""
+    """A log with a line at each of so many seconds; the first one has no step."""
     words = ["begins", *(f"epoch: 1 step: {number + 1}, loss is 1.5" for number in range(len(steps) - 1))]
     return "".join(f"{clock(at)} {word}\n" for at, word in zip(steps, words))
 
