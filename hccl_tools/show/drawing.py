@@ -46,6 +46,20 @@ def svg(view: overview.Overview) -> str:
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
+def parts(view: overview.Overview) -> list[str]:
+    """The same for a page of HTML: an SVG for each server, narrow enough for a phone.
+
+    It has no colours of its own: the page gives them to the classes server, group, device, name and small.
+    """
+    return [_part(*_server([server], view.group_of, _COLUMNS // 2), server) for server in view.servers]
+
+
+def _part(width: int, height: int, body: str, server: overview.Server) -> str:
+    said = f"{server.name}: ranks {overview.ranges([device.rank for device in server.devices])}"
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    return f'<svg role="img" aria-label="{_escaped(said)}" {size}>\n{body}\n</svg>\n'
+
+
 def _placed(boxes: Iterable[Box]) -> tuple[list[Box], int, int]:
     """([(x, y, body)], width, height) of the boxes, in rows from left to right."""
     x, y, tallest, widest, placed = _PAD, 36, 0, 0, []
@@ -58,8 +72,8 @@ def _placed(boxes: Iterable[Box]) -> tuple[list[Box], int, int]:
     return placed, widest, y + tallest + _PAD
 
 
-def _server(run: Sequence[overview.Server], group_of: Callable[[str], int]) -> Box:
-    """The box of one server, or of a run of servers that are alike."""
+def _server(run: Sequence[overview.Server], group_of: Callable[[str], int], columns: int = _COLUMNS) -> Box:
+    """The box of one server, or of a run of servers that are alike.  columns: devices in a row, at most."""
     first, last = run[0], run[-1]
     name = first.name if len(run) == 1 else f"{first.name} - {last.name}"
     ranks = overview.ranges([device.rank for server in run for device in server.devices])
@@ -68,8 +82,8 @@ def _server(run: Sequence[overview.Server], group_of: Callable[[str], int]) -> B
         note = f"{len(run)} servers, {note}"
     x, y, tallest, widest, parts = _PAD, _HEAD, 0, 0, []
     for members in _groups(first.devices, group_of):
-        width, height, body = _group(members, len(run) > 1)
-        if x > _PAD and x + width > _COLUMNS * (_CELL + _GAP) + 4 * _PAD:
+        width, height, body = _group(members, len(run) > 1, columns)
+        if x > _PAD and x + width > columns * (_CELL + _GAP) + 4 * _PAD:
             x, y, tallest = _PAD, y + tallest + _GAP, 0
         parts.append(f'<g transform="translate({x},{y})">{body}</g>')
         x += width + _GAP
@@ -88,9 +102,9 @@ def _groups(devices: Iterable[overview.Device], group_of: Callable[[str], int]) 
     return list(groups.values())
 
 
-def _group(members: Sequence[overview.Device], run_of_many: bool) -> Box:
+def _group(members: Sequence[overview.Device], run_of_many: bool, most: int) -> Box:
     """The box of one group's devices; in a run the ranks are those of its first server, with "..." behind them."""
-    columns = min(len(members), _COLUMNS)
+    columns = min(len(members), most)
     rows = -(-len(members) // columns)
     width, height = columns * (_CELL + _GAP) + _GAP, rows * (_HEIGHT + _GAP) + _GAP
     parts = [f'<rect class="group" width="{width}" height="{height}" rx="4"/>']

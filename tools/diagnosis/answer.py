@@ -13,6 +13,7 @@ from hccl_tools.common.words import one_line, short_path
 from tools.diagnosis import ends
 from tools.diagnosis.ends import End, near
 from tools.diagnosis.verdict import said
+from tools.logs import remedies
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,6 +131,17 @@ def texts(entry: KnownFailure) -> tuple[str, str]:
     """(cause, remedy) in the user's language, with our commands as the user types them."""
     cause, remedy = entry.zh if speaks_chinese() and entry.zh else (entry.cause, entry.remedy)
     return typed.as_typed(cause), typed.as_typed(remedy)
+
+
+def for_target(answer: Answer, target: object) -> Answer:
+    """The answer with remedies for the device target of the launch: a CPU has no npu-smi."""
+    causes = [cause.replace(entry=_entry_for(cause.entry, target)) for cause in answer.causes]
+    return answer.replace(causes=causes)
+
+
+def _entry_for(entry: KnownFailure, target: object) -> KnownFailure:
+    chinese = entry.zh and (entry.zh[0], remedies.for_target(entry.zh[1], target))
+    return entry.replace(remedy=remedies.for_target(entry.remedy, target), zh=chinese)
 
 
 # --- what both kinds of answers have ----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from hccl_tools.common.language import tr
+from hccl_tools.common.record import Record
 from hccl_tools.common.words import clauses, named, one_line
 from tools.diagnosis import stacks
 from tools.diagnosis.run import logs_of
@@ -33,12 +34,33 @@ def _ranks_of(members: Iterable[str]) -> list[int]:
 
 def of_run(launch: dict[str, Any], folder: str) -> str:
     """The verdict about the last attempt of a run; nothing, if no hang ended it."""
+    known = _of_launch(launch, folder)
+    return _verdict(_where(known)) if known is not None else ""
+
+
+def apart(launch: dict[str, Any], folder: str) -> list[int]:
+    """The ranks that the verdict names, because the others waited elsewhere; none, where it names none."""
+    known = _of_launch(launch, folder)
+    where = _where(known) if known is not None else _Where()
+    if where.held:
+        return where.held if len(where.held) < len(known or {}) else []
+    few = min(where.places.values(), key=len, default=[])
+    return few if _are_few(few, where.places) else []
+
+
+def stacks_of(launch: dict[str, Any], folder: str) -> dict[int, str]:
+    """{rank: its stacks} of the last attempt of a run that a hang ended, as they were saved."""
+    return _of_launch(launch, folder) or {}
+
+
+def _of_launch(launch: dict[str, Any], folder: str) -> dict[int, str] | None:
+    """The same, empty where a rank has none; None, if no hang ended the run."""
     outcome = launch.get("outcome")
     if not isinstance(outcome, dict) or outcome.get("stopped_by") != "hang":
-        return ""
+        return None
     ranks = launch.get("ranks")
     known = [row.get("rank") for row in ranks if isinstance(row, dict)] if isinstance(ranks, list) else []
-    return verdict(os.path.join(folder, logs_of(outcome)), [rank for rank in known if type(rank) is int])
+    return _read(os.path.join(folder, logs_of(outcome)), [rank for rank in known if type(rank) is int])
 
 
 def verdict(logs: str, ranks: Sequence[int], told: Mapping[int, str] | None = None) -> str:
@@ -46,10 +68,18 @@ def verdict(logs: str, ranks: Sequence[int], told: Mapping[int, str] | None = No
 
     told: where ranks are whose stacks are on other hosts.
     """
-    found = {rank: _stack(logs, rank) for rank in ranks[:: -(-len(ranks) // _MOST) or 1]}
-    held = [rank for rank, stack in found.items() if stacks.is_held(stack)]
-    if held:
-        return tr("the job hung: {ranks} did not run, by SIGSTOP or in a debugger", ranks=named("rank", held))
+    return _verdict(_where(_read(logs, ranks), told))
+
+
+class _Where(Record):
+    """Where the ranks of a job were."""
+
+    held: list[int] = []  # did not run
+    places: dict[str, list[int]] = {}
+    silent: list[int] = []  # no place is known
+
+
+def _where(found: Mapping[int, str], told: Mapping[int, str] | None = None) -> _Where:
     nowhere = stacks.place("")
     places: dict[str, list[int]] = {}
     silent = []
@@ -59,10 +89,21 @@ def verdict(logs: str, ranks: Sequence[int], told: Mapping[int, str] | None = No
             places.setdefault(place, []).append(rank)
         else:
             silent.append(rank)
-    if not places:
+    return _Where(held=[rank for rank, stack in found.items() if stacks.is_held(stack)], places=places, silent=silent)
+
+
+def _verdict(where: _Where) -> str:
+    if where.held:
+        return tr("the job hung: {ranks} did not run, by SIGSTOP or in a debugger", ranks=named("rank", where.held))
+    if not where.places:
         return tr("the job hung: no rank wrote to its log, and no stack is known")
-    said = _of_places(places, bool(silent))
+    said, silent = _of_places(where.places, bool(where.silent)), where.silent
     return clauses(said, tr("of {ranks} no stack is known", ranks=named("rank", silent))) if silent else said
+
+
+def _are_few(few: Sequence[int], places: Mapping[str, list[int]]) -> bool:
+    """Whether the ranks at one place are less than half of all."""
+    return 2 * len(few) < sum(map(len, places.values()))
 
 
 def _of_places(places: Mapping[str, list[int]], some: bool) -> str:
@@ -73,12 +114,17 @@ def _of_places(places: Mapping[str, list[int]], some: bool) -> str:
         return tr("the job hung with {ranks} {place}", ranks=named("rank", few), place=one_line(where))
     if len(ordered) == 1:
         return tr("the job hung: all ranks were {place}", place=one_line(where))
-    if 2 * len(few) < sum(map(len, places.values())):
+    if _are_few(few, places):
         most, who = one_line(ordered[-1][0]), named("rank", few)
         return tr(
             "the job hung: most ranks were {most}, but {ranks} {place}", most=most, ranks=who, place=one_line(where)
         )
     return tr("the job hung: the ranks were at {number} places, see rank_N.stack", number=len(places))
+
+
+def _read(logs: str, ranks: Sequence[int]) -> dict[int, str]:
+    """{rank: its stacks}"""
+    return {rank: _stack(logs, rank) for rank in ranks[:: -(-len(ranks) // _MOST) or 1]}
 
 
 def _stack(logs: str, rank: int) -> str:

@@ -129,10 +129,11 @@ def _explain_launch(
     matches = find.causes(entries, members, oom_kills, target if target in known_failures.TARGETS else None)
     logs = _logs(launch, folder, entries, at_end)
     ranks = len(run.places_of(launch))
-    answer = answer_of_run.of_run(members, matches, logs, ranks)
+    answer = answers.for_target(answer_of_run.of_run(members, matches, logs, ranks), target)
     if as_json:
         with in_english():
             english = answer_of_run.of_run(members, matches, logs, ranks, english=True)
+            english = answers.for_target(english, target)
             _print_json(answer_data.of_run(english, logs, launch, folder))
     else:
         (tell or _print)(words.of_run(answer, folder, brief=at_end))

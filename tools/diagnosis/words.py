@@ -47,7 +47,7 @@ def explain_logs(logs: Explained) -> list[str]:
 def root_lines(verdict: Verdict, brief: bool = False) -> list[str]:
     """The root alone, how sure that is and why, and what to look at next: for a report that says other things, too."""
     lines = [tr("root: {sentence}", sentence=verdict.sentence)]
-    lines.append("    " + _how_sure(verdict.certainty, verdict.why))
+    lines.append("    " + how_sure(verdict.certainty, verdict.why))
     lines += ["    " + tr("next: {what}", what=what) for what in verdict.next[: 2 if brief else 4]]
     return [line for text in lines for line in folded(text, COLUMNS - _NAME_OF_SCRIPT)]
 
@@ -73,7 +73,8 @@ def lines_of(answer: Answer, columns: int = COLUMNS, more: str = "") -> list[str
     return writer.lines(more)
 
 
-def _how_sure(certainty: str, why: str) -> str:
+def how_sure(certainty: str, why: str) -> str:
+    """``how sure: likely; it ended first``."""
     known = {"sure": tr("sure"), "likely": tr("likely"), "guess": tr("a guess")}
     return tr("how sure: {certainty}; {why}", certainty=known.get(certainty, certainty), why=why)
 
@@ -148,7 +149,7 @@ class _Writer:
     def sure(self, answer: Answer) -> None:
         """How sure it is, and why."""
         if answer.certainty:
-            self.add(1, _how_sure(answer.certainty, answer.why))
+            self.add(1, how_sure(answer.certainty, answer.why))
 
     def cause(self, answer: Answer, cause: Cause) -> None:
         """The known failure: what it means, where it is seen, what to do."""
@@ -156,11 +157,12 @@ class _Writer:
         if not answer.says_cause:
             self.add(1, tr("cause: {cause} ({code})", cause=text, code=cause.entry.code), style=colours.LABEL)
         self._seen(answer, cause)
-        self.add(2, tr("remedy: {remedy}", remedy=remedy), style=colours.LABEL)
+        if remedy:  # none of its steps may be for this device target
+            self.add(2, tr("remedy: {remedy}", remedy=remedy), style=colours.LABEL)
         entry = cause.entry
         if entry.zh and not speaks_chinese() and _CHINESE.search(cause.line or ""):  # its writer may read no English
             self.add(3, f"原因：{entry.zh[0]}", style=colours.LABEL)
-            self.add(3, f"处理：{entry.zh[1]}", style=colours.LABEL)
+            self.add(3, f"处理：{entry.zh[1]}" if entry.zh[1] else "", style=colours.LABEL)
 
     def errors(self, answer: Answer) -> None:
         """The lines that look like errors; of the answer's log their rows."""

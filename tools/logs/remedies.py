@@ -23,12 +23,14 @@ def steps(remedy: str) -> list[str]:
 def steps_for(remedy: str, target: object) -> list[str]:
     """Those that a launch for this device target can do; all of them, where the target is not known.
 
-    A step that names tools of several targets holds for each of these.
+    A step that names tools of several targets holds for each of these.  Where all steps are for other hardware, the
+    failure is of that hardware, too: they stay, but for a CPU, which has no tools of its own.
     """
     found = steps(remedy)
     if target not in ("Ascend", "GPU", "CPU"):
         return found
-    return [step for step in found if target in (named := _named(step)) or not named]
+    fitting = [step for step in found if target in (named := _named(step)) or not named]
+    return fitting or (found if target != "CPU" else [])
 
 
 def for_target(remedy: str, target: object) -> str:

@@ -7,13 +7,11 @@ python -m tools.pages.known_failures_page zh > docs/zh/when_it_fails.md
 from __future__ import annotations
 
 import os
-import re
 import sys
 
 from hccl_tools.common import project
-from tools.logs import known_failures
+from tools.logs import known_failures, remedies
 
-_STEPS = re.compile(r"(?:; |；)(?![^(（]*[)）])")  # between the parts of a remedy, but not within brackets
 _WORDS = {
     "en": (
         "Known failures",
@@ -105,7 +103,7 @@ def _section(entry: known_failures.KnownFailure, language: str) -> str:
     signs = [_code(sample) for sample in entry.samples]
     if entry.status:
         signs.append(f"{status} {', '.join(map(str, sorted(entry.status)))}{oom if entry.oom_kill else ''}")
-    items = [(cause, [why]), (remedy, _STEPS.split(what)), (seen, signs)]
+    items = [(cause, [why]), (remedy, remedies.steps(what)), (seen, signs)]
     if entry.targets != known_failures.TARGETS:
         items.append((holds, [", ".join(entry.targets)]))
     return "\n".join([f"### `{entry.code}`", "", *(_item(f"{word}{colon}", texts) for word, texts in items)]) + "\n"

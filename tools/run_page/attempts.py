@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import calendar
+import time
+from datetime import timedelta
+
 from hccl_tools.common.language import tr
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import listed, one_line, some
 from tools.diagnosis import hang
 from tools.history.listing import LOST, RUNNING
-from tools.run_page import explained
+from tools.progress.counting import axis_of
+from tools.run_page import explained, named
+from tools.run_page.markup import escaped, section, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from tools.progress.counting import Axis
+    from tools.run_page.markup import Writer
+    from tools.run_page.named import Named
     from tools.run_page.reading import RunData
+
+_MOST_SHOWN = 10  # attempts; earlier ones are folded away
 
 
 def why(data: RunData, number: int) -> str:
@@ -42,3 +53,82 @@ def stopped(data: RunData, number: int) -> str:
     if what.startswith("SIG") and what.isalnum():
         return tr("the launcher got {signal}, and stopped the ranks", signal=what)
     return tr("{host} ended the job", host=one_line(what))
+
+
+# --- the section ------------------------------------------------------------------------------------------------------
+
+
+def html_of(data: RunData, names: dict[int, Named], writer: Writer) -> str:
+    """The section; empty for a run of one attempt."""
+    if len(data.attempts) < 2:
+        return ""
+    axis = axis_of(one.counted for each in data.logs.values() for one in each)
+    rows = [_row(data, number, axis, names, writer) for number in range(len(data.attempts))]
+    heads = [tr("attempt"), tr("from – to"), tr("steps"), tr("why it ended"), tr("exit code")]
+    body = table(heads, rows[-_MOST_SHOWN:], cards=True)
+    earlier = rows[:-_MOST_SHOWN]
+    if earlier:
+        title = tr("{number} earlier attempts", number=len(earlier))
+        body += f"<details><summary>{escaped(title)}</summary>{table(heads, earlier, cards=True)}</details>"
+    return section("attempts", tr("Attempts"), body)
+
+
+def _row(data: RunData, number: int, axis: Axis, names: dict[int, Named], writer: Writer) -> list[str]:
+    attempt = data.attempts[number]
+    first = attempt.first_failure or ""
+    rank = int(first) if first.isdecimal() else None
+    chip = named.chip(names[rank]) if rank is not None and rank in names else ""
+    reason = f"{chip}{writer.text(why(data, number))}"
+    changed = _changed(data, number)
+    if changed:
+        reason += f'<br><span class="hint">{writer.text(changed)}</span>'
+    status = "?" if attempt.exit is None else str(attempt.exit)
+    return [
+        str(number + 1),
+        escaped(_times(data, number)),
+        escaped(_steps(data, number, axis)),
+        reason,
+        escaped(status),
+    ]
+
+
+def _times(data: RunData, number: int) -> str:
+    """From when to when, since the launch; of the launcher's clock."""
+    started, ended = _moment(data.run.started), _moment(data.attempts[number].ended)
+    before = _moment(data.attempts[number - 1].ended) if number else started
+    lasted = [member.get("seconds") for member in data.attempts[number].members.values()]
+    known = [one for one in lasted if isinstance(one, (int, float)) and 0 <= one < 1e9]
+    if started is None or ended is None or not known or ended < started:
+        return "?"
+    begin = max(before or started, int(ended - max(known)), started)
+    return f"{timedelta(seconds=begin - started)} – {timedelta(seconds=ended - started)}"
+
+
+def _moment(text: str | None) -> int | None:
+    try:
+        return calendar.timegm(time.strptime(str(text), "%Y-%m-%dT%H:%M:%SZ"))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _steps(data: RunData, number: int, axis: Axis) -> str:
+    """The first and the last step that a log of the attempt has."""
+    logs = [each[number] for each in data.logs.values() if len(each) == len(data.attempts)]
+    steps = [axis.at(place) for one in logs if one.places for place in (one.places[0], one.places[-1])]
+    return f"{min(steps)} – {max(steps)}" if steps else "–"
+
+
+def _changed(data: RunData, number: int) -> str:
+    """What the next attempt had otherwise: fewer ranks, other hosts."""
+    if number == len(data.attempts) - 1:
+        return ""
+    now, then = (explained.places_of(data, one) for one in (number, number + 1))
+    hosts, later = ({str(host) for host in places.values() if host} for places in (now, then))
+    parts = []
+    if len(now) != len(then):
+        parts.append(tr("then {now} ranks instead of {before}", now=len(then), before=len(now)))
+    if hosts - later:
+        parts.append(tr("without {hosts}", hosts=some(sorted(map(one_line, hosts - later)), 4)))
+    if later - hosts:
+        parts.append(tr("with {hosts}", hosts=some(sorted(map(one_line, later - hosts)), 4)))
+    return listed(parts)

@@ -10,7 +10,23 @@ import time
 
 from hccl_tools.common.language import speaks_chinese, tr
 from tools.diagnosis.bundle.masking import Masker
-from tools.run_page import charts, comparison, named, outliers, reading, rows, sections, surroundings
+from tools.run_page import (
+    answer,
+    attempts,
+    charts,
+    comparison,
+    environment,
+    evidence,
+    explained,
+    hosts,
+    hung,
+    named,
+    outliers,
+    reading,
+    rows,
+    sections,
+    surroundings,
+)
 from tools.run_page.markup import Writer, escaped
 
 TYPE_CHECKING = False
@@ -40,16 +56,19 @@ def of_runs(runs: list[RunData]) -> str:
         data, writer = runs[0], Writer(around[0].masker)
         found = outliers.find(data.curves)
         names = named.of(data, found)
+        failure = explained.of(data, len(data.attempts) - 1)
         body = "".join(
             [
-                sections.head(data, writer),
-                sections.diagnosis(data, writer),
+                answer.html_of(data, failure, found, names, writer),
+                attempts.html_of(data, names, writer),
+                evidence.html_of(data, failure, names, writer),
+                hung.html_of(data, names, writer),
                 sections.together(data, writer),
                 sections.differing(data, found, writer),
                 rows.html_of(data, writer, names),
                 charts.html_of(charts.of_run(data, found, names)),
-                sections.placement(data, writer),
-                sections.around(around[0], writer),
+                hosts.html_of(data, names, writer),
+                environment.html_of(around[0], writer),
                 sections.command(around[0], writer),
                 sections.notes(data, writer),
             ]

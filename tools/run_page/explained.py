@@ -47,6 +47,7 @@ class Explained(Record):
     more: list[str]  # its further lines
     place: str  # train.py:88
     root: dict[str, Any]  # what the logs of all ranks say, as launch.json has it
+    roots: list[int]  # the ranks that failed first in truth: those of `root`, else the member's
     known: list[Known]  # what explains most comes first
     certainty: str  # that it was the first: sure, likely, guess
     why: str
@@ -104,10 +105,22 @@ def of(data: RunData, number: int, most: int = 8) -> Explained | None:
         more=raised[1:],
         place=_place(said.get("exception")),
         root=root,
+        roots=roots_of(data) if number == len(data.attempts) - 1 else [int(first.name)] if first.is_rank else [],
         known=_known(said, first, "\n".join(raised), data),
         certainty=str(root.get("certainty") or certainty),
         why=str(root.get("why") or why) if root.get("sentence") else why,
     )
+
+
+def roots_of(data: RunData) -> list[int]:
+    """The ranks of the last attempt that failed first in truth: by the logs of all ranks, else by the launcher."""
+    number = len(data.attempts) - 1
+    root = (_diagnosis(data, number) or {}).get("root")
+    ranks = root.get("ranks") if isinstance(root, dict) and root.get("sentence") else None
+    known = {rank.rank for rank in data.ranks}
+    found = [rank for rank in ranks if type(rank) is int and rank in known] if isinstance(ranks, list) else []
+    first = data.attempts[number].first_failure or ""
+    return found or ([int(first)] if first.isdecimal() and int(first) in known else [])
 
 
 def _launch_of(data: RunData, number: int, most: int) -> dict[str, Any]:
@@ -130,6 +143,12 @@ def _launch_of(data: RunData, number: int, most: int) -> dict[str, Any]:
 def logs_of(data: RunData, number: int) -> str:
     """The folder of the attempt's logs, in that of the run."""
     return os.path.relpath(data.attempts[number].logs, data.folder)
+
+
+def places_of(data: RunData, number: int) -> dict[str, str | None]:
+    """{a rank's name: its host} in the plan of the attempt."""
+    places = run_folder.places_of({**data.launch, **_plan_of(data, number)})
+    return {name: place["host"] for name, place in places.items()}
 
 
 def _plan_of(data: RunData, number: int) -> dict[str, Any]:
@@ -192,10 +211,16 @@ def _known(said: dict[str, Any], first: Member, raised: str, data: RunData) -> l
             cause=cause,
             steps=[step for step in remedies.steps_for(remedy, data.launch.get("device_target")) if step],
             line=one_line(entry.get("line") or "").strip(),
-            sure=entry in matches and _is_end(entry, first, raised),
+            sure=_is_of_root(entry, said.get("root")) or (entry in matches and _is_end(entry, first, raised)),
             vague=code in vague,
         )
     return sorted((one for one in found.values() if one.cause), key=lambda one: one.vague)
+
+
+def _is_of_root(fault: dict[str, Any], root: object) -> bool:
+    """Whether a log of the rank that failed first in truth shows it."""
+    ranks = root.get("ranks") if isinstance(root, dict) else None
+    return isinstance(ranks, list) and fault.get("rank") is not None and fault["rank"] in ranks
 
 
 def _is_end(match: dict[str, Any], first: Member, raised: str) -> bool:

@@ -52,11 +52,15 @@ def section(name: str, title: str, body: str) -> str:
     return f'<section id="{name}">\n<h2>{escaped(title)}</h2>\n{body}\n</section>\n' if body else ""
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; the heads are text, the cells HTML."""
-    head = "".join(f"<th>{escaped(text)}</th>" for text in heads)
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>\n" for row in rows)
-    return f'<div class="wide"><table>\n<tr>{head}</tr>\n{body}</table></div>\n'
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], cards: bool = False) -> str:
+    """A table; the heads are text, the cells HTML.  cards: on a phone each row is a card, with the heads in it."""
+    head = "".join(f'<th scope="col">{escaped(text)}</th>' for text in heads)
+    labels = [f' data-label="{escaped(text)}"' if cards else "" for text in heads]
+    body = "".join(
+        "<tr>" + "".join(f"<td{label}>{cell}</td>" for label, cell in zip(labels, row)) + "</tr>\n" for row in rows
+    )
+    kind = ' class="cards"' if cards else ""
+    return f'<div class="wide"><table{kind}>\n<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>\n'
 
 
 def data(value: object) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from tools.diagnosis import slow_ranks
-from tools.run_page import outliers, silence
+from hccl_tools.common.words import named
+from tools.diagnosis import hang, slow_ranks
+from tools.run_page import explained, outliers, silence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,11 +16,12 @@ if TYPE_CHECKING:
     from tools.run_page.reading import RunData
 
 MOST = 8  # as many colours as people tell apart: --rank-0 to --rank-7 of style/base.css
+_LONGEST = 48  # characters of a list of ranks
 _FEW = 2  # ranks that all have a name: fewer have neither a median nor a band
 # Why a rank has a name, the most important first.
-FAILED, ALSO_FAILED, SILENT = "failed", "also failed", "silent"
+FAILED, HUNG, ALSO_FAILED, SILENT = "failed", "hung", "also failed", "silent"
 NOT_FINITE, SLOW, DRIFTS, FEW = "not finite", "slow", "drifts", "few"
-_ORDER = (FAILED, ALSO_FAILED, SILENT, NOT_FINITE, SLOW, DRIFTS, FEW)
+_ORDER = (FAILED, HUNG, ALSO_FAILED, SILENT, NOT_FINITE, SLOW, DRIFTS, FEW)
 _OF_OUTLIER = {outliers.NOT_FINITE: NOT_FINITE, outliers.SLOW: SLOW, outliers.DRIFT: DRIFTS}
 
 
@@ -46,9 +48,11 @@ def of(data: RunData, found: Iterable[Outlier]) -> dict[int, Named]:
 def _reasons(data: RunData, found: Iterable[Outlier]) -> Iterable[tuple[str, int]]:
     """(why, rank), of the last attempt first."""
     known = {rank.rank for rank in data.ranks}
+    yield from ((FAILED, rank) for rank in explained.roots_of(data)[:MOST])
     for attempt in reversed(data.attempts):
         for why, names in ((FAILED, [attempt.first_failure]), (ALSO_FAILED, attempt.also_failed)):
             yield from ((why, int(name)) for name in names if name and name.isdecimal() and int(name) in known)
+    yield from ((HUNG, rank) for rank in hang.apart(data.launch, data.folder)[:MOST] if rank in known)
     yield from ((SILENT, rank) for rank in silence.ranks(data))
     outcome = data.launch.get("outcome")
     told = slow_ranks.rows_of(outcome.get("stragglers")) if isinstance(outcome, dict) else []
@@ -56,6 +60,15 @@ def _reasons(data: RunData, found: Iterable[Outlier]) -> Iterable[tuple[str, int
     yield from ((_OF_OUTLIER[one.kind], one.rank) for one in found)
     if len(data.ranks) <= _FEW:
         yield from ((FEW, rank) for rank in sorted(known))
+
+
+def ranks(numbers: Iterable[int]) -> str:
+    """``ranks 0-3,7``; of a long list the first, and how many there are."""
+    every = sorted(set(numbers))
+    text = named("rank", every)
+    if len(text) <= _LONGEST:
+        return text
+    return tr("{ranks} … ({number} ranks)", ranks=text[:_LONGEST].rpartition(",")[0] + ",", number=len(every))
 
 
 def label(rank: int) -> str:

@@ -19,7 +19,7 @@ from tools.run_page.reading import chosen_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tools.run_page.reading import RunData
+    from tools.run_page.reading import Rank, RunData
 
 _MOST_FILES = 1024
 _MOST_BYTES = 256 << 10  # of one file
@@ -41,7 +41,8 @@ class Surroundings(Record):
     secrets: dict[str, str]  # {value: name}; nothing of it may be shown
     exports: dict[str, str]  # what all ranks share, by the plan
     different: list[Variable]
-    own: list[str]  # variables of which each rank has a value of its own
+    own: list[str]  # variables of which each rank has a value of its own, by a rule or by chance
+    of_hosts: list[str]  # variables of which each host has a value of its own
     files: int  # how many ranks' files were read
     unreadable: int  # belong to another user
     command: str | None  # to be pasted into a shell
@@ -69,7 +70,7 @@ def of(data: RunData) -> Surroundings:
     with contextlib.suppress(RecursionError):
         secrets.update(structured.secrets_of_json(data.launch))
     secrets = {whole(value): name for value, name in secrets.items()}
-    different, own = _differences(found)
+    different, own, of_hosts = _differences(found, {rank.rank: rank for rank in data.ranks})
     command, typed = _command(data)
     exports = data.launch.get("exports")
     exports = exports if isinstance(exports, dict) else {}
@@ -79,6 +80,7 @@ def of(data: RunData) -> Surroundings:
         exports={str(name): str(value) for name, value in exports.items()},
         different=different,
         own=own,
+        of_hosts=of_hosts,
         files=len(found),
         unreadable=unreadable,
         command=command,
@@ -91,22 +93,42 @@ def shown(name: str, value: str | None) -> str | None:
     return structured.MASK if value and names.is_secret(name) else value
 
 
-def _differences(found: dict[int, dict[str, str]]) -> tuple[list[Variable], list[str]]:
-    """The variables with some values, and the names of those with a value for each rank."""
+def _differences(
+    found: dict[int, dict[str, str]], ranks: dict[int, Rank]
+) -> tuple[list[Variable], list[str], list[str]]:
+    """The variables with some values, and the names of those with a value for each rank, and for each host."""
     different: list[Variable] = []
     own: list[str] = []
+    of_hosts: list[str] = []
     for name in sorted({name for each in found.values() for name in each}):
-        ranks: dict[str | None, list[int]] = {}
+        values: dict[str | None, list[int]] = {}
         for rank, each in found.items():
-            ranks.setdefault(shown(name, each.get(name)), []).append(rank)
-        if len(ranks) < 2:
+            values.setdefault(shown(name, each.get(name)), []).append(rank)
+        if len(values) < 2:
             continue
-        if len(ranks) == len(found) and len(found) > 2:
+        if (len(values) == len(found) and len(found) > 2) or _has_rule(values, ranks):
             own.append(name)
+        elif _is_of_hosts(values, ranks):
+            of_hosts.append(name)
         elif len(different) < _MOST_DIFFERENT:
-            values = sorted(ranks.items(), key=lambda pair: -len(pair[1]))
-            different.append(Variable(name=name, values=values))
-    return different, own
+            ordered = sorted(values.items(), key=lambda pair: -len(pair[1]))
+            different.append(Variable(name=name, values=ordered))
+    return different, own, of_hosts
+
+
+def _has_rule(values: dict[str | None, list[int]], ranks: dict[int, Rank]) -> bool:
+    """Whether every rank has its device's number, or its place among as many ranks as there are values."""
+    numbers = len(values)
+    pairs = [(rank, value) for value, each in values.items() for rank in each]
+    if numbers > 2 and all(value == str(rank % numbers) for rank, value in pairs):
+        return True
+    return all(rank in ranks and value == str(ranks[rank].device) for rank, value in pairs)
+
+
+def _is_of_hosts(values: dict[str | None, list[int]], ranks: dict[int, Rank]) -> bool:
+    """Whether every host has another value.  Of two hosts one may be set up wrongly, so both are shown."""
+    hosts = [{ranks[rank].host if rank in ranks else None for rank in each} for each in values.values()]
+    return len(hosts) > 2 and all(len(each) == 1 for each in hosts) and len(set.union(*hosts)) == len(hosts)
 
 
 def _command(data: RunData) -> tuple[str | None, bool]:

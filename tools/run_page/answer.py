@@ -1,0 +1,251 @@
+"""The answer, at the head of the page: what became of the run, which rank, why, and what to do; then the facts."""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import timedelta
+
+from hccl_tools.common import typed
+from hccl_tools.common.language import tr
+from hccl_tools.common.words import clauses, listed, one_line
+from tools.diagnosis import hang, words
+from tools.history.listing import LOST, RUNNING
+from tools.progress.counting import axis_of
+from tools.run_page import attempts, charts, named, sections
+from tools.run_page.markup import escaped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tools.run_page.explained import Explained
+    from tools.run_page.markup import Writer
+    from tools.run_page.named import Named
+    from tools.run_page.outliers import Outlier
+    from tools.run_page.reading import RunData
+
+MOST_STEPS = 3  # that are not folded away
+_LONGEST = 240  # characters of the first sentence
+_MOST_ENDS = 3  # attempts that are named here
+_MOST_ODD = 3  # ranks likewise
+_FOLDERS = re.compile(r"(?<=\()(?:/[^/()\s]+)+/(?=[^/()\s]+:\d+\))")
+_QUOTED = re.compile(r'"([^"<>]{2,200})"')  # what a remedy has between quotes, a user types
+
+
+def html_of(
+    data: RunData,
+    failure: Explained | None,
+    found: list[Outlier],
+    names: dict[int, Named],
+    writer: Writer,
+) -> str:
+    """The head of the page.  failure: of the last attempt; found: ranks that differ; names: those with a colour."""
+    how, state = sections.state_of(data.run)
+    program = os.path.basename(data.run.program or "")
+    what = " · ".join(filter(None, [data.name, data.run.script, program]))
+    sentence = headline(data, failure)
+    short = sentence if len(sentence) <= _LONGEST else sentence[:_LONGEST] + "…"
+    guilty = {named.FAILED} if failure else {named.HUNG}
+    spot = "".join(named.chip(one) for one in list(names.values())[:_MOST_ODD] if guilty & set(one.why[:1]))
+    parts = [
+        f'<p class="run"><span class="state {how}">{escaped(state)}</span> {writer.text(what)}</p>',
+        f"<h1>{spot}{writer.text(capital(short))}</h1>",
+        *_meaning(failure, sentence, writer),
+        *(f'<p class="when">{writer.text(capital(line))}</p>' for line in _below(data, failure)),
+        *_quoted(failure, sentence, short, writer),
+        *_odd(data, found, names, writer),
+        _to_do(data, failure, writer),
+        _facts(data, writer),
+    ]
+    return f'<header id="outcome" class="{how}">' + "\n".join(filter(None, parts)) + "</header>\n"
+
+
+def headline(data: RunData, failure: Explained | None) -> str:
+    """What became of the run, in one sentence."""
+    run, last = data.run, len(data.attempts) - 1
+    if run.state == RUNNING:
+        return tr("the run still goes on") + _so_far(data)
+    if run.state == LOST:
+        return tr("the launcher was killed: how the ranks ended is not known")
+    if failure is not None:
+        return failure.sentence
+    if run.exit == 0:
+        restarts = tr(", after {number} restarts", number=run.restarts) if run.restarts else ""
+        restarts = tr(", after 1 restart") if run.restarts == 1 else restarts
+        return tr("ended well") + restarts + _so_far(data)
+    attempt = data.attempts[last]
+    why = attempts.why(data, last)
+    if attempt.stopped_by == "hang":
+        why = _FOLDERS.sub("", why)  # the stacks below have the whole paths
+    known = attempt.stopped_by or attempt.lost_host
+    return why if known else run.cause or why
+
+
+def _meaning(failure: Explained | None, sentence: str, writer: Writer) -> list[str]:
+    """The cause, where the first sentence quotes a log instead."""
+    cause = failure.cause if failure else None
+    if cause is None or cause.cause in sentence:
+        return []
+    return [f'<p class="cause">{writer.text(tr("cause: {cause}", cause=cause.cause))}</p>']
+
+
+def _so_far(data: RunData) -> str:
+    """``: last loss 0.15, accuracy 93.2 %``, as far as they are known."""
+    measured = [f"{name} {value}" for name, value in _measured(data)]
+    return (tr(": {facts}", facts=listed(measured))) if measured else ""
+
+
+def _below(data: RunData, failure: Explained | None) -> list[str]:
+    """Where and when, how sure; what the earlier attempts came to."""
+    lines: list[str] = []
+    if failure is not None:
+        lines += filter(None, [_when(data, failure)])
+        if failure.certainty:
+            lines.append(words.how_sure(failure.certainty, failure.why))
+    if data.run.state == RUNNING:
+        lines.append(tr("The run still goes on. This page shows what its logs had when the page was written."))
+    earlier = range(len(data.attempts) - 1)
+    for number in earlier[-_MOST_ENDS:]:
+        lines.append(tr("attempt {number}: {why}", number=number + 1, why=attempts.why(data, number)))
+    if len(earlier) > _MOST_ENDS:
+        lines.append(tr("and {number} more attempts", number=len(earlier) - _MOST_ENDS))
+    return lines
+
+
+def _when(data: RunData, failure: Explained) -> str:
+    """At which step, and when, as far as it is known of the rank that the first sentence names."""
+    number, parts = len(data.attempts) - 1, []
+    if len(failure.roots) > 1:
+        return ""
+    name = str(failure.roots[0]) if failure.roots else failure.member.name
+    logs = data.logs.get(failure.roots[0], []) if failure.roots else []
+    if len(logs) == len(data.attempts) and logs[number].places:
+        epoch, _ = place = logs[number].places[-1]
+        step = axis_of(one.counted for each in data.logs.values() for one in each).at(place)
+        parts.append(tr("the last step in its log is {step} (epoch {epoch})", step=step, epoch=epoch))
+    seconds = data.attempts[number].members.get(name, {}).get("seconds")
+    if isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and 0 <= seconds < 1e9:
+        parts.append(tr("it ended {time} after its start", time=timedelta(seconds=int(seconds))))
+    return clauses(*parts)
+
+
+def _quoted(failure: Explained | None, sentence: str, short: str, writer: Writer) -> list[str]:
+    """The exception, where the first sentence has it not, and where it was raised."""
+    if failure is None or not failure.raised:
+        return []
+    shown = [] if failure.raised in short else [failure.raised]
+    text = f'<pre class="said">{writer.lines([*shown, *failure.more])}</pre>' if shown or failure.more else ""
+    place = tr("raised at {place}", place=failure.place) if failure.place else ""
+    if failure.rank not in failure.roots:  # the launcher saw another rank end first
+        first = tr("{who} ended first", who=failure.who)
+        place = listed(filter(None, [first, place]))
+    return [text, f'<p class="hint">{writer.text(place)}</p>' if place else ""]
+
+
+def _odd(data: RunData, found: list[Outlier], names: dict[int, Named], writer: Writer) -> list[str]:
+    """Of a run that did not fail: the ranks that differ from the others, in what they differ most."""
+    if data.run.failed:
+        return []
+    most: dict[int, Outlier] = {}
+    for one in found:
+        most.setdefault(one.rank, one)
+    ordered = [rank for rank in names if rank in most]
+    lines = [f"{named.chip(names[rank])}{writer.text(charts.outlier_text(most[rank]))}" for rank in ordered[:_MOST_ODD]]
+    if len(most) > _MOST_ODD:
+        lines.append(escaped(tr("{number} more ranks differ from the others", number=len(most) - _MOST_ODD)))
+    return [f'<p class="odd">{"<br>".join(lines)}</p>'] if lines else []
+
+
+# --- what to do -------------------------------------------------------------------------------------------------------
+
+
+def _to_do(data: RunData, failure: Explained | None, writer: Writer) -> str:
+    """At most three steps; the others are folded away."""
+    cause = failure.cause if failure else None
+    todo = [step_html(text, writer) for text in _steps(data, failure)]
+    if not todo:
+        return ""
+    code = f'<p class="code">{writer.text(tr("code: {code}", code=cause.code))}</p>' if cause else ""
+    more = ""
+    if len(todo) > MOST_STEPS:
+        title = tr("{number} more", number=len(todo) - MOST_STEPS)
+        rest = _items(todo[MOST_STEPS:], MOST_STEPS + 1)
+        more = f"<details><summary>{escaped(title)}</summary>{rest}</details>"
+    return f'<div class="todo"><h2>{escaped(tr("What to do"))}</h2>{_items(todo[:MOST_STEPS], 1)}{more}{code}</div>'
+
+
+def _items(todo: Iterable[str], first: int) -> str:
+    return f'<ol start="{first}">' + "".join(f"<li>{step}</li>" for step in todo) + "</ol>"
+
+
+def capital(text: str) -> str:
+    """The text as a sentence of its own begins."""
+    return text[:1].upper() + text[1:]
+
+
+def step_html(text: str, writer: Writer) -> str:
+    """A step as a sentence of its own; one click chooses what the user types."""
+    shown = writer.text(capital(text)).replace("&quot;", '"')
+    return _QUOTED.sub(r'<code class="type">\1</code>', shown)
+
+
+def _steps(data: RunData, failure: Explained | None) -> list[str]:
+    if data.run.state in (RUNNING, LOST) or data.run.exit in (None, 0):
+        return []
+    attempt = data.attempts[-1]
+    if failure is None:
+        return _after_stop(data) if attempt.stopped_by else []
+    if failure.cause is not None:
+        return failure.cause.steps
+    following = failure.root.get("next")
+    found = [one_line(text) for text in following[:MOST_STEPS]] if isinstance(following, list) else []
+    command = typed.command("tools/diagnose.py", data.name)
+    found.append(tr("read the end of its log, below"))
+    found.append(tr('"{command}" reads the logs of all ranks', command=command))
+    return found
+
+
+def _after_stop(data: RunData) -> list[str]:
+    """What to do after a hang, or a limit."""
+    what = data.attempts[-1].stopped_by
+    if what == "hang":
+        few = hang.apart(data.launch, data.folder)
+        if few:
+            text = tr("look at {ranks} first: the others may only have waited", ranks=named.ranks(few))
+            return [text, tr("see below where in the code each rank was")]
+        return [tr("see below where in the code each rank was; see whether all ranks call the same collectives")]
+    if what == "timeout":
+        return [tr("go on from the last checkpoint with --resume, and give more time with --timeout")]
+    return []
+
+
+# --- facts ------------------------------------------------------------------------------------------------------------
+
+
+def _facts(data: RunData, writer: Writer) -> str:
+    run = data.run
+    hosts = f" · {run.hosts}" if run.hosts and run.hosts > 1 else ""
+    facts = [
+        (tr("started (UTC)"), (run.started or "?").replace("T", " ").rstrip("Z")),
+        (tr("took"), "?" if run.seconds is None else str(timedelta(seconds=run.seconds))),
+        (tr("ranks · hosts") if hosts else tr("ranks"), f"{len(data.ranks)}{hosts}"),
+        (tr("hardware"), run.target or "?"),
+    ]
+    if run.failed:  # else the first sentence has them
+        facts += [(name, value) for name, value in _measured(data)]
+    cells = "".join(f"<div><dt>{writer.text(name)}</dt><dd>{writer.text(value)}</dd></div>" for name, value in facts)
+    return f'<dl class="facts">{cells}</dl>'
+
+
+def _measured(data: RunData) -> list[tuple[str, str]]:
+    """The last loss, and the last measurement."""
+    progress, found = data.run.progress, []
+    if isinstance(progress.get("loss"), float):
+        found.append((tr("last loss"), f"{progress['loss']:.5g}"))
+    name = str(progress.get("metric", tr("measured")))
+    if "percent" in progress:
+        found.append((name, f"{progress['percent']:.4g} %"))
+    elif "value" in progress:
+        found.append((name, f"{progress['value']:.4g}"))
+    return found

@@ -1,0 +1,97 @@
+"""Why it failed, in detail: what the logs of all ranks say, other known failures, and the end of the first log."""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.common import typed
+from hccl_tools.common.language import tr
+from hccl_tools.common.words import one_line
+from tools.run_page import answer, named
+from tools.run_page.markup import escaped, section
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.run_page.explained import Explained, Known
+    from tools.run_page.markup import Writer
+    from tools.run_page.named import Named
+    from tools.run_page.reading import RunData
+
+_EXCERPT = 40  # lines of a log
+_MOST_FOUND = 5  # known failures
+_MOST_LINES = 20  # of a chain
+
+
+def html_of(data: RunData, failure: Explained | None, names: dict[int, Named], writer: Writer) -> str:
+    """The section; empty where no rank failed.  What the head of the page has said is not said again."""
+    if failure is None:
+        return ""
+    parts = [*_others(data, names, writer), *_chain(failure, writer)]
+    others = [one for one in failure.known if one is not failure.cause]
+    parts += [_known(one, failure, writer) for one in others[:_MOST_FOUND]]
+    parts += _excerpt(data, failure, writer)
+    if not parts and not failure.known:
+        command = typed.command("tools/diagnose.py", data.name)
+        text = tr("Nothing more is known. {command} reads all logs.", command=command)
+        parts = [f'<p class="hint">{writer.text(text)}</p>']
+    return section("diagnosis", tr("Why it failed"), "\n".join(parts))
+
+
+def _others(data: RunData, names: dict[int, Named], writer: Writer) -> list[str]:
+    """Which ranks failed after the first one."""
+    also = [name for name in data.attempts[-1].also_failed if name.isdecimal()]
+    ranks = [int(name) for name in also]
+    if not ranks:
+        return []
+    chips = "".join(named.chip(names[rank]) for rank in ranks if rank in names)
+    text = tr("Also failed, after the first one: {ranks}", ranks=named.ranks(ranks))
+    return [f"<p>{chips}{writer.text(text)}</p>"]
+
+
+def _chain(failure: Explained, writer: Writer) -> list[str]:
+    """Who waited for whom; what to look at next, where the head of the page has other advice."""
+    found = []
+    for name in ("chain", "next") if failure.cause else ("chain",):
+        lines = failure.root.get(name)
+        items = (
+            "".join(f"<li>{writer.text(line)}</li>" for line in lines[:_MOST_LINES]) if isinstance(lines, list) else ""
+        )
+        found += [f"<ul>{items}</ul>"] if items else []
+    return found
+
+
+def _known(one: Known, failure: Explained, writer: Writer) -> str:
+    """Another known failure: its cause is the heading, its code comes last."""
+    shown = [failure.raised, *failure.more, failure.sentence]
+    is_shown = not one.line or any(one.line in text or (text and text in one.line) for text in shown)
+    line = "" if is_shown else f"<pre>{writer.lines([one.line])}</pre>"
+    hint = ""
+    if not one.sure:
+        text = tr("This is seen in the logs, but not in what ended the rank: it may have another reason.")
+        hint = f'<p class="hint">{escaped(text)}</p>'
+    steps = "".join(f"<li>{answer.step_html(step, writer)}</li>" for step in one.steps)
+    code = f'<p class="code">{writer.text(tr("code: {code}", code=one.code))}</p>'
+    cause = writer.text(answer.capital(one.cause))
+    return f"<h3>{cause}</h3>{hint}{line}<ul>{steps}</ul>{code}"
+
+
+def _excerpt(data: RunData, failure: Explained, writer: Writer) -> list[str]:
+    """The last lines of the member that failed first, with the line that the head of the page quotes marked."""
+    member = failure.member
+    if member.trouble:
+        text = tr("its log {log} {trouble}", log=_name_of(data, failure), trouble=member.trouble)
+        return [f'<p class="hint">{writer.text(text)}</p>']
+    if not any(member.log.lines):
+        return []
+    title = tr("the last lines of {log}", log=_name_of(data, failure))
+    lines = writer.lines(member.log.lines[-_EXCERPT:]).split("\n")
+    raised = writer.text(failure.raised) if failure.raised else None
+    lines = [f"<mark>{line}</mark>" if raised and line.strip() == raised else line for line in lines]
+    inside = "\n".join(lines)
+    return [
+        f'<details open><summary>{writer.text(title)}</summary><pre class="end" tabindex="0">{inside}</pre></details>'
+    ]
+
+
+def _name_of(data: RunData, failure: Explained) -> str:
+    return one_line(os.path.join(data.name, os.path.relpath(failure.member.path, data.folder)))

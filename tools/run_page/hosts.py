@@ -1,0 +1,183 @@
+"""Where the ranks ran: a block for each host, in it a cell for each rank, coloured by what became of it.
+
+Of very many ranks a cell is a host.  The rank table, where there is one, is drawn below.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.record import Record
+from hccl_tools.common.words import clauses, count, listed, one_line, short_path
+from hccl_tools.show import drawing, overview
+from hccl_tools.table import rank_table
+from tools.run_page import named, rank_states
+from tools.run_page.markup import escaped, section
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tools.run_page.markup import Writer
+    from tools.run_page.named import Named
+    from tools.run_page.rank_states import State
+    from tools.run_page.reading import Rank, RunData
+
+_MOST_LARGE = 64  # ranks whose cells have their numbers in them
+_MOST_CELLS = 4096  # of ranks; of more, a cell is a host
+_MOST_HOSTS = 16_384
+_MOST_NAMED = 12  # hosts with a problem
+_MOST_TABLE = 4 << 20  # bytes of a rank table that is drawn
+_MOST_DRAWN = 64  # devices
+
+
+class Host(Record):
+    """A host and its ranks."""
+
+    name: str
+    ranks: list[Rank]
+
+
+def html_of(data: RunData, names: dict[int, Named], writer: Writer) -> str:
+    """The section; empty where no rank is known."""
+    hosts = _hosts(data)
+    if not hosts:
+        return ""
+    states = rank_states.of(data, names)
+    if len(data.ranks) > _MOST_CELLS:
+        grid = _of_hosts(hosts, states, writer)
+    else:
+        large = " large" if len(data.ranks) <= _MOST_LARGE else ""
+        blocks = "".join(_block(host, states, bool(large), writer) for host in hosts)
+        grid = f'<div class="hosts{large}">{blocks}</div>'
+    told = tr("{ranks} on {hosts}", ranks=count(len(states), "rank"), hosts=count(len(hosts), "host"))
+    parts = [f"<p>{escaped(told)}</p>", _legend(states), _problems(hosts, states, names, writer), grid]
+    return section("placement", tr("Where the ranks ran"), "\n".join(filter(None, [*parts, _table(data, writer)])))
+
+
+def _hosts(data: RunData) -> list[Host]:
+    found: dict[str, list[Rank]] = {}
+    for rank in data.ranks:
+        found.setdefault(rank.host or str(data.launch.get("host") or "?"), []).append(rank)
+    return [Host(name=one_line(name), ranks=ranks) for name, ranks in found.items()]
+
+
+def _numbers(states: Iterable[State]) -> dict[str, int]:
+    """How many ranks are in each state, the most important one first."""
+    found: dict[str, int] = {}
+    for state in states:
+        found[state.how] = found.get(state.how, 0) + 1
+    return {how: found[how] for how in rank_states.ORDER if how in found}
+
+
+def _block(host: Host, states: dict[int, State], large: bool, writer: Writer) -> str:
+    """A host: its name, and its ranks.  A label has the same for a screen reader."""
+    words = rank_states.words()
+    numbers = _numbers(states[rank.rank] for rank in host.ranks)
+    told = listed(f"{words[how]}: {number}" for how, number in numbers.items())
+    told = clauses(f"{host.name}: {named.ranks(rank.rank for rank in host.ranks)}", told)
+    cells = "".join(_cell(rank, states[rank.rank], large, words) for rank in host.ranks)
+    return (
+        f'<div class="host"><p class="name">{writer.text(host.name)}</p>'
+        f'<div class="cells" role="img" aria-label="{writer.text(told)}">{cells}</div></div>\n'
+    )
+
+
+def _cell(rank: Rank, state: State, large: bool, words: dict[str, str]) -> str:
+    device = "" if rank.device is None else tr("device {device}", device=rank.device)
+    status = "" if state.status is None else tr("exit code {status}", status=state.status)
+    title = listed(filter(None, [named.label(rank.rank), device, words[state.how], status]))
+    mark = rank_states.MARKS.get(state.how, "")
+    inside = f"<b>{rank.rank}</b>{mark}" if large else mark
+    return f'<i class="cell {state.how}" title="{escaped(title)}">{inside}</i>'
+
+
+def _of_hosts(hosts: list[Host], states: dict[int, State], writer: Writer) -> str:
+    """A cell for each host, of the most important state of its ranks."""
+    words, cells = rank_states.words(), []
+    for host in hosts[:_MOST_HOSTS]:
+        how = min((states[rank.rank].how for rank in host.ranks), key=rank_states.ORDER.index)
+        title = clauses(f"{host.name}: {named.ranks(rank.rank for rank in host.ranks)}", words[how])
+        mark = rank_states.MARKS.get(how, "")
+        cells.append(f'<i class="cell {how}" title="{writer.text(title)}">{mark}</i>')
+    text = tr("One cell is a host, with the state of its worst rank.")
+    if len(hosts) > _MOST_HOSTS:
+        text += " " + tr("{some} of {all} hosts are shown.", some=_MOST_HOSTS, all=len(hosts))
+    label = tr("{hosts}, one cell each", hosts=count(len(hosts), "host"))
+    drawn = f'<div class="cells" role="img" aria-label="{escaped(label)}">{"".join(cells)}</div>'
+    return f'<p class="hint">{escaped(text)}</p>{drawn}'
+
+
+def _legend(states: dict[int, State]) -> str:
+    """The states that are there, what they mean, and of how many ranks."""
+    words = rank_states.words()
+    items = [
+        f'<span><i class="cell {how}" aria-hidden="true">{rank_states.MARKS.get(how, "")}</i>'
+        f"{escaped(words[how])}: {number}</span>"
+        for how, number in _numbers(states.values()).items()
+    ]
+    return f'<div class="legend">{"".join(items)}</div>'
+
+
+def _problems(hosts: list[Host], states: dict[int, State], names: dict[int, Named], writer: Writer) -> str:
+    """The hosts with a problem, by name; the worst first."""
+    found = []
+    for host in hosts:
+        bad = [rank.rank for rank in host.ranks if states[rank.rank].how in rank_states.PROBLEMS]
+        if bad:
+            found.append((min(rank_states.ORDER.index(states[rank].how) for rank in bad), host, bad))
+    found.sort(key=lambda row: row[0])
+    items = [f"<li>{_problem(host, bad, states, names, writer)}</li>" for _, host, bad in found[:_MOST_NAMED]]
+    if len(found) > _MOST_NAMED:
+        rest = tr("{number} more hosts with a problem", number=len(found) - _MOST_NAMED)
+        items.append(f"<li>{escaped(rest)}</li>")
+    return f'<ul class="problems">{"".join(items)}</ul>' if items else ""
+
+
+def _problem(host: Host, bad: list[int], states: dict[int, State], names: dict[int, Named], writer: Writer) -> str:
+    words = rank_states.words()
+    by_state: dict[str, list[int]] = {}
+    for rank in bad:
+        by_state.setdefault(states[rank].how, []).append(rank)
+    parts = []
+    for how in (how for how in rank_states.ORDER if how in by_state):
+        chips = "".join(named.chip(names[rank]) for rank in by_state[how] if rank in names)
+        parts.append(f"{chips}{escaped(named.ranks(by_state[how]))}: {escaped(words[how])}")
+    return f"<b>{writer.text(host.name)}</b> {'; '.join(parts)}"
+
+
+# --- the rank table ---------------------------------------------------------------------------------------------------
+
+
+def _table(data: RunData, writer: Writer) -> str:
+    """The rank table as a drawing, where it is small enough to be looked at; else its path."""
+    entry = data.launch.get("rank_table")
+    path = entry.get("file") if isinstance(entry, dict) else None
+    exports = data.launch.get("exports")
+    path = path or (exports.get("RANK_TABLE_FILE") if isinstance(exports, dict) else None)
+    if not isinstance(path, str):
+        return ""
+    view = _read(path, data)
+    title = tr("the rank table {path}", path=short_path(path))
+    if view is None or sum(len(server.devices) for server in view.servers) > _MOST_DRAWN:
+        return f'<p class="hint">{writer.text(title)}</p>' if view else ""
+    drawn = "".join(drawing.parts(view))
+    return (
+        f'<details><summary>{writer.text(title)}</summary><p class="hint">{writer.text(view.headline)}</p>'
+        f'<div class="drawing">{drawn}</div></details>'
+    )
+
+
+def _read(path: str, data: RunData) -> overview.Overview | None:
+    """The rank table; None where it cannot be read, or has no servers."""
+    beside = os.path.join(data.folder, os.path.basename(path))
+    path = beside if os.path.exists(beside) else path  # the folder may have been moved
+    try:
+        if not os.path.isfile(path) or os.path.getsize(path) > _MOST_TABLE:
+            return None
+        parsed, problems = rank_table.read(path)
+    except (OSError, ValueError):
+        return None
+    view = None if problems else overview.of(parsed)
+    return view if view and view.servers else None
