@@ -30,7 +30,7 @@ _LONGEST = 240  # characters of the first sentence
 _MOST_ENDS = 3  # attempts that are named here
 _MOST_ODD = 3  # ranks likewise
 _FOLDERS = re.compile(r"(?<=\()(?:/[^/()\s]+)+/(?=[^/()\s]+:\d+\))")
-_QUOTED = re.compile(r'"([^"<>]{2,200})"')  # what a remedy has between quotes is to be typed
+_QUOTED = re.compile(r'"([^"<>]{2,200})"')  # what a remedy has between quotes, a user types
 
 
 def html_of(
@@ -83,7 +83,7 @@ def headline(data: RunData, failure: Explained | None) -> str:
 
 
 def _meaning(failure: Explained | None, sentence: str, writer: Writer) -> list[str]:
-    """The cause in words, where the first sentence quotes a log."""
+    """The cause, where the first sentence quotes a log instead."""
     cause = failure.cause if failure else None
     if cause is None or cause.cause in sentence:
         return []
@@ -185,7 +185,7 @@ def capital(text: str) -> str:
 
 
 def step_html(text: str, writer: Writer) -> str:
-    """A step, a sentence of its own; what is to be typed is marked, and one click chooses it."""
+    """A step as a sentence of its own; one click chooses what the user types."""
     shown = writer.text(capital(text)).replace("&quot;", '"')
     return _QUOTED.sub(r'<code class="type">\1</code>', shown)
 

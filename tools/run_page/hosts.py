@@ -72,7 +72,7 @@ def _numbers(states: Iterable[State]) -> dict[str, int]:
 
 
 def _block(host: Host, states: dict[int, State], large: bool, writer: Writer) -> str:
-    """A host: its name, and its ranks.  What is drawn is said, too, for who does not see it."""
+    """A host: its name, and its ranks.  A label has the same for a screen reader."""
     words = rank_states.words()
     numbers = _numbers(states[rank.rank] for rank in host.ranks)
     told = listed(f"{words[how]}: {number}" for how, number in numbers.items())

@@ -70,7 +70,7 @@ def _group(
 
 
 def _frame(frame: Frame, writer: Writer) -> str:
-    """The innermost frame comes first; the user's own code stands out."""
+    """The innermost frame comes first; the user's own code is bold."""
     kind = "" if in_library(frame.file) else ' class="own"'
     place = writer.text(f"{frame.file}:{frame.line}")
     return f"<li{kind}><b>{writer.text(frame.function)}</b> <span>{place}</span></li>"

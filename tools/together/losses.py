@@ -15,7 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from tools.progress.series import Place, Series
+    from tools.progress.counting import Place
+    from tools.progress.series import Series
     from tools.together.findings import Row
 
     Losses = dict[int, dict[Place, float]]  # of each rank

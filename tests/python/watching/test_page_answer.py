@@ -79,7 +79,7 @@ def test_what_else_ends_an_attempt(run, changes, said):
 
 
 def test_a_line_before_the_exception_is_not_its_cause(run):
-    """A rank may go on after a line that is a known failure: that is no reason of its end."""
+    """A rank may go on after a line that is a known failure: that does not explain its end."""
     data = run(FAILED, {"rank_1.log": f"{OUT_OF_MEMORY}\nbut it goes on\n{traceback('OddError: no nail')}"})
     found = explained.of(data, 0)
     assert attempts.why(data, 0) == "rank 1 (device 1) failed first: OddError: no nail"
@@ -302,6 +302,11 @@ def test_held_ranks_are_apart(run):
     data = hung(run, ["State: stopped\n" + waits, waits, waits])
     assert hang.apart(data.launch, data.folder) == [0]
     assert stacks_of(data)[0] == ["rank 0", "ranks 1,2"]
+
+
+def test_less_than_half_of_the_ranks_are_apart(run):
+    data = hung(run, [STACK.format("a.py", rank // 3, "wait") for rank in range(5)])
+    assert hang.apart(data.launch, data.folder) == [3, 4]
 
 
 def test_ranks_at_as_many_places_are_not_apart(run):
