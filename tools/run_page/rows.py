@@ -124,7 +124,7 @@ def _note(bar: Bar, why: tuple[str, ...], all_quiet: bool) -> str:
     if bar.quiet is not None and (not all_quiet or named.SILENT in why):
         words.append(bars.quiet_words(bar.quiet))
     known = {
-        named.HUNG: tr("elsewhere than the others, when the job hung"),
+        named.HUNG: tr("hung elsewhere than the others"),
         named.SLOW: tr("slow"),
         named.DRIFTS: tr("its loss drifts away"),
         named.NOT_FINITE: tr("has nan or infinite numbers"),
