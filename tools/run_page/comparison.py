@@ -50,7 +50,7 @@ def html_of(runs: list[RunData], around: list[Surroundings], writer: Writer) -> 
 
 
 def _head(every: list[Result], labels: list[Label], writer: Writer) -> str:
-    """The answer: which run is to be kept, and which failed."""
+    """The answer: which run did best, and which failed."""
     names = [f"{label.letter} ({label.what})" if label.what else label.letter for label in labels]
     lines = _shorter(results.answer(every, names), dict(zip(names, (label.letter for label in labels))))
     items = "".join(f"<li>{writer.text(line)}</li>" for line in lines)
@@ -140,7 +140,7 @@ def _column(
     to_first: Callable[[float, float], tuple[str, str]],
     best: Sequence[int],
 ) -> list[str]:
-    """A cell for each run; said: the number in words; to_first: the difference to the first run, and what it means."""
+    """A cell for each run; said: the number as text; to_first: the difference to the first run, and what it means."""
     first, cells = value(every[0]), []
     for place, one in enumerate(every):
         number = value(one)

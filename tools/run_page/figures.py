@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tools.run_page.curves import Column
 
-MEDIAN, BAND = "median", "band"  # keys of the lines that are no rank's, and classes of their colours
+MEDIAN, BAND = "median", "band"  # keys, and classes of colours, of what stands for many ranks
 PLAIN = "plain"  # the class of the colour of ranks for which none is left
 FEW = 3  # points that no line joins
 
@@ -77,7 +77,7 @@ def _hints(notes: list[str]) -> str:
 
 
 def figure(number: int, chart: Chart, common: list[str]) -> str:
-    """A chart's place, its title and what must be known of it, but for what is said of all charts."""
+    """A chart's place, its title and what must be known of it, without the notes that all charts share."""
     notes = _hints([note for note in chart.notes if note not in common])
     title = escaped(title_of(chart.field)[0])
     return (
@@ -88,7 +88,7 @@ def figure(number: int, chart: Chart, common: list[str]) -> str:
 
 
 def text_of(chart: Chart) -> str:
-    """The chart in words, for those who do not see it."""
+    """The chart as text, for those who do not see it."""
     title, unit = title_of(chart.field)
     first = tr("{what}, steps {first} to {last}", what=title, first=chart.x[0], last=chart.x[-1])
     parts = [_text_of_line(line, unit) for line in chart.lines]

@@ -20,7 +20,7 @@ from tools.progress.series import Reader, Series
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from tools.progress.counting import Place
@@ -75,7 +75,7 @@ class RunData(Record):
     curves: dict[str, dict[int, Curve]]  # by field of tools/progress/series.py or by metric, then by rank
     metrics: list[str]  # which of these are measurements on held-out data
     notes: list[str]  # what the page does not show, and why
-    patterns: list[Pattern]  # of the lines with numbers
+    patterns: Sequence[Pattern] = ()  # of the lines with numbers
 
 
 def read(folder: str, patterns: list[Pattern]) -> RunData:
@@ -238,7 +238,7 @@ def _named(ranks: list[int]) -> str:
 def chosen_of(
     ranks: list[Rank], attempts: list[Attempt], most: int = MOST_LOGS, told: Iterable[int] = ()
 ) -> list[Rank]:
-    """All of them, or of many: those that failed, those that the launcher told of, and others at even distances."""
+    """All of them, or of many: those that failed, those that the launcher named, and others at even distances."""
     if len(ranks) <= most:
         return ranks
     names = dict.fromkeys(attempt.first_failure for attempt in attempts)

@@ -40,7 +40,7 @@ def html_of(data: RunData, writer: Writer, names: Mapping[int, Named]) -> str:
     line = timeline.of(data, names)
     if line is None or not any(block.bars for block in line.blocks):
         return ""
-    kinds, keys = Kinds(data.patterns), set()
+    kinds, keys = Kinds(list(data.patterns)), set()
     rows = []
     for block in line.blocks:
         rows.append(_heading(data, block, writer) if len(line.blocks) > 1 else "")
@@ -54,11 +54,16 @@ def html_of(data: RunData, writer: Writer, names: Mapping[int, Named]) -> str:
 
 
 def _heading(data: RunData, block: Block, writer: Writer) -> str:
-    """Which attempt, from when until when, and why it ended."""
+    """Which attempt, from when until when, and how it ended; the page says above why the rank failed."""
     name = tr("Attempt {number} of {all}", number=block.number + 1, all=len(data.attempts))
     span = lengths.span(block.begin, block.end)
-    why = writer.text(attempts.why(data, block.number))
-    return f'<div class="attempt"><h3>{escaped(name)} <span class="span">{span}</span></h3><p>{why}</p></div>\n'
+    failed = data.attempts[block.number].first_failure
+    if failed is None:
+        why = attempts.why(data, block.number)
+    else:
+        who = named.label(int(failed)) if failed.isdecimal() else failed
+        why = tr("{who} failed first", who=who)
+    return f'<h3 class="attempt">{escaped(name)} <span>{span}</span> <span>{writer.text(why)}</span></h3>\n'
 
 
 def _rows(
@@ -119,7 +124,7 @@ def _note(bar: Bar, why: tuple[str, ...], all_quiet: bool) -> str:
     if bar.quiet is not None and (not all_quiet or named.SILENT in why):
         words.append(bars.quiet_words(bar.quiet))
     known = {
-        named.HUNG: tr("elsewhere in the code"),
+        named.HUNG: tr("hung elsewhere than the others"),
         named.SLOW: tr("slow"),
         named.DRIFTS: tr("its loss drifts away"),
         named.NOT_FINITE: tr("has nan or infinite numbers"),

@@ -312,3 +312,19 @@ def test_a_value_without_a_letter_is_shown(run):
 def test_configs_that_are_gone_are_said(run):
     text = page_of(run("a", config={"lr": 1}), run("b"))
     assert "No config that can be read: B. So the configs are not compared." in text
+
+
+@pytest.mark.parametrize(
+    "value", [None, 7, "x", "\ud800", [], [None, "'"], {"a": []}, True, "-o", ["-o", "a", "b=", "-"]]
+)
+def test_any_value_in_launch_json_is_compared(run, value):
+    keys = ("script", "typed", "host", "folder", "run_dir", "device_target", "exports", "scheduler", "ranks", "trainer")
+    odd = [run(f"odd{number}", **{key: value}) for number, key in enumerate(keys)]
+    text = page_of(run("usual"), *odd, run("all", **dict.fromkeys(keys, value)))
+    assert f"{len(keys) + 2} runs compared" in text
+
+
+def test_thirty_runs_have_thirty_letters(run):
+    text = page_of(*[run(f"run{number}", (2.0, 1.0 + number)) for number in range(30)])
+    assert [row[0][0] for row in table(text, "runs")] == [unlike.letter(place) for place in range(30)]
+    assert "A reached the lowest loss: 1 at step 2." in text

@@ -29,7 +29,7 @@ def clock(seconds):
 
 
 def log(*steps):
-    """A log with a line at each of so many seconds; the first one is no step."""
+    """A log with a line at each of so many seconds; the first one has no step."""
     words = ["begins", *(f"epoch: 1 step: {number + 1}, loss is 1.5" for number in range(len(steps) - 1))]
     return "".join(f"{clock(at)} {word}\n" for at, word in zip(steps, words))
 
@@ -115,6 +115,12 @@ def test_of_many_failures_some_have_a_row_and_none_is_lost(run):
     assert "first" in html_of(data)
 
 
+def test_a_rank_that_differs_in_a_hang_comes_first(tmp_path):
+    (folder,) = example_states.make("hang", str(tmp_path))
+    text = html_of(reading.read(folder, PATTERNS))
+    assert re.search(r"rank-0. aria-hidden=.true.></i>rank 6</div>.*\n?.*hung elsewhere than the others</div>", text)
+
+
 def test_a_named_rank_that_is_the_first_or_last_one_stands_once(run):
     data = run(end=outcome([5.0] * 20, failed=0), ranks=20)
     assert timeline.of(data, [0, 19]).blocks[0].rows == [0, 19]
@@ -181,14 +187,21 @@ def test_lengths_are_words(seconds, text):
 # ---- attempts --------------------------------------------------------------------------------------------------------
 
 
-def test_attempts_stand_one_under_the_other_with_why_each_ended(tmp_path):
+def test_attempts_stand_one_under_the_other_with_how_each_ended(tmp_path):
     (folder,) = example_states.make("restarted", str(tmp_path))
     text = html_of(reading.read(folder, PATTERNS))
-    first, second = text.split('<div class="attempt">')[1:]
+    first, second = text.split('<h3 class="attempt">')[1:]
     assert "Attempt 1 of 2" in first and "0 s – 38 s" in first
-    assert "rank 5" in first and "the network needs more memory than the device has" in first
+    assert "rank 5 failed first</span></h3>" in first
     assert "Attempt 2 of 2" in second and "ended well" in second
     assert names_of(first)[:8] == names_of(second)[:8] == [f"rank {rank}" for rank in range(8)]
+
+
+def test_an_attempt_that_something_else_than_a_rank_ended(run):
+    first = outcome([5.0] * 2, failed=None, ended=moment(9)) | {"first_failure": "scheduler"}
+    second = outcome([5.0] * 2, ended=moment(19), lost_host="<node2>")
+    text = html_of(run(end={**outcome([5.0] * 2, ended=moment(29)), "attempts": [first, second]}, ranks=2))
+    assert "scheduler failed first" in text and "&lt;node2&gt; was lost" in text
 
 
 def test_of_many_attempts_the_earlier_ones_are_short(run, tmp_path):
