@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 NAME = "run_cluster-20260131T120000Z-4711"
 _RANKS, _STEPS, _IN_EPOCH = 8, 1200, 300
 _SLOW, _DRIFTS, _FAILS = 3, 6, 5
-_TRACEBACK = """\
+OUT_OF_MEMORY = "Malloc for kernel input failed, Memory isn't enough, node:Default/Conv2D-op12"
+_TRACEBACK = f"""\
 Traceback (most recent call last):
   File "/home/user/project/tools/train.py", line 88, in main
     loss = step(images, labels)
-RuntimeError: Malloc for kernel input failed, Memory isn't enough, node:Default/Conv2D-op12
+RuntimeError: {OUT_OF_MEMORY}
 """
 
 
@@ -107,7 +108,7 @@ def _launch() -> dict[str, Any]:
     diagnosis = {
         "exception": {
             "type": "RuntimeError",
-            "message": "Malloc for kernel input failed, Memory isn't enough, node:Default/Conv2D-op12",
+            "message": OUT_OF_MEMORY,
             "file": "/home/user/project/tools/train.py",
             "line": 88,
         },

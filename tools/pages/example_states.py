@@ -15,6 +15,7 @@ import sys
 import time
 
 from hccl_tools.common.record import Record
+from tools.pages.example_run import OUT_OF_MEMORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,12 +24,11 @@ if TYPE_CHECKING:
 _BEGIN = 1769860800  # 2026-01-31 12:00:00 UTC
 _IN_EPOCH = 40
 _STOPPED = 143
-_OUT_OF_MEMORY = "Malloc for kernel input failed, Memory isn't enough, node:Default/Conv2D-op12"
 _TRACEBACK = f"""\
 Traceback (most recent call last):
   File "/home/user/project/train.py", line 88, in main
     loss = step(images, labels)
-RuntimeError: {_OUT_OF_MEMORY}
+RuntimeError: {OUT_OF_MEMORY}
 """
 _STACK = """\
 Fatal Python error: Aborted
@@ -39,11 +39,11 @@ Current thread 0x00007f9bf91fcb80 (most recent call first):
   File "/home/user/project/train.py", line 120 in <module>
 """
 _DIAGNOSIS: dict[str, Any] = {
-    "exception": {"type": "RuntimeError", "message": _OUT_OF_MEMORY, "file": "/home/user/project/train.py", "line": 88},
+    "exception": {"type": "RuntimeError", "message": OUT_OF_MEMORY, "file": "/home/user/project/train.py", "line": 88},
     "matches": [
         {
             "code": "out-of-device-memory",
-            "line": f"RuntimeError: {_OUT_OF_MEMORY}",
+            "line": f"RuntimeError: {OUT_OF_MEMORY}",
             "row": 85,
             "cause": "the network needs more memory than the device has",
             "remedy": "lower batch_size or the image size; use recomputation, gradient accumulation or more devices",

@@ -143,17 +143,20 @@ def _quoted(failure: Explained | None, sentence: str, short: str, writer: Writer
     return [text, f'<p class="hint">{writer.text(place)}</p>' if place else ""]
 
 
-def _odd(data: RunData, found: list[Outlier], names: dict[int, Named], writer: Writer) -> list[str]:
-    """Of a run that did not fail: the ranks that differ from the others, in what they differ most."""
-    if data.run.failed:
-        return []
+def odd(data: RunData, found: list[Outlier], names: dict[int, Named]) -> list[Outlier]:
+    """What the head says of ranks that differ from the others, each in what it differs most; of a good run only."""
     most: dict[int, Outlier] = {}
     for one in found:
         most.setdefault(one.rank, one)
-    ordered = [rank for rank in names if rank in most]
-    lines = [f"{named.chip(names[rank])}{writer.text(charts.outlier_text(most[rank]))}" for rank in ordered[:_MOST_ODD]]
-    if len(most) > _MOST_ODD:
-        lines.append(escaped(tr("{number} more ranks differ from the others", number=len(most) - _MOST_ODD)))
+    return [] if data.run.failed else [most[rank] for rank in names if rank in most][:_MOST_ODD]
+
+
+def _odd(data: RunData, found: list[Outlier], names: dict[int, Named], writer: Writer) -> list[str]:
+    shown = odd(data, found, names)
+    lines = [f"{named.chip(names[one.rank])}{writer.text(charts.outlier_text(one))}" for one in shown]
+    more = len({one.rank for one in found}) - len(shown)
+    if shown and more:
+        lines.append(escaped(tr("{number} more ranks differ from the others", number=more)))
     return [f'<p class="odd">{"<br>".join(lines)}</p>'] if lines else []
 
 

@@ -41,11 +41,14 @@ def together(data: RunData, writer: Writer) -> str:
     return section("together", tr("Does it train what it should?"), f"<ul>{items}</ul>" if items else "")
 
 
-def differing(data: RunData, found: list[Outlier], writer: Writer) -> str:
-    """The ranks that differ from the others, by name: those that --straggler named, and what the curves show."""
+def differing(data: RunData, found: list[Outlier], shown: list[Outlier], writer: Writer) -> str:
+    """The ranks that differ from the others, by name: those that --straggler named, and what the curves show.
+
+    shown: what the head of the page says already.
+    """
     outcome = data.launch.get("outcome")
     named = slow_ranks.rows_of(outcome.get("stragglers")) if isinstance(outcome, dict) else []
-    lines = [*slow_ranks.report(named), *map(charts.outlier_text, found)]
+    lines = [*slow_ranks.report(named), *(charts.outlier_text(one) for one in found if one not in shown)]
     items = "".join(f"<li>{writer.text(line)}</li>" for line in lines)
     body = f"<ul>{items}</ul>" if items else ""
     if any(one.kind == "slow" and one.field == "step_ms" for one in found):

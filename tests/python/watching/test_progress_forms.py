@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tools.progress import lines, series
+from tools.progress import counting, lines, series
 
 PATTERNS = lines.load({})
 
@@ -59,7 +59,7 @@ def _series(text):
 
 def _steps(text):
     log = _series(text)
-    axis = series.axis_of([log])
+    axis = counting.axis_of([log.counted])
     return [axis.at(place) for place in log.places]
 
 
