@@ -15,7 +15,7 @@ import sys
 import time
 
 from hccl_tools.common.record import Record
-from tools.pages.example_run import OUT_OF_MEMORY
+from tools.pages.example_run import OUT_OF_MEMORY, diagnosis
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,18 +38,6 @@ Current thread 0x00007f9bf91fcb80 (most recent call first):
   File "/home/user/project/train.py", line 90 in main
   File "/home/user/project/train.py", line 120 in <module>
 """
-_DIAGNOSIS: dict[str, Any] = {
-    "exception": {"type": "RuntimeError", "message": OUT_OF_MEMORY, "file": "/home/user/project/train.py", "line": 88},
-    "matches": [
-        {
-            "code": "out-of-device-memory",
-            "line": f"RuntimeError: {OUT_OF_MEMORY}",
-            "row": 85,
-            "cause": "the network needs more memory than the device has",
-            "remedy": "lower batch_size or the image size; use recomputation, gradient accumulation or more devices",
-        }
-    ],
-}
 
 
 class Job(Record):
@@ -209,7 +197,7 @@ def _launch(job: Job, folder: str, config: str) -> dict[str, Any]:
         first = _outcome(job, half, ".", True)
         outcome = {**outcome, "ended": _moment(half + 5 + 3 + again), "attempts": [first]}
     if outcome["first_failure"] is not None:
-        outcome["diagnosis"] = {**_DIAGNOSIS, "matches": [{**_DIAGNOSIS["matches"][0], "rank": job.fails}]}
+        outcome["diagnosis"] = diagnosis(job.fails or 0, "/home/user/project/train.py")
     script = job.name.partition("-")[0]
     script = script if script == "mslaunch" else f"{script}.sh"
     port = str(20_000 + int(job.name[-3:]))

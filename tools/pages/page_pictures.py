@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PICTURE = project.path("docs", "pictures", "report.png")
 PROGRAMS = ("chromium", "chromedriver")
-_WIDTH, _HEIGHT = 1100, 1580
+_WIDTH, _HEIGHT = 1100, 2000
 _COLOURS = 192  # so few make the picture small
 
 
@@ -81,7 +81,7 @@ def main() -> int:
         return 1
     with tempfile.TemporaryDirectory() as above:
         image = Image.open(io.BytesIO(taken(above))).convert("RGB")
-    image.quantize(_COLOURS, dither=Image.Dither.NONE).save(PICTURE, optimize=True)
+    image.quantize(_COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(PICTURE, optimize=True)
     print(f"written: {os.path.relpath(PICTURE)}")
     return 0
 

@@ -105,9 +105,19 @@ def _below(data: RunData, failure: Explained | None) -> list[str]:
             lines.append(words.how_sure(failure.certainty, failure.why))
     if data.run.state == RUNNING:
         lines.append(tr("The run still goes on. This page shows what its logs had when the page was written."))
+    return [*lines, *_earlier(data, failure)]
+
+
+def _earlier(data: RunData, failure: Explained | None) -> list[str]:
+    """What the earlier attempts came to; after a failure the table below the head says it, unless all are alike."""
     earlier = range(len(data.attempts) - 1)
-    for number in earlier[-_MOST_ENDS:]:
-        lines.append(tr("attempt {number}: {why}", number=number + 1, why=attempts.why(data, number)))
+    whys = [attempts.why(data, number) for number in earlier[-_MOST_ENDS:]]
+    if data.run.failed:
+        alike = failure is not None and whys and len(whys) == len(earlier) and set(whys) == {failure.sentence}
+        return [tr("all {number} attempts ended like this", number=len(data.attempts))] if alike else []
+    lines = [
+        tr("attempt {number}: {why}", number=number + 1, why=why) for number, why in zip(earlier[-_MOST_ENDS:], whys)
+    ]
     if len(earlier) > _MOST_ENDS:
         lines.append(tr("and {number} more attempts", number=len(earlier) - _MOST_ENDS))
     return lines
