@@ -93,9 +93,7 @@ def _judged(row: Row, key: str, column: Column) -> list[Difference]:
         return _too_little(row, key, column, rule.least)
     assert isinstance(rule, (Yes, Nothing))
     lacking = {h: v for h, v in column.items() if (not v if isinstance(rule, Yes) else v)}
-    groups = [
-        Group(hosts=hosts, text=_phrase(row, key, value), values={key: value}) for hosts, value in _alike(lacking)
-    ]
+    groups = [_group(row, key, hosts, value) for hosts, value in _alike(lacking)]
     return [_difference(row, key, groups)] if groups else []
 
 
@@ -130,7 +128,7 @@ def _by_majority(row: Row, key: str, alike: list[tuple[list[str], Value]]) -> li
     if len(alike) < 2:
         return []
     hosts = sum(len(group) for group, _ in alike)
-    groups = [Group(hosts=group, text=_phrase(row, key, value), values={key: value}) for group, value in alike]
+    groups = [_group(row, key, group, value) for group, value in alike]
     others = next((group for group in groups if 2 * len(group.hosts) > hosts), None)
     named = [group for group in groups if group is not others]
     there = [value for _, value in alike if value is not None]
@@ -144,7 +142,7 @@ def _away(row: Row, key: str, alike: list[tuple[list[str], Value]]) -> list[Diff
     if not any(2 * len(group) > hosts > len(group) for group, _ in alike):
         return []
     away = [host for group, _ in alike if 2 * len(group) <= hosts for host in group]
-    return [_difference(row, key, [Group(hosts=away, text=_phrase(row, key, None))])]
+    return [_difference(row, key, [Group(hosts=away, text=values.phrase(row, key, None))])]
 
 
 def _too_little(row: Row, key: str, column: Column, least: int) -> list[Difference]:
@@ -160,8 +158,9 @@ def _difference(row: Row, key: str, groups: list[Group]) -> Difference:
     return Difference(key=key, level=row.level, groups=groups, remedy=tr(row.remedy) if row.remedy else "")
 
 
-def _phrase(row: Row, key: str, value: Value) -> str:
-    return values.phrase(row, key.partition(":")[2], value)
+def _group(row: Row, key: str, hosts: list[str], value: Value) -> Group:
+    shown = "" if value is None else values.text(row, value)
+    return Group(hosts=hosts, text=values.phrase(row, key, value), value=shown, values={key: value})
 
 
 # ---- facts of a family ---------------------------------------------------------------------------------------------

@@ -26,11 +26,13 @@ class Answer(Record):
 class Group(Record):
     """Hosts that are alike in something.
 
-    text: what they have, for people.  values: the same by the keys of the facts, for programs.
+    text: what they have, for people; value: the same without a name for it, empty if that is the same.
+    values: the same by the keys of the facts, for programs.
     """
 
     hosts: Sequence[str]
     text: str
+    value: str = ""
     values: Facts = {}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.common.language import tr
+from hccl_tools.common.words import short_path
 from tools.preflight.catalog.row import GIB, MIB, Row
 
 TYPE_CHECKING = False
@@ -13,8 +14,9 @@ _MOST_ENTRIES = 8  # of a list
 _ROOM = 400  # characters of a list
 
 
-def phrase(row: Row, name: str, value: Value) -> str:
-    """What a host has: "MindSpore 2.3.0"; name: of a fact of a family."""
+def phrase(row: Row, key: str, value: Value) -> str:
+    """What a host has: "MindSpore 2.3.0"; key: the name of the fact, which in a family is that of something."""
+    name = short_path(key.partition(":")[2]) if key.startswith("file:") else key.partition(":")[2]
     if value is None and row.without:
         return tr(row.without, name=name) if row.is_family else tr(row.without)
     return tr(row.text, value=text(row, value), name=name)

@@ -73,7 +73,10 @@ def line(difference: Difference, hosts: Sequence[str]) -> str:
     if more:
         groups.append(tr("{hosts} more differ, too", hosts=count(more, "host")))
     if difference.others:
-        others = {"hosts": count(len(difference.others.hosts), "host"), "text": difference.others.text}
+        others = {
+            "hosts": count(len(difference.others.hosts), "host"),
+            "text": difference.others.value or difference.others.text,
+        }
         groups.append(tr("the other {hosts}: {text}", **others))
     return clauses(*groups)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.common.language import marked
-from tools.preflight.catalog.row import GIB, MIB, Equal, Least, Near, Row, Shared, Yes
+from tools.preflight.catalog.row import GIB, MIB, Equal, Least, Row, Shared, Yes
 from tools.preflight.difference import BLOCKS, SURPRISES
 
 _SAME_FILES = marked("copy the files to these hosts, or share their folder")
@@ -14,12 +14,10 @@ DISKS = (
     Row(
         key="shm",
         collector="disk",
-        rule=Near(0.2),
+        rule=Yes(),
         level=SURPRISES,
-        text=marked("/dev/shm of {value}"),
-        without=marked("no /dev/shm"),
-        unit="bytes",
-        remedy=_SHM,
+        text=marked("no file system is mounted on /dev/shm"),
+        remedy=marked("mount a tmpfs on it: data loaders pass their data through it"),
     ),
     Row(
         key="shm_free",

@@ -18,10 +18,9 @@ _SHM = "/dev/shm"
 
 def collect(_: Question) -> dict[str, Value]:
     """The two folders that every host has."""
-    facts: dict[str, Value] = {"shm": None, "tmp_free": _free(os.statvfs("/tmp"))}
-    if os.path.ismount(_SHM):
-        found = os.statvfs(_SHM)
-        facts.update(shm=found.f_frsize * found.f_blocks, shm_free=_free(found))
+    facts: dict[str, Value] = {"shm": os.path.ismount(_SHM), "tmp_free": _free(os.statvfs("/tmp"))}
+    if facts["shm"]:
+        facts["shm_free"] = _free(os.statvfs(_SHM))
     return facts
 
 

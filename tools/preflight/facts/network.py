@@ -6,6 +6,7 @@ import fcntl
 import os
 import socket
 import struct
+import sys
 
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.machine import host, sockets
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
     from tools.preflight.difference import Value
     from tools.preflight.question import Question
 
-_ADDRESS_OF = 0x8915  # SIOCGIFADDR of <linux/sockios.h>
+_ADDRESS_OF, _MTU_OF, _ETHTOOL = 0x8915, 0x8921, 0x8946  # SIOCGIFADDR, SIOCGIFMTU, SIOCETHTOOL of <linux/sockios.h>
+_VALUE_AT = 16  # of struct ifreq
+_SETTINGS, _SETTINGS_SIZE = 1, 44  # ETHTOOL_GSET and struct ethtool_cmd of <linux/ethtool.h>
+_UNKNOWN_SPEED = 0xFFFF  # and more: 0xFFFFFFFF
 _HCCL_BASE, _HCCL_LAST = 60000, 65535
 _MOST_DEVICES = 64
 
@@ -24,17 +28,15 @@ _MOST_DEVICES = 64
 def collect(question: Question) -> dict[str, Value]:
     """As far as this host alone can tell: whether others are reached is measured by links.py."""
     facts: dict[str, Value] = {"firewall": _firewall()}
-    is_first = host.owns(question.first)
+    is_first = question.first == question.host
     facts["busy_ports"] = _busy(question, is_first)
     if question.hosts < 2:
         return facts
     address = _resolved(question.first)
     if not is_first:
         facts["first_address"] = address
-    name = _interface(_own_address(address if address and not is_first else question.host))
-    if name:
-        facts.update(_of_interface(name))
-    return facts
+    towards = address if address and not is_first else question.host
+    return {**facts, **_of_interface(_own_address(towards))}
 
 
 def _resolved(name: str) -> str | None:
@@ -54,30 +56,49 @@ def _own_address(towards: str) -> str | None:
         return str(probe.getsockname()[0])
 
 
-def _interface(address: str | None) -> str | None:
-    """The interface that has the address; the loopback is none."""
+def _of_interface(address: str | None) -> dict[str, Value]:
+    """MTU and speed of the interface that has the address; the loopback is none, and virtual ones have no speed."""
     if not address or address.startswith("127."):
-        return None
+        return {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
-        for _, name in socket.if_nameindex():
-            try:
-                answer = fcntl.ioctl(asked.fileno(), _ADDRESS_OF, struct.pack("256s", os.fsencode(name)[:15]))
-            except OSError:  # it has none
-                continue
-            if socket.inet_ntoa(answer[20:24]) == address:
-                return name
-    return None
-
-
-def _of_interface(name: str) -> dict[str, Value]:
-    """Its MTU and its speed, which virtual interfaces do not have."""
+        names = (os.fsencode(name) for _, name in socket.if_nameindex())
+        name = next((name for name in names if _address_of(asked.fileno(), name) == address), None)
+        if name is None:
+            return {}
+        mtu = _asked(asked.fileno(), _MTU_OF, name)
+        speed = _speed(asked.fileno(), name)
     facts: dict[str, Value] = {}
-    mtu, speed = (files.number(f"/sys/class/net/{name}/{what}") for what in ("mtu", "speed"))
     if mtu:
-        facts["mtu"] = mtu
+        facts["mtu"] = int.from_bytes(mtu[_VALUE_AT : _VALUE_AT + 4], sys.byteorder)
     if speed:
         facts["link_speed"] = speed
     return facts
+
+
+def _asked(descriptor: int, question: int, name: bytes, value: bytes = b"") -> bytes | None:
+    """What the kernel says of an interface, as a struct ifreq; None: nothing.  /sys may show other interfaces."""
+    try:
+        return fcntl.ioctl(descriptor, question, struct.pack("16s240s", name[:15], value))
+    except OSError:
+        return None
+
+
+def _address_of(descriptor: int, name: bytes) -> str | None:
+    answer = _asked(descriptor, _ADDRESS_OF, name)
+    return socket.inet_ntoa(answer[_VALUE_AT + 4 : _VALUE_AT + 8]) if answer else None
+
+
+def _speed(descriptor: int, name: bytes) -> int | None:
+    """In Mb/s, as the old form of ethtool's question has it: two halves of a number."""
+    import ctypes
+
+    command = ctypes.create_string_buffer(struct.pack("I", _SETTINGS), _SETTINGS_SIZE)
+    pointer = struct.pack("P", ctypes.addressof(command))
+    if _asked(descriptor, _ETHTOOL, name, pointer) is None:
+        return None
+    low, high = struct.unpack_from("H", command.raw, 12)[0], struct.unpack_from("H", command.raw, 28)[0]
+    speed = low | high << 16
+    return speed if 0 < speed < _UNKNOWN_SPEED else None
 
 
 def _busy(question: Question, is_first: bool) -> list[str]:
