@@ -25,7 +25,7 @@ _MOST_FACTS = 5  # of one family whose hosts are grouped alike, in one line
 def compare(answers: Mapping[str, Answer], rows: Iterable[Row] = ROWS) -> list[Difference]:
     """The Differences between the hosts, {host: its answer}, the worst first."""
     columns, families = _columns(answers)
-    told: dict[str, set[str]] = {}  # {fact: hosts of which something was said}
+    told: dict[str, set[str]] = {}  # {fact: hosts that a Difference has}
     found = [*_gave_up(answers)]
     for row in rows:
         keys = families.get(row.key, []) if row.is_family else [row.key]

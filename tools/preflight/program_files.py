@@ -55,7 +55,7 @@ def _modules(texts: Iterable[tuple[str, bytes]]) -> list[str]:
 
 
 def _imported(text: bytes) -> Iterator[str]:
-    """The first parts of the names of modules in the text; nothing if it is no Python."""
+    """The first parts of the names of modules in the text; nothing if it is not Python."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # ranks will say what is wrong

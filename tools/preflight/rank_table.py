@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 
-from hccl_tools.build import from_legacy
-from hccl_tools.check import verdict
 from hccl_tools.common.language import tr
-from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import some
+from hccl_tools.hosts import cards_collect
 from hccl_tools.machine import addresses
-from hccl_tools.table import given, rank_table
+from hccl_tools.table import given
 from tools.preflight.difference import BLOCKS, Difference, Group
 from tools.preflight.facts.files import DIGITS
 from tools.preflight.question import Place
@@ -43,14 +41,10 @@ class Table(Record):
 def read(path: str) -> Table:
     """The table at `path`, or of - on stdin.  Raises Refusal if it cannot be read or is bad."""
     data = given.read_bytes(path)
-    table, problems = verdict.check_bytes(data)
-    shown = given.shown(path)
-    if errors(problems):
-        raise Refusal(REFUSED, *(problem.line(shown) for problem in errors(problems)))
-    servers = rank_table.servers(from_legacy.converted(table) or table)
-    if not servers:
-        text = tr("{path} has no server_list; tables of versions 1.0 and 1.2 can be checked", path=shown)
-        raise Refusal(REFUSED, text)
+    try:
+        servers = cards_collect.servers_in(data, given.shown(path))
+    except Refusal as error:
+        raise Refusal(REFUSED, *error.lines) from error
     return Table(path=path, servers=servers, digest=hashlib.sha256(data).hexdigest()[:DIGITS])
 
 
@@ -69,15 +63,15 @@ def place(server: Server) -> Place:
 
 
 def unmatched(table: Table, hosts: Sequence[str], found: Mapping[str, Server]) -> Iterator[Difference]:
-    """Hosts that are no server of the table, and servers that are none of the hosts."""
+    """Hosts that the table does not have, and servers of it that are not among the hosts."""
     foreign = [name for name in hosts if name not in found]
     if foreign:
-        text = tr("no server of the rank table")
+        text = tr("the rank table does not have this host")
         remedy = tr("build the table again, or take them out of the list of hosts")
         yield Difference(key="table", level=BLOCKS, groups=[Group(hosts=foreign, text=text)], remedy=remedy)
     taken = {server.pointer for server in found.values()}
     missing = [server.host for server in table.servers if server.pointer not in taken]
     if missing:
-        text = tr("none of the hosts is this server of the rank table")
+        text = tr("this server of the rank table is not among the hosts")
         remedy = tr("add to the list of hosts: {hosts}", hosts=some(missing, _MOST_NAMED))
         yield Difference(key="table", level=BLOCKS, groups=[Group(hosts=missing, text=text)], remedy=remedy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.common.language import marked
+from tools.doctor.limits import NO_SHM
 from tools.preflight.catalog.row import GIB, MIB, Equal, Least, Row, Shared, Yes
 from tools.preflight.difference import BLOCKS, SURPRISES
 
@@ -17,7 +18,7 @@ DISKS = (
         rule=Yes(),
         level=SURPRISES,
         text=marked("no file system is mounted on /dev/shm"),
-        remedy=marked("mount a tmpfs on it: data loaders pass their data through it"),
+        remedy=NO_SHM,
     ),
     Row(
         key="shm_free",

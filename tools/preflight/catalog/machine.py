@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from hccl_tools.common.language import marked
+from tools.doctor.limits import FEW_FILES, FEW_PROCESSES
 from tools.preflight.catalog.row import GIB, Equal, Least, Near, Row
 from tools.preflight.difference import BLOCKS, SLOWS, SURPRISES
 
-_OPEN_FILES = marked("raise nofile in /etc/security/limits.conf, or start the container with --ulimit nofile=65536")
-_PROCESSES = marked(
-    "a rank starts hundreds of threads: raise nproc in /etc/security/limits.conf, or start the container with a larger"
-    " --pids-limit"
-)
 _MEMORY = marked("end what takes it, or start fewer ranks there")
 
 SYSTEM = (
@@ -82,7 +78,7 @@ SYSTEM = (
         rule=Least(256),
         level=BLOCKS,
         text=marked("{value} open files (ulimit -n)"),
-        remedy=_OPEN_FILES,
+        remedy=FEW_FILES,
     ),
     Row(
         key="open_files",
@@ -90,7 +86,7 @@ SYSTEM = (
         rule=Least(1024),
         level=SURPRISES,
         text=marked("{value} open files (ulimit -n)"),
-        remedy=_OPEN_FILES,
+        remedy=FEW_FILES,
     ),
     Row(
         key="open_files",
@@ -99,7 +95,7 @@ SYSTEM = (
         level=SURPRISES,
         text=marked("{value} open files (ulimit -n)"),
         without=marked("any number of open files (ulimit -n)"),
-        remedy=_OPEN_FILES,
+        remedy=FEW_FILES,
     ),
     Row(
         key="processes",
@@ -107,7 +103,7 @@ SYSTEM = (
         rule=Least(512),
         level=BLOCKS,
         text=marked("room for {value} processes and threads"),
-        remedy=_PROCESSES,
+        remedy=FEW_PROCESSES,
     ),
     Row(
         key="processes",
@@ -115,7 +111,7 @@ SYSTEM = (
         rule=Least(4096),
         level=SURPRISES,
         text=marked("room for {value} processes and threads"),
-        remedy=_PROCESSES,
+        remedy=FEW_PROCESSES,
     ),
     Row(
         key="locked_memory",

@@ -47,7 +47,7 @@ NETWORK = (
         rule=Equal(),
         level=SURPRISES,
         text=marked("a firewall kept by {value}"),
-        without=marked("none that shows"),
+        without=marked("no firewall that shows"),
         remedy=marked("let the hosts of the job reach all ports of one another"),
     ),
 )

@@ -65,6 +65,7 @@ NPUS = (
         rule=Equal(),
         level=BLOCKS,
         text=marked("TLS switch {value} of the NPUs"),
+        without=marked("no TLS switch of the NPUs"),
         remedy=marked("switch it off everywhere: hccn_tool -i DEVICE -tls -s enable 0"),
     ),
     Row(

@@ -21,7 +21,7 @@ class Near(Rule):
 
 
 class Least(Rule):
-    """Each host has at least so much; None is no limit."""
+    """Each host has at least so much; None: no limit."""
 
     least: int
 

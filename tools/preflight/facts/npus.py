@@ -6,7 +6,8 @@ import os
 import re
 
 from hccl_tools.common.words import ranges
-from hccl_tools.machine import driver, hccn, host, programs
+from hccl_tools.hosts import cards
+from hccl_tools.machine import driver, host, programs
 from tools.doctor import npu_smi
 
 TYPE_CHECKING = False
@@ -22,8 +23,6 @@ SECONDS = 10  # of one npu-smi
 _MOST_PROCESSES = 1 << 16  # of this host that are looked at
 _HCCP = "hccp_service"
 _BAD = ("Alarm", "Critical")
-_LINK = re.compile(r"^[ \t]*link status[ \t]*:[ \t]*(\S+)[ \t]*$", re.MULTILINE)
-_TLS = re.compile(r"tls switch\[([01])\]")
 # As npu-smi names errors that a card has not corrected: "HBM Double Bit Error Count", "DDR Double Bit Error Count".
 _ECC = re.compile(r"^[ \t]*(?:HBM |DDR )?Double Bit Error Count[ \t]*:[ \t]*([0-9]{1,9})[ \t]*$", re.MULTILINE)
 _TEMPERATURE = re.compile(r"^[ \t]*(?:NPU )?Temperature ?\(C\)[ \t]*:[ \t]*([0-9]{1,3})[ \t]*$", re.MULTILINE)
@@ -73,7 +72,7 @@ def _of_smi(found: Npus, used: list[int]) -> dict[str, Value]:
 
 
 def _measured(found: Npus, used: list[int]) -> dict[str, Value]:
-    """Errors in the memory and the temperature of each chip; what npu-smi does not say is no fact."""
+    """Errors in the memory and the temperature of each chip; nothing where npu-smi does not say it."""
     program = driver.find(driver.NPU_SMI)
     if program is None or found.smi.failure:
         return {}
@@ -102,13 +101,9 @@ def _of_network(found: Npus, used: list[int]) -> dict[str, Value]:
     facts: dict[str, Value] = {"without_address": _numbers(d for d in used if not found.addresses[d][0])}
     if driver.find(driver.HCCN_TOOL) is None:
         return facts
-    links = hccn.ask({device: ("-link", "-g") for device in used})
-    switches = hccn.ask({device: ("-tls", "-g") for device in used})
-    state = {device: _LINK.search(answer.stdout) for device, answer in links.items()}
-    tls = sorted({match[1] for match in (_TLS.search(answer.stdout) for answer in switches.values()) if match})
-    facts["link_down"] = _numbers(device for device, match in state.items() if match and match[1] != "UP")
-    if tls:
-        facts["tls"] = ", ".join(tls)
+    links, switches = cards.answered("link", used), cards.answered("tls", used)
+    facts["link_down"] = _numbers(device for device, state in links.items() if state not in (None, "UP"))
+    facts["tls"] = ", ".join(sorted({state for state in switches.values() if state})) or None
     return facts
 
 
