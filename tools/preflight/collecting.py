@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import selectors
 import signal
 import time
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from tools.preflight.difference import Value
 
 _MOST_BYTES = 1 << 20  # of the facts of one collector
+_LAST = 0.2  # seconds that a killed child has to end
 _OPEN = (0, 1, 2)  # what a child must not keep
 
 
@@ -124,8 +126,7 @@ def _result(child: _Child) -> tuple[Mapping[str, Value], str]:
     os.close(child.pipe)
     with contextlib.suppress(ProcessLookupError):
         os.kill(child.process, signal.SIGKILL)
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(child.process, os.WNOHANG if child.is_late else 0)
+    _reap(child)
     if child.is_late:
         return {}, tr("no answer within {seconds} s", seconds=child.seconds)
     try:
@@ -133,3 +134,14 @@ def _result(child: _Child) -> tuple[Mapping[str, Value], str]:
     except ValueError:
         return {}, tr("it ended without an answer")
     return told.get("facts", {}), told.get("error", "")
+
+
+def _reap(child: _Child) -> None:
+    """Waits for the end of a child that was killed, but not for long: the kernel may keep it."""
+    if child.is_late:
+        with contextlib.suppress(OSError):  # an old kernel has none
+            handle = os.pidfd_open(child.process)
+            select.select([handle], [], [], _LAST)
+            os.close(handle)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(child.process, os.WNOHANG if child.is_late else 0)

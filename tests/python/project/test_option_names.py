@@ -21,7 +21,7 @@ LAUNCH = {**launch_table.NAMED, **launch_table.SHARED}
 
 
 def name_of(command):
-    """The name of tools/x.py, and of tools/x/main.py."""
+    """The name of a command, whose file is that or `main` in its room."""
     return command.removesuffix("/main.py").rpartition("/")[2].partition(".")[0]
 
 

@@ -1,4 +1,4 @@
-"""The time zone, and whether something keeps the clock right.  What the clock shows is measured by links.py."""
+"""The time zone, and whether something keeps the clock right.  What it shows is another question."""
 
 from __future__ import annotations
 

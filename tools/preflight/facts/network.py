@@ -26,7 +26,7 @@ _MOST_DEVICES = 64
 
 
 def collect(question: Question) -> dict[str, Value]:
-    """As far as this host alone can tell: whether others are reached is measured by links.py."""
+    """As far as this host alone can tell: whether others are reached is another question."""
     facts: dict[str, Value] = {"firewall": _firewall()}
     is_first = question.first == question.host
     facts["busy_ports"] = _busy(question, is_first)
