@@ -108,7 +108,11 @@ def _way(options: argparse.Namespace, table: rank_table.Table | None) -> reach.W
 
 
 def _devices(typed_range: str | None) -> list[int] | None:
-    return None if typed_range is None else list(device_range.parse(typed_range))
+    """The devices of --devices.  Raises Refusal."""
+    try:
+        return None if typed_range is None else list(device_range.parse(typed_range))
+    except device_range.RangeError as error:
+        raise Refusal(error.status, *(f"--devices: {line}" for line in error.lines)) from error
 
 
 def _ports() -> list[int]:
