@@ -52,7 +52,9 @@ TABLE = {
     "explain": Option("CODE", marked("explain what a code means, and check nothing")),
     # hosts
     "hostfile": Option("FILE", marked("the hosts, in Open MPI's syntax, one a line")),
-    "hosts": Option("HOST:8,HOST:8", marked("the hosts, each with the number of its ranks"), shown="-H --hosts"),
+    "hosts": Option(
+        "HOSTS", marked("the hosts, each with the number of its ranks, such as node1:8,node2:8"), shown="-H --hosts"
+    ),
     "ssh": Option(
         "COMMAND",
         marked(
