@@ -1,4 +1,4 @@
-"""The comparison: each kind of difference is found and named, healthy hosts get no word, and 1,024 are no problem."""
+"""The comparison: each kind of difference is found and named, healthy hosts get no word, and 1,024 get a short page."""
 
 import random
 
