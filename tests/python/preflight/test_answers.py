@@ -4,9 +4,9 @@ import json
 
 import jsonschema
 import pytest
+from healthy_hosts import HEALTHY, answers
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from simulated import HEALTHY, answers
 
 from hccl_tools.common import project
 from tools.preflight import answers as taken

@@ -3,9 +3,9 @@
 import random
 
 import pytest
+from healthy_hosts import HEALTHY, answers, names
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulated import HEALTHY, answers, names
 
 from tools.preflight import compare, words
 from tools.preflight.catalog.row import Equal, Least, Near, Nothing, Shared, Yes

@@ -5,7 +5,7 @@ import socket
 
 import jsonschema
 import pytest
-from simulated import HEALTHY
+from healthy_hosts import HEALTHY
 
 from hccl_tools.common import project
 from hccl_tools.hosts import ask
