@@ -39,7 +39,7 @@ class Net:
             details |= {"seen": details["source"], "trip": self.trip(source, target), "offset": offset}
         if what == FULL:
             if status := self.big(source, target):
-                return [target, port, status, {**details, "mss": 8948}]
+                return [target, port, status, {**details, "mtu": 9000}]
             details["took"] = self.took(source, target)
         return [target, port, "ok", details]
 

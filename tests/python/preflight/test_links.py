@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import socket
@@ -311,18 +310,18 @@ def half_hearted(plan):
     return begun, stays, program_at(("127.0.0.3", port), serve)
 
 
-@pytest.mark.parametrize(("unconfirmed", "status"), [(0, "crawls"), (-1, "black hole")])
-def test_a_big_message_that_does_not_arrive(at_once, monkeypatch, unconfirmed, status):
+@pytest.mark.parametrize(("nothing_arrives", "status"), [(False, "crawls"), (True, "black hole")])
+def test_a_big_message_that_does_not_arrive(at_once, monkeypatch, nothing_arrives, status):
     plan = one_link()
-    if unconfirmed:  # what the kernel says where no packet of the message arrives
-        monkeypatch.setattr(fcntl, "ioctl", lambda *_: (talk.BIG + 1).to_bytes(4, sys.byteorder))
+    if nothing_arrives:  # what the kernel says where no packet of the message arrives
+        monkeypatch.setattr(calls, "unconfirmed", lambda _: talk.BIG + 1)
     begun, stays, program = half_hearted(plan)
     with program:
         with running(asked(plan, "node0")) as exchange:
             begun.wait(WELL)
         stays.set()
     ((_, _, found, details),) = exchange.answer()["links"]
-    assert found == status and details["mss"] > 500 and details["trip"] >= 0
+    assert found == status and details["mtu"] > 500 and details["trip"] >= 0
 
 
 def test_a_port_in_use_is_named_with_its_process():
@@ -362,13 +361,18 @@ def test_a_route_has_an_interface_and_our_address_on_it():
     assert routes.route("no address") == ("", "")
 
 
-def test_facts_of_an_interface_are_those_of_sys(tmp_path, monkeypatch):
-    (tmp_path / "lo").mkdir()
-    monkeypatch.setattr(routes, "SYS", str(tmp_path))
-    (tmp_path / "lo" / "mtu").write_text("9000\n")
-    (tmp_path / "lo" / "speed").write_text("-1\n")
+def test_facts_of_an_interface_are_those_of_the_kernel():
     assert routes.facts(["127.0.0.9", "127.0.0.9", "127.0.0.8"]) == {
-        "lo": {"mtu": 9000, "speed": None, "sources": ["127.0.0.1"]}
+        "lo": {"mtu": routes.mtu("lo"), "speed": None, "sources": ["127.0.0.1"]}
     }
-    (tmp_path / "lo" / "speed").write_text("25000\n")
-    assert routes.facts(["127.0.0.9"])["lo"]["speed"] == 25000
+    assert routes.mtu("lo") >= 1500
+    assert (routes.mtu("no-such-if"), routes.speed("no-such-if")) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "speed"),
+    [(10000, 0, 10000), (3392, 3, 200000), (0xFFFF, 0xFFFF, None), (0xFFFF, 0, None), (0, 0, None)],
+)
+def test_the_speed_has_two_halves(low, high, speed):
+    settings = bytes(12) + low.to_bytes(2, sys.byteorder) + bytes(14) + high.to_bytes(2, sys.byteorder) + bytes(14)
+    assert routes.speed_of(settings) == speed

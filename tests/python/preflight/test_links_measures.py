@@ -136,8 +136,8 @@ def test_two_hosts_have_nobody_to_be_compared_with():
 def test_an_mtu_black_hole_is_named_with_its_direction_and_a_ping_to_try(lost, text):
     (found,) = net(8, big=lambda s, t: "black hole" if lost(s, t) else None).judged()
     assert (found.level, found.key, found.hosts) == ("blocks", "mtu", ("node2",))
-    assert found.text == f"{text}: small ones do; packets of 8988 bytes are lost on the way, so an MTU is too big"
-    assert "ping -c 3 -M do -s 8960 10.0.0." in found.remedy
+    assert found.text == f"{text}: small ones do; packets of 9000 bytes are lost on the way, so an MTU is too big"
+    assert "ping -c 3 -M do -s 8972 10.0.0." in found.remedy
 
 
 def test_big_messages_that_arrive_late_slow_the_job_down():
@@ -164,7 +164,7 @@ def test_another_mtu_and_a_lower_speed_than_most_are_named():
     ]
     slow, mtu = planned.judged()
     assert slow.text == "the link has 1000 Mb/s, on most hosts 10000 Mb/s" and "ethtool eth0" in slow.remedy
-    assert mtu.text == "the MTU is 9000, on most hosts 1500"
+    assert mtu.text == "the MTU is 9000, on others 1500"
     planned.changes = {f"node{i}": interface(speed=25000) for i in range(3)}
     assert planned.judged() == []  # faster than most
 

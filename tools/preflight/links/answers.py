@@ -33,7 +33,7 @@ class Link(Row):
     trip: float | None = None
     offset: float | None = None  # of the target's clock to the source's
     took: float | None = None  # for the big transfer
-    mss: int | None = None
+    mtu: int | None = None
 
 
 class Host(Record):
@@ -107,7 +107,7 @@ def _links(source: str, answer: Any, planned: Plan) -> Iterator[Link]:
             trip=_seconds(details.get("trip")),
             offset=_seconds(details.get("offset")),
             took=_seconds(details.get("took")),
-            mss=_whole(details.get("mss")),
+            mtu=_whole(details.get("mtu")),
         )
 
 

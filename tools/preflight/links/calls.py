@@ -53,8 +53,10 @@ _OF_ERRNO = {
 SURELY = 1.0  # seconds after which a connection without an answer counts: the kernel has asked twice by then
 _FIRST_PAUSE, _MOST_PAUSE = 0.02, 0.5  # seconds between tries
 _ONE_SEGMENT = 500  # bytes: of a big transfer of which not more has arrived, no full packet has
-_KEPT = ("source", "seen", "trip", "offset", "took", "mss")
-_SIOCOUTQ = 0x5411  # bytes that the other host has not confirmed
+_KEPT = ("source", "seen", "trip", "offset", "took", "mtu")
+# What the kernel takes for the MTU of the way.
+_MTU = {socket.AF_INET: (socket.IPPROTO_IP, 14), socket.AF_INET6: (socket.IPPROTO_IPV6, 24)}
+_SIOCOUTQ = 0x5411  # tcp(7)
 _NO_LINGER = struct.pack("ii", 1, 0)
 
 
@@ -121,7 +123,7 @@ class Call:
         if self.plug is None or time.monotonic() - self.began < SURELY:
             return  # the try before it tells more
         if self.stage == "big":
-            self.found["mss"] = self.plug.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
+            self.found["mtu"] = self.plug.getsockopt(*_MTU[self.plug.family])
             self.status = CRAWLS if self._confirmed() > _ONE_SEGMENT else BLACK_HOLE
         else:
             self.status = TIMEOUT if self.stage == "connect" else MUTE
@@ -129,8 +131,7 @@ class Call:
     def _confirmed(self) -> int:
         """How many bytes of the big transfer the other host has."""
         assert self.plug and self.stream
-        waiting = struct.unpack("i", fcntl.ioctl(self.plug.fileno(), _SIOCOUTQ, b"\0\0\0\0"))[0]
-        return len(self.stream.want.send) - len(self.stream.unsent) - int(waiting)
+        return len(self.stream.want.send) - len(self.stream.unsent) - unconfirmed(self.plug)
 
     def close(self) -> None:
         """Ends this try."""
@@ -145,3 +146,8 @@ class Call:
         if self.said:
             kept["said"] = self.said
         return [self.target, self.port, self.status, kept]
+
+
+def unconfirmed(plug: socket.socket) -> int:
+    """The bytes in the kernel that the other host has not confirmed."""
+    return int(struct.unpack("i", fcntl.ioctl(plug.fileno(), _SIOCOUTQ, bytes(4)))[0])

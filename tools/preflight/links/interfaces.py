@@ -57,7 +57,7 @@ def _mtus(mtus: Mapping[str, int]) -> Iterator[Broken]:
     usual = _usual(mtus)
     for mtu in sorted({mtu for mtu in mtus.values() if mtu != usual}):
         others = tuple(host for host, value in mtus.items() if value == mtu)
-        text = tr("the MTU is {mtu}, on most hosts {usual}", mtu=mtu, usual=usual)
+        text = tr("the MTU is {mtu}, on others {usual}", mtu=mtu, usual=usual)
         remedy = tr("set the same one on all hosts and switches, for the cards' networks, too")
         yield Broken(SURPRISES, "interface", others, (), (), text, remedy)
 

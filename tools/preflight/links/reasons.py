@@ -24,7 +24,7 @@ _WHY = {
     calls.DENIED: marked("the sender's own firewall forbids it"),
     calls.UNRESOLVED: marked("the name has no address there"),
 }
-_HEADERS = {4: 40, 6: 60}  # bytes before the data of a packet: IP's and TCP's
+_HEADERS = {4: 28, 6: 48}  # bytes before the data of a ping: IP's and ICMP's
 
 
 def of_connections(shape: Shape, ports: Iterable[int]) -> str:
@@ -63,8 +63,7 @@ def of_transfers(shape: Shape) -> str:
 def why(link: Link) -> str:
     """The reason of an example."""
     if link.status == calls.BLACK_HOLE:
-        packet = (link.mss or 0) + _HEADERS[6 if ":" in link.local else 4]
-        return tr("small ones do; packets of {size} bytes are lost on the way, so an MTU is too big", size=packet)
+        return tr("small ones do; packets of {size} bytes are lost on the way, so an MTU is too big", size=link.mtu)
     if link.status == calls.CRAWLS:
         return tr("256 KiB take longer than {seconds:g} s: packets are lost", seconds=calls.SURELY)
     if link.status in _WHY:
@@ -85,7 +84,8 @@ def remedy(link: Link, address: str) -> str:
         command = f"ssh {source} getent hosts {quote(address)}"
         return tr("add a line for it to /etc/hosts there, and try: {command}", command=command)
     if link.status == calls.BLACK_HOLE:
-        command = f"ssh {source} ping -c 3 -M do -s {max(0, (link.mss or 0) + 12)} {quote(address)}"
+        size = max(0, (link.mtu or 0) - (_HEADERS[6] if ":" in link.local else _HEADERS[4]))
+        command = f"ssh {source} ping -c 3 -M do -s {size} {quote(address)}"
         return tr("make the MTU of hosts and switches the same; to try: {command}", command=command)
     command = f"ssh {source} 'ip route get {quote(address)}; ping -c 3 {quote(address)}'"
     return tr("look at firewalls, cables and routes; to try: {command}", command=command)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
+import array
+import fcntl
 import socket
 import struct
+import sys
 
-from hccl_tools.common.numbers import whole_number
 from hccl_tools.table.address import packed
 
 TYPE_CHECKING = False
@@ -14,13 +15,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-SYS = "/sys/class/net"  # replaced in tests
 MOST = 64  # peers whose routes are asked
 _NLMSG = struct.Struct("=IHHII")  # length, type, flags, number, process
 _RTMSG = struct.Struct("=BBBBBBBBI")
 _ATTRIBUTE = struct.Struct("=HH")
 _RTM_NEWROUTE, _RTM_GETROUTE, _REQUEST = 24, 26, 1
 _DESTINATION, _INTERFACE, _SOURCE = 1, 4, 7
+# netdevice(7) and ethtool: /sys/class/net may be that of another network namespace
+_SIOCGIFMTU, _SIOCETHTOOL, _ETHTOOL_GSET = 0x8921, 0x8946, 1
+_IFREQ = struct.Struct("=16si20x")
+_SETTINGS = struct.Struct("=12xH14xH14x")  # of struct ethtool_cmd: the two halves of the speed
+_NO_SPEED = (0, 0xFFFF, 0xFFFFFFFF)
 
 
 def facts(peers: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -33,7 +38,7 @@ def facts(peers: Iterable[str]) -> dict[str, dict[str, Any]]:
         name, source = route(peer)
         if not name:
             continue
-        fact = found.setdefault(name, {"mtu": _number(name, "mtu"), "speed": _number(name, "speed"), "sources": []})
+        fact = found.setdefault(name, {"mtu": mtu(name), "speed": speed(name), "sources": []})
         if source and source not in fact["sources"]:
             fact["sources"].append(source)
     return found
@@ -79,10 +84,30 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
         data = data[(length + 3) & ~3 :]
 
 
-def _number(name: str, what: str) -> int | None:
-    """A file of the interface; None where it has none: a virtual one has no speed, or -1."""
+def mtu(name: str) -> int | None:
+    """The MTU of an interface; None where the kernel does not say it."""
+    request = _ask(_SIOCGIFMTU, _IFREQ.pack(name.encode(), 0))
+    return int(_IFREQ.unpack(request)[1]) if request else None
+
+
+def speed(name: str) -> int | None:
+    """Its speed in Mb/s; None for one without: a virtual one, or one without a cable."""
+    settings = array.array("B", _ETHTOOL_GSET.to_bytes(4, sys.byteorder) + bytes(_SETTINGS.size - 4))
+    if not _ask(_SIOCETHTOOL, struct.pack("=16sQ16x", name.encode(), settings.buffer_info()[0])):
+        return None
+    return speed_of(settings.tobytes())
+
+
+def speed_of(settings: bytes) -> int | None:
+    """The speed in a struct ethtool_cmd."""
+    low, high = _SETTINGS.unpack(settings)
+    found = int(high << 16 | low)
+    return None if found in _NO_SPEED else found
+
+
+def _ask(what: int, request: bytes) -> bytes | None:
     try:
-        with open(os.path.join(SYS, name, what), encoding="ascii", errors="replace") as file:
-            return whole_number(file.read(32).strip(), 1, 10**8)
-    except OSError:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
+            return fcntl.ioctl(line.fileno(), what, request)
+    except OSError:  # the interface has gone, or its driver does not know
         return None
