@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.common.record import Row
+from hccl_tools.common.words import clauses
 from hccl_tools.hosts import node_sets
 
 BLOCKS, SLOWS, SURPRISES = "blocks", "slows", "surprises"
@@ -27,7 +28,7 @@ class Broken(Row):
 
     def line(self) -> str:
         """It as one line."""
-        return f"{named(self.hosts)}: {self.text}; {self.remedy}"
+        return clauses(f"{named(self.hosts)}: {self.text}", self.remedy)
 
 
 def named(hosts: tuple[str, ...]) -> str:
