@@ -26,7 +26,7 @@ _SLACK = 0.1  # seconds between the last try and the end of the other host's par
 
 
 def judge(answers: Mapping[str, object], planned: Plan) -> list[Broken]:
-    """What is wrong, the worst first; of hosts that have not answered nothing is said here."""
+    """What is wrong, the worst first.  Hosts that have not answered are named elsewhere."""
     read = forms.read(answers, planned)
     ahead = clocks.of(read.links)
     tested = [link for link in read.links if _is_tested(link, read.hosts, ahead)]

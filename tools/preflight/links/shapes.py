@@ -1,6 +1,6 @@
 """Which hosts a set of broken links is about: a host that nobody reaches, two groups, or single pairs.
 
-Ten links that all end at one host are one fault of that host.  What is left is told of pairs of hosts.
+Ten links that all end at one host are one fault of that host.  The rest is about pairs of hosts.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _group(kind: str, peers: tuple[str, ...], pairs: Pairs, groups: dict[str, st
 
 
 def _of_pairs(left: Pairs, tested: Pairs, broken: Pairs) -> list[Shape]:
-    """Single links, told of the host that has most of them."""
+    """Single links, named by the host that has most of them."""
     kinds: dict[str, Pairs] = {APART: set(), ONE_WAY: set(), TOWARDS: set()}
     for source, target in left:
         back = (target, source)

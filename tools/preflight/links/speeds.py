@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _FACTOR = 4  # times the median
 _MOST_LINKS = 10
 _SPREAD = 10  # times the median distance from the median: on busy hosts all figures differ
-_LEAST = {"trip": 0.002, "took": 0.015}  # seconds above the median, below which nothing is said
+_LEAST = {"trip": 0.002, "took": 0.015}  # seconds above the median; less is not named
 CLOCK = 1.0  # seconds
 # MIT Kerberos refuses tickets beyond this (clockskew in krb5.conf).  Nothing that starts MindSpore compares clocks, so
 # it stops no job by itself.

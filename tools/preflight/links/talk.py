@@ -60,7 +60,7 @@ def hello(nonce: str, source: str, target: str, port: int) -> bytes:
 
 
 def welcome(nonce: str, source: str, target: str, port: int) -> bytes:
-    """The first bytes of the answer to that: an echo of the greeting is no answer."""
+    """The first bytes of the answer to that: an echo of the greeting does not pass for it."""
     return _WELCOME + _secret("welcome", nonce, source, target, port)
 
 
