@@ -4,6 +4,7 @@ import contextlib
 import errno
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -23,12 +24,15 @@ BRIEF = 0.05  # of one whose connections fail, which takes that long
 
 
 def free_ports(number):
-    """Ports that nobody uses on any address of this machine."""
+    """Ports that nobody uses on any address of this machine, below those that the kernel gives to connections."""
     with contextlib.ExitStack() as stack:
-        plugs = [stack.enter_context(socket.socket()) for _ in range(number)]
-        for plug in plugs:
-            plug.bind(("0.0.0.0", 0))
-        return tuple(plug.getsockname()[1] for plug in plugs)
+        found = []
+        while len(found) < number:
+            plug = stack.enter_context(socket.socket())
+            with contextlib.suppress(OSError):  # somebody has it
+                plug.bind(("0.0.0.0", random.randrange(20000, 32000)))
+                found.append(plug.getsockname()[1])
+        return tuple(found)
 
 
 def planned(hosts, ours=2, scheduler=1, others=()):
