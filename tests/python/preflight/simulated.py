@@ -47,7 +47,6 @@ class Net:
         found = {}
         for host, part in self.plan.items():
             began = 1e9 + self.ahead.get(host, 0)
-            fact = {"mtu": 1500, "speed": 10000, "sources": [part["address"]]}
             found[host] = {
                 "links": [self.link(host, target, port, what) for target, _, port, what in part["connects"]],
                 "busy": {},
@@ -55,7 +54,7 @@ class Net:
                 "strangers": 0,
                 "began": began,
                 "ended": began + 2,
-                "interfaces": {"eth0": fact},
+                "interfaces": {"eth0": [part["address"]]},
             } | self.changes.get(host, {})
         return found
 

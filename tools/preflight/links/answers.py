@@ -37,13 +37,13 @@ class Link(Row):
 
 
 class Host(Record):
-    """What one host answered, but for its links.  interfaces: {name: (mtu, speed, our addresses)}."""
+    """What one host answered, but for its links.  interfaces: {name: our addresses there}."""
 
     busy: dict[int, str]
     here: bool
     began: float
     ended: float
-    interfaces: dict[str, tuple[int | None, int | None, tuple[str, ...]]]
+    interfaces: dict[str, tuple[str, ...]]
 
 
 class Read(Record):
@@ -79,12 +79,8 @@ def _host(answer: Any) -> Host:
         began=_seconds(answer["began"]) or 0.0,
         ended=_seconds(answer["ended"]) or 0.0,
         interfaces={
-            short(str(name)): (
-                _whole(fact["mtu"]),
-                _whole(fact["speed"]),
-                tuple(short(str(s)) for s in fact["sources"]),
-            )
-            for name, fact in answer["interfaces"].items()
+            short(str(name)): tuple(short(str(source)) for source in sources)
+            for name, sources in answer["interfaces"].items()
         },
     )
 

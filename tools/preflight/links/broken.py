@@ -13,7 +13,7 @@ _MOST_NAMED = 6  # sets of hosts in a line
 class Broken(Row):
     """One thing that is wrong.
 
-    level:  BLOCKS, SLOWS or SURPRISES.  key: link, mtu, slow, clock, address, port, interface, untested or answer.
+    level:  BLOCKS, SLOWS or SURPRISES.  key: link, mtu, slow, clock, address, port, untested or answer.
     hosts:  of which `text` says something.  peers: the other ends; empty: all others.  ports: where it is so.
     remedy: what to do, often a command.
     """

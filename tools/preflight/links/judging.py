@@ -7,7 +7,7 @@ from collections import Counter
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import count
 from tools.preflight.links import answers as forms
-from tools.preflight.links import calls, clocks, interfaces, reasons, shapes, speeds
+from tools.preflight.links import calls, clocks, places, reasons, shapes, speeds
 from tools.preflight.links.broken import BLOCKS, SLOWS, SURPRISES, Broken
 
 TYPE_CHECKING = False
@@ -32,13 +32,12 @@ def judge(answers: Mapping[str, object], planned: Plan) -> list[Broken]:
     tested = [link for link in read.links if _is_tested(link, read.hosts, ahead)]
     found = [
         *_odd(read.odd),
-        *interfaces.busy(read.hosts),
+        *places.busy(read.hosts),
         *_connections(tested, planned),
         *_transfers(tested, planned),
         *_untested(read, tested),
-        *interfaces.differing(read.hosts),
         *speeds.slow(tested),
-        *interfaces.addresses(read, planned),
+        *places.addresses(read, planned),
         *speeds.clocks(ahead),
     ]
     return sorted(found, key=lambda each: (BLOCKS, SLOWS, SURPRISES).index(each.level))
