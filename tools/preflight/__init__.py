@@ -1,1 +1,1 @@
-"""What scripts/preflight.sh does: asks every host of a job what it is like, and says only what differs or blocks."""
+"""The hosts of a job, compared before it starts: only what differs or blocks is printed."""

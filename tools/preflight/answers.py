@@ -31,7 +31,7 @@ def take(content: Any) -> Answer | None:
         return None
     taken = {sys.intern(harmless(key)): _value(value) for key, value in facts.items() if _is_key(key)}
     why = {name: short(harmless(str(text)), _MOST_TEXT) for name, text in failed.items() if name in COLLECTORS}
-    return Answer(facts=taken, failed=why)
+    return Answer(facts=taken, failed=why, links=content.get("links"))
 
 
 def _is_key(key: str) -> bool:

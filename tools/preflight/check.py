@@ -7,7 +7,8 @@ import os
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from tools.doctor import versions
-from tools.preflight import answers, compare, rank_table
+from tools.preflight import answers, compare, connections, links, rank_table
+from tools.preflight.difference import LEVELS
 from tools.preflight.facts import environment
 from tools.preflight.program_files import Program
 from tools.preflight.question import Question
@@ -43,14 +44,21 @@ def run(way: Way, job: Job) -> Found:
     homes = rank_table.homes(job.table, way.hosts) if job.table else {}
     common = _common(way, job)
 
+    planned = {} if job.quick else connections.plan(way.hosts, common.first, job.ports)
+
     def question(name: str) -> object:
         server = homes.get(name)
-        own = common.replace(host=name, slots=way.slots.get(name), place=rank_table.place(server) if server else None)
-        return own.as_json()
+        return common.replace(
+            host=name,
+            slots=way.slots.get(name),
+            place=rank_table.place(server) if server else None,
+            links=links.question(planned, name, common.salt) if name in planned else None,
+        ).as_json()
 
     answered, lines = way.ask(question)
     taken, more = _taken(answered)
-    found = compare.compare(answers.complete(taken, job.program.files))
+    found = [*compare.compare(answers.complete(taken, job.program.files)), *connections.judge(taken, planned)]
+    found.sort(key=lambda each: LEVELS.index(each.level))
     if job.table:
         found = [*rank_table.unmatched(job.table, way.hosts, homes), *found]
     silent = [name for name in way.hosts if name not in taken]

@@ -33,7 +33,7 @@ _OPEN = (0, 1, 2)  # what a child must not keep
 class Collector(Row):
     """A function that gives facts, and how long it may take."""
 
-    collect: Callable[[], Mapping[str, Value]]
+    collect: Callable[[], Mapping[str, Any]]
     seconds: float
 
 

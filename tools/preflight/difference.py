@@ -7,7 +7,7 @@ from hccl_tools.common.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Union
+    from typing import Any, Union
 
     Value = Union[str, int, float, None, Sequence[str]]  # of a fact; None: there is none, or no limit
     Facts = Mapping[str, Value]  # of one host, by their keys
@@ -17,10 +17,15 @@ BLOCKS, SLOWS, SURPRISES = LEVELS = ("blocks", "slows", "surprises")
 
 
 class Answer(Record):
-    """What one host answered: its facts, and {collector: why it has none} of the collectors that gave up."""
+    """What one host answered.
+
+    facts:  its facts; failed: {collector: why it has none} of the collectors that gave up.
+    links:  what came of its connections, for links.judge, which checks the form; None: nothing.
+    """
 
     facts: Facts
     failed: Mapping[str, str] = {}
+    links: Any = None
 
 
 class Group(Record):

@@ -10,7 +10,7 @@ if not __package__:  # run as a file: import the packages hccl_tools and tools f
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 from hccl_tools.hosts import ask
-from tools.preflight import collecting, question
+from tools.preflight import collecting, links, question
 from tools.preflight.collecting import Collector
 from tools.preflight.facts import clock, disk, environment, files, limits, network, npus, software, system, table
 
@@ -47,8 +47,12 @@ def facts(asked: Question) -> dict[str, Any]:
     collectors = {
         name: Collector(functools.partial(collect, asked), seconds) for name, (collect, seconds) in COLLECTORS.items()
     }
+    wanted = asked.links
+    if wanted is not None:
+        collect = functools.partial(links.listen_and_connect, wanted)
+        collectors["links"] = Collector(lambda: {"links": collect()}, wanted["seconds"] + QUICK)
     found, failed = collecting.run(collectors)
-    return {"facts": found, "failed": failed}
+    return {"links": found.pop("links", None), "facts": found, "failed": failed}
 
 
 def main() -> int:

@@ -36,6 +36,7 @@ class Question(Record):
     table:      (path, digest) of the rank table; None without one.
     place:      the host's server in it; None where that is not known.
     salt:       for digests of secrets; another one for each check.
+    links:      the connections of this host, see links.question; None: none.
     quick:      leave out what takes longer than a second, such as the programs of the driver.
     """
 
@@ -56,6 +57,7 @@ class Question(Record):
     table: Sequence[str] | None = None
     place: Place | None = None
     salt: str = ""
+    links: JsonObject | None = None
     quick: bool = False
 
     def as_json(self) -> JsonObject:

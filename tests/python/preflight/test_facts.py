@@ -30,7 +30,7 @@ def smi(world, cards, tmp_path, monkeypatch, root):
 
 
 def test_every_collector_gives_facts_of_the_catalogue(tmp_path):
-    assert set(probe.COLLECTORS) == set(COLLECTORS)
+    assert {*probe.COLLECTORS, "links"} == set(COLLECTORS)
     for name, (collect, _) in probe.COLLECTORS.items():
         found = collect(asked(tmp_path, data=str(tmp_path), modules=["yaml", "no_such_module"]))
         assert [key for key in found if not knows(key)] == [], name

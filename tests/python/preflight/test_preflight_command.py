@@ -9,6 +9,7 @@ from healthy_hosts import HEALTHY
 
 from hccl_tools.common import project
 from hccl_tools.hosts import ask
+from hccl_tools.machine import addresses
 from hccl_tools.hosts.ask import Answer
 from tools.preflight import main
 
@@ -17,18 +18,21 @@ class Asked:
     """Hosts that answer in this process: `facts` by host, or no answer; `questions` that came."""
 
     def __init__(self):
-        self.facts, self.silent, self.questions = {}, {}, {}
+        self.facts, self.silent, self.questions, self.addresses, self.links = {}, {}, {}, {}, {}
 
     def ask(self, asker, words, question, seconds):
         assert words == [project.path("tools", "preflight", "probe.py")] and seconds < 60
         self.questions = {name: question(name) for name in asker.logins}
         json.dumps(self.questions)
         found = [
-            Answer(host=name, content={"facts": {**HEALTHY, **self.facts.get(name, {})}, "failed": {}}, lines=[])
+            Answer(host=name, content=self.content(name), lines=[])
             for name in asker.logins
             if name not in self.silent
         ]
         return json_like(found), [f"{name}: {self.silent[name]}" for name in asker.logins if name in self.silent]
+
+    def content(self, name):
+        return {"facts": {**HEALTHY, **self.facts.get(name, {})}, "failed": {}, "links": self.links.get(name)}
 
 
 def json_like(found):
@@ -39,6 +43,7 @@ def json_like(found):
 def hosts(monkeypatch, world):
     found = Asked()
     monkeypatch.setattr(ask, "ask", found.ask)
+    monkeypatch.setattr(addresses, "of", lambda names: {name: found.addresses.get(name) for name in names})
     return found
 
 
@@ -116,6 +121,26 @@ def test_a_table_whose_servers_have_no_address_needs_a_list_of_hosts(check, host
     (world / "t.json").write_text(json.dumps(table(2, edits={"/server_list/0/server_id": "-x y"})))
     status, _, err = check("t.json")
     assert status == 2 and "name the hosts by -H or --hostfile" in err and not hosts.questions
+
+
+def test_hosts_with_addresses_connect_to_one_another_and_broken_links_are_differences(check, hosts):
+    hosts.addresses = {name: f"10.0.0.{number}" for number, name in enumerate("abc", 1)}
+    well = {"busy": {}, "here": True, "began": 1.0, "ended": 2.0, "interfaces": {}}
+    for name in "abc":
+        others = [other for other in "abc" if other != name]
+        status = {other: "timeout" if other == "c" else "ok" for other in others}
+        hosts.links[name] = {**well, "links": [[o, port, status[o], {}] for o in others for port in (60000, 60015)]}
+    status, out, _ = check("-H", "a,b,c,only-for-ssh")
+    assert status == 78 and "\n  c: " in out and out.count("\n  ") == 2, out
+    assert hosts.questions["only-for-ssh"]["links"] is None
+    assert [each[:2] for each in hosts.questions["a"]["links"]["connects"]][0] == ["b", "10.0.0.2"]
+
+
+def test_links_of_another_form_are_one_surprise(check, hosts):
+    hosts.addresses = {"a": "10.0.0.1", "b": "10.0.0.2"}
+    hosts.links = {"a": {"links": "\x1b[2J"}, "b": [1]}
+    status, out, _ = check("-H", "a,b")
+    assert status == 1 and "the answer about its links has another form" in out and out.replace("\n", "").isprintable()
 
 
 def test_without_hosts_it_looks_at_this_one(check, hosts):

@@ -26,6 +26,7 @@ COLLECTORS = {
     "data": (BLOCKS, marked("the data")),
     "environment": (SURPRISES, marked("variables")),
     "network": (SURPRISES, marked("the network")),
+    "links": (SURPRISES, marked("the links to other hosts")),
     "npus": (SURPRISES, marked("the NPUs")),
     "table": (SURPRISES, marked("the rank table")),
 }

@@ -29,7 +29,8 @@ def collect(question: Question) -> dict[str, Value]:
     """As far as this host alone can tell: whether others are reached is another question."""
     facts: dict[str, Value] = {"firewall": _firewall()}
     is_first = question.first == question.host
-    facts["busy_ports"] = _busy(question, is_first)
+    if question.links is None:  # else it listens at them itself, and says which it cannot have
+        facts["busy_ports"] = _busy(question, is_first)
     if question.hosts < 2:
         return facts
     address = _resolved(question.first)
