@@ -68,6 +68,19 @@ lab_root() {
   [[ $status -eq 78 && $output == *'node2: no answer; '* && $output == *'node1: 8.0 MiB free in /dev/shm'* ]] || fail "$output"
 }
 
+@test "preflight: a port that a host drops is named with it, and a port that a program has is named once" {
+  lab_up 4
+  lab_root 1 ip rule add pref 50 iif eth0 ipproto tcp dport 60000 blackhole || skip "this kernel has no rules for ports"
+  lab_root 1 ip rule add pref 100 lookup local
+  lab_root 1 ip rule del pref 0 lookup local
+  on 3 python -c 'import signal, socket; s = socket.create_server(("", 60015)); print("up", flush=True); signal.pause()' >up 3>&- &
+  eventually grep -q up up
+  run --separate-stderr check 4
+  [[ $status -eq 78 && $(grep -c '^  [^ ]' <<<"$output") -eq 2 ]] || fail "$output"
+  [[ $output == *'  node1: no connection from other hosts succeeds at port 60000: nothing comes back'* ]] || fail "$output"
+  [[ $(grep -c '^  node3: .*60015' <<<"$output") -eq 1 ]] || fail "$output"
+}
+
 @test "preflight: another rank table on one host stops the job, and the table alone names the hosts" {
   lab_up 3
   server_table 10.77.0.1 10.77.0.2 10.77.0.3
