@@ -1,7 +1,8 @@
 """Simulated answers of hosts about their links, for the judge."""
 
 from tools.preflight import links
-from tools.preflight.links.pairs import FULL, OPEN, Ports
+from tools.preflight.links import Ports
+from tools.preflight.links.pairs import FULL, OPEN
 
 PORTS = Ports(ours=(60000, 60015), scheduler=(8118,), others=(22,))
 
@@ -19,14 +20,15 @@ def number(host):
 class Net:
     """A network that is well, but for what a test sets.
 
-    fault(source, target, port) -> status or None.  ahead: {host: seconds}.  trip, took: functions of two hosts.
+    fault(source, target, port) -> status or None.  ahead: {host: seconds}.  trip, rtt, took: functions of two hosts.
     """
 
     def __init__(self, planned):
         self.plan = planned
         self.fault = lambda source, target, port: None
         self.big = lambda source, target: None
-        self.ahead, self.trip, self.took = {}, lambda *_: 0.0002, lambda *_: 0.001
+        self.ahead, self.took = {}, lambda *_: 0.001
+        self.trip = self.rtt = lambda *_: 0.0002
         self.changes = {}
 
     def link(self, source, target, port, what):
@@ -37,6 +39,7 @@ class Net:
         if what != OPEN:
             offset = self.ahead.get(target, 0) - self.ahead.get(source, 0)
             details |= {"seen": details["source"], "trip": self.trip(source, target), "offset": offset}
+            details["rtt"] = self.rtt(source, target)
         if what == FULL:
             if status := self.big(source, target):
                 return [target, port, status, {**details, "mtu": 9000}]

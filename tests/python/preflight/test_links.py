@@ -85,6 +85,7 @@ def test_five_hosts_connect_measure_and_end_by_themselves():
         assert answer["began"] <= answer["ended"] < answer["began"] + WELL
         for (_, _, _, what), (_, _, _, details) in zip(plan[host]["connects"], answer["links"]):
             assert details["source"] == details["seen"] == "127.0.0.1"
+            assert 0 <= details["rtt"] < WELL
             assert 0 <= details["trip"] < WELL and abs(details["offset"]) <= details["trip"]
             assert ("took" in details) == (what == "full")
     assert [each for each in links.judge(found, plan) if each.key != "slow"] == []

@@ -88,7 +88,7 @@ def test_hosts_without_links_between_them_have_a_median_of_their_own():
 
 @pytest.mark.parametrize("hosts", [3, 4, 16])
 def test_a_host_with_long_round_trips_is_named_with_the_figures(hosts):
-    (found,) = net(hosts, trip=lambda *ends: 0.05 if "node1" in ends else 0.0002).judged()
+    (found,) = net(hosts, rtt=lambda *ends: 0.05 if "node1" in ends else 0.0002).judged()
     assert (found.level, found.key, found.hosts, found.peers) == ("slows", "slow", ("node1",), ())
     assert found.text == "a round trip takes 50 ms, on most links 0.2 ms"
     assert found.remedy.endswith("ssh node1 'ip -s link; tc qdisc'")
@@ -100,24 +100,24 @@ def test_a_host_with_slow_transfers_is_named_with_the_figures():
 
 
 def test_a_single_slow_link_is_named_by_its_two_hosts():
-    (found,) = net(16, trip=lambda *ends: 0.05 if set(ends) == {"node3", "node4"} else 0.0002).judged()
+    (found,) = net(16, rtt=lambda *ends: 0.05 if set(ends) == {"node3", "node4"} else 0.0002).judged()
     assert found.line().startswith("node3: to node4: a round trip takes 50 ms, on most links 0.2 ms; ")
 
 
 def test_one_long_measurement_of_a_link_says_nothing():
-    assert net(16, trip=lambda *ends: 0.05 if ends == ("node3", "node4") else 0.0002).judged() == []
+    assert net(16, rtt=lambda *ends: 0.05 if ends == ("node3", "node4") else 0.0002).judged() == []
     assert net(16, took=lambda *ends: 0.5 if ends == ("node3", "node4") else 0.002).judged() == []
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_on_busy_hosts_whose_figures_all_differ_nothing_is_said(seed):
     chance = random.Random(seed)
-    busy = net(16, trip=lambda *_: chance.expovariate(200), took=lambda *_: chance.expovariate(50))
+    busy = net(16, rtt=lambda *_: chance.expovariate(200), took=lambda *_: chance.expovariate(50))
     assert busy.judged() == []
 
 
 def test_two_hosts_have_nobody_to_be_compared_with():
-    assert net(2, trip=lambda *_: 0.05, took=lambda *_: 3).judged() == []
+    assert net(2, rtt=lambda *_: 0.05, took=lambda *_: 3).judged() == []
 
 
 # ---- big messages ------------------------------------------------------------------------

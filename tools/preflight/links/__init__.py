@@ -7,6 +7,6 @@ from __future__ import annotations
 
 from tools.preflight.links.exchange import listen_and_connect
 from tools.preflight.links.judging import judge
-from tools.preflight.links.pairs import plan, question
+from tools.preflight.links.pairs import Ports, plan, question
 
-__all__ = ["judge", "listen_and_connect", "plan", "question"]
+__all__ = ["Ports", "judge", "listen_and_connect", "plan", "question"]

@@ -32,6 +32,7 @@ class Link(Row):
     seen: str = ""  # the one that the target saw
     trip: float | None = None
     offset: float | None = None  # of the target's clock to the source's
+    rtt: float | None = None  # as the kernel has measured it
     took: float | None = None  # for the big transfer
     mtu: int | None = None
 
@@ -102,6 +103,7 @@ def _links(source: str, answer: Any, planned: Plan) -> Iterator[Link]:
             seen=short(str(details.get("seen", ""))),
             trip=_seconds(details.get("trip")),
             offset=_seconds(details.get("offset")),
+            rtt=_seconds(details.get("rtt")),
             took=_seconds(details.get("took")),
             mtu=_whole(details.get("mtu")),
         )

@@ -53,10 +53,12 @@ _OF_ERRNO = {
 SURELY = 1.0  # seconds after which a connection without an answer counts: the kernel has asked twice by then
 _FIRST_PAUSE, _MOST_PAUSE = 0.02, 0.5  # seconds between tries
 _ONE_SEGMENT = 500  # bytes: of a big transfer of which not more has arrived, no full packet has
-_KEPT = ("source", "seen", "trip", "offset", "took", "mtu")
+_KEPT = ("source", "seen", "trip", "offset", "rtt", "took", "mtu")
 # What the kernel takes for the MTU of the way.
 _MTU = {socket.AF_INET: (socket.IPPROTO_IP, 14), socket.AF_INET6: (socket.IPPROTO_IPV6, 24)}
 _SIOCOUTQ = 0x5411  # tcp(7)
+_MIN_RTT_AT = 148  # of struct tcp_info of <linux/tcp.h>, in microseconds
+_NO_RTT = 0xFFFFFFFF  # nothing has been measured
 _NO_LINGER = struct.pack("ii", 1, 0)
 
 
@@ -104,6 +106,15 @@ class Call:
                 return False
             self.stream = Stream(self.plug, talk.call(self.greeting, self.answer, self.what, clock, self.found))
         return self.stream.go_on()
+
+    def measure(self) -> None:
+        """Before the end of a connection that has succeeded: the kernel's round trip, however busy the programs are."""
+        assert self.plug
+        known = self.plug.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _MIN_RTT_AT + 4)
+        if len(known) == _MIN_RTT_AT + 4:  # Linux 4.6 and later
+            rtt = struct.unpack_from("I", known, _MIN_RTT_AT)[0]
+            if rtt != _NO_RTT:
+                self.found["rtt"] = rtt / 1e6
 
     def look(self) -> bool:
         """Notes how far it is; whether that has changed."""

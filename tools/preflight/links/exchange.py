@@ -173,6 +173,7 @@ class Exchange:
             if goes_on and call.plug:
                 self.selector.modify(call.plug, call.events, call)
             else:
+                call.measure()
                 self.finish(call, calls.OK)
 
     def finish(self, call: Call, status: str) -> None:

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 _FACTOR = 4  # times the median
 _MOST_LINKS = 10
+_TAIL = 10  # times what four of five links have, for single links: programs on busy hosts wait together
 _SPREAD = 10  # times the median distance from the median: on busy hosts all figures differ
-_LEAST = {"trip": 0.002, "took": 0.015}  # seconds above the median; less is not named
+_LEAST = {"rtt": 0.002, "took": 0.015}  # seconds above the median; less is not named
 CLOCK = 1.0  # seconds
 # MIT Kerberos refuses tickets beyond this (clockskew in krb5.conf).  Nothing that starts MindSpore compares clocks, so
 # it stops no job by itself.
@@ -47,6 +48,7 @@ def _slow(links: Sequence[Link], what: str) -> Iterator[Broken]:
         yield _entry(found, (), [hosts[host] for host in found], usual, what)
     rest = {pair: value for pair, value in figures.items() if not set(pair) & set(found)}
     limit, usual = _limit(list(rest.values()), what)
+    limit = max(limit, _TAIL * sorted(rest.values())[len(rest) * 4 // 5]) if rest else limit
     # A link is slow if it is so in both directions: that one measurement took long says little on a busy host.
     broken = {pair for pair, value in rest.items() if min(value, rest.get(pair[::-1], value)) > limit}
     for shape in shapes.find(set(rest), broken)[:_MOST_LINKS]:
@@ -65,7 +67,7 @@ def _limit(values: Sequence[float], what: str) -> tuple[float, float]:
 
 def _entry(hosts: tuple[str, ...], peers: tuple[str, ...], values: Sequence[float], usual: float, what: str) -> Broken:
     worst = max(values)
-    if what == "trip":
+    if what == "rtt":
         figures = {"time": 1000 * worst, "usual": 1000 * usual}
         text = tr("a round trip takes {time:.3g} ms, on most links {usual:.3g} ms", **figures)
     else:
