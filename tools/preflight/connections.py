@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import os
+import threading
 
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.machine import addresses, host
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from tools.preflight.links.pairs import Plan
 
 _LAST = 15  # device of the largest server
+_AT_ONCE, _LOOK_UP = 32, 3.0  # look-ups of names, and the seconds for all of them
 
 
 def plan(hosts: Sequence[str], first: str, scheduler: Sequence[int]) -> Plan:
@@ -27,7 +31,7 @@ def plan(hosts: Sequence[str], first: str, scheduler: Sequence[int]) -> Plan:
 
     first: the host of MindSpore's scheduler, which listens at the ports `scheduler`.
     """
-    found = {name: address for name, address in addresses.of(hosts).items() if address}
+    found = {name: address for name, address in _looked_up(hosts).items() if address}
     here = [name for name, address in found.items() if address.startswith("127.") and host.owns(name)]
     others = [name for name in found if name not in here]
     if here and others:
@@ -38,6 +42,25 @@ def plan(hosts: Sequence[str], first: str, scheduler: Sequence[int]) -> Plan:
     base = whole_number(os.environ.get("HCCL_IF_BASE_PORT", ""), 1024, 65520) or HCCL_BASE
     wanted = Ports(ours=(base, base + _LAST), scheduler=tuple(scheduler))
     return links.plan(known, found, wanted, first if first in found else None)
+
+
+def _looked_up(hosts: Sequence[str]) -> dict[str, str | None]:
+    """{host: its address} of those known in time: a name server without an answer must not delay a check."""
+    found: dict[str, str | None] = {}
+    left, done = collections.deque(hosts), threading.Event()
+
+    def look_up() -> None:
+        while left and not done.is_set():
+            with contextlib.suppress(IndexError):  # another thread has taken the last one
+                found.update(addresses.of([left.popleft()]))
+        if len(found) == len(hosts):
+            done.set()
+
+    for _ in range(min(_AT_ONCE, len(hosts))):
+        threading.Thread(target=look_up, daemon=True).start()
+    done.wait(_LOOK_UP)
+    done.set()
+    return dict(found)
 
 
 def judge(answers: Mapping[str, Answer], planned: Plan) -> list[Difference]:

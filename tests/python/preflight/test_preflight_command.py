@@ -9,8 +9,8 @@ from healthy_hosts import HEALTHY
 
 from hccl_tools.common import project
 from hccl_tools.hosts import ask
-from hccl_tools.machine import addresses
 from hccl_tools.hosts.ask import Answer
+from hccl_tools.machine import addresses
 from tools.preflight import main
 
 
@@ -25,9 +25,7 @@ class Asked:
         self.questions = {name: question(name) for name in asker.logins}
         json.dumps(self.questions)
         found = [
-            Answer(host=name, content=self.content(name), lines=[])
-            for name in asker.logins
-            if name not in self.silent
+            Answer(host=name, content=self.content(name), lines=[]) for name in asker.logins if name not in self.silent
         ]
         return json_like(found), [f"{name}: {self.silent[name]}" for name in asker.logins if name in self.silent]
 
