@@ -22,14 +22,13 @@ import sys
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 
-from hccl_tools.build import merging
 from hccl_tools.common import how_far, project
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, Refusal
-from hccl_tools.common.words import count, one_line, some
-from hccl_tools.hosts import elsewhere, ssh, together
+from hccl_tools.common.words import count, one_line
+from hccl_tools.hosts import elsewhere, node_sets, ssh, together
 from hccl_tools.hosts.running import Call
 from hccl_tools.machine import host, programs
 from hccl_tools.machine.programs import Ended
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SECONDS = 300  # for each host
-_MOST_NAMED = 5  # hosts in one line
+_MOST_NAMED = 5  # hosts, or sets of them, in one line
 # Where the file $1 is, as here, the words of elsewhere.question are left out: a Python less to start.
 _USUAL = 'file=$1; shift; test -r "$file" && shift 5; exec "$@"'
 
@@ -86,6 +85,8 @@ def collect(asker: Asker, forwarded: Sequence[str], generation: str | None, tell
     tell is called with each line that a host reports.
     Raises ClusterError and merging.Refused.
     """
+    from hccl_tools.build import merging  # the other commands merge nothing
+
     answers, lines = ask(asker, ["hccl_tools.py", *forwarded], lambda _name: None)
     lines += _without_address(answers)
     if lines:
@@ -101,8 +102,8 @@ def ask(
 ) -> tuple[list[Answer], list[str]]:
     """(the Answers of the hosts, in their order; lines about hosts without a good answer).
 
-    words: a command in the folder hccl_tools, with its options.  question: what a host is asked, as JSON, made when
-    its turn comes.  seconds: the limit of each host.  Raises ClusterError.
+    words: a command in the folder hccl_tools, or the path of another one of ours, with its options.  question: what a
+    host is asked, as JSON, made when its turn comes.  seconds: the limit of each host.  Raises ClusterError.
     """
     logins, agent = asker.logins, asker.agent
     own = set(filter(host.owns, logins))
@@ -140,7 +141,7 @@ def ask(
 
 def names(hosts: Sequence[str]) -> str:
     """The first of them, for a message."""
-    return some(hosts, _MOST_NAMED)
+    return node_sets.folded(hosts, _MOST_NAMED)
 
 
 def command(words: Sequence[str]) -> str:

@@ -229,7 +229,7 @@ def test_hosts_that_fail_for_one_reason_are_one_line(hosts, build):
     for name in names:
         hosts.fault(name, "unreached")
     _, _, err = build("--device_num", "0")
-    assert f"{', '.join(names[:5])} and 3 more: no answer; ssh: connect to host HOST port 22" in err
+    assert "10.99.2.[1-8]: no answer; ssh: connect to host HOST port 22" in err
     assert err.count("no answer") == 1
 
 
