@@ -41,11 +41,14 @@ class Npus(Record):
     addresses: Mapping[int, tuple[str | None, str]] = {}
 
 
-def look(conf: str, seconds: float = SECONDS) -> Npus:
-    """The Npus of this host; conf: the file of addresses where there is no hccn_tool; seconds: for one npu-smi."""
+def look(conf: str, seconds: float | None = None) -> Npus:
+    """The Npus of this host.
+
+    conf: the file of addresses where there is no hccn_tool.  seconds: the limit of one npu-smi (default: SECONDS).
+    """
     generation = host.generation()
     with ThreadPoolExecutor(max_workers=64) as pool:  # all at the same time: they wait for programs
-        smi = pool.submit(_npu_smi, seconds)
+        smi = pool.submit(_npu_smi, seconds or SECONDS)
         devices = host.devices()
         optional = generation in ("A2", "A3")  # one server of these can do without addresses
         asked = {device: pool.submit(_address, device, conf, optional) for device in devices}

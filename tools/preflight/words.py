@@ -96,9 +96,9 @@ def summary(found: Found) -> str:
     numbers = {level: sum(each.level == level for each in found.differences) for level in _titles()}
     numbers[BLOCKS] += len(found.lines)
     said = [
-        *([tr("{number} stop the job", number=numbers[BLOCKS])] if numbers[BLOCKS] else []),
-        *([tr("{number} slow it", number=numbers[SLOWS])] if numbers[SLOWS] else []),
-        *([tr("{number} may surprise", number=numbers[SURPRISES])] if numbers[SURPRISES] else []),
+        *([tr("{number} blocking", number=numbers[BLOCKS])] if numbers[BLOCKS] else []),
+        *([tr("{number} slowing", number=numbers[SLOWS])] if numbers[SLOWS] else []),
+        *([tr("{number} surprising", number=numbers[SURPRISES])] if numbers[SURPRISES] else []),
     ]
     total = count(sum(numbers.values()), "finding")
     text = tr("{hosts}, {total}: {numbers}", hosts=hosts, total=total, numbers=_listed(said))

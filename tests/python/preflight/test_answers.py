@@ -112,7 +112,7 @@ def test_the_page_says_one_line_without_a_fault_and_the_worst_first_with_some():
     assert lines.splitlines()[0::3][:2] == ["This stops the job:", "This slows it:"]
     assert lines.splitlines()[1] == "  node[0-7]: 8.0 MiB to 15.0 MiB free in /dev/shm; at least 16.0 MiB is needed"
     assert lines.splitlines()[4] == "  node3: 4 processors; the other 9 hosts: 192"
-    assert lines.splitlines()[-1] == "10 hosts, 3 findings: 1 stop the job, 1 slow it, 1 may surprise"
+    assert lines.splitlines()[-1] == "10 hosts, 3 findings: 1 blocking, 1 slowing, 1 surprising"
 
 
 def test_what_all_of_many_hosts_lack_names_none_of_them():

@@ -62,7 +62,7 @@ def test_differences_are_exit_1_and_what_stops_the_job_is_exit_78(check, hosts):
     assert (status, err) == (1, "")
     assert out == (
         "This may surprise:\n  b: kernel 6.6; the other 2 hosts: 5.10.0-60\n"
-        "3 hosts, 1 finding: 1 may surprise; nothing blocks\n"
+        "3 hosts, 1 finding: 1 surprising; nothing blocks\n"
     )
     hosts.facts["c"] = {"mindspore": None}
     status, out, err = check("-H", "a,b,c")
