@@ -28,6 +28,13 @@ setup() {
   [[ $stderr == 'preflight.sh: asking 3 hosts of Slurm job '[0-9]*' by srun' ]] || fail "$stderr"
 }
 
+@test "--preflight of run_slurm.sh: srun asks the nodes, and the result is in launch.json" {
+  STUB_DO='' run --separate-stderr salloc --quiet -N 3 --ntasks-per-node=1 bash "$SCRIPTS/run_slurm.sh" --device_target CPU --preflight \
+    --train_script "$FIXTURES/stub_trainer.py" --grace 2 config.yaml
+  [[ $status -eq 0 && $stderr == *'run_slurm.sh: 3 hosts agree; nothing blocks'* ]] || fail "$status $stderr"
+  [[ "$(launch_json 'r["preflight"]["verdict"], sorted(r["preflight"]["digests"])')" == "('good', ['n0', 'n1', 'n2'])" ]]
+}
+
 @test "preflight.sh in an allocation: a node whose slurmd is gone is named with the reason, and the others are compared" {
   printf 'kill -KILL "$(<%q)"\nexec bash %q/preflight.sh\n' "$SLURM/slurmd.n2.pid" "$SCRIPTS" >inside
   run --separate-stderr salloc --quiet -N 3 bash inside

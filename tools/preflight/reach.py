@@ -41,10 +41,17 @@ class Way(Record):
 
 
 def over_ssh(
-    logins: Mapping[str, str], slots: Mapping[str, int], command: str | None, say: Callable[[str], None]
+    logins: Mapping[str, str],
+    slots: Mapping[str, int],
+    command: str | None,
+    say: Callable[[str], None],
+    version: str | None = None,
 ) -> Way:
-    """The hosts {name: [user@]host}; this host among them is asked without ssh.  command: as --ssh.  Raises Refusal."""
-    asker = Asker(logins=logins, agent=ssh.agent(command), news=say)
+    """The hosts {name: [user@]host}; this host among them is asked without ssh.  Raises Refusal.
+
+    command: as --ssh.  version: of the Open MPI that starts the ranks, see ssh.agent.
+    """
+    asker = Asker(logins=logins, agent=ssh.agent(command, version), news=say)
 
     def ask_all(question: Callable[[str], object]) -> tuple[list[Answer], list[str]]:
         try:
