@@ -64,3 +64,22 @@ lab_root() {
   [[ $status -eq 0 && $stderr == *'note: --preflight: with one host there is nothing to compare; bash '*doctor.sh* ]] || fail "$status $stderr"
   [[ "$(launch_json '"preflight" in r')" == False ]]
 }
+
+@test "--preflight of run_cluster.sh --hostfile asks the servers of the rank table that it builds" {
+  lab_up 2
+  printf 'node0 slots=8\nnode1 slots=8\n' >hosts
+  STUB_DO='' run --separate-stderr on 0 bash "$SCRIPTS/run_cluster.sh" --device_target CPU --train_script "$FIXTURES/stub_trainer.py" --preflight \
+    --config config.yaml --hostfile hosts .
+  [[ $status -eq 0 && $stderr == *'run_cluster.sh: 2 hosts agree; nothing blocks'* ]] || fail "$status $stderr"
+  [[ "$(launch_json 'r["preflight"]["verdict"], len(r["preflight"]["digests"])')" == "('good', 2)" ]]
+}
+
+@test "mslaunch --preflight refuses a host that is off, and with --dry_run asks nobody" {
+  lab_up 2
+  "$LAB_SH" off 1
+  local -r command=("$PYTHON" -m mindspore_launch --device_target CPU --preflight --no_check -H node0:1,node1:1 --train_script "$FIXTURES/stub_trainer.py")
+  STUB_DO='' run --separate-stderr on 0 env PYTHONPATH="$PROJECT" "${command[@]}" --dry_run config.yaml
+  [[ $status -eq 0 && $output == *mpirun* ]] || fail "$status $stderr"
+  STUB_DO='' run --separate-stderr on 0 env PYTHONPATH="$PROJECT" "${command[@]}" config.yaml
+  [[ $status -eq 78 && $stderr == *'mslaunch:   node1: no answer; '*'mslaunch: --preflight: nothing was started'* && ! -e logs ]] || fail "$status $stderr"
+}
