@@ -80,6 +80,14 @@ def test_hosts_of_a_launch_are_asked_the_quick_questions_once_each(hosts, world)
     assert (found.told["verdict"], sorted(found.told["digests"]), found.changed) == ("good", ["n1", "n2"], "")
 
 
+@pytest.mark.parametrize(("version", "agent"), [("4.1.4", "ssh4"), ("5.0.1", "ssh5")])
+def test_hosts_are_reached_as_this_open_mpi_reaches_them(hosts, world, monkeypatch, version, agent):
+    monkeypatch.setenv("OMPI_MCA_plm_rsh_agent", "ssh4")
+    monkeypatch.setenv("PRTE_MCA_plm_ssh_agent", "ssh5")
+    before_launch.look(plan(world, "n1", "n2", facts=MpirunFacts(mpi=OpenMpi(version=version), ranks=2)))
+    assert hosts.agent[0] == agent
+
+
 def test_ranks_on_processors_need_no_devices(hosts, world):
     before_launch.look(plan(world, "n1", "n2", device_target="CPU"))
     assert hosts.questions["n1"]["slots"] is None
