@@ -3,7 +3,8 @@
 #
 # Usage: bash scripts/preflight.sh [options] [RANK_TABLE_FILE]
 #
-# Without hosts and without a rank table, it looks at this host alone. It changes nothing on any host.
+# Without hosts it asks the nodes of the Slurm allocation, else the servers of the rank table, else this host alone. It changes nothing on
+# any host.
 #
 # Example:
 #   bash scripts/preflight.sh --hostfile hosts --train_script train.py

@@ -28,7 +28,7 @@ from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import count, one_line
-from hccl_tools.hosts import elsewhere, node_sets, ssh, together
+from hccl_tools.hosts import elsewhere, node_sets, pieces, ssh, together
 from hccl_tools.hosts.running import Call
 from hccl_tools.machine import host, programs
 from hccl_tools.machine.programs import Ended
@@ -115,7 +115,7 @@ def ask(
 
     def call(name: str) -> Call:
         asked = {"nonce": nonce, "host": name, "version": here.words(), "question": question(name)}
-        sent = _packed(asked) + b"\n"
+        sent = packed(asked) + b"\n"
         if name in own:
             return Call(["/bin/sh", "-c", there], sent)
         return Call(ssh.words(agent, logins[name], there, listens=True), sent)
@@ -214,17 +214,27 @@ def answer(work: Callable[[str, Any, Callable[[str], None]], object]) -> int:
     """
     asked = _unpacked(sys.stdin.buffer.readline())
     _end_with_asker()
+    name, question = one_of(asked)
     content = None
     lines: list[str] = []
     version = elsewhere.own()
     try:
         if elsewhere.version_of(asked.get("version")) == version:
-            content = work(asked["host"], asked["question"], lines.append)
+            content = work(name, question, lines.append)
     except Refusal as refusal:
         lines = list(refusal.lines)
-    sys.stdout.buffer.write(frame({"content": content, "lines": lines, "version": version.words()}, asked["nonce"]))
+    said = frame({"content": content, "lines": lines, "version": version.words()}, asked["nonce"])
+    sys.stdout.buffer.write(pieces.cut(said, asked["nonce"], name) if "variable" in asked else said)
     sys.stdout.buffer.flush()
     return 0
+
+
+def one_of(asked: Any) -> tuple[str, Any]:
+    """(the name of this host, its question).  Where all hosts get the same words, a variable has the name: one_step."""
+    if "variable" not in asked:
+        return asked["host"], asked["question"]
+    name = os.environ.get(asked["variable"], "")
+    return name, {**asked["common"], **asked["own"].get(name, {})}
 
 
 def _end_with_asker() -> None:
@@ -241,11 +251,12 @@ def _end_with_asker() -> None:
 
 def frame(answer: JsonObject, nonce: str) -> bytes:
     """The fields of an Answer as bytes, with line ends around them that keep them apart."""
-    data = _packed(answer)
+    data = packed(answer)
     return b"\n<<hccl_tools %s %d %s>>\n" % (nonce.encode(), zlib.crc32(data), data)
 
 
-def _packed(document: object) -> bytes:
+def packed(document: object) -> bytes:
+    """As it goes to a host, in one line."""
     return base64.b64encode(zlib.compress(json.dumps(document).encode(), 1))
 
 

@@ -17,12 +17,12 @@ from hccl_tools.common import colours, json_form, project, typed
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import LOCALE, speaks_chinese, tr
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
-from hccl_tools.common.words import folder_fault
+from hccl_tools.common.words import count, folder_fault
 from hccl_tools.hosts import hostfile
 from hccl_tools.machine import interpreter
 from hccl_tools.table import device_range
-from tools.launch.engines import ports
-from tools.preflight import check, document, program_files, rank_table, reach, words
+from tools.launch.engines import ports, slurm
+from tools.preflight import by_srun, check, document, program_files, rank_table, reach, words
 
 PROGRAM = "preflight.sh"
 _STATUS = {document.GOOD: 0, document.DIFFERS: 1, document.STOPS: REFUSED}
@@ -101,10 +101,16 @@ def _way(options: argparse.Namespace, table: rank_table.Table | None) -> reach.W
     """How the hosts of these options are reached."""
     if options.hostfile or options.hosts:
         hosts = hostfile.read(options.hostfile).hosts if options.hostfile else reach.words(options.hosts)
-        logins, slots = reach.listed(hosts)
-    else:
-        logins, slots = reach.of_table(table) if table else reach.this_host(), {}
-    return reach.over_ssh(logins, slots, options.ssh, say)
+        return reach.over_ssh(*reach.listed(hosts), options.ssh, say)
+    if by_srun.is_allocation():
+        nodes = slurm.allocated_nodes()
+        say(tr("asking {hosts} of Slurm job {job} by srun", hosts=count(len(nodes), "host"), job=slurm.job_id()))
+        return by_srun.over_srun(nodes, {})
+    if table:
+        return reach.over_ssh(reach.of_table(table), {}, options.ssh, say)
+    if reach.is_pod_of_job():
+        raise Refusal(USAGE, *reach.no_other_pods())
+    return reach.over_ssh(reach.this_host(), {}, options.ssh, say)
 
 
 def _devices(typed_range: str | None) -> list[int] | None:

@@ -10,7 +10,7 @@ if not __package__:  # run as a file: import the packages hccl_tools and tools f
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 from hccl_tools.hosts import ask
-from tools.preflight import collecting, links, question
+from tools.preflight import collecting, question
 from tools.preflight.collecting import Collector
 from tools.preflight.facts import clock, disk, environment, files, limits, network, npus, software, system, table
 
@@ -49,6 +49,8 @@ def facts(asked: Question) -> dict[str, Any]:
     }
     wanted = asked.links
     if wanted is not None:
+        from tools.preflight import links  # a quick check has none
+
         collect = functools.partial(links.listen_and_connect, wanted)
         collectors["links"] = Collector(lambda: {"links": collect()}, wanted["seconds"] + QUICK)
     found, failed = collecting.run(collectors)

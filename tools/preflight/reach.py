@@ -1,17 +1,19 @@
 """How the hosts of a check are reached: over ssh those of a list or of a rank table; without one, this host alone.
 
-A way is a function that asks all hosts at once.  Slurm's srun and the meeting of pods belong here, too.
+A way is a function that asks all hosts at once.  That of Slurm's srun is in by_srun.py.
 """
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
 
-from hccl_tools.common import project
+from hccl_tools.common import project, typed
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.words import clauses
 from hccl_tools.hosts import ask, hostfile, ssh
 from hccl_tools.hosts.ask import Answer, Asker
 from tools.preflight import probe
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from tools.preflight.rank_table import Table
 
     Ask = Callable[[Callable[[str], object]], tuple[list[Answer], list[str]]]
+
+_POD = "KUBERNETES_SERVICE_HOST"
+_OF_JOBS = ("MS_SCHED_HOST", "JOB_COMPLETION_INDEX", "VC_TASK_INDEX", "VK_TASK_INDEX", "MA_NUM_HOSTS")
 
 
 class Way(Record):
@@ -36,10 +41,17 @@ class Way(Record):
 
 
 def over_ssh(
-    logins: Mapping[str, str], slots: Mapping[str, int], command: str | None, say: Callable[[str], None]
+    logins: Mapping[str, str],
+    slots: Mapping[str, int],
+    command: str | None,
+    say: Callable[[str], None],
+    version: str | None = None,
 ) -> Way:
-    """The hosts {name: [user@]host}; this host among them is asked without ssh.  command: as --ssh.  Raises Refusal."""
-    asker = Asker(logins=logins, agent=ssh.agent(command), news=say)
+    """The hosts {name: [user@]host}; this host among them is asked without ssh.  Raises Refusal.
+
+    command: as --ssh.  version: of the Open MPI that starts the ranks, see ssh.agent.
+    """
+    asker = Asker(logins=logins, agent=ssh.agent(command, version), news=say)
 
     def ask_all(question: Callable[[str], object]) -> tuple[list[Answer], list[str]]:
         try:
@@ -81,3 +93,16 @@ def this_host() -> dict[str, str]:
     """{its name: itself}"""
     name = socket.gethostname()
     return {name: name}
+
+
+def is_pod_of_job() -> bool:
+    """Whether this is one of the pods of a job: no ssh leads to the others."""
+    return _POD in os.environ and any(map(os.environ.get, _OF_JOBS))
+
+
+def no_other_pods() -> list[str]:
+    """That, and what to do instead."""
+    name = socket.gethostname()
+    told = tr("this is one pod of a job, and no ssh leads to the others: they cannot be compared from here")
+    looks = typed.command("scripts/preflight.sh", "-H", name)
+    return [clauses(told, tr("to look at this pod alone: {command}", command=looks))]

@@ -11,9 +11,9 @@ from tools.preflight.difference import BLOCKS, SLOWS, SURPRISES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tools.preflight.difference import Difference, Group
+    from tools.preflight.difference import Difference, Facts, Group
 
 _MOST_NAMED = 8  # hosts, or sets of them, of one group
 _MOST_GROUPS = 6  # of one difference
@@ -27,12 +27,14 @@ class Found(Record):
     hosts:       all that were asked, in their order.
     differences: the worst first.
     silent:      the hosts without an answer; lines: why, for people.
+    facts:       {host: its facts} of those with an answer.
     """
 
     hosts: Sequence[str]
     differences: Sequence[Difference]
     silent: Sequence[str] = ()
     lines: Sequence[str] = ()
+    facts: Mapping[str, Facts] = {}
 
     @property
     def blocks(self) -> bool:

@@ -65,6 +65,7 @@ def of_runs(runs: list[RunData]) -> str:
                 hung.html_of(data, names, writer),
                 sections.together(data, writer),
                 sections.differing(data, found, answer.odd(data, found, names), writer),
+                sections.before_start(data, writer),
                 rows.html_of(data, writer, names),
                 charts.html_of(charts.of_run(data, found, names)),
                 hosts.html_of(data, names, writer),
