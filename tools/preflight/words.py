@@ -8,12 +8,14 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.words import clauses, count, one_line
 from hccl_tools.hosts import node_sets
 from tools.preflight.difference import BLOCKS, SLOWS, SURPRISES
+from tools.preflight.trial import report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tools.preflight.difference import Difference, Group
+    from tools.preflight.trial.trial import Result
 
 _MOST_NAMED = 8  # hosts, or sets of them, of one group
 _MOST_GROUPS = 6  # of one difference
@@ -27,12 +29,14 @@ class Found(Record):
     hosts:       all that were asked, in their order.
     differences: the worst first.
     silent:      the hosts without an answer; lines: why, for people.
+    trial:       what a trial has measured, if there was one.
     """
 
     hosts: Sequence[str]
     differences: Sequence[Difference]
     silent: Sequence[str] = ()
     lines: Sequence[str] = ()
+    trial: Result | None = None
 
     @property
     def blocks(self) -> bool:
@@ -47,6 +51,7 @@ def page(found: Found, colour: bool) -> str:
         lines = list(_of_level(found, level))
         if lines:
             blocks += [colours.shown(title, _STYLES[level], colour), *lines]
+    blocks += map(one_line, report.lines(found.trial) if found.trial else ())
     return "\n".join([*blocks, colours.shown(summary(found), colours.HEAD, colour), ""])
 
 
