@@ -27,7 +27,7 @@ trial() {
   for text in 'The trial of 2 ranks on 1 host passed:' '  AllReduce of 16 MiB: ' '  matmul: ' '  reading 1 MiB of the data: '; do
     [[ $output == *"$text"* ]] || fail "$output"
   done
-  [[ $output != *'To do without'* && "$(echo *)" == 'config.yaml data hccn.conf logs' ]] || fail "$(ls)" "$output"
+  [[ $output != *'leave out'* && "$(echo *)" == 'config.yaml data hccn.conf logs' ]] || fail "$(ls)" "$output"
   nobody_left
 }
 
@@ -36,13 +36,13 @@ trial() {
   lab_up 4
   STUB_TRIAL='node2: exit 3' run --separate-stderr trial 4
   [[ $status -eq 78 ]] || fail "$status: $output $stderr"
-  [[ $(grep '^  [^ ]' <<<"$output" | head -n 1) == '  node2: the trial fails with it, with node0 beside it, too: rank '?' ended with exit code 3' ]] || fail "$output"
-  [[ $output == *'The trial of 3 ranks on 3 hosts passed:'*'To do without node2; nothing of this was run:
+  [[ $(grep '^  [^ ]' <<<"$output" | head -n 1) == '  node2: a job on it and node0 fails, jobs without it pass: rank '?' ended with exit code 3' ]] || fail "$output"
+  [[ $output == *'The trial of 3 ranks on 3 hosts passed:'*'Commands that leave out node2, not run:
   for the launch: --exclude node2
   for Slurm: scontrol update nodename=node2 state=drain reason='*'
   for Kubernetes: kubectl cordon node2
   for MindCluster'* ]] || fail "$output"
-  [[ $(grep -c 'the trial fails' <<<"$output") -eq 1 ]] || fail "$output"
+  [[ $(grep -c 'a job on' <<<"$output") -eq 1 ]] || fail "$output"
 }
 
 @test "trial: of 4 hosts the one that is slow is found, again beside a good one" {
@@ -51,15 +51,14 @@ trial() {
   STUB_TRIAL='node1: slow' run --separate-stderr trial 4 --json
   [[ $status -eq 1 ]] || fail "$status: $output $stderr"
   [[ $(python -c 'import json, sys; r = json.load(sys.stdin)
-print([(d["fact"], d["groups"][0]["hosts"]) for d in r["differences"]], r["trial"]["jobs"], r["trial"]["advice"][0]["text"])' <<<"$output") == \
-    "[('trial:matmul', ['node1'])] 2 --exclude node1" ]] || fail "$output"
+print([(d["fact"], d["groups"][0]["hosts"]) for d in r["differences"]], r["trial"]["jobs"], r["trial"]["advice"][0]["text"])' <<<"$output") == "[('trial:matmul', ['node1'])] 2 --exclude node1" ]] || fail "$output"
 }
 
 @test "trial: a cause that all hosts have is one line, and no host is to be left out" {
   need mpirun ssh
   lab_up 3
   STUB_TRIAL='node0: exit 3; node1: exit 3; node2: exit 3' run --separate-stderr trial 3
-  [[ $status -eq 78 && $output == *'no trial job passed'* && $output != *'To do without'* ]] || fail "$output $stderr"
+  [[ $status -eq 78 && $output == *'no job on several of these hosts passed'* && $output != *'leave out'* ]] || fail "$output $stderr"
 }
 
 # bats test_tags=trains
@@ -71,6 +70,17 @@ print([(d["fact"], d["groups"][0]["hosts"]) for d in r["differences"]], r["trial
   run --separate-stderr trial 2 --data data --json
   [[ $status -le 1 ]] || fail "$status: $output $stderr"
   [[ $(python -c 'import json, sys; r = json.load(sys.stdin)["trial"]
-print(r["passed"], sorted({f["measure"] for f in r["figures"]}))' <<<"$output") == \
-    "['node0', 'node1'] ['allreduce_16m', 'allreduce_1k', 'allreduce_1m', 'join', 'matmul', 'pair_0', 'read']" ]] || fail "$output"
+print(r["passed"], sorted({f["measure"] for f in r["figures"]}))' <<<"$output") == "['node0', 'node1'] ['allreduce_16m', 'allreduce_1k', 'allreduce_1m', 'join', 'matmul', 'pair_0', 'read']" ]] || fail "$output"
+}
+
+@test "trial: whoever kills the command ends its job, too" {
+  STUB_TRIAL="$(uname -n): wait" behind bash "$SCRIPTS/preflight.sh" --trial
+  eventually ranks_wait
+  kill -KILL "$LAUNCHER"
+  eventually nobody_left
+}
+
+# ranks_wait: both ranks have begun, as their logs say
+ranks_wait() {
+  [[ $(cat logs/preflight_trial-*/job_1/latest/rank_?.log 2>/dev/null) == $'waits\nwaits' ]]
 }

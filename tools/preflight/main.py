@@ -115,10 +115,11 @@ def _way(options: argparse.Namespace, table: rank_table.Table | None) -> reach.W
 def _trial(options: argparse.Namespace, way: reach.Way, job: check.Job) -> trial.Wanted:
     """What a trial needs; hosts that nobody has named are this one."""
     is_listed = bool(options.hostfile or options.hosts or options.table)
+    homes = rank_table.homes(job.table, way.hosts) if job.table else {}
     return trial.Wanted(
         hosts=way.hosts,
         logins=way.logins if is_listed else {},
-        slots=way.slots,
+        slots={**{name: len(server.devices) for name, server in homes.items()}, **way.slots},
         log_dir=job.log_dir,
         data=job.data,
         ssh=options.ssh or "",

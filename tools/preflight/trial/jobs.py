@@ -14,6 +14,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import named, one_line, short, short_path
+from hccl_tools.machine import programs
 from tools.preflight.trial.judge import PAIR, Figure
 from tools.preflight.trial.lines import Line, lines_of
 from tools.preflight.trial.search import Outcome
@@ -66,7 +67,7 @@ class Jobs:
         folder = os.path.join(self._setting.folder, f"job_{self.started}")
         os.makedirs(folder, exist_ok=True)
         ranks = sum(self._setting.slots[host] for host in hosts)
-        status = _wait(self._command(hosts, folder, ranks), folder, seconds(ranks) + _AFTER)
+        status = wait(self._command(hosts, folder, ranks), folder, seconds(ranks) + _AFTER)
         return self._outcome(hosts, folder, ranks, status)
 
     def _command(self, hosts: Sequence[str], folder: str, ranks: int) -> list[str]:
@@ -96,7 +97,10 @@ class Jobs:
         record = _record(os.path.join(folder, "latest", "launch.json"))
         places = _places(record, hosts, self._setting.logins)
         if len(places) != ranks and status in _REFUSED:
-            raise Refusal(REFUSED, *_told(folder))
+            said = _told(folder)
+            if self.started == 1:
+                raise Refusal(REFUSED, *said)
+            return self._failed(folder, said[-1], (), ())  # a host has changed since the first job
         told = lines_of(_texts(folder), self._setting.number, ranks)
         figures = _figures(told, places)
         if status == 0:
@@ -113,8 +117,10 @@ class Jobs:
         return Outcome(passed=False, why=why, suspects=hosts, log=short_path(folder), figures=figures)
 
 
-def _wait(command: Sequence[str], folder: str, limit: float) -> int:
+def wait(command: Sequence[str], folder: str, limit: float) -> int:
     """The exit code of a launch, which is ended when we end; 124: it had not ended in time."""
+    import ctypes  # noqa: F401 - before the child starts, which needs it at once
+
     with contextlib.ExitStack() as files:
         stdout, stderr = (
             files.enter_context(open(os.path.join(folder, name), "wb")) for name in ("stdout.txt", "stderr.txt")
@@ -125,6 +131,7 @@ def _wait(command: Sequence[str], folder: str, limit: float) -> int:
             stdout=stdout,
             stderr=stderr,
             env={**os.environ, "PYTHON": sys.executable},
+            preexec_fn=programs.end_with_parent,  # whatever ends us; its guardian then ends the ranks
         )
         try:
             return process.wait(limit)

@@ -58,13 +58,16 @@ def take(text: str, number: str, ranks: int) -> Line | None:
         told = json.loads(text[text.index("{") :])
     except ValueError:
         return None
-    if not isinstance(told, dict) or told.get("trial") != number or told.get("measure") not in MEASURES:
+    if not isinstance(told, dict) or told.get("trial") != number:
+        return None
+    measure = told.get("measure")
+    if not isinstance(measure, str) or measure not in MEASURES:
         return None
     rank, device, peer = (_whole(told.get(name)) for name in ("rank", "device", "peer"))
     seconds = _time(told.get("seconds"))
     if rank is None or rank >= ranks or device is None or seconds is None:
         return None
-    return Line(rank, device, told["measure"], seconds, peer)
+    return Line(rank, device, measure, seconds, peer)
 
 
 def _whole(value: Any) -> int | None:

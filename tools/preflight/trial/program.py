@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _pairs(teller, server)
     _multiply(teller)
     if options.data:
-        _read(teller, options.data, options.megabytes << 20)
+        read(teller, options.data, options.megabytes << 20)
     if ranks > 1:
         _together(ranks)
     teller.tell("end", time.perf_counter() - began)
@@ -160,7 +160,7 @@ def _multiply(teller: Teller) -> None:
     teller.fastest("matmul", work)
 
 
-def _read(teller: Teller, path: str, most: int) -> None:
+def read(teller: Teller, path: str, most: int) -> None:
     """Reads so much of the data, and tells how long a megabyte took."""
     began, done = time.perf_counter(), 0
     for name in _files(path):

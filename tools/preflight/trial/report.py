@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.words import clauses, count, listed, named, one_line
+from hccl_tools.common.words import clauses, count, named, one_line
 from hccl_tools.hosts import node_sets
 from tools.preflight.difference import BLOCKS, SLOWS, Difference, Group
 from tools.preflight.trial import judge
@@ -38,7 +38,7 @@ def _difference(key: str, level: str, hosts: Sequence[str], text: str, remedy: s
 def _no_job(result: Result, hosts: Sequence[str]) -> Difference:
     outcome = result.found.outcome
     jobs = count(result.jobs, "job")
-    text = tr("no trial job passed, of {jobs} on different hosts: {why}", jobs=jobs, why=outcome.why)
+    text = tr("no job on several of these hosts passed, of {jobs}: {why}", jobs=jobs, why=outcome.why)
     if result.jobs == 1:
         text = tr("the trial failed: {why}", why=outcome.why)
     return _difference("trial:failed", BLOCKS, hosts, text, _see(outcome.log))
@@ -51,11 +51,11 @@ def _see(log: str) -> str:
 def _fault(fault: Fault) -> Difference:
     why = fault.outcome.why
     if len(fault.hosts) > 1:
-        text = tr("the trial fails only with these hosts together: {why}", why=why)
+        text = tr("a job on these hosts together fails, on fewer of them it passes: {why}", why=why)
     elif fault.paired:
-        text = tr("the trial fails with it, with {good} beside it, too: {why}", good=fault.paired, why=why)
+        text = tr("a job on it and {good} fails, jobs without it pass: {why}", good=fault.paired, why=why)
     else:
-        text = tr("the trial fails on it alone: {why}", why=why)
+        text = tr("a job on it alone fails: {why}", why=why)
     return _difference("trial:failed", BLOCKS, fault.hosts, text, _see(fault.outcome.log))
 
 
@@ -116,7 +116,7 @@ def lines(result: Result) -> Iterator[str]:
             slowest = tr("the slowest: {time} on {host}", time=_time(most), host=one_line(host))
             yield "  " + (clauses(told, slowest) if len(ranks) > 1 else told)
     if result.advice:
-        yield tr("To do without {hosts}; nothing of this was run:", hosts=_bad(result))
+        yield tr("Commands that leave out {hosts}, not run:", hosts=_bad(result))
         for each in result.advice:
             first, *rest = each.text.splitlines()
             if rest:
@@ -128,7 +128,7 @@ def lines(result: Result) -> Iterator[str]:
 
 def _bad(result: Result) -> str:
     hosts = dict.fromkeys([fault.hosts[-1] for fault in result.found.faults] + [slow.hosts[-1] for slow in result.slow])
-    return listed([node_sets.folded(hosts, _MOST_NAMED)])
+    return node_sets.folded(hosts, _MOST_NAMED)
 
 
 def document(result: Result) -> JsonObject:

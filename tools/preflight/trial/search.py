@@ -36,7 +36,7 @@ class Outcome(Record):
 class Fault(Record):
     """One host, or hosts that fail only together, and what was seen.
 
-    passed_with: for one host: what passes without it is known.  paired: the good host with which it failed, too.
+    paired: for one host: the good host with which it failed, too; empty: there was none, or it passed with that.
     """
 
     hosts: tuple[str, ...]
@@ -48,7 +48,7 @@ class Found(Record):
     """The result.
 
     left:    hosts of which a job has passed in the end; none: it was given up before.
-    common:  nothing has passed anywhere, so the cause is probably not one host's.
+    common:  no job on several hosts has passed, so the cause is probably not one host's.
     unknown: hosts among which more faults may be, when the limit of jobs or of time came.
     """
 
@@ -98,6 +98,11 @@ class _Jobs:
         """Whether a job on these does."""
         return not self.outcome(hosts).passed
 
+    def nothing_passed(self) -> bool:
+        """Whether no job on several hosts has passed; where there is one host alone, none on it."""
+        several = min(2, len(self._order))
+        return not any(outcome.passed for hosts, outcome in self.done.items() if len(hosts) >= several)
+
     def good(self, but: Sequence[str]) -> str:
         """A host that was in a job that has passed, and is not one of these; empty: there is none."""
         passed = [hosts for hosts, outcome in self.done.items() if outcome.passed]
@@ -119,19 +124,19 @@ def find(hosts: Sequence[str], run: Callable[[Sequence[str]], Outcome], limit: L
             faults.append(fault)
             gone = fault.hosts[-1:] if len(fault.hosts) > 1 else fault.hosts
             left = [host for host in left if host not in gone]
+        faults = [_beside_good(jobs, fault) for fault in faults]
     except OutOfBounds:
         return _found(jobs, faults, left, last, unknown=left)
     return _found(jobs, faults, left, last, unknown=() if last.passed else left)
 
 
 def _found(jobs: _Jobs, faults: Sequence[Fault], left: Sequence[str], last: Outcome, unknown: Sequence[str]) -> Found:
-    nothing_passed = not any(outcome.passed for outcome in jobs.done.values())
     return Found(
         faults=faults,
         left=left if last.passed else (),
         outcome=last,
         jobs=len(jobs.done),
-        common=nothing_passed and (len(faults) > 1 or not faults),
+        common=jobs.nothing_passed() and (len(faults) > 1 or not faults),
         unknown=unknown,
     )
 
@@ -140,7 +145,7 @@ def _is_common(jobs: _Jobs, faults: Sequence[Fault], left: Sequence[str]) -> boo
     """Whether to give up: nothing has passed, or there are too many faults to name."""
     if len(faults) >= _MOST_FAULTS:
         return True
-    return len(faults) >= _COMMON and len(left) > 1 and not any(outcome.passed for outcome in jobs.done.values())
+    return len(faults) >= _COMMON and len(left) > 1 and jobs.nothing_passed()
 
 
 def _fault(jobs: _Jobs, hosts: list[str], failed: Outcome) -> Fault:
@@ -151,9 +156,16 @@ def _fault(jobs: _Jobs, hosts: list[str], failed: Outcome) -> Fault:
     least = _least(jobs, hosts, [])
     outcome = jobs.outcome(least)
     if len(least) == 1:
-        return Fault(hosts=tuple(least), outcome=outcome, paired=_confirmed(jobs, least[0]))
-    guilty = [host for host in least if _confirmed(jobs, host, least)]
-    return Fault(hosts=tuple(guilty if len(guilty) == 1 else least), outcome=outcome)
+        return Fault(hosts=tuple(least), outcome=outcome)
+    paired = {host: _confirmed(jobs, host, least) for host in least}
+    guilty = [host for host in least if paired[host]][-1:]
+    return Fault(hosts=tuple(guilty or least), outcome=outcome, paired=paired[guilty[0]] if guilty else "")
+
+
+def _beside_good(jobs: _Jobs, fault: Fault) -> Fault:
+    """The fault; one of a host alone with the good host with which it fails, too."""
+    is_alone = len(fault.hosts) == 1 and not fault.paired
+    return fault.replace(paired=_confirmed(jobs, fault.hosts[0])) if is_alone else fault
 
 
 def _confirmed(jobs: _Jobs, host: str, others: Sequence[str] = ()) -> str:

@@ -73,7 +73,7 @@ def run(setting: Setting, now: Callable[[], float] = time.time) -> Result:
                 work.done += 1
 
         found = search.find(hosts, job, limit)
-        figures = found.outcome.figures if found.outcome.passed else ()
+        figures = found.outcome.figures if found.outcome.passed and not found.common else ()
         slow = confirmed(judge.slow(figures), found.left, job)
     bad = {host for fault in found.faults for host in fault.hosts[-1:]} if not found.common else set[str]()
     return Result(
