@@ -40,7 +40,7 @@ class Result(Record):
 
 
 def plan(setting: Setting) -> str:
-    """What is said before the first job."""
+    """What the user reads before the first job."""
     ranks = sum(setting.slots.values())
     text = {
         "ranks": count(ranks, "rank"),
