@@ -30,6 +30,7 @@ def test_a_line_of_ours_is_taken_with_the_number_of_its_rank_in_front():
     [
         "loss is 1",
         line(trial="other"),
+        line(trial="other", measured=NUMBER),
         line(rank=2),
         line(rank=-1),
         line(rank=True),
@@ -157,6 +158,15 @@ def test_this_host_alone_is_launched_without_mpirun(launched, tmp_path):
     assert second[second.index("--devices") + 1] == "4,5"
 
 
+def test_a_launch_has_our_environment_but_for_what_belongs_to_other_launches(tmp_path, monkeypatch):
+    monkeypatch.setenv("MSLAUNCH_OPTIONS", "--exclude 3")
+    monkeypatch.setenv("RANK_TABLE_FILE", "/t.json")
+    monkeypatch.setenv("MINE", "a b")
+    command_ = ["bash", "-c", 'echo "${MSLAUNCH_OPTIONS-}/${RANK_TABLE_FILE-}/$MINE"; echo why >&2; exit 5']
+    assert jobs.wait(command_, str(tmp_path), 60) == 5
+    assert (tmp_path / "stdout.txt").read_text() == "//a b\n" and (tmp_path / "stderr.txt").read_text() == "why\n"
+
+
 def test_the_advice_is_what_excludes_and_quotes():
     found = advice.of(["node1", "node2"], {"node4": [3, 5]}, {"node1": 2, "node2": 2}, 1.8e9)
     texts = {each.kind: each.text for each in found}
@@ -177,7 +187,11 @@ def test_the_config_map_has_the_form_of_the_manual():
     assert found["metadata"]["labels"] == {"mc-consumer-publicfault": "true"}
     message = json.loads(found["data"]["PublicFault"])
     assert len(str(message["timestamp"])) == 13 and 8 <= len(message["id"]) <= 128
-    assert message["faults"][0]["influence"] == [{"nodeName": "n1", "deviceIds": [0, 1]}]
+    fault = message["faults"][0]
+    assert fault["influence"] == [{"nodeName": "n1", "deviceIds": [0, 1]}] and len(fault["faultCode"]) == 9
+    many = yaml.safe_load(advice.config_map({f"N{at}": range(64) for at in range(1024)}, 1.8e9))
+    influence = json.loads(many["data"]["PublicFault"])["faults"][0]["influence"]
+    assert len(influence) == 1000 and influence[0] == {"nodeName": "n0", "deviceIds": list(range(32))}
 
 
 SLOW = judge.Slow(("b",), (), "matmul", 0.03, 0.01)

@@ -85,7 +85,7 @@ def test_where_all_fail_the_cause_is_common_and_the_search_gives_up(number, need
         return
     found = find(number, Simulated(hosts(number), needs_two=needs_two))
     assert found.common or number == 1
-    assert found.jobs <= 60 and (needs_two or not found.left)
+    assert found.jobs <= 30 and (needs_two or not found.left)
 
 
 def test_at_the_limit_the_rest_is_unknown():

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 _REASON = "failed a trial of preflight.sh"
 # The sender and the code must be in publicFaultConfiguration.json of ClusterD, or in its publicCustomization.json:
 # others are dropped.  Of MindCluster 7.3 and 26.0; 110001010 is a fault of a node that it takes as sub-healthy.
-# From the manual's page "ConfigMap" of public faults, hiascend.com/document, MindCluster 730, dlug_api_106.
+# The form is that of the manual's page "ConfigMap" of public faults (hiascend.com/document, MindCluster 730,
+# dlug_api_106), the limits are those of ClusterD's own check (mind-cluster, publicfault/checker.go).
 _SENDER, _CODE = "fd-online", "110001010"
-_MOST_FAULTS = 100  # of one message
+_MOST_HOSTS = 1000  # of one fault
+_MOST_DEVICES = 32  # of a host, from 0
 
 
 class Advice(Row):
@@ -63,7 +65,8 @@ def config_map(devices: Mapping[str, Sequence[int]], now: float) -> str:
         "faultTime": moment,
         "assertion": "occur",
         "influence": [
-            {"nodeName": host, "deviceIds": list(numbers)} for host, numbers in list(devices.items())[:_MOST_FAULTS]
+            {"nodeName": host.lower(), "deviceIds": [number for number in numbers if number < _MOST_DEVICES]}
+            for host, numbers in list(devices.items())[:_MOST_HOSTS]
         ],
         "description": _REASON,
     }

@@ -28,6 +28,7 @@ SECONDS = 180  # of one job; for each power of 2 of its ranks so many more
 _MORE = 10
 _AFTER = 60  # seconds more until a launcher that does not end is stopped
 _LATE = 124  # the exit code of a launch at the end of its time
+_OF_OTHERS = ("MSLAUNCH_OPTIONS", "RANK_TABLE_FILE")  # what a user's own launches take; a trial is on other hosts
 _REFUSED = (2, REFUSED)  # a launch has started nothing
 
 
@@ -117,6 +118,12 @@ class Jobs:
         return Outcome(passed=False, why=why, suspects=hosts, log=short_path(folder), figures=figures)
 
 
+def environment() -> dict[str, str]:
+    """That of a launch: ours, without what the user has set for launches of another size."""
+    kept = {name: value for name, value in os.environ.items() if name not in _OF_OTHERS}
+    return {**kept, "PYTHON": sys.executable}
+
+
 def wait(command: Sequence[str], folder: str, limit: float) -> int:
     """The exit code of a launch, which is ended when we end; 124: it had not ended in time."""
     import ctypes  # noqa: F401 - before the child starts, which needs it at once
@@ -130,7 +137,7 @@ def wait(command: Sequence[str], folder: str, limit: float) -> int:
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
-            env={**os.environ, "PYTHON": sys.executable},
+            env=environment(),
             preexec_fn=programs.end_with_parent,  # whatever ends us; its guardian then ends the ranks
         )
         try:
