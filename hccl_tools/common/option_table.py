@@ -95,6 +95,13 @@ TABLE = {
     # training and checkpoints
     "train_script": Option("FILE", marked("the Python file that trains")),
     "data": Option("PATH", marked("the file or the folder of the data, which every host needs")),
+    "trial": Option(
+        "-",
+        marked(
+            "also start a short job on all hosts: AllReduce, matmul, reading of the data; find the hosts that fail or"
+            " are slow"
+        ),
+    ),
     "config": Option("FILE", marked("the training config"), shown="--config -c"),
     "ckpt": Option(
         "PATH",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tools.preflight.trial import report
 from tools.preflight.words import Found
 
 TYPE_CHECKING = False
@@ -26,6 +27,7 @@ def document(found: Found, made: str) -> JsonObject:
         "silent": list(found.silent),
         "reasons": list(found.lines),
         "differences": [_difference(each) for each in found.differences],
+        **({"trial": report.document(found.trial)} if found.trial else {}),
     }
 
 

@@ -23,6 +23,7 @@ from hccl_tools.machine import interpreter
 from hccl_tools.table import device_range
 from tools.launch.engines import ports, slurm
 from tools.preflight import by_srun, check, document, program_files, rank_table, reach, words
+from tools.preflight.trial import command as trial
 
 PROGRAM = "preflight.sh"
 _STATUS = {document.GOOD: 0, document.DIFFERS: 1, document.STOPS: REFUSED}
@@ -52,6 +53,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.option("data")
     parser.option("devices", tr(" (default: all)"))
     parser.option("log_dir", default="logs")
+    parser.option("trial")
     arguments.add_hccn_conf(parser)
     parser.json()
     options = parser.parse_args(argv)
@@ -88,7 +90,14 @@ def run(options: argparse.Namespace) -> int:
         hccn_conf=options.hccn_conf,
         table=table,
     )
-    found = check.run(_way(options, table), job)
+    if options.trial and by_srun.is_allocation() and not (options.hostfile or options.hosts):
+        raise Refusal(
+            USAGE, tr("--trial starts its job over ssh: name the nodes with -H or --hostfile, or leave it out")
+        )
+    way = _way(options, table)
+    found = check.run(way, job)
+    if options.trial:
+        found = trial.added(found, _trial(options, way, job), say)
     if options.json:
         print(json_form.text(document.document(found, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))))
     else:
@@ -111,6 +120,21 @@ def _way(options: argparse.Namespace, table: rank_table.Table | None) -> reach.W
     if reach.is_pod_of_job():
         raise Refusal(USAGE, *reach.no_other_pods())
     return reach.over_ssh(reach.this_host(), {}, options.ssh, say)
+
+
+def _trial(options: argparse.Namespace, way: reach.Way, job: check.Job) -> trial.Wanted:
+    """What a trial needs; hosts that nobody has named are this one."""
+    is_listed = bool(options.hostfile or options.hosts or options.table)
+    homes = rank_table.homes(job.table, way.hosts) if job.table else {}
+    return trial.Wanted(
+        hosts=way.hosts,
+        logins=way.logins if is_listed else {},
+        slots={**{name: len(server.devices) for name, server in homes.items()}, **way.slots},
+        log_dir=job.log_dir,
+        data=job.data,
+        ssh=options.ssh or "",
+        devices=job.devices,
+    )
 
 
 def _devices(typed_range: str | None) -> list[int] | None:

@@ -32,12 +32,14 @@ class Way(Record):
     """The hosts, and what asks them.
 
     slots: {host: its ranks}, as far as a list says it.
+    logins: {host: [user@]host}, where they are reached over ssh.
     ask:   takes a function that makes the question of a host; (answers, lines about hosts without one).
     """
 
     hosts: Sequence[str]
     slots: Mapping[str, int]
     ask: Ask
+    logins: Mapping[str, str] = {}
 
 
 def over_ssh(
@@ -59,7 +61,7 @@ def over_ssh(
         except ask.ClusterError as error:
             raise Refusal(REFUSED, *error.lines) from error
 
-    return Way(hosts=list(logins), slots=slots, ask=ask_all)
+    return Way(hosts=list(logins), slots=slots, ask=ask_all, logins=logins)
 
 
 def listed(hosts: Sequence[hostfile.Host]) -> tuple[dict[str, str], dict[str, int]]:

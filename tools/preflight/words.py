@@ -8,12 +8,14 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.words import clauses, count, one_line
 from hccl_tools.hosts import node_sets
 from tools.preflight.difference import BLOCKS, SLOWS, SURPRISES
+from tools.preflight.trial import report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tools.preflight.difference import Difference, Facts, Group
+    from tools.preflight.trial.trial import Result
 
 _MOST_NAMED = 8  # hosts, or sets of them, of one group
 _MOST_GROUPS = 6  # of one difference
@@ -28,6 +30,7 @@ class Found(Record):
     differences: the worst first.
     silent:      the hosts without an answer; lines: why, for people.
     facts:       {host: its facts} of those with an answer.
+    trial:       what a trial has measured, if there was one.
     """
 
     hosts: Sequence[str]
@@ -35,6 +38,7 @@ class Found(Record):
     silent: Sequence[str] = ()
     lines: Sequence[str] = ()
     facts: Mapping[str, Facts] = {}
+    trial: Result | None = None
 
     @property
     def blocks(self) -> bool:
@@ -49,6 +53,7 @@ def page(found: Found, colour: bool) -> str:
         lines = list(_of_level(found, level))
         if lines:
             blocks += [colours.shown(title, _STYLES[level], colour), *lines]
+    blocks += map(one_line, report.lines(found.trial) if found.trial else ())
     return "\n".join([*blocks, colours.shown(summary(found), colours.HEAD, colour), ""])
 
 

@@ -1,6 +1,7 @@
 """The command: which hosts it asks, what it refuses, and what it prints of hosts that are simulated."""
 
 import json
+import os
 import socket
 
 import jsonschema
@@ -12,6 +13,9 @@ from hccl_tools.hosts import ask
 from hccl_tools.hosts.ask import Answer
 from hccl_tools.machine import addresses
 from tools.preflight import main
+from tools.preflight.trial import advice, search, trial
+from tools.preflight.trial.judge import Figure
+from tools.preflight.trial.search import Outcome
 
 
 class Asked:
@@ -90,6 +94,32 @@ def test_the_document_fits_the_schema(check, hosts):
     status, out, _ = check("-H", "a,b,c", "--json")
     jsonschema.validate(json.loads(out), schema)
     assert (status, out.isascii()) == (78, True)
+
+
+def test_a_trial_adds_to_the_findings_and_its_document_fits_the_schema(check, hosts, monkeypatch):
+    outcome = Outcome(passed=False, why="rank 0 ended with exit code 1", log="logs/x")
+    fault = search.Fault(hosts=("b",), outcome=outcome, paired="a")
+    found = search.Found(faults=[fault], left=["a"], outcome=Outcome(passed=True), jobs=4)
+    figures = [Figure(0, "a", 0, "join", 1.5), Figure(0, "a", 0, "pair_0", 0.1, "c")]
+    advised = [advice.Advice("exclude", "for the launch", "--exclude b")]
+    made = []
+
+    def run(setting):
+        made.append(setting)
+        return trial.Result(ranks=9, seconds=1.5, jobs=4, found=found, figures=figures, slow=[], advice=advised)
+
+    monkeypatch.setattr(trial, "run", run)
+    monkeypatch.setattr("hccl_tools.machine.programs.on_path", lambda name: name == "mpirun")
+    status, out, err = check("-H", "a:2,me@b", "--trial", "--json", "--data", "d", "--ssh", "ssh -F x")
+    assert status == 78 and "the trial starts 3 ranks on 2 hosts: " in err
+    told = json.loads(out)
+    with open(project.path("schemas", "preflight.schema.json"), encoding="utf-8") as file:
+        jsonschema.validate(told, json.load(file))
+    assert told["differences"][0]["fact"] == "trial:failed" and told["trial"]["figures"][1]["peer"] == "c"
+    assert (dict(made[0].logins), made[0].slots) == ({"a": "a", "b": "me@b"}, {"a": 2, "b": 1})
+    assert (made[0].ssh, os.path.basename(made[0].data), made[0].target) == ("ssh -F x", "d", "CPU")
+    hosts.silent["b"] = "no answer"
+    assert check("-H", "a,b", "--trial")[0] == 78 and len(made) == 1
 
 
 def test_a_rank_table_alone_names_the_hosts_and_asks_each_about_its_part(check, hosts, table, world):
