@@ -57,12 +57,13 @@ def run(way: Way, job: Job) -> Found:
 
     answered, lines = way.ask(question)
     taken, more = _taken(answered)
-    found = [*compare.compare(answers.complete(taken, job.program.files)), *connections.judge(taken, planned)]
+    taken = answers.complete(taken, job.program.files)
+    found = [*compare.compare(taken), *connections.judge(taken, planned)]
     found.sort(key=lambda each: LEVELS.index(each.level))
     if job.table:
         found = [*rank_table.unmatched(job.table, way.hosts, homes), *found]
     silent = [name for name in way.hosts if name not in taken]
-    return Found(hosts=way.hosts, differences=found, silent=silent, lines=[*lines, *more])
+    return Found(hosts=way.hosts, differences=found, silent=silent, lines=[*lines, *more], answers=taken)
 
 
 def _common(way: Way, job: Job) -> Question:

@@ -53,11 +53,23 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.option("devices", tr(" (default: all)"))
     parser.option("log_dir", default="logs")
     arguments.add_hccn_conf(parser)
+    parser.option("output", tr(": the result as a page for a browser, beside what is printed"))
     parser.json()
     options = parser.parse_args(argv)
     if options.hostfile and options.hosts:
         parser.error(tr("--hostfile and -H both name the hosts; leave out one of them"))
-    for name in ("hostfile", "hosts", "train_script", "config", "data", "devices", "log_dir", "hccn_conf", "table"):
+    for name in (
+        "hostfile",
+        "hosts",
+        "train_script",
+        "config",
+        "data",
+        "devices",
+        "log_dir",
+        "hccn_conf",
+        "output",
+        "table",
+    ):
         if getattr(options, name) == "":
             parser.error(tr("--{name} is empty", name=name))
     return options
@@ -78,6 +90,11 @@ def run(options: argparse.Namespace) -> int:
     """Asks, compares and prints; the exit code."""
     if fault := folder_fault():
         raise Refusal(USAGE, fault)
+    if options.output:
+        from tools.preflight import page  # only here: it takes time to import
+        from tools.run_page import saving
+
+        saving.check(options.output, page.PROGRAM)
     table = rank_table.read(options.table) if options.table else None
     job = check.Job(
         log_dir=options.log_dir,
@@ -89,11 +106,14 @@ def run(options: argparse.Namespace) -> int:
         table=table,
     )
     found = check.run(_way(options, table), job)
+    made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     if options.json:
-        print(json_form.text(document.document(found, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))))
+        print(json_form.text(document.document(found, made)))
     else:
         boundary.escape_missing_letters()
         print(words.page(found, colours.wanted(sys.stdout)), end="")
+    if options.output:
+        saving.save(page.html_of(found, made), options.output, options.output)
     return _STATUS[document.verdict(found)]
 
 

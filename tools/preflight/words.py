@@ -11,9 +11,9 @@ from tools.preflight.difference import BLOCKS, SLOWS, SURPRISES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tools.preflight.difference import Difference, Group
+    from tools.preflight.difference import Answer, Difference, Group
 
 _MOST_NAMED = 8  # hosts, or sets of them, of one group
 _MOST_GROUPS = 6  # of one difference
@@ -27,12 +27,14 @@ class Found(Record):
     hosts:       all that were asked, in their order.
     differences: the worst first.
     silent:      the hosts without an answer; lines: why, for people.
+    answers:     {host: what it has answered}, for those who want to see all facts.
     """
 
     hosts: Sequence[str]
     differences: Sequence[Difference]
     silent: Sequence[str] = ()
     lines: Sequence[str] = ()
+    answers: Mapping[str, Answer] = {}
 
     @property
     def blocks(self) -> bool:
@@ -43,14 +45,15 @@ class Found(Record):
 def page(found: Found, colour: bool) -> str:
     """The text for a person; colour: whether to use it."""
     blocks: list[str] = []
-    for level, title in _titles().items():
+    for level, title in titles().items():
         lines = list(_of_level(found, level))
         if lines:
             blocks += [colours.shown(title, _STYLES[level], colour), *lines]
     return "\n".join([*blocks, colours.shown(summary(found), colours.HEAD, colour), ""])
 
 
-def _titles() -> dict[str, str]:
+def titles() -> dict[str, str]:
+    """{level: the heading of its findings}"""
     return {BLOCKS: tr("This stops the job:"), SLOWS: tr("This slows it:"), SURPRISES: tr("This may surprise:")}
 
 
@@ -93,7 +96,7 @@ def summary(found: Found) -> str:
     if not found.differences and not found.silent and not found.lines:
         alone = tr("{hosts}: nothing blocks", hosts=node_sets.folded(found.hosts, 1))
         return alone if len(found.hosts) == 1 else tr("{hosts} agree; nothing blocks", hosts=hosts)
-    numbers = {level: sum(each.level == level for each in found.differences) for level in _titles()}
+    numbers = {level: sum(each.level == level for each in found.differences) for level in titles()}
     numbers[BLOCKS] += len(found.lines)
     said = [
         *([tr("{number} stop the job", number=numbers[BLOCKS])] if numbers[BLOCKS] else []),
