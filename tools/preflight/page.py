@@ -140,7 +140,7 @@ def _named(of_hosts: Mapping[str, str], shown: grid.States, writer: Writer) -> s
 
 
 def _reasons(found: Found) -> dict[str, list[str]]:
-    """{host: what is said of it}"""
+    """{host: what a finding has about it}"""
     reasons: dict[str, list[str]] = {}
     for each in found.differences:
         for group in each.groups:

@@ -88,7 +88,7 @@ def facts_of(found: Found, writer: Writer) -> str:
 
 
 def _phrases(answer: Answer) -> Iterator[str]:
-    """What a host has, in the order of the catalogue.  A fact that only says whether all is well has no words here."""
+    """What a host has, in the order of the catalogue.  A fact that is only yes or no has no words here."""
     seen = set()
     for row in ROWS:
         for key in _keys(row, answer):
