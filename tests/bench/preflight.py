@@ -6,6 +6,7 @@ good links to those hosts to which it was asked to connect.  This measures what 
 typed.  In the second one all hosts are network namespaces of this machine, with sshd, Python and real connections.
 """
 
+import importlib
 import json
 import os
 import subprocess
@@ -21,9 +22,9 @@ import lab_hosts
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "python" / "preflight")]
 
-from healthy_hosts import HEALTHY
-
 from hccl_tools.hosts import ask
+
+HEALTHY = importlib.import_module("healthy_hosts").HEALTHY
 
 FAR, NEAR = (8, 64, 256, 1024), (2, 16, 64)
 DIFFERING = 40  # hosts with another version and another variable each
