@@ -12,7 +12,7 @@ HOSTS=16
 LAST=node15
 
 setup_file() {
-  need ssh ip mount
+  need ssh ip
   BATS_TEST_TMPDIR=$BATS_FILE_TMPDIR lab_up "$HOSTS"
 }
 
@@ -78,7 +78,8 @@ SH
 # finds STATUS PATTERN ARGUMENT...: the check ends so, and has one finding, which fits.  A busy machine may say that it waits.
 finds() {
   run --separate-stderr on 0 bash "$SCRIPTS/preflight.sh" -H "node[0-$((HOSTS - 1))]" --train_script train.py --data data "${@:3}"
-  [[ $status -eq $1 && -z $(grep -v ': waiting for ' <<<"$stderr") ]] || fail "exit $status, not $1: $output $stderr"
+  local -r words=$(grep -v ': waiting for ' <<<"$stderr")
+  [[ $status -eq $1 && -z $words ]] || fail "exit $status, not $1: $output $stderr"
   [[ $(grep -c '^  [^ ]' <<<"$output") -eq 1 ]] || fail "not one finding: $output"
   # shellcheck disable=SC2053 # a pattern is meant
   [[ $(grep '^  [^ ]' <<<"$output") == $2 ]] || fail "it says: $output"
@@ -87,7 +88,8 @@ finds() {
 # says_nothing ARGUMENT...: all hosts agree.
 says_nothing() {
   run --separate-stderr on 0 bash "$SCRIPTS/preflight.sh" -H "node[0-$((HOSTS - 1))]" --train_script train.py --data data "$@"
-  [[ $status -eq 0 && $output == "$HOSTS hosts agree; nothing blocks" && -z $(grep -v ': waiting for ' <<<"$stderr") ]] || fail "$status: $output $stderr"
+  local -r words=$(grep -v ': waiting for ' <<<"$stderr")
+  [[ $status -eq 0 && $output == "$HOSTS hosts agree; nothing blocks" && -z $words ]] || fail "$status: $output $stderr"
 }
 
 # metadata PACKAGE: the file that says which version is installed.
@@ -100,7 +102,7 @@ metadata() {
 }
 
 @test "faults: another version of a package" {
-  metadata numpy >/dev/null || skip "needs numpy"
+  metadata numpy >/dev/null || skip "needs NumPy"
   sed 's/^Version: .*/Version: 1.0.7/' "$(metadata numpy)" >other/METADATA
   instead 3 "$(metadata numpy)" "$PWD/other/METADATA"
   finds 1 "  node3: numpy 1.0.7; the other 15 hosts: *"
@@ -114,7 +116,7 @@ metadata() {
 }
 
 @test "faults: a package that is not installed" {
-  metadata numpy >/dev/null || skip "needs numpy"
+  metadata numpy >/dev/null || skip "needs NumPy"
   local -r site=$(dirname "$(dirname "$(metadata numpy)")") over=/run/lab/site
   as_root 5 mkdir -p "$over/upper" "$over/work"
   local name
