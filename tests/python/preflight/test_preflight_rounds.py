@@ -1,4 +1,4 @@
-"""The counting of `make preflight-rounds`: a round that says nothing, or a fault that was missed, is no success."""
+"""The counting of `make preflight-rounds`: a round without results, or a fault that was missed, is a failure."""
 
 import pytest
 
