@@ -63,7 +63,8 @@ def run(way: Way, job: Job) -> Found:
     if job.table:
         found = [*rank_table.unmatched(job.table, way.hosts, homes), *found]
     silent = [name for name in way.hosts if name not in taken]
-    return Found(hosts=way.hosts, differences=found, silent=silent, lines=[*lines, *more], answers=taken)
+    facts = {name: each.facts for name, each in taken.items()}
+    return Found(hosts=way.hosts, differences=found, silent=silent, lines=[*lines, *more], facts=facts)
 
 
 def _common(way: Way, job: Job) -> Question:

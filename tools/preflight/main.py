@@ -106,6 +106,12 @@ def run(options: argparse.Namespace) -> int:
         table=table,
     )
     found = check.run(_way(options, table), job)
+    _tell(found, options)
+    return _STATUS[document.verdict(found)]
+
+
+def _tell(found: words.Found, options: argparse.Namespace) -> None:
+    """Prints the result, and writes the page of it.  Raises Refusal."""
     made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     if options.json:
         print(json_form.text(document.document(found, made)))
@@ -113,8 +119,10 @@ def run(options: argparse.Namespace) -> int:
         boundary.escape_missing_letters()
         print(words.page(found, colours.wanted(sys.stdout)), end="")
     if options.output:
+        from tools.preflight import page  # only here: it takes time to import
+        from tools.run_page import saving
+
         saving.save(page.html_of(found, made), options.output, options.output)
-    return _STATUS[document.verdict(found)]
 
 
 def _way(options: argparse.Namespace, table: rank_table.Table | None) -> reach.Way:

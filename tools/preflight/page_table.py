@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tools.preflight.catalog.row import Row
-    from tools.preflight.difference import Answer, Difference
+    from tools.preflight.difference import Difference, Facts
     from tools.preflight.words import Found
     from tools.run_page.markup import Writer
 
@@ -79,26 +79,26 @@ def facts_of(found: Found, writer: Writer) -> str:
     usual = _others(found, columns)[:1]
     parts = []
     for host in [*(hosts[0] for hosts in list(columns.values())[:_MOST_FACTS_OF]), *usual]:
-        if host not in found.answers:
+        if host not in found.facts:
             continue
-        items = "".join(f"<li>{writer.text(text)}</li>" for text in _phrases(found.answers[host]))
+        items = "".join(f"<li>{writer.text(text)}</li>" for text in _phrases(found.facts[host]))
         title = tr("{host}, as most hosts", host=host) if host in usual else host
         parts.append(f"<details><summary>{writer.text(title)}</summary><ul>{items}</ul></details>")
     return section("facts", tr("Facts of a host"), "".join(parts))
 
 
-def _phrases(answer: Answer) -> Iterator[str]:
+def _phrases(facts: Facts) -> Iterator[str]:
     """What a host has, in the order of the catalogue.  A fact that is only yes or no has no words here."""
     seen = set()
     for row in ROWS:
-        for key in _keys(row, answer):
-            value = answer.facts[key]
+        for key in _keys(row, facts):
+            value = facts[key]
             if key not in seen and isinstance(row.rule, (Equal, Least, Near)) and (value is not None or row.without):
                 seen.add(key)
                 yield values.phrase(row, key, value)
 
 
-def _keys(row: Row, answer: Answer) -> list[str]:
+def _keys(row: Row, facts: Facts) -> list[str]:
     if row.is_family:
-        return sorted(key for key in answer.facts if key.startswith(row.key))
-    return [row.key] if row.key in answer.facts else []
+        return sorted(key for key in facts if key.startswith(row.key))
+    return [row.key] if row.key in facts else []

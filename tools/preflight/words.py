@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tools.preflight.difference import Answer, Difference, Group
+    from tools.preflight.difference import Difference, Facts, Group
 
 _MOST_NAMED = 8  # hosts, or sets of them, of one group
 _MOST_GROUPS = 6  # of one difference
@@ -27,14 +27,14 @@ class Found(Record):
     hosts:       all that were asked, in their order.
     differences: the worst first.
     silent:      the hosts without an answer; lines: why, for people.
-    answers:     {host: what it has answered}, for those who want to see all facts.
+    facts:       {host: its facts} of those with an answer.
     """
 
     hosts: Sequence[str]
     differences: Sequence[Difference]
     silent: Sequence[str] = ()
     lines: Sequence[str] = ()
-    answers: Mapping[str, Answer] = {}
+    facts: Mapping[str, Facts] = {}
 
     @property
     def blocks(self) -> bool:

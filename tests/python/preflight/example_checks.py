@@ -1,6 +1,6 @@
 """Results of checks that never were, for the page: all alike, and 64 hosts with differences of each level."""
 
-from healthy_hosts import answers, names
+from healthy_hosts import answers, facts_of, names
 
 from tools.preflight import compare
 from tools.preflight.words import Found
@@ -11,7 +11,7 @@ SILENT = "node63"
 
 def good(number=64):
     said = answers(number)
-    return Found(hosts=names(number), differences=compare.compare(said), answers=said)
+    return Found(hosts=names(number), differences=compare.compare(said), facts=facts_of(said))
 
 
 def differing(number=64):
@@ -23,4 +23,6 @@ def differing(number=64):
     changes[21] = {"held": ["0: 4711 python (310 MB)"], "logs_free": 1 << 20}
     said = {host: answer for host, answer in answers(number, changes).items() if host != SILENT}
     lines = [f"{SILENT}: no answer; ssh: connect to host {SILENT} port 22: No route to host"]
-    return Found(hosts=names(number), differences=compare.compare(said), silent=[SILENT], lines=lines, answers=said)
+    return Found(
+        hosts=names(number), differences=compare.compare(said), silent=[SILENT], lines=lines, facts=facts_of(said)
+    )

@@ -7,7 +7,7 @@ import stat
 
 import example_checks
 import pytest
-from healthy_hosts import HEALTHY, answers, names
+from healthy_hosts import HEALTHY, answers, facts_of, names
 
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.hosts import ask
@@ -53,7 +53,7 @@ def test_the_answer_is_the_worst_finding_and_what_to_do_follows():
 
 def test_a_difference_that_does_not_block_has_another_colour_than_one_that_does():
     said = answers(3, {1: {"kernel": "6.6"}})
-    html = html_of(Found(hosts=names(3), differences=compare.compare(said), answers=said))
+    html = html_of(Found(hosts=names(3), differences=compare.compare(said), facts=facts_of(said)))
     assert '<header id="outcome" class="runs">' in html and texts(html, "h1") == [
         "node1: kernel 6.6; the other 2 hosts: 5.10.0-60"
     ]
@@ -81,7 +81,9 @@ def test_hosts_that_are_alike_in_all_that_differs_are_one_column():
 
 def test_more_columns_than_fit_are_counted():
     said = answers(30, {n: {"kernel": f"6.{n}"} for n in range(12)})
-    part = section(html_of(Found(hosts=names(30), differences=compare.compare(said), answers=said)), "differences")
+    part = section(
+        html_of(Found(hosts=names(30), differences=compare.compare(said), facts=facts_of(said))), "differences"
+    )
     assert len(texts(part, "th")) == 7 and "7 hosts differ in other ways" in part
 
 
@@ -100,7 +102,7 @@ def test_what_hosts_say_is_text():
 
 def test_of_many_hosts_a_cell_is_a_host_and_the_page_stays_small():
     said = answers(1024, {n: {"kernel": f"6.{n}"} for n in range(0, 1024, 2)})
-    html = html_of(Found(hosts=names(1024), differences=compare.compare(said), answers=said))
+    html = html_of(Found(hosts=names(1024), differences=compare.compare(said), facts=facts_of(said)))
     grid = section(html, "hosts").partition('<div class="cells"')[2]
     assert grid.count('<i class="cell differs"') == 1024 and len(html) < 500_000  # no version has the majority
 
@@ -108,7 +110,7 @@ def test_of_many_hosts_a_cell_is_a_host_and_the_page_stays_small():
 def test_too_many_findings_are_counted():
     said = answers(3, {1: {f"package:p{n}": str(n) for n in range(3)}})
     found = compare.compare(said) * 100
-    part = section(html_of(Found(hosts=names(3), differences=found, answers=said)), "blocks")
+    part = section(html_of(Found(hosts=names(3), differences=found, facts=facts_of(said))), "blocks")
     assert part.count("<li>") <= 201
 
 
