@@ -57,7 +57,8 @@ def run(way: Way, job: Job) -> Found:
 
     answered, lines = way.ask(question)
     taken, more = _taken(answered)
-    found = [*compare.compare(answers.complete(taken, job.program.files)), *connections.judge(taken, planned)]
+    taken = answers.complete(taken, job.program.files)
+    found = [*compare.compare(taken), *connections.judge(taken, planned)]
     found.sort(key=lambda each: LEVELS.index(each.level))
     if job.table:
         found = [*rank_table.unmatched(job.table, way.hosts, homes), *found]

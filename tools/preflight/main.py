@@ -55,11 +55,23 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.option("log_dir", default="logs")
     parser.option("trial")
     arguments.add_hccn_conf(parser)
+    parser.option("output", tr(": the result as a page for a browser, beside what is printed"))
     parser.json()
     options = parser.parse_args(argv)
     if options.hostfile and options.hosts:
         parser.error(tr("--hostfile and -H both name the hosts; leave out one of them"))
-    for name in ("hostfile", "hosts", "train_script", "config", "data", "devices", "log_dir", "hccn_conf", "table"):
+    for name in (
+        "hostfile",
+        "hosts",
+        "train_script",
+        "config",
+        "data",
+        "devices",
+        "log_dir",
+        "hccn_conf",
+        "output",
+        "table",
+    ):
         if getattr(options, name) == "":
             parser.error(tr("--{name} is empty", name=name))
     return options
@@ -80,6 +92,11 @@ def run(options: argparse.Namespace) -> int:
     """Asks, compares and prints; the exit code."""
     if fault := folder_fault():
         raise Refusal(USAGE, fault)
+    if options.output:
+        from tools.preflight import page  # only here: it takes time to import
+        from tools.run_page import saving
+
+        saving.check(options.output, page.PROGRAM)
     table = rank_table.read(options.table) if options.table else None
     job = check.Job(
         log_dir=options.log_dir,
@@ -98,12 +115,23 @@ def run(options: argparse.Namespace) -> int:
     found = check.run(way, job)
     if options.trial:
         found = trial.added(found, _trial(options, way, job), say)
+    _tell(found, options)
+    return _STATUS[document.verdict(found)]
+
+
+def _tell(found: words.Found, options: argparse.Namespace) -> None:
+    """Prints the result, and writes the page of it.  Raises Refusal."""
+    made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     if options.json:
-        print(json_form.text(document.document(found, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))))
+        print(json_form.text(document.document(found, made)))
     else:
         boundary.escape_missing_letters()
         print(words.page(found, colours.wanted(sys.stdout)), end="")
-    return _STATUS[document.verdict(found)]
+    if options.output:
+        from tools.preflight import page  # only here: it takes time to import
+        from tools.run_page import saving
+
+        saving.save(page.html_of(found, made), options.output, options.output)
 
 
 def _way(options: argparse.Namespace, table: rank_table.Table | None) -> reach.Way:

@@ -49,7 +49,7 @@ class Found(Record):
 def page(found: Found, colour: bool) -> str:
     """The text for a person; colour: whether to use it."""
     blocks: list[str] = []
-    for level, title in _titles().items():
+    for level, title in titles().items():
         lines = list(_of_level(found, level))
         if lines:
             blocks += [colours.shown(title, _STYLES[level], colour), *lines]
@@ -57,7 +57,8 @@ def page(found: Found, colour: bool) -> str:
     return "\n".join([*blocks, colours.shown(summary(found), colours.HEAD, colour), ""])
 
 
-def _titles() -> dict[str, str]:
+def titles() -> dict[str, str]:
+    """{level: the heading of its findings}"""
     return {BLOCKS: tr("This stops the job:"), SLOWS: tr("This slows it:"), SURPRISES: tr("This may surprise:")}
 
 
@@ -100,7 +101,7 @@ def summary(found: Found) -> str:
     if not found.differences and not found.silent and not found.lines:
         alone = tr("{hosts}: nothing blocks", hosts=node_sets.folded(found.hosts, 1))
         return alone if len(found.hosts) == 1 else tr("{hosts} agree; nothing blocks", hosts=hosts)
-    numbers = {level: sum(each.level == level for each in found.differences) for level in _titles()}
+    numbers = {level: sum(each.level == level for each in found.differences) for level in titles()}
     numbers[BLOCKS] += len(found.lines)
     said = [
         *([tr("{number} blocking", number=numbers[BLOCKS])] if numbers[BLOCKS] else []),

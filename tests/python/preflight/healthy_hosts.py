@@ -71,3 +71,8 @@ def answers(number, changes=None):
         name: Answer(facts={**HEALTHY, "memory_free": (1 << 39) + n, **(changes or {}).get(n, {})})
         for n, name in enumerate(names(number))
     }
+
+
+def facts_of(said):
+    """{host: its facts} of answers."""
+    return {host: answer.facts for host, answer in said.items()}

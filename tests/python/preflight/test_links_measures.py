@@ -99,6 +99,17 @@ def test_a_host_with_slow_transfers_is_named_with_the_figures():
     assert (found.hosts, found.text) == (("node1",), "10 MB/s, on most links 1e+03 MB/s")
 
 
+def test_a_host_with_slow_transfers_is_not_named_again_for_a_round_trip_that_waited_behind_one():
+    def took(*ends):
+        return 0.5 if "node2" in ends else 0.001
+
+    for slow in ({"node2", "node14"}, {"node2", "node3"}):
+        queued = net(16, rtt=lambda *ends, slow=slow: 0.011 if set(ends) == slow else 0.0002, took=took)
+        assert [(found.hosts, found.peers) for found in queued.judged()] == [(("node2",), ())]
+    both = net(16, rtt=lambda *ends: 0.011 if "node2" in ends else 0.0002, took=took)
+    assert [(found.hosts, found.peers) for found in both.judged()] == [(("node2",), ())]
+
+
 def test_a_single_slow_link_is_named_by_its_two_hosts():
     (found,) = net(16, rtt=lambda *ends: 0.05 if set(ends) == {"node3", "node4"} else 0.0002).judged()
     assert found.line().startswith("node3: to node4: a round trip takes 50 ms, on most links 0.2 ms; ")

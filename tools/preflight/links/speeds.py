@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tools.preflight.links.answers import Link
     from tools.preflight.links.clocks import Clock
 
+    Pairs = dict[tuple[str, str], float]  # {(source, target): seconds}
+
 _FACTOR = 4  # times the median
 _MOST_LINKS = 10
 _TAIL = 10  # times what four of five links have, for single links: programs on busy hosts wait together
@@ -29,30 +31,49 @@ KERBEROS = 300.0
 
 
 def slow(links: Sequence[Link]) -> list[Broken]:
-    """What is slower than the others by a factor, in its round trips or in its big transfers."""
-    return [found for what in _LEAST for found in _slow(links, what)]
+    """What is slower than the others by a factor, in its round trips or in its big transfers.
+
+    A host has one line: where transfers are slow, round trips wait behind them.
+    """
+    figures = {what: _figures(links, what) for what in _LEAST}
+    found: list[Broken] = []
+    named_hosts: set[str] = set()
+    for what in _LEAST:
+        hosts, usual = _slow_hosts(figures[what], what)
+        new = {host: value for host, value in hosts.items() if host not in named_hosts}
+        if new:
+            found.append(_entry(tuple(new), (), list(new.values()), usual, what))
+        named_hosts.update(new)
+    for what in _LEAST:
+        found += _slow_links({pair: v for pair, v in figures[what].items() if not named_hosts & set(pair)}, what)
+    return found
 
 
-def _slow(links: Sequence[Link], what: str) -> Iterator[Broken]:
-    figures = {
+def _figures(links: Sequence[Link], what: str) -> Pairs:
+    return {
         (link.source, link.target): value for link in links if (value := getattr(link, what)) is not None and link.full
     }
+
+
+def _slow_hosts(figures: Pairs, what: str) -> tuple[dict[str, float], float]:
+    """({host: its usual figure} of those that are slow, the usual figure of all)."""
     by_host: dict[str, list[float]] = {}
     for pair, value in figures.items():
         for end in pair:
             by_host.setdefault(end, []).append(value)
     hosts = {host: statistics.median_low(values) for host, values in by_host.items()}
     limit, usual = _limit(list(hosts.values()), what)
-    found = tuple(host for host, value in hosts.items() if value > limit)
-    if found:
-        yield _entry(found, (), [hosts[host] for host in found], usual, what)
-    rest = {pair: value for pair, value in figures.items() if not set(pair) & set(found)}
-    limit, usual = _limit(list(rest.values()), what)
-    limit = max(limit, _TAIL * sorted(rest.values())[len(rest) * 4 // 5]) if rest else limit
+    return {host: value for host, value in hosts.items() if value > limit}, usual
+
+
+def _slow_links(figures: Pairs, what: str) -> Iterator[Broken]:
+    """Single links between hosts that are well."""
+    limit, usual = _limit(list(figures.values()), what)
+    limit = max(limit, _TAIL * sorted(figures.values())[len(figures) * 4 // 5]) if figures else limit
     # A link is slow if it is so in both directions: that one measurement took long says little on a busy host.
-    broken = {pair for pair, value in rest.items() if min(value, rest.get(pair[::-1], value)) > limit}
-    for shape in shapes.find(set(rest), broken)[:_MOST_LINKS]:
-        pairs = [rest[pair] for pair in broken if set(pair) & set(shape.hosts)]
+    broken = {pair for pair, value in figures.items() if min(value, figures.get(pair[::-1], value)) > limit}
+    for shape in shapes.find(set(figures), broken)[:_MOST_LINKS]:
+        pairs = [figures[pair] for pair in broken if set(pair) & set(shape.hosts)]
         yield _entry(shape.hosts, shape.peers, pairs, usual, what)
 
 
