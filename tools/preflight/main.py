@@ -92,6 +92,10 @@ def run(options: argparse.Namespace) -> int:
     """Asks, compares and prints; the exit code."""
     if fault := folder_fault():
         raise Refusal(USAGE, fault)
+    if options.trial and by_srun.is_allocation() and not (options.hostfile or options.hosts):
+        raise Refusal(
+            USAGE, tr("--trial starts its job over ssh: name the nodes with -H or --hostfile, or leave it out")
+        )
     if options.output:
         from tools.preflight import page  # only here: it takes time to import
         from tools.run_page import saving
@@ -107,10 +111,6 @@ def run(options: argparse.Namespace) -> int:
         hccn_conf=options.hccn_conf,
         table=table,
     )
-    if options.trial and by_srun.is_allocation() and not (options.hostfile or options.hosts):
-        raise Refusal(
-            USAGE, tr("--trial starts its job over ssh: name the nodes with -H or --hostfile, or leave it out")
-        )
     way = _way(options, table)
     found = check.run(way, job)
     if options.trial:
