@@ -28,7 +28,7 @@ MEANT_IN_TESTS := SC2016,SC2030,SC2031
 .DEFAULT_GOAL := help
 # two targets must not install into one environment at once
 .NOTPARALLEL:
-.PHONY: help demo test test-fast test-again test-mpi test-bare test-versions open-mpi chaos mutations lint format data docs pictures-of-pages pictures-of-states uplot bench lab lock release clean
+.PHONY: help demo test test-fast test-again test-mpi test-bare test-versions open-mpi chaos preflight-rounds mutations lint format data docs pictures-of-pages pictures-of-states uplot bench lab lock release clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ test-versions: $(call has,test) ## the fast tests on every Python found, with th
 
 chaos: $(call has,test) ## launches under random faults, for 10 minutes; FOR=60 SEED=7 ROUND=12: for how long, and which
 	$(BIN)/python -m tests.chaos $(if $(FOR),--seconds $(FOR)) $(if $(SEED),--seed $(SEED)) $(if $(ROUND),--round $(ROUND))
+
+preflight-rounds: $(call has,test) ## faults on one of 16 hosts, found by preflight.sh and named alone; FOR=20: in how many rounds of a minute or two
+	$(BIN)/python -m tests.field.preflight $(or $(FOR),20)
 
 mutations: $(call has,train test mpi) ## changes to scripts and to variables of ranks: does a test notice each? ONLY=run_gpu.sh: those of that name
 	$(BIN)/python -m tests.mutations $(ONLY)

@@ -33,7 +33,7 @@ for LAUNCH_WORD; do
     --) break ;;
     --hostfile | --hostfile=*)
       # shellcheck source=scripts/lib/start.sh
-      \. "$LAUNCH_LIB/start.sh" mpirun DATA_PATH placement=servers options='config hostfile ssh network spare min_ranks' \
+      \. "$LAUNCH_LIB/start.sh" mpirun DATA_PATH placement=servers options='config hostfile ssh network spare min_ranks preflight' \
         default_config=configs/cls/resnet/resnet50_cifar10.yaml device_target=Ascend -- "$@"
       ;;
     -*=*) ;;
@@ -48,5 +48,5 @@ for LAUNCH_WORD; do
   esac
 done
 # shellcheck source=scripts/lib/start.sh
-\. "$LAUNCH_LIB/start.sh" local DATA_PATH RANK_TABLE_FILE RANK_SIZE RANK_START placement=server options='config hostfile' \
+\. "$LAUNCH_LIB/start.sh" local DATA_PATH RANK_TABLE_FILE RANK_SIZE RANK_START placement=server options='config hostfile preflight' \
   without='rank_table devices hccn_conf' default_config=configs/cls/resnet/resnet50_cifar10.yaml device_target=Ascend -- "$@"

@@ -25,4 +25,4 @@ fi
 # RANK_SIZE, RANK_ID and DEVICE_ID come from the rank table, or from what the operator has put into the environment.
 # shellcheck source=scripts/lib/start.sh
 \. "$LAUNCH_LIB/start.sh" local CONFIG placement=pod grace=25 without=exclude device_target=Ascend \
-  options='worker_num local_worker_num master_addr master_port node_rank table_dir pod_wait' -- "$@"
+  options='worker_num local_worker_num master_addr master_port node_rank table_dir pod_wait preflight' -- "$@"

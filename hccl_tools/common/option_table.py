@@ -52,6 +52,9 @@ TABLE = {
     "explain": Option("CODE", marked("explain what a code means, and check nothing")),
     # hosts
     "hostfile": Option("FILE", marked("the hosts, in Open MPI's syntax, one a line")),
+    "hosts": Option(
+        "HOSTS", marked("the hosts, each with the number of its ranks, such as node1:8,node2:8"), shown="-H --hosts"
+    ),
     "ssh": Option(
         "COMMAND",
         marked(
@@ -90,6 +93,15 @@ TABLE = {
         ),
     ),
     # training and checkpoints
+    "train_script": Option("FILE", marked("the Python file that trains")),
+    "data": Option("PATH", marked("the file or the folder of the data, which every host needs")),
+    "trial": Option(
+        "-",
+        marked(
+            "also start a short job on all hosts: AllReduce, matmul, reading of the data; find the hosts that fail or"
+            " are slow"
+        ),
+    ),
     "config": Option("FILE", marked("the training config"), shown="--config -c"),
     "ckpt": Option(
         "PATH",

@@ -24,7 +24,9 @@ FRONT = "mslaunch"
 WORDS = {
     "scripts/launch.sh": "",
     "scripts/doctor.sh": "doctor",
-    "hccl_tools/check_network.py": "network",  # before the script, which starts it
+    "tools/preflight/main.py": "check",  # before the script, which starts it
+    "scripts/preflight.sh": "check",
+    "hccl_tools/check_network.py": "network",  # likewise
     "scripts/check_network.sh": "network",
     "hccl_tools/hccl_tools.py": "table build",
     "hccl_tools/validate_hccl.py": "table check",

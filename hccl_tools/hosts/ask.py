@@ -22,14 +22,13 @@ import sys
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 
-from hccl_tools.build import merging
 from hccl_tools.common import how_far, project
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, Refusal
-from hccl_tools.common.words import count, one_line, some
-from hccl_tools.hosts import elsewhere, ssh, together
+from hccl_tools.common.words import count, one_line
+from hccl_tools.hosts import elsewhere, node_sets, pieces, ssh, together
 from hccl_tools.hosts.running import Call
 from hccl_tools.machine import host, programs
 from hccl_tools.machine.programs import Ended
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SECONDS = 300  # for each host
-_MOST_NAMED = 5  # hosts in one line
+_MOST_NAMED = 5  # hosts, or sets of them, in one line
 # Where the file $1 is, as here, the words of elsewhere.question are left out: a Python less to start.
 _USUAL = 'file=$1; shift; test -r "$file" && shift 5; exec "$@"'
 
@@ -86,6 +85,8 @@ def collect(asker: Asker, forwarded: Sequence[str], generation: str | None, tell
     tell is called with each line that a host reports.
     Raises ClusterError and merging.Refused.
     """
+    from hccl_tools.build import merging  # the other commands merge nothing
+
     answers, lines = ask(asker, ["hccl_tools.py", *forwarded], lambda _name: None)
     lines += _without_address(answers)
     if lines:
@@ -101,8 +102,8 @@ def ask(
 ) -> tuple[list[Answer], list[str]]:
     """(the Answers of the hosts, in their order; lines about hosts without a good answer).
 
-    words: a command in the folder hccl_tools, with its options.  question: what a host is asked, as JSON, made when
-    its turn comes.  seconds: the limit of each host.  Raises ClusterError.
+    words: a command in the folder hccl_tools, or the path of another one of ours, with its options.  question: what a
+    host is asked, as JSON, made when its turn comes.  seconds: the limit of each host.  Raises ClusterError.
     """
     logins, agent = asker.logins, asker.agent
     own = set(filter(host.owns, logins))
@@ -114,7 +115,7 @@ def ask(
 
     def call(name: str) -> Call:
         asked = {"nonce": nonce, "host": name, "version": here.words(), "question": question(name)}
-        sent = _packed(asked) + b"\n"
+        sent = packed(asked) + b"\n"
         if name in own:
             return Call(["/bin/sh", "-c", there], sent)
         return Call(ssh.words(agent, logins[name], there, listens=True), sent)
@@ -140,7 +141,7 @@ def ask(
 
 def names(hosts: Sequence[str]) -> str:
     """The first of them, for a message."""
-    return some(hosts, _MOST_NAMED)
+    return node_sets.folded(hosts, _MOST_NAMED)
 
 
 def command(words: Sequence[str]) -> str:
@@ -213,17 +214,27 @@ def answer(work: Callable[[str, Any, Callable[[str], None]], object]) -> int:
     """
     asked = _unpacked(sys.stdin.buffer.readline())
     _end_with_asker()
+    name, question = one_of(asked)
     content = None
     lines: list[str] = []
     version = elsewhere.own()
     try:
         if elsewhere.version_of(asked.get("version")) == version:
-            content = work(asked["host"], asked["question"], lines.append)
+            content = work(name, question, lines.append)
     except Refusal as refusal:
         lines = list(refusal.lines)
-    sys.stdout.buffer.write(frame({"content": content, "lines": lines, "version": version.words()}, asked["nonce"]))
+    said = frame({"content": content, "lines": lines, "version": version.words()}, asked["nonce"])
+    sys.stdout.buffer.write(pieces.cut(said, asked["nonce"], name) if "variable" in asked else said)
     sys.stdout.buffer.flush()
     return 0
+
+
+def one_of(asked: Any) -> tuple[str, Any]:
+    """(the name of this host, its question).  Where all hosts get the same words, a variable has the name: one_step."""
+    if "variable" not in asked:
+        return asked["host"], asked["question"]
+    name = os.environ.get(asked["variable"], "")
+    return name, {**asked["common"], **asked["own"].get(name, {})}
 
 
 def _end_with_asker() -> None:
@@ -240,11 +251,12 @@ def _end_with_asker() -> None:
 
 def frame(answer: JsonObject, nonce: str) -> bytes:
     """The fields of an Answer as bytes, with line ends around them that keep them apart."""
-    data = _packed(answer)
+    data = packed(answer)
     return b"\n<<hccl_tools %s %d %s>>\n" % (nonce.encode(), zlib.crc32(data), data)
 
 
-def _packed(document: object) -> bytes:
+def packed(document: object) -> bytes:
+    """As it goes to a host, in one line."""
     return base64.b64encode(zlib.compress(json.dumps(document).encode(), 1))
 
 

@@ -83,6 +83,13 @@ def ask(questions: Sequence[Question]) -> dict[int, Card]:
     return {device: Card(**found) for device, found in facts.items()}
 
 
+def answered(name: str, devices: Sequence[int]) -> dict[int, str | None]:
+    """What the devices answer to one question, such as link or tls; None: nothing, or that it is not set."""
+    facts: Gathered = {device: {"failed": {}} for device in devices}
+    _ask(name, facts)
+    return {device: found[name] for device, found in facts.items()}
+
+
 def _ask(name: str, facts: Gathered) -> None:
     """Puts what the devices answer to the question `name` into their facts; None: it is not set."""
     arguments, pattern = _ANSWERS[name]

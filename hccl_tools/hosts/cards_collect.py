@@ -28,13 +28,8 @@ _NO_TABLE = "-"  # the argument of check_network.py that the question replaces
 
 def read_servers(path: str) -> list[Server]:
     """The servers of the table at `path`, or -, which must be good and have addresses.  Raises Refusal."""
-    table, problems = verdict.check_bytes(given.read_bytes(path))
     shown = given.shown(path)
-    if errors(problems):
-        raise Refusal(BAD, *(problem.line(shown) for problem in errors(problems)))
-    servers = rank_table.servers(from_legacy.converted(table) or table)
-    if not servers:
-        raise Refusal(BAD, tr("{path} has no server_list; tables of versions 1.0 and 1.2 can be checked", path=shown))
+    servers = servers_in(given.read_bytes(path), shown)
     for server in servers:
         for device in server.devices:
             if device.device_ip is None:
@@ -46,6 +41,17 @@ def read_servers(path: str) -> list[Server]:
                         place=device.pointer,
                     ),
                 )
+    return servers
+
+
+def servers_in(data: bytes, shown: str) -> list[Server]:
+    """The servers of a table's bytes, which must be good; shown: its name in messages.  Raises Refusal."""
+    table, problems = verdict.check_bytes(data)
+    if errors(problems):
+        raise Refusal(BAD, *(problem.line(shown) for problem in errors(problems)))
+    servers = rank_table.servers(from_legacy.converted(table) or table)
+    if not servers:
+        raise Refusal(BAD, tr("{path} has no server_list; tables of versions 1.0 and 1.2 can be checked", path=shown))
     return servers
 
 

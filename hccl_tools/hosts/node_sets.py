@@ -52,7 +52,8 @@ def folded(hosts: Iterable[str], most: int) -> str:
     for host in hosts:
         match = _LAST_NUMBER.fullmatch(host)
         head, digits, tail = match.groups() if match else (host, "", "")
-        width = len(digits) if digits.startswith("0") else 0  # those of a padded range are as long as its first one
+        # Those of a padded range are as long as its first one.  A single 0 has no padding.
+        width = len(digits) if digits.startswith("0") and digits != "0" else 0
         numbers = sets.setdefault((head, tail, width), set())
         if digits:
             numbers.add(int(digits))

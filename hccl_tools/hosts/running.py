@@ -20,10 +20,14 @@ MOST_KEPT = 1 << 18  # bytes of a command's stdout, and of its stderr
 
 
 class Call(Row):
-    """A command, and what it gets on its stdin, which stays open until it ends; None: its stdin is empty."""
+    """A command, and what it gets on its stdin, which stays open until it ends; None: its stdin is empty.
+
+    most: bytes of its stdout, and of its stderr, that are kept.
+    """
 
     words: Sequence[str]
     sent: bytes | None = None
+    most: int = MOST_KEPT
 
 
 @contextlib.contextmanager
@@ -47,7 +51,7 @@ class Running:
     """A command that runs."""
 
     def __init__(self, host: str, call: Call, process: Process) -> None:
-        self.host, self.process = host, process
+        self.host, self.process, self.most = host, process, call.most
         self.to_send = memoryview(call.sent or b"")
         self.began = time.monotonic()
         self.kept: dict[int, bytearray] = {}  # {descriptor: its output}
@@ -62,7 +66,7 @@ class Running:
         except BlockingIOError:
             return True
         kept = self.kept.setdefault(pipe, bytearray())
-        kept += data[: MOST_KEPT - len(kept)]
+        kept += data[: self.most - len(kept)]
         return bool(data)
 
     def send(self) -> bool:

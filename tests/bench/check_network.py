@@ -123,8 +123,9 @@ def check(folder, hosts, hanging, environment):
 
 
 @contextlib.contextmanager
-def answering(hosts, hanging):
-    """The port of a server that answers for all hosts; the last `hanging` ones do not answer."""
+def answering(hosts, hanging, answer=None):
+    """The port of a server that answers for all hosts by answer(number, line); the last `hanging` ones never do."""
+    answer = answer or of_cards
     loop, ready, found = asyncio.new_event_loop(), threading.Event(), []
 
     async def serve():
@@ -148,7 +149,7 @@ def answering(hosts, hanging):
         loop.call_soon_threadsafe(loop.stop)
 
 
-def answer(number, line):
+def of_cards(number, line):
     """The frame of a host whose cards are well."""
     asked = ask._unpacked(line)
     assert len(asked["question"][1]) == DEVICES
@@ -156,7 +157,7 @@ def answer(number, line):
     cards = {
         device: Card(ip=address(number, device), lost={}, failed={}, **well).as_dict() for device in range(DEVICES)
     }
-    return ask.frame({"content": cards, "lines": []}, asked["nonce"])
+    return ask.frame({"content": cards, "lines": [], "version": asked["version"]}, asked["nonce"])
 
 
 if __name__ == "__main__":

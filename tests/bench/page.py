@@ -31,6 +31,7 @@ BENCHMARKS = (
     "report",
     "watch",
     "check_network",
+    "preflight",
     "input_pipeline",
     "training",
     "binding",

@@ -24,6 +24,7 @@ PACKAGES = {
     "ssh": ("openssh-client", "openssh-clients"),
     "sshd": ("openssh-server", "openssh-server"),
     "taskset": ("util-linux", "util-linux"),
+    "tc": ("iproute2", "iproute-tc"),
     "unshare": ("util-linux", "util-linux"),
 }
 # What comes with an extra of pyproject.toml.

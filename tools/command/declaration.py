@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 # options that make no sense there, the file with the options of another launcher.
 OF_ENGINES: dict[str, tuple[str, str, str]] = {
     "mpirun": (
-        "n npernode output_filename ssh network spare min_ranks",
+        "n npernode output_filename ssh network spare min_ranks preflight",
         "rank_table hccn_conf generation",
         "mpirun_words",
     ),
-    "srun": ("ntasks_per_node spare min_ranks", "rank_table hccn_conf generation", ""),
+    "srun": ("ntasks_per_node spare min_ranks preflight", "rank_table hccn_conf generation", ""),
     "msrun": (
-        "worker_num local_worker_num master_addr master_port node_rank",
+        "worker_num local_worker_num master_addr master_port node_rank preflight",
         "rank_table hccn_conf generation",
         "",
     ),

@@ -71,6 +71,10 @@ NAMED = {
         "when a host is lost, start again only with at least N ranks, else end the job; needs --max_restarts"
         " (default: 1)"
     ),
+    "preflight -": marked(
+        "first ask all hosts, compare them, and do not start where something would stop the job: the quick part of"
+        " preflight.sh"
+    ),
     "json -": option_table.TABLE["json"].meaning,
 }
 # The same for options of every script that launches.

@@ -7,7 +7,7 @@ import resource
 import sys
 
 from hccl_tools.common import project
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.record import Row
 from hccl_tools.machine.programs import Ended
 from tools.doctor import answer, files
@@ -15,6 +15,14 @@ from tools.doctor.page import GIB, MIB, OK, PROBLEM, UNKNOWN, WARNING, Line
 from tools.doctor.section import Facts, Options
 
 TITLE = "Limits"
+
+# What to do.
+FEW_FILES = marked("raise nofile in /etc/security/limits.conf, or start the container with --ulimit nofile=65536")
+FEW_PROCESSES = marked(
+    "a rank starts hundreds of threads: raise nproc in /etc/security/limits.conf, or start "
+    "the container with a larger --pids-limit"
+)
+NO_SHM = marked("mount a tmpfs on it: data loaders pass their data through it")
 
 
 class Disk(Row):
@@ -64,7 +72,7 @@ def _open_files() -> Line:
     text = tr("{number} (ulimit -n), at most {most}", number=_shown(soft), most=_shown(hard))
     remedy = f"ulimit -n {min(hard, 65536) if hard != resource.RLIM_INFINITY else 65536}"
     if hard != resource.RLIM_INFINITY and hard < 4096:
-        remedy = tr("raise nofile in /etc/security/limits.conf, or start the container with --ulimit nofile=65536")
+        remedy = tr(FEW_FILES)
     return _least(tr("open files"), soft, text, remedy, 256, 1024)
 
 
@@ -85,10 +93,7 @@ def _processes() -> Line:
         left = allowed - (used or 0)
         soft = left if soft == resource.RLIM_INFINITY else min(soft, left)
     # MindSpore and its numeric libraries start threads by the hundred, and a thread counts as a process.
-    remedy = tr(
-        "a rank starts hundreds of threads: raise nproc in /etc/security/limits.conf, or start "
-        "the container with a larger --pids-limit"
-    )
+    remedy = tr(FEW_PROCESSES)
     return _least(tr("processes"), soft, text, remedy, 512, 4096)
 
 
@@ -107,7 +112,7 @@ def _shared_memory(ended: Ended) -> Line:
     if not found:
         return Line("/dev/shm", UNKNOWN, answer.failure(ended))
     if os.path.basename(found.folder) != "shm":
-        remedy = tr("mount a tmpfs on it: data loaders pass their data through it")
+        remedy = tr(NO_SHM)
         return Line("/dev/shm", WARNING, tr("is not there"), remedy)
     remedy = tr("data loaders crash with a bus error if it is too small; start a container with --shm-size=8g")
     if found.free < 16 * MIB:

@@ -41,11 +41,14 @@ class Npus(Record):
     addresses: Mapping[int, tuple[str | None, str]] = {}
 
 
-def look(conf: str) -> Npus:
-    """The Npus of this host; conf: the file of addresses where there is no hccn_tool."""
+def look(conf: str, seconds: float | None = None) -> Npus:
+    """The Npus of this host.
+
+    conf: the file of addresses where there is no hccn_tool.  seconds: the limit of one npu-smi (default: SECONDS).
+    """
     generation = host.generation()
     with ThreadPoolExecutor(max_workers=64) as pool:  # all at the same time: they wait for programs
-        smi = pool.submit(_npu_smi)
+        smi = pool.submit(_npu_smi, seconds or SECONDS)
         devices = host.devices()
         optional = generation in ("A2", "A3")  # one server of these can do without addresses
         asked = {device: pool.submit(_address, device, conf, optional) for device in devices}
@@ -61,12 +64,12 @@ def _address(device: int, conf: str, optional: bool) -> tuple[str | None, str]:
     return found[device], source
 
 
-def _npu_smi() -> NpuSmi:
+def _npu_smi(seconds: float) -> NpuSmi:
     program = driver.find(driver.NPU_SMI)
     if program is None:
         why, remedy = driver.missing(driver.NPU_SMI)
         return NpuSmi(failure=why, remedy=remedy, absent=True)
-    asked = programs.ask_all({"info": [program, "info"], "map": [program, "info", "-m"]}, SECONDS)
+    asked = programs.ask_all({"info": [program, "info"], "map": [program, "info", "-m"]}, seconds)
     if asked["info"].status != 0:
         failure = f"npu-smi info: {answer.failure(asked['info'])}"
         return NpuSmi(failure=failure, remedy=driver.remedy_for(asked["info"]))
@@ -74,13 +77,13 @@ def _npu_smi() -> NpuSmi:
     places = host.npu_chips(asked["map"].stdout)
     version = re.search(r"Version:\s*(\S+)", text)
     cards, holders = parse_info(text, {place: device for device, place in places.items()})
-    board = _board(min(places.values())[0]) if places else {}
+    board = _board(min(places.values())[0], seconds) if places else {}
     release = version[1] if version else board.get("Software Version")
     return NpuSmi(driver=release, board=board, cards=cards, holders=holders, places=places)
 
 
-def _board(npu: int) -> dict[str, str]:
-    ended = programs.ask([driver.word(driver.NPU_SMI), "info", "-t", "board", "-i", str(npu)], SECONDS)
+def _board(npu: int, seconds: float) -> dict[str, str]:
+    ended = programs.ask([driver.word(driver.NPU_SMI), "info", "-t", "board", "-i", str(npu)], seconds)
     if ended.status != 0:
         return {}
     pairs = (line.split(":", 1) for line in ended.stdout.splitlines() if ":" in line)

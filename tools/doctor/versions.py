@@ -87,23 +87,33 @@ def _mindspore(ended: Ended) -> tuple[str | None, Line]:
 
 def _cann(has_npus: bool) -> tuple[str | None, Line]:
     """The version, and the Line about it."""
-    active = os.environ.get("ASCEND_HOME_PATH") or os.environ.get("ASCEND_TOOLKIT_HOME")
+    active = active_cann()
     if active:
-        version = _cann_version(active)
+        version = cann_version(active)
         if version:
             return version, Line("CANN", OK, f"{version} ({active})")
         text = tr("no version in {active}, where ASCEND_HOME_PATH leads", active=active)
         return None, Line("CANN", PROBLEM if has_npus else WARNING, text, tr("source the set_env.sh of your CANN"))
-    for folder in _cann_folders():
-        version = _cann_version(folder)
-        if version:
-            text = tr("{version} ({folder}), not active in this shell", version=version, folder=folder)
-            script = f"{folder}/set_env.sh" if folder.endswith("/cann") else f"{os.path.dirname(folder)}/set_env.sh"
-            return version, Line("CANN", PROBLEM if has_npus else OK, text, f"source {script}")
+    version, folder = installed_cann()
+    if version:
+        text = tr("{version} ({folder}), not active in this shell", version=version, folder=folder)
+        script = f"{folder}/set_env.sh" if folder.endswith("/cann") else f"{os.path.dirname(folder)}/set_env.sh"
+        return version, Line("CANN", PROBLEM if has_npus else OK, text, f"source {script}")
     text = tr("not in {folder} nor ~/Ascend, and ASCEND_HOME_PATH is not set", folder=DEFAULT_ROOT)
     if has_npus:
         return None, Line("CANN", PROBLEM, text, tr("install it, or use a container image that has it"))
     return None, Line("CANN", ABSENT, text)
+
+
+def active_cann() -> str:
+    """The folder of the CANN that this environment names; empty without one."""
+    return os.environ.get("ASCEND_HOME_PATH") or os.environ.get("ASCEND_TOOLKIT_HOME") or ""
+
+
+def installed_cann() -> tuple[str | None, str]:
+    """(version, folder) of the CANN in one of the usual folders; (None, "") without one."""
+    found = ((cann_version(folder), folder) for folder in _cann_folders())
+    return next(((version, folder) for version, folder in found if version), (None, ""))
 
 
 def _cann_folders() -> Iterator[str]:
@@ -112,7 +122,7 @@ def _cann_folders() -> Iterator[str]:
             yield f"{base}/{name}"
 
 
-def _cann_version(folder: str) -> str | None:
+def cann_version(folder: str) -> str | None:
     """The release, such as 8.5.0; its parts (compiler/version.info) have other numbers in older releases."""
     names = [
         path[len(files.ROOT) :] for path in sorted(glob.glob(f"{files.ROOT}{folder}/*-linux/ascend_*_install.info"))

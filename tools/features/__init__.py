@@ -45,6 +45,7 @@ TABLE: tuple[tuple[str, str, Callable[[Run], bool]], ...] = (
     ("together", "Together", lambda run: run.settings.watch and len(run.plan.ranks) > 1),
     ("nested_launchers", "NestedLaunchers", _may_start_ranks),
     ("first_failure", "FirstFailure", _any),
+    ("last_good_hosts", "LastGoodHosts", lambda run: run.plan.preflight is not None),
     ("latest_log", "LatestLog", _any),
     ("explanation", "Explanation", _any),
 )

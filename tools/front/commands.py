@@ -40,7 +40,7 @@ GROUPS: tuple[tuple[str, tuple[Shown, ...]], ...] = (
         marked("Find out what is wrong"),
         (
             Shown("diagnose [RUN]", marked("which rank failed first, why, and what to do")),
-            Shown("doctor", marked("one page about this machine")),
+            Shown("doctor|check -H HOSTS", marked("about this machine; what differs between hosts")),
             Shown("network TABLE", marked("do the devices of a rank table reach each other")),
         ),
     ),

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 # {engine: what mslaunch declares for it}, as the scripts do
-LOCAL = ["local", "CONFIG", "options=n zoo engine", "device_target="]
+LOCAL = ["local", "CONFIG", "options=n zoo engine preflight", "device_target="]
 DECLARED = {
     "local": LOCAL,
-    "server": ["local", "CONFIG", "placement=server", "options=engine", "device_target=Ascend"],
+    "server": ["local", "CONFIG", "placement=server", "options=engine preflight", "device_target=Ascend"],
     "mpirun": ["mpirun", "CONFIG", "options=hostfile no_sink engine", "device_target=Ascend"],
     "srun": ["srun", "CONFIG", "options=n engine", "device_target=Ascend"],
     "msrun": ["msrun", "CONFIG", "options=engine", "device_target="],
@@ -33,7 +33,7 @@ DECLARED = {
         "placement=pod",
         "grace=25",
         "device_target=Ascend",
-        "options=engine worker_num local_worker_num master_addr master_port node_rank table_dir pod_wait",
+        "options=engine worker_num local_worker_num master_addr master_port node_rank table_dir pod_wait preflight",
     ],
 }
 _ENGINES = ("local", "mpirun", "srun", "msrun", "pod")

@@ -27,10 +27,11 @@ from tools.supervise.stopping import NAMES
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
+    from collections.abc import Callable
     from typing import NoReturn
 
     from tools.command.command import Command
-    from tools.launch.planned import Plan
+    from tools.launch.planned import Checked, Plan
     from tools.rank.environment import Environment
 else:
     import _signal
@@ -151,12 +152,21 @@ def launch(command: Command, lock: Lock, caller: Environment, voice: Voice, igno
 def plan_of(command: Command, request: Request) -> Plan:
     """The Plan.  Raises Refusal; of what this machine has not, with what to type instead."""
     try:
-        return planning.begin(request)
+        return planning.begin(request, before_launch(request))
     except NotHere as refusal:
         from tools.launch import instead
 
         *lines, last = refusal.lines
         raise Refusal(refusal.status, *lines, last + instead.remedy(command, request)) from refusal
+
+
+def before_launch(request: Request) -> Callable[[Plan], Checked] | None:
+    """What --preflight does with the plan."""
+    if not request.preflight:
+        return None
+    from tools.preflight import before_launch as preflight
+
+    return preflight.look
 
 
 def with_lock(words: list[str], lock: Lock) -> list[str]:

@@ -17,13 +17,13 @@ from tools.launch import job as jobs
 from tools.launch.devices import seen
 from tools.launch.engines import placement
 from tools.launch.engines.facts import LocalFacts
-from tools.launch.planned import Plan
+from tools.launch.planned import Checked, Plan
 from tools.launch.programs import trainer_command
 from tools.launch.request import Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tools.launch.devices.binding import Binding
     from tools.launch.engines.facts import EngineFacts
@@ -35,15 +35,22 @@ class CoresTaken(Exception):
     """Another job was faster with cores that this plan has.  A new plan takes others, or refuses the launch."""
 
 
-def begin(request: Request) -> Plan:
-    """The Plan; unless it is only to be printed, its devices are taken and its folder is made.  Raises Refusal."""
+def begin(request: Request, look: Callable[[Plan], Checked] | None = None) -> Plan:
+    """The Plan; unless it is only to be printed, its devices are taken and its folder is made.  Raises Refusal.
+
+    look: asks the hosts of the plan, with --preflight.
+    """
     checks.folder()
     checks.limits()
+    checked: Checked | None = None
     while True:
         plan = make(request)
         planned.check(plan)
         if request.dry_run:
             return plan
+        if look:
+            checked = checked or look(plan)
+            plan = plan.replace(preflight=checked, remarks=(*plan.remarks, *checked.remarks))
         try:
             remarks = take_devices(plan)
             return plan.replace(remarks=(*plan.remarks, *remarks, *run_folder.fill(plan)))

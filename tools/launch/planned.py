@@ -11,7 +11,7 @@ from hccl_tools.common.words import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from tools.launch.devices.binding import Binding
@@ -22,6 +22,21 @@ if TYPE_CHECKING:
     from tools.launch.request import Request
     from tools.launch.resume.resumption import Resumption
     from tools.launch.tables.launch_table import LaunchTable
+
+
+class Checked(Record):
+    """What --preflight has found; tools/preflight/before_launch.py makes it.
+
+    told:    for launch.json; None: nobody was asked.  remarks: lines for the user.
+    changed: what has changed since the last job that ended well, for the report of one that fails; empty: nothing.
+    kept:    the text that the file `path` gets if this job ends well.
+    """
+
+    told: dict[str, Any] | None = None
+    remarks: Sequence[str] = ()
+    changed: str = ""
+    kept: str = ""
+    path: str = ""
 
 
 class Plan(Record):
@@ -48,6 +63,7 @@ class Plan(Record):
     watched_table: WatchedTable | None = None  # the operator's, in a pod; None: nobody writes one anew
     rank_files: list[str] | None = None  # what each rank's folder gets; None: ranks run where the command was typed
     spares: list[str] = []  # the hosts that stand by
+    preflight: Checked | None = None  # of the first plan of a job
     lost: list[str] = []  # "HOST REASON" of those that this job has lost
     remarks: tuple[str, ...] = ()  # lines for the user once it is sure to start
 

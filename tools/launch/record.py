@@ -41,6 +41,8 @@ def begin(plan: Plan) -> None:
         document["defaults"] = plan.request.defaults
     if plan.spares:
         document["spares"] = plan.spares
+    if plan.preflight and plan.preflight.told:
+        document["preflight"] = plan.preflight.told
     _save(plan.run_dir, document, None)
 
 

@@ -98,6 +98,7 @@ class Request(Record):
     watch_plogs: Flag = False
     wait_for_devices: Flag = False
     no_check: Flag = False
+    preflight: Flag = False
     no_sink: Flag = False
     dry_run: Flag = False
     bind_core: Flag = False

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+TRIAL = "preflight_trial-"  # what a folder of logs of a trial begins with: its jobs leave no train.log
 RANKS_FILE = "ranks.sh"  # what each rank runs, where a start script says it (--zoo)
 
 
@@ -75,7 +76,9 @@ def fill(plan: Plan) -> list[str]:
     member = f"rank_{plan.ranks[0][0]}" if plan.ranks else "scheduler"
     first = os.path.join(plan.run_dir, f"{member}.log")
     shown = os.path.relpath(first) if first.startswith(os.getcwd() + os.sep) else first
-    links = (*move_link(os.path.join(logs, "latest"), name), *move_link(train_log.NAME, shown))
+    links = move_link(os.path.join(logs, "latest"), name)
+    if not os.path.basename(os.path.dirname(logs)).startswith(TRIAL):
+        links += move_link(train_log.NAME, shown)
     return [*links, *clear_links(plan)]
 
 

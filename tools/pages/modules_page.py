@@ -20,6 +20,7 @@ ROOMS = {
     "tools": [
         "pages",
         "front",
+        "preflight",
         "doctor",
         "features",
         "engines",

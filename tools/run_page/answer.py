@@ -12,25 +12,22 @@ from hccl_tools.common.words import clauses, listed, one_line
 from tools.diagnosis import hang, words
 from tools.history.listing import LOST, RUNNING
 from tools.progress.counting import axis_of
-from tools.run_page import attempts, charts, named, sections
+from tools.run_page import attempts, charts, named, sections, to_do
 from tools.run_page.markup import escaped
+from tools.run_page.to_do import MOST_STEPS, capital
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tools.run_page.explained import Explained
     from tools.run_page.markup import Writer
     from tools.run_page.named import Named
     from tools.run_page.outliers import Outlier
     from tools.run_page.reading import RunData
 
-MOST_STEPS = 3  # that are not folded away
 _LONGEST = 240  # characters of the first sentence
 _MOST_ENDS = 3  # attempts that are named here
 _MOST_ODD = 3  # ranks likewise
 _FOLDERS = re.compile(r"(?<=\()(?:/[^/()\s]+)+/(?=[^/()\s]+:\d+\))")
-_QUOTED = re.compile(r'"([^"<>]{2,200})"')  # what a remedy has between quotes, a user types
 
 
 def html_of(
@@ -174,33 +171,9 @@ def _odd(data: RunData, found: list[Outlier], names: dict[int, Named], writer: W
 
 
 def _to_do(data: RunData, failure: Explained | None, writer: Writer) -> str:
-    """At most three steps; the others are folded away."""
     cause = failure.cause if failure else None
-    todo = [step_html(text, writer) for text in _steps(data, failure)]
-    if not todo:
-        return ""
     code = f'<p class="code">{writer.text(tr("code: {code}", code=cause.code))}</p>' if cause else ""
-    more = ""
-    if len(todo) > MOST_STEPS:
-        title = tr("{number} more", number=len(todo) - MOST_STEPS)
-        rest = _items(todo[MOST_STEPS:], MOST_STEPS + 1)
-        more = f"<details><summary>{escaped(title)}</summary>{rest}</details>"
-    return f'<div class="todo"><h2>{escaped(tr("What to do"))}</h2>{_items(todo[:MOST_STEPS], 1)}{more}{code}</div>'
-
-
-def _items(todo: Iterable[str], first: int) -> str:
-    return f'<ol start="{first}">' + "".join(f"<li>{step}</li>" for step in todo) + "</ol>"
-
-
-def capital(text: str) -> str:
-    """The text as a sentence of its own begins."""
-    return text[:1].upper() + text[1:]
-
-
-def step_html(text: str, writer: Writer) -> str:
-    """A step as a sentence of its own; one click chooses what the user types."""
-    shown = writer.text(capital(text)).replace("&quot;", '"')
-    return _QUOTED.sub(r'<code class="type">\1</code>', shown)
+    return to_do.html_of(_steps(data, failure), writer, code)
 
 
 def _steps(data: RunData, failure: Explained | None) -> list[str]:

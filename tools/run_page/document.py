@@ -1,14 +1,8 @@
-"""One HTML file of everything: the parts, the style, the scripts; it asks for nothing else."""
+"""The page of one run, or of several: which parts it has, and their order."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import os
-import re
-import time
-
-from hccl_tools.common.language import speaks_chinese, tr
+from hccl_tools.common.language import tr
 from tools.diagnosis.bundle.masking import Masker
 from tools.run_page import (
     answer,
@@ -18,6 +12,7 @@ from tools.run_page import (
     environment,
     evidence,
     explained,
+    frame,
     hosts,
     hung,
     named,
@@ -27,7 +22,7 @@ from tools.run_page import (
     sections,
     surroundings,
 )
-from tools.run_page.markup import Writer, escaped
+from tools.run_page.markup import Writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,12 +31,7 @@ if TYPE_CHECKING:
     from tools.progress.lines import Pattern
     from tools.run_page.reading import RunData
 
-MARK = '<meta name="generator" content="report.py">'  # a file with it is ours, and may be replaced
-_HERE = os.path.dirname(os.path.abspath(__file__))
-_VENDOR = os.path.join(_HERE, "vendor")
-_STYLE = os.path.join(_HERE, "style")
-# In this order, so that a phone and paper have the last word.
-_STYLES = ("base", "answer", "times", "charts", "hosts", "comparison", "small", "print")
+PROGRAM = "tools/report.py"
 
 
 def of_folders(folders: Sequence[str], patterns: list[Pattern]) -> str:
@@ -65,6 +55,7 @@ def of_runs(runs: list[RunData]) -> str:
                 hung.html_of(data, names, writer),
                 sections.together(data, writer),
                 sections.differing(data, found, answer.odd(data, found, names), writer),
+                sections.before_start(data, writer),
                 rows.html_of(data, writer, names),
                 charts.html_of(charts.of_run(data, found, names)),
                 hosts.html_of(data, names, writer),
@@ -73,32 +64,7 @@ def of_runs(runs: list[RunData]) -> str:
                 sections.notes(data, writer),
             ]
         )
-        return _page(data.name, body)
+        return frame.html_of(data.name, body, PROGRAM)
     secrets = {value: name for each in around for value, name in each.secrets.items()}
-    return _page(tr("{number} runs", number=len(runs)), comparison.html_of(runs, around, Writer(Masker(secrets))))
-
-
-def _page(title: str, body: str) -> str:
-    """Puts the parts into page.html.  Only scripts that are known may run, and nothing may be loaded."""
-    scripts = [_text(_VENDOR, "uPlot.iife.min.js"), _text(_HERE, "page.js")]
-    digests = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts]
-    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src " + " ".join(
-        f"'sha256-{digest}'" for digest in digests
-    )
-    written = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime())
-    parts = {
-        "language": "zh" if speaks_chinese() else "en",
-        "mark": MARK,
-        "policy": policy,
-        "title": escaped(title),
-        "style": "".join([_text(_VENDOR, "uPlot.min.css"), *(_text(_STYLE, f"{name}.css") for name in _STYLES)]),
-        "body": body,
-        "foot": escaped(tr("Written by tools/report.py on {time}. It needs no network.", time=written)),
-        "scripts": "\n".join(f"<script>{each}</script>" for each in scripts),
-    }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _text(_HERE, "page.html"))
-
-
-def _text(folder: str, name: str) -> str:
-    with open(os.path.join(folder, name), encoding="utf-8") as file:
-        return file.read()
+    body = comparison.html_of(runs, around, Writer(Masker(secrets)))
+    return frame.html_of(tr("{number} runs", number=len(runs)), body, PROGRAM)

@@ -7,7 +7,7 @@ import os
 from hccl_tools.common import typed
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
-from tools.run_page import answer, named
+from tools.run_page import named, to_do
 from tools.run_page.markup import escaped, section
 
 TYPE_CHECKING = False
@@ -69,9 +69,9 @@ def _known(one: Known, failure: Explained, writer: Writer) -> str:
     if not one.sure:
         text = tr("This is seen in the logs, but not in what ended the rank: it may have another reason.")
         hint = f'<p class="hint">{escaped(text)}</p>'
-    steps = "".join(f"<li>{answer.step_html(step, writer)}</li>" for step in one.steps)
+    steps = "".join(f"<li>{to_do.step_html(step, writer)}</li>" for step in one.steps)
     code = f'<p class="code">{writer.text(tr("code: {code}", code=one.code))}</p>'
-    cause = writer.text(answer.capital(one.cause))
+    cause = writer.text(to_do.capital(one.cause))
     return f"<h3>{cause}</h3>{hint}{line}<ul>{steps}</ul>{code}"
 
 

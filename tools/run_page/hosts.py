@@ -12,13 +12,11 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.words import clauses, count, listed, one_line, short_path
 from hccl_tools.show import drawing, overview
 from hccl_tools.table import rank_table
-from tools.run_page import named, rank_states
+from tools.run_page import grid, named, rank_states
 from tools.run_page.markup import escaped, section
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tools.run_page.markup import Writer
     from tools.run_page.named import Named
     from tools.run_page.rank_states import State
@@ -46,13 +44,18 @@ def html_of(data: RunData, names: dict[int, Named], writer: Writer) -> str:
         return ""
     states = rank_states.of(data, names)
     if len(data.ranks) > _MOST_CELLS:
-        grid = _of_hosts(hosts, states, writer)
+        drawn = _of_hosts(hosts, states, writer)
     else:
         large = " large" if len(data.ranks) <= _MOST_LARGE else ""
         blocks = "".join(_block(host, states, bool(large), writer) for host in hosts)
-        grid = f'<div class="hosts{large}">{blocks}</div>'
+        drawn = f'<div class="hosts{large}">{blocks}</div>'
     told = tr("{ranks} on {hosts}", ranks=count(len(states), "rank"), hosts=count(len(hosts), "host"))
-    parts = [f"<p>{escaped(told)}</p>", _legend(states), _problems(hosts, states, names, writer), grid]
+    parts = [
+        f"<p>{escaped(told)}</p>",
+        _states().legend(state.how for state in states.values()),
+        _problems(hosts, states, names, writer),
+        drawn,
+    ]
     return section("placement", tr("Where the ranks ran"), "\n".join(filter(None, [*parts, _table(data, writer)])))
 
 
@@ -63,61 +66,41 @@ def _hosts(data: RunData) -> list[Host]:
     return [Host(name=one_line(name), ranks=ranks) for name, ranks in found.items()]
 
 
-def _numbers(states: Iterable[State]) -> dict[str, int]:
-    """How many ranks are in each state, the most important one first."""
-    found: dict[str, int] = {}
-    for state in states:
-        found[state.how] = found.get(state.how, 0) + 1
-    return {how: found[how] for how in rank_states.ORDER if how in found}
+def _states() -> grid.States:
+    words = rank_states.words()
+    return grid.States(words={how: words[how] for how in rank_states.ORDER}, marks=rank_states.MARKS)
 
 
 def _block(host: Host, states: dict[int, State], large: bool, writer: Writer) -> str:
     """A host: its name, and its ranks.  A label has the same for a screen reader."""
-    words = rank_states.words()
-    numbers = _numbers(states[rank.rank] for rank in host.ranks)
-    told = listed(f"{words[how]}: {number}" for how, number in numbers.items())
+    shown = _states()
+    numbers = shown.numbers(states[rank.rank].how for rank in host.ranks)
+    told = listed(f"{shown.words[how]}: {number}" for how, number in numbers.items())
     told = clauses(f"{host.name}: {named.ranks(rank.rank for rank in host.ranks)}", told)
-    cells = "".join(_cell(rank, states[rank.rank], large, words) for rank in host.ranks)
-    return (
-        f'<div class="host"><p class="name">{writer.text(host.name)}</p>'
-        f'<div class="cells" role="img" aria-label="{writer.text(told)}">{cells}</div></div>\n'
-    )
+    cells = [_cell(rank, states[rank.rank], large, shown) for rank in host.ranks]
+    name = f'<p class="name">{writer.text(host.name)}</p>'
+    return f'<div class="host">{name}{grid.of_cells(cells, writer.plain(told))}</div>\n'
 
 
-def _cell(rank: Rank, state: State, large: bool, words: dict[str, str]) -> str:
+def _cell(rank: Rank, state: State, large: bool, shown: grid.States) -> str:
     device = "" if rank.device is None else tr("device {device}", device=rank.device)
     status = "" if state.status is None else tr("exit code {status}", status=state.status)
-    title = listed(filter(None, [named.label(rank.rank), device, words[state.how], status]))
-    mark = rank_states.MARKS.get(state.how, "")
-    inside = f"<b>{rank.rank}</b>{mark}" if large else mark
-    return f'<i class="cell {state.how}" title="{escaped(title)}">{inside}</i>'
+    title = listed(filter(None, [named.label(rank.rank), device, shown.words[state.how], status]))
+    return shown.cell(state.how, escaped(title), f"<b>{rank.rank}</b>" if large else "")
 
 
 def _of_hosts(hosts: list[Host], states: dict[int, State], writer: Writer) -> str:
     """A cell for each host, of the most important state of its ranks."""
-    words, cells = rank_states.words(), []
+    shown, cells = _states(), []
     for host in hosts[:_MOST_HOSTS]:
         how = min((states[rank.rank].how for rank in host.ranks), key=rank_states.ORDER.index)
-        title = clauses(f"{host.name}: {named.ranks(rank.rank for rank in host.ranks)}", words[how])
-        mark = rank_states.MARKS.get(how, "")
-        cells.append(f'<i class="cell {how}" title="{writer.text(title)}">{mark}</i>')
+        title = clauses(f"{host.name}: {named.ranks(rank.rank for rank in host.ranks)}", shown.words[how])
+        cells.append(shown.cell(how, writer.text(title)))
     text = tr("One cell is a host, with the state of its worst rank.")
     if len(hosts) > _MOST_HOSTS:
         text += " " + tr("{some} of {all} hosts are shown.", some=_MOST_HOSTS, all=len(hosts))
     label = tr("{hosts}, one cell each", hosts=count(len(hosts), "host"))
-    drawn = f'<div class="cells" role="img" aria-label="{escaped(label)}">{"".join(cells)}</div>'
-    return f'<p class="hint">{escaped(text)}</p>{drawn}'
-
-
-def _legend(states: dict[int, State]) -> str:
-    """The states that are there, what they mean, and of how many ranks."""
-    words = rank_states.words()
-    items = [
-        f'<span><i class="cell {how}" aria-hidden="true">{rank_states.MARKS.get(how, "")}</i>'
-        f"{escaped(words[how])}: {number}</span>"
-        for how, number in _numbers(states.values()).items()
-    ]
-    return f'<div class="legend">{"".join(items)}</div>'
+    return f'<p class="hint">{escaped(text)}</p>{grid.of_cells(cells, label)}'
 
 
 def _problems(hosts: list[Host], states: dict[int, State], names: dict[int, Named], writer: Writer) -> str:

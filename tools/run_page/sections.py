@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.common.language import tr
+from hccl_tools.common.words import clauses
 from tools.diagnosis import slow_ranks
 from tools.history.listing import LOST, RUNNING
 from tools.run_page import charts
@@ -11,11 +12,15 @@ from tools.together import findings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
     from tools.history.listing import Run
     from tools.run_page.markup import Writer
     from tools.run_page.outliers import Outlier
     from tools.run_page.reading import RunData
     from tools.run_page.surroundings import Surroundings
+
+    T = TypeVar("T")
 
 
 def state_of(run: Run) -> tuple[str, str]:
@@ -39,6 +44,31 @@ def together(data: RunData, writer: Writer) -> str:
     """What speaks against one training of all ranks."""
     items = "".join(f"<li>{writer.text(line)}</li>" for line in findings.report(findings.all_of(data.launch)))
     return section("together", tr("Does it train what it should?"), f"<ul>{items}</ul>" if items else "")
+
+
+def before_start(data: RunData, writer: Writer) -> str:
+    """What --preflight found on the hosts before the start, and what has changed there; nothing if all was alike."""
+    told = data.launch.get("preflight")
+    told = told if isinstance(told, dict) else {}
+    items = "".join(f"<li>{_finding(each, writer)}</li>" for each in _entries(told.get("findings"), dict))
+    body = f"<ul>{items}</ul>" if items else ""
+    changed = told.get("changed")
+    changed = changed if isinstance(changed, dict) else {}
+    facts = _entries(changed.get("facts"), str)
+    if facts:
+        since = tr("Changed since the last job that ended well ({made}):", made=str(changed.get("since")))
+        body += f"<p>{writer.text(since)}</p><ul>{''.join(f'<li>{writer.text(each)}</li>' for each in facts)}</ul>"
+    return section("before", tr("The hosts before the start"), body)
+
+
+def _entries(found: Any, kind: type[T]) -> list[T]:
+    """Those of a list in launch.json that have this type."""
+    return [each for each in found if isinstance(each, kind)] if isinstance(found, list) else []
+
+
+def _finding(each: dict[str, Any], writer: Writer) -> str:
+    remedy = str(each.get("remedy") or "")
+    return writer.text(clauses(str(each.get("text")), *([remedy] if remedy else [])))
 
 
 def differing(data: RunData, found: list[Outlier], shown: list[Outlier], writer: Writer) -> str:

@@ -128,8 +128,8 @@ def test_every_file_that_is_named_exists():
 
 
 def test_every_name_in_a_module_or_class_of_ours_exists():
-    """In lower case the owner may be a variable, as in run.log_of, or a key of a config or of launch.json."""
-    keys = {"outcome"} | set(json.loads(documents.read("schemas/train_config.schema.json"))["properties"])
+    """In lower case the owner may be a variable, as in run.log_of, or a key of a config or of a page of JSON."""
+    keys = {"outcome", "trial"} | set(json.loads(documents.read("schemas/train_config.schema.json"))["properties"])
     seen, wrong = 0, set()
     for path, text in texts().items():
         if path.startswith("tests/"):

@@ -13,22 +13,24 @@ from hccl_tools.common.language import tr
 from tools.command import table as launch_table
 from tools.pages.commands import PYTHON_COMMANDS
 
+_ROOMS = {"diagnose": "diagnosis", "preflight": "preflight"}
 _OF_TABLES = {"hccl_tools": "build"}  # the others: merge_hccl is merge
-COMMANDS = [*PYTHON_COMMANDS, "hccl_tools/check_network.py"]
-NEED_NOTHING = {"hccl_tools", "watch", "report", "runs", "diagnose", "plot_log"}
+COMMANDS = [*PYTHON_COMMANDS, "hccl_tools/check_network.py", "tools/preflight/main.py"]
+NEED_NOTHING = {"hccl_tools", "watch", "report", "runs", "diagnose", "plot_log", "preflight"}
 LAUNCH = {**launch_table.NAMED, **launch_table.SHARED}
 
 
 def name_of(command):
-    return command.rpartition("/")[2].partition(".")[0]
+    """The name of a command, whose file is that or `main` in its room."""
+    return command.removesuffix("/main.py").rpartition("/")[2].partition(".")[0]
 
 
 def main_of(command):
     """The function of a command; its module is imported, so its packages must be there."""
     generators.need_packages_of(command)
     folder, name = command.partition("/")[0], name_of(command)
-    if name == "diagnose":
-        return importlib.import_module("tools.diagnosis.main").main
+    if name in _ROOMS:
+        return importlib.import_module(f"tools.{_ROOMS[name]}.main").main
     of_tables = f"hccl_tools.commands.{_OF_TABLES.get(name, name.removesuffix('_hccl'))}"
     return importlib.import_module(of_tables if folder == "hccl_tools" else f"tools.{name}").main
 
@@ -127,6 +129,7 @@ def test_an_option_that_scripts_have_too_means_the_same_there(monkeypatch, name)
         "ssh",
         "config",
         "version",
+        "train_script",
     } == set(both)
     language._catalogue.cache_clear()
 
@@ -155,7 +158,7 @@ def test_a_command_that_needs_arguments_says_so_without_any(command, capsys, mon
     assert "the following arguments are required: " in said.err or "name at least one FILE" in said.err
 
 
-@pytest.mark.parametrize("name", sorted(NEED_NOTHING - {"hccl_tools"}))
+@pytest.mark.parametrize("name", sorted(NEED_NOTHING - {"hccl_tools", "preflight"}))
 def test_a_command_that_needs_none_looks_for_the_newest_run(name, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     try:

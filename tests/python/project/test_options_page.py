@@ -35,7 +35,7 @@ def test_every_text_of_the_chinese_page_is_chinese():
 
 
 def test_what_there_is_to_type_is_read_from_the_folders():
-    assert set(commands.OTHERS) == {"check_network.sh", "doctor.sh"}
+    assert set(commands.OTHERS) == {"check_network.sh", "doctor.sh", "preflight.sh"}
     assert {"ascend1p.sh", "run_slurm.sh"} < set(commands.LAUNCHING)
     assert {"hccl_tools/hccl_tools.py", "tools/train.py"} < set(commands.PYTHON_COMMANDS)
     assert not {"hccl_tools/check_network.py", "tools/__init__.py"} & set(commands.PYTHON_COMMANDS)

@@ -201,5 +201,6 @@ def test_the_launch_path_imports_nothing_heavy(tmp_path):
     times = [line for line in ended.stderr.splitlines() if line.startswith("import time:")]
     imported = {line.rpartition("|")[2].strip() for line in times}
     assert "tools.launch.plan" in imported and "tools.launch.monitored" not in imported
+    assert not [name for name in imported if name.startswith("tools.preflight")]  # without --preflight
     of_python = {"typing"} if sys.version_info < (3, 10) else set()  # importlib.util of Python 3.9 imports it
     assert imported & HEAVY <= of_python

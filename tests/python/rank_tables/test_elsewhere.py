@@ -228,6 +228,7 @@ def test_what_a_host_says_commands_no_terminal(monkeypatch):
         (["login"], "login"),
         (["node1"], "node1"),
         (["node1", "node2"], "node[1-2]"),
+        (["node0", "node1", "node10"], "node[0-1,10]"),
         (["node3", "login", "node1", "node2", "node7"], "node[1-3,7], login"),
         (["n08-ib", "n09-ib", "n10-ib"], "n[08-09]-ib, n10-ib"),
         (["10.0.0.9", "10.0.0.10", "10.0.1.9"], "10.0.0.[9-10], 10.0.1.9"),

@@ -4,12 +4,10 @@ One browser for all of it, because its start takes longer than a page.
 """
 
 import base64
-import importlib.util
-import json
-import os
 import re
 
 import pytest
+from browsed import AXE, BROKEN, NARROW, PAPER, PHONE, WIDE, WIDER, asked_for, axe_script, driving, show
 from needs import needs, needs_packages
 
 from tools.pages import example_states, page_pictures
@@ -20,51 +18,9 @@ pytestmark = [
     pytest.mark.xdist_group("page-states"),
 ]
 
-WIDE, PHONE, PAPER = 1400, 390, 703  # PAPER: A4 between the margins of print.css
 MATTER = {"failed": [5], "hang": [6], "restarted": [5], "straggler": [41, 7], "many": [333, 700]}
 LARGE = ("straggler", "many")  # axe takes a second for each thousand boxes
 USUAL = ("good", "failed", "hang", "restarted")  # runs of eight ranks
-AXE = """
-const done = arguments[arguments.length - 1];
-axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"], resultTypes: ["violations"]})
-  .then((found) => done(found.violations.map((one) => [one.id, one.help, one.nodes.length,
-    one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160) + " " + node.failureSummary.slice(0, 300))])));
-"""
-# What is wider than the window and cannot be scrolled in a box of its own, by its outermost element.
-WIDER = """
-const wide = document.documentElement.clientWidth;
-const boxed = (element) => {
-  for (let above = element.parentElement; above; above = above.parentElement)
-    if (["auto", "scroll", "hidden"].includes(getComputedStyle(above).overflowX)) return true;
-  return false;
-};
-return [...document.querySelectorAll("main *, footer")]
-  .filter((one) => { const box = one.getBoundingClientRect();
-                     return box.width && box.right > wide + 1 && !boxed(one); })
-  .slice(0, 5).map((one) => one.outerHTML.slice(0, 160));
-"""
-# Words of up to twelve letters that go over two lines, because their box is too narrow.
-BROKEN = """
-const found = [];
-const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
-while (walker.nextNode()) {
-  const node = walker.currentNode;
-  if (!node.parentElement.checkVisibility() || node.parentElement.closest("script, pre, svg")) continue;
-  for (const word of node.textContent.matchAll(/(?<![\\w./-])\\w{2,12}(?![\\w./-])/g)) {
-    const range = document.createRange();
-    range.setStart(node, word.index);
-    range.setEnd(node, word.index + word[0].length);
-    if (new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1) found.push(word[0]);
-  }
-}
-return found.slice(0, 5);
-"""
-# Cells of cards that leave a part of the card's width free, and so wrap their words too early.
-NARROW = """
-return [...document.querySelectorAll(".cards td")].filter((one) => one.checkVisibility()
-  && one.getBoundingClientRect().width < 0.8 * one.closest("table").clientWidth)
-  .map((one) => one.outerHTML.slice(0, 100));
-"""
 # [rank, the section, the colour] of each spot beside the name of a rank, and of each line of a chart.
 COLOURS = """
 const rgb = (colour) => { const box = document.createElement("i"); box.style.color = colour; document.body.append(box);
@@ -84,9 +40,13 @@ return [...spots, ...lines].filter(Boolean);
 
 @pytest.fixture(scope="module")
 def driver():
-    with page_pictures.browser(WIDE, 900) as opened:
-        opened.execute_cdp_cmd("Page.setBypassCSP", {"enabled": True})  # axe is not one of the page's scripts
+    with driving() as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def axe():
+    return axe_script()
 
 
 @pytest.fixture(scope="module")
@@ -101,27 +61,6 @@ def page(tmp_path_factory):
         return made[state]
 
     return make
-
-
-@pytest.fixture(scope="module")
-def axe():
-    (folder,) = importlib.util.find_spec("axe_core_python").submodule_search_locations
-    with open(os.path.join(folder, "axe.min.js"), encoding="utf-8") as file:
-        return file.read()
-
-
-def show(driver, path, width=WIDE, dark=False, media=""):
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width == PHONE}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": [scheme]})
-    driver.get("file://" + path)
-
-
-def asked_for(driver):
-    """The addresses that were asked for."""
-    events = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
-    return [one["params"]["request"]["url"] for one in events if one["method"] == "Network.requestWillBeSent"]
 
 
 @pytest.mark.parametrize("state", example_states.STATES)

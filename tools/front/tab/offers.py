@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common import project
+from hccl_tools.common import project, typed
 from tools.front import commands, pages
 from tools.front.tab import launch_line, names, offer, options, tool_line
 from tools.front.tab.offer import Offer
@@ -67,5 +67,6 @@ def _of_command(file: str, words: Sequence[str], begun: str) -> Offer:
 
 
 def _script_of(file: str) -> str:
-    """The script that starts the Python file, and has its name."""
-    return f"scripts/{os.path.basename(file)[:-3]}.sh"
+    """The script that starts the Python file, and is typed as it; empty without one."""
+    words = typed.WORDS.get(file)
+    return next((each for each, name in typed.WORDS.items() if name == words and each.startswith("scripts/")), "")

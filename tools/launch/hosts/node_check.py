@@ -37,12 +37,16 @@ def problems(request: Request, others: list[str]) -> tuple[list[str], bool]:
 def command(nodes: list[str]) -> list[str]:
     """srun, which asks each of the nodes once; the numbers of tasks are those of sbatch no more."""
     text = f'echo "{_MARK} $SLURMD_NODENAME" $({host_check.project_question()})'
+    return [*step(nodes, "none"), "/bin/sh", "-c", text]
+
+
+def step(nodes: list[str], stdin: str) -> list[str]:
+    """The words of srun before a command that each of the nodes runs once; stdin: "none", or "all" get that of srun."""
     return [
         *("env", *(word for name in _OF_SBATCH for word in ("-u", name)), "srun"),
         *(f"--nodes={len(nodes)}", f"--ntasks={len(nodes)}", "--ntasks-per-node=1", f"--nodelist={','.join(nodes)}"),
         *("--wait=0", "--kill-on-bad-exit=0", "--cpu-bind=none", "--mpi=none", "--overlap", "--export=ALL"),
-        *("--input=none", "--output=all", "--error=all", "--chdir=/"),
-        *("/bin/sh", "-c", text),
+        *(f"--input={stdin}", "--output=all", "--error=all", "--chdir=/"),
     ]
 
 

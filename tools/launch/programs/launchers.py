@@ -48,7 +48,7 @@ _SCRIPTS = {
     OTHER: "launch.sh",
 }
 SUBCOMMANDS = {"accelerate": "launch", "colossalai": "run"}  # their other words start no ranks
-_NO_RANKS = ("doctor.sh", "check_network.sh", "completion.sh")  # of our scripts
+_NO_RANKS = ("doctor.sh", "preflight.sh", "check_network.sh", "completion.sh")  # of our scripts
 _NUMBERS = ("--num_processes", "--num-processes", "--num_gpus", "--nproc_per_node", "--nproc-per-node", "-np")
 _MOST = 2000  # characters of a line that is worth pasting
 

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Checks all hosts of a job before it starts, and prints only what differs between them or would stop the job.
+#
+# Usage: bash scripts/preflight.sh [options] [RANK_TABLE_FILE]
+#
+# Without hosts it asks the nodes of the Slurm allocation, else the servers of the rank table, else this host alone.
+# It changes nothing on any host. With --trial it also starts a short job there, whose logs stay in --log_dir.
+#
+# Example:
+#   bash scripts/preflight.sh --hostfile hosts --train_script train.py
+#   bash scripts/preflight.sh -H node1:8,node2:8 hccl_2s_16p.json
+#   bash scripts/preflight.sh --trial --data /data/imagenet --hostfile hosts
+case ${BASH_VERSION-} in '') exec bash -- "$0" "$@" ;; esac                                       # typed as: sh scripts/...
+LAUNCH_CALLER=${POSIXLY_CORRECT+set}/${SHELLOPTS-} POSIXLY_CORRECT=${POSIXLY_CORRECT-} && \set +k # see lib/start.sh
+LAUNCH_LIB=$(\unset -f readlink && \unset EXECIGNORE && readlink -f -- "$0" 2>/dev/null) || LAUNCH_LIB=$0
+LAUNCH_LIB=${LAUNCH_LIB%/*}/lib
+if [[ ! -r $LAUNCH_LIB/start.sh ]]; then
+  printf '%q: %q is missing: do not copy this script; call it by its path, or through a link\n' "${0##*/}" "$LAUNCH_LIB/start.sh" >&2
+  \exit 78
+fi
+
+# shellcheck source=scripts/lib/start.sh
+\. "$LAUNCH_LIB/start.sh" main:tools/preflight/main.py "$@"

@@ -1,0 +1,34 @@
+"""--preflight: keeps what the hosts of a job that has ended well had; a failed job's report says what has changed."""
+
+from __future__ import annotations
+
+from hccl_tools.common import whole_file
+from hccl_tools.common.language import tr
+from hccl_tools.common.words import short_path
+from tools.features.base import Feature
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.launch.run import Run
+
+
+class LastGoodHosts(Feature):
+    """Of a launch that has asked its hosts before the start."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self.checked = run.plan.preflight  # the plan of a restart has none
+
+    def settle(self, status: int) -> None:
+        checked = self.checked
+        if status or not checked or not checked.kept:
+            return
+        try:
+            whole_file.write(checked.kept, checked.path)
+        except OSError as error:
+            text = tr("{path} cannot be written: {reason}", path=short_path(checked.path), reason=error.strerror)
+            self.run.note(text)
+
+    def reported(self, trouble: str) -> None:
+        if self.checked and self.checked.changed and self.run.supervisor.judge.first:
+            self.run.say(self.checked.changed)

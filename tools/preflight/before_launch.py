@@ -1,0 +1,108 @@
+"""--preflight: the quick part of the check before a launch over several hosts, which refuses what cannot go well."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+
+from hccl_tools.commands import boundary
+from hccl_tools.common.language import tr
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.machine import hccn
+from tools.launch.engines import facts
+from tools.launch.planned import Checked
+from tools.launch.programs import trainer_command
+from tools.preflight import by_srun, check, document, kept, program_files, reach, words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.launch.planned import Plan
+    from tools.preflight.words import Found
+
+_MOST_KEPT = 40  # differences in launch.json
+
+
+def look(plan: Plan) -> Checked:
+    """Asks the hosts of the plan.  Raises Refusal if something would stop the job."""
+    way = _way(plan)
+    if way is None:
+        return Checked(remarks=[_nothing_to_compare(plan)])
+    found = check.run(way, _job(plan))
+    lines = words.page(found, False).splitlines()
+    if found.blocks:
+        raise Refusal(REFUSED, *lines, tr("--preflight: nothing was started"))
+    return of_found(found, lines, os.path.join(os.path.dirname(plan.run_dir), kept.NAME))
+
+
+def of_found(found: Found, lines: list[str], path: str) -> Checked:
+    """What the launch keeps of it; path: the file with the facts of the last job that ended well."""
+    made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    before = kept.read(path)
+    changed = kept.changed(before, found.facts) if before else []
+    told = {
+        "made": made,
+        "verdict": document.verdict(found),
+        "hosts": len(found.hosts),
+        "findings": _findings(found),
+        "digests": {host: kept.digest(each) for host, each in found.facts.items()},
+    }
+    if before and changed:
+        told["changed"] = {"since": before.made, "facts": changed}
+    return Checked(
+        told=told,
+        remarks=lines,
+        changed=kept.words(before.made, changed) if before and changed else "",
+        kept=kept.text(made, found.facts),
+        path=path,
+    )
+
+
+def _findings(found: Found) -> list[dict[str, str]]:
+    """The differences for launch.json, the worst first."""
+    return [
+        {"level": each.level, "text": words.line(each, found.hosts), "remedy": each.remedy}
+        for each in found.differences[:_MOST_KEPT]
+    ]
+
+
+def _way(plan: Plan) -> reach.Way | None:
+    """How the hosts are reached; None: this launcher has the ranks of one host."""
+    request = plan.request
+    logins = {name.rpartition("@")[2]: name for name in [*plan.hosts, *plan.spares]}
+    if len(logins) < 2 or request.engine not in ("mpirun", "srun"):
+        return None
+    ranks: dict[str, int] = {}
+    if request.device_target == "Ascend":
+        for name in plan.hosts:
+            host = name.rpartition("@")[2]
+            ranks[host] = ranks.get(host, 0) + 1
+    if request.engine == "srun":
+        return by_srun.over_srun(list(logins), ranks)
+    mpi = facts.of(facts.MpirunFacts, plan.engine).mpi
+    return reach.over_ssh(logins, ranks, request.ssh, functools.partial(boundary.say, request.script), mpi.version)
+
+
+def _job(plan: Plan) -> check.Job:
+    """What the hosts are asked about."""
+    request, port = plan.request, plan.cluster.scheduler_port
+    files = (word for word in plan.trainer[1:] if word.endswith(".py") and os.path.isfile(word))
+    program = next(files, "")
+    own = not program or trainer_command.is_own(program)  # the versions of this project are compared anyway
+    return check.Job(
+        log_dir=request.log_dir or "logs",
+        data=request.data_path or "",
+        program=program_files.of("" if own else program, trainer_command.config_path(request) or ""),
+        ports=[port] if port else [],
+        hccn_conf=request.hccn_conf or hccn.DEFAULT_CONF,
+        quick=True,
+    )
+
+
+def _nothing_to_compare(plan: Plan) -> str:
+    if plan.request.placement in ("server", "pod") or plan.request.node_rank is not None:
+        return tr(
+            "note: --preflight: this command starts the ranks of one host and asks no other one; before the job type"
+            " once: bash scripts/preflight.sh -H HOST,HOST"
+        )
+    return tr("note: --preflight: with one host there is nothing to compare; bash scripts/doctor.sh looks at it")

@@ -1,0 +1,76 @@
+"""The hosts of a check that are the nodes of a Slurm allocation: one step of srun asks all of them."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from hccl_tools.common import project
+from hccl_tools.common.language import tr
+from hccl_tools.common.words import one_line
+from hccl_tools.hosts import node_sets, one_step
+from hccl_tools.hosts.ask import Answer
+from hccl_tools.machine import programs
+from tools.launch.engines import slurm
+from tools.launch.hosts import node_check
+from tools.preflight import probe
+from tools.preflight.reach import Way
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+_START = 20  # seconds for Slurm to start a step of a few nodes
+_MOST_NAMED = 8  # nodes, or sets of them, in one line
+_VARIABLE = "SLURMD_NODENAME"
+# As srun names a node on which it could not start the step.
+_FAILED = re.compile(r"Task launch for \S+ failed on node ([A-Za-z0-9_.-]+): (.*)")
+
+
+def is_allocation() -> bool:
+    """Whether this command runs inside a Slurm job."""
+    return "SLURM_JOB_ID" in os.environ and programs.on_path("srun")
+
+
+def over_srun(nodes: Sequence[str], slots: Mapping[str, int]) -> Way:
+    """The nodes, by srun.  Nodes that Slurm has lost are named, and the others asked all the same."""
+
+    def ask_all(question: Callable[[str], Any]) -> tuple[list[Answer], list[str]]:
+        lost = slurm.lost_nodes(list(nodes))
+        up = [name for name in nodes if name not in lost]
+        lines = [tr("{host}: no answer; {reason}", host=name, reason=why) for name, why in lost.items()]
+        answers, more = _asked(up, question) if up else ([], [])
+        return answers, [*lines, *more]
+
+    return Way(hosts=list(nodes), slots=slots, ask=ask_all)
+
+
+def _asked(nodes: list[str], question: Callable[[str], Any]) -> tuple[list[Answer], list[str]]:
+    """(answers, lines).  Where one node stops the step for all, the others are asked once more without it."""
+    answers, lines, silent, said = _step(nodes, question)
+    failed = {name: one_line(why) for name, why in _FAILED.findall(said) if name in silent}
+    left = [name for name in silent if name not in failed]
+    if failed and left:
+        more, others, left, said = _step(left, question)
+        answers, lines = [*answers, *more], [*lines, *others]
+    lines += [tr("{host}: no answer; {reason}", host=name, reason=why) for name, why in failed.items()]
+    if left:
+        text = tr(
+            "{nodes}: no answer by srun: {reason}; try: srun --overlap -w {node} true",
+            nodes=node_sets.folded(left, _MOST_NAMED),
+            reason=one_line(said),
+            node=one_line(left[0]),
+        )
+        lines.append(text)
+    return answers, lines
+
+
+def _step(nodes: list[str], question: Callable[[str], Any]) -> tuple[list[Answer], list[str], list[str], str]:
+    """(answers, lines, nodes without one, what srun said) of one step."""
+    words = [project.path("tools", "preflight", "probe.py")]
+    starter = node_check.step(nodes, "all")
+    questions = {name: question(name) for name in nodes}
+    seconds = probe.SECONDS + _START + len(nodes) // 16
+    answers, lines, silent, ended = one_step.run(starter, _VARIABLE, words, questions, seconds)
+    return answers, lines, silent, ended.stderr if _FAILED.search(ended.stderr) else programs.said(ended)

@@ -1,0 +1,64 @@
+"""The form of a row of the catalogue: a fact, and the rule by which the hosts' values are compared."""
+
+from __future__ import annotations
+
+from hccl_tools.common.record import Record
+from hccl_tools.common.record import Row as Rule
+
+MIB, GIB = 1 << 20, 1 << 30
+
+
+class Equal(Rule):
+    """Every host has the same value; numbers from `enough` on, and no limit at all, count as the same."""
+
+    enough: int | None = None
+
+
+class Near(Rule):
+    """No value is further from the middle one than by this part of it."""
+
+    part: float
+
+
+class Least(Rule):
+    """Each host has at least so much; None: no limit."""
+
+    least: int
+
+
+class Shared(Rule):
+    """If most hosts have one and the same value, all have it; hosts that have a value each are as usual."""
+
+
+class Yes(Rule):
+    """Each host says yes."""
+
+
+class Nothing(Rule):
+    """Each host has an empty list, or no text."""
+
+
+class Row(Record):
+    """A fact.
+
+    key:       its name; that of a family, such as ``package:``, is the start of the names.
+    collector: who finds it, see probe.py.  of a family: a host without the fact has None, if the collector answered.
+    text:      what a host has, with {value}, and {name} of a family.  without: the same where the value is None.
+    level:     of a difference; lacking: of one that is only that some hosts have none.
+    unit:      bytes, or Mb/s, or nothing.
+    """
+
+    key: str
+    collector: str
+    rule: object
+    level: str
+    text: str
+    without: str = ""
+    remedy: str = ""
+    lacking: str = ""
+    unit: str = ""
+
+    @property
+    def is_family(self) -> bool:
+        """Whether there are several such facts, each with a name."""
+        return self.key.endswith(":")

@@ -1,0 +1,38 @@
+"""All rows of the catalogue, in the order in which differences are told, and the collectors of the facts."""
+
+from __future__ import annotations
+
+from hccl_tools.common.language import marked
+from tools.preflight.catalog.disks import DISKS, FILES
+from tools.preflight.catalog.machine import SYSTEM
+from tools.preflight.catalog.network import NETWORK, TABLE
+from tools.preflight.catalog.npus import NPUS
+from tools.preflight.catalog.row import Row
+from tools.preflight.catalog.software import SOFTWARE
+from tools.preflight.difference import BLOCKS, SURPRISES
+
+ROWS: tuple[Row, ...] = (*SOFTWARE, *TABLE, *NPUS, *FILES, *NETWORK, *DISKS, *SYSTEM)
+_KEYS = frozenset(row.key for row in ROWS)
+
+# {collector: (the level if it gives up, what could not be looked at)}
+COLLECTORS = {
+    "software": (SURPRISES, marked("versions")),
+    "system": (SURPRISES, marked("memory and processors")),
+    "limits": (SURPRISES, marked("limits")),
+    "clock": (SURPRISES, marked("the clock")),
+    "disk": (BLOCKS, marked("/dev/shm and /tmp")),
+    "log_folder": (BLOCKS, marked("the log folder")),
+    "files": (BLOCKS, marked("the files of the program")),
+    "data": (BLOCKS, marked("the data")),
+    "environment": (SURPRISES, marked("variables")),
+    "network": (SURPRISES, marked("the network")),
+    "links": (SURPRISES, marked("the links to other hosts")),
+    "npus": (SURPRISES, marked("the NPUs")),
+    "table": (SURPRISES, marked("the rank table")),
+}
+
+
+def knows(key: str) -> bool:
+    """Whether this is the name of a fact."""
+    start, colon, name = key.partition(":")
+    return start + colon in _KEYS and bool(name) == bool(colon)

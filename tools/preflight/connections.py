@@ -1,0 +1,77 @@
+"""The links of a check: which hosts connect to which, and what the answers about that mean."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import os
+import threading
+
+from hccl_tools.common.numbers import whole_number
+from hccl_tools.machine import addresses, host
+from tools.doctor.network import HCCL_BASE
+from tools.launch.hosts import network
+from tools.preflight import links
+from tools.preflight.difference import Difference, Group
+from tools.preflight.links.pairs import Ports
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tools.preflight.difference import Answer
+    from tools.preflight.links.pairs import Plan
+
+_LAST = 15  # device of the largest server
+_AT_ONCE, _LOOK_UP = 32, 3.0  # look-ups of names, and the seconds for all of them
+
+
+def plan(hosts: Sequence[str], first: str, scheduler: Sequence[int]) -> Plan:
+    """Who connects to whom; empty for a host alone.  A name that only ssh knows has no address, and no links.
+
+    first: the host of MindSpore's scheduler, which listens at the ports `scheduler`.
+    """
+    found = {name: address for name, address in _looked_up(hosts).items() if address}
+    here = [name for name, address in found.items() if address.startswith("127.") and host.owns(name)]
+    others = [name for name in found if name not in here]
+    if here and others:
+        found.update(dict.fromkeys(here, network.own_address_towards(others)))
+    known = [name for name in hosts if name in found]
+    if len(known) < 2:
+        return {}
+    base = whole_number(os.environ.get("HCCL_IF_BASE_PORT", ""), 1024, 65520) or HCCL_BASE
+    wanted = Ports(ours=(base, base + _LAST), scheduler=tuple(scheduler))
+    return links.plan(known, found, wanted, first if first in found else None)
+
+
+def _looked_up(hosts: Sequence[str]) -> dict[str, str | None]:
+    """{host: its address} of those known in time: a name server without an answer must not delay a check."""
+    found: dict[str, str | None] = {}
+    left, done = collections.deque(hosts), threading.Event()
+
+    def look_up() -> None:
+        while left and not done.is_set():
+            with contextlib.suppress(IndexError):  # another thread has taken the last one
+                found.update(addresses.of([left.popleft()]))
+        if len(found) == len(hosts):
+            done.set()
+
+    for _ in range(min(_AT_ONCE, len(hosts))):
+        threading.Thread(target=look_up, daemon=True).start()
+    done.wait(_LOOK_UP)
+    done.set()
+    return dict(found)
+
+
+def judge(answers: Mapping[str, Answer], planned: Plan) -> list[Difference]:
+    """What is wrong with the links between hosts that have answered."""
+    told = {name: answer.links for name, answer in answers.items() if answer.links is not None}
+    return [
+        Difference(
+            key=f"link:{each.key}",
+            level=each.level,
+            groups=[Group(hosts=each.hosts, text=each.text)],
+            remedy=each.remedy,
+        )
+        for each in links.judge(told, planned)
+    ]

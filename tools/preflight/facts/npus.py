@@ -1,0 +1,125 @@
+"""The NPUs of this host: which are here, how they are, who holds them, and their network, as the driver says it."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from hccl_tools.common.words import ranges
+from hccl_tools.hosts import cards
+from hccl_tools.machine import driver, host, programs
+from tools.doctor import npu_smi
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hccl_tools.machine.programs import Ended
+    from tools.doctor.npu_smi import Npus
+    from tools.preflight.difference import Value
+    from tools.preflight.question import Question
+
+SECONDS = 10  # of one npu-smi
+_MOST_PROCESSES = 1 << 16  # of this host that are looked at
+_HCCP = "hccp_service"
+_BAD = ("Alarm", "Critical")
+# As npu-smi names errors that a card has not corrected: "HBM Double Bit Error Count", "DDR Double Bit Error Count".
+_ECC = re.compile(r"^[ \t]*(?:HBM |DDR )?Double Bit Error Count[ \t]*:[ \t]*([0-9]{1,9})[ \t]*$", re.MULTILINE)
+_TEMPERATURE = re.compile(r"^[ \t]*(?:NPU )?Temperature ?\(C\)[ \t]*:[ \t]*([0-9]{1,3})[ \t]*$", re.MULTILINE)
+HOT = 90  # degrees: chips slow themselves down not far above
+
+
+def collect(question: Question) -> dict[str, Value]:
+    """Nothing but their number where there is none, or where only the quick facts are wanted."""
+    devices = host.nodes() if question.quick else host.devices()
+    facts: dict[str, Value] = {"devices": ranges(devices) or None}
+    used = devices if question.devices is None else [device for device in devices if device in question.devices]
+    facts["short_of"] = _missing(question, devices)
+    if not devices or question.quick:
+        return facts
+    found = npu_smi.look(question.hccn_conf, SECONDS)
+    facts.update(_of_smi(found, used), hccp=_left_over() if not found.smi.holders else [])
+    if found.generation:
+        facts["generation"] = found.generation
+    facts.update(_measured(found, used))
+    return {**facts, **(_of_network(found, used) if question.hosts > 1 else {})}
+
+
+def _missing(question: Question, devices: list[int]) -> list[str]:
+    """The devices that the ranks need and this host lacks: by their numbers, or so many of them."""
+    if question.devices is not None:
+        return [str(device) for device in question.devices if device not in devices]
+    if devices and question.slots is not None and question.slots > len(devices):
+        return [f"{len(devices)} < {question.slots}"]
+    return []
+
+
+def _of_smi(found: Npus, used: list[int]) -> dict[str, Value]:
+    """What the tables of npu-smi say of the devices that the ranks use."""
+    smi = found.smi
+    if smi.failure:
+        return {"npu_smi": smi.failure}
+    health = {device: smi.cards[device].health for device in used if device in smi.cards}
+    facts: dict[str, Value] = {
+        "npu_smi": None,
+        "ill": [f"{device}: {state}" for device, state in health.items() if state in _BAD],
+        "ailing": [f"{device}: {state}" for device, state in health.items() if state not in (*_BAD, "OK")],
+        "held": [f"{device}: {', '.join(smi.holders[device])}" for device in used if device in smi.holders],
+    }
+    if smi.driver:
+        facts["driver"] = smi.driver
+    return facts
+
+
+def _measured(found: Npus, used: list[int]) -> dict[str, Value]:
+    """Errors in the memory and the temperature of each chip; nothing where npu-smi does not say it."""
+    program = driver.find(driver.NPU_SMI)
+    if program is None or found.smi.failure:
+        return {}
+    chips = {device: found.smi.places[device] for device in used if device in found.smi.places}
+    asked = {
+        (what, device): [program, "info", "-t", what, "-i", str(npu), "-c", str(chip)]
+        for device, (npu, chip) in chips.items()
+        for what in ("ecc", "temp")
+    }
+    answers = programs.ask_all(asked, SECONDS)
+    errors = {device: sum(map(int, _ECC.findall(answers["ecc", device].stdout))) for device in chips}
+    degrees = {device: _number(_TEMPERATURE, answers["temp", device]) for device in chips}
+    return {
+        "memory_errors": [f"{device}: {number}" for device, number in errors.items() if number],
+        "hot": [f"{device}: {number} C" for device, number in degrees.items() if number and number >= HOT],
+    }
+
+
+def _number(pattern: re.Pattern[str], answer: Ended) -> int | None:
+    found = pattern.search(answer.stdout) if answer.status == 0 else None
+    return int(found[1]) if found else None
+
+
+def _of_network(found: Npus, used: list[int]) -> dict[str, Value]:
+    """Links, TLS switches and addresses, which matter where several hosts train together."""
+    facts: dict[str, Value] = {"without_address": _numbers(d for d in used if not found.addresses[d][0])}
+    if driver.find(driver.HCCN_TOOL) is None:
+        return facts
+    links, switches = cards.answered("link", used), cards.answered("tls", used)
+    facts["link_down"] = _numbers(device for device, state in links.items() if state not in (None, "UP"))
+    facts["tls"] = ", ".join(sorted({state for state in switches.values() if state})) or None
+    return facts
+
+
+def _numbers(devices: Iterable[int]) -> list[str]:
+    return [str(device) for device in devices]
+
+
+def _left_over() -> list[str]:
+    """The processes that serve HCCL for a training, though npu-smi knows of none."""
+    found = []
+    for name in list(filter(str.isdigit, os.listdir("/proc")))[:_MOST_PROCESSES]:
+        try:
+            with open(f"/proc/{name}/comm", encoding="utf-8", errors="replace") as file:
+                command = file.read(64).strip()
+        except OSError:  # it has ended
+            continue
+        if command.startswith(_HCCP):
+            found.append(f"{command} (pid {name})")
+    return found

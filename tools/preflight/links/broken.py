@@ -1,0 +1,36 @@
+"""What is wrong with links: one entry for all hosts of which the same can be said."""
+
+from __future__ import annotations
+
+from hccl_tools.common.record import Row
+from hccl_tools.common.words import clauses
+from hccl_tools.hosts import node_sets
+
+BLOCKS, SLOWS, SURPRISES = "blocks", "slows", "surprises"
+_MOST_NAMED = 6  # sets of hosts in a line
+
+
+class Broken(Row):
+    """One thing that is wrong.
+
+    level:  BLOCKS, SLOWS or SURPRISES.  key: link, mtu, slow, clock, address, port, untested or answer.
+    hosts:  of which `text` says something.  peers: the other ends; empty: all others.  ports: where it is so.
+    remedy: what to do, often a command.
+    """
+
+    level: str
+    key: str
+    hosts: tuple[str, ...]
+    peers: tuple[str, ...]
+    ports: tuple[int, ...]
+    text: str
+    remedy: str
+
+    def line(self) -> str:
+        """It as one line."""
+        return clauses(f"{named(self.hosts)}: {self.text}", self.remedy)
+
+
+def named(hosts: tuple[str, ...]) -> str:
+    """The hosts as sets: node[3,7-9]."""
+    return node_sets.folded(hosts, _MOST_NAMED)

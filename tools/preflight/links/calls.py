@@ -1,0 +1,164 @@
+"""A host's connection to one port of another host: it is tried until it succeeds, or until the time is over."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import selectors
+import socket
+import struct
+import time
+
+from tools.preflight.links import doors, talk
+from tools.preflight.links.pairs import OPEN
+from tools.preflight.links.stream import Stream
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+# How a link can be; judging.py says what each means.
+STATUSES = (
+    OK,
+    REFUSED,
+    TIMEOUT,
+    NO_ROUTE,
+    RESET,
+    FOREIGN,
+    MUTE,
+    BLACK_HOLE,
+    CRAWLS,
+    DENIED,
+    UNRESOLVED,
+    UNTESTED,
+    OTHER,
+) = (
+    *("ok", "refused", "timeout", "no route", "reset", "foreign", "mute"),
+    *("black hole", "crawls", "denied", "unresolved", "untested", "other"),
+)
+_OF_ERRNO = {
+    errno.ECONNREFUSED: REFUSED,
+    errno.ETIMEDOUT: TIMEOUT,
+    errno.EHOSTUNREACH: NO_ROUTE,
+    errno.ENETUNREACH: NO_ROUTE,
+    errno.EHOSTDOWN: NO_ROUTE,
+    errno.EINVAL: NO_ROUTE,  # from a loopback address, or by a route of the type blackhole
+    errno.ECONNRESET: RESET,
+    errno.EPIPE: RESET,
+    errno.EPERM: DENIED,
+    errno.EACCES: DENIED,
+}
+SURELY = 1.0  # seconds after which a connection without an answer counts: the kernel has asked twice by then
+_FIRST_PAUSE, _MOST_PAUSE = 0.02, 0.5  # seconds between tries
+_ONE_SEGMENT = 500  # bytes: of a big transfer of which not more has arrived, no full packet has
+_KEPT = ("source", "seen", "trip", "offset", "rtt", "took", "mtu")
+# What the kernel takes for the MTU of the way.
+_MTU = {socket.AF_INET: (socket.IPPROTO_IP, 14), socket.AF_INET6: (socket.IPPROTO_IPV6, 24)}
+_SIOCOUTQ = 0x5411  # tcp(7)
+_MIN_RTT_AT = 148  # of struct tcp_info of <linux/tcp.h>, in microseconds
+_NO_RTT = 0xFFFFFFFF  # nothing has been measured
+_NO_LINGER = struct.pack("ii", 1, 0)
+
+
+class Call:
+    """One connection, from its first try to its result."""
+
+    def __init__(self, asked: dict[str, Any], target: str, address: str, port: int, what: str) -> None:
+        names = asked["nonce"], asked["host"], target, port
+        self.greeting, self.answer = talk.hello(*names), talk.welcome(*names)
+        self.target, self.address, self.port, self.what = target, address, port, what
+        self.found: dict[str, Any] = {}
+        self.status = UNTESTED  # how the last try ended
+        self.said = ""  # by the kernel
+        self.pause = _FIRST_PAUSE
+        self.plug: socket.socket | None = None
+        self.stream: Stream | None = None
+        self.stage, self.began = "", 0.0  # how far it is, and since when
+
+    def dial(self) -> None:
+        """Begins a try.  Raises OSError."""
+        self.found = {"stage": "connect"}
+        self.look()
+        self.plug = socket.socket(doors.kind_of(self.address), socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        # The end is a reset: no port of this host stays taken for a minute, which could be one of the job's.
+        self.plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        self.plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        error = self.plug.connect_ex((self.address, self.port))
+        if error not in (0, errno.EINPROGRESS):
+            raise OSError(error, os.strerror(error))
+
+    @property
+    def events(self) -> int:
+        """What a selector must wait for."""
+        return self.stream.events if self.stream else selectors.EVENT_WRITE
+
+    def go_on(self, clock: Callable[[], float]) -> bool:
+        """Takes what has happened; False: the connection has done its work.  Raises OSError, EOFError, Foreign."""
+        assert self.plug
+        if not self.stream:
+            error = self.plug.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if error:
+                raise OSError(error, os.strerror(error))
+            self.found["source"] = self.plug.getsockname()[0]
+            if self.what == OPEN:
+                return False
+            self.stream = Stream(self.plug, talk.call(self.greeting, self.answer, self.what, clock, self.found))
+        return self.stream.go_on()
+
+    def measure(self) -> None:
+        """Before the end of a connection that has succeeded: the kernel's round trip, however busy the programs are."""
+        assert self.plug
+        known = self.plug.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _MIN_RTT_AT + 4)
+        if len(known) == _MIN_RTT_AT + 4:  # Linux 4.6 and later
+            rtt = struct.unpack_from("I", known, _MIN_RTT_AT)[0]
+            if rtt != _NO_RTT:
+                self.found["rtt"] = rtt / 1e6
+
+    def look(self) -> bool:
+        """Notes how far it is; whether that has changed."""
+        if self.stage == self.found["stage"]:
+            return False
+        self.stage, self.began = self.found["stage"], time.monotonic()
+        return True
+
+    def failed(self, error: OSError) -> float:
+        """After a try that failed: the seconds until the next one."""
+        self.status, self.said = _OF_ERRNO.get(error.errno or 0, OTHER), error.strerror or str(error)
+        self.pause = min(2 * self.pause, _MOST_PAUSE)
+        return self.pause
+
+    def give_up(self) -> None:
+        """The time is over: the status is what the last try was doing."""
+        if self.plug is None or time.monotonic() - self.began < SURELY:
+            return  # the try before it tells more
+        if self.stage == "big":
+            self.found["mtu"] = self.plug.getsockopt(*_MTU[self.plug.family])
+            self.status = CRAWLS if self._confirmed() > _ONE_SEGMENT else BLACK_HOLE
+        else:
+            self.status = TIMEOUT if self.stage == "connect" else MUTE
+
+    def _confirmed(self) -> int:
+        """How many bytes of the big transfer the other host has."""
+        assert self.plug and self.stream
+        return len(self.stream.want.send) - len(self.stream.unsent) - unconfirmed(self.plug)
+
+    def close(self) -> None:
+        """Ends this try."""
+        if self.plug:
+            self.plug.close()
+        self.plug = self.stream = None
+        self.stage = ""
+
+    def result(self) -> list[Any]:
+        """[host, port, status, details] for the answer of this host."""
+        kept: dict[str, Any] = {name: self.found[name] for name in _KEPT if name in self.found}
+        if self.said:
+            kept["said"] = self.said
+        return [self.target, self.port, self.status, kept]
+
+
+def unconfirmed(plug: socket.socket) -> int:
+    """The bytes in the kernel that the other host has not confirmed."""
+    return int(struct.unpack("i", fcntl.ioctl(plug.fileno(), _SIOCOUTQ, bytes(4)))[0])

@@ -1,0 +1,184 @@
+"""What scripts/preflight.sh and ``mslaunch check`` do: asks the hosts of a job, and prints what differs or blocks."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import sys
+import time
+from collections.abc import Sequence
+
+if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+
+from hccl_tools.commands import arguments, boundary
+from hccl_tools.common import colours, json_form, project, typed
+from hccl_tools.common.command_line import Parser
+from hccl_tools.common.language import LOCALE, speaks_chinese, tr
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.words import count, folder_fault
+from hccl_tools.hosts import hostfile
+from hccl_tools.machine import interpreter
+from hccl_tools.table import device_range
+from tools.launch.engines import ports, slurm
+from tools.preflight import by_srun, check, document, program_files, rank_table, reach, words
+from tools.preflight.trial import command as trial
+
+PROGRAM = "preflight.sh"
+_STATUS = {document.GOOD: 0, document.DIFFERS: 1, document.STOPS: REFUSED}
+
+say = functools.partial(boundary.say, PROGRAM)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The exit code of the command."""
+    options = parse_arguments(argv)
+    return boundary.run(PROGRAM, lambda: run(options))
+
+
+def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """What the user typed."""
+    exits = tr("Exit: 0 all hosts alike and able, 1 differences that do not stop the job, 78 it would stop, 2 usage.")
+    parser = Parser(PROGRAM, "\n".join([*_header(), "", exits]))
+    usage = tr("bash scripts/preflight.sh [options] [RANK_TABLE_FILE]")
+    parser.usage, parser.usage_of_mistake = argparse.SUPPRESS, usage
+    table = tr("the rank table of the job; without a list of hosts, its servers are asked; - is standard input")
+    parser.add_argument("table", metavar="RANK_TABLE_FILE", nargs="?", help=table)
+    parser.option("hostfile")
+    parser.option("hosts")
+    parser.option("ssh")
+    parser.option("train_script")
+    parser.option("config")
+    parser.option("data")
+    parser.option("devices", tr(" (default: all)"))
+    parser.option("log_dir", default="logs")
+    parser.option("trial")
+    arguments.add_hccn_conf(parser)
+    parser.option("output", tr(": the result as a page for a browser, beside what is printed"))
+    parser.json()
+    options = parser.parse_args(argv)
+    if options.hostfile and options.hosts:
+        parser.error(tr("--hostfile and -H both name the hosts; leave out one of them"))
+    for name in (
+        "hostfile",
+        "hosts",
+        "train_script",
+        "config",
+        "data",
+        "devices",
+        "log_dir",
+        "hccn_conf",
+        "output",
+        "table",
+    ):
+        if getattr(options, name) == "":
+            parser.error(tr("--{name} is empty", name=name))
+    return options
+
+
+def _header() -> list[str]:
+    """The lines of the script's header, which are the help."""
+    path = project.path("scripts", PROGRAM)
+    if speaks_chinese():
+        path = os.path.join(LOCALE, "zh", "help", "preflight.txt")
+    with open(path, encoding="utf-8") as script:
+        lines = [line for line in script if line.startswith("#") and not line.startswith("#!")]
+    header = [typed.as_typed(line[1:].strip("\n")[1:]) for line in lines]
+    return header[: next((n for n, line in enumerate(header) if line.startswith("shellcheck")), len(header))]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Asks, compares and prints; the exit code."""
+    if fault := folder_fault():
+        raise Refusal(USAGE, fault)
+    if options.trial and by_srun.is_allocation() and not (options.hostfile or options.hosts):
+        raise Refusal(
+            USAGE, tr("--trial starts its job over ssh: name the nodes with -H or --hostfile, or leave it out")
+        )
+    if options.output:
+        from tools.preflight import page  # only here: it takes time to import
+        from tools.run_page import saving
+
+        saving.check(options.output, page.PROGRAM)
+    table = rank_table.read(options.table) if options.table else None
+    job = check.Job(
+        log_dir=options.log_dir,
+        data=options.data or "",
+        program=program_files.of(options.train_script or "", options.config or ""),
+        devices=_devices(options.devices),
+        ports=_ports(),
+        hccn_conf=options.hccn_conf,
+        table=table,
+    )
+    way = _way(options, table)
+    found = check.run(way, job)
+    if options.trial:
+        found = trial.added(found, _trial(options, way, job), say)
+    _tell(found, options)
+    return _STATUS[document.verdict(found)]
+
+
+def _tell(found: words.Found, options: argparse.Namespace) -> None:
+    """Prints the result, and writes the page of it.  Raises Refusal."""
+    made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    if options.json:
+        print(json_form.text(document.document(found, made)))
+    else:
+        boundary.escape_missing_letters()
+        print(words.page(found, colours.wanted(sys.stdout)), end="")
+    if options.output:
+        from tools.preflight import page  # only here: it takes time to import
+        from tools.run_page import saving
+
+        saving.save(page.html_of(found, made), options.output, options.output)
+
+
+def _way(options: argparse.Namespace, table: rank_table.Table | None) -> reach.Way:
+    """How the hosts of these options are reached."""
+    if options.hostfile or options.hosts:
+        hosts = hostfile.read(options.hostfile).hosts if options.hostfile else reach.words(options.hosts)
+        return reach.over_ssh(*reach.listed(hosts), options.ssh, say)
+    if by_srun.is_allocation():
+        nodes = slurm.allocated_nodes()
+        say(tr("asking {hosts} of Slurm job {job} by srun", hosts=count(len(nodes), "host"), job=slurm.job_id()))
+        return by_srun.over_srun(nodes, {})
+    if table:
+        return reach.over_ssh(reach.of_table(table), {}, options.ssh, say)
+    if reach.is_pod_of_job():
+        raise Refusal(USAGE, *reach.no_other_pods())
+    return reach.over_ssh(reach.this_host(), {}, options.ssh, say)
+
+
+def _trial(options: argparse.Namespace, way: reach.Way, job: check.Job) -> trial.Wanted:
+    """What a trial needs; hosts that nobody has named are this one."""
+    is_listed = bool(options.hostfile or options.hosts or options.table)
+    homes = rank_table.homes(job.table, way.hosts) if job.table else {}
+    return trial.Wanted(
+        hosts=way.hosts,
+        logins=way.logins if is_listed else {},
+        slots={**{name: len(server.devices) for name, server in homes.items()}, **way.slots},
+        log_dir=job.log_dir,
+        data=job.data,
+        ssh=options.ssh or "",
+        devices=job.devices,
+    )
+
+
+def _devices(typed_range: str | None) -> list[int] | None:
+    """The devices of --devices.  Raises Refusal."""
+    try:
+        return None if typed_range is None else list(device_range.parse(typed_range))
+    except device_range.RangeError as error:
+        raise Refusal(error.status, *(f"--devices: {line}" for line in error.lines)) from error
+
+
+def _ports() -> list[int]:
+    """The scheduler's port, where a variable names one."""
+    port = ports.named()
+    return [] if port is None else [port]
+
+
+if __name__ == "__main__":
+    interpreter.of_user()
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""Runs on every host of a check, by hosts/ask.py: answers with the facts of the catalogue.  Changes nothing there."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+
+if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+
+from hccl_tools.hosts import ask
+from tools.preflight import collecting, question
+from tools.preflight.collecting import Collector
+from tools.preflight.facts import clock, disk, environment, files, limits, network, npus, software, system, table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from tools.preflight.difference import Value
+    from tools.preflight.question import Question
+
+QUICK, SLOW = 5.0, 30.0  # seconds for what reads files, and for what asks the driver
+SECONDS = 40  # for all of it, with the start of Python on a busy host
+
+# {collector: (its function, its limit)}; catalog/rows.py says what it means if one gives up.
+COLLECTORS: Mapping[str, tuple[Callable[[Question], Mapping[str, Value]], float]] = {
+    "software": (software.collect, QUICK),
+    "system": (system.collect, QUICK),
+    "limits": (limits.collect, QUICK),
+    "clock": (clock.collect, QUICK),
+    "disk": (disk.collect, QUICK),
+    "log_folder": (disk.collect_log_folder, QUICK),
+    "files": (files.collect, QUICK),
+    "data": (files.collect_data, QUICK),
+    "environment": (environment.collect, QUICK),
+    "network": (network.collect, QUICK),
+    "npus": (npus.collect, SLOW),
+    "table": (table.collect, SLOW),
+}
+
+
+def facts(asked: Question) -> dict[str, Any]:
+    """The facts of this host, and {collector: why it has given none}."""
+    collectors = {
+        name: Collector(functools.partial(collect, asked), seconds) for name, (collect, seconds) in COLLECTORS.items()
+    }
+    wanted = asked.links
+    if wanted is not None:
+        from tools.preflight import links  # a quick check has none
+
+        collect = functools.partial(links.listen_and_connect, wanted)
+        collectors["links"] = Collector(lambda: {"links": collect()}, wanted["seconds"] + QUICK)
+    found, failed = collecting.run(collectors)
+    return {"links": found.pop("links", None), "facts": found, "failed": failed}
+
+
+def main() -> int:
+    """Answers the host that asks."""
+    return ask.answer(lambda _host, asked, _tell: facts(question.read(asked)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

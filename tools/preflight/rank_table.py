@@ -1,0 +1,77 @@
+"""The rank table of a check: which server each host is, so that each can be asked about its own part."""
+
+from __future__ import annotations
+
+import hashlib
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import some
+from hccl_tools.hosts import cards_collect
+from hccl_tools.machine import addresses
+from hccl_tools.table import given
+from tools.preflight.difference import BLOCKS, Difference, Group
+from tools.preflight.facts.files import DIGITS
+from tools.preflight.question import Place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from hccl_tools.table.rank_table import Server
+
+_MOST_NAMED = 5
+
+
+class Table(Record):
+    """A rank table: its servers, and the beginning of its file's SHA-256."""
+
+    path: str
+    servers: Sequence[Server]
+    digest: str
+
+    @property
+    def first(self) -> str:
+        """The server of rank 0, as other hosts reach it."""
+        owners = (server for server in self.servers for device in server.devices if device.rank_id == "0")
+        return next(owners, self.servers[0]).host
+
+
+def read(path: str) -> Table:
+    """The table at `path`, or of - on stdin.  Raises Refusal if it cannot be read or is bad."""
+    data = given.read_bytes(path)
+    try:
+        servers = cards_collect.servers_in(data, given.shown(path))
+    except Refusal as error:
+        raise Refusal(REFUSED, *error.lines) from error
+    return Table(path=path, servers=servers, digest=hashlib.sha256(data).hexdigest()[:DIGITS])
+
+
+def homes(table: Table, hosts: Sequence[str]) -> dict[str, Server]:
+    """{host: its server}, by the names and the addresses of the hosts."""
+    by_name = {name: server for server in reversed(table.servers) for name in server.names}
+    found = {name: by_name[name] for name in hosts if name in by_name}
+    unknown = addresses.of([name for name in hosts if name not in found])
+    found.update({name: by_name[address] for name, address in unknown.items() if address in by_name})
+    return found
+
+
+def place(server: Server) -> Place:
+    """The part of a question that is about the server."""
+    return Place(names=list(server.names), devices={str(device): ip for device, ip in server.device_ips().items()})
+
+
+def unmatched(table: Table, hosts: Sequence[str], found: Mapping[str, Server]) -> Iterator[Difference]:
+    """Hosts that the table does not have, and servers of it that are not among the hosts."""
+    foreign = [name for name in hosts if name not in found]
+    if foreign:
+        text = tr("the rank table does not have this host")
+        remedy = tr("build the table again, or take them out of the list of hosts")
+        yield Difference(key="table", level=BLOCKS, groups=[Group(hosts=foreign, text=text)], remedy=remedy)
+    taken = {server.pointer for server in found.values()}
+    missing = [server.host for server in table.servers if server.pointer not in taken]
+    if missing:
+        text = tr("this server of the rank table is not among the hosts")
+        remedy = tr("add to the list of hosts: {hosts}", hosts=some(missing, _MOST_NAMED))
+        yield Difference(key="table", level=BLOCKS, groups=[Group(hosts=missing, text=text)], remedy=remedy)

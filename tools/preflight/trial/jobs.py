@@ -1,0 +1,246 @@
+"""Starts a trial's jobs by the project's own scripts, one after the other, and reads how each has ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+
+from hccl_tools.common import documents, project
+from hccl_tools.common.language import tr
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import named, one_line, short, short_path
+from hccl_tools.machine import programs
+from tools.preflight.trial.judge import PAIR, Figure
+from tools.preflight.trial.lines import Line, lines_of
+from tools.preflight.trial.search import Outcome
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+SECONDS = 180  # of one job; for each power of 2 of its ranks so many more
+_MORE = 10
+_AFTER = 60  # seconds more until a launcher that does not end is stopped
+_LATE = 124  # the exit code of a launch at the end of its time
+_OF_OTHERS = ("MSLAUNCH_OPTIONS", "RANK_TABLE_FILE")  # what a user's own launches take; a trial is on other hosts
+_REFUSED = (2, REFUSED)  # a launch has started nothing
+
+
+class Setting(Record):
+    """What all jobs of a trial have in common.
+
+    logins: {host: [user@]host}; none: this host alone.  slots: {host: its ranks}.
+    number: of this trial, in every measure.  folder: for the logs of all its jobs.
+    """
+
+    logins: Mapping[str, str]
+    slots: Mapping[str, int]
+    target: str
+    number: str
+    folder: str
+    data: str = ""
+    megabytes: int = 64
+    ssh: str = ""
+    devices: str = ""
+
+
+def seconds(ranks: int) -> int:
+    """How long a job of so many ranks may take."""
+    return SECONDS + _MORE * max(0, ranks - 1).bit_length()
+
+
+class Jobs:
+    """Runs the jobs; `run` is what search.find takes."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self.started = 0
+
+    def run(self, hosts: Sequence[str]) -> Outcome:
+        """One job on these.  Raises Refusal if nothing could be started."""
+        self.started += 1
+        folder = os.path.join(self._setting.folder, f"job_{self.started}")
+        os.makedirs(folder, exist_ok=True)
+        ranks = sum(self._setting.slots[host] for host in hosts)
+        status = wait(self._command(hosts, folder, ranks), folder, seconds(ranks) + _AFTER)
+        return self._outcome(hosts, folder, ranks, status)
+
+    def _command(self, hosts: Sequence[str], folder: str, ranks: int) -> list[str]:
+        setting = self._setting
+        script = "run_mpirun_2.sh" if setting.logins else "launch.sh"
+        command = ["bash", project.path("scripts", script), "--device_target", setting.target, "--log_dir", folder]
+        command += ["--console", "all", "--no_watch", "--timeout", str(seconds(ranks))]
+        if setting.devices:
+            command += ["--devices", setting.devices]
+        if setting.logins:
+            command += ["--ssh", setting.ssh] if setting.ssh else []
+            command.append(self._hostfile(hosts, folder))
+        elif not setting.devices:
+            command += ["-n", str(ranks)]
+        command += [project.path("tools", "preflight", "trial", "program.py")]
+        command += ["--trial", setting.number, "--target", setting.target, "--megabytes", str(setting.megabytes)]
+        return [*command, "--data", setting.data] if setting.data else command
+
+    def _hostfile(self, hosts: Sequence[str], folder: str) -> str:
+        """The path of a file with these hosts."""
+        path = os.path.join(folder, "hosts")
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(f"{self._setting.logins[host]} slots={self._setting.slots[host]}\n" for host in hosts)
+        return path
+
+    def _outcome(self, hosts: Sequence[str], folder: str, ranks: int, status: int) -> Outcome:
+        record = _record(os.path.join(folder, "latest", "launch.json"))
+        places = _places(record, hosts, self._setting.logins)
+        if len(places) != ranks and status in _REFUSED:
+            said = _told(folder)
+            if self.started == 1:
+                raise Refusal(REFUSED, *said)
+            return self._failed(folder, said[-1], (), ())  # a host has changed since the first job
+        told = lines_of(_texts(folder), self._setting.number, ranks)
+        figures = _figures(told, places)
+        if status == 0:
+            missing = sorted(set(range(ranks)) - {line.rank for line in told if line.measure == "end"})
+            if not missing:
+                return Outcome(passed=True, figures=figures)
+            why = tr("{ranks} ended without all measures", ranks=named("rank", missing))
+            return self._failed(folder, why, [places.get(rank, "") for rank in missing], figures)
+        why, guilty = _why(record, told, ranks, status)
+        return self._failed(folder, why, [places.get(rank, "") for rank in guilty], figures)
+
+    def _failed(self, folder: str, why: str, suspects: Sequence[str], figures: Sequence[Figure]) -> Outcome:
+        hosts = list(filter(None, dict.fromkeys(suspects)))
+        return Outcome(passed=False, why=why, suspects=hosts, log=short_path(folder), figures=figures)
+
+
+def environment() -> dict[str, str]:
+    """That of a launch: ours, without what the user has set for launches of another size."""
+    kept = {name: value for name, value in os.environ.items() if name not in _OF_OTHERS}
+    return {**kept, "PYTHON": sys.executable}
+
+
+def wait(command: Sequence[str], folder: str, limit: float) -> int:
+    """The exit code of a launch, which is ended when we end; 124: it had not ended in time."""
+    import ctypes  # noqa: F401 - before the child starts, which needs it at once
+
+    with contextlib.ExitStack() as files:
+        stdout, stderr = (
+            files.enter_context(open(os.path.join(folder, name), "wb")) for name in ("stdout.txt", "stderr.txt")
+        )
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            env=environment(),
+            preexec_fn=programs.end_with_parent,  # whatever ends us; its guardian then ends the ranks
+        )
+        try:
+            return process.wait(limit)
+        except subprocess.TimeoutExpired:
+            return _LATE
+        finally:
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Lets a launcher stop its ranks; if it is killed, its guardian does that."""
+    if process.poll() is not None:
+        return
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(_AFTER)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _record(path: str) -> Mapping[str, Any]:
+    """launch.json; empty if there is none yet."""
+    try:
+        found = documents.read_json(path)
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _places(record: Mapping[str, Any], hosts: Sequence[str], logins: Mapping[str, str]) -> dict[int, str]:
+    """{rank: its host, as the check calls it}."""
+    names = {login.rpartition("@")[2]: host for host, login in logins.items() if host in hosts}
+    ranks = record.get("ranks")
+    found = {}
+    for each in ranks if isinstance(ranks, list) else ():
+        if isinstance(each, dict) and isinstance(each.get("rank"), int):
+            name = str(each.get("host", hosts[0])).rpartition("@")[2]
+            found[each["rank"]] = names.get(name, name) if logins else hosts[0]
+    return found
+
+
+def _texts(folder: str) -> list[str]:
+    """The files in which measures may be: what the launch showed, and the logs of ranks that are on this host."""
+    run = os.path.join(folder, "latest")
+    logs = (
+        sorted(name for name in os.listdir(run) if name.startswith("rank_") and name.endswith(".log"))
+        if (os.path.isdir(run))
+        else []
+    )
+    return [os.path.join(folder, "stdout.txt"), *(os.path.join(run, name) for name in logs)]
+
+
+def _figures(told: Sequence[Line], places: Mapping[int, str]) -> list[Figure]:
+    """The measures with the names of hosts: the hosts of a job have numbers in the order of their ranks."""
+    order = list(dict.fromkeys(places[rank] for rank in sorted(places)))
+    found = []
+    for line in told:
+        host = places.get(line.rank)
+        if host is not None and line.measure != "end":
+            in_order = line.measure.startswith(PAIR) and line.peer is not None and line.peer < len(order)
+            peer = order[line.peer] if in_order and line.peer is not None else ""
+            found.append(Figure(line.rank, host, line.device, line.measure, line.seconds, peer))
+    return found
+
+
+def _why(record: Mapping[str, Any], told: Sequence[Line], ranks: int, status: int) -> tuple[str, list[int]]:
+    """(what was seen, the ranks at which the job's own end points)."""
+    if status == _LATE:
+        done = Counter(line.rank for line in told)
+        least = min(done.get(rank, 0) for rank in range(ranks))
+        behind = [rank for rank in range(ranks) if done.get(rank, 0) == least]
+        text = tr("it did not end in {seconds} s", seconds=seconds(ranks))
+        if len(behind) == ranks:
+            return text, []
+        last = [line.measure for line in told if line.rank == behind[0]][-1:]
+        where = tr("after {measure}", measure=last[0]) if last else tr("before the ranks had joined")
+        return tr("{text}; {ranks} stopped {where}", text=text, ranks=named("rank", behind), where=where), behind
+    outcome = _part(record, "outcome")
+    first = str(outcome.get("first_failure"))
+    if not first.isdigit() or int(first) >= ranks:
+        return tr("the launch ended with exit code {status}", status=status), []
+    code = _part(_part(outcome, "members"), first).get("status", status)
+    raised = _part(_part(outcome, "diagnosis"), "exception")
+    text = tr("rank {rank} ended with exit code {status}", rank=first, status=short(code))
+    if raised.get("type"):
+        text += f": {short(raised['type'])}: {short(raised.get('message', ''), 120)}"
+    return text, [int(first)]
+
+
+def _part(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = document.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _told(folder: str) -> list[str]:
+    """What a launch that has started nothing said."""
+    with open(os.path.join(folder, "stderr.txt"), "rb") as file:
+        text = file.read(1 << 16).decode("utf-8", "replace")
+    lines = [one_line(line) for line in text.splitlines() if line.strip()]
+    return (
+        [tr("the trial cannot start:"), *lines]
+        if lines
+        else [tr("the trial cannot start, and its launch said nothing")]
+    )

@@ -1,0 +1,129 @@
+"""A trial: one job on all hosts, more jobs if something fails or is slow, and what all of that means."""
+
+from __future__ import annotations
+
+import time
+
+from hccl_tools.common import how_far
+from hccl_tools.common.language import tr
+from hccl_tools.common.record import Record
+from hccl_tools.common.words import count
+from tools.preflight.trial import advice, judge, search
+from tools.preflight.trial.jobs import Jobs, seconds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tools.preflight.trial.advice import Advice
+    from tools.preflight.trial.jobs import Setting
+    from tools.preflight.trial.judge import Figure, Slow
+
+_MOST_CONFIRMED = 4  # slow hosts that get a job of their own
+_WHOLE = 10  # so many times as long as one job at most, with all jobs
+
+
+class Result(Record):
+    """What the trial has found.
+
+    figures: of the last job that all hosts not named have passed; empty if none has.
+    slow:    what was slow there, and again in a job with one good host, as far as there was one.
+    """
+
+    ranks: int
+    seconds: float
+    jobs: int
+    found: search.Found
+    figures: Sequence[Figure]
+    slow: Sequence[Slow]
+    advice: Sequence[Advice] = ()
+
+
+def plan(setting: Setting) -> str:
+    """What the user reads before the first job."""
+    ranks = sum(setting.slots.values())
+    text = {
+        "ranks": count(ranks, "rank"),
+        "hosts": count(len(setting.slots), "host"),
+        "seconds": seconds(ranks),
+        "jobs": count(search.most_jobs(len(setting.slots)), "job"),
+        "whole": _WHOLE * seconds(ranks) // 60,
+    }
+    return tr(
+        "the trial starts {ranks} on {hosts}: {seconds} s at most;"
+        " to find what fails or is slow, {jobs} and {whole} minutes at most",
+        **text,
+    )
+
+
+def run(setting: Setting, now: Callable[[], float] = time.time) -> Result:
+    """All jobs of a trial.  Raises Refusal if the first one cannot start."""
+    hosts = list(setting.slots)
+    ranks = sum(setting.slots.values())
+    began = time.monotonic()
+    limit = search.Limit(jobs=search.most_jobs(len(hosts)), until=began + _WHOLE * seconds(ranks))
+    jobs = Jobs(setting)
+    with how_far.doing(tr("trial: jobs"), limit.jobs) as work:
+
+        def job(some: Sequence[str]) -> search.Outcome:
+            work.about = tr("now on {hosts}", hosts=count(len(some), "host"))
+            try:
+                return jobs.run(some)
+            finally:
+                work.done += 1
+
+        found = search.find(hosts, job, limit)
+        figures = found.outcome.figures if found.outcome.passed and not found.common else ()
+        slow = confirmed(judge.slow(figures), found.left, job)
+    bad = {host for fault in found.faults for host in fault.hosts[-1:]} if not found.common else set[str]()
+    return Result(
+        ranks=ranks,
+        seconds=time.monotonic() - began,
+        jobs=jobs.started,
+        found=found,
+        figures=figures,
+        slow=slow,
+        advice=_advice([host for host in hosts if host in bad], slow, setting.slots, now()),
+    )
+
+
+def confirmed(
+    found: Sequence[Slow], hosts: Sequence[str], job: Callable[[Sequence[str]], search.Outcome]
+) -> list[Slow]:
+    """Those that are slow again, beside a host that is not if there is one."""
+    blamed = {host for each in found for host in each.hosts}
+    good = next((host for host in hosts if host not in blamed), "")
+    outcomes: dict[tuple[str, ...], search.Outcome] = {}
+    sure = []
+    for each in found:
+        beside = tuple(dict.fromkeys([*each.hosts, *([good] if good and len(each.hosts) == 1 else [])]))
+        if beside not in outcomes and len(outcomes) < _MOST_CONFIRMED:
+            outcomes[beside] = job(beside)
+        outcome = outcomes.get(beside)
+        if outcome is None or not outcome.passed or _is_slow(each, outcome.figures):
+            sure.append(each)
+    return sure
+
+
+def _is_slow(before: Slow, figures: Sequence[Figure]) -> bool:
+    """Whether the slowest of these is as slow as from where on the first job called it slow."""
+    again = [
+        figure.seconds
+        for figure in figures
+        if figure.host in before.hosts and (figure.measure == before.measure or figure.measure.startswith(judge.PAIR))
+        if (before.measure == "pair") == figure.measure.startswith(judge.PAIR)
+    ]
+    return bool(again) and max(again) > before.usual * judge.FACTOR
+
+
+def _advice(bad: Sequence[str], slow: Sequence[Slow], slots: Mapping[str, int], now: float) -> list[Advice]:
+    """How to do without what fails or is slow; of a slow pair the second host."""
+    hosts = list(bad)
+    devices: dict[str, list[int]] = {}
+    for each in slow:
+        if each.devices:
+            devices.setdefault(each.hosts[0], []).extend(each.devices)
+        elif each.hosts[-1] not in hosts:
+            hosts.append(each.hosts[-1])
+    some = {host: sorted(set(numbers)) for host, numbers in devices.items() if host not in hosts}
+    return advice.of(hosts, some, slots, now)
