@@ -77,7 +77,7 @@ lab_root() {
 @test "mslaunch --preflight refuses a host that is off, and with --dry_run asks nobody" {
   lab_up 2
   "$LAB_SH" off 1
-  local -r command=("$PYTHON" -m mindspore_launch --device_target CPU --preflight --no_check -H node0:1,node1:1 --train_script "$FIXTURES/stub_trainer.py")
+  local -r command=("$PYTHON" -m mindspore_launch --device_target CPU --preflight --no_check -H "node0:1,node1:1" --train_script "$FIXTURES/stub_trainer.py")
   STUB_DO='' run --separate-stderr on 0 env PYTHONPATH="$PROJECT" "${command[@]}" --dry_run config.yaml
   [[ $status -eq 0 && $output == *mpirun* ]] || fail "$status $stderr"
   STUB_DO='' run --separate-stderr on 0 env PYTHONPATH="$PROJECT" "${command[@]}" config.yaml
