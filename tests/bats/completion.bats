@@ -56,7 +56,7 @@ lists() {
 @test "every option that --help has, and no other" {
   local script expected
   for script in scripts/*.sh; do
-    expected=$(bash "$script" --help | grep -oE '^  (-h, )?--[a-z_]+' | grep -oE -e '--[a-z_]+' | sort | paste -sd ' ')
+    expected=$(bash "$script" --help | grep -oE '^  (-[a-zA-Z]( [A-Z]+)?, )?--[a-z_]+' | grep -oE -e '--[a-z_]+' | sort | paste -sd ' ')
     offers "$expected" bash "$script" --
   done
 }

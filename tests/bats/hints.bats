@@ -29,7 +29,7 @@ words() {
     launch.sh) WORDS=(--device-target Ascend -n 2 config.yaml) ;;
     ascend?p.sh) WORDS=(config.yaml) ;;
     # CPU is what it is for; they look at the machine; a pod's words are in its manifest; Slurm knows its nodes
-    run_cpu.sh | doctor.sh | check_network.sh | run_pod.sh | run_slurm.sh) WORDS=() ;;
+    run_cpu.sh | doctor.sh | check_network.sh | preflight.sh | run_pod.sh | run_slurm.sh) WORDS=() ;;
     *) fail "$1: write here what people type after it" ;;
   esac
 }

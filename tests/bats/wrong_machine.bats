@@ -157,7 +157,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")' >old.py
     words=$(arguments "$script")
     # shellcheck disable=SC2086 # words
     PYTHON=$PWD/python3.8 run --separate-stderr bash "$SCRIPTS/$script" $words
-    if [[ $script == check_network.sh ]]; then # a Python command, whose code it is
+    if [[ $script == check_network.sh || $script == preflight.sh ]]; then # Python commands, whose code it is
       [[ $status -eq 2 && $stderr == *" is Python 3.8; 3.9 or later is needed; "* ]] || fail "$stderr"
     else
       refused 78 "$script: * is Python 3.8; 3.9 or later is needed; *"

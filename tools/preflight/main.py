@@ -12,6 +12,10 @@ from collections.abc import Sequence
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
+from hccl_tools.machine import interpreter
+
+interpreter.check()
+
 from hccl_tools.commands import arguments, boundary
 from hccl_tools.common import colours, json_form, project, typed
 from hccl_tools.common.command_line import Parser
@@ -19,7 +23,6 @@ from hccl_tools.common.language import LOCALE, speaks_chinese, tr
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import count, folder_fault
 from hccl_tools.hosts import hostfile
-from hccl_tools.machine import interpreter
 from hccl_tools.table import device_range
 from tools.launch.engines import ports, slurm
 from tools.preflight import by_srun, check, document, program_files, rank_table, reach, words

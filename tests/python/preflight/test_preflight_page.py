@@ -46,7 +46,7 @@ def test_the_answer_is_the_worst_finding_and_what_to_do_follows():
     assert texts(html, "h1") == ["node63: no answer; ssh: connect to host node63 port 22: No route to host"]
     assert '<header id="outcome" class="failed">' in html
     head = html.partition("</header>")[0]
-    assert "64 hosts, 9 findings: 4 stop the job" in head and "Install the same version on all hosts" in head
+    assert "64 hosts, 9 findings: 4 blocking" in head and "Install the same version on all hosts" in head
     order = ["This stops the job", "This slows it", "This may surprise", "The hosts", "What differs", "Facts of a host"]
     assert [title for title in texts(html, "h2") if title in order] == order
 

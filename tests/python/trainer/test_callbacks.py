@@ -6,7 +6,7 @@ import pytest
 from needs import Later, needs_packages
 
 from hccl_tools.common.refusal import Refusal
-from tools.progress import lines, series
+from tools.progress import counting, lines, series
 
 ms, np, progress = Later("mindspore"), Later("numpy"), Later("tools.trainer.progress")
 
@@ -50,7 +50,7 @@ def test_lines_are_as_upstream_and_plot_log_know_them(capsys):
         "epoch: 1 step: 3, step time is 1250.0 ms, 250.0 ms of it for data",
     ]
     log = series.Reader(lines.load({})).of_lines(printed.splitlines())
-    assert [series.axis_of([log]).at(place) for place in log.places] == [2, 3, 5, 6]
+    assert [counting.axis_of([log.counted]).at(place) for place in log.places] == [2, 3, 5, 6]
     assert log.columns == {"loss": [3.0, 2.0, 1.0, 0.5], "step_ms": [1250.0] * 4, "data_ms": [250.0] * 4}
 
 
