@@ -13,11 +13,11 @@ from hccl_tools.machine.programs import Ended
 from tools.doctor import answer, files
 from tools.doctor.page import OK, PROBLEM, UNKNOWN, WARNING, Line, masked
 from tools.doctor.section import Facts, Options
-from tools.launch.engines.ports import SCHEDULER
+from tools.launch.engines.ports import HCCL_BASE, SCHEDULER
 
 TITLE = "Network"
 
-HCCL_BASE, HCCL_PORTS = 60000, 32  # HCCL_IF_BASE_PORT and how many follow it
+HCCL_PORTS = 32  # HCCL_IF_BASE_PORT and those that follow it
 
 _OUTGOING = "/proc/sys/net/ipv4/ip_local_port_range"
 _RESERVED = "/proc/sys/net/ipv4/ip_local_reserved_ports"

@@ -9,6 +9,7 @@ import time
 from hccl_tools.commands import boundary
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import short_path
 from hccl_tools.machine import hccn
 from tools.launch.engines import facts
 from tools.launch.planned import Checked
@@ -49,12 +50,22 @@ def of_found(found: Found, lines: list[str], path: str) -> Checked:
     }
     if before and changed:
         told["changed"] = {"since": before.made, "facts": changed}
+    foreign = before is None and os.path.lexists(path)
     return Checked(
         told=told,
-        remarks=lines,
+        remarks=[*lines, *([_not_ours(path)] if foreign else [])],
         changed=kept.words(before.made, changed) if before and changed else "",
-        kept=kept.text(made, found.facts),
+        kept="" if foreign else kept.text(made, found.facts),
         path=path,
+    )
+
+
+def _not_ours(path: str) -> str:
+    """A file of that name that --preflight has not written, such as what preflight.sh --json has printed."""
+    return tr(
+        "note: --preflight: {path} is another file, and stays as it is; move it, and the facts of this job's hosts are "
+        "kept there",
+        path=short_path(path),
     )
 
 

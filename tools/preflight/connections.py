@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import os
 import threading
 
-from hccl_tools.common.numbers import whole_number
 from hccl_tools.machine import addresses, host
-from tools.doctor.network import HCCL_BASE
+from tools.launch.engines import ports
 from tools.launch.hosts import network
 from tools.preflight import links
 from tools.preflight.difference import Difference, Group
@@ -39,7 +37,7 @@ def plan(hosts: Sequence[str], first: str, scheduler: Sequence[int]) -> Plan:
     known = [name for name in hosts if name in found]
     if len(known) < 2:
         return {}
-    base = whole_number(os.environ.get("HCCL_IF_BASE_PORT", ""), 1024, 65520) or HCCL_BASE
+    base = ports.hccl_base()
     wanted = Ports(ours=(base, base + _LAST), scheduler=tuple(scheduler))
     return links.plan(known, found, wanted, first if first in found else None)
 

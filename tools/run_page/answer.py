@@ -111,7 +111,10 @@ def _earlier(data: RunData, failure: Explained | None) -> list[str]:
     whys = [attempts.why(data, number) for number in earlier[-_MOST_ENDS:]]
     if data.run.failed:
         alike = failure is not None and whys and len(whys) == len(earlier) and set(whys) == {failure.sentence}
-        return [tr("all {number} attempts ended like this", number=len(data.attempts))] if alike else []
+        if not alike:
+            return []
+        all_of = tr("all {number} attempts ended like this", number=len(data.attempts))
+        return [tr("both attempts ended like this") if len(data.attempts) == 2 else all_of]
     lines = [
         tr("attempt {number}: {why}", number=number + 1, why=why) for number, why in zip(earlier[-_MOST_ENDS:], whys)
     ]

@@ -221,7 +221,7 @@ def _say(found: dict[int, list[Series]], missing: list[int], troubles: list[tupl
     cut = sum(log.read < log.size for log in every)
     if cut:
         text = tr(
-            "{logs} are too large to be read wholly: of {size} {read} were read, the beginnings, the ends and parts "
+            "Too large to be read wholly: {logs}. Of {size} {read} were read, the beginnings, the ends and parts "
             "between them. The curves have gaps there.",
             logs=count(cut, "log"),
             size=size_of(sum(log.size for log in every)),

@@ -230,3 +230,14 @@ def test_the_page_has_a_section_only_where_something_was_found():
     found = page(findings=[{"text": "n2: <MTU>", "remedy": "do it"}, 3], changed={"since": MADE, "facts": ["a: b", 4]})
     assert "<li>n2: &lt;MTU&gt;; do it</li>" in found and f"({MADE}):" in found and "<li>a: b</li>" in found
     assert sections.before_start(SimpleNamespace(launch={"preflight": []}), Writer(Masker({}))) == ""
+
+
+@pytest.mark.parametrize("text", ["{}", '{"made": "now", "verdict": "good"}', "mine"])
+def test_a_file_of_that_name_that_is_not_ours_stays(world, hosts, text):
+    logs = world / "logs"
+    logs.mkdir()
+    (logs / "preflight.json").write_text(text)
+    found = before_launch.look(plan(world, "n1", "n2"))
+    assert found.kept == "" and "preflight.json is another file" in found.remarks[-1]
+    (logs / "preflight.json").unlink()
+    assert before_launch.look(plan(world, "n1", "n2")).kept

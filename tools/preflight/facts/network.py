@@ -8,9 +8,9 @@ import socket
 import struct
 import sys
 
-from hccl_tools.common.numbers import whole_number
 from hccl_tools.machine import host, sockets
 from tools.doctor import files
+from tools.launch.engines import ports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _ADDRESS_OF, _MTU_OF, _ETHTOOL = 0x8915, 0x8921, 0x8946  # SIOCGIFADDR, SIOCGIFM
 _VALUE_AT = 16  # of struct ifreq
 _SETTINGS, _SETTINGS_SIZE = 1, 44  # ETHTOOL_GSET and struct ethtool_cmd of <linux/ethtool.h>
 _UNKNOWN_SPEED = 0xFFFF  # and more: 0xFFFFFFFF
-_HCCL_BASE, _HCCL_LAST = 60000, 65535
+_HCCL_LAST = 65535
 _MOST_DEVICES = 64
 
 
@@ -105,7 +105,7 @@ def _speed(descriptor: int, name: bytes) -> int | None:
 def _busy(question: Question, is_first: bool) -> list[str]:
     """The ports of the job on which something listens: on the first host the scheduler's, with NPUs those of HCCL."""
     wanted = set(question.ports) if is_first else set()
-    base = whole_number(os.environ.get("HCCL_IF_BASE_PORT", ""), 1024, 65520) or _HCCL_BASE
+    base = ports.hccl_base()
     devices = host.nodes() if question.devices is None else question.devices
     wanted |= {base + device for device in devices[:_MOST_DEVICES] if base + device <= _HCCL_LAST}
     listening = (each for each in sockets.all_tcp(files.ROOT) if each.state == sockets.LISTENS)
