@@ -163,7 +163,7 @@ def test_of_a_large_log_parts_are_read_and_that_is_said(tmp_path, capsys, monkey
     said = capsys.readouterr()
     found = json.loads(said.out)
     cut = found["notes"][-1]
-    assert "too large to be read wholly" in cut
+    assert "Too large to be read wholly: 1 log. " in cut
     assert f"plot_log.py: {cut}\n" in said.err
     assert 100 < len(found["ranks"][0]["points"]) < 4000
 
