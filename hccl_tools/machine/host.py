@@ -115,6 +115,12 @@ def nodes() -> list[int]:
     return sorted(device for device in found if device is not None)
 
 
+def gpu_nodes() -> list[int]:
+    """The numbers of the GPUs in /dev, sorted; nvidiactl, nvidia-uvm and nvidia-caps are none."""
+    found = {whole_number(name[len("nvidia") :]) for name in os.listdir("/dev") if name.startswith("nvidia")}
+    return sorted(device for device in found if device is not None)
+
+
 def _devices_of_npu_smi() -> set[int]:
     program = driver.find(driver.NPU_SMI)
     if program is None:

@@ -267,9 +267,11 @@ LIST
   chmod +x bin/nvidia-smi
   PATH=$WORLD/bin:$PATH bash "$SCRIPTS/run_gpu.sh" -n 2 --train_script "$FIXTURES/stub_trainer.py" --config config.yaml .
   [[ "$(launch_json 'r["device_target"], r["scheduler"], "MS_ROLE" in r["exports"]')" = "('GPU', [], False)" ]]
-  PATH=$WORLD/bin:$PATH ends 78 'run_gpu.sh: GPU 2 is not on this machine, which has 2; start fewer ranks with -n' \
+  PATH=$WORLD/bin:$PATH ends 78 'run_gpu.sh: GPU 2 is not on this machine, which has GPUs 0,1; start fewer ranks with -n' \
     bash "$SCRIPTS/run_gpu.sh" -n 3 \
     --train_script "$FIXTURES/stub_trainer.py" --config config.yaml .
+  PATH=$WORLD/bin:$PATH ends 78 'launch.sh: GPU 3 is not on this machine, which has GPUs 0,1; choose from those with --devices' \
+    bash "$SCRIPTS/launch.sh" --device_target GPU --devices 3 "$FIXTURES/stub_trainer.py"
 }
 
 @test "run_gpu.sh with a MindSpore that takes no GPUs: refused before any rank starts" {
@@ -311,4 +313,22 @@ LIST
   grep -q stub_trainer.py logs/latest/rank_1.stack
   [[ "$(launch_json 'r["outcome"]["stopped_by"], r["outcome"]["first_failure"]')" = "('hang', None)" ]]
   nobody_left
+}
+
+@test "a process of somebody else on a GPU of the launch is said, and the ranks start" {
+  mkdir bin
+  cat >bin/nvidia-smi <<'END'
+#!/bin/sh
+case "$*" in
+  *compute-apps*) echo "GPU-b, 4711, 864" ;;
+  *query-gpu*) printf '0, GPU-a\n1, GPU-b\n2, GPU-c\n' ;;
+  *) printf 'GPU 0: A\nGPU 1: B\nGPU 2: C\n' ;;
+esac
+END
+  chmod +x bin/nvidia-smi
+  PATH=$WORLD/bin:$PATH ends 0 '*note: another process uses GPU 1 (pid 4711, 864 MiB) and will slow this job; see: nvidia-smi*' \
+    bash "$SCRIPTS/launch.sh" --device_target GPU -n 2 "$FIXTURES/stub_trainer.py"
+  [[ "$stderr" != *"uses GPU 0"* ]]
+  PATH=$WORLD/bin:$PATH ends 0 '*exit 0*' bash "$SCRIPTS/launch.sh" --device_target GPU --devices 0,2 "$FIXTURES/stub_trainer.py"
+  [[ "$stderr" != *"another process"* ]]
 }

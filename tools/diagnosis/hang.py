@@ -112,6 +112,8 @@ def _of_places(places: Mapping[str, list[int]], some: bool) -> str:
     where, few = ordered[0]
     if len(ordered) == 1 and some:
         return tr("the job hung with {ranks} {place}", ranks=named("rank", few), place=one_line(where))
+    if len(ordered) == 1 and len(few) == 1:
+        return tr("the job hung: its only rank was {place}", place=one_line(where))
     if len(ordered) == 1:
         return tr("the job hung: all ranks were {place}", place=one_line(where))
     if _are_few(few, places):

@@ -55,7 +55,8 @@ def _summary(npus: Npus) -> Line:
         text = tr("{path} is there, but no /dev/davinci0 and so on", path=_MANAGER)
         return Line(tr("devices"), PROBLEM, text, tr("the container needs --device=/dev/davinci0 and so on"))
     text = tr("no Ascend NPU: no /dev/davinci*, nothing known on the bus, and npu-smi names none")
-    return Line(tr("devices"), ABSENT, text, tr("launches run with --device_target CPU"))
+    target = "GPU" if visible.number_of_gpus() and not visible.hides_all_gpus() else "CPU"
+    return Line(tr("devices"), ABSENT, text, tr("launches run with --device_target {target}", target=target))
 
 
 def _seen(npus: Npus) -> list[Line]:

@@ -282,4 +282,8 @@ def take_devices(plan: Plan) -> list[str]:
         if devices:
             what = tr("other jobs cannot see which devices this one uses")
         return [clauses(f"{what}: {where}: {error.strerror}", tr("LAUNCH_LOCKS can name another folder"))]
+    if devices and request.device_target == "GPU" and not request.no_check:
+        from tools.launch.devices import device_check
+
+        return device_check.gpus_in_use(devices)
     return []

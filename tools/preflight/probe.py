@@ -12,7 +12,7 @@ if not __package__:  # run as a file: import the packages hccl_tools and tools f
 from hccl_tools.hosts import ask
 from tools.preflight import collecting, question
 from tools.preflight.collecting import Collector
-from tools.preflight.facts import clock, disk, environment, files, limits, network, npus, software, system, table
+from tools.preflight.facts import clock, disk, environment, files, gpus, limits, network, npus, software, system, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ COLLECTORS: Mapping[str, tuple[Callable[[Question], Mapping[str, Value]], float]
     "environment": (environment.collect, QUICK),
     "network": (network.collect, QUICK),
     "npus": (npus.collect, SLOW),
+    "gpus": (gpus.collect, SLOW),
     "table": (table.collect, SLOW),
 }
 

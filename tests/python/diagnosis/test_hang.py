@@ -23,11 +23,13 @@ def stack(line, held=False):
 def run(tmp_path):
     """run(stacks): (launch.json, folder) of a job that hung, with these stacks."""
 
-    def make(stacks, stopped_by="hang"):
+    def make(stacks, stopped_by="hang", ranks=4):
         for rank, text in stacks.items():
             (tmp_path / f"rank_{rank}.stack").write_text(text)
-        ranks = [{"rank": rank} for rank in range(4)]
-        return {"ranks": ranks, "outcome": {"stopped_by": stopped_by, "first_failure": None}}, str(tmp_path)
+        return {
+            "ranks": [{"rank": rank} for rank in range(ranks)],
+            "outcome": {"stopped_by": stopped_by, "first_failure": None},
+        }, str(tmp_path)
 
     return make
 
@@ -130,3 +132,7 @@ def test_a_log_that_ends_with_it_or_within_it():
 def test_a_line_that_never_ends_is_not_held_for_ever():
     without, text = modules_line.Without(), b"Extension modules: " + b"a" * 100_000
     assert without.take(text) + without.take(b"b") == text + b"b"
+
+
+def test_a_job_of_one_rank_has_no_all_ranks(run):
+    assert hang.of_run(*run({0: stack(5)}, ranks=1)) == "the job hung: its only rank was in step (/home/me/train.py:5)"

@@ -30,6 +30,13 @@ def test_gpus_are_named_with_driver_and_compute_capability(gpus):
     gpus.line("MindSpore on GPUs", "ok")
 
 
+def test_launches_run_on_the_gpus_where_there_are_some(gpus, monkeypatch):
+    gpus.tool("nvidia-smi", 'echo "GPU 0: NVIDIA H200 (UUID: GPU-a)"')
+    assert gpus.line("devices", "absent").remedy == "launches run with --device_target GPU"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert gpus.line("devices", "absent").remedy == "launches run with --device_target CPU"
+
+
 def test_the_gpus_that_a_variable_leaves(gpus, monkeypatch):
     assert "visible GPUs" not in gpus.lines()[0]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,0")

@@ -77,6 +77,13 @@ def test_only_the_devices_that_the_ranks_use_count(smi, tmp_path):
     assert npus.collect(asked(tmp_path, slots=17))["short_of"] == ["16 < 17"]
 
 
+def test_a_host_without_npus_that_has_gpus_lacks_none(smi, tmp_path, monkeypatch):
+    monkeypatch.setattr(host, "devices", list)
+    assert npus.collect(asked(tmp_path, devices=[0]))["short_of"] == ["0"]
+    monkeypatch.setattr(host, "gpu_nodes", lambda: [0])
+    assert npus.collect(asked(tmp_path, devices=[0]))["short_of"] == []
+
+
 def test_npu_smi_that_does_not_work_is_said_and_the_rest_is_not_made_up(smi, tmp_path):
     smi("fault_info", "fail")
     found = npus.collect(asked(tmp_path))

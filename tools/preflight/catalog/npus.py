@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.common.language import marked
-from tools.preflight.catalog.row import Equal, Nothing, Row
+from tools.preflight.catalog.row import END_HOLDER, Equal, Nothing, Row
 from tools.preflight.difference import BLOCKS, SLOWS, SURPRISES
 
 _HEALTH = marked(
@@ -41,7 +41,7 @@ NPUS = (
         rule=Nothing(),
         level=BLOCKS,
         text=marked("NPUs that a process holds: {value}"),
-        remedy=marked("wait for it, or end it there if it is left over from a job of yours: kill PID"),
+        remedy=END_HOLDER,
     ),
     Row(
         key="link_down",

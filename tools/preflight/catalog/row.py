@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from hccl_tools.common.language import marked
 from hccl_tools.common.record import Record
 from hccl_tools.common.record import Row as Rule
 
 MIB, GIB = 1 << 20, 1 << 30
+END_HOLDER = marked("wait for it, or end it there if it is left over from a job of yours: kill PID")
 
 
 class Equal(Rule):

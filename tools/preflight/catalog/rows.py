@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hccl_tools.common.language import marked
 from tools.preflight.catalog.disks import DISKS, FILES
+from tools.preflight.catalog.gpus import GPUS
 from tools.preflight.catalog.machine import SYSTEM
 from tools.preflight.catalog.network import NETWORK, TABLE
 from tools.preflight.catalog.npus import NPUS
@@ -11,7 +12,7 @@ from tools.preflight.catalog.row import Row
 from tools.preflight.catalog.software import SOFTWARE
 from tools.preflight.difference import BLOCKS, SURPRISES
 
-ROWS: tuple[Row, ...] = (*SOFTWARE, *TABLE, *NPUS, *FILES, *NETWORK, *DISKS, *SYSTEM)
+ROWS: tuple[Row, ...] = (*SOFTWARE, *TABLE, *NPUS, *GPUS, *FILES, *NETWORK, *DISKS, *SYSTEM)
 _KEYS = frozenset(row.key for row in ROWS)
 
 # {collector: (the level if it gives up, what could not be looked at)}
@@ -28,6 +29,7 @@ COLLECTORS = {
     "network": (SURPRISES, marked("the network")),
     "links": (SURPRISES, marked("the links to other hosts")),
     "npus": (SURPRISES, marked("the NPUs")),
+    "gpus": (SURPRISES, marked("the GPUs")),
     "table": (SURPRISES, marked("the rank table")),
 }
 

@@ -47,6 +47,8 @@ def collect(question: Question) -> dict[str, Value]:
 
 def _missing(question: Question, devices: list[int]) -> list[str]:
     """The devices that the ranks need and this host lacks: by their numbers, or so many of them."""
+    if not devices and host.gpu_nodes():  # these are what the launch takes
+        return []
     if question.devices is not None:
         return [str(device) for device in question.devices if device not in devices]
     if devices and question.slots is not None and question.slots > len(devices):

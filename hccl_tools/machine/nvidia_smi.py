@@ -1,0 +1,45 @@
+"""What nvidia-smi says of the GPUs, as tables of its csv form; the fields are those of its --help-query-gpu."""
+
+from __future__ import annotations
+
+from hccl_tools.common.words import clauses, one_line, short
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hccl_tools.machine.programs import Ended
+
+SECONDS = 20  # of one answer: where no daemon keeps the driver awake, it first wakes each GPU
+_MOST_HOLDERS = 4  # that are named
+_CSV = "--format=csv,noheader,nounits"
+
+
+def ask(fields: str) -> list[str]:
+    """The command that asks for these fields of all GPUs."""
+    return ["nvidia-smi", f"--query-gpu={fields}", _CSV]
+
+
+def ask_holders() -> list[str]:
+    """The command that asks which processes compute on the GPUs; a container sees only its own."""
+    return ["nvidia-smi", "--query-compute-apps=gpu_uuid,pid,used_memory", _CSV]
+
+
+def rows(answer: Ended, columns: int) -> list[list[str]]:
+    """The table that was printed, without the lines that are none of it; empty if nvidia-smi has failed."""
+    if answer.status:
+        return []
+    found = [[cell.strip() for cell in one_line(line).split(",")] for line in answer.stdout.splitlines()]
+    return [row for row in found if len(row) == columns]
+
+
+def holders(answer: Ended) -> dict[str, str]:
+    """{UUID of a GPU: "pid 4711, 536 MiB; ..."} of the answer to ask_holders()."""
+    by_uuid: dict[str, list[str]] = {}
+    for uuid, pid, mebibytes in rows(answer, 3):
+        by_uuid.setdefault(uuid, []).append(f"pid {short(pid)}, {short(mebibytes)} MiB")
+    return {uuid: _few(processes) for uuid, processes in by_uuid.items()}
+
+
+def _few(processes: list[str]) -> str:
+    """The first of them, and how many there are more."""
+    more = [f"+{len(processes) - _MOST_HOLDERS}"] if len(processes) > _MOST_HOLDERS else []
+    return clauses(*processes[:_MOST_HOLDERS], *more)
