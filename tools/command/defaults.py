@@ -83,6 +83,8 @@ def _words(line: Line, name: str, value: str) -> list[str]:
     """The option as a person would type it."""
     if line.table[name].takes in ("-", "[True|False]"):
         return [table.typed(name) if value else f"{table.typed(name)}=False"]
+    if line.table[name].takes == "[MODULES]":
+        return [f"{table.typed(name)}={value}"]
     return [table.typed(name), value]
 
 

@@ -65,6 +65,10 @@ def make(request: Request) -> Plan:
         from tools.launch import monitored
 
         monitored.check(request)
+    if request.import_once is not None:
+        from tools.launch.programs import import_once
+
+        import_once.check(request)
     run_dir = request.run_dir or run_folder.free_name(request)
     placed, table = place(request, run_dir)
     standing_by = stand_by(request, placed)
@@ -92,6 +96,7 @@ def make(request: Request) -> Plan:
         table = launch_table.choose(request, [device for _, device in placed.ranks], run_dir, job.source)
     ranks = table.ranks if table else placed.ranks
     binding = bind(request, placed.replace(ranks=ranks))
+    imports, of_imports = jobs.imports(request, job, binding)
     path = table.path if table else None
     exports = environment.exports(request, placed, run_dir, path, job.alone, binding, not needless)
     return Plan(
@@ -111,6 +116,7 @@ def make(request: Request) -> Plan:
         checkpoints=job.checkpoints,
         resumed=job.resumed,
         rank_files=rank_files,
+        imports=imports,
         spares=list(placed.spares),
         scheduler=scheduler(request, placed, exports),
         exports=exports,
@@ -125,6 +131,7 @@ def make(request: Request) -> Plan:
             *([without_scheduler(job)] if needless else []),
             *seen.remarks(request, placed, ranks),
             *left_out(request, placed, ranks),
+            *of_imports,
         ),
     )
 
