@@ -23,11 +23,16 @@ def filled(job: Job, facts: Facts, name: str) -> Job:
 
     What the job says stays, also where the facts say something else.
     """
+    return _with_values(placed(job, facts), facts, name)
+
+
+def placed(job: Job, facts: Facts) -> Job:
+    """The job with the servers and the devices of its ranks, where it lacks them.  Raises Refusal."""
     if NO_SERVER in job.owners and facts.job.servers:
         job = _with_servers(job, facts)
     if any("device_id" not in device for device in job.devices) and facts.job.source != HOSTS:
         job = _with_device_ids(job, facts)
-    return _with_values(job, facts, name)
+    return job
 
 
 # ---- servers ---------------------------------------------------------------------------------------
