@@ -19,18 +19,17 @@ _SPARE = 64  # local_id of a spare, which has the addresses of the device that i
 
 def joined(tables: Sequence[JsonObject]) -> JsonObject:
     """The table of all ranks of these good tables, whose other keys are the same; the ranks are numbered anew."""
-    ranks, first = [], 0
+    ranks: list[JsonObject] = []
     for table in tables:
-        listed = in_order(table)
-        ranks += ({**rank, "rank_id": first + place} for place, rank in enumerate(listed))
-        first += len(listed)
+        first = len(ranks)
+        ranks += ({**rank, "rank_id": first + place} for place, rank in enumerate(in_order(table)))
     rest = {key: value for key, value in tables[0].items() if key not in COMPUTED}
     return of_ranks(ranks, rest)
 
 
 def of_ranks(ranks: Sequence[JsonObject], rest: JsonObject) -> JsonObject:
     """The table with these entries, and the other keys of its head."""
-    head = {key: rest[key] for key in ("version", "status") if key in rest}
+    head: JsonObject = {key: rest[key] for key in ("version", "status") if key in rest}
     return {**head, "rank_count": len(ranks), "rank_list": list(ranks), **rest}
 
 

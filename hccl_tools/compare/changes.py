@@ -201,7 +201,9 @@ def _device_fields(a: Side, b: Side, here: Places, there: Places, left_out: list
         for name, rows in by_server.items():
             positions = [both[n][0] for n in rows]
             pairs = [{"a": values[0][n], "b": values[1][n]} for n in rows]
-            yield Change("device-field", {"server": name, "key": key, **_of_positions(here, positions), "values": pairs})
+            yield Change(
+                "device-field", {"server": name, "key": key, **_of_positions(here, positions), "values": pairs}
+            )
 
 
 def same(one: Any, other: Any) -> bool:

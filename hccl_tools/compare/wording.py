@@ -222,7 +222,9 @@ def _renumbered_there(what: str, data: JsonObject) -> str:
     if servers["number"] == 1:
         return tr("renumbered: {ranks} on {what} {first}, now {now}", first=first, **values)
     number = count(servers["number"], "network" if what == tr(_WHAT[places.NETWORKS]) else "server")
-    return tr("renumbered: {ranks} on {number}, {first} to {last}, now {now}", number=number, first=first, last=last, **values)
+    return tr(
+        "renumbered: {ranks} on {number}, {first} to {last}, now {now}", number=number, first=first, last=last, **values
+    )
 
 
 def _moved_there(what: str, data: JsonObject) -> str:

@@ -61,5 +61,7 @@ def read(path: str) -> RootInfo:
     if not entries:
         keys = some([one_line(key) for key in document], 4) if isinstance(document, dict) else "-"
         text = tr("{path} has no rank_list with the devices of this host, only: {keys}", path=shown, keys=keys)
-        raise Refusal(BAD, clauses(text, tr("let the driver or MindCluster write it anew, or name another: --root_info FILE")))
+        raise Refusal(
+            BAD, clauses(text, tr("let the driver or MindCluster write it anew, or name another: --root_info FILE"))
+        )
     return RootInfo(path, entries)

@@ -90,7 +90,7 @@ def eid(host, device):
 
 
 def host_of_950(host=0, size=8):
-    """The ranks of one 950 host, as its driver and ascend-operator describe them: an inner network, and an outer one."""
+    """The ranks of one 950 host, as its driver and ascend-operator describe them: two networks."""
 
     def levels(device):
         inner = {"addr_type": "EID", "addr": eid(host, device), "ports": ["0/0"], "plane_id": "plane_0"}

@@ -78,7 +78,10 @@ def test_the_table_is_the_same_file_on_every_host(world):
     (world / "t.json").write_text(text)
     read = table_servers.read_table("t.json", "950", [("a", 2), ("b", 2)])
     assert read.data == text.encode() and not read.is_rewritten
-    assert [(server.name, server.ranks) for server in read.servers] == [("a", [(0, 0), (1, 1)]), ("b", [(2, 0), (3, 1)])]
+    assert [(server.name, server.ranks) for server in read.servers] == [
+        ("a", [(0, 0), (1, 1)]),
+        ("b", [(2, 0), (3, 1)]),
+    ]
 
 
 def servers(whole, hosts):

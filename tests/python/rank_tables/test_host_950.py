@@ -64,7 +64,7 @@ def test_json_is_what_was_made(build):
     ("of", "words", "said"),
     [
         (None, ["--devices", "8,9"], "root.json does not describe devices 8,9, only devices 0-7; choose from those"),
-        ({"version": "2.0", "topo_file_path": "x"}, [], "has no rank_list with the devices of this host, only: version"),
+        ({"topo_file_path": "x", "y": 1}, [], "has no rank_list with the devices of this host, only: topo_file_path"),
         ("[]", [], "has no rank_list with the devices of this host, only: -; let the driver or MindCluster write it"),
         ("{", [], "root.json: line 1, column 2: "),
         (described(edits={"/rank_list/1/device_id": 0}), [], "/rank_list/1: device_id is not a number, or that of an"),

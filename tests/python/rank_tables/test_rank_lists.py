@@ -173,7 +173,5 @@ def test_a_bad_table_is_shown_with_a_warning(show, edit):
 
 
 def test_what_a_table_says_commands_no_terminal():
-    table = good_tables.edited(
-        good_tables.host_of_950(0, 1), {"/rank_list/0/level_list/0/net_instance_id": "\x1b[2J"}
-    )
+    table = good_tables.edited(good_tables.host_of_950(0, 1), {"/rank_list/0/level_list/0/net_instance_id": "\x1b[2J"})
     assert overview.of(table).servers[0].name == "\\x1b[2J"

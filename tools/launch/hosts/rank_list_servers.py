@@ -65,18 +65,20 @@ def of(table: JsonObject, hosts: Sequence[Slots], path: str, option: str = OPTIO
     found, first = [], 0
     for login, size in hosts:
         name = login.rpartition("@")[2]
-        devices = [
-            rank_table.Device(pointer("rank_list", number), str(int(rank["device_id"])), None, str(int(rank["rank_id"])))
-            for number, rank in entries[first : first + (size or 0)]
-        ]
+        devices = [_device(number, rank) for number, rank in entries[first : first + (size or 0)]]
         first += len(devices)
         _refuse_repeated(name, devices, path, option)
         found.append(rank_table.Server(devices[0].pointer, name, devices, [name]))
     return found
 
 
+def _device(number: int, rank: JsonObject) -> rank_table.Device:
+    place, device_id, rank_id = pointer("rank_list", number), int(rank["device_id"]), int(rank["rank_id"])
+    return rank_table.Device(place, str(device_id), None, str(rank_id))
+
+
 def _refuse_repeated(name: str, devices: Sequence[rank_table.Device], path: str, option: str) -> None:
-    """Raises Refusal where a host would have a device twice: the hosts have other numbers of ranks, or another order."""
+    """Raises Refusal where a host would have a device twice: its number of ranks is another, or the order is."""
     numbers = [int(device.device_id) for device in devices]
     repeated = {number for number in numbers if numbers.count(number) > 1}
     if repeated:
