@@ -3,6 +3,7 @@
 import json
 import random
 import re
+from pathlib import Path
 
 import good_tables
 import pytest
@@ -11,12 +12,23 @@ pytest.importorskip("hypothesis", reason="needs hypothesis")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hccl_tools.build import merging
+from hccl_tools.build import host_950, merging, rank_lists
+from hccl_tools.build import super_pod as super_pod_of_host
 from hccl_tools.check import verdict
-from hccl_tools.commands import convert, diff
+from hccl_tools.commands import convert, diff, show, validate
+from hccl_tools.commands import merge as merge_hccl
 from hccl_tools.common.problem import errors
+from hccl_tools.common.refusal import Refusal
 from hccl_tools.compare import changes, side
 from hccl_tools.convert import filling, job, reading, writing
+from hccl_tools.machine import host, root_info
+from hccl_tools.table import rank_table
+from tools.launch.hosts import table_servers
+from tools.launch.pods import pod_table
+from tools.launch.pods.pod_job import Fact, PodJob
+from tools.launch.tables import table_fit
+
+ROOT = Path(__file__).resolve().parents[3]
 
 # ---- one job in every format: two hosts with two devices each -----------------------------------------------
 
@@ -52,11 +64,11 @@ def nodes():
 
 def ranks(sizes=(2, 2)):
     """Version 2.0, with the addresses of version 1.0 on net_layer 2."""
-    tables = [good_tables.host_of_950(host, size) for host, size in enumerate(sizes)]
-    for host, table in enumerate(tables):
+    tables = [good_tables.host_of_950(number, size) for number, size in enumerate(sizes)]
+    for number, table in enumerate(tables):
         for rank in table["rank_list"]:
-            rank["level_list"][1]["rank_addr_list"][0]["addr"] = f"192.168.{100 + host}.{rank['device_id'] + 1}"
-    return merging.merge([merging.Named(name=str(host), table=table) for host, table in enumerate(tables)])
+            rank["level_list"][1]["rank_addr_list"][0]["addr"] = f"192.168.{100 + number}.{rank['device_id'] + 1}"
+    return merging.merge([merging.Named(name=str(host), table=table) for number, table in enumerate(tables)])
 
 
 def group(instances, **counts):
@@ -177,6 +189,139 @@ def test_nothing_is_lost_in_silence(command, world, source, target):
     for part, keys in keys_of(before).items():
         gone = keys - keys_of(after)[part] - named
         assert not gone or (part, gone) == ("server", {"server_id"}), (part, gone, err)
+
+
+# ---- what the page says of each format and command ---------------------------------------------------------
+
+
+def across_clusters():
+    table = version_1()
+    for server in table["server_list"]:
+        server["server_ip"], server["pod_ip"] = server["server_id"], "127.0.0.1"
+    clusters = [{"cluster_id": name, "server_list": [{"server_id": name}]} for name in NAMES]
+    return {**table, "cluster_list": clusters}
+
+
+ROWS = {**JOB, "1.0 across clusters": across_clusters, "list of hosts": hosts}
+del ROWS["hosts"]
+
+
+def rows(page):
+    """{format: [the cells]} of the table of formats and commands."""
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    (start,) = (n for n, line in enumerate(lines) if line.count("|") == 13 and "`--hostfile`" in line)
+    found = {}
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            break
+        name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        found[name] = cells
+    return found
+
+
+COMMANDS = ["validate", "show", "merge", "built", "from", "to", "diff", "here", "each", "hostfile", "pods"]
+SERVER = [("10.0.0.1", 2), ("10.0.0.2", 2)]
+
+
+@pytest.fixture
+def works(command, world, monkeypatch):
+    """works("show", name): whether the command takes the job in this format."""
+    monkeypatch.setattr(host, "owns", lambda name: name == "10.0.0.1")
+    for name, make in ROWS.items():
+        document = make()
+        (world / f"{name}.json").write_text(document if isinstance(document, str) else json.dumps(document))
+
+    def takes(call):
+        try:
+            return bool(call())
+        except Refusal:
+            return False
+
+    def in_pods(path):
+        known = PodJob(
+            world=None, local=Fact(source="x", value=2), pods=None, node=Fact(source="y", value=0), role="",
+            has_ranks=True, scheduler=None, devices=None, addresses={"POD_IP": "10.0.0.1"}, names=[],
+        )  # fmt: skip
+        return len(pod_table.take(path, known, False, None).servers) == 2
+
+    def try_one(what, name):
+        path = f"{name}.json"
+        target = {"list of hosts": "hosts"}.get(name, name)
+        calls = {
+            "validate": lambda: command(validate.main, path)[0] == 0,
+            "show": lambda: command(show.main, path, "--json")[0] == 0,
+            "merge": lambda: _merges(command, world, path),
+            "built": lambda: name in output_versions(),
+            "from": lambda: command(convert.main, path, "--to", "hosts", "--facts", "x_hosts")[0] == 0,
+            "to": lambda: target in writing.TARGETS,
+            "diff": lambda: command(diff.main, path, path)[0] == 0,
+            "here": lambda: bool(table_fit.examine(_of_one_host(world, name), [0, 1], None, is_named=True).ranks),
+            "each": lambda: table_servers.read_table(path, None, SERVER if name == "2.0" else None),
+            "hostfile": lambda: table_servers.read_table(path, None, SERVER, "--hostfile"),
+            "pods": lambda: in_pods(path),
+        }
+        return takes(calls[what])
+
+    return try_one
+
+
+def _merges(command, world, path):
+    """Whether two tables of the format become one."""
+    text = (world / path).read_text()
+    other = text.replace("10.0.0.", "10.0.9.").replace("192.168.", "172.16.").replace("srv", "rack")
+    other = re.sub(r'"0{28}(?=[0-9a-f]{4}")', '"1' + "0" * 27, other).replace(
+        '"super_pod_id": "7"', '"super_pod_id": "8"'
+    )
+    (world / "other.json").write_text(other)
+    return command(merge_hccl.main, path, "other.json", "--stdout")[0] == 0
+
+
+def _of_one_host(world, name):
+    """The path of a table of the format with the first host alone."""
+    document = ROWS[name]()
+    if isinstance(document, str):
+        return f"{name}.json"
+    if "rank_list" in document:
+        document = rank_lists.only(document, [0, 1])
+    elif "node_list" in document:
+        document["node_list"] = document["node_list"][:1]
+    elif "group_list" in document:
+        (found,) = document["group_list"]
+        found["instance_list"] = found["instance_list"][: 2 if "deploy_mode" in document else 1]
+        numbers = {"device_num": "2", "server_num": "1", "device_count": "2"}
+        found.update({key: value for key, value in numbers.items() if key in found})
+        found["instance_count"] = str(len(found["instance_list"]))
+    else:
+        document.update(server_list=document["server_list"][:1], server_count="1")
+        for key in ("super_pod_list", "cluster_list"):
+            for entry in document.get(key, []):
+                entry["server_list"] = [each for each in entry["server_list"] if each["server_id"] == NAMES[0]]
+            if key in document:
+                document[key] = [entry for entry in document[key] if entry["server_list"]]
+    (world / "one.json").write_text(json.dumps(document))
+    return "one.json"
+
+
+def output_versions():
+    """The versions of the tables that hccl_tools.py makes."""
+    one = rank_table.build([(0, "192.168.0.1")], "10.0.0.1")
+    pod = super_pod_of_host.SuperPod(super_pod_id="7", super_device_ids={0: "1"})
+    described = root_info.RootInfo("x", {0: {"device_id": 0, "local_id": 0, "level_list": []}})
+    return {one["version"], super_pod_of_host.add(one, pod)["version"], host_950.table([0], described)[0]["version"]}
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("column", COMMANDS)
+def test_the_page_says_what_each_command_does_with_each_format(works, name, column):
+    said = rows("docs/rank_tables.md")[name][COMMANDS.index(column)]
+    assert works(column, name) == (said != "no"), said
+
+
+def test_both_pages_say_the_same():
+    words = {"no": "否", "yes": "是", "if named": "须指定", "as 1.0": "作为 1.0"}
+    english, chinese = rows("docs/rank_tables.md"), rows("docs/zh/rank_tables.md")
+    assert [[words.get(cell, cell) for cell in cells] for cells in english.values()] == list(chinese.values())
+    assert set(english) == set(ROWS)
 
 
 # ---- any job ------------------------------------------------------------------------------------------------
