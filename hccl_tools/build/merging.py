@@ -1,8 +1,7 @@
 """Merges rank tables: makes the table of a cluster from those of its servers.
 
-The result does not depend on the order of the inputs, and merging in steps gives the same as merging
-at once.  Servers are in the dictionary order of server_id, by code points, as MindSpore requires; the
-ranks of version 2.0, without servers, in the order of the inputs.  If two disagree, both are named.
+Merging in steps gives the same as merging at once.  Servers are in the dictionary order of server_id, by code points,
+as MindSpore requires; ranks of version 2.0, without servers, in that of the inputs.  If two disagree, both are named.
 """
 
 from __future__ import annotations
@@ -79,11 +78,11 @@ def faults(item: Named) -> list[str]:
 
 def combine(inputs: Sequence[Named]) -> JsonObject:
     """The merged table of `inputs`, each of which is good by itself.  Raises Refused."""
-    lists_ranks = any("rank_list" in item.table for item in inputs)  # if only some do, they differ in their versions
-    _refuse([*_differences(inputs), *([] if lists_ranks else _repeated_servers(inputs))])
-    if lists_ranks:
+    if any("rank_list" in item.table for item in inputs):
+        _refuse(_differences(inputs))  # where only some have one, the versions are two
         _refuse(rank_lists.repeated_addresses((item.name, item.table) for item in inputs))
         return rank_lists.joined([item.table for item in inputs])
+    _refuse([*_differences(inputs), *_repeated_servers(inputs)])
     _refuse(_repeated_addresses(inputs))
     entries = sorted((server for item in inputs for server in item.table["server_list"]), key=_server_id)
     pods = _join_pods(inputs)
@@ -290,8 +289,7 @@ def _addresses(item: Named) -> Iterator[tuple[str, str]]:
 def _faults_of_result(table: JsonObject, inputs: Sequence[Named], generation: str | None) -> Iterator[str]:
     """What the check finds in the result, each line with the input that the server is from."""
     problems = errors(verdict.check(table, generation))
-    named_servers = inputs if problems and "server_list" in table else ()
-    origin = {server_id: item.name for item in named_servers for server_id in _ids(item)}
+    origin = {name: item.name for item in inputs if "server_list" in item.table for name in _ids(item)}
     for problem in problems:
         _, *parts = problem.pointer.split("/")
         where = "merged"

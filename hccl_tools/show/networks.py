@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.record import Row
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import clauses, listed, one_line
 from hccl_tools.table.view import objects
 
 _NONE = "-"
@@ -25,7 +25,7 @@ class Level(Row):
             return f"{self.layer}: {self.addresses[0][1]}"
         kinds = dict.fromkeys(kind for kind, _ in self.addresses)
         counted = (f"{sum(kind == each for each, _ in self.addresses)} {kind}" for kind in kinds)
-        return f"{self.layer}: {', '.join(counted) or _NONE}"
+        return f"{self.layer}: {listed(counted) or _NONE}"
 
 
 def levels(rank: JsonObject) -> list[Level]:
@@ -47,7 +47,7 @@ def inner(found: Sequence[Level]) -> str:
 
 def words(found: Iterable[Level]) -> str:
     """The addresses on all layers, in few words."""
-    return "; ".join(level.words() for level in found) or _NONE
+    return clauses(*(level.words() for level in found)) or _NONE
 
 
 def documents(table: object) -> Iterator[JsonObject]:

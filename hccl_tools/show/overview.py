@@ -30,7 +30,7 @@ class Device(Row):
 class Server(Record):
     """A server that has devices; pod: its super_pod_id, None where it is in no super pod.
 
-    Of a version 2.0 table, which has no servers, the innermost network of the ranks stands in its place.
+    Of a version 2.0 table, which has no servers, it is the innermost network of the ranks.
     """
 
     name: str

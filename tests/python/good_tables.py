@@ -106,6 +106,14 @@ def host_of_950(host=0, size=8):
     return {"version": "2.0", "status": "completed", "rank_count": size, "rank_list": ranks}
 
 
+def hosts_of_950(*hosts, size=4, edits=None):
+    """The table of these 950 hosts, in this order, then edited."""
+    ranks = [rank for host in hosts for rank in host_of_950(host, size)["rank_list"]]
+    listed = [{**rank, "rank_id": number} for number, rank in enumerate(ranks)]
+    table = {"version": "2.0", "status": "completed", "rank_count": len(listed), "rank_list": listed}
+    return edited(table, edits or {})
+
+
 def lab():
     """Two devices of one server, each an instance."""
     devices = [[{"device_id": str(n), "device_ip": f"192.168.10{n}.101"}] for n in range(2)]

@@ -68,7 +68,7 @@ def ranks(sizes=(2, 2)):
     for number, table in enumerate(tables):
         for rank in table["rank_list"]:
             rank["level_list"][1]["rank_addr_list"][0]["addr"] = f"192.168.{100 + number}.{rank['device_id'] + 1}"
-    return merging.merge([merging.Named(name=str(host), table=table) for number, table in enumerate(tables)])
+    return merging.merge([merging.Named(name=str(number), table=table) for number, table in enumerate(tables)])
 
 
 def group(instances, **counts):

@@ -112,8 +112,9 @@ def test_a_part_has_its_own_ranks_from_0():
 
 
 @pytest.fixture
-def show(world, in_process):
+def show(world, in_process, monkeypatch):
     """show(table, "--json"): the command."""
+    monkeypatch.delenv("COLUMNS", raising=False)
 
     def run_main(table, *words):
         (world / "t.json").write_text(json.dumps(table))
