@@ -94,7 +94,7 @@ def host_of_950(host=0, size=8):
 
     def levels(device):
         inner = {"addr_type": "EID", "addr": eid(host, device), "ports": ["0/0"], "plane_id": "plane_0"}
-        outer = {**inner, "addr_type": "IPV4", "addr": f"10.78.{host}.{device + 1}"}
+        outer = {**inner, "addr_type": "IPV4", "addr": f"10.{78 + (host >> 8)}.{host & 255}.{device + 1}"}
         shared = {"net_attr": ""}
         return [
             {"net_layer": 0, "net_instance_id": f"srv{host}", "net_type": "TOPO_FILE_DESC", **shared}

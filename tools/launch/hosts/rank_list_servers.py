@@ -6,6 +6,7 @@ The hosts take the ranks in the order of both.  Nothing is guessed: how many ran
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 
 from hccl_tools.common.documents import JsonObject
@@ -79,9 +80,8 @@ def _device(number: int, rank: JsonObject) -> rank_table.Device:
 
 def _refuse_repeated(name: str, devices: Sequence[rank_table.Device], path: str, option: str) -> None:
     """Raises Refusal where a host would have a device twice: its number of ranks is another, or the order is."""
-    numbers = [int(device.device_id) for device in devices]
-    repeated = {number for number in numbers if numbers.count(number) > 1}
-    if repeated:
+    counted = Counter(int(device.device_id) for device in devices)
+    if repeated := [number for number, times in counted.items() if times > 1]:
         text = tr(
             "by {path} host {name} would have ranks {first} to {last}, and {devices} twice; write how many ranks each"
             " host has, in the order of the ranks",
