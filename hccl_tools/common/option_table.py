@@ -34,6 +34,9 @@ TABLE = {
     "hccn_conf": Option(
         "FILE", marked("addresses of the devices where hccn_tool gives none (default: /etc/hccn.conf)")
     ),
+    "root_info": Option(
+        "FILE", marked("the description of a 950 host, of which its table is made (default: /etc/hccl_rootinfo.json)")
+    ),
     "generation": Option(
         "910A|A2|A3|950|any", marked("the chip generation whose rules hold for devices and rank tables")
     ),

@@ -188,7 +188,7 @@ def _without_address(answers: Sequence[Answer]) -> list[str]:
             host=answer.host,
         )
         for answer in answers
-        if answer.content and answer.content["server_list"][0]["server_id"] == host.LOOPBACK
+        if answer.content and [each["server_id"] for each in answer.content.get("server_list", ())] == [host.LOOPBACK]
     ]
 
 

@@ -59,6 +59,10 @@ NAMED = {
     "table_dir DIR": marked(
         "a folder that all pods share, without an operator: each pod writes its devices there, pod 0 the rank table"
     ),
+    "table_hosts HOSTS": marked(
+        "the hosts of a rank table of version 2.0, which does not name them, in the order of the ranks, such as"
+        " node1:8,node2:8, or a hostfile with slots=N"
+    ),
     "pod_wait SECONDS": marked(
         "how long to wait for the rank table and for the other pods; exit code 124 after it (default: 1800)"
     ),

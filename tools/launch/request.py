@@ -122,6 +122,7 @@ class Request(Record):
     ntasks_per_node: Option[int] = None
     pod_wait: Option[int] = None  # seconds
     table_dir: Option[str] = None
+    table_hosts: Option[str] = None  # of a rank table of version 2.0
     spare: Option[int] = None  # the last so many hosts stand by
     min_ranks: Option[int] = None  # with fewer a job that has lost a host ends
 

@@ -104,7 +104,9 @@ def run(options: argparse.Namespace) -> int:
         from tools.run_page import saving
 
         saving.check(options.output, page.PROGRAM)
-    table = rank_table.read(options.table) if options.table else None
+    hosts = _hosts(options)
+    named = [(host.name, host.slots) for host in hosts if not host.spare]
+    table = rank_table.read(options.table, named) if options.table else None
     job = check.Job(
         log_dir=options.log_dir,
         data=options.data or "",
@@ -114,7 +116,7 @@ def run(options: argparse.Namespace) -> int:
         hccn_conf=options.hccn_conf,
         table=table,
     )
-    way = _way(options, table)
+    way = _way(options, hosts, table)
     found = check.run(way, job)
     if options.trial:
         found = trial.added(found, _trial(options, way, job), say)
@@ -137,10 +139,16 @@ def _tell(found: words.Found, options: argparse.Namespace) -> None:
         saving.save(page.html_of(found, made), options.output, options.output)
 
 
-def _way(options: argparse.Namespace, table: rank_table.Table | None) -> reach.Way:
+def _hosts(options: argparse.Namespace) -> list[hostfile.Host]:
+    """The hosts that the options list."""
+    if options.hostfile:
+        return hostfile.read(options.hostfile).hosts
+    return reach.words(options.hosts) if options.hosts else []
+
+
+def _way(options: argparse.Namespace, hosts: list[hostfile.Host], table: rank_table.Table | None) -> reach.Way:
     """How the hosts of these options are reached."""
-    if options.hostfile or options.hosts:
-        hosts = hostfile.read(options.hostfile).hosts if options.hostfile else reach.words(options.hosts)
+    if hosts:
         return reach.over_ssh(*reach.listed(hosts), options.ssh, say)
     if by_srun.is_allocation():
         nodes = slurm.allocated_nodes()

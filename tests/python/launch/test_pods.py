@@ -5,6 +5,7 @@ import os
 import random
 import socket
 
+import good_tables
 import pytest
 from launching import request
 
@@ -371,6 +372,27 @@ def test_a_pod_of_a_table_without_addresses_is_found_by_its_number():
         own(content, job())
     with pytest.raises(NotReady, match="has the ranks of 2 pods, and MS_NODE_RANK is 2"):
         own(content, job().replace(node=Fact(source="MS_NODE_RANK", value=2)))
+    with pytest.raises(NotReady, match="has the ranks of 1 pod, and MS_NODE_RANK is 1"):
+        own(rank_list(0, 1, 2, 3), job().replace(node=Fact(source="MS_NODE_RANK", value=1)))
+
+
+def test_pods_that_share_a_node_are_told_by_how_many_there_are():
+    content = rank_list(0, 1, 2, 3)
+    two = job().replace(pods=Fact(source="VC_WORKER_HOSTS", value=2))
+    assert pod_table.ranks_of_each(content, two) == 2
+    assert pod_table.ranks_of_each(content, two.replace(pods=Fact(source="VC_WORKER_HOSTS", value=3))) is None
+    assert pod_table.ranks_of_each(content, job(local=4)) == 4
+    assert pod_table.ranks_of_each(content, job()) is None
+
+
+def test_the_ranks_of_a_table_are_those_of_the_job(world):
+    (world / "hccl.json").write_text(json.dumps(good_tables.host_of_950(0, 4)))
+    with pytest.raises(NotReady, match="hccl.json has 4 ranks, all says 8; it is the table of another job"):
+        pod_table.take("hccl.json", job(world=8, local=4), False, "950")
+    found = pod_table.take("hccl.json", job(world=4, local=4), False, "950")
+    assert (found.own, found.servers[0].ranks) == (0, [(0, 0), (1, 1), (2, 2), (3, 3)])
+    with pytest.raises(NotReady, match="hccl.json gives this pod devices 0-3, the environment devices 4-7"):
+        pod_table.take("hccl.json", job(world=4, local=4, devices=(4, 5, 6, 7)), True, "950")
 
 
 @pytest.mark.parametrize(
