@@ -133,3 +133,41 @@ waiting_job() {
   end_by TERM 143
   [[ -z "$(ls "$MINE")" ]]
 }
+
+# ---- HCCL's ports --------------------------------------------------------------------------------
+
+# ports RANK: what the rank has of HCCL's ports
+ports() {
+  recorded "rank_$1" '{n: v for n, v in sorted(r["env"].items()) if n.startswith("HCCL_") and "PORT" in n}'
+}
+
+@test "two jobs of one host have other ports of HCCL, and the one that is alone keeps the default" {
+  unset HCCL_IF_BASE_PORT HCCL_HOST_SOCKET_PORT_RANGE HCCL_NPU_SOCKET_PORT_RANGE
+  launch_ranks '0: wait; 1: wait' ascend2p.sh --device_target Ascend --no_check config.yaml
+  [[ "$(ports 0)$(ports 1)" = '{}{}' && "$(launch_json 'r["hccl"]')" = "{'ports': '60000-60031', 'origin': 'default'}" ]]
+  [[ "$(cat "$MINE/$LAUNCHER".*)" == *'"ports": [[60000, 60031]], '* ]] || fail "$(cat "$MINE"/*)"
+  local -r first=$LAUNCHER
+  rm "$STUB_OUT"/*
+  STUB_DO='' ends 0 "*HCCL gets the ports 61024-61055 in this job: */ascend2p-* has 60000-60031 (process $first)*" \
+    launch_npu ascend2p.sh --devices 2,3 config.yaml
+  [[ "$(ports 0)$(ports 1)" = "{'HCCL_IF_BASE_PORT': '61024'}{'HCCL_IF_BASE_PORT': '61024'}" ]] || fail "$(ports 0)"
+  [[ "$(launch_json 'r["hccl"]')" = "{'ports': '61024-61055', 'origin': 'chosen'}" ]]
+  launch_json_fits
+  kill -TERM "$first"
+  eventually nobody_left
+}
+
+@test "--dry_run shows HCCL's ports, and ports of the user's that another job has are refused" {
+  unset HCCL_HOST_SOCKET_PORT_RANGE HCCL_NPU_SOCKET_PORT_RANGE
+  HCCL_IF_BASE_PORT=61500 launch_ranks '0: wait; 1: wait' ascend2p.sh --device_target Ascend --no_check config.yaml
+  [[ "$(ports 1)" = "{'HCCL_IF_BASE_PORT': '61500'}" ]] || fail "$(ports 1)"
+  rm "$STUB_OUT"/*
+  mkdir other && cp config.yaml hccn.conf other && cd other
+  unset HCCL_IF_BASE_PORT
+  ends 0 '*' launch_npu ascend2p.sh --devices 2,3 --dry_run config.yaml
+  [[ $output == *"# HCCL listens at ports 60000-60031: HCCL's default"* ]] || fail "$output"
+  HCCL_IF_BASE_PORT=61510 refused 78 "*HCCL_IF_BASE_PORT=61510: HCCL listens at 61510-61541, but * has 61500-61531 (process $LAUNCHER); unset HCCL_IF_BASE_PORT*" \
+    launch_npu ascend2p.sh --devices 2,3 config.yaml
+  kill -TERM "$LAUNCHER"
+  eventually nobody_left
+}

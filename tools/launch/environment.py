@@ -13,6 +13,7 @@ from tools.launch.request import Request
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tools.launch.devices.binding import Binding
+    from tools.launch.engines.hccl_ports import HcclPorts
 
 
 def needs_cluster(request: Request, placement: Placement) -> bool:
@@ -63,6 +64,15 @@ def exports(
             # thousands of ranks.
             defaults.update(MS_RETRY_INTERVAL_LOWER="1", MS_RETRY_INTERVAL_UPPER="1")
     return {**found, **{name: value for name, value in defaults.items() if name not in os.environ}}
+
+
+def hccl(request: Request, placement: Placement, alone: bool) -> HcclPorts | None:
+    """Where HCCL listens, on NPUs.  alone: one rank that joins no job.  Raises Refusal."""
+    if request.device_target != "Ascend" or alone or not placement.ranks:
+        return None
+    from tools.launch.engines import hccl_ports
+
+    return hccl_ports.of_job(request, placement)
 
 
 def of_options(request: Request) -> dict[str, str]:

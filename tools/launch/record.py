@@ -59,6 +59,8 @@ def of_plan(plan: Plan) -> dict[str, Any]:
         document["rank_table"] = {"file": plan.table.path, "sha256": plan.table.digest}
         if plan.table.whole:
             document["rank_table"]["whole"] = plan.table.whole[0]
+    if plan.hccl:
+        document["hccl"] = plan.hccl.record()
     if plan.plogs:
         from tools.launch import plogs
 

@@ -29,7 +29,7 @@ def plan(**facts):
         "engine": LocalFacts(),
         "request": SimpleNamespace(device_target="Ascend", per_rank_words=False, defaults=""),
         "exports": {"RANK_SIZE": "8", "LOG_DIR": "/logs/a run"},
-        **dict.fromkeys(("table", "resumed", "binding", "plogs", "rank_files")),
+        **dict.fromkeys(("table", "resumed", "binding", "plogs", "rank_files", "hccl")),
         **dict.fromkeys(("restart", "scheduler"), []),
     }
     return SimpleNamespace(**{**usual, **facts})

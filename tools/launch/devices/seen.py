@@ -96,8 +96,12 @@ def lockable(request: Request, devices: list[int], hosts: Sequence[str]) -> list
 
     Slurm has given a job its nodes.  From a host that is none of them, two jobs on other nodes must not meet here.
     """
-    away = request.engine == "srun" and os.environ.get("SLURMD_NODENAME") not in hosts
-    return [] if away or not visible.of(request.device_target).certain else devices
+    return [] if is_away(request, hosts) or not visible.of(request.device_target).certain else devices
+
+
+def is_away(request: Request, hosts: Sequence[str]) -> bool:
+    """Whether Slurm has given the job other nodes than this one, from which it is only started."""
+    return request.engine == "srun" and os.environ.get("SLURMD_NODENAME") not in hosts
 
 
 def remarks(request: Request, placed: Placement, ranks: Sequence[tuple[int, int]]) -> list[str]:

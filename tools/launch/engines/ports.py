@@ -12,13 +12,6 @@ from hccl_tools.machine.host import LOOPBACK
 
 LEAST, MOST = 1024, 65535  # what a user may name
 SCHEDULER = range(10000, 30000)  # what a launch chooses from: below the kernel's ports for outgoing connections
-HCCL_BASE = 60000  # where HCCL listens, if HCCL_IF_BASE_PORT names nothing else
-_HCCL_RANGE = (1024, 65520)  # what that variable may have, by HCCL's manual
-
-
-def hccl_base() -> int:
-    """The first port of HCCL: that of HCCL_IF_BASE_PORT, where it is one."""
-    return whole_number(os.environ.get("HCCL_IF_BASE_PORT", ""), *_HCCL_RANGE) or HCCL_BASE
 
 
 def named() -> int | None:

@@ -8,9 +8,8 @@ import socket
 import struct
 import sys
 
-from hccl_tools.machine import host, sockets
+from hccl_tools.machine import host, kernel_ports
 from tools.doctor import files
-from tools.launch.engines import ports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ _ADDRESS_OF, _MTU_OF, _ETHTOOL = 0x8915, 0x8921, 0x8946  # SIOCGIFADDR, SIOCGIFM
 _VALUE_AT = 16  # of struct ifreq
 _SETTINGS, _SETTINGS_SIZE = 1, 44  # ETHTOOL_GSET and struct ethtool_cmd of <linux/ethtool.h>
 _UNKNOWN_SPEED = 0xFFFF  # and more: 0xFFFFFFFF
-_HCCL_LAST = 65535
 _MOST_DEVICES = 64
 
 
@@ -105,11 +103,9 @@ def _speed(descriptor: int, name: bytes) -> int | None:
 def _busy(question: Question, is_first: bool) -> list[str]:
     """The ports of the job on which something listens: on the first host the scheduler's, with NPUs those of HCCL."""
     wanted = set(question.ports) if is_first else set()
-    base = ports.hccl_base()
     devices = host.nodes() if question.devices is None else question.devices
-    wanted |= {base + device for device in devices[:_MOST_DEVICES] if base + device <= _HCCL_LAST}
-    listening = (each for each in sockets.all_tcp(files.ROOT) if each.state == sockets.LISTENS)
-    return [str(port) for port in sorted({sockets.port(each.local) for each in listening} & wanted)]
+    wanted |= {question.hccl + device for device in devices[:_MOST_DEVICES]}
+    return [str(port) for port in sorted(kernel_ports.listening(wanted, files.ROOT))]
 
 
 def _firewall() -> str | None:
