@@ -56,6 +56,14 @@ NAMED = {
     ),
     "master_port PORT": marked("the scheduler's port (default: a free one; with several hosts 8118)"),
     "node_rank N": marked("the number of this host among the hosts, from 0"),
+    "sim_level 0|1|2|3": marked(
+        "compile for the ranks of a job that does not run, without devices and without a scheduler"
+        " (MS_SIMULATION_LEVEL): how many ranks the job has is --worker_num, or -n of launch.sh"
+    ),
+    "sim_rank_id N": marked("the one rank that --sim_level compiles for, in one process (default: those of this host)"),
+    "worker_log_name NAME": marked(
+        "also link the log of each rank as NAME_N.log in the run's folder; {ip} and {hostname} in NAME are this host's"
+    ),
     "table_dir DIR": marked(
         "a folder that all pods share, without an operator: each pod writes its devices there, pod 0 the rank table"
     ),

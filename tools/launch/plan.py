@@ -60,11 +60,16 @@ def begin(request: Request, look: Callable[[Plan], Checked] | None = None) -> Pl
 
 def make(request: Request) -> Plan:
     """The Plan, checked in the order in which a user would correct mistakes.  Raises Refusal."""
+    request = simulated(request)
     plogs.check(request)
     if request.straggler is not None or request.metrics is not None:
         from tools.launch import monitored
 
         monitored.check(request)
+    if request.worker_log_name is not None:
+        from tools.launch import worker_logs
+
+        worker_logs.check(request)
     run_dir = request.run_dir or run_folder.free_name(request)
     placed, table = place(request, run_dir)
     standing_by = stand_by(request, placed)
@@ -133,6 +138,15 @@ def make(request: Request) -> Plan:
     )
 
 
+def simulated(request: Request) -> Request:
+    """The request; of a simulation with all that follows from that.  Raises Refusal."""
+    if request.engine != "msrun" and request.sim_level is None and request.sim_rank_id is None:
+        return request
+    from tools.launch.engines import simulation
+
+    return simulation.of(request) if simulation.is_wanted(request) else request
+
+
 def does_without(request: Request, job: jobs.Job) -> bool:
     """Whether ranks of this machine can do without MindSpore's scheduler, because their Python has no MindSpore.
 
@@ -178,6 +192,10 @@ def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTa
         from tools.launch.engines import slurm
 
         return slurm.place(request), None
+    if way == "simulation":
+        from tools.launch.engines import simulation
+
+        return simulation.place(request), None
     if way == "msrun":
         from tools.launch.engines import msrun
 

@@ -39,6 +39,8 @@ BOUNDS = {
     "attempt": (1, 10**8),
     "master_port": (ports.LEAST, ports.MOST),
     "pod_wait": (0, 10**6),
+    "sim_level": (0, 3),
+    "sim_rank_id": (0, MAX_RANKS),
 }
 
 
@@ -120,6 +122,9 @@ class Request(Record):
     master_port: Option[int] = None
     node_rank: Option[int] = None
     ntasks_per_node: Option[int] = None
+    sim_level: Option[int] = None  # see engines/simulation.py
+    sim_rank_id: Option[int] = None
+    worker_log_name: Option[str] = None  # see worker_logs.py
     pod_wait: Option[int] = None  # seconds
     table_dir: Option[str] = None
     spare: Option[int] = None  # the last so many hosts stand by

@@ -85,7 +85,7 @@ def test_scheduler_cores_plogs_and_what_makes_tables_and_checkpoints():
         ranks=[(0, 3)],
         sizes=[1],
         engine=LocalFacts(device_ids=[13]),
-        exports={"MS_WORKER_NUM": "1"},
+        exports={"MS_WORKER_NUM": "1", "MS_SCHED_HOST": "127.0.0.1"},
         scheduler=["schedule"],
         binding=SimpleNamespace(cores={0: [2, 5]}),
         plogs=SimpleNamespace(word=lambda: "failed /my plogs"),
