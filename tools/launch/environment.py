@@ -102,7 +102,7 @@ def meeting_point(request: Request, placement: Placement, found: dict[str, str])
         from tools.launch.hosts import network  # not at the top: it imports socket
 
         for name in network.others(placement.hosts[:1]):
-            address = network.ipv4(name.rpartition("@")[2], tr("{name}, which has rank 0,", name=one_line(name)))
+            address = network.address_of(name.rpartition("@")[2], tr("{name}, which has rank 0,", name=one_line(name)))
     return {
         "MASTER_ADDR": address,
         "MASTER_PORT": str(placement.cluster.scheduler_port or ports.near(request.job_pid)),

@@ -76,6 +76,7 @@ def make(request: Request) -> Plan:
     checks.console(request, placed.world)
     checks.data_path(request)
     job = jobs.find(request, placed, run_dir) if placed.ranks else jobs.none()
+    job = job.replace(alone=job.alone or request.sim_level is not None)  # a simulation has no scheduler, and no table
     rank_files, job = in_folders(request, job, run_dir)
     own_gpus = request.engine == "local" and request.device_target == "GPU"
     scheduled = (request.device_target == "CPU" or own_gpus) and not job.alone

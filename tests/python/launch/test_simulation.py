@@ -37,8 +37,8 @@ def refusal(**given):
 def test_one_rank_of_thousands_is_one_process_without_a_scheduler():
     asked = simulated(worker_num=4096, local_worker_num=8, sim_rank_id=777)
     place = simulation.place(asked)
-    assert (asked.engine, asked.alone, place.ranks, place.world) == ("local", True, [(777, 0)], 4096)
-    found = environment.exports(asked, place, "run", None, asked.alone, None)
+    assert (asked.engine, place.ranks, place.world) == ("local", [(777, 0)], 4096)
+    found = environment.exports(asked, place, "run", None, True, None)
     assert (found["RANK_SIZE"], found["MS_WORKER_NUM"], found["MS_SIMULATION_LEVEL"]) == ("4096", "4096", "1")
     assert not {"MS_SCHED_HOST", "MS_SCHED_PORT", "MASTER_ADDR"} & set(found)
     base = {name.encode(): value.encode() for name, value in found.items()}
@@ -74,7 +74,7 @@ def test_no_device_is_locked_or_looked_for_and_hccl_listens_nowhere(monkeypatch)
     place = simulation.place(asked)
     assert seen.lockable(asked, [0, 1, 2, 3], []) == [] == seen.device_ids(asked, place.ranks)
     assert seen.remarks(asked, place, place.ranks) == []
-    assert environment.hccl(asked, place, asked.alone) is None
+    assert environment.hccl(asked, place, True) is None
 
 
 def test_under_msrun_the_variables_say_the_same_as_the_options(monkeypatch):

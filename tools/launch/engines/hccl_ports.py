@@ -163,7 +163,10 @@ def _free(request: Request, placed: Placement, others: Others) -> HcclPorts:
 
 
 def _of_launchers(request: Request, placed: Placement, others: Others, number: int) -> HcclPorts:
-    """The ports that follow from the job's `number` on every host, or HCCL's own where the job has whole hosts.  Raises Refusal."""
+    """The ports that follow from the job's `number` on every host, or HCCL's own where it has whole hosts.
+
+    Raises Refusal.
+    """
     if _has_whole_hosts(placed):
         return _with(BASE, request, DEFAULT)
     first = _OTHERS[number % len(_OTHERS)]

@@ -52,7 +52,6 @@ def of(request: Request) -> Request:
     return request.replace(
         engine="local",
         placement=WAY,
-        alone=True,
         device_target=target,
         sim_level=level,
         sim_rank_id=_rank(request, world),

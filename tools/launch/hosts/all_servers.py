@@ -74,7 +74,7 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable | None
     check_hosts(slots, servers)
     if names:
         by_address = {server.address(server.label()): server.name for server in servers}
-        standing_by = [by_address[network.ipv4(name.rpartition("@")[2], one_line(name))] for name in names]
+        standing_by = [by_address[network.address_of(name.rpartition("@")[2], one_line(name))] for name in names]
         return with_part(request, data, servers, standing_by, run_dir)
     written = os.path.join(run_dir, name)
     if request.exclude is not None:  # the hostfile names more hosts
@@ -209,7 +209,9 @@ def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> N
     if unfit:
         raise Refusal(REFUSED, *unfit)  # mpirun and ssh get these names
     found = addresses.of([*(name for name, _ in slots), *(each.name for each in servers)])
-    hosts = {found[name] or network.ipv4(name, f"--hostfile: {one_line(name)}"): one_line(name) for name, _ in slots}
+    hosts = {
+        found[name] or network.address_of(name, f"--hostfile: {one_line(name)}"): one_line(name) for name, _ in slots
+    }
     table: dict[str, Server] = {}
     lines = []
     for each in servers:
