@@ -183,11 +183,13 @@ SHARED = {
     ),
     "wait_for_devices -": marked("if other jobs hold the devices, wait until they are free"),
     "grace SECONDS": marked("time between SIGTERM and SIGKILL when ranks are stopped (default: 10; run_pod.sh: 25)"),
-    "bind_core [True|False]": marked(
-        "bind each rank to cores of its own, near its device; on CPU an even share of the cores"
+    "bind_core [True|False|MAP]": marked(
+        "bind each rank to cores of its own, near its device; on CPU an even share of the cores. A MAP in JSON says"
+        ' which, as for msrun: {"device0": ["0-3"], "device1": ["4-7"]}'
     ),
-    "bind_numa [True|False]": marked(
-        "bind each rank to all cores of the NUMA node of its device; ranks on one node share them"
+    "bind_numa [True|False|MAP|FILE]": marked(
+        "bind each rank to all cores of the NUMA node of its device; ranks on one node share them. A MAP, or a FILE in"
+        " JSON with bind_cpu and bind_memory, is as for msrun: memory is bound, too, by numactl"
     ),
     "no_check -": marked(
         "skip the checks that need the NPUs, and that of a program's parallel mode, but still check the rank table"

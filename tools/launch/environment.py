@@ -55,7 +55,7 @@ def exports(
     if request.device_target == "CPU":
         # More threads than cores make ranks on one machine slower, and MindSpore 2.10 crash at exit.
         cores, ranks = len(os.sched_getaffinity(0)), placement.most_on_a_host()
-        if binding and binding.cores:
+        if binding and binding.all():
             cores, ranks = len(binding.all()), len(binding.cores)
         # ONEDNN: see tools/train.py; here it is for other trainers too.
         defaults.update(OMP_NUM_THREADS=str(max(1, cores // max(1, ranks))), GLOG_v="3", ONEDNN_MAX_CPU_ISA="AVX2")

@@ -101,7 +101,7 @@ def make(request: Request) -> Plan:
     path = table.path if table else None
     exports = environment.exports(request, placed, run_dir, path, job.alone, binding, not needless)
     hccl = environment.hccl(request, placed, job.alone)
-    exports.update(hccl.exports if hccl else {})
+    exports.update({**(hccl.exports if hccl else {}), **(binding.exports if binding else {})})
     return Plan(
         request=request,
         run_dir=run_dir,

@@ -103,8 +103,8 @@ class Request(Record):
     preflight: Flag = False
     no_sink: Flag = False
     dry_run: Flag = False
-    bind_core: Flag = False
-    bind_numa: Flag = False
+    bind_core: Option[str] = None  # "1", or a map: see devices/binding_maps.py
+    bind_numa: Option[str] = None
     per_rank_words: Flag = False  # see programs/rank_words.py
     rank_folder: Flag = False  # see rank_folders.py
     rank_files: Option[str] = None
