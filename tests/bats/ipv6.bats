@@ -132,3 +132,12 @@ PY
   [[ $status -eq 0 ]] || fail "$status: $output $stderr"
   meets fd77::1
 }
+
+@test "lab: preflight.sh asks hosts of IPv6, measures their links, and names another MTU" {
+  lab_of_ipv6
+  run --separate-stderr on 0 bash "$SCRIPTS/preflight.sh" -H six-0,six-1
+  [[ $status -eq 0 && $output == '2 hosts agree; nothing blocks' ]] || fail "$status: $output $stderr"
+  lab_root 1 ip link set eth0 mtu 1400
+  run --separate-stderr on 0 bash "$SCRIPTS/preflight.sh" -H six-0,six-1
+  [[ $output == *'MTU 1400'* ]] || fail "$status: $output $stderr"
+}

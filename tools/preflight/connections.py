@@ -7,6 +7,7 @@ import contextlib
 import threading
 
 from hccl_tools.machine import addresses, host
+from hccl_tools.table.address import is_loopback
 from tools.launch.engines import hccl_ports
 from tools.launch.hosts import network
 from tools.preflight import links
@@ -29,7 +30,7 @@ def plan(hosts: Sequence[str], first: str, scheduler: Sequence[int], base: int =
     first: the host of MindSpore's scheduler, which listens at the ports `scheduler`; base: the first port of HCCL.
     """
     found = {name: address for name, address in _looked_up(hosts).items() if address}
-    here = [name for name, address in found.items() if address.startswith("127.") and host.owns(name)]
+    here = [name for name, address in found.items() if is_loopback(address) and host.owns(name)]
     others = [name for name in found if name not in here]
     if here and others:
         found.update(dict.fromkeys(here, network.own_address_towards(others)))

@@ -13,7 +13,6 @@ their range follows from what only they have alike, unless the job has all devic
 from __future__ import annotations
 
 import os
-import zlib
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
@@ -94,7 +93,9 @@ def of_job(request: Request, placed: Placement) -> HcclPorts:
         other = DERIVED if request.engine == "srun" else CHOSEN
         return _with(mine[0][0], request, DEFAULT if mine[0][0] == BASE else other)
     if placed.meeting:
-        number = zlib.crc32(placed.meeting.job.encode("utf-8", "surrogateescape"))
+        from zlib import crc32  # few launches need it
+
+        number = crc32(placed.meeting.job.encode("utf-8", "surrogateescape"))
         return _of_launchers(request, placed, others, number)
     if request.engine == "srun":
         return _of_launchers(request, placed, others, whole_number(os.environ.get("SLURM_JOB_ID", "")) or 0)
