@@ -216,6 +216,15 @@ def test_slurms_kill_wait_is_a_number_of_seconds(monkeypatch, line, seconds):
     assert slurm.facts("n0") == ("127.0.0.1", seconds)
 
 
+def test_a_node_of_slurm_may_have_an_address_of_ipv6(monkeypatch):
+    answers = {
+        "node": SimpleNamespace(stdout="NodeAddr=[fd00::9] NodeHostName=n0"),
+        "config": SimpleNamespace(stdout=""),
+    }
+    monkeypatch.setattr(slurm.programs, "ask_all", lambda *_: answers)
+    assert slurm.facts("n0")[0] == "fd00::9"
+
+
 @pytest.mark.parametrize(("text", "number"), [("123", 123), ("0123", 123)])
 def test_slurms_number_of_the_job(monkeypatch, text, number):
     monkeypatch.setenv("SLURM_JOB_ID", text)
