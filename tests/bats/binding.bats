@@ -107,8 +107,8 @@ mapped() {
   launch_ranks '0: wait; 1: wait' "$@" --bind_numa bind.json config.yaml
   [[ "$(cores_of 0) $(cores_of 1)" = "$B $A" ]] || fail "$(cores_of 0) $(cores_of 1)"
   eventually test -s "$STUB_OUT/scheduler.json"
-  local scheduler
-  for scheduler in $(pgrep -f mindspore_scheduler.py); do # other tests may have one, too
+  local scheduler # other tests may have one, too
+  for scheduler in $(pgrep -f mindspore_scheduler.py); do
     ! grep -qzxF "STUB_OUT=$STUB_OUT" "/proc/$scheduler/environ" || break
   done
   [[ "$(taskset -c -p "$scheduler")" == *": $B" ]] || fail "$(taskset -c -p "$scheduler")"
