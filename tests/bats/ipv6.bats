@@ -141,3 +141,13 @@ PY
   run --separate-stderr on 0 bash "$SCRIPTS/preflight.sh" -H six-0,six-1
   [[ $output == *'MTU 1400'* ]] || fail "$status: $output $stderr"
 }
+
+@test "lab: run_cluster.sh with a hostfile of hosts that have IPv6 only is refused: mpirun would get addresses" {
+  need mpirun
+  lab_of_ipv6
+  printf 'six-%d slots=2\n' 0 1 >hosts
+  stubbed run_cluster.sh --device_target CPU --config config.yaml --hostfile hosts data
+  run --separate-stderr on 0 "${STUBBED[@]}"
+  [[ $status -eq 78 && $stderr == *'--hostfile: six-0, six-1 have addresses of IPv6 only, '*'type the command on each host'* ]] ||
+    fail "$status: $output $stderr"
+}

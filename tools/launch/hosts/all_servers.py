@@ -14,6 +14,7 @@ from hccl_tools.hosts import ask, hostfile
 from hccl_tools.machine import addresses, hccn
 from hccl_tools.machine.programs import path_word
 from hccl_tools.table import device_range, rank_table
+from hccl_tools.table.address import family
 from tools.launch import record
 from tools.launch.devices import excluded
 from tools.launch.engines import open_mpi
@@ -212,6 +213,14 @@ def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> N
     hosts = {
         found[name] or network.address_of(name, f"--hostfile: {one_line(name)}"): one_line(name) for name, _ in slots
     }
+    six = [name for address, name in hosts.items() if family(address) == family("::1")]
+    if six:
+        text = tr(
+            "--hostfile: {names} have addresses of IPv6 only, which mpirun takes in no list", names=", ".join(six)
+        )
+        raise Refusal(
+            REFUSED, clauses(text, tr("give them IPv4, or type the command on each host, with the rank table"))
+        )
     table: dict[str, Server] = {}
     lines = []
     for each in servers:
