@@ -9,6 +9,7 @@ import socket
 import time
 
 from hccl_tools.common.language import tr
+from hccl_tools.table.address import family
 from tools.attempts import wire
 from tools.attempts.launcher import Launcher, Left
 from tools.attempts.verdict import NOT_STARTED, Attempts
@@ -60,7 +61,7 @@ class Hub:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
         place = self.facts["address"], self.facts["port"]
         try:
-            self.door = socket.create_server(place, backlog=1024)
+            self.door = socket.create_server(place, family=family(place[0]) or socket.AF_INET, backlog=1024)
         except OSError as error:
             text = tr(
                 "cannot listen at {address} port {port} for the other hosts: {reason}",

@@ -9,6 +9,7 @@ import socket
 import time
 
 from hccl_tools.common.language import tr
+from hccl_tools.table.address import family
 from tools.attempts import wire
 from tools.attempts.launcher import Launcher, Left
 from tools.attempts.verdict import LOST, NOT_STARTED, TOLD_AFTER
@@ -86,7 +87,7 @@ class Spoke:
 
     def try_to_join(self) -> Connection:
         """The connection, if there is an answer.  Raises Refused, Lost and OSError."""
-        plug = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        plug = socket.socket(family(self.facts["address"]) or socket.AF_INET, socket.SOCK_STREAM)
         connection = Connection(plug)
         try:
             self.connect(plug)

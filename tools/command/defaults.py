@@ -81,8 +81,10 @@ def _is_replaced(line: Line, name: str, typed: set[str]) -> bool:
 
 def _words(line: Line, name: str, value: str) -> list[str]:
     """The option as a person would type it."""
-    if line.table[name].takes in ("-", "[True|False]"):
-        return [table.typed(name) if value else f"{table.typed(name)}=False"]
+    takes = line.table[name].takes
+    if takes == "-" or takes.startswith("[True"):
+        typed = table.typed(name)
+        return [{"1": typed, "": f"{typed}=False"}.get(value, f"{typed}={value}")]
     return [table.typed(name), value]
 
 

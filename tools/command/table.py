@@ -56,6 +56,14 @@ NAMED = {
     ),
     "master_port PORT": marked("the scheduler's port (default: a free one; with several hosts 8118)"),
     "node_rank N": marked("the number of this host among the hosts, from 0"),
+    "sim_level 0|1|2|3": marked(
+        "compile for the ranks of a job that does not run, without devices and without a scheduler"
+        " (MS_SIMULATION_LEVEL): how many ranks the job has is --worker_num, or -n of launch.sh"
+    ),
+    "sim_rank_id N": marked("the one rank that --sim_level compiles for, in one process (default: those of this host)"),
+    "worker_log_name NAME": marked(
+        "also link the log of each rank as NAME_N.log in the run's folder; {ip} and {hostname} in NAME are this host's"
+    ),
     "table_dir DIR": marked(
         "a folder that all pods share, without an operator: each pod writes its devices there, pod 0 the rank table"
     ),
@@ -179,11 +187,13 @@ SHARED = {
     ),
     "wait_for_devices -": marked("if other jobs hold the devices, wait until they are free"),
     "grace SECONDS": marked("time between SIGTERM and SIGKILL when ranks are stopped (default: 10; run_pod.sh: 25)"),
-    "bind_core [True|False]": marked(
-        "bind each rank to cores of its own, near its device; on CPU an even share of the cores"
+    "bind_core [True|False|MAP]": marked(
+        "bind each rank to cores of its own, near its device; on CPU an even share of the cores. A MAP in JSON says"
+        ' which, as for msrun: {"device0": ["0-3"], "device1": ["4-7"]}'
     ),
-    "bind_numa [True|False]": marked(
-        "bind each rank to all cores of the NUMA node of its device; ranks on one node share them"
+    "bind_numa [True|False|MAP|FILE]": marked(
+        "bind each rank to all cores of the NUMA node of its device; ranks on one node share them. A MAP, or a FILE in"
+        " JSON with bind_cpu and bind_memory, is as for msrun: memory is bound, too, by numactl"
     ),
     "no_check -": marked(
         "skip the checks that need the NPUs, and that of a program's parallel mode, but still check the rank table"

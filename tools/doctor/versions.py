@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 import re
@@ -13,6 +12,7 @@ from typing import TypedDict
 
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
+from hccl_tools.machine import cann
 from hccl_tools.machine.driver import DEFAULT_ROOT, root
 from hccl_tools.machine.programs import Ended
 from tools.doctor import answer, files
@@ -87,9 +87,9 @@ def _mindspore(ended: Ended) -> tuple[str | None, Line]:
 
 def _cann(has_npus: bool) -> tuple[str | None, Line]:
     """The version, and the Line about it."""
-    active = active_cann()
+    active = cann.active()
     if active:
-        version = cann_version(active)
+        version = cann.version(active, files.ROOT)
         if version:
             return version, Line("CANN", OK, f"{version} ({active})")
         text = tr("no version in {active}, where ASCEND_HOME_PATH leads", active=active)
@@ -105,14 +105,9 @@ def _cann(has_npus: bool) -> tuple[str | None, Line]:
     return None, Line("CANN", ABSENT, text)
 
 
-def active_cann() -> str:
-    """The folder of the CANN that this environment names; empty without one."""
-    return os.environ.get("ASCEND_HOME_PATH") or os.environ.get("ASCEND_TOOLKIT_HOME") or ""
-
-
 def installed_cann() -> tuple[str | None, str]:
     """(version, folder) of the CANN in one of the usual folders; (None, "") without one."""
-    found = ((cann_version(folder), folder) for folder in _cann_folders())
+    found = ((cann.version(folder, files.ROOT), folder) for folder in _cann_folders())
     return next(((version, folder) for version, folder in found if version), (None, ""))
 
 
@@ -120,19 +115,6 @@ def _cann_folders() -> Iterator[str]:
     for base in (DEFAULT_ROOT, os.path.expanduser("~/Ascend")):
         for name in ("cann", "ascend-toolkit/latest", "nnae/latest"):
             yield f"{base}/{name}"
-
-
-def cann_version(folder: str) -> str | None:
-    """The release, such as 8.5.0; its parts (compiler/version.info) have other numbers in older releases."""
-    names = [
-        path[len(files.ROOT) :] for path in sorted(glob.glob(f"{files.ROOT}{folder}/*-linux/ascend_*_install.info"))
-    ]
-    # The toolkit's file comes first: packages of operators may have a version of their own.
-    for path in sorted(names, key=lambda name: "toolkit" not in name):
-        version = files.setting(path, "version")
-        if version:
-            return version
-    return files.setting(f"{folder}/compiler/version.info", "Version")
 
 
 def _ascend(part: str, version: str | None, npus: Npus) -> Line:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from tools.rank import environment
+from tools.rank import environment, places
 from tools.supervise.members import SCHEDULER, Member
 
 TYPE_CHECKING = False
@@ -65,5 +65,8 @@ class Engine:
         run.supervisor.members.add([member])
         found = environment.of_scheduler(run.environment, run.mark)
         found.update((os.fsencode(name), os.fsencode(value)) for name, value in run.command.mpirun.values.items())
-        run.keep_environment("scheduler.env", found)
-        run.start(member, words, found)
+        cores = run.plan.binding.scheduler if run.plan.binding else []
+        with places.Bound({0: cores} if cores else None, 0, -1) as bound:
+            found.update(bound)
+            run.keep_environment("scheduler.env", found)
+            run.start(member, words, found)

@@ -71,7 +71,7 @@ def devices(request: Request, placement: Placement, by_mindspore: bool) -> bool:
 
     by_mindspore: MindSpore must be able to use GPUs, too.  True: a host may have this project in another folder.
     """
-    if request.no_check:
+    if request.no_check or request.sim_level is not None:  # which uses no devices
         return False
     by_host = placement.devices_by_host()
     own = sorted({device for _, device in placement.ranks})

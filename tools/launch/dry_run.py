@@ -53,6 +53,8 @@ def _common(run: Run) -> Iterator[str]:
         yield "# " + harmless(tr("options from MSLAUNCH_OPTIONS: {options}", options=plan.request.defaults))
     if plan.restart:
         yield f"# from the second attempt on it runs: {_line(plan.restart)}"
+    if plan.hccl:
+        yield "# " + tr("HCCL listens at ports {ports}: {origin}", ports=plan.hccl.words(), origin=plan.hccl.whence())
     yield _line(["cd", os.getcwd()])
     yield _line(["mkdir", "-p", plan.run_dir])
     for command in (plan.table.setup if plan.table else (), plan.resumed.convert if plan.resumed else ()):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class CoresTaken(Exception):
-    """Another job was faster with cores that this plan has.  A new plan takes others, or refuses the launch."""
+    """Another job was faster with cores or ports of this plan.  A new plan takes others, or refuses the launch."""
 
 
 def begin(request: Request, look: Callable[[Plan], Checked] | None = None) -> Plan:
@@ -55,22 +55,28 @@ def begin(request: Request, look: Callable[[Plan], Checked] | None = None) -> Pl
             remarks = take_devices(plan)
             return plan.replace(remarks=(*plan.remarks, *remarks, *run_folder.fill(plan)))
         except (run_folder.Taken, CoresTaken):
-            pass  # the next plan is for another folder, or for other cores
+            pass  # the next plan is for another folder, or for other cores or ports
 
 
 def make(request: Request) -> Plan:
     """The Plan, checked in the order in which a user would correct mistakes.  Raises Refusal."""
+    request = simulated(request)
     plogs.check(request)
     if request.straggler is not None or request.metrics is not None:
         from tools.launch import monitored
 
         monitored.check(request)
+    if request.worker_log_name is not None:
+        from tools.launch import worker_logs
+
+        worker_logs.check(request)
     run_dir = request.run_dir or run_folder.free_name(request)
     placed, table = place(request, run_dir)
     standing_by = stand_by(request, placed)
     checks.console(request, placed.world)
     checks.data_path(request)
     job = jobs.find(request, placed, run_dir) if placed.ranks else jobs.none()
+    job = job.replace(alone=job.alone or request.sim_level is not None)  # a simulation has no scheduler, and no table
     rank_files, job = in_folders(request, job, run_dir)
     own_gpus = request.engine == "local" and request.device_target == "GPU"
     scheduled = (request.device_target == "CPU" or own_gpus) and not job.alone
@@ -94,6 +100,8 @@ def make(request: Request) -> Plan:
     binding = bind(request, placed.replace(ranks=ranks))
     path = table.path if table else None
     exports = environment.exports(request, placed, run_dir, path, job.alone, binding, not needless)
+    hccl = environment.hccl(request, placed, job.alone)
+    exports.update({**(hccl.exports if hccl else {}), **(binding.exports if binding else {})})
     return Plan(
         request=request,
         run_dir=run_dir,
@@ -115,6 +123,7 @@ def make(request: Request) -> Plan:
         scheduler=scheduler(request, placed, exports),
         exports=exports,
         binding=binding,
+        hccl=hccl,
         plogs=plogs.choose(request),
         remarks=(
             *(table.remarks if table else ()),
@@ -124,9 +133,19 @@ def make(request: Request) -> Plan:
             *standing_by,
             *([without_scheduler(job)] if needless else []),
             *seen.remarks(request, placed, ranks),
+            *(hccl.remarks if hccl else ()),
             *left_out(request, placed, ranks),
         ),
     )
+
+
+def simulated(request: Request) -> Request:
+    """The request; of a simulation with all that follows from that.  Raises Refusal."""
+    if request.engine != "msrun" and request.sim_level is None and request.sim_rank_id is None:
+        return request
+    from tools.launch.engines import simulation
+
+    return simulation.of(request) if simulation.is_wanted(request) else request
 
 
 def does_without(request: Request, job: jobs.Job) -> bool:
@@ -174,6 +193,10 @@ def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTa
         from tools.launch.engines import slurm
 
         return slurm.place(request), None
+    if way == "simulation":
+        from tools.launch.engines import simulation
+
+        return simulation.place(request), None
     if way == "msrun":
         from tools.launch.engines import msrun
 
@@ -257,13 +280,14 @@ def take_devices(plan: Plan) -> list[str]:
     devices = [device for _, device in plan.ranks] if request.device_target != "CPU" else []
     devices = seen.lockable(request, devices, plan.hosts)
     cores = plan.binding.own() if plan.binding else set()
-    if not devices and not cores:
+    ports = plan.hccl.ranges if plan.hccl and not seen.is_away(request, plan.hosts) else []
+    if not devices and not cores and not ports:
         return []
     from tools.launch.devices import device_locks
 
     mine = request.lock_fd, request.lock_file
     try:
-        while holders := device_locks.take(*mine, plan.run_dir, request.job_pid, devices, cores):
+        while holders := device_locks.take(*mine, plan.run_dir, request.job_pid, devices, cores, ports):
             holders = [holder for holder in holders if set(devices) & set(holder.devices)]
             if not holders:
                 raise CoresTaken
@@ -278,9 +302,9 @@ def take_devices(plan: Plan) -> list[str]:
                 time.sleep(0.5)
     except OSError as error:
         where = one_line(error.filename or request.lock_file)
-        what = tr("other jobs cannot see which cores this one uses")
-        if devices:
-            what = tr("other jobs cannot see which devices this one uses")
+        what = tr("other jobs cannot see which devices this one uses")
+        if cores and not devices:
+            what = tr("other jobs cannot see which cores this one uses")
         return [clauses(f"{what}: {where}: {error.strerror}", tr("LAUNCH_LOCKS can name another folder"))]
     if devices and request.device_target == "GPU" and not request.no_check:
         from tools.launch.devices import device_check

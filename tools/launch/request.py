@@ -39,6 +39,8 @@ BOUNDS = {
     "attempt": (1, 10**8),
     "master_port": (ports.LEAST, ports.MOST),
     "pod_wait": (0, 10**6),
+    "sim_level": (0, 3),
+    "sim_rank_id": (0, MAX_RANKS),
 }
 
 
@@ -101,8 +103,8 @@ class Request(Record):
     preflight: Flag = False
     no_sink: Flag = False
     dry_run: Flag = False
-    bind_core: Flag = False
-    bind_numa: Flag = False
+    bind_core: Option[str] = None  # "1", or a map: see devices/binding_maps.py
+    bind_numa: Option[str] = None
     per_rank_words: Flag = False  # see programs/rank_words.py
     rank_folder: Flag = False  # see rank_folders.py
     rank_files: Option[str] = None
@@ -120,6 +122,9 @@ class Request(Record):
     master_port: Option[int] = None
     node_rank: Option[int] = None
     ntasks_per_node: Option[int] = None
+    sim_level: Option[int] = None  # see engines/simulation.py
+    sim_rank_id: Option[int] = None
+    worker_log_name: Option[str] = None  # see worker_logs.py
     pod_wait: Option[int] = None  # seconds
     table_dir: Option[str] = None
     table_hosts: Option[str] = None  # of a rank table of version 2.0

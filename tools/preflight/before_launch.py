@@ -105,6 +105,7 @@ def _job(plan: Plan) -> check.Job:
         data=request.data_path or "",
         program=program_files.of("" if own else program, trainer_command.config_path(request) or ""),
         ports=[port] if port else [],
+        hccl=plan.hccl.ranges[0][0] if plan.hccl and plan.hccl.ranges else None,
         hccn_conf=request.hccn_conf or hccn.DEFAULT_CONF,
         quick=True,
     )

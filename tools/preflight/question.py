@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.common.record import Record
+from tools.launch.engines import hccl_ports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Question(Record):
     devices:    the devices that the ranks use, by their physical ids; None: all.
     slots:      the ranks of the host; None: nobody has said.
     ports:      TCP ports that the job will listen on, on the first host.
+    hccl:       the first port of HCCL, on every host.
     hccn_conf:  the file of addresses where there is no hccn_tool.
     table:      (path, digest) of the rank table; None without one.
     place:      the host's server in it; None where that is not known.
@@ -53,6 +55,7 @@ class Question(Record):
     devices: Sequence[int] | None = None
     slots: int | None = None
     ports: Sequence[int] = ()
+    hccl: int = hccl_ports.BASE
     hccn_conf: str = "/etc/hccn.conf"
     table: Sequence[str] | None = None
     place: Place | None = None

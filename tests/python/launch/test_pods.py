@@ -4,6 +4,7 @@ import json
 import os
 import random
 import socket
+from types import SimpleNamespace
 
 import good_tables
 import pytest
@@ -11,7 +12,7 @@ from launching import request
 
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import host
-from tools.launch.pods import pod_checks, pod_job, pod_table, pod_watch
+from tools.launch.pods import pod_checks, pod_job, pod_scheduler, pod_table, pod_watch
 from tools.launch.pods.pod_job import Fact, PodJob
 from tools.launch.pods.pod_table import Initializing, NotReady
 from tools.launch.pods.pod_wait import Patience
@@ -415,3 +416,21 @@ def test_a_table_that_is_half_there_is_waited_for(world, data):
     (world / "hccl.json").write_bytes(data)
     with pytest.raises(NotReady):
         pod_table.read("hccl.json")
+
+
+def test_the_scheduler_of_pods_may_have_an_address_of_ipv6(monkeypatch):
+    for text in ("fd00::7", "[fd00::7]"):
+        monkeypatch.setenv("MS_SCHED_HOST", text)
+        found = pod_job.read(pod_request(worker_num="16", local_worker_num="8", node_rank="1"))
+        patience = SimpleNamespace(until_ready=lambda look, _: look())
+        assert pod_scheduler.resolved(found, patience) == "fd00::7"
+    monkeypatch.setenv("MS_SCHED_HOST", "fd00::7:8118:1::2")
+    with pytest.raises(Refusal, match="is neither the name nor the address of a host"):
+        pod_job.read(pod_request(worker_num="16", local_worker_num="8", node_rank="1"))
+
+
+def test_a_pod_listens_at_its_own_address_of_ipv4_before_that_of_ipv6():
+    own = {"POD_IP": "::1", "XDL_IP": "127.0.0.1", "HOST_IP": "2001:db8::9"}
+    assert pod_scheduler.own_address(job(own)) == "127.0.0.1"
+    assert pod_scheduler.own_address(job({"POD_IP": "::1", "HOST_IP": "2001:db8::9"})) == "::1"
+    assert pod_scheduler.own_address(job({"HOST_IP": "2001:db8::9"})) is None

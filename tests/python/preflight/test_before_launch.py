@@ -15,6 +15,7 @@ from hccl_tools.hosts.ask import Answer
 from tools.diagnosis.bundle.masking import Masker
 from tools.features.last_good_hosts import LastGoodHosts
 from tools.launch.engines.facts import Cluster, LocalFacts, MpirunFacts, OpenMpi
+from tools.launch.engines.hccl_ports import HcclPorts
 from tools.launch.planned import Checked
 from tools.preflight import before_launch, kept
 from tools.run_page import sections
@@ -44,7 +45,7 @@ def hosts(monkeypatch, world):
     return found
 
 
-def plan(world, *names, engine="mpirun", facts=None, **request):
+def plan(world, *names, engine="mpirun", facts=None, hccl=None, **request):
     asked = {
         "script": "run_mpirun_1.sh",
         "engine": engine,
@@ -66,6 +67,7 @@ def plan(world, *names, engine="mpirun", facts=None, **request):
         spares=[],
         engine=facts or MpirunFacts(mpi=OpenMpi(version="4.1.4"), ranks=len(names)),
         cluster=Cluster(scheduler_port=8118),
+        hccl=hccl,
         trainer=[sys.executable, "-u", "train.py"],
     )
 
@@ -86,6 +88,14 @@ def test_hosts_are_reached_as_this_open_mpi_reaches_them(hosts, world, monkeypat
     monkeypatch.setenv("PRTE_MCA_plm_ssh_agent", "ssh5")
     before_launch.look(plan(world, "n1", "n2", facts=MpirunFacts(mpi=OpenMpi(version=version), ranks=2)))
     assert hosts.agent[0] == agent
+
+
+def test_hosts_are_asked_about_the_ports_that_the_job_has(hosts, world):
+    (world / "train.py").write_text("")
+    before_launch.look(plan(world, "n1", "n2", hccl=HcclPorts(ranges=[(61024, 61055)], origin="chosen")))
+    assert {question["hccl"] for question in hosts.questions.values()} == {61024}
+    before_launch.look(plan(world, "n1", "n2", hccl=HcclPorts(ranges=[], origin="user")))
+    assert {question["hccl"] for question in hosts.questions.values()} == {60000}
 
 
 def test_ranks_on_processors_need_no_devices(hosts, world):

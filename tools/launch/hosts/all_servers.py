@@ -16,6 +16,7 @@ from hccl_tools.hosts import ask, hostfile
 from hccl_tools.machine import addresses, hccn
 from hccl_tools.machine.programs import path_word
 from hccl_tools.table import device_range, rank_table
+from hccl_tools.table.address import family
 from tools.launch import record
 from tools.launch.devices import excluded
 from tools.launch.engines import open_mpi
@@ -77,7 +78,7 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable | None
     check_hosts(slots, servers)
     if names:
         by_address = {server.address(server.label()): server.name for server in servers}
-        standing_by = [by_address[network.ipv4(name.rpartition("@")[2], one_line(name))] for name in names]
+        standing_by = [by_address[network.address_of(name.rpartition("@")[2], one_line(name))] for name in names]
         return with_part(request, data, servers, standing_by, run_dir)
     written = os.path.join(run_dir, name)
     if request.exclude is not None:  # the hostfile names more hosts
@@ -231,7 +232,17 @@ def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> N
     if unfit:
         raise Refusal(REFUSED, *unfit)  # mpirun and ssh get these names
     found = addresses.of([*(name for name, _ in slots), *(each.name for each in servers)])
-    hosts = {found[name] or network.ipv4(name, f"--hostfile: {one_line(name)}"): one_line(name) for name, _ in slots}
+    hosts = {
+        found[name] or network.address_of(name, f"--hostfile: {one_line(name)}"): one_line(name) for name, _ in slots
+    }
+    six = [name for address, name in hosts.items() if family(address) == family("::1")]
+    if six:
+        text = tr(
+            "--hostfile: {names} have addresses of IPv6 only, which mpirun takes in no list", names=", ".join(six)
+        )
+        raise Refusal(
+            REFUSED, clauses(text, tr("give them IPv4, or type the command on each host, with the rank table"))
+        )
     table: dict[str, Server] = {}
     lines = []
     for each in servers:

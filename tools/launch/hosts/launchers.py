@@ -30,7 +30,7 @@ class Meeting(Record):
 
     hosts: list[str]  # what a message calls them, in the order of their ranks
     number: int  # of this host
-    address: str  # IPv4, of the host of rank 0
+    address: str  # of the host of rank 0
     scheduler_port: int
     job: str  # what is the same on all hosts of this job only, as far as the hosts can know
     always: bool = False  # also without restarts: the first failure ends the ranks of all hosts
@@ -44,7 +44,7 @@ class Agreement(Record):
     launcher: int  # its process id
     hosts: list[str]  # one word for each, in the order of their ranks
     number: int  # of this host
-    address: str  # IPv4, of the host of rank 0, where the launchers meet
+    address: str  # of the host of rank 0, where the launchers meet
     port: int  # where its launcher listens
     job: str  # a digest of what only the hosts of this job have alike
     alike: list[tuple[str, str, str]]  # (what it is, its digest, its words) of what must be the same on every host

@@ -22,7 +22,7 @@ from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import clauses, one_line
 from hccl_tools.machine import addresses, host
 from hccl_tools.table import rank_table
-from hccl_tools.table.address import family
+from hccl_tools.table.address import family, is_loopback
 from tools.launch.engines import ports
 from tools.launch.engines.facts import Cluster, LocalFacts
 from tools.launch.engines.placement import Placement
@@ -70,8 +70,9 @@ class Server:
         return tr("{name} has ranks {first} to {last}", name=self.label(), first=self.first, last=last)
 
     def address(self, what: str) -> str:
-        """Its IPv4 address.  Raises Refusal, whose text begins with `what`."""
-        return network.ipv4(self.name, what, tr(_HOW_TO_NAME))
+        """Its address.  Raises Refusal, whose text begins with `what`."""
+        known = [name for name in (self.name, *self.names) if family(name) is not None]
+        return network.address_of(known[0] if known else self.name, what, tr(_HOW_TO_NAME))
 
 
 class Table(Row):
@@ -184,7 +185,7 @@ def scheduler(servers: list[Server], digest: str) -> Cluster:
     if len(servers) == 1 and family(first.name) is None:  # the name of a job, say: nobody else needs its address
         return Cluster(scheduler_host=addresses.of([first.name])[first.name] or host.LOOPBACK, scheduler_port=port)
     address = first.address(tr("server {name}, which has rank 0,", name=first.label()))
-    if address.startswith("127.") and network.others(server.name for server in servers):
+    if is_loopback(address) and network.others(server.name for server in servers):
         text = tr("server {name} has rank 0, and the other servers cannot reach that address", name=first.label())
         raise Refusal(REFUSED, text)
     return Cluster(scheduler_host=address, scheduler_port=port)

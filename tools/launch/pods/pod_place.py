@@ -94,7 +94,7 @@ def shared_parts(request: Request, job: PodJob, path: str | None) -> Parts | Non
         shape.node,
         shape.pods,
         _devices(request, job, shape.local),
-        pod_scheduler.own_ipv4(job) or host.address(),
+        pod_scheduler.own_address(job) or host.address(),
     )
 
 
@@ -131,7 +131,7 @@ def by_table(
         meeting = Meeting(
             hosts=[server.address for server in table.servers],
             number=table.own,
-            address=network.ipv4(table.servers[0].address, tr("the pod of rank 0")),
+            address=network.address_of(table.servers[0].address, tr("the pod of rank 0")),
             scheduler_port=cluster.scheduler_port,
             job=f"{table.digest} {job.uid}",
             always=True,

@@ -7,7 +7,7 @@ import platform
 from importlib import metadata
 from importlib.util import find_spec
 
-from hccl_tools.machine import interpreter
+from hccl_tools.machine import cann, interpreter
 from hccl_tools.machine.driver import root
 from tools.doctor import files, versions
 
@@ -28,7 +28,7 @@ def collect(question: Question) -> dict[str, Value]:
         "python": platform.python_version(),
         "mindspore": next(filter(None, map(_version, _MINDSPORE)), None),
         "glibc": _glibc(),
-        "cann": versions.cann_version(question.cann) if question.cann else versions.installed_cann()[0],
+        "cann": cann.version(question.cann, files.ROOT) if question.cann else versions.installed_cann()[0],
         **{part: files.setting(f"{root()}/{part}/version.info", "Version") for part in ("driver", "firmware")},
         **{f"package:{name}": version for name, version in _packages(question.modules).items()},
     }
