@@ -102,6 +102,10 @@ TABLE = {
             " are slow"
         ),
     ),
+    "pod_wait": Option(
+        "SECONDS",
+        marked("in the pods of a job: how long to wait for the other pods (default: MS_TOPO_TIMEOUT, else 600)"),
+    ),
     "config": Option("FILE", marked("the training config"), shown="--config -c"),
     "ckpt": Option(
         "PATH",

@@ -139,19 +139,7 @@ class Hub:
             guest.send(["refused", text])
             raise Lost(text)
         fault = self.fault(number, len(theirs) == 2 * len(ours))
-        for label, digest, words in ours if not fault else ():
-            if theirs.pop(0) != digest:
-                where, here = self.facts["hosts"][number], self.facts["hosts"][0]
-                fault = tr(
-                    "{label}: {here} has {words}, {where} has {others}; it must be the same on every host",
-                    label=label,
-                    here=here,
-                    words=words,
-                    where=where,
-                    others=theirs[0],
-                )
-                break
-            theirs.pop(0)
+        fault = fault or wire.unlike(ours, theirs, self.facts["hosts"][0], self.facts["hosts"][number])
         if fault:
             guest.send(["refused", fault])
             self.tell(["say", fault])

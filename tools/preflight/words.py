@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _MOST_NAMED = 8  # hosts, or sets of them, of one group
 _MOST_GROUPS = 6  # of one difference
 _MOST_LINES = 40  # differences of one level
+MOST_KEPT = 40  # differences in launch.json
 _STYLES = {BLOCKS: colours.FAILURE, SLOWS: colours.CAUTION, SURPRISES: colours.FACT}
 
 
@@ -87,6 +88,14 @@ def line(difference: Difference, hosts: Sequence[str]) -> str:
         }
         groups.append(tr("the other {hosts}: {text}", **others))
     return clauses(*groups)
+
+
+def findings(found: Found) -> list[dict[str, str]]:
+    """The differences for launch.json, the worst first."""
+    return [
+        {"level": each.level, "text": line(each, found.hosts), "remedy": each.remedy}
+        for each in found.differences[:MOST_KEPT]
+    ]
 
 
 def _group(group: Group, hosts: Sequence[str]) -> str:

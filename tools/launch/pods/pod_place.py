@@ -88,7 +88,7 @@ def shared_parts(request: Request, job: PodJob, path: str | None) -> Parts | Non
         raise Refusal(USAGE, tr("--dry_run writes nothing, so it cannot make the rank table of --table_dir"))
     from tools.launch.pods.pod_parts import Parts
 
-    shape = _shape(request, job)
+    shape = shape_of(request, job)
     return Parts(
         request,
         shape.node,
@@ -179,7 +179,7 @@ def _copied(path: str, table: PodTable, run_dir: str) -> LaunchTable:
 
 def by_numbers(request: Request, job: PodJob, patience: Patience) -> Placement:
     """The ranks of this pod, which has as many as the others.  Raises Refusal."""
-    shape = _shape(request, job)
+    shape = shape_of(request, job)
     devices = _devices(request, job, shape.local)
     cluster = pod_scheduler.by_numbers(request, job, shape, patience)
     ranks = [(shape.node * shape.local + index, device) for index, device in enumerate(devices)]
@@ -206,7 +206,7 @@ def by_numbers(request: Request, job: PodJob, patience: Patience) -> Placement:
     )
 
 
-def _shape(request: Request, job: PodJob) -> Shape:
+def shape_of(request: Request, job: PodJob) -> Shape:
     """How many pods and ranks the job has, and which pod this is.  Raises Refusal."""
     local = job.local.value if job.local else None
     if local is None and request.device_target == "Ascend":

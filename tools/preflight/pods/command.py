@@ -1,0 +1,53 @@
+"""preflight.sh without hosts in a pod of a job, and --preflight of run_pod.sh."""
+
+from __future__ import annotations
+
+from hccl_tools.commands import boundary
+from tools.preflight import check, document, reach
+from tools.preflight.pods import meeting, place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tools.launch.planned import Plan
+    from tools.preflight.pods.result import Result
+    from tools.preflight.words import Found
+
+    Say = Callable[[str], None]
+
+
+def run(
+    job: check.Job,
+    typed: Sequence[str],
+    table: str | None,
+    wait: int | None,
+    say: Say,
+    tell: Callable[[Found], None],
+) -> int:
+    """The exit code, which is the same in all pods.  Raises Refusal.
+
+    typed: what all pods must have typed alike.  table: the rank table that was named.  tell: prints the whole.
+    """
+    with meeting.heeding_the_kubelet():
+        here = place.of_environment(table, wait, say)
+        if here.pods == 1 and here.number is not None:
+            found = check.run(reach.over_ssh(reach.this_host(), {}, None, say), job)
+            tell(found)
+            return document.STATUS[document.verdict(found)]
+        if here.is_hub:
+            return document.STATUS[document.verdict(meeting.as_hub(here, job, typed, say, tell))]
+        result = meeting.as_spoke(here, job, typed, say)
+        boundary.escape_missing_letters()
+        print(result.line)
+        return document.STATUS[result.verdict]
+
+
+def before(plan: Plan, job: check.Job, say: Say) -> Found | Result | None:
+    """What the pods of a launch have found, the whole in the pod of rank 0; None: they do not meet.  Raises Refusal."""
+    here = place.of_plan(plan)
+    if here is None:
+        return None
+    if here.is_hub:
+        return meeting.as_hub(here, job, (), say, lambda _found: None)
+    return meeting.as_spoke(here, job, (), say)
