@@ -141,7 +141,14 @@ def _of_pods(options: argparse.Namespace) -> int:
         raise Refusal(USAGE, f"--pod_wait {one_line(options.pod_wait)} {what}")
     names = ("train_script", "config", "data", "devices", "log_dir")
     typed_alike = [f"--{name} {getattr(options, name)}" for name in names if getattr(options, name) is not None]
-    return command.run(_job(options, None), typed_alike, options.table, wait, say, lambda found: _tell(found, options))
+    tell = functools.partial(_tell, options=options)
+    tell_line = say if options.json else _print_line
+    return command.run(_job(options, None), typed_alike, options.table, wait, say, tell, tell_line)
+
+
+def _print_line(line: str) -> None:
+    boundary.escape_missing_letters()
+    print(line)
 
 
 def _tell(found: words.Found, options: argparse.Namespace) -> None:

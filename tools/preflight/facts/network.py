@@ -9,6 +9,7 @@ import struct
 import sys
 
 from hccl_tools.machine import host, sockets
+from hccl_tools.table.address import family, packed
 from tools.doctor import files
 from tools.launch.engines import ports
 
@@ -36,7 +37,7 @@ def collect(question: Question) -> dict[str, Value]:
     address = question.first_at or _resolved(question.first)
     if not is_first:
         facts["first_address"] = address
-    towards = address if address and not is_first else question.host
+    towards = question.first_at or (address if address and not is_first else question.host)
     return {**facts, **_of_interface(_own_address(towards))}
 
 
@@ -49,21 +50,24 @@ def _resolved(name: str) -> str | None:
 
 def _own_address(towards: str) -> str | None:
     """The address of this host that packets to another one have; for its own name, that name's."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+    with socket.socket(family(towards) or socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((towards, 9))  # sends nothing: it only looks up the route
         except (OSError, UnicodeError):
-            return None
+            return _of_name(towards)
         return str(probe.getsockname()[0])
 
 
 def _of_interface(address: str | None) -> dict[str, Value]:
     """MTU and speed of the interface that has the address; the loopback is none, and virtual ones have no speed."""
-    if not address or address.startswith("127."):
+    if not address or address.startswith("127.") or address == "::1":
         return {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
         names = (os.fsencode(name) for _, name in socket.if_nameindex())
-        name = next((name for name in names if _address_of(asked.fileno(), name) == address), None)
+        if family(address) == socket.AF_INET6:
+            name = _with_ipv6(address)
+        else:
+            name = next((name for name in names if _address_of(asked.fileno(), name) == address), None)
         if name is None:
             return {}
         mtu = _asked(asked.fileno(), _MTU_OF, name)
@@ -74,6 +78,21 @@ def _of_interface(address: str | None) -> dict[str, Value]:
     if speed:
         facts["link_speed"] = speed
     return facts
+
+
+def _of_name(name: str) -> str | None:
+    """The IPv6 address of a name that has no other one."""
+    try:
+        return str(socket.getaddrinfo(name, None, socket.AF_INET6, socket.SOCK_STREAM)[0][4][0])
+    except (OSError, UnicodeError):
+        return None
+
+
+def _with_ipv6(address: str) -> bytes | None:
+    """The interface that has the address, by /proc/net/if_inet6."""
+    wanted = packed(address).hex()
+    rows = (line.split() for line in (files.read("/proc/net/if_inet6") or "").splitlines())
+    return next((os.fsencode(row[5]) for row in rows if len(row) == 6 and row[0] == wanted), None)
 
 
 def _asked(descriptor: int, question: int, name: bytes, value: bytes = b"") -> bytes | None:

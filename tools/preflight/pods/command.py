@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hccl_tools.commands import boundary
 from tools.preflight import check, document, reach
 from tools.preflight.pods import meeting, place
 
@@ -24,10 +23,12 @@ def run(
     wait: int | None,
     say: Say,
     tell: Callable[[Found], None],
+    tell_line: Say,
 ) -> int:
     """The exit code, which is the same in all pods.  Raises Refusal.
 
     typed: what all pods must have typed alike.  table: the rank table that was named.  tell: prints the whole.
+    tell_line: prints what the other pods say instead.
     """
     with meeting.heeding_the_kubelet():
         here = place.of_environment(table, wait, say)
@@ -38,8 +39,7 @@ def run(
         if here.is_hub:
             return document.STATUS[document.verdict(meeting.as_hub(here, job, typed, say, tell))]
         result = meeting.as_spoke(here, job, typed, say)
-        boundary.escape_missing_letters()
-        print(result.line)
+        tell_line(result.line)
         return document.STATUS[result.verdict]
 
 

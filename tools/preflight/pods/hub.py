@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hmac
+import os
 import selectors
+import signal
 import socket
 import time
 
 from hccl_tools.common.language import tr
+from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.common.words import short
+from hccl_tools.common.words import clauses, short
 from hccl_tools.hosts import node_sets
 from hccl_tools.hosts.ask import Answer
 from hccl_tools.machine import host
@@ -25,7 +29,7 @@ from tools.preflight.pods import asked, messages, pod_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from tools.preflight.pods.place import Place
@@ -38,6 +42,7 @@ _TOLD_AFTER, _TOLD_EVERY = 10.0, 30.0  # seconds until a word about pods that ar
 _LAST_WORDS = 10.0  # seconds in which the results must go out
 _STEP, _SOON = 1.0, 0.05  # seconds: the longest wait without a look at the clock; the same while lines wait for room
 _MOST_NAMED = 8
+_HELLO = ("name", "address", "pods", "nonce")  # what follows job and number
 _ACCEPTED = 1024  # connections that the kernel accepts before we do
 
 
@@ -58,12 +63,14 @@ class Hub:
         self.come: dict[int, Pod] = {}
         self.reasons: dict[int, str] = {}  # why a pod does not take part; what was wrong last
         self.refused: set[int] = set()  # pods for which it is of no use to wait
-        self.strangers = 0
+        self.strangers, self.turned_away = 0, ""  # how many were of no pod of this job; why a pod was refused
+        self._names: list[str] = []  # once nobody can come any more
         self.guests: dict[Connection, float] = {}  # who has said nothing yet, and until when it may
         self.answers: dict[int, Answer] = {}
         self.here = place.address
         self.selector = selectors.DefaultSelector()
         self.door: socket.socket | None = None
+        self.child = 0
 
     # ---- they come -------------------------------------------------------------------------------
 
@@ -78,6 +85,7 @@ class Hub:
                 self._tell_missing(now - began)
             self._step(end - now)
         self.close_door()
+        self._names = self.names()
 
     def is_complete(self) -> bool:
         """Whether nobody is missing who may still come."""
@@ -158,20 +166,21 @@ class Hub:
 
     def welcome(self, guest: Connection, found: list[Any]) -> None:
         """``hello``, as in messages.py.  Raises Lost."""
-        kinds = {"hello": (str, int, str, str, int, str, *(str for _ in found[7:]))}
-        job, number, name, address, pods, nonce, *theirs = wire.take(found, kinds)[1]
+        kinds = {"hello": (str, int, *(str for _ in found[3:]))}  # as that of launchers, who may come here, too
+        job, number, *rest = wire.take(found, kinds)[1]
         if not hmac.compare_digest(job.encode("utf-8", "replace"), self.place.job.encode()):
             self.strangers += 1
             text = tr("the pods of another job are checked there, or its launcher runs with other options than here")
             guest.send(["refused", text])
             raise Lost(text)
-        if self.pods is None and 1 <= pods <= MAX_RANKS:
-            self.pods = pods
+        name, address, counted, nonce, *theirs = [*rest, "", "", "", ""] if len(rest) < len(_HELLO) else rest
+        pods = whole_number(counted, 1, MAX_RANKS)
+        self.pods = self.pods or pods
         fault = self.fault(number, pods, len(theirs) == 2 * len(self.alike))
-        where = name if pod_names.is_name(name) else f"pod-{number}"
-        fault = fault or wire.unlike(self.alike, theirs, self.own_name(), where)
+        fault = fault or wire.unlike(self.alike, theirs, *self._of_both(number, name))
         if fault:
             guest.send(["refused", fault])
+            self.turned_away = fault
             if 0 <= number < (self.pods or 0) and number not in self._here():
                 self.refused.add(number)
                 self.reasons[number] = fault
@@ -185,11 +194,17 @@ class Hub:
         self.selector.modify(guest.plug, selectors.EVENT_READ, lambda: self.listen(number))
         guest.send(["welcome", messages.proof(self.place.job, nonce), self.place.wait])
 
-    def fault(self, number: int, pods: int, same_version: bool) -> str:
+    def _of_both(self, number: int, name: str) -> tuple[str, str]:
+        """What this pod is called, and one that comes."""
+        names = self.names({number: name} if pod_names.is_name(name) else {})
+        own = self.place.number
+        return pod_names.own() if own is None else names[own], names[number]
+
+    def fault(self, number: int, pods: int | None, same_version: bool) -> str:
         """Why this pod cannot take part; empty if it can."""
         if not same_version:
             return tr("the hosts have different versions of this project")
-        if self.pods != pods:
+        if pods is None or self.pods != pods:
             counts = {"here": self.pods, "there": pods}
             return tr("the job has {there} pods by its environment, and {here} by that of the first pod", **counts)
         if not 0 <= number < pods:
@@ -232,9 +247,11 @@ class Hub:
 
     # ---- they are asked --------------------------------------------------------------------------
 
-    def names(self) -> list[str]:
-        """What the pods are called, by their numbers."""
-        told = {number: pod.name for number, pod in self.come.items()}
+    def names(self, more: Mapping[int, str] | None = None) -> list[str]:
+        """What the pods are called, by their numbers.  more: the host names of some that have not come."""
+        if self._names:
+            return self._names
+        told = {**{number: pod.name for number, pod in self.come.items()}, **(more or {})}
         if self.place.number is not None:
             told[self.place.number] = pod_names.own()
         return pod_names.choose(self.pods or 0, told, self.place.names)
@@ -252,9 +269,10 @@ class Hub:
             found[names[self.place.number]] = self.here
         return {name: found[name] for name in names if name in found}
 
-    def join(self, line: Connection) -> None:
-        """This pod's own answer comes by this line, from another process."""
+    def join(self, line: Connection, process: int) -> None:
+        """This pod's own answer comes by this line, from a child of this process."""
         assert self.place.number is not None
+        self.child = process
         number = self.place.number
         self.come[number] = Pod(line, pod_names.own(), self.here)
         self.selector.register(line.plug, selectors.EVENT_READ, lambda: self.listen(number))
@@ -288,8 +306,9 @@ class Hub:
             return self.reasons[number]
         text = tr("it has not come within {seconds} s; see: kubectl get pods -o wide", seconds=self.place.wait)
         if self.strangers:
-            text += tr("; {number} connections were of another job, or without its digest", number=self.strangers)
-        return text
+            told = tr("{number} connections were of another job, or without its digest", number=self.strangers)
+            text = clauses(text, told)
+        return clauses(text, tr("refused: {reason}", reason=self.turned_away)) if self.turned_away else text
 
     # ---- they are told ---------------------------------------------------------------------------
 
@@ -309,6 +328,10 @@ class Hub:
         for pod in self.come.values():
             pod.line.plug.close()
         self.selector.close()
+        if self.child:  # a launch takes every child that is left for one of its ranks'
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(self.child, signal.SIGKILL)
+                os.waitpid(self.child, 0)
 
 
 def _at_all_addresses(port: int) -> socket.socket:

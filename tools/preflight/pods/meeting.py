@@ -41,7 +41,7 @@ def as_hub(place: Place, job: check.Job, options: Sequence[str], say: Say, took:
             raise Refusal(REFUSED, clauses(text, tr("start the same command in all pods; see: kubectl get pods")))
         job = job.replace(ports=[place.scheduler] if place.scheduler else [])
         if place.number is not None:
-            hub.join(spoke.beside(asked.own(job, place)))
+            hub.join(*spoke.beside(asked.own(job, place)))
         names = hub.names()
         found = check.run(reach.Way(hosts=names, slots={}, ask=hub.ask, addresses=hub.addresses()), job)
         took(found)

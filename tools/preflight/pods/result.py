@@ -49,7 +49,7 @@ def _line(found: Found, pod: str, hub: str) -> str:
     more = len(own) - _MOST_OWN
     told = [*own[:_MOST_OWN], *([tr("and {number} more", number=more)] if more > 0 else [])]
     elsewhere = tr("the log of {pod} has all: {total}", pod=hub, total=total)
-    return clauses(*(told or [tr("{host}: it is as most others", host=pod)]), elsewhere)
+    return clauses(*(told or [tr("{host}: nothing was found on it", host=pod)]), elsewhere)
 
 
 def _own(found: Found, pod: str) -> list[str]:

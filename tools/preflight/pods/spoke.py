@@ -54,13 +54,16 @@ def answer(talk: Talk, mine: Question, wait: float) -> None:
 # ---- the pod that the others connect to ----------------------------------------------------------
 
 
-def beside(mine: Question) -> Connection:
-    """The line to a process that answers for the hub's own pod: the hub must hear the others meanwhile."""
+def beside(mine: Question) -> tuple[Connection, int]:
+    """(the line to a child of this process, its id); the child answers for the hub's own pod.
+
+    The hub must hear the others meanwhile.
+    """
     ours, its = socket.socketpair()
     process = os.fork()
     if process:
         its.close()
-        return messages.connection(ours)
+        return messages.connection(ours), process
     status = 1
     try:
         programs.end_with_parent()
@@ -133,7 +136,7 @@ def _greet(plug: socket.socket, place: Place, alike: Alike) -> tuple[Talk, float
     address = place.address or str(plug.getsockname()[0])
     talk = Talk(messages.connection(plug))
     same = [word for _, *words in alike for word in words]
-    hello = ["hello", place.job, place.number, pod_names.own(), address, place.pods, nonce, *same]
+    hello = ["hello", place.job, place.number, pod_names.own(), address, str(place.pods), nonce, *same]
     talk.send(hello, ANSWER_WITHIN)
     proof, wait = talk.expect("welcome", ANSWER_WITHIN)
     if proof != messages.proof(place.job, nonce):
