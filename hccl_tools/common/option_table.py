@@ -104,7 +104,7 @@ TABLE = {
     ),
     "pod_wait": Option(
         "SECONDS",
-        marked("in the pods of a job: how long to wait for the other pods (default: MS_TOPO_TIMEOUT, else 600)"),
+        marked("how long to wait for the rank table and for the other pods"),
     ),
     "config": Option("FILE", marked("the training config"), shown="--config -c"),
     "ckpt": Option(

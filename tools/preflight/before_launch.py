@@ -29,7 +29,7 @@ def look(plan: Plan) -> Checked:
     if found is None:
         return Checked(remarks=[_nothing_to_compare(plan)])
     if not isinstance(found, words.Found):
-        return _heard(found)
+        return of_pod(found)
     lines = words.page(found, False).splitlines()
     if found.blocks:
         raise Refusal(REFUSED, *lines, _nothing_started())
@@ -46,7 +46,7 @@ def _found(plan: Plan) -> Found | Result | None:
     return check.run(way, _job(plan)) if way else None
 
 
-def _heard(result: Result) -> Checked:
+def of_pod(result: Result) -> Checked:
     """What this launch keeps of the result that another pod has told.  Raises Refusal."""
     if result.verdict == document.STOPS:
         raise Refusal(REFUSED, result.line, _nothing_started())

@@ -57,7 +57,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.option("devices", tr(" (default: all)"))
     parser.option("log_dir", default="logs")
     parser.option("trial")
-    parser.option("pod_wait")
+    parser.option("pod_wait", tr(" (only in the pods of a job; default: MS_TOPO_TIMEOUT, else 600)"))
     arguments.add_hccn_conf(parser)
     parser.option("output", tr(": the result as a page for a browser, beside what is printed"))
     parser.json()
