@@ -206,7 +206,8 @@ class Hub:
             return tr("the hosts have different versions of this project")
         if pods is None or self.pods != pods:
             counts = {"here": self.pods, "there": pods}
-            return tr("the job has {there} pods by its environment, and {here} by that of the first pod", **counts)
+            text = tr("the job has {there} pods by its environment, and {here} by that of the first pod", **counts)
+            return clauses(text, tr("give all pods the same MS_WORKER_NUM and MS_LOCAL_WORKER"))
         if not 0 <= number < pods:
             return tr("the job has no host number {number}", number=number)
         if number in self.come or number == self.place.number:

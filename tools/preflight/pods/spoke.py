@@ -38,7 +38,7 @@ def take_part(place: Place, alike: Alike, mine: Question, say: Callable[[str], N
         answer(talk, mine, wait + ANSWER_WITHIN)
         return messages.unpacked(talk.expect("verdict", _RESULT_WITHIN)[0])
     except Lost as error:
-        where = tr("{host} port {port}", host=one_line(place.host), port=place.port)
+        where = tr("{address} port {port}", address=one_line(place.host), port=place.port)
         text = tr("the check of all pods has ended at {place}: {reason}", place=where, reason=error)
         raise Refusal(REFUSED, clauses(text, tr("see the log of that pod"))) from error
     finally:
@@ -82,7 +82,7 @@ def _joined(place: Place, alike: Alike, say: Callable[[str], None]) -> tuple[Tal
     """(the connection to the hub, the seconds until it asks).  Raises Refusal: it refused us, or never came."""
     began = time.monotonic()
     tell_at = _TOLD_AFTER
-    where = tr("{host} port {port}", host=one_line(place.host), port=place.port)
+    where = tr("{address} port {port}", address=one_line(place.host), port=place.port)
     while True:
         try:
             return _try_to_join(place, alike)
