@@ -155,13 +155,18 @@ tells() {
 
 # ---- --preflight of run_pod.sh -----------------------------------------------------------------------
 
-# launch PODS: run_pod.sh --preflight in every pod
+# launch_in NUMBER OPTION...: run_pod.sh --preflight in this pod
+launch_in() {
+  on_pod "$1" STUB_DO= STUB_SCHEDULER_EXIT=0 bash "$SCRIPTS/run_pod.sh" --device_target CPU --preflight --log_dir "logs$1" "${@:2}" \
+    --train_script "$FIXTURES/stub_trainer.py" config.yaml
+}
+
+# launch PODS: the same in every pod
 launch() {
   PODS=$1
   local number
   for ((number = 0; number < PODS; number++)); do
-    on_pod "$number" STUB_DO= STUB_SCHEDULER_EXIT=0 bash "$SCRIPTS/run_pod.sh" --device_target CPU --preflight --pod_wait 60 --log_dir "logs$number" \
-      --train_script "$FIXTURES/stub_trainer.py" config.yaml
+    launch_in "$number" --pod_wait 60
   done
 }
 
@@ -190,6 +195,17 @@ kept() {
   pod_ended 0 78 '*This stops the job:*node1: 8.0 MiB free in /dev/shm*--preflight: nothing was started*'
   pod_ended 1 78 '*node1: 8.0 MiB free in /dev/shm; *the log of node0 has all*--preflight: nothing was started*'
   [[ ! -e logs0 && ! -e logs1 ]]
+}
+
+@test "run_pod.sh --preflight: a pod that does not come ends the others with 124, after which they start again" {
+  lab_up 3
+  PODS=3
+  launch_in 0 --pod_wait 3
+  launch_in 1 --pod_wait 60
+  pod_ended 0 124 '*This stops the job:*pod-2: no answer; it has not come within 3 s;*--preflight: nothing was started*'
+  pod_ended 1 124 '*node1: nothing was found on it; the log of node0 has all*--preflight: nothing was started*'
+  launch_in 1 --pod_wait 1
+  pod_ended 1 124 '*nobody answers at 10.77.0.1 port 8119 after 1 s *'
 }
 
 @test "run_pod.sh --preflight in one pod, and not in the other: both say so" {

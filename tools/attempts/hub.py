@@ -53,11 +53,7 @@ class Hub:
 
     def open(self) -> None:
         """Listens, until all hosts have come.  If that cannot be, the job ends."""
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        wanted = len(self.facts["hosts"]) + 2 * MOST_GUESTS
-        if soft != resource.RLIM_INFINITY and soft < wanted:
-            most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        want_files(len(self.facts["hosts"]) + 2 * MOST_GUESTS)
         place = self.facts["address"], self.facts["port"]
         try:
             self.door = socket.create_server(place, backlog=1024)
@@ -204,3 +200,12 @@ class Hub:
         while any(host.unsent for host in self.hosts.values()) and time.monotonic() < end:
             self.look_after_connections()
             time.sleep(0.05)
+
+
+def want_files(wanted: int) -> tuple[int, int]:
+    """Lets this process open so many files, as far as its hard limit goes; the limits before."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    return soft, hard

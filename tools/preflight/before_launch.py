@@ -29,10 +29,10 @@ def look(plan: Plan) -> Checked:
     if found is None:
         return Checked(remarks=[_nothing_to_compare(plan)])
     if not isinstance(found, words.Found):
-        return of_pod(found)
+        return of_pod(found, _late(plan))
     lines = words.page(found, False).splitlines()
     if found.blocks:
-        raise Refusal(REFUSED, *lines, _nothing_started())
+        raise Refusal(_late(plan) if found.late else REFUSED, *lines, _nothing_started())
     return of_found(found, lines, os.path.join(os.path.dirname(plan.run_dir), kept.NAME))
 
 
@@ -46,10 +46,15 @@ def _found(plan: Plan) -> Found | Result | None:
     return check.run(way, _job(plan)) if way else None
 
 
-def of_pod(result: Result) -> Checked:
-    """What this launch keeps of the result that another pod has told.  Raises Refusal."""
+def _late(plan: Plan) -> int:
+    """The exit code of a launch in pods that have not come in time."""
+    return plan.agreement.late if plan.agreement else REFUSED
+
+
+def of_pod(result: Result, late: int) -> Checked:
+    """What this launch keeps of the result that another pod has told.  Raises Refusal; late: see _late."""
     if result.verdict == document.STOPS:
-        raise Refusal(REFUSED, result.line, _nothing_started())
+        raise Refusal(late if result.late else REFUSED, result.line, _nothing_started())
     told = {
         "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "verdict": result.verdict,

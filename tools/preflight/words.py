@@ -32,6 +32,7 @@ class Found(Record):
     silent:      the hosts without an answer; lines: why, for people.
     facts:       {host: its facts} of those with an answer.
     trial:       what a trial has measured, if there was one.
+    late:        that hosts did not come in time is all that stops the job: pods may, when they start again.
     """
 
     hosts: Sequence[str]
@@ -40,6 +41,7 @@ class Found(Record):
     lines: Sequence[str] = ()
     facts: Mapping[str, Facts] = {}
     trial: Result | None = None
+    late: bool = False
 
     @property
     def blocks(self) -> bool:

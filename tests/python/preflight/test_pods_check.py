@@ -2,6 +2,7 @@
 
 import base64
 import json
+import resource
 import socket
 import threading
 import zlib
@@ -242,6 +243,7 @@ class Meeting:
     def __init__(self, pods, wait=60):
         self.port, self.said, self.ended = free_port(), [], {}
         self.pods, self.wait, self.threads = pods, wait, []
+        self.limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         self.hub = hub.Hub(self.of(None, True), ALIKE, self.said.append)
         self.hub.open()
         self.hub.open = lambda: None  # so that nobody has to wait until it listens
@@ -304,6 +306,7 @@ def test_pods_meet_and_each_hears_its_part(facts):
     for number in range(3):
         there.comes(number)
     found = there.checks()
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == there.limits
     assert [each.key for each in found.differences] == ["mtu"] and not found.lines
     assert there.ended[1].line.startswith("pod-1: MTU 9000; the other 2 hosts: ")
     assert there.ended[0].line.startswith("pod-0: nothing was found on it; the log of hub has all: 3 hosts, ")
@@ -333,7 +336,7 @@ def test_a_pod_of_another_version_is_named_at_once_and_the_others_are_compared(f
     there.comes(0)
     found = there.checks()
     assert there.ended[1].startswith("the version: ") and "pod-1 has 2.0" in there.ended[1]
-    assert list(found.silent) == ["pod-1"] and "pod-1 has 2.0" in found.lines[0]
+    assert list(found.silent) == ["pod-1"] and not there.hub.is_late() and "pod-1 has 2.0" in found.lines[0]
     assert there.ended[0].verdict == "blocks"
 
 
@@ -365,7 +368,7 @@ def test_pods_that_do_not_come_are_one_line_with_the_limit(facts):
     there.hub.place = there.hub.place.replace(wait=0)
     found = there.checks()
     assert list(found.lines) == ["pod-[0,2]: no answer; it has not come within 0 s; see: kubectl get pods -o wide"]
-    assert list(found.silent) == ["pod-0", "pod-2"] and there.ended[1].verdict == "blocks"
+    assert list(found.silent) == ["pod-0", "pod-2"] and there.hub.is_late() and there.ended[1].verdict == "blocks"
 
 
 def test_a_pod_whose_answer_is_none_stops_the_job(facts, monkeypatch):
@@ -425,7 +428,7 @@ def test_a_port_that_somebody_has_is_said_with_who_has_it(facts):
 
 
 def test_what_the_hub_tells_is_harmless_and_of_the_right_form():
-    good = {"verdict": "differs", "hosts": 2, "line": "a\x1b[2J" + "b" * 9000, "findings": []}
+    good = {"verdict": "differs", "late": False, "hosts": 2, "line": "a\x1b[2J" + "b" * 9000, "findings": []}
     read = result.read(good)
     assert read.line.isprintable() and len(read.line) <= 4000
     finding = {"level": "blocks", "text": "x", "remedy": ""}
@@ -480,13 +483,16 @@ def test_what_is_no_host_name_names_no_pod(text):
 
 
 def test_a_launch_is_refused_or_goes_on_by_what_the_first_pod_has_told(world, monkeypatch):
-    heard = result.Result(verdict="differs", hosts=2, line="pod-1: MTU 1", findings=[])
-    found = before_launch.of_pod(heard)
+    heard = result.Result(verdict="differs", late=False, hosts=2, line="pod-1: MTU 1", findings=[])
+    found = before_launch.of_pod(heard, 124)
     assert (found.told["verdict"], found.told["hosts"], found.told["digests"]) == ("differs", 2, {})
     assert (list(found.remarks), found.kept, found.changed) == (["pod-1: MTU 1"], "", "")
     with pytest.raises(Refusal) as refused:
-        before_launch.of_pod(heard.replace(verdict="blocks"))
+        before_launch.of_pod(heard.replace(verdict="blocks"), 124)
     assert (refused.value.status, refused.value.lines[-1]) == (78, "--preflight: nothing was started")
+    with pytest.raises(Refusal) as refused:
+        before_launch.of_pod(heard.replace(verdict="blocks", late=True), 124)
+    assert refused.value.status == 124
 
 
 def test_a_launch_without_a_meeting_is_not_checked():

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import hmac
 import os
+import resource
 import selectors
 import signal
 import socket
@@ -21,6 +22,7 @@ from hccl_tools.hosts.ask import Answer
 from hccl_tools.machine import host
 from hccl_tools.table.address import family
 from tools.attempts import wire
+from tools.attempts.hub import MOST_GUESTS, want_files
 from tools.attempts.wire import Connection, Lost
 from tools.launch.engines import port_holder
 from tools.launch.request import MAX_RANKS
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
 
     Alike = Sequence[tuple[str, str, str]]  # (what it is, its digest, its words)
 
-MOST_GUESTS = 64  # beyond the pods that are missing
 HELLO_WITHIN = 10.0  # seconds
 _TOLD_AFTER, _TOLD_EVERY = 10.0, 30.0  # seconds until a word about pods that are missing, and between two
 _LAST_WORDS = 10.0  # seconds in which the results must go out
@@ -71,6 +72,7 @@ class Hub:
         self.selector = selectors.DefaultSelector()
         self.door: socket.socket | None = None
         self.child = 0
+        self.files: tuple[int, int] | None = None  # the limits before: those of a launch are its ranks'
 
     # ---- they come -------------------------------------------------------------------------------
 
@@ -109,6 +111,7 @@ class Hub:
     def open(self) -> None:
         """Listens for the other pods.  Raises Refusal."""
         port, address = self.place.port, self.place.address
+        self.files = want_files((self.place.pods or MAX_RANKS) + 2 * MOST_GUESTS)
         kind = family(address) if address and host.owns(address) else None
         try:
             if kind is not None:
@@ -311,6 +314,11 @@ class Hub:
             text = clauses(text, told)
         return clauses(text, tr("refused: {reason}", reason=self.turned_away)) if self.turned_away else text
 
+    def is_late(self) -> bool:
+        """Whether a pod has not come, and nothing says why: another start may go well."""
+        known = set(self.answers) | set(self.reasons) | set(self.come)
+        return bool(set(range(self.pods or 0)) - known)
+
     # ---- they are told ---------------------------------------------------------------------------
 
     def tell(self, document: Callable[[str], Any]) -> None:
@@ -329,6 +337,8 @@ class Hub:
         for pod in self.come.values():
             pod.line.plug.close()
         self.selector.close()
+        if self.files:
+            resource.setrlimit(resource.RLIMIT_NOFILE, self.files)
         if self.child:  # a launch takes every child that is left for one of its ranks'
             with contextlib.suppress(ProcessLookupError, ChildProcessError):
                 os.kill(self.child, signal.SIGKILL)

@@ -13,6 +13,7 @@ from hccl_tools.common.words import clauses, one_line, short
 from hccl_tools.hosts import elsewhere
 from tools.attempts.wire import Lost
 from tools.preflight import check, reach
+from tools.preflight.difference import BLOCKS
 from tools.preflight.pods import asked, result, spoke
 from tools.preflight.pods.hub import Hub
 
@@ -44,6 +45,8 @@ def as_hub(place: Place, job: check.Job, options: Sequence[str], say: Say, took:
             hub.join(*spoke.beside(asked.own(job, place)))
         names = hub.names()
         found = check.run(reach.Way(hosts=names, slots={}, ask=hub.ask, addresses=hub.addresses()), job)
+        stops = any(each.level == BLOCKS for each in found.differences)
+        found = found.replace(late=hub.is_late() and not stops)
         took(found)
         hub.tell(lambda name: result.of_pod(found, name, hub.own_name()))
         return found

@@ -50,7 +50,7 @@ class Place(Record):
     job:       a digest of what only the pods of this job have alike, as far as they can know.
     slots, devices: the ranks of this pod, and its physical devices; None: nobody says.
     table, server: (path, digest) of the operator's rank table, and what it has of this pod.
-    wait:      seconds in which all pods must come.
+    wait:      seconds in which all pods must come.  late: the exit code where the hub does not.
     """
 
     kind: str
@@ -61,6 +61,7 @@ class Place(Record):
     port: int
     job: str
     wait: int
+    late: int = REFUSED
     names: Sequence[str] = ()
     address: str = ""
     scheduler: int | None = None
@@ -107,6 +108,7 @@ def of_plan(plan: Plan) -> Place | None:
         port=agreement.port,
         job=_digest(LAUNCH, agreement.job),
         wait=agreement.wait,
+        late=agreement.late,
         names=agreement.hosts,
         address=agreement.address if agreement.number == 0 else "",
         scheduler=plan.cluster.scheduler_port or None,

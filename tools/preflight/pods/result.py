@@ -22,9 +22,10 @@ _LONGEST_LINE, _LONGEST_TEXT = 4000, 2000  # characters
 
 
 class Result(Record):
-    """What a pod has heard."""
+    """What a pod has heard.  late: see Found."""
 
     verdict: str
+    late: bool
     hosts: int
     line: str
     findings: list[dict[str, str]]
@@ -34,6 +35,7 @@ def of_pod(found: Found, pod: str, hub: str) -> dict[str, Any]:
     """The result for one pod.  hub: the pod whose log has everything."""
     return {
         "verdict": document.verdict(found),
+        "late": found.late,
         "hosts": len(found.hosts),
         "line": _line(found, pod, hub),
         "findings": words.findings(found),
@@ -75,6 +77,7 @@ def read(told: Any) -> Result:
             raise ValueError(verdict)
         return Result(
             verdict=verdict,
+            late=told["late"] is True,
             hosts=hosts,
             line=_text(line, _LONGEST_LINE),
             findings=[_finding(each) for each in listed],

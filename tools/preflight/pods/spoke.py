@@ -99,7 +99,7 @@ def _joined(place: Place, alike: Alike, say: Callable[[str], None]) -> tuple[Tal
         "nobody answers at {place} after {seconds:.0f} s ({reason})", place=where, seconds=place.wait, reason=reason
     )
     remedy = tr("start the same command in all pods, and let the port through between them; see: kubectl get pods")
-    raise Refusal(REFUSED, clauses(text, remedy))
+    raise Refusal(place.late, clauses(text, remedy))
 
 
 def _try_to_join(place: Place, alike: Alike) -> tuple[Talk, float]:
