@@ -108,7 +108,7 @@ tells() {
   on_pod 0 bash "$SCRIPTS/preflight.sh" --pod_wait 60
   on_pod 1 bash -c 'echo $$ >pid && exec bash "$@"' - "$SCRIPTS/preflight.sh" --pod_wait 60
   eventually on 0 sh -c 'ss -Htn state established sport = :8119 | grep -q 8119'
-  on 1 sh -c 'kill -KILL "$(cat pid)"'
+  on 1 kill -KILL "$(<pid)"
   eventually gone "${PIDS[1]}"
   on_pod 1 bash "$SCRIPTS/preflight.sh" --pod_wait 60
   on_pod 2 bash "$SCRIPTS/preflight.sh" --pod_wait 60

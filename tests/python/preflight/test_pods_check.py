@@ -300,7 +300,16 @@ def greeting(meeting_, *words_):
     return plug
 
 
-def test_pods_meet_and_each_hears_its_part(facts):
+@pytest.fixture
+def few_files():
+    """A soft limit that the meeting raises."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(before[0], 4096), before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_pods_meet_and_each_hears_its_part(facts, few_files):
     facts["pod-1"] = {"mtu": 9000}
     there = Meeting(3)
     for number in range(3):
