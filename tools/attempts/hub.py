@@ -134,8 +134,9 @@ class Hub:
             )
             guest.send(["refused", text])
             raise Lost(text)
-        fault = self.fault(number, len(theirs) == 2 * len(ours))
-        fault = fault or wire.unlike(ours, theirs, self.facts["hosts"][0], self.facts["hosts"][number])
+        hosts = self.facts["hosts"]
+        where = hosts[number] if number < len(hosts) else str(number)
+        fault = self.fault(number) or wire.unlike(ours, theirs, hosts[0], where)
         if fault:
             guest.send(["refused", fault])
             self.tell(["say", fault])
@@ -147,10 +148,8 @@ class Hub:
         if len(self.hosts) == len(self.facts["hosts"]) - 1:
             self.close_door()
 
-    def fault(self, number: int, same_version: bool) -> str:
+    def fault(self, number: int) -> str:
         """Why this host cannot come; empty if it can."""
-        if not same_version:
-            return tr("the hosts have different versions of this project")
         if not 0 < number < len(self.facts["hosts"]):
             return tr("the job has no host number {number}", number=number)
         if number in self.hosts:

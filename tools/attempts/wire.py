@@ -125,6 +125,8 @@ def unlike(ours: Sequence[Sequence[str]], theirs: Sequence[str], here: str, wher
 
     ours: (what it is, its digest, its words) of what must be the same; theirs: digest and words of each.
     """
+    if len(theirs) != 2 * len(ours):
+        return tr("the hosts have different versions of this project")
     for (label, digest, words), found, others in zip(ours, theirs[::2], theirs[1::2]):
         if found != digest:
             return tr(

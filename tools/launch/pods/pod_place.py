@@ -113,8 +113,7 @@ def by_table(
             source.look()
         return pod_table.take(path, job, request.device_target == "Ascend", request.chip)
 
-    pods = tr("look at: kubectl get pods -o wide (do all pods of the job run?)")
-    table = patience.until_ready(look, clauses(pods, remedy))
+    table = patience.until_ready(look, clauses(all_run(), remedy))
     own = table.servers[table.own]
     cluster = pod_scheduler.by_table(job, table, patience)
     job_sizes = [len(server.ranks) for server in table.servers]
@@ -148,6 +147,11 @@ def by_table(
         watched_table=WatchedTable(path=os.path.abspath(path), digest=table.digest),
     )
     return placed, _copied(path, table, run_dir)
+
+
+def all_run() -> str:
+    """What to look at where a rank table does not come."""
+    return tr("look at: kubectl get pods -o wide (do all pods of the job run?)")
 
 
 def pods_can_meet(table: PodTable) -> bool:

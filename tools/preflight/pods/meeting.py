@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tools.preflight.pods.hub import Alike
+    from tools.preflight.pods.entrance import Alike
     from tools.preflight.pods.place import Place
     from tools.preflight.pods.result import Result
     from tools.preflight.words import Found

@@ -177,8 +177,7 @@ def _by_numbers(request: Request, job: PodJob, wait: int) -> Place:
 
 def _by_table(job: PodJob, path: str, patience: Patience) -> Place:
     """By the operator's rank table, once it is completed.  Raises Refusal."""
-    remedy = tr("look at: kubectl get pods -o wide (do all pods of the job run?)")
-    table = patience.until_ready(lambda: _taken(path, job), remedy)
+    table = patience.until_ready(lambda: _taken(path, job), pod_place.all_run())
     first = table.servers[0].address
     if len(table.servers) > 1 and not first:
         first = _scheduler(job, table.own == 0)
@@ -228,7 +227,7 @@ def _with_table(found: Place, path: str, table: PodTable) -> Place:
 def _scheduler(job: PodJob, is_here: bool) -> str:
     """The host where the pods meet.  Raises Refusal."""
     if job.scheduler is None and not is_here:
-        text = tr("nothing says in which pod MindSpore's scheduler is")
+        text = tr("nothing says where the pods of this job meet")
         raise Refusal(USAGE, clauses(text, tr("set MS_SCHED_HOST to the name of pod 0 in a headless service")))
     return job.scheduler or ""
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from tools.preflight.pods.hub import Alike
+    from tools.preflight.pods.entrance import Alike
     from tools.preflight.pods.place import Place
     from tools.preflight.question import Question
 
