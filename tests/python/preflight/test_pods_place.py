@@ -87,6 +87,7 @@ def test_a_pod_that_cannot_know_its_job_says_what_is_missing(pod, in_process):
     pod(VC_TASK_INDEX="1")
     status, out, error = in_process(main.main)
     assert (status, out) == (2, "") and "set MS_LOCAL_WORKER" in error
+    assert "to look at this pod alone: " in error and f"preflight.sh -H {socket.gethostname()}\n" in error
     pod(MS_LOCAL_WORKER="1", MS_WORKER_NUM="2")
     assert "set MS_SCHED_HOST" in in_process(main.main)[2]
 

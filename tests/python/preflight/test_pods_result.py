@@ -1,4 +1,7 @@
-"""The check of pods: what each is told of the result, what it is called, and what becomes of a launch."""
+"""The check of pods: what each hears, what it is called, what becomes of a launch, and the end of a pod."""
+
+import os
+import signal
 
 import pytest
 
@@ -6,7 +9,7 @@ from hccl_tools.common.refusal import Refusal
 from tools.attempts.wire import Lost
 from tools.preflight import before_launch, words
 from tools.preflight.difference import BLOCKS, SLOWS, Difference, Group
-from tools.preflight.pods import pod_names, result
+from tools.preflight.pods import meeting, pod_names, result
 from tools.preflight.words import Found
 
 
@@ -76,3 +79,11 @@ def test_a_launch_is_refused_or_goes_on_by_what_the_first_pod_has_told(world, mo
     with pytest.raises(Refusal) as refused:
         before_launch.of_pod(heard.replace(verdict="blocks", late=True), 124)
     assert refused.value.status == 124
+
+
+def test_the_kubelet_ends_a_check_by_sigterm_also_as_process_1(signals):
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as ended, meeting.heeding_the_kubelet():
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()
+    assert ended.value.code == 143 and signal.getsignal(signal.SIGTERM) is before
