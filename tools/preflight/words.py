@@ -110,8 +110,9 @@ def summary(found: Found) -> str:
     """The last line."""
     hosts = count(len(found.hosts), "host")
     if not found.differences and not found.silent and not found.lines:
-        alone = tr("{hosts}: nothing blocks", hosts=node_sets.folded(found.hosts, 1))
-        return alone if len(found.hosts) == 1 else tr("{hosts} agree; nothing blocks", hosts=hosts)
+        if len(found.hosts) == 1:
+            return tr("{hosts}: nothing blocks", hosts=node_sets.folded(found.hosts, 1))
+        return tr("{hosts} agree; nothing blocks", hosts=hosts)
     numbers = {level: sum(each.level == level for each in found.differences) for level in titles()}
     numbers[BLOCKS] += len(found.lines)
     said = [

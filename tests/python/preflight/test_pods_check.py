@@ -60,7 +60,7 @@ class Meeting:
         self.hub.meet()
         way = Way(hosts=self.hub.names(), slots={}, ask=self.hub.ask, addresses={})
         found = check.run(way, check.Job(quick=True))
-        self.hub.tell(lambda name: result.of_pod(found, name, "hub"))
+        self.hub.tell(result.for_pods(found, "hub"))
         self.hub.close()
         for thread in self.threads:
             thread.join(60)

@@ -38,13 +38,13 @@ def test_the_line_of_a_pod_has_its_own_part_of_each_difference():
     groups = [Group(hosts=["a", "b"], text="MTU 1", value="1"), Group(hosts=["c"], text="MTU 2", value="2")]
     others = Group(hosts=["d", "e", "f", "g"], text="MTU 3", value="3")
     found = Found(hosts=list("abcdefg"), differences=[Difference(key="mtu", level=SLOWS, groups=groups, others=others)])
-    line = result.of_pod(found, "c", "a")["line"]
+    line = result.for_pods(found, "a")("c")["line"]
     assert line.startswith("c: MTU 2; the other 4 hosts: 3; the log of a has all: 7 hosts, 1 finding")
     many = Found(
         hosts=["a", "b"], differences=[Difference(key=f"k{n}", level=BLOCKS, groups=groups[:1]) for n in range(9)]
     )
-    assert "and 5 more" in result.of_pod(many, "a", "b")["line"]
-    assert len(result.of_pod(many, "a", "b")["findings"]) == 9 <= words.MOST_KEPT
+    assert "and 5 more" in result.for_pods(many, "b")("a")["line"]
+    assert len(result.for_pods(many, "b")("a")["findings"]) == 9 <= words.MOST_KEPT
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,9 @@ class Entrance:
         name, address, counted, nonce, *theirs = [*rest, "", "", "", ""] if len(rest) < len(_HELLO) else rest
         pods = whole_number(counted, 1, MAX_RANKS)
         self.pods = self.pods or pods
-        fault = self.fault(number, pods) or wire.unlike(self.alike, theirs, *self._of_both(number, name))
+        fault = self.fault(number, pods)
+        if not fault and theirs != [word for _, *words in self.alike for word in words]:
+            fault = wire.unlike(self.alike, theirs, *self._of_both(number, name))
         if fault:
             guest.send(["refused", fault])
             self.turned_away = fault

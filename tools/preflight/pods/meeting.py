@@ -48,7 +48,7 @@ def as_hub(place: Place, job: check.Job, options: Sequence[str], say: Say, took:
         stops = any(each.level == BLOCKS for each in found.differences)
         found = found.replace(late=hub.is_late() and not stops)
         took(found)
-        hub.tell(lambda name: result.of_pod(found, name, hub.own_name()))
+        hub.tell(result.for_pods(found, hub.own_name()))
         return found
     finally:
         hub.close()

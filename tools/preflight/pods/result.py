@@ -13,6 +13,7 @@ from tools.preflight.difference import LEVELS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from tools.preflight.words import Found
@@ -31,20 +32,20 @@ class Result(Record):
     findings: list[dict[str, str]]
 
 
-def of_pod(found: Found, pod: str, hub: str) -> dict[str, Any]:
-    """The result for one pod.  hub: the pod whose log has everything."""
-    return {
+def for_pods(found: Found, hub: str) -> Callable[[str], dict[str, Any]]:
+    """Makes the result for one pod, by its name.  hub: the pod whose log has everything."""
+    total = words.summary(found)
+    common = {
         "verdict": document.verdict(found),
         "late": found.late,
         "hosts": len(found.hosts),
-        "line": _line(found, pod, hub),
         "findings": words.findings(found),
     }
+    return lambda pod: {**common, "line": _line(found, pod, hub, total)}
 
 
-def _line(found: Found, pod: str, hub: str) -> str:
+def _line(found: Found, pod: str, hub: str, total: str) -> str:
     """What differs here, and where to read the rest."""
-    total = words.summary(found)
     if document.verdict(found) == document.GOOD:
         return total
     own = list(_own(found, pod))

@@ -32,7 +32,7 @@ _RESULT_WITHIN = 2 * probe.SECONDS + 10.0  # seconds from our answer to the resu
 
 
 def take_part(place: Place, alike: Alike, mine: Question, say: Callable[[str], None]) -> Any:
-    """The result, as result.of_pod made it for this pod.  Raises Refusal."""
+    """The result, as result.for_pods made it for this pod.  Raises Refusal."""
     talk, wait = _joined(place, alike, say)
     try:
         answer(talk, mine, wait + ANSWER_WITHIN)
