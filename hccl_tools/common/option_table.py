@@ -105,6 +105,10 @@ TABLE = {
             " are slow"
         ),
     ),
+    "pod_wait": Option(
+        "SECONDS",
+        marked("how long to wait for the rank table and for the other pods"),
+    ),
     "config": Option("FILE", marked("the training config"), shown="--config -c"),
     "ckpt": Option(
         "PATH",

@@ -46,7 +46,9 @@ def run(way: Way, job: Job) -> Found:
     homes = rank_table.homes(job.table, way.hosts) if job.table else {}
     common = _common(way, job)
 
-    planned = {} if job.quick else connections.plan(way.hosts, common.first, job.ports, common.hccl)
+    planned = {}
+    if not job.quick:
+        planned = connections.plan(way.hosts, common.first, job.ports, common.hccl, told=way.addresses)
 
     def question(name: str) -> object:
         server = homes.get(name)
@@ -76,6 +78,7 @@ def _common(way: Way, job: Job) -> Question:
         host="",
         hosts=len(way.hosts),
         first=table.first if table else way.hosts[0],
+        first_at=(way.addresses or {}).get(way.hosts[0], ""),
         folder=os.getcwd(),
         log_dir=os.path.abspath(job.log_dir),
         data=os.path.abspath(job.data) if job.data else "",

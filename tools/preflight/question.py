@@ -25,6 +25,7 @@ class Question(Record):
 
     host, hosts: the name that the asker has for it, and how many there are.
     first:      the first host of the job, where MindSpore's scheduler runs.
+    first_at:   its address, where its name alone need not lead to it; empty: the name does.
     folder, log_dir, data: paths of the job; data is empty if the asker names none.
     files:      {absolute path: digest on the asking host} of the program, of what it imports, and of the config.
     modules:    modules that the program imports and that are installed, and not files of its own.
@@ -45,6 +46,7 @@ class Question(Record):
     host: str
     hosts: int
     first: str
+    first_at: str = ""
     folder: str
     log_dir: str
     data: str = ""

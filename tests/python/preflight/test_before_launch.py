@@ -68,6 +68,9 @@ def plan(world, *names, engine="mpirun", facts=None, hccl=None, **request):
         engine=facts or MpirunFacts(mpi=OpenMpi(version="4.1.4"), ranks=len(names)),
         cluster=Cluster(scheduler_port=8118),
         hccl=hccl,
+        ranks=[(0, 0), (1, 1)],
+        sizes=[1] * max(1, len(names)),
+        agreement=None,
         trainer=[sys.executable, "-u", "train.py"],
     )
 
@@ -136,7 +139,8 @@ def test_what_does_not_stop_it_is_told_and_kept_in_the_form_of_the_schema(hosts,
         (["n1"], {}, "with one host there is nothing to compare"),
         ([], {"engine": "local", "facts": LocalFacts()}, "with one host there is nothing to compare"),
         ([], {"engine": "msrun", "node_rank": 1}, "asks no other one"),
-        ([], {"engine": "local", "placement": "pod"}, "asks no other one"),
+        ([], {"engine": "local", "placement": "server"}, "asks no other one"),
+        ([], {"engine": "local", "placement": "pod"}, "with one host there is nothing to compare"),
     ],
 )
 def test_a_launcher_of_one_host_asks_nobody_and_says_so(hosts, world, names, words, said):

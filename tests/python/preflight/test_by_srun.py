@@ -113,14 +113,6 @@ def test_a_node_that_slurm_has_lost_is_not_asked_and_silence_has_its_reason(monk
     ]
 
 
-def test_in_a_pod_of_a_job_the_command_says_what_it_cannot_do(in_process, world, monkeypatch):
-    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
-    monkeypatch.setenv("VC_TASK_INDEX", "1")
-    status, out, error = in_process(main.main)
-    assert status == 2 and not out
-    assert "one pod of a job" in error and "preflight.sh -H " in error
-
-
 def test_a_trial_in_an_allocation_needs_hosts_that_ssh_reaches(in_process, world, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setattr(by_srun.programs, "on_path", lambda name: True)

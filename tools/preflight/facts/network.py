@@ -32,10 +32,10 @@ def collect(question: Question) -> dict[str, Value]:
         facts["busy_ports"] = _busy(question, is_first)
     if question.hosts < 2:
         return facts
-    address = _resolved(question.first)
+    address = question.first_at or _resolved(question.first)
     if not is_first:
         facts["first_address"] = address
-    towards = address if address and not is_first else question.host
+    towards = question.first_at or (address if address and not is_first else question.host)
     return {**facts, **_of_interface(_own_address(towards))}
 
 
