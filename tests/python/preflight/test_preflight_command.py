@@ -141,7 +141,8 @@ def test_a_table_of_version_2_0_needs_the_hosts_of_its_ranks(check, hosts, world
     assert status == 78 and "-H: t.json has 4 ranks, the hosts have room for 3" in err and not hosts.questions
     assert check("-H", "10.0.0.1:2,10.0.0.2:2", "t.json")[0] == 0
     second = hosts.questions["10.0.0.2"]
-    assert second["first"] == "10.0.0.1" and second["place"] == {"names": ["10.0.0.2"], "devices": {"0": None, "1": None}}
+    assert second["first"] == "10.0.0.1"
+    assert second["place"] == {"names": ["10.0.0.2"], "devices": {"0": None, "1": None}}
     (world / "t.json").write_text(json.dumps({**good_tables.hosts_of_950(0, 1, size=2), "rank_count": 5}))
     assert "[count-mismatch]" in check("-H", "10.0.0.1:2,10.0.0.2:2", "t.json")[2]
 
