@@ -193,7 +193,8 @@ def _device_fields(a: Side, b: Side, here: Places, there: Places, left_out: list
             continue
         different = [n for n, pair in enumerate(zip(*values)) if not same(*pair)]
         in_a, in_b = (any(value is not None for value in column) for column in values)
-        if not different or not layered and not _compared(key, "device", a, b, in_a, in_b, left_out):
+        held = layered and key.startswith(layers.PREFIX)
+        if not different or not held and not _compared(key, "device", a, b, in_a, in_b, left_out):
             continue
         by_server: dict[str, list[int]] = {}
         for n in different:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+PREFIX = "net_layer "  # of the keys below
 _USUAL = {"plane_id": "0", "net_attr": ""}  # what a key means that is left out
 
 
@@ -16,7 +17,7 @@ def flat(device: JsonObject) -> JsonObject:
     """The entry with keys such as "net_layer 2 addr" in the place of its level_list."""
     found = {key: value for key, value in device.items() if key != "level_list"}
     for level in device.get("level_list", ()):
-        layer = f"net_layer {int(level['net_layer'])}"
+        layer = f"{PREFIX}{int(level['net_layer'])}"
         entries = level["rank_addr_list"]
         rest = {"net_attr": _USUAL["net_attr"], **level}
         found.update({f"{layer} {key}": rest[key] for key in rest if key not in ("net_layer", "rank_addr_list")})

@@ -82,6 +82,12 @@ def test_what_changed_of_a_rank_is_named_with_its_layer(differences, edit, said)
     assert f"network srv0: rank 1: {said}" in differences(hosts_of_950(0), hosts_of_950(0, edits=edits))
 
 
+def test_a_key_for_which_the_format_has_no_place_is_not_compared(compared):
+    other = hosts_of_950(0, edits={"/rank_list/1/slot": 3})
+    status, out, _ = compared(hosts_of_950(0), other)
+    assert status == 0 and "not compared, because one of the formats has no place for it: slot" in out
+
+
 def test_what_is_left_out_means_the_usual(compared):
     other = hosts_of_950(0)
     for rank in other["rank_list"]:
