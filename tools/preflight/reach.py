@@ -40,6 +40,7 @@ class Way(Record):
     slots: Mapping[str, int]
     ask: Ask
     logins: Mapping[str, str] = {}
+    slurm: bool = False
 
 
 def over_ssh(

@@ -119,10 +119,3 @@ def test_in_a_pod_of_a_job_the_command_says_what_it_cannot_do(in_process, world,
     status, out, error = in_process(main.main)
     assert status == 2 and not out
     assert "one pod of a job" in error and "preflight.sh -H " in error
-
-
-def test_a_trial_in_an_allocation_needs_hosts_that_ssh_reaches(in_process, world, monkeypatch):
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
-    monkeypatch.setattr(by_srun.programs, "on_path", lambda name: True)
-    status, out, error = in_process(main.main, "--trial")
-    assert (status, out) == (2, "") and "name the nodes with -H or --hostfile" in error
