@@ -6,7 +6,7 @@ import os
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from tools.doctor import versions
+from tools.doctor import cann
 from tools.preflight import answers, compare, connections, links, rank_table
 from tools.preflight.difference import LEVELS
 from tools.preflight.facts import environment
@@ -80,7 +80,7 @@ def _common(way: Way, job: Job) -> Question:
         files=job.program.files,
         modules=job.program.modules,
         set_here=environment.watched(os.environ),
-        cann=versions.active_cann(),
+        cann=cann.active(),
         devices=job.devices,
         ports=job.ports,
         hccn_conf=os.path.abspath(job.hccn_conf),

@@ -31,8 +31,8 @@ for at in range(7):  # the lines of all nodes, in another order
 ANSWERS = """
 import sys
 sys.path.insert(0, {root!r})
-from hccl_tools.hosts import ask
-sys.exit(ask.answer(lambda name, asked, tell: {{"name": name, "asked": asked, "long": asked["seed"] * 3000}}))
+from hccl_tools.hosts import answering
+sys.exit(answering.answer(lambda name, asked, tell: {{"name": name, "asked": asked, "long": asked["seed"] * 3000}}))
 """
 
 

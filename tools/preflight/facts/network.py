@@ -108,6 +108,8 @@ def _busy(question: Question, is_first: bool) -> list[str]:
     base = ports.hccl_base()
     devices = host.nodes() if question.devices is None else question.devices
     wanted |= {base + device for device in devices[:_MOST_DEVICES] if base + device <= _HCCL_LAST}
+    if not wanted:
+        return []  # the kernel takes milliseconds to list its sockets
     listening = (each for each in sockets.all_tcp(files.ROOT) if each.state == sockets.LISTENS)
     return [str(port) for port in sorted({sockets.port(each.local) for each in listening} & wanted)]
 
