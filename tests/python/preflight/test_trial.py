@@ -198,9 +198,14 @@ def test_a_launch_has_our_environment_but_for_what_belongs_to_other_launches(tmp
     monkeypatch.setenv("MSLAUNCH_OPTIONS", "--exclude 3")
     monkeypatch.setenv("RANK_TABLE_FILE", "/t.json")
     monkeypatch.setenv("MINE", "a b")
-    command_ = ["bash", "-c", 'echo "${MSLAUNCH_OPTIONS-}/${RANK_TABLE_FILE-}/$MINE"; echo why >&2; exit 5']
+    monkeypatch.setenv("PYTHONPATH", "near:/far")
+    monkeypatch.chdir(tmp_path)
+    names = "${MSLAUNCH_OPTIONS-}/${RANK_TABLE_FILE-}/$MINE/$PYTHONPATH/$PWD"
+    command_ = ["bash", "-c", f'echo "{names}"; echo why >&2; exit 5']
     assert jobs.wait(command_, str(tmp_path), 60) == 5
-    assert (tmp_path / "stdout.txt").read_text() == "//a b\n" and (tmp_path / "stderr.txt").read_text() == "why\n"
+    assert (tmp_path / "stdout.txt").read_text() == f"//a b/{tmp_path}/near:/far//\n" and (
+        tmp_path / "stderr.txt"
+    ).read_text() == "why\n"
 
 
 def test_the_advice_is_what_excludes_and_quotes():
@@ -325,6 +330,16 @@ def test_hosts_without_mpirun_and_a_folder_that_cannot_be_made_are_refused(tmp_p
         command.setting(wanted.replace(logins={"a": "a"}), {})
     chosen = command.setting(wanted.replace(log_dir=str(tmp_path / "logs"), slots={}), {})
     assert chosen.slots == {"a": 2} and os.path.isdir(chosen.folder)
+
+
+def test_the_program_works_in_a_folder_of_its_own_and_repeats_its_measures_at_the_end(tmp_path, monkeypatch, capsys):
+    (tmp_path / "data").write_bytes(b"x")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(program, "_join", lambda target, device: 1)
+    monkeypatch.setattr(program, "_multiply", lambda teller: open("written", "w").close())
+    assert program.main(["--trial", NUMBER, "--target", "CPU", "--data", f"{tmp_path}/data"]) == 0
+    told = [json.loads(text)["measure"] for text in capsys.readouterr().out.splitlines()]
+    assert told == ["join", "read", "end"] * 2 and os.listdir(tmp_path) == ["data"]
 
 
 def test_the_files_of_the_data_are_read_in_one_order_and_no_further(tmp_path, monkeypatch, capsys):

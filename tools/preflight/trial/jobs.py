@@ -73,9 +73,11 @@ class Jobs:
 
 
 def environment() -> dict[str, str]:
-    """That of a launch: ours, without what the user has set for launches of another size."""
+    """That of a launch in /: ours, without what the user has set for launches of another size."""
     kept = {name: value for name, value in os.environ.items() if name not in _OF_OTHERS}
-    return {**kept, "PYTHON": sys.executable}
+    if "PYTHONPATH" in kept:
+        kept["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, kept["PYTHONPATH"].split(os.pathsep)))
+    return {**kept, "PYTHON": sys.executable, "LAUNCH_LOG_ENDS": "yes"}  # the measures of hosts without our folder
 
 
 def wait(words: Sequence[str], folder: str, limit: float) -> int:
@@ -92,6 +94,7 @@ def wait(words: Sequence[str], folder: str, limit: float) -> int:
             stdout=stdout,
             stderr=stderr,
             env=environment(),
+            cwd="/",  # ranks run where the launch does, and the user's folder need not be on each host
             preexec_fn=programs.end_with_parent,  # whatever ends us; its guardian then ends the ranks
         )
         try:
