@@ -61,8 +61,7 @@ trial() {
   STUB_TRIAL='n1: slow' run --separate-stderr trial 3 --json
   [[ $status -eq 1 ]] || fail "$status: $output $stderr"
   [[ $(python -c 'import json, sys; r = json.load(sys.stdin)
-print([(d["fact"], d["groups"][0]["hosts"]) for d in r["differences"]], [a["for"] for a in r["trial"]["advice"]])' <<<"$output") == \
-    "[('trial:matmul', ['n1'])] ['exclude', 'sbatch', 'slurm']" ]] || fail "$output"
+print([(d["fact"], d["groups"][0]["hosts"]) for d in r["differences"]], [a["for"] for a in r["trial"]["advice"]])' <<<"$output") == "[('trial:matmul', ['n1'])] ['exclude', 'sbatch', 'slurm']" ]] || fail "$output"
 }
 
 # bats test_tags=trains

@@ -30,7 +30,7 @@ _MOST_FACTS_OF = 8  # hosts
 
 
 def html_of(found: Found, writer: Writer) -> str:
-    """The table; empty if nothing differs.  What a trial has found is no fact of hosts, and page_trial has it."""
+    """The table; empty if nothing differs.  What a trial has found is in page_trial.py."""
     shown = [each for each in found.differences if not each.key.startswith(report.KEY)][:_MOST_ROWS]
     columns = _columns(shown)
     others = _others(found, columns)

@@ -162,7 +162,7 @@ def _advice(result: Result, writer: Writer) -> str:
     items = list(_commands(result, writer))
     if not items:
         return ""
-    title = tr("Commands that leave out {hosts}, not run:", hosts=report.bad(result)).rstrip(":：")
+    title = report.title_of_advice(result).rstrip(":：")
     return f'<h3>{writer.text(title)}</h3><ul class="problems">{"".join(items)}</ul>'
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.quoting import quote
 from tools.preflight.links import calls, shapes
 from tools.preflight.links.broken import named
 
@@ -57,9 +56,3 @@ def text(shape: Shape) -> str:
         shapes.APART: tr("what goes to {peers}, and comes from there, is slow: {why}", peers=peers, why=why),
     }
     return found.get(shape.kind) or tr("what goes to {peers} is slow: {why}", peers=peers, why=why)
-
-
-def remedy(shape: Shape) -> str:
-    """What to do."""
-    command = f"ssh {quote(shape.hosts[0])} 'ip -s link; tc qdisc'"
-    return tr("look for errors, drops and load: {command}", command=command)

@@ -8,7 +8,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import count
 from tools.preflight.links import answers as forms
 from tools.preflight.links import calls, clocks, crawling, places, reasons, shapes, speeds
-from tools.preflight.links.broken import BLOCKS, SLOWS, SURPRISES, Broken
+from tools.preflight.links.broken import BLOCKS, SLOWS, SURPRISES, Broken, slow_remedy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _transfers(tested: Sequence[Link], planned: Plan) -> list[Broken]:
     for shape in shapes.find(set(full), slow):
         port = full[shape.example].port
         found.append(
-            Broken(SLOWS, "slow", shape.hosts, shape.peers, (port,), crawling.text(shape), crawling.remedy(shape))
+            Broken(SLOWS, "slow", shape.hosts, shape.peers, (port,), crawling.text(shape), slow_remedy(shape.hosts[0]))
         )
     return _bounded(found)
 

@@ -118,7 +118,7 @@ def lines(result: Result) -> Iterator[str]:
             slowest = tr("the slowest: {time} on {host}", time=duration(most), host=one_line(host))
             yield "  " + (clauses(told, slowest) if len(ranks) > 1 else told)
     if result.advice:
-        yield tr("Commands that leave out {hosts}, not run:", hosts=bad(result))
+        yield title_of_advice(result)
         for each in result.advice:
             first, *rest = each.text.splitlines()
             if rest:
@@ -128,10 +128,10 @@ def lines(result: Result) -> Iterator[str]:
                 yield f"  {each.title}: {first}"
 
 
-def bad(result: Result) -> str:
-    """The hosts that the advice leaves out."""
+def title_of_advice(result: Result) -> str:
+    """What stands above the commands."""
     hosts = dict.fromkeys([fault.hosts[-1] for fault in result.found.faults] + [slow.hosts[-1] for slow in result.slow])
-    return node_sets.folded(hosts, _MOST_NAMED)
+    return tr("Commands that leave out {hosts}, not run:", hosts=node_sets.folded(hosts, _MOST_NAMED))
 
 
 def document(result: Result) -> JsonObject:
