@@ -129,7 +129,7 @@ def lines(result: Result) -> Iterator[str]:
 
 
 def title_of_advice(result: Result) -> str:
-    """What stands above the commands."""
+    """The line above the commands."""
     hosts = dict.fromkeys([fault.hosts[-1] for fault in result.found.faults] + [slow.hosts[-1] for slow in result.slow])
     return tr("Commands that leave out {hosts}, not run:", hosts=node_sets.folded(hosts, _MOST_NAMED))
 
