@@ -72,11 +72,13 @@ def is_own(path: str) -> bool:
 
 
 def is_on_each_host(path: str) -> bool:
-    """Whether every host of a job has it, in whichever folder: finder.py names files of this project as they are there.
+    """Whether every host of a job has it, in whichever folder: a module of tools/, which is of one version on all.
 
-    Other folders of a checkout are not everywhere, and tools/ is of one version on all hosts.
+    finder.py names files of this project as they are there.
     """
-    return os.path.realpath(path).startswith(project.path("tools", ""))
+    from hccl_tools.hosts import finder  # only launches over several hosts ask
+
+    return os.path.realpath(path) in finder.modules(project.path("tools"))
 
 
 def config_path(request: Request) -> str | None:
