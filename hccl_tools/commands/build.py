@@ -164,10 +164,10 @@ def forwarded(options: argparse.Namespace) -> list[str]:
 
 def answer(wanted: this_host.Wanted) -> int:
     """Answers the host that asks with this host's table."""
-    from hccl_tools.hosts import ask
+    from hccl_tools.hosts import answering
 
     def build(name: str, _: object, tell: Callable[[str], None]) -> JsonObject:
         own = name if family(name) else wanted.server_ip
         return this_host.build(wanted.replace(server_ip=own), tell)
 
-    return ask.answer(build)
+    return answering.answer(build)

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import TypedDict
 
@@ -94,7 +94,7 @@ def _cann(has_npus: bool) -> tuple[str | None, Line]:
             return version, Line("CANN", OK, f"{version} ({active})")
         text = tr("no version in {active}, where ASCEND_HOME_PATH leads", active=active)
         return None, Line("CANN", PROBLEM if has_npus else WARNING, text, tr("source the set_env.sh of your CANN"))
-    version, folder = installed_cann()
+    version, folder = cann.installed(files.ROOT)
     if version:
         text = tr("{version} ({folder}), not active in this shell", version=version, folder=folder)
         script = f"{folder}/set_env.sh" if folder.endswith("/cann") else f"{os.path.dirname(folder)}/set_env.sh"
@@ -103,18 +103,6 @@ def _cann(has_npus: bool) -> tuple[str | None, Line]:
     if has_npus:
         return None, Line("CANN", PROBLEM, text, tr("install it, or use a container image that has it"))
     return None, Line("CANN", ABSENT, text)
-
-
-def installed_cann() -> tuple[str | None, str]:
-    """(version, folder) of the CANN in one of the usual folders; (None, "") without one."""
-    found = ((cann.version(folder, files.ROOT), folder) for folder in _cann_folders())
-    return next(((version, folder) for version, folder in found if version), (None, ""))
-
-
-def _cann_folders() -> Iterator[str]:
-    for base in (DEFAULT_ROOT, os.path.expanduser("~/Ascend")):
-        for name in ("cann", "ascend-toolkit/latest", "nnae/latest"):
-            yield f"{base}/{name}"
 
 
 def _ascend(part: str, version: str | None, npus: Npus) -> Line:

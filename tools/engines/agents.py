@@ -213,6 +213,7 @@ class Agents(Engine):
             "LAUNCH_UMASK": umask(),
             "LAUNCH_HANG": str(run.settings.hang_timeout),
             "LAUNCH_PYTHON": sys.executable,
+            "LAUNCH_LOG_ENDS": os.environ.get("LAUNCH_LOG_ENDS", ""),
             "LAUNCH_FILES": "" if files is None else "\n" + "\n".join(files),
             "LAUNCH_WORDS": "each" if run.plan.request.per_rank_words else "",
         }

@@ -96,10 +96,6 @@ def run(options: argparse.Namespace) -> int:
     """Asks, compares and prints; the exit code."""
     if fault := folder_fault():
         raise Refusal(USAGE, fault)
-    if options.trial and by_srun.is_allocation() and not (options.hostfile or options.hosts):
-        raise Refusal(
-            USAGE, tr("--trial starts its job over ssh: name the nodes with -H or --hostfile, or leave it out")
-        )
     if options.output:
         from tools.preflight import page  # only here: it takes time to import
         from tools.run_page import saving
@@ -195,6 +191,7 @@ def _trial(options: argparse.Namespace, way: reach.Way, job: check.Job) -> trial
     return trial.Wanted(
         hosts=way.hosts,
         logins=way.logins if is_listed else {},
+        slurm=way.slurm,
         slots={**{name: len(server.devices) for name, server in homes.items()}, **way.slots},
         log_dir=job.log_dir,
         data=job.data,

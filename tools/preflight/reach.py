@@ -48,6 +48,7 @@ class Way(Record):
     ask: Ask
     logins: Mapping[str, str] = {}
     addresses: Mapping[str, str] | None = None
+    slurm: bool = False
 
 
 def over_ssh(

@@ -278,7 +278,7 @@ def main(words: list[str]) -> int:
     bus = bool(told["BUS"])
     if status == 143 and not bus:
         agent.heed(WAITS)  # for the signal to us, which explains why the trainer ended
-    if status and away:
+    if away and (status or told["LOG_ENDS"]):
         agent.voice.tell_away(path, agent.trainer or 0)
     agent.tell("exit", told.name, status)
     agent.sweep()

@@ -4,6 +4,7 @@ import json
 import sys
 from types import SimpleNamespace
 
+import json_pages
 import jsonschema
 import pytest
 from healthy_hosts import HEALTHY
@@ -131,6 +132,7 @@ def test_what_does_not_stop_it_is_told_and_kept_in_the_form_of_the_schema(hosts,
         jsonschema.validate(told, {"$defs": schema["$defs"], "$ref": "#/$defs/preflight"})
     assert again.told["changed"]["facts"] == [f"n1: MTU 1400 instead of {HEALTHY['mtu']}"]
     assert f"({found.told['made']}): n1: MTU 1400 instead of " in again.changed
+    json_pages.check("preflight in launch.json", found.told, again.told)
 
 
 @pytest.mark.parametrize(

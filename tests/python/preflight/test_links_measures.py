@@ -166,6 +166,26 @@ def test_big_messages_that_arrive_late_slow_the_job_down():
     assert "256 KiB take longer than 1 s" in found.text
 
 
+@pytest.mark.parametrize("other", ["mute", "timeout", "reset", "black hole"])
+def test_connections_of_a_host_that_crawls_are_slow_however_they_fail_and_no_firewall_is_blamed(other):
+    def fails(source, target):
+        return ("crawls" if source < target else other) if "node2" in (source, target) else None
+
+    (found,) = net(8, fault=lambda source, target, port: fails(source, target), big=fails).judged()
+    assert (found.level, found.key, found.hosts) == ("slows", "slow", ("node2",))
+    assert "is slow: 256 KiB take longer than 1 s" in found.text and "tc qdisc" in found.remedy
+
+
+def test_a_firewall_beside_a_link_that_crawls_is_named_all_the_same():
+    def fails(source, target, port):
+        return {("node2", "node3"): "crawls", ("node4", "node5"): "timeout"}.get((source, target))
+
+    found = net(8, fault=fails).judged()
+    assert [(each.level, each.hosts, each.peers) for each in found if each.key == "link"] == [
+        ("blocks", ("node4",), ("node5",))
+    ]
+
+
 def interface(*sources):
     return {"interfaces": {"eth0": list(sources), "lo": ["127.0.0.1"]}}
 

@@ -112,13 +112,13 @@ def test_a_trial_adds_to_the_findings_and_its_document_fits_the_schema(check, ho
     monkeypatch.setattr(trial, "run", run)
     monkeypatch.setattr("hccl_tools.machine.programs.on_path", lambda name: name == "mpirun")
     status, out, err = check("-H", "a:2,me@b", "--trial", "--json", "--data", "d", "--ssh", "ssh -F x")
-    assert status == 78 and "the trial starts 3 ranks on 2 hosts: " in err
+    assert status == 78 and "the trial starts 10 ranks on 2 hosts: " in err
     told = json.loads(out)
     with open(project.path("schemas", "preflight.schema.json"), encoding="utf-8") as file:
         jsonschema.validate(told, json.load(file))
     assert told["differences"][0]["fact"] == "trial:failed" and told["trial"]["figures"][1]["peer"] == "c"
-    assert (dict(made[0].logins), made[0].slots) == ({"a": "a", "b": "me@b"}, {"a": 2, "b": 1})
-    assert (made[0].ssh, os.path.basename(made[0].data), made[0].target) == ("ssh -F x", "d", "CPU")
+    assert (dict(made[0].logins), made[0].slots) == ({"a": "a", "b": "me@b"}, {"a": 2, "b": 8})
+    assert (made[0].ssh, os.path.basename(made[0].data), made[0].target) == ("ssh -F x", "d", "Ascend")
     hosts.silent["b"] = "no answer"
     assert check("-H", "a,b", "--trial")[0] == 78 and len(made) == 1
 

@@ -7,7 +7,7 @@ import statistics
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from tools.preflight.links import shapes
-from tools.preflight.links.broken import SLOWS, SURPRISES, Broken, named
+from tools.preflight.links.broken import SLOWS, SURPRISES, Broken, named, slow_remedy
 from tools.preflight.links.talk import BIG
 
 TYPE_CHECKING = False
@@ -108,10 +108,7 @@ def _entry(hosts: tuple[str, ...], peers: tuple[str, ...], values: Sequence[floa
         text = tr("{rate:.3g} MB/s, on most links {usual:.3g} MB/s", **figures)
     if peers:
         text = tr("to {peers}: {text}", peers=named(peers), text=text)
-    command = f"ssh {quote(hosts[0])} 'ip -s link; tc qdisc'"
-    return Broken(
-        SLOWS, "slow", hosts, peers, (), text, tr("look for errors, drops and load: {command}", command=command)
-    )
+    return Broken(SLOWS, "slow", hosts, peers, (), text, slow_remedy(hosts[0]))
 
 
 def clocks(ahead: Mapping[str, Clock]) -> Iterator[Broken]:

@@ -18,7 +18,7 @@ import zlib
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
-from hccl_tools.hosts import ask
+from hccl_tools.hosts import answering
 from tools.attempts import wire
 from tools.attempts.wire import Connection, Lost
 
@@ -55,7 +55,7 @@ def proof(job: str, nonce: str) -> str:
 
 def packed(document: object) -> str:
     """A document as one word of a line."""
-    return ask.packed(document).decode("ascii")
+    return answering.packed(document).decode("ascii")
 
 
 def unpacked(text: str) -> Any:
