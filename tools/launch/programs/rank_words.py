@@ -48,7 +48,7 @@ def has_any(word: str) -> bool:
 
 
 def on_nodes(nodes: str) -> list[str]:
-    """The words before a command whose memory is to be on these NUMA nodes: numactl becomes the command."""
+    """The words before a command that put its memory on these NUMA nodes: numactl becomes the command."""
     return ["numactl", "--membind", nodes, "--"]
 
 
