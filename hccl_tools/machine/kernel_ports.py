@@ -36,6 +36,12 @@ def handed_out(ports: Collection[int], root: str = "") -> set[int]:
     return found
 
 
+def to_keep_free(ports: str, root: str = "") -> str:
+    """The command of root after which the kernel gives these ports away no more; what was kept so far stays kept."""
+    kept = ",".join(filter(None, (reserved(root), ports)))
+    return f"sysctl -w net.ipv4.ip_local_reserved_ports={kept}"
+
+
 def listening(ports: Collection[int], root: str = "") -> set[int]:
     """Those of the ports at which a server listens."""
     wanted = set(ports)

@@ -148,6 +148,6 @@ PY
   printf 'six-%d slots=2\n' 0 1 >hosts
   stubbed run_cluster.sh --device_target CPU --config config.yaml --hostfile hosts data
   run --separate-stderr on 0 "${STUBBED[@]}"
-  [[ $status -eq 78 && $stderr == *'--hostfile: six-0, six-1 have addresses of IPv6 only, '*'type the command on each host'* ]] ||
-    fail "$status: $output $stderr"
+  [[ $status -eq 78 && $stderr == *'--hostfile: six-0, six-1 have addresses of IPv6 only, '*'type the command on each host'* ]] \
+    || fail "$status: $output $stderr"
 }

@@ -80,7 +80,6 @@ def _against_outgoing(name: str, ports: range, text: str, matters: bool) -> Line
     if outgoing is None:
         text = tr("{ports}; the kernel does not show {path}", ports=text, path=kernel_ports.OUTGOING)
         return Line(name, UNKNOWN, text)
-    reserved = kernel_ports.reserved(files.ROOT)
     open_to_all = kernel_ports.handed_out(ports, files.ROOT)
     if not open_to_all:
         return Line(name, OK, tr("{ports}, never used for outgoing connections", ports=text))
@@ -92,5 +91,4 @@ def _against_outgoing(name: str, ports: range, text: str, matters: bool) -> Line
     )
     if not matters:
         return Line(name, OK, tr("{ports}; without NPUs it does not matter", ports=text))
-    both = f"{reserved},{ports[0]}-{ports[-1]}".lstrip(",")  # setting it replaces what is there
-    return Line(name, WARNING, text, f"sysctl -w net.ipv4.ip_local_reserved_ports={both}")
+    return Line(name, WARNING, text, kernel_ports.to_keep_free(f"{ports[0]}-{ports[-1]}", files.ROOT))

@@ -66,13 +66,22 @@ def exports(
     return {**found, **{name: value for name, value in defaults.items() if name not in os.environ}}
 
 
+def simulated(request: Request) -> Request:
+    """The request; of a simulation with all that follows from that.  Raises Refusal."""
+    if request.engine != "msrun" and request.sim_level is None and request.sim_rank_id is None:
+        return request
+    from tools.launch.engines import simulation
+
+    return simulation.of(request) if simulation.is_wanted(request) else request
+
+
 def hccl(request: Request, placement: Placement, alone: bool) -> HcclPorts | None:
     """Where HCCL listens, on NPUs.  alone: one rank that joins no job.  Raises Refusal."""
     if request.device_target != "Ascend" or alone or not placement.ranks:
         return None
-    from tools.launch.engines import hccl_ports
+    from tools.launch.engines import hccl_choice
 
-    return hccl_ports.of_job(request, placement)
+    return hccl_choice.of_job(request, placement)
 
 
 def of_options(request: Request) -> dict[str, str]:

@@ -60,7 +60,7 @@ def begin(request: Request, look: Callable[[Plan], Checked] | None = None) -> Pl
 
 def make(request: Request) -> Plan:
     """The Plan, checked in the order in which a user would correct mistakes.  Raises Refusal."""
-    request = simulated(request)
+    request = environment.simulated(request)
     plogs.check(request)
     if request.straggler is not None or request.metrics is not None:
         from tools.launch import monitored
@@ -137,15 +137,6 @@ def make(request: Request) -> Plan:
             *left_out(request, placed, ranks),
         ),
     )
-
-
-def simulated(request: Request) -> Request:
-    """The request; of a simulation with all that follows from that.  Raises Refusal."""
-    if request.engine != "msrun" and request.sim_level is None and request.sim_rank_id is None:
-        return request
-    from tools.launch.engines import simulation
-
-    return simulation.of(request) if simulation.is_wanted(request) else request
 
 
 def does_without(request: Request, job: jobs.Job) -> bool:

@@ -77,7 +77,9 @@ def memory_of(told: Told) -> list[str]:
         rank, _, places_of_it = share.partition("=")
         nodes = places_of_it.partition("@")[2]
         if rank == told.name and nodes:
-            return places.on_nodes(nodes)
+            from tools.launch.programs import rank_words
+
+            return rank_words.on_nodes(nodes)
     return []
 
 

@@ -63,11 +63,6 @@ class Plogs:
         return {}
 
 
-def on_nodes(nodes: str) -> list[str]:
-    """The words before a command whose memory is to be on these NUMA nodes: numactl becomes the command."""
-    return ["numactl", "--membind", nodes, "--"]
-
-
 class Bound:
     """While a rank is started, this process is bound to the rank's cores, which the rank inherits.
 

@@ -10,7 +10,7 @@ from locking import Job, base
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.machine import cann, host, kernel_ports
 from tools.launch.devices import device_locks
-from tools.launch.engines import hccl_ports
+from tools.launch.engines import hccl_choice, hccl_ports
 from tools.launch.engines.facts import LocalFacts
 from tools.launch.engines.placement import Placement
 from tools.launch.hosts.launchers import Meeting
@@ -44,7 +44,7 @@ def launchers(*sizes, job="a job"):
 
 
 def of_job(place, **given):
-    return hccl_ports.of_job(request(**given), place)
+    return hccl_choice.of_job(request(**given), place)
 
 
 def other_job(base, ports, devices=(4, 5), name="other"):

@@ -102,7 +102,7 @@ def _by_maps(request: Request, placed: Placement) -> Binding:
     if others:
         words = ", ".join(device_locks.core_words(holder) for holder in others)
         remedy = tr("wait until a job has ended, or write other cores")
-        raise Refusal(REFUSED, f"{what}: {words}; {remedy}")
+        raise Refusal(REFUSED, f"{what}: {clauses(words, remedy)}")
     return found
 
 

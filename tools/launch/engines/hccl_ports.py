@@ -19,8 +19,8 @@ from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import clauses, one_line
-from hccl_tools.machine import host, kernel_ports
-from tools.launch.devices import device_locks, seen
+from hccl_tools.machine import kernel_ports
+from tools.launch.devices import device_locks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,10 +40,6 @@ BOUNDS = (1024, 65520)  # what the variable may have, by HCCL's manual
 LAST_DEVICE = 15  # of the largest server: a rank's port is the first one and the number of its device
 AUTO = "auto"  # a range that the system chooses
 DEFAULT, CHOSEN, DERIVED, USER = "default", "chosen", "derived", "user"
-# Above the kernel's own ports for outgoing connections, as most hosts have them.
-_OTHERS = range(BASE + 32 * COUNT, kernel_ports.MOST + 2 - COUNT, COUNT)
-_NPU_FIRST = 17000  # of the devices' ports of other jobs; HCCL's own is 16666
-_WITH_RANGES, _KNOWS_RANGES = ("A3", "950"), (8, 1)  # generations, and the CANN from which on
 
 
 class HcclPorts(Record):
@@ -76,30 +72,6 @@ def base(environ: Mapping[str, str] | None = None) -> int:
     """The first port of HCCL: that of the variable, where it is one."""
     text = (os.environ if environ is None else environ).get(VARIABLE, "")
     return whole_number(text, *BOUNDS) or BASE
-
-
-def of_job(request: Request, placed: Placement) -> HcclPorts:
-    """The ports of a job on NPUs.  Raises Refusal."""
-    try:
-        holders = [] if seen.is_away(request, placed.hosts) else device_locks.asked()
-    except OSError:
-        holders = []  # a remark says that the launch takes no locks
-    mine = next((holder.ports for holder in holders if holder.path == request.lock_file), [])
-    others = Others(holders, {device for _, device in placed.ranks}, request.lock_file)
-    named = _of_user(request)
-    if named:
-        return _named(*named, placed, others)
-    if request.attempt and mine:  # a restart keeps what the job has
-        other = DERIVED if request.engine == "srun" else CHOSEN
-        return _with(mine[0][0], request, DEFAULT if mine[0][0] == BASE else other)
-    if placed.meeting:
-        from zlib import crc32  # few launches need it
-
-        number = crc32(placed.meeting.job.encode("utf-8", "surrogateescape"))
-        return _of_launchers(request, placed, others, number)
-    if request.engine == "srun":
-        return _of_launchers(request, placed, others, whole_number(os.environ.get("SLURM_JOB_ID", "")) or 0)
-    return _free(request, placed, others)
 
 
 class Others:
@@ -139,80 +111,11 @@ class Others:
     def fault(self, first: int) -> str:
         """Why the ports from `first` on cannot be this job's; empty if they can."""
         busy = self.busy(range(first, first + COUNT))
-        return self.has([_range(first)]) or (_listens(min(busy)) if busy else "")
+        return self.has([range_from(first)]) or (listens(min(busy)) if busy else "")
 
 
-# ---- what the launch chooses -----------------------------------------------------------------------
-
-
-def _free(request: Request, placed: Placement, others: Others) -> HcclPorts:
-    """HCCL's own ports, else a range that nobody has.  Raises Refusal."""
-    fault = others.fault(BASE)
-    if not fault:
-        return _with(BASE, request, DEFAULT)
-    given = kernel_ports.handed_out(range(_OTHERS[0], kernel_ports.MOST + 1))
-    quiet = sorted(_OTHERS, key=lambda first: bool(given & set(range(first, first + COUNT))))
-    first = next((each for each in quiet if not others.fault(each)), None)
-    if first is None:
-        text = tr("HCCL has no free ports on this host: {fault}", fault=fault)
-        raise Refusal(REFUSED, clauses(text, tr("wait until a job has ended, or set {name}", name=VARIABLE)))
-    ports = words([_range(first)])
-    text = tr("note: HCCL gets the ports {ports} in this job: {fault}", ports=ports, fault=fault)
-    if placed.hosts:
-        text = clauses(text, tr("firewalls between the hosts must let them through"))
-    return _with(first, request, CHOSEN).replace(remarks=[text])
-
-
-def _of_launchers(request: Request, placed: Placement, others: Others, number: int) -> HcclPorts:
-    """The ports that follow from the job's `number` on every host, or HCCL's own where it has whole hosts.
-
-    Raises Refusal.
-    """
-    if _has_whole_hosts(placed):
-        return _with(BASE, request, DEFAULT)
-    first = _OTHERS[number % len(_OTHERS)]
-    own = words([_range(first)])
-    fault = others.fault(first)
-    if fault:
-        text = tr("HCCL would get the ports {ports} on all hosts of this job, but {fault}", ports=own, fault=fault)
-        other = next((each for each in _OTHERS if not others.fault(each)), BASE)
-        remedy = tr("set others on every host: export {name}={port}", name=VARIABLE, port=other)
-        raise Refusal(REFUSED, clauses(text, remedy))
-    text = tr("note: HCCL gets the ports {ports} on all hosts of this job", ports=own)
-    why = tr("it has some of their devices, and another job may have {first}", first=words([_range(BASE)]))
-    remedy = tr("firewalls between the hosts must let them through; {name} chooses others", name=VARIABLE)
-    return _with(first, request, DERIVED).replace(remarks=[clauses(f"{text}: {why}", remedy)])
-
-
-def _has_whole_hosts(placed: Placement) -> bool:
-    """Whether the ranks have all devices of every host, as far as this host can tell: there no other job can be."""
-    present = host.devices()
-    return not present or set(placed.sizes()) == {len(present)}
-
-
-def _with(first: int, request: Request, origin: str) -> HcclPorts:
-    """The ports from `first` on, with the variables that say so."""
-    ranges = [_range(first)]
-    if origin == DEFAULT:
-        return HcclPorts(ranges=ranges, origin=origin)
-    exports = {VARIABLE: str(first)}
-    if request.chip in _WITH_RANGES and _knows_ranges():
-        device = _NPU_FIRST + first - BASE
-        exports[HOST_RANGE] = words(ranges)
-        if not os.environ.get(NPU_RANGE):
-            exports[NPU_RANGE] = words([(device, device + COUNT - 1)])
-    return HcclPorts(ranges=ranges, origin=origin, exports=exports)
-
-
-def _knows_ranges() -> bool:
-    """Whether the CANN of this environment reads the two variables with ranges."""
-    from hccl_tools.machine import cann  # few launches get there
-
-    release = cann.release(cann.version(cann.active())) if cann.active() else None
-    return release is not None and release >= _KNOWS_RANGES
-
-
-def _listens(port: int) -> str:
+def listens(port: int) -> str:
+    """That a server listens there, for a message."""
     from tools.launch.engines import port_holder  # only a message needs it
 
     return tr("port {port} is in use: {who}", port=port, who=port_holder.words(port))
@@ -221,7 +124,7 @@ def _listens(port: int) -> str:
 # ---- what the user has set -------------------------------------------------------------------------
 
 
-def _of_user(request: Request) -> tuple[str, Ranges] | None:
+def of_user(request: Request) -> tuple[str, Ranges] | None:
     """(NAME=VALUE, its ports) of the variable that counts; None: the user has set none.  Raises Refusal."""
     found = None
     text = os.environ.get(VARIABLE, "")
@@ -266,7 +169,7 @@ def _parsed(text: str) -> Ranges | None:
     return None if meets else found
 
 
-def _named(what: str, ranges: Ranges, placed: Placement, others: Others) -> HcclPorts:
+def named(what: str, ranges: Ranges, placed: Placement, others: Others) -> HcclPorts:
     """The user's ports, which are in nobody's way.  Raises Refusal."""
     ports = {port for first, last in ranges for port in range(first, last + 1)}
     name = what.partition("=")[0]
@@ -279,16 +182,15 @@ def _named(what: str, ranges: Ranges, placed: Placement, others: Others) -> Hccl
         busy &= {ranges[0][0] + device for _, device in placed.ranks}
     if busy and (name == VARIABLE or busy == ports):
         remedy = tr("end that process, or unset {name}, and free ones are chosen", name=name)
-        raise Refusal(REFUSED, clauses(_taken(what, ranges, _listens(min(busy))), remedy))
+        raise Refusal(REFUSED, clauses(_taken(what, ranges, listens(min(busy))), remedy))
     remarks = []
     if kernel_ports.handed_out(ports):
-        kept = ",".join(filter(None, (kernel_ports.reserved(), words(ranges))))
         text = tr(
             "note: {what}: HCCL listens at {ports}, and the kernel may give these ports to any connection before",
             what=what,
             ports=words(ranges),
         )
-        remedy = tr("as root, keep them free: {command}", command=f"sysctl -w net.ipv4.ip_local_reserved_ports={kept}")
+        remedy = tr("as root, keep them free: {command}", command=kernel_ports.to_keep_free(words(ranges)))
         remarks = [clauses(text, remedy)]
     return HcclPorts(ranges=ranges, origin=USER, remarks=remarks)
 
@@ -304,7 +206,8 @@ def _is_here(placed: Placement) -> bool:
     return len(network.others(names)) < len(names)
 
 
-def _range(first: int) -> tuple[int, int]:
+def range_from(first: int) -> tuple[int, int]:
+    """(first, last) of the ports from `first` on."""
     return first, first + COUNT - 1
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import clauses, one_line
 from hccl_tools.machine import addresses, host
 from hccl_tools.table import misspelt
 from hccl_tools.table.address import bare, family, is_of_one_link
@@ -35,7 +35,7 @@ def address_of(name: str, what: str, remedy: str = "") -> str:
             if is_of_one_link(found.partition("%")[0]):
                 text = tr("{what}: {address} is an address of one link only", what=what, address=one_line(found))
                 remedy = tr("give an address that all hosts reach, such as one that begins with fd or 2")
-                raise Refusal(REFUSED, f"{text}; {remedy}")
+                raise Refusal(REFUSED, clauses(text, remedy))
             return found
     if misspelt.is_nearly_an_address(name):
         text = tr("{what} has no address: it is nearly one, but mistyped; correct it", what=what)

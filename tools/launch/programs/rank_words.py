@@ -47,14 +47,16 @@ def has_any(word: str) -> bool:
     return any(f"{{{name}}}" in word for name in NAMES)
 
 
+def on_nodes(nodes: str) -> list[str]:
+    """The words before a command that put its memory on these NUMA nodes: numactl becomes the command."""
+    return ["numactl", "--membind", nodes, "--"]
+
+
 def command(plan: Plan, words: list[str], rank: int, local_rank: int, device: int | str) -> list[str]:
     """The words of a rank of this plan."""
     nodes = plan.binding.memory.get(rank) if plan.binding else None
     if nodes:
-        from tools.rank import places
-
-        before = places.on_nodes(",".join(map(str, nodes)))
-        return [*before, *_own_words(plan, words, rank, local_rank, device)]
+        return [*on_nodes(",".join(map(str, nodes))), *_own_words(plan, words, rank, local_rank, device)]
     return _own_words(plan, words, rank, local_rank, device)
 
 
