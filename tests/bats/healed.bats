@@ -1,0 +1,65 @@
+#!/usr/bin/env bats
+# MindCluster's TaskD controls the ranks that msrun has started: it may kill ranks and start them again.
+
+# bats file_tags=thorough
+load helper
+
+setup() {
+  need_mindspore
+  setup_world
+  HCCN=()
+  PYTHONPATH=$FIXTURES/quick_msrun:$FIXTURES/fake_taskd # the real msrun; its trainers are stubs, and so is TaskD
+  export MS_ENABLE_TFT='{ARF:1}'
+}
+
+# members EXPRESSION: of launch.json's outcome, whose members are `m` and which is `o`, in Python.
+members() {
+  python -c 'import json, sys; o = json.load(open("logs/latest/launch.json"))["outcome"]; m = o["members"]; print(eval(sys.argv[1]))' "$1"
+}
+
+@test "a rank that fails and is started again does not end the job, and has two lines" {
+  STUB_DO='1: await 0, once exit 9, print 1' ends 0 $'*rank 1 (device 1) exited with code 9 after *; TaskD decides what follows\n*rank 1 (device 1) has been started again*\n0     0       0  *\n1     1       9, started again  *\n1     1       0  *' \
+    launch run_msrun.sh --worker_num 2 config.yaml
+  [[ $(members '[m["1"]["status"], [life["status"] for life in m["1"]["earlier"]], o["first_failure"], o["exit"]]') == "[0, [9], None, 0]" ]] || fail "$(members o)"
+  [[ $stderr != *' -'* && $stderr != *'.-'* ]] || fail "$stderr"
+  nobody_left
+}
+
+@test "a rank that TaskD kills and starts again" {
+  FAKE_TASKD='kill 1' STUB_DO='1: once wait' ends 0 $'*\n1     1       137 SIGKILL, started again  *\n1     1       0  *' \
+    launch run_msrun.sh --worker_num 2 config.yaml
+  nobody_left
+}
+
+@test "--keep_going with a rank that starts twice keeps the outcome" {
+  STUB_DO='1: await 0, once exit 9' ends 0 $'*\n1     1       0  *' launch run_msrun.sh --worker_num 2 --keep_going config.yaml
+  [[ $(members 'm["1"]["seconds"] >= 0 and m["1"]["earlier"][0]["seconds"] >= 0') == True ]]
+}
+
+@test "all ranks are started again" {
+  FAKE_TASKD=all STUB_DO='0: once wait; 1: await 0, once exit 9' ends 0 $'*\n0     0       137 SIGKILL, started again *\n0     0       0 *\n1     1       9, started again *\n1     1       0 *' \
+    launch run_msrun.sh --worker_num 2 config.yaml
+}
+
+@test "msrun's own end decides: TaskD gives up" {
+  FAKE_TASKD=give_up STUB_DO='0: wait; 1: await 0, exit 9' ends 9 $'*rank 1 (device 1) exited with code 9 after *; TaskD decides what follows\n*\n0     0       137 SIGKILL *\n1     1       9, failed first *' \
+    launch run_msrun.sh --worker_num 2 config.yaml
+  [[ $(members '[o["first_failure"], o["exit"]]') == "['1', 9]" ]] || fail "$(members o)"
+  nobody_left
+}
+
+@test "where TaskD cannot begin, msrun keeps the ranks and a failure ends the job" {
+  FAKE_TASKD=refuse STUB_DO='0: wait; 1: await 0, exit 9' ends 9 '*rank 1 (device 1) exited with code 9 after *; stopping the other rank*' \
+    launch run_msrun.sh --worker_num 2 config.yaml
+}
+
+@test "signals end the job while TaskD controls it" {
+  launch_ranks '0: wait; 1: wait' run_msrun.sh --worker_num 2 --grace 1 config.yaml
+  end_by TERM 143 '*SIGTERM: stopping all ranks*'
+}
+
+@test "SIGTERM to an agent, which TaskD sends before a move, reaches the rank" {
+  FAKE_TASKD=give_up launch_ranks '0: wait; 1: wait' run_msrun.sh --worker_num 2 config.yaml
+  kill -TERM "$(above "$(recorded rank_0 'r["pid"]')" 1)"
+  ended 143 $'*rank 0 (device 0) was ended by SIGTERM *; TaskD decides what follows\n*'
+}
