@@ -53,6 +53,18 @@ members() {
     launch run_msrun.sh --worker_num 2 config.yaml
 }
 
+@test "the launcher's own restarts are refused beside TaskD's, and so is what no rank could read" {
+  refused 2 'run_msrun.sh: --max_restarts: MS_ENABLE_TFT gives the ranks to TaskD, *' \
+    launch run_msrun.sh --worker_num 2 --max_restarts 1 config.yaml
+  MS_ENABLE_TFT=ARF refused 78 'run_msrun.sh: MS_ENABLE_TFT: MindSpore cannot be imported with "ARF", *' launch run_msrun.sh --worker_num 2 config.yaml
+}
+
+@test "MindCluster's command line heals, too" {
+  local -r port=$(python -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  STUB_DO='1: await 0, once exit 9' ends 0 $'*\n1     1       9, started again  *\n1     1       0  *' \
+    bash "$SCRIPTS/msrun_launcher.sh" --device_target CPU "$FIXTURES/stub_trainer.py --config x" 2 2 127.0.0.1 "$port" 0 output/msrun_log False 300
+}
+
 @test "signals end the job while TaskD controls it" {
   launch_ranks '0: wait; 1: wait' run_msrun.sh --worker_num 2 --grace 1 config.yaml
   end_by TERM 143 '*SIGTERM: stopping all ranks*'
@@ -62,4 +74,27 @@ members() {
   FAKE_TASKD=give_up launch_ranks '0: wait; 1: wait' run_msrun.sh --worker_num 2 config.yaml
   kill -TERM "$(above "$(recorded rank_0 'r["pid"]')" 1)"
   ended 143 $'*rank 0 (device 0) was ended by SIGTERM *; TaskD decides what follows\n*'
+}
+
+# bats test_tags=trains
+@test "real msrun and real ranks: a rank that dies before it joins is started again alone, and both train" {
+  # A rank that has joined cannot be replaced on CPU, by msrun alone neither: MindSpore's collectives there wait for ever.
+  PYTHONPATH=$FIXTURES/ends_at_once:$FIXTURES/fake_taskd:$FIXTURES
+  cat >dies.py <<'PY'
+import os, sys
+
+marker = os.path.join(os.environ["STUB_OUT"], "died")
+if os.environ["RANK_ID"] == "1" and not os.path.exists(marker):
+    open(marker, "w").close()
+    os._exit(9)
+
+import one_weight
+
+sys.exit(one_weight.main())
+PY
+  ends 0 $'*rank 1 (device 1) exited with code 9 after *; TaskD decides what follows\n*\n1     1       9, started again *\n1     1       0 *' \
+    timeout -k 5 150 bash "$SCRIPTS/run_msrun.sh" --device_target CPU --worker_num 2 dies.py
+  fitted_alike 2 <(tail -n 1 logs/latest/rank_0.log) <(tail -n 1 logs/latest/rank_1.log)
+  [[ $(members '[len(m["1"]["earlier"]), o["exit"]]') == "[1, 0]" ]] || fail "$(members o)"
+  nobody_left
 }

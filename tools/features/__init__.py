@@ -78,6 +78,9 @@ class Hooks:
     def hangs(self) -> None:
         self._call("hangs")
 
+    def handed(self) -> None:
+        self._call("handed")
+
     def healed(self, member: Member) -> None:
         self._call("healed", member)
 

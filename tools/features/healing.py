@@ -19,6 +19,19 @@ class Healing(Feature):
 
     _told = 0
 
+    def handed(self) -> None:
+        run = self.run
+        names = {"program": run.supervisor.healing.to, "engine": run.engine.name}
+        run.note(tr("{program} has the ranks: it may start them again, and {engine}'s own end decides", **names))
+        if run.settings.hang_timeout:
+            run.say(
+                tr(
+                    "note: --hang_timeout ends the whole job, also while {program} heals it; each start of a rank"
+                    " begins its time anew",
+                    program=names["program"],
+                )
+            )
+
     def healed(self, member: Member) -> None:
         self._told += 1
         to = self.run.supervisor.healing.to or self.run.engine.name

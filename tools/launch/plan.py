@@ -61,6 +61,7 @@ def begin(request: Request, look: Callable[[Plan], Checked] | None = None) -> Pl
 def make(request: Request) -> Plan:
     """The Plan, checked in the order in which a user would correct mistakes.  Raises Refusal."""
     plogs.check(request)
+    tolerance = checks.fault_tolerance(request)
     if request.straggler is not None or request.metrics is not None:
         from tools.launch import monitored
 
@@ -122,6 +123,7 @@ def make(request: Request) -> Plan:
             *filter(None, [device_range.remark("--devices", request.devices)]),
             *jobs.remarks(request, placed.world, job, rank_files),
             *standing_by,
+            *tolerance,
             *([without_scheduler(job)] if needless else []),
             *seen.remarks(request, placed, ranks),
             *left_out(request, placed, ranks),

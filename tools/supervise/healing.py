@@ -34,6 +34,7 @@ class Healing:
     def begin(self, to: str) -> None:
         """The engine has given the ranks to this program."""
         self.to = to
+        self._job.hooks.handed()
 
     @property
     def on(self) -> bool:

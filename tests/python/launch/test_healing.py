@@ -1,4 +1,4 @@
-"""Ranks that TaskD kills and starts again inside msrun: what the supervisor makes of it, in a world without processes."""
+"""Ranks that TaskD kills and starts again inside msrun: what the supervisor decides, in a world without processes."""
 
 import json
 
