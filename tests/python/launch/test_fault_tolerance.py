@@ -1,9 +1,9 @@
 """MS_ENABLE_TFT and its relatives: what cannot work is refused before the start, what nobody expects is told."""
 
 import pytest
+from launching import request
 
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
-from launching import request
 from tools.launch import checks
 from tools.launch.engines import fault_tolerance
 
@@ -44,7 +44,7 @@ def refused(checked, status, *parts, **given):
     assert [part for part in parts if part not in str(error.value)] == []
 
 
-@pytest.mark.parametrize("tft", ["{TTP:1,UCE:1,HCCE:1,ARF:1,TSP:1}", "{RSC:1}", "{TTP:1 UCE:1}", "TTP:1", "{TRE:1}", ""])
+@pytest.mark.parametrize("tft", ["{TTP:1,UCE:1,HCCE:1,ARF:1}", "{RSC:1}", "{TTP:1 UCE:1}", "TTP:1", "{TRE:1}", ""])
 def test_what_works_has_no_remark(checked, tft):
     mindio = {} if tft else {"MINDIO_FOR_MINDSPORE": None}
     assert checked(tft, **mindio) == []

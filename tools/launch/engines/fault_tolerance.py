@@ -168,7 +168,8 @@ def _remarks(request: Request, on: set[str], thm: dict[str, str]) -> Iterator[st
     """What works, but otherwise than somebody may expect."""
     if "ARF" in on and thm.get("HCCL_WATCHDOG") == "1":
         yield tr(
-            "note: ARF turns HCCL's watchdog off, although {name} turns it on; write {{HCCL_WATCHDOG:0}} there", name=THM
+            "note: ARF turns HCCL's watchdog off, although {name} turns it on; write {{HCCL_WATCHDOG:0}} there",
+            name=THM,
         )
     if "TRE" in on and on & {"UCE", "ARF"}:
         yield tr("note: {name}: TRE does not work together with UCE or ARF; leave one of them out", name=TFT)
@@ -187,4 +188,6 @@ def _remarks(request: Request, on: set[str], thm: dict[str, str]) -> Iterator[st
             python=sys.executable,
         )
     elif "TTP" in on and not (request.engine == "msrun" and _is_there("taskd")):
-        yield tr("note: TTP: when a rank fails, the others have only --grace to save; --keep_going lets them save first")
+        yield tr(
+            "note: TTP: when a rank fails, the others have only --grace to save; --keep_going lets them save first"
+        )
