@@ -249,7 +249,7 @@ class _Ends:
     def of(self, rank: Member) -> str:
         """The column of the table."""
         gone = rank.lost and rank.rank in self._lost_ranks
-        key = (rank.status, rank.began is None, rank.failed, rank.lost, gone, rank is self._first)
+        key: tuple[object, ...] = (rank.status, rank.began is None, rank.failed, rank.lost, gone, rank is self._first)
         key += (rank.handed, rank.again)
         if key not in self._words:
             self._words[key] = self._in_words(rank, gone)
