@@ -15,7 +15,7 @@ STARTS = 3  # times the limit: before the first step, and for lines without a st
 class Health:
     """limit: seconds, the --stall_timeout.  Times are seconds of a monotonic clock.
 
-    The job stands still when no rank has written for so long after its first step.  Before that it may take STARTS
+    The job does not move when no rank has written for so long after its first step.  Before that it may take STARTS
     times as long, because graphs are compiled; and a job that writes lines, but does no step, may, too: it evaluates.
     """
 
