@@ -65,7 +65,7 @@ def test_a_job_that_only_writes_is_not_killed_at_once_because_it_may_evaluate():
     job = Looks()
     job.during(50, steps=True)
     assert job.during(STARTS * 100, lines=True) == ("running", 200)
-    assert job.during(10, lines=True) == ("stalled", 503)  # a warning that comes for ever is no progress
+    assert job.during(10, lines=True) == ("stalled", 503)  # a warning that comes for ever does not count
 
 
 def test_a_trainer_without_steps_moves_while_it_writes():
