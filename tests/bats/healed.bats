@@ -65,6 +65,28 @@ members() {
     bash "$SCRIPTS/msrun_launcher.sh" --device_target CPU "$FIXTURES/stub_trainer.py --config x" 2 2 127.0.0.1 "$port" 0 output/msrun_log False 300
 }
 
+# restarted_as OTHER: rank 1 runs as another process
+restarted_as() {
+  [[ $(recorded rank_1 'r["pid"]') != "$1" ]]
+}
+
+@test "the watcher of a rank that was killed ends that one, and not the next start" {
+  launch_ranks '0: wait; 1: wait' run_msrun.sh --worker_num 2 --grace 1 config.yaml
+  local -r old=$(recorded rank_1 'r["pid"]')
+  local -r agent=$(above "$old" 1)
+  local -r watcher=$(pgrep -P "$agent" -f mindspore-launch-watcher)
+  eventually stopped "$watcher"
+  kill -KILL "$agent"
+  eventually restarted_as "$old"
+  local -r new=$(recorded rank_1 'r["pid"]')
+  kill -CONT "$watcher"
+  eventually gone "$watcher"
+  eventually gone "$old"
+  gone "$new" && fail "the next start was killed, too"
+  end_by TERM 143 $'*\n1     1       137 SIGKILL, started again *\n1     1       143 SIGTERM, stopped by us *'
+  [[ $(members 'len(m["1"]["earlier"])') == 1 ]] || fail "$(members m)"
+}
+
 @test "signals end the job while TaskD controls it" {
   launch_ranks '0: wait; 1: wait' run_msrun.sh --worker_num 2 --grace 1 config.yaml
   end_by TERM 143 '*SIGTERM: stopping all ranks*'

@@ -247,15 +247,17 @@ class Agent:
         for number in SIGNALS:
             _signal.signal(number, _signal.SIG_IGN)
         proc.retitle(b"mindspore-launch-watcher")
-        null = os.open(os.devnull, os.O_RDWR)  # the engine waits for the end of the agent's streams
-        for stream in (0, 1, 2):
+        null, trainer = os.open(os.devnull, os.O_RDWR), set[int]()
+        for stream in (0, 1, 2):  # the engine waits for the end of the agent's streams
             os.dup2(null, stream)
-        trainer: set[int] = set()
         guardian.follow(lifeline, agent, LOOK_EVERY, lambda: proc.send(agent, _signal.SIGCONT), trainer)
         if self.told["BUS"]:
             self.voice.tell_exit(137, next(iter(trainer), None))  # the engine may not notice it
-        grace = 0 if self.told["HEALS"] else self.grace  # who kills it there starts it again at once, on its device
-        guardian.finish(self.told.job, trainer, grace, b"" if self.told.is_scheduler else self.told.name.encode())
+        if self.told["HEALS"]:  # it is started again at once, on the same device: the marks are the next one's, too
+            guardian.kill(trainer)
+        else:
+            name = b"" if self.told.is_scheduler else self.told.name.encode()
+            guardian.finish(self.told.job, trainer, self.grace, name)
 
 
 def main(words: list[str]) -> int:

@@ -42,7 +42,7 @@ class Judge:
             first = job.engine_ended()
             if status == 0 and first:
                 member, status = first, LOST
-            elif status:
+            elif status not in (0, *SIGNALLED):
                 member = job.healing.culprit(member)
         if job.stopping.running:
             self._judge(member, status)

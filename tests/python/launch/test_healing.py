@@ -99,6 +99,13 @@ def test_msruns_own_failure_ends_the_job_and_the_rank_that_was_not_killed_with_t
     assert job.supervisor.judge.first.name == first
 
 
+def test_msrun_that_a_signal_has_ended_has_failed_itself_although_a_rank_failed_before(job):
+    job.world.ends(10, "1", 9)
+    job.world.ends(16, "msrun", 143)
+    job.told(16.1, ("1", 601))
+    assert (job.run(), job.hooks.told) == (143, [("msrun", False)])
+
+
 def test_when_msrun_has_ended_with_0_a_failure_counts_again(job):
     job.world.ends(5, "msrun", 0)
     job.world.ends(10, "1", 9)
