@@ -32,6 +32,7 @@ _OWN = (
     "no_defaults",
     "no_watch",
     "report",
+    "stall_timeout",
     "timeout",
     "zoo",
 )

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from tools.command.line import Line
 
+STALL = "600"  # seconds
+
 
 class Settings(Record):
     """How the job is watched, stopped and reported."""
@@ -30,6 +32,7 @@ class Settings(Record):
     dry_run: bool
     straggler: str | None  # as typed: the plan checks it
     metrics: str | None
+    stall_timeout: int  # seconds
     console: str  # ranks with commas between them, all, table or none
     console_given: bool
     leftovers: str  # wait or end
@@ -47,6 +50,8 @@ class Settings(Record):
             raise line.mistake(text)
         if line.given("restart_args") and not line.given("max_restarts"):
             raise line.mistake(tr("--restart_args is for restarts; add --max_restarts N"))
+        if line.given("stall_timeout"):
+            _check_stall_timeout(line)
         line.choice("keep_plogs", "failed")
         return cls(
             grace=grace,
@@ -55,12 +60,22 @@ class Settings(Record):
             max_restarts=max_restarts,
             straggler=line.value("straggler") or None,
             metrics=line.value("metrics") or None,
+            stall_timeout=line.number("stall_timeout", STALL),
             console=_console(line),
             console_given=line.given("console"),
             watch=not line.given("no_watch"),
             leftovers=line.choice("leftovers", "wait"),
             **{name: line.given(name) for name in ("keep_going", "quiet", "watch_plogs", "report", "dry_run")},
         )
+
+
+def _check_stall_timeout(line: Line) -> None:
+    from tools.launch import monitored  # few launches need it
+
+    if monitored.address(line.value("metrics")) is None:
+        raise line.mistake(tr("--stall_timeout is for /healthz; add --metrics :PORT"))
+    if not line.number("stall_timeout"):
+        raise line.mistake(tr("--stall_timeout 0: write how long the ranks may write nothing, such as 10m"))
 
 
 def _console(line: Line) -> str:

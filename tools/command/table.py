@@ -157,7 +157,12 @@ SHARED = {
     ),
     "metrics FILE": marked(
         "while the job runs write its state to FILE in Prometheus' text format, for node_exporter's textfile"
-        " collector; FILE ending with .jsonl: add lines of JSON (default: off)"
+        " collector; FILE ending with .jsonl: add lines of JSON; :PORT or ADDRESS:PORT in place of FILE: answer there"
+        " over HTTP, /metrics and /healthz (default: off)"
+    ),
+    "stall_timeout SECONDS": marked(
+        "/healthz of --metrics :PORT answers with 503 when no rank has written to its log for this long; before the"
+        " first step, and while lines come but no step, three times as long (default: 10m)"
     ),
     "quiet -": marked("show only what went wrong"),
     "timeout SECONDS": marked("end the job after this time, with exit code 124 (default: no limit)"),

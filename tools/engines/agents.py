@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hccl_tools.common.record import Row
     from tools.rank.environment import Environment
 
+KILLED = 137
 LONGEST = 1 << 20  # bytes of a line that has no end yet
 AGENT = project.path("tools", "rank", "agent.py")
 
@@ -39,6 +40,8 @@ class AgentLines:
         self.failed = 0  # the last status of a rank that was not 0
         self._told_cancel = False
         self._trainers: dict[bytes, bytes] = {}  # rank -> process id of its trainer
+        self._running: set[bytes] = set()  # ranks whose trainer runs
+        self._earlier: dict[bytes, set[bytes]] = {}  # of ranks that were started again: the processes before
         self._left: dict[str, list[tuple[int, int, str]]] = {}  # rank -> what it has left, as far as it is told
         self._rest = b""
         self._found: list[Row] = []
@@ -72,18 +75,18 @@ class AgentLines:
         rank, _, value = rest.partition(b" ")
         if found and word == b"cancelled" and not rank:
             self._cancelled()
+        elif found and word == b"handed" and not rank:
+            self._tell()
+            self._found.append(events.Handed())
         elif not found or not (rank.isdigit() or rank == b"scheduler") or not self._of_rank(word, rank, value):
             self._own.append(line + b"\n")
 
     def _of_rank(self, word: bytes, rank: bytes, value: bytes) -> bool:
         """Keeps what an agent says of its rank; False if it can be from none."""
-        if word == b"exit" and value.isdigit():
-            self._ended.append((rank.decode(), int(value)))
-            self.failed = int(value) or self.failed
+        if word == b"exit" and _are_numbers(value.split(b" ", 1)):  # its status, and on our host its process
+            self._has_ended(rank, *value.split(b" ", 1))
         elif word == b"start" and len(value.split()) == 2 and value.split()[0].isdigit():  # its process and its host
-            pid, host = value.split()
-            self._trainers[rank] = pid
-            self._began.append((rank.decode(), int(pid), host.decode("utf-8", "replace")))
+            self._has_begun(rank, *value.split())
         elif word == b"left" and (row := _left_row(value)):
             self._left.setdefault(rank.decode(), []).append(row)
         elif word == b"waits" and rank.decode() in self._left:  # all of what it has left is told
@@ -103,6 +106,28 @@ class AgentLines:
         else:
             return self._of_others(word, rank.decode(), value.decode("utf-8", "replace"))
         return True
+
+    def _has_begun(self, rank: bytes, pid: bytes, host: bytes) -> None:
+        """A rank that has begun before was started again; the end of the process before may come later, or never."""
+        before = self._trainers.get(rank)
+        if before is not None:
+            self._tell()  # events are told in their order
+            self._earlier.setdefault(rank, set()).add(before)
+            if rank in self._running:
+                self._found.append(events.Ended([(rank.decode(), KILLED)]))
+        self._trainers[rank] = pid
+        self._running.add(rank)
+        self._began.append((rank.decode(), int(pid), host.decode("utf-8", "replace")))
+
+    def _has_ended(self, rank: bytes, status: bytes, pid: bytes = b"") -> None:
+        """The process of a rank has ended, unless it is one before the last start."""
+        if pid and pid != self._trainers.get(rank):
+            if pid in self._earlier.get(rank, ()):
+                return
+            self._has_begun(rank, pid, b"")  # it was killed before it could tell its start
+        self._running.discard(rank)
+        self._ended.append((rank.decode(), int(status)))
+        self.failed = int(status) or self.failed
 
     def _of_others(self, word: bytes, rank: str, value: str) -> bool:
         """The same for what the agent says to a feature, or of an order."""
@@ -145,6 +170,10 @@ def _left_row(value: bytes) -> tuple[int, int, str] | None:
     pid, _, rest = value.partition(b" ")
     group, _, words = rest.partition(b" ")
     return (int(pid), int(group), _words(words)) if pid.isdigit() and group.isdigit() else None
+
+
+def _are_numbers(words: list[bytes]) -> bool:
+    return all(word.isdigit() for word in words)
 
 
 def _words(text: bytes) -> str:

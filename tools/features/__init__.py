@@ -44,6 +44,7 @@ TABLE: tuple[tuple[str, str, Callable[[Run], bool]], ...] = (
     ("metrics", "Metrics", lambda run: bool(run.settings.straggler or run.settings.metrics)),
     ("together", "Together", lambda run: run.settings.watch and len(run.plan.ranks) > 1),
     ("nested_launchers", "NestedLaunchers", _may_start_ranks),
+    ("healing", "Healing", lambda run: run.engine.name == "msrun"),
     ("first_failure", "FirstFailure", _any),
     ("last_good_hosts", "LastGoodHosts", lambda run: run.plan.preflight is not None),
     ("latest_log", "LatestLog", _any),
@@ -76,6 +77,12 @@ class Hooks:
 
     def hangs(self) -> None:
         self._call("hangs")
+
+    def handed(self) -> None:
+        self._call("handed")
+
+    def healed(self, member: Member) -> None:
+        self._call("healed", member)
 
     def stops(self) -> None:
         self._call("stops")

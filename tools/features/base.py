@@ -53,6 +53,12 @@ class Feature:
     def hangs(self) -> None:
         """No rank has written for too long; all of them still run."""
 
+    def handed(self) -> None:
+        """TaskD has the ranks: while it has them, their ends are its business."""
+
+    def healed(self, member: Member) -> None:
+        """TaskD has the ranks: this one has failed, and may be started again; or it has begun once more."""
+
     def stops(self) -> None:
         """The members stop, whatever the reason; comes often until they have ended."""
 

@@ -127,6 +127,16 @@ def console(request: Request, world: int) -> None:
         raise Refusal(USAGE, text)
 
 
+def fault_tolerance(request: Request) -> list[str]:
+    """Checks MindSpore's fault tolerance where a variable turns it on; returns what to know of it."""
+    names = ("MS_ENABLE_TFT", "MS_ENABLE_THM", "MINDIO_FOR_MINDSPORE")
+    if request.no_check or not any(os.environ.get(name, "").strip() for name in names):
+        return []
+    from tools.launch.engines import fault_tolerance
+
+    return fault_tolerance.check(request)
+
+
 def data_path(request: Request) -> None:
     """Checks that the data set's folder is there, if the script takes one."""
     path = request.data_path

@@ -62,6 +62,7 @@ def make(request: Request) -> Plan:
     """The Plan, checked in the order in which a user would correct mistakes.  Raises Refusal."""
     request = environment.simulated(request)
     plogs.check(request)
+    tolerance = checks.fault_tolerance(request)
     if request.straggler is not None or request.metrics is not None:
         from tools.launch import monitored
 
@@ -131,6 +132,7 @@ def make(request: Request) -> Plan:
             *filter(None, [device_range.remark("--devices", request.devices)]),
             *jobs.remarks(request, placed.world, job, rank_files),
             *standing_by,
+            *tolerance,
             *([without_scheduler(job)] if needless else []),
             *seen.remarks(request, placed, ranks),
             *(hccl.remarks if hccl else ()),

@@ -35,12 +35,8 @@ else:
 
 SIGNALS = (*HANDLED, _signal.SIGURG, _signal.SIGABRT)
 WAITS = 0.3  # seconds: Slurm signals the trainer first and then the agent
-_ORDERS: dict[int, str] = {
-    _signal.SIGURG: "stop",
-    _signal.SIGABRT: "stacks",
-    _signal.SIGUSR1: "USR1",
-    _signal.SIGUSR2: "USR2",
-}
+_ORDERS: dict[int, str] = {_signal.SIGURG: "stop", _signal.SIGABRT: "stacks"}
+_ORDERS.update({_signal.SIGUSR1: "USR1", _signal.SIGUSR2: "USR2"})
 LOOK_EVERY = TELL_WITHIN = 2.0
 
 
@@ -170,8 +166,10 @@ class Agent:
             self.tell("wrote", self.told.name)
 
     def _signalled(self, number: int) -> None:
-        if self.told["BUS"]:
-            return  # the supervisor signals the trainer itself
+        if self.told["BUS"]:  # the supervisor signals the trainer itself
+            if self.told["HEALS"] and number == _signal.SIGTERM and self.trainer and self.status is None:
+                proc.signal_group(self.trainer, number)
+            return
         order = _ORDERS.get(number)
         if order is None:
             self._cancel()
@@ -249,14 +247,17 @@ class Agent:
         for number in SIGNALS:
             _signal.signal(number, _signal.SIG_IGN)
         proc.retitle(b"mindspore-launch-watcher")
-        null = os.open(os.devnull, os.O_RDWR)  # the engine waits for the end of the agent's streams
-        for stream in (0, 1, 2):
+        null, trainer = os.open(os.devnull, os.O_RDWR), set[int]()
+        for stream in (0, 1, 2):  # the engine waits for the end of the agent's streams
             os.dup2(null, stream)
-        trainer: set[int] = set()
         guardian.follow(lifeline, agent, LOOK_EVERY, lambda: proc.send(agent, _signal.SIGCONT), trainer)
         if self.told["BUS"]:
-            self.tell("exit", self.told.name, 137)  # the engine may not notice it
-        guardian.finish(self.told.job, trainer, self.grace, b"" if self.told.is_scheduler else self.told.name.encode())
+            self.voice.tell_exit(137, next(iter(trainer), None))  # the engine may not notice it
+        if self.told["HEALS"]:  # it is started again at once, on the same device: the marks are the next one's, too
+            guardian.kill(trainer)
+        else:
+            name = b"" if self.told.is_scheduler else self.told.name.encode()
+            guardian.finish(self.told.job, trainer, self.grace, name)
 
 
 def main(words: list[str]) -> int:
@@ -280,7 +281,7 @@ def main(words: list[str]) -> int:
         agent.heed(WAITS)  # for the signal to us, which explains why the trainer ended
     if away and (status or told["LOG_ENDS"]):
         agent.voice.tell_away(path, agent.trainer or 0)
-    agent.tell("exit", told.name, status)
+    agent.voice.tell_exit(status, agent.trainer)
     agent.sweep()
     if away:
         beginning.leave_plogs(told, status)

@@ -36,6 +36,14 @@ class Voice:
         line = "\n." + self._told["SECRET"] + " " + " ".join(map(str, words)) + "\n"  # another's line may lack its end
         self._write(os.fsencode(line))
 
+    def tell_exit(self, status: int, pid: int | None) -> None:
+        """The end of the trainer.  On the launcher's host also which process it was: msrun may have started another.
+
+        pid: as told at its start, 0: the agent's; None: no start was told.
+        """
+        process = [] if pid is None or not self._told["BUS"] else [pid or os.getpid()]
+        self.tell("exit", self._told.name, status, *process)
+
     def _write(self, line: bytes) -> None:
         try:
             os.write(self._out, line)

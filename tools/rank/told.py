@@ -25,6 +25,7 @@ The variables, besides those of the job:
   LAUNCH_LEFTOVERS   wait, end: --leftovers
   LAUNCH_LOG_ENDS    not empty: where the launcher cannot see the log, it gets the end of it though the rank ended well
   LAUNCH_WATCH       not empty: no --no_watch, the first agent of a host says what likeness.py reads
+  LAUNCH_HEALS       not empty: msrun has given the ranks to a program that kills them and starts them again
   LAUNCH_KEEPS_GOING  not empty: --keep_going, an agent whose trainer has failed waits for no order
 """
 
@@ -46,7 +47,10 @@ OF_PLAN = (
     *("ENGINE", "DEVICES", "TARGET", "SIZES", "BIND", "FOLDER", "HOST", "EXPORTS", "LOGS", "PLOGS", "LINKS", "UMASK"),
     *("HANG", "PYTHON", "WORDS", "FILES"),
 )
-_NAMES = (*OF_PLAN, "SECRET", "BUS", "CONTROL", "GRACE", "PATIENCE", "LEFTOVERS", "WATCH", "KEEPS_GOING", "LOG_ENDS")
+_NAMES = (
+    *OF_PLAN,
+    *("SECRET", "BUS", "CONTROL", "GRACE", "PATIENCE", "LEFTOVERS", "WATCH", "HEALS", "KEEPS_GOING", "LOG_ENDS"),
+)
 
 
 def refuse(text: str) -> NoReturn:

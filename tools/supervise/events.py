@@ -21,6 +21,12 @@ class Ended(Row):
     judged: bool = True
 
 
+class Handed(Row):
+    """The engine has given the ranks to another program, which may kill them and start them again."""
+
+    to: str = "TaskD"
+
+
 class LeftEnded(Row):
     """Processes that members have left behind, and that were our children, have ended: (name, process id, status)."""
 

@@ -7,6 +7,7 @@ are what features of the launcher do at a step of the job's life (tools/features
 from __future__ import annotations
 
 from tools.supervise import events
+from tools.supervise.healing import Healing
 from tools.supervise.judging import LOST, Judge
 from tools.supervise.limits import HANG, Limits
 from tools.supervise.members import Member, Members
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
         def failed(self, member: Member, goes_on: bool) -> None: ...
         def hangs(self) -> None: ...
+        def handed(self) -> None: ...
+        def healed(self, member: Member) -> None: ...
         def stops(self) -> None: ...
         def heard(self, event: events.Heard) -> None: ...
         def check(self) -> None: ...
@@ -70,6 +73,7 @@ class Supervisor:
         self.stopping = Stopping(self, 10, False)
         self.limits = Limits(0, 0, world.now, say, str)
         self.waiting = Waiting(self)
+        self.healing = Healing(self)
         self.guardian: Guardian | None = None
         self.stacks: dict[str, str] = {}  # of ranks: where each is, from its agent
         self._check_at = 0.0  # when the hooks look at the latest, however much happens
@@ -80,6 +84,7 @@ class Supervisor:
         self.stopping.again()
         self.limits.again()
         self.waiting.again()
+        self.healing.again()
         self.members.clear()
         self.stacks.clear()
 
@@ -147,6 +152,7 @@ class Supervisor:
         self._collect()
         self.waiting.check()
         self.judge.check()
+        self.healing.check()
         self.stopping.check()
         self._check_limits()
 
@@ -166,6 +172,8 @@ class Supervisor:
             self.waiting.take(event)
         elif kind is events.Began:
             self._have_begun(event.rows)
+        elif kind is events.Handed:
+            self.healing.begin(event.to)
         elif kind is events.Signalled:
             self.stopping.heed(event.number)
         elif kind is events.Cancelled:
@@ -180,6 +188,8 @@ class Supervisor:
     def _have_begun(self, rows: list[tuple[str, int, str]]) -> None:
         for name, pid, told_host in rows:
             member = self.members.get(name)
+            if member and member.began is not None and member.status is not None:
+                member = self.healing.started_again(member)
             if member and member.began is None:
                 self.began(member, pid, grouped=self.engine.tells_ends, told_host=told_host)
                 if self.engine.tells_ends and not self.stopping.running:
