@@ -88,6 +88,9 @@ class World:
             self._signal(pid, number, "process")
         return True
 
+    def pass_on(self, pid, number):
+        self.send(pid, number)
+
     def living_groups(self, groups):
         return {group for group in groups if group in self.living or group in self.left_behind}
 

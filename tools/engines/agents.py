@@ -37,7 +37,7 @@ class AgentLines:
         self.ordered = False  # we have ordered the ranks to stop
         self.judged = True  # a rank's end may be a failure of its own
         self.failed = 0  # the last status of a rank that was not 0
-        self._told_cancel = False
+        self._told_cancel = self._told_warning = False
         self._trainers: dict[bytes, bytes] = {}  # rank -> process id of its trainer
         self._left: dict[str, list[tuple[int, int, str]]] = {}  # rank -> what it has left, as far as it is told
         self._rest = b""
@@ -72,6 +72,8 @@ class AgentLines:
         rank, _, value = rest.partition(b" ")
         if found and word == b"cancelled" and not rank:
             self._cancelled()
+        elif found and word == b"warned" and not rank:
+            self._warned()
         elif not found or not (rank.isdigit() or rank == b"scheduler") or not self._of_rank(word, rank, value):
             self._own.append(line + b"\n")
 
@@ -124,6 +126,12 @@ class AgentLines:
         elif not self.ordered and self.judged:
             self._tell()
             self.judged = False
+
+    def _warned(self) -> None:
+        """Slurm has sent SIGUSR1 to a rank, and so to all."""
+        if not self._told_warning:  # every agent says it
+            self._told_warning = True
+            self._more.append(events.Warned())
 
     def _tell(self) -> None:
         """Everything that was kept, first the lines of logs, because the supervisor may print those."""
@@ -218,6 +226,7 @@ class Agents(Engine):
         }
         if secret:
             told.update(LAUNCH_SECRET=secret, LAUNCH_GRACE=str(run.settings.grace), LAUNCH_JOB=run.mark)
+            told["LAUNCH_ASK"] = str(run.longest_request())
             told["LAUNCH_LEFTOVERS"] = run.settings.leftovers
             told["LAUNCH_WATCH"] = "yes" if run.settings.watch else ""
             told["LAUNCH_KEEPS_GOING"] = "yes" if run.settings.keep_going else ""

@@ -53,6 +53,9 @@ class Feature:
     def hangs(self) -> None:
         """No rank has written for too long; all of them still run."""
 
+    def ending(self, asks: bool) -> None:
+        """The members get SIGTERM next, for whatever reason; asks: as a request to save and to end."""
+
     def stops(self) -> None:
         """The members stop, whatever the reason; comes often until they have ended."""
 

@@ -49,6 +49,10 @@ class Signalled(Row):
     number: int
 
 
+class Warned(Row):
+    """The engine has sent SIGUSR1 to the ranks themselves."""
+
+
 class Cancelled(Row):
     """The engine itself ends the ranks, and kills what is left after these seconds; reason: a line for the user."""
 

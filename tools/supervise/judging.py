@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tools.supervise.loop import Supervisor
 
 SIGNALLED = (129, 130, 131, 143)  # HUP, INT, QUIT, TERM
+WARNED = (138, 143)  # USR1, TERM
 PATIENCE = 0.3  # seconds in which the signal that has ended a rank comes to us, too
 LOST = 255
 
@@ -47,6 +48,10 @@ class Judge:
 
     def _judge(self, member: Member, status: int) -> None:
         """A member has ended while the job was running normally."""
+        if status in WARNED and self._job.stopping.warned:  # SIGUSR1 has come, and this rank does not save
+            self._job.stopping.heeds_warning()
+            self._job.stopping.begin(asks=True)
+            return
         if status in SIGNALLED and self.signalled is None:
             self.signalled, self._until = member, self._job.world.now() + PATIENCE
         elif status != 0:

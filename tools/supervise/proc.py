@@ -158,6 +158,24 @@ def send(pid: int, number: int) -> bool:
     return True
 
 
+def pass_on(pid: int, number: int) -> None:
+    """Signals one process; SIGTERM in place of SIGUSR1 where that would only kill it: it may save on SIGTERM."""
+    if number == _signal.SIGUSR1 and not _heeds(pid, number):
+        number = _signal.SIGTERM
+    send(pid, number)
+
+
+def _heeds(pid: int, number: int) -> bool:
+    """Whether the process handles or ignores the signal."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            lines = file.read().split(b"\n")
+    except OSError:
+        return True  # it is gone
+    masks = [int(line[8:], 16) for line in lines if line.startswith((b"SigCgt:", b"SigIgn:"))]
+    return any(mask >> (number - 1) & 1 for mask in masks)
+
+
 def marked(job: bytes, rank: bytes = b"") -> list[int]:
     """The processes with the job's mark in their environment, and the rank's if one is given.
 

@@ -28,6 +28,7 @@ class Stopping:
     """Only this class changes its state.
 
     grace: seconds between SIGTERM and SIGKILL; keeps_going: a rank that fails stops nothing.
+    asks: the ranks are asked to save and to end: no failure stops them; patience: seconds that they have then.
     """
 
     def __init__(self, supervisor: Supervisor, grace: int, keeps_going: bool) -> None:
@@ -36,6 +37,8 @@ class Stopping:
         self.deadline: float | None = None  # when the state ends
         self.signal = ""  # the name of the signal that stopped the launcher: TERM
         self.cancelled = False  # the engine itself ends the ranks
+        self.asks, self.patience = False, grace
+        self.warned = ""  # the name of the signal that has told of the end, and does not stop the job by itself: USR1
         self._ordered_at = 0.0
 
     @property
@@ -50,13 +53,16 @@ class Stopping:
         """From now on the launcher is the cause of every member's end, so none of them counts as a failure."""
         self.state = STOPPING
 
-    def begin(self) -> None:
+    def begin(self, asks: bool = False, seconds: int = 0) -> None:
         """SIGTERM to all members; after the grace time SIGKILL to what is left.
 
+        asks: it is a request, after which the ranks may save; seconds: that they have then; 0: `patience`.
         Where an engine's agents stop the ranks, the deadline is later by the way of the order, so that they kill first.
         """
-        self.state = STOPPING
-        self.deadline = self._job.world.now() + self.grace + self._job.engine.way
+        self.state, self.asks = STOPPING, asks
+        grace = (seconds or self.patience) if asks else self.grace
+        self.deadline = self._job.world.now() + grace + self._job.engine.way
+        self._job.hooks.ending(asks)
         self.order(_signal.SIGTERM)
 
     def order(self, number: int) -> None:
@@ -64,10 +70,15 @@ class Stopping:
         self._ordered_at = self._job.world.now()
         for member in list(self._job.members.grouped.values()):
             if number == _signal.SIGTERM and self._job.is_engine(member) and self._job.engine.way:
-                self._job.engine.order("stop")
+                self._job.engine.order(self._word)
             elif member.group is not None:
                 self._job.world.signal_group(member.group, number)
         self._job.waiting.signal(number)
+
+    @property
+    def _word(self) -> str:
+        """The order to an engine."""
+        return "ask" if self.asks else "stop"
 
     def begin_late(self, member: Member) -> None:
         """It has begun after the order to stop."""
@@ -83,7 +94,7 @@ class Stopping:
         if now < self.deadline:
             if self.state == STOPPING and self._job.engine.way and now >= self._ordered_at + REPEAT:
                 self._ordered_at = now
-                self._job.engine.order("stop")
+                self._job.engine.order(self._word)
         elif self.state == KILLING:
             self._give_up()
         else:
@@ -127,6 +138,8 @@ class Stopping:
         """A signal came to the launcher."""
         name = NAMES[number]
         if name.startswith("USR"):  # meant for the trainers: for example a warning before pre-emption
+            if name == "USR1":
+                self.warn()
             self._pass_on(name, number)
         elif self.running:
             self.signal = name
@@ -134,7 +147,7 @@ class Stopping:
             if not len(self._job.members):  # between two attempts, or while other hosts are awaited
                 text = tr("SIG{signal}: no rank runs; the job ends", signal=name)
             self._job.say(text)
-            self.begin()
+            self.begin(asks=True)
         elif name == "TERM" and self.cancelled:
             pass  # the same scancel: the agents have already reported it
         elif self.state == STOPPING and not self.signal:
@@ -145,12 +158,22 @@ class Stopping:
         elif self.state != KILLING:
             self.deadline = self._job.world.now()  # the grace time is over
 
+    def warn(self) -> None:
+        """The ranks get SIGUSR1, from us or from the batch system: a request to save and to end, without a deadline."""
+        if self.running and not self.warned:
+            self.warned = "USR1"
+            self._job.hooks.ending(True)
+
+    def heeds_warning(self) -> None:
+        """The ranks end because of it."""
+        self.signal = self.signal or self.warned
+
     def _pass_on(self, name: str, number: int) -> None:
         for member in self._job.members.grouped.values():
             if member.name == SCHEDULER or member.group is None:
                 continue
             if not self._job.is_engine(member):
-                self._job.world.send(member.group, number)
+                self._job.world.pass_on(member.group, number)
             elif self._job.engine.way:
                 self._job.engine.order(name)
         self._job.waiting.pass_on(number)
@@ -167,7 +190,7 @@ class Stopping:
             self.heed(_signal.SIGTERM)
         if self.state != STOPPING:
             return
-        grace = self.grace + self._job.engine.way
+        grace = (self.patience if self.asks else self.grace) + self._job.engine.way
         if grace > seconds - SPARE:
             if grace > seconds:
                 self._job.say(reason)
