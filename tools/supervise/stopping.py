@@ -40,6 +40,7 @@ class Stopping:
         self.asks, self.patience = False, grace
         self.warned = ""  # the name of the signal that has told of the end, and does not stop the job by itself: USR1
         self._ordered_at = 0.0
+        self._scheduler_told = False  # of the end, after a request
 
     @property
     def running(self) -> bool:
@@ -47,7 +48,8 @@ class Stopping:
 
     def again(self) -> None:
         """Resets the state for the next attempt."""
-        self.state, self.deadline = RUNNING, None
+        self.state, self.deadline, self.warned = RUNNING, None, ""
+        self.asks = self._scheduler_told = False
 
     def soon(self) -> None:
         """From now on the launcher is the cause of every member's end, so none of them counts as a failure."""
@@ -71,9 +73,16 @@ class Stopping:
         for member in list(self._job.members.grouped.values()):
             if number == _signal.SIGTERM and self._job.is_engine(member) and self._job.engine.way:
                 self._job.engine.order(self._word)
-            elif member.group is not None:
+            elif member.group is not None and not (number == _signal.SIGTERM and self._is_needed(member)):
                 self._job.world.signal_group(member.group, number)
         self._job.waiting.signal(number)
+
+    def _is_needed(self, member: Member) -> bool:
+        """Whether it is MindSpore's scheduler, and ranks that save may still need it."""
+        if member.name != SCHEDULER or not self.asks or self._scheduler_told:
+            return False
+        self._scheduler_told = not self._job.members.ranks_left and not self._job.engine.shares_scheduler
+        return not self._scheduler_told
 
     @property
     def _word(self) -> str:
@@ -92,6 +101,7 @@ class Stopping:
             return
         now = self._job.world.now()
         if now < self.deadline:
+            self._end_scheduler()
             if self.state == STOPPING and self._job.engine.way and now >= self._ordered_at + REPEAT:
                 self._ordered_at = now
                 self._job.engine.order(self._word)
@@ -100,6 +110,14 @@ class Stopping:
         else:
             self.state, self.deadline = KILLING, now + AFTER_KILL
             self.order(_signal.SIGKILL)
+
+    def _end_scheduler(self) -> None:
+        """After a request, when the ranks have ended."""
+        scheduler = self._job.members.get(SCHEDULER)
+        if scheduler is None or scheduler.group is None or scheduler.status is not None:
+            return
+        if self.asks and not self._scheduler_told and not self._is_needed(scheduler):
+            self._job.world.signal_group(scheduler.group, _signal.SIGTERM)
 
     def _give_up(self) -> None:
         """Even SIGKILL does not end a process that waits inside the kernel, for example for a device.
