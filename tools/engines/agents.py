@@ -110,6 +110,8 @@ class AgentLines:
         """The same for what the agent says to a feature, or of an order."""
         if word == b"has":
             self._more.append(events.Heard("together", f"has {rank} {value}"))
+        elif word == b"asked":
+            self._more.append(events.Warned(rank))
         elif word == b"stack":
             self._more.append(events.StackTold(rank, value))
         else:

@@ -182,7 +182,8 @@ class Agent:
             number = _signal.SIGUSR1 if order == "USR1" else _signal.SIGUSR2
             if order == "USR1":
                 request_file.tell(self.told.run_dir, True)
-            proc.pass_on(self.trainer, number)
+            if not proc.pass_on(self.trainer, number):
+                self.tell("asked", self.told.name)
             self.leftovers.pass_on(number)
 
     def stop(self, asks: bool = False) -> None:

@@ -51,7 +51,7 @@ def read(file: str) -> bool | None:
     try:
         with open(file, "rb") as text:
             found = json.loads(text.read(LONGEST))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     value = found.get(_KEY) if isinstance(found, dict) else None
     return value == 1 if value in (0, 1) else None

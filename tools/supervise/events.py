@@ -50,7 +50,9 @@ class Signalled(Row):
 
 
 class Warned(Row):
-    """The engine has sent SIGUSR1 to the ranks themselves."""
+    """SIGUSR1 has come to a rank from the engine itself; or its agent has sent SIGTERM to the rank in its place."""
+
+    name: str = ""  # of the rank that got SIGTERM
 
 
 class Cancelled(Row):

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from tools.supervise.loop import Supervisor
 
 SIGNALLED = (129, 130, 131, 143)  # HUP, INT, QUIT, TERM
-WARNED = (138, 143)  # USR1, TERM
 PATIENCE = 0.3  # seconds in which the signal that has ended a rank comes to us, too
 LOST = 255
 
@@ -48,7 +47,7 @@ class Judge:
 
     def _judge(self, member: Member, status: int) -> None:
         """A member has ended while the job was running normally."""
-        if status in WARNED and self._job.stopping.warned:  # SIGUSR1 has come, and this rank does not save
+        if self._job.stopping.has_ended(member.name, status):
             self._job.stopping.heeds_warning()
             self._job.stopping.begin(asks=True)
             return

@@ -158,11 +158,13 @@ def send(pid: int, number: int) -> bool:
     return True
 
 
-def pass_on(pid: int, number: int) -> None:
-    """Signals one process; SIGTERM in place of SIGUSR1 where that would only kill it: it may save on SIGTERM."""
+def pass_on(pid: int, number: int) -> bool:
+    """Signals one process; False: it got SIGTERM in place of SIGUSR1, which would only kill it: it may save on that."""
     if number == _signal.SIGUSR1 and not _heeds(pid, number):
-        number = _signal.SIGTERM
+        send(pid, _signal.SIGTERM)
+        return False
     send(pid, number)
+    return True
 
 
 def _heeds(pid: int, number: int) -> bool:

@@ -17,6 +17,7 @@ RUNNING, STOPPING, KILLING = "running", "stopping", "killing"
 AFTER_KILL = 5.0  # seconds in which the kernel must have ended a process
 REPEAT = 1.0  # seconds; an order to an engine may arrive before an agent can take it
 SPARE = 3  # seconds that the report needs before an engine kills everything
+_BY_USR1, _BY_TERM = 138, 143  # exit statuses
 NAMES = {
     number: name
     for name in ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2")
@@ -39,6 +40,7 @@ class Stopping:
         self.cancelled = False  # the engine itself ends the ranks
         self.asks, self.patience = False, grace
         self.warned = ""  # the name of the signal that has told of the end, and does not stop the job by itself: USR1
+        self._asked: set[str] = set()  # the ranks that got SIGTERM in place of it
         self._ordered_at = 0.0
         self._scheduler_told = False  # of the end, after a request
 
@@ -49,6 +51,7 @@ class Stopping:
     def again(self) -> None:
         """Resets the state for the next attempt."""
         self.state, self.deadline, self.warned = RUNNING, None, ""
+        self._asked.clear()
         self.asks = self._scheduler_told = False
 
     def soon(self) -> None:
@@ -176,11 +179,20 @@ class Stopping:
         elif self.state != KILLING:
             self.deadline = self._job.world.now()  # the grace time is over
 
-    def warn(self) -> None:
-        """The ranks get SIGUSR1, from us or from the batch system: a request to save and to end, without a deadline."""
+    def warn(self, name: str = "") -> None:
+        """The ranks get SIGUSR1, from us or from the batch system: a request to save and to end, without a deadline.
+
+        name: of a rank that got SIGTERM in its place.
+        """
+        if name:
+            self._asked.add(name)
         if self.running and not self.warned:
             self.warned = "USR1"
             self._job.hooks.ending(True)
+
+    def has_ended(self, name: str, status: int) -> bool:
+        """Whether this rank has ended by such a signal, and has not failed by itself."""
+        return bool(self.warned) and (status == _BY_USR1 or (status == _BY_TERM and name in self._asked))
 
     def heeds_warning(self) -> None:
         """The ranks end because of it."""
@@ -191,7 +203,8 @@ class Stopping:
             if member.name == SCHEDULER or member.group is None:
                 continue
             if not self._job.is_engine(member):
-                self._job.world.pass_on(member.group, number)
+                if not self._job.world.pass_on(member.group, number):
+                    self._asked.add(member.name)
             elif self._job.engine.way:
                 self._job.engine.order(name)
         self._job.waiting.pass_on(number)

@@ -194,9 +194,9 @@ class World:
         """Signals a member's first process alone."""
         return proc.send(pid, number)
 
-    def pass_on(self, pid: int, number: int) -> None:
+    def pass_on(self, pid: int, number: int) -> bool:
         """The same with SIGUSR1 or SIGUSR2, see `proc.pass_on`."""
-        proc.pass_on(pid, number)
+        return proc.pass_on(pid, number)
 
     def living_groups(self, groups: set[int]) -> set[int]:
         """Those in which a process runs."""
