@@ -13,7 +13,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import count
 from tools.features.base import Feature
 from tools.output import alike, report
-from tools.rank import request_file
+from tools.trainer import request_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

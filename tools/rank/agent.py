@@ -17,12 +17,13 @@ import sys
 
 sys.path[:0] = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))]
 
-from tools.rank import beginning, likeness, request_file, telling
+from tools.rank import beginning, likeness, telling
 from tools.rank.told import REFUSED, Told, refuse
 from tools.supervise import guardian, proc
 from tools.supervise.events import Ended, LeftEnded, Signalled
 from tools.supervise.leftovers import Leftovers
 from tools.supervise.world import HANDLED, CannotStart, World
+from tools.trainer import request_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

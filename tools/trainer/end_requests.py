@@ -2,7 +2,7 @@
 
 MindSpore sends SIGTERM to its own process when it loses the job, and our launcher sends it to all ranks after a
 failure.  Then nothing can be saved together, and the rank ends at once.  So under our launcher SIGTERM is a request
-only where a file says so, which the launcher or the rank's agent has written before (tools/rank/request_file.py).
+only where a file says so, which the launcher or the rank's agent has written before (tools/trainer/request_file.py).
 
 A rank may wait inside MindSpore for others that are gone.  Python runs no handler of a signal then, but the kernel
 writes the signal's number into a pipe, and a thread reads it.  Nothing here imports MindSpore.
@@ -15,7 +15,7 @@ import signal
 import threading
 import time
 
-from tools.rank import request_file
+from tools.trainer import request_file
 
 PATIENCE = 2.0  # seconds: a batch system may signal a rank before its launcher, which then writes the file
 LOOK_EVERY = 0.02

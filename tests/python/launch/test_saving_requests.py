@@ -15,10 +15,10 @@ from tools.engines.agents import AgentLines
 from tools.features import saving
 from tools.features.hosts_attempts import ASKING
 from tools.launch import time_limit
-from tools.rank import request_file
 from tools.supervise import events, proc
 from tools.supervise.limits import STOP_BEFORE
 from tools.supervise.members import SCHEDULER, Member
+from tools.trainer import request_file
 
 # ---- the file --------------------------------------------------------------------------------------------------------
 
