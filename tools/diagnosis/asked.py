@@ -1,4 +1,4 @@
-"""What launch.json says of a job that was asked to save and to end, in words."""
+"""The sentence about a job that was asked to save and to end, from its launch.json."""
 
 from __future__ import annotations
 

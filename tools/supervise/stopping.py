@@ -39,7 +39,7 @@ class Stopping:
         self.signal = ""  # the name of the signal that stopped the launcher: TERM
         self.cancelled = False  # the engine itself ends the ranks
         self.asks, self.patience = False, grace
-        self.warned = ""  # the name of the signal that has told of the end, and does not stop the job by itself: USR1
+        self.warned = ""  # the name of the signal that announces the end, and does not stop the job by itself: USR1
         self._asked: set[str] = set()  # the ranks that got SIGTERM in place of it
         self._ordered_at = 0.0
         self._scheduler_told = False  # of the end, after a request

@@ -44,7 +44,7 @@ class Requests:
 
     @staticmethod
     def _forget() -> None:
-        """In a worker of the data loader: a signal ends it, and is no request to its parent."""
+        """In a worker of the data loader: a signal ends it, and does not concern its parent."""
         signal.set_wakeup_fd(-1)
         for number in _ASKING:
             if signal.getsignal(number) is _nothing:

@@ -53,7 +53,7 @@ def test_a_file_that_cannot_be_written_is_a_reason(tmp_path):
 
 
 def told(job):
-    """What the hooks were told of the ends, in order."""
+    """What the hooks heard about the ends, in order."""
     found = []
     job.hooks.ending = found.append
     return found
