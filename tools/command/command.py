@@ -32,6 +32,7 @@ _OWN = (
     "no_defaults",
     "no_watch",
     "report",
+    "stop_before",
     "timeout",
     "zoo",
 )
