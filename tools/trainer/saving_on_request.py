@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tools.trainer.resume import SaveCheckpoints
 
 ASK_EVERY = 1.0  # seconds
-SAVED = "asked to end: the checkpoint is saved"  # tools/launch/asked.py looks for this line
+SAVED = "asked to end: the checkpoint is saved"  # tools/features/saving.py looks for this line
 
 
 class SaveOnRequest(ms.Callback):
