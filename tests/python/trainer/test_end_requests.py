@@ -89,6 +89,8 @@ def test_a_worker_of_the_data_loader_ends_by_sigterm_and_asks_for_nothing(rank):
     forks = """
 worker = os.fork()
 if not worker:
+    import signal
+    signal.alarm(20)  # else the test would wait for ever where SIGTERM does not end it
     time.sleep(600)
 os.kill(worker, 15)
 assert os.waitpid(worker, 0)[1] == 15
