@@ -87,11 +87,14 @@ def test_a_signal_that_its_user_ignores_stays_ignored(rank):
 
 def test_a_worker_of_the_data_loader_ends_by_sigterm_and_asks_for_nothing(rank):
     forks = """
+reads, writes = os.pipe()
 worker = os.fork()
 if not worker:
     import signal
     signal.alarm(20)  # else the test would wait for ever where SIGTERM does not end it
+    os.write(writes, b"up")
     time.sleep(600)
+os.read(reads, 2)
 os.kill(worker, 15)
 assert os.waitpid(worker, 0)[1] == 15
 time.sleep(0.05)
