@@ -10,7 +10,7 @@ from hccl_tools.common import colours
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import clauses
 from tools import features
-from tools.launch import outcome, time_limit, train_log
+from tools.launch import outcome, train_log
 from tools.launch.run import CANNOT_START
 from tools.output import report
 from tools.supervise import proc
@@ -56,6 +56,8 @@ def _lead(run: Run) -> int:
     supervisor.limits = Limits(settings.timeout, settings.hang_timeout, run.world.now, run.say, run.logs_problem)
     supervisor.stopping.patience = run.patience()
     if settings.stop_before:
+        from tools.launch import time_limit  # few launches have it
+
         time_limit.heed(run)
     if not run.engine.name:
         _adopt_what_ranks_leave(run)
