@@ -168,6 +168,7 @@ print(json.dumps({"status": "completed", "group_count": "1", "group_list": [grou
   kill -TERM "${PIDS[1]}"
   pod_ended 1 143 '*SIGTERM: stopping all ranks*exit 143*'
   pod_ended 0 143 '*: 127.0.0.3: SIGTERM has stopped its launcher; stopping the ranks of this host*exit 143*'
+  [[ "$(cat logs[01]/latest/request.json)" = $'{"GracefulExit": 1}\n{"GracefulExit": 1}' ]] || fail "$(tail logs?/latest/request.json)"
   nobody_left
 }
 

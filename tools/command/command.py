@@ -33,6 +33,7 @@ _OWN = (
     "no_watch",
     "report",
     "stall_timeout",
+    "stop_before",
     "timeout",
     "zoo",
 )

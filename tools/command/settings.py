@@ -21,6 +21,8 @@ class Settings(Record):
     """How the job is watched, stopped and reported."""
 
     grace: int  # seconds between SIGTERM and SIGKILL
+    grace_given: bool
+    stop_before: int  # seconds before a time limit; 0: no such request
     timeout: int  # seconds; 0: no limit
     hang_timeout: int  # the same
     max_restarts: int
@@ -52,9 +54,19 @@ class Settings(Record):
             raise line.mistake(tr("--restart_args is for restarts; add --max_restarts N"))
         if line.given("stall_timeout"):
             _check_stall_timeout(line)
+        stop_before = line.number("stop_before")
+        if stop_before and timeout and stop_before >= timeout:
+            text = tr(
+                "--stop_before {seconds} is not shorter than --timeout {limit}: the job would end at once",
+                seconds=stop_before,
+                limit=timeout,
+            )
+            raise line.mistake(text)
         line.choice("keep_plogs", "failed")
         return cls(
             grace=grace,
+            grace_given=line.given("grace"),
+            stop_before=stop_before,
             timeout=timeout,
             hang_timeout=hang_timeout,
             max_restarts=max_restarts,

@@ -166,6 +166,10 @@ SHARED = {
     ),
     "quiet -": marked("show only what went wrong"),
     "timeout SECONDS": marked("end the job after this time, with exit code 124 (default: no limit)"),
+    "stop_before SECONDS": marked(
+        "ask the ranks to save and to end this long before --timeout, or before the time limit of the Slurm job; exit"
+        " code 124"
+    ),
     "hang_timeout SECONDS": marked(
         "end the job, with exit code 124, when no rank has written to its log for this long; save the stacks of"
         " all ranks first (default: no limit)"
@@ -191,7 +195,10 @@ SHARED = {
         " --resume=RUN or --resume=newest"
     ),
     "wait_for_devices -": marked("if other jobs hold the devices, wait until they are free"),
-    "grace SECONDS": marked("time between SIGTERM and SIGKILL when ranks are stopped (default: 10; run_pod.sh: 25)"),
+    "grace SECONDS": marked(
+        "time between SIGTERM and SIGKILL when ranks are stopped, or asked to save and to end (default: 10; run_pod.sh:"
+        " 25; when Slurm ends the job: its KillWait)"
+    ),
     "bind_core [True|False|MAP]": marked(
         "bind each rank to cores of its own, near its device; on CPU an even share of the cores. A MAP in JSON says"
         ' which, as for msrun: {"device0": ["0-3"], "device1": ["4-7"]}'

@@ -38,7 +38,7 @@ class AgentLines:
         self.ordered = False  # we have ordered the ranks to stop
         self.judged = True  # a rank's end may be a failure of its own
         self.failed = 0  # the last status of a rank that was not 0
-        self._told_cancel = False
+        self._told_cancel = self._told_warning = False
         self._trainers: dict[bytes, bytes] = {}  # rank -> process id of its trainer
         self._running: set[bytes] = set()  # ranks whose trainer runs
         self._earlier: dict[bytes, set[bytes]] = {}  # of ranks that were started again: the processes before
@@ -78,6 +78,8 @@ class AgentLines:
         elif found and word == b"handed" and not rank:
             self._tell()
             self._found.append(events.Handed())
+        elif found and word == b"warned" and not rank:
+            self._warned()
         elif not found or not (rank.isdigit() or rank == b"scheduler") or not self._of_rank(word, rank, value):
             self._own.append(line + b"\n")
 
@@ -133,6 +135,8 @@ class AgentLines:
         """The same for what the agent says to a feature, or of an order."""
         if word == b"has":
             self._more.append(events.Heard("together", f"has {rank} {value}"))
+        elif word == b"asked":
+            self._more.append(events.Warned(rank))
         elif word == b"stack":
             self._more.append(events.StackTold(rank, value))
         else:
@@ -149,6 +153,12 @@ class AgentLines:
         elif not self.ordered and self.judged:
             self._tell()
             self.judged = False
+
+    def _warned(self) -> None:
+        """Slurm has sent SIGUSR1 to a rank, and so to all."""
+        if not self._told_warning:  # every agent says it
+            self._told_warning = True
+            self._more.append(events.Warned())
 
     def _tell(self) -> None:
         """Everything that was kept, first the lines of logs, because the supervisor may print those."""
@@ -248,6 +258,7 @@ class Agents(Engine):
         }
         if secret:
             told.update(LAUNCH_SECRET=secret, LAUNCH_GRACE=str(run.settings.grace), LAUNCH_JOB=run.mark)
+            told["LAUNCH_ASK"] = str(run.longest_request())
             told["LAUNCH_LEFTOVERS"] = run.settings.leftovers
             told["LAUNCH_WATCH"] = "yes" if run.settings.watch else ""
             told["LAUNCH_KEEPS_GOING"] = "yes" if run.settings.keep_going else ""

@@ -42,7 +42,7 @@ class Engine:
         return self.run.plan.scheduler
 
     def order(self, word: str) -> None:
-        """An order to the agents: stop, stacks, USR1, USR2."""
+        """An order to the agents: stop, ask (as a request to save), stacks, USR1, USR2."""
 
     def lost_host(self) -> str:
         """The host that the engine has lost, as its own log has it; empty if none."""

@@ -31,6 +31,7 @@ def _may_start_ranks(run: Run) -> bool:
 # (file and class, whether a launch has it).  Only those are imported, and before the ranks start: a Python environment
 # that is removed while the job runs changes nothing.
 TABLE: tuple[tuple[str, str, Callable[[Run], bool]], ...] = (
+    ("saving", "Saving", _any),
     ("hosts_attempts", "HostsAttempts", lambda run: run.plan.agreement is not None and not run.settings.keep_going),
     ("pod_table", "PodTable", lambda run: run.plan.watched_table is not None),
     (
@@ -83,6 +84,9 @@ class Hooks:
 
     def healed(self, member: Member) -> None:
         self._call("healed", member)
+
+    def ending(self, asks: bool) -> None:
+        self._call("ending", asks)
 
     def stops(self) -> None:
         self._call("stops")

@@ -59,6 +59,9 @@ class Feature:
     def healed(self, member: Member) -> None:
         """TaskD has the ranks: this one has failed, and may be started again; or it has begun once more."""
 
+    def ending(self, asks: bool) -> None:
+        """The members get SIGTERM next, for whatever reason; asks: as a request to save and to end."""
+
     def stops(self) -> None:
         """The members stop, whatever the reason; comes often until they have ended."""
 

@@ -26,6 +26,7 @@ else:
 
 LEAVE_WITHIN = 3.0  # seconds in which what is left to say must be sent
 KILLED = 255
+ASKING = (124, 129, 130, 131, 138, 143)  # exit codes of limits and signals: the ranks of the other hosts may save, too
 AGAIN, END = "again", "end"
 
 
@@ -178,7 +179,7 @@ class HostsAttempts(Feature):
             said = f"{host}: {text}"
         self.run.say(colours.styled(said, colours.FAILURE))
         if supervisor.stopping.running:
-            supervisor.stopping.begin()
+            supervisor.stopping.begin(asks=status in ASKING)
 
     def _moved(self, status: int, text: str) -> None:
         """An operator moves the job, so it ends on all hosts."""

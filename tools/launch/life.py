@@ -54,6 +54,11 @@ def _lead(run: Run) -> int:
     run.world.adopt(supervisor.guardian.pid)
     run.world.own(supervisor.guardian.lifeline)
     supervisor.limits = Limits(settings.timeout, settings.hang_timeout, run.world.now, run.say, run.logs_problem)
+    supervisor.stopping.patience = run.patience()
+    if settings.stop_before:
+        from tools.launch import time_limit  # few launches have it
+
+        time_limit.heed(run)
     if not run.engine.name:
         _adopt_what_ranks_leave(run)
     run.hooks.opened()

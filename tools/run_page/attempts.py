@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import listed, one_line, some
-from tools.diagnosis import hang
+from tools.diagnosis import asked, hang
 from tools.history.listing import LOST, RUNNING
 from tools.progress.counting import axis_of
 from tools.run_page import explained, named
@@ -45,9 +45,14 @@ def stopped(data: RunData, number: int) -> str:
     """What ended an attempt of which no rank failed."""
     attempt = data.attempts[number]
     what = attempt.stopped_by or ""
+    by_request = asked.sentence({"stopped_by": what, "asked": attempt.asked})
+    if by_request:
+        return by_request
     if what == "hang":
         outcome = {"stopped_by": what, "logs": explained.logs_of(data, number)}
         return hang.of_run({**data.launch, "outcome": outcome}, data.folder)
+    if what == "stop_before":
+        return tr("the time of --stop_before was reached")
     if what == "timeout":
         return tr("the time limit of --timeout was reached")
     if what.startswith("SIG") and what.isalnum():

@@ -44,6 +44,7 @@ class Attempt(Record):
     stopped_by: str | None
     lost_host: str | None
     members: dict[str, dict[str, Any]]
+    asked: dict[str, Any] | None = None  # to save and to end
 
 
 class Rank(Record):
@@ -137,6 +138,7 @@ def _attempt(said: dict[str, Any], folder: str) -> Attempt:
         stopped_by=_text(said.get("stopped_by")),
         lost_host=_text(said.get("lost_host")),
         members={str(name): entry for name, entry in members.items() if isinstance(entry, dict)},
+        asked=asked if isinstance(asked := said.get("asked"), dict) else None,
     )
 
 

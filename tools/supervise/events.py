@@ -55,6 +55,12 @@ class Signalled(Row):
     number: int
 
 
+class Warned(Row):
+    """SIGUSR1 has come to a rank from the engine itself; or its agent has sent SIGTERM to the rank in its place."""
+
+    name: str = ""  # of the rank that got SIGTERM
+
+
 class Cancelled(Row):
     """The engine itself ends the ranks, and kills what is left after these seconds; reason: a line for the user."""
 

@@ -51,6 +51,10 @@ class Judge:
         """A member has ended while the job was running normally."""
         if self._job.healing.has_ended(member):
             return
+        if self._job.stopping.has_ended(member.name, status):
+            self._job.stopping.heeds_warning()
+            self._job.stopping.begin(asks=True)
+            return
         if status in SIGNALLED and self.signalled is None:
             self.signalled, self._until = member, self._job.world.now() + PATIENCE
         elif status != 0:

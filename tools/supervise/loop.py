@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         def signal_group(self, group: int, number: int) -> None: ...
         def signal_leftovers(self, group: int) -> None: ...
         def send(self, pid: int, number: int) -> bool: ...
+        def pass_on(self, pid: int, number: int) -> bool: ...
         def living_groups(self, groups: set[int]) -> set[int]: ...
 
     class Engine(Protocol):
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
         def handed(self) -> None: ...
         def healed(self, member: Member) -> None: ...
         def stops(self) -> None: ...
+        def ending(self, asks: bool) -> None: ...
         def heard(self, event: events.Heard) -> None: ...
         def check(self) -> None: ...
 
@@ -174,16 +176,23 @@ class Supervisor:
             self._have_begun(event.rows)
         elif kind is events.Handed:
             self.healing.begin(event.to)
-        elif kind is events.Signalled:
-            self.stopping.heed(event.number)
-        elif kind is events.Cancelled:
-            self.stopping.cancel(event.seconds, event.reason)
+        elif kind in (events.Signalled, events.Warned, events.Cancelled):
+            self._asked_to_end(event)
         elif kind is events.LogGrew:
             self.limits.log_has_grown()
         elif kind is events.StackTold:
             self.stacks[event.name] = event.place
         elif kind is events.Heard:
             self.hooks.heard(event)
+
+    def _asked_to_end(self, event: Any) -> None:
+        kind = type(event)
+        if kind is events.Signalled:
+            self.stopping.heed(event.number)
+        elif kind is events.Warned:
+            self.stopping.warn(event.name)
+        else:
+            self.stopping.cancel(event.seconds, event.reason)
 
     def _have_begun(self, rows: list[tuple[str, int, str]]) -> None:
         for name, pid, told_host in rows:
@@ -221,7 +230,7 @@ class Supervisor:
             self.stopping.soon()
             if self.limits.reached == HANG:
                 self.hooks.hangs()
-            self.stopping.begin()
+            self.stopping.begin(asks=self.limits.reached != HANG, seconds=self.limits.seconds_to_save)
 
     # ---- ranks that an engine has started --------------------------------------------------------------------------
 

@@ -62,6 +62,14 @@ def test_the_launchers_own_options_are_no_words_of_the_plan():
     assert command("run_pod.sh", "config.yaml").settings.grace == 25
 
 
+def test_stop_before_is_a_time_before_the_timeout():
+    settings = command("ascend2p.sh", "--timeout 1h --stop_before 5m", "config.yaml").settings
+    assert (settings.stop_before, settings.timeout, settings.grace_given) == (300, 3600, False)
+    assert command("ascend2p.sh", "--stop-before=90 --grace 10", "config.yaml").settings.grace_given
+    with pytest.raises(Refusal, match="--stop_before 60 is not shorter than --timeout 60: the job would end at once"):
+        command("ascend2p.sh", "--timeout 1m --stop_before 60", "config.yaml")
+
+
 @pytest.mark.parametrize(
     ("words", "console"),
     [

@@ -14,7 +14,7 @@ def host():
     """This host's part in a job whose attempt 0 has failed here; what the user reads is in `host.run.told`."""
     told = []
     stopping = SimpleNamespace(state=RUNNING, running=True, signal="", begun=[])
-    stopping.begin = lambda: stopping.begun.append(True)
+    stopping.begin = lambda asks=False: stopping.begun.append(True)
     failed = SimpleNamespace(first=object())
     supervisor = SimpleNamespace(stopping=stopping, judge=failed, members=SimpleNamespace(ranks_left=[]))
     hooks = SimpleNamespace(what_failed=lambda: "rank 1 failed")

@@ -19,6 +19,7 @@ PLAN = {
     "ranks": [{"rank": rank, "device": rank, "log": f"rank_{rank}.log"} for rank in range(2)],
 }
 END = {"ended": "2026-01-31T13:02:03Z", "exit": 0, "first_failure": None, "stopped_by": None, "members": {}}
+SAVED = {"seconds": 0.8, "epoch": 3, "step": 5, "saved": [0, 1], "not_saved": []}
 LOG = "epoch: 1 step: 2, loss is 0.25\nepoch: 1, accuracy on held-out data: 97.21%\n"
 
 
@@ -91,6 +92,12 @@ def test_json_has_all_fields_and_no_nan(add, said):
         ({"first_failure": "1"}, "rank 1 failed first"),
         ({"first_failure": "scheduler"}, "scheduler failed first"),
         ({"stopped_by": "timeout"}, "stopped by timeout"),
+        ({"stopped_by": "SIGTERM", "asked": SAVED}, "asked to end (SIGTERM) at step 5 of epoch 3, saved"),
+        ({"stopped_by": "SIGTERM", "asked": {**SAVED, "step": None}}, "asked to end (SIGTERM); all ranks ended with 0"),
+        ({"stopped_by": "x", "asked": {**SAVED, "not_saved": [1, 3]}}, "asked to end (x); ranks 1,3 did not save"),
+        ({"stopped_by": "x", "asked": {**SAVED, "saved": []}}, "stopped by x"),
+        ({"stopped_by": "x", "asked": {**SAVED, "saved": "all", "epoch": [], "step": -1}}, "stopped by x"),
+        ({"stopped_by": "x", "asked": [1]}, "stopped by x"),
         ({"lost_host": "n1", "first_failure": "1"}, "the host n1 was lost"),
         ({"diagnosis": {"exception": {"type": "ValueError", "message": "no"}, "matches": []}}, "ValueError: no"),
         ({"diagnosis": {"root": {"sentence": "rank 9 never came"}, "matches": [{"cause": "x"}]}}, "rank 9 never came"),
