@@ -31,6 +31,7 @@ def _may_start_ranks(run: Run) -> bool:
 # (file and class, whether a launch has it).  Only those are imported, and before the ranks start: a Python environment
 # that is removed while the job runs changes nothing.
 TABLE: tuple[tuple[str, str, Callable[[Run], bool]], ...] = (
+    ("restarts", "Restarts", lambda run: run.settings.max_restarts > 0),
     ("hosts_attempts", "HostsAttempts", lambda run: run.plan.agreement is not None and not run.settings.keep_going),
     ("pod_table", "PodTable", lambda run: run.plan.watched_table is not None),
     (
@@ -100,6 +101,9 @@ class Hooks:
     def attempt_ended(self) -> None:
         self._call("attempt_ended")
 
+    def wants_restart(self, number: int) -> bool:
+        return all(feature.wants_restart(number) for feature in self._features)
+
     def may_restart(self, number: int) -> bool:
         return all(feature.may_restart(number) for feature in self._features)
 
@@ -140,6 +144,18 @@ class Hooks:
 
     def others_again(self) -> bool:
         return bool(self._any("others_again"))
+
+    def how_far(self) -> tuple[int, int, int, str]:
+        """See Feature.how_far."""
+        return self._any("how_far") or (0, 0, 0, "")
+
+    def nth_restart(self) -> int:
+        """Which of the restarts in a row the next one is, from 1 on."""
+        return self._any("nth_restart") or 1
+
+    def why_not_ready(self) -> str:
+        """Why the next attempt does not begin on this host."""
+        return self._any("why_not_ready") or ""
 
     def lost_ranks(self) -> set[int]:
         return self._any("lost_ranks") or set()
