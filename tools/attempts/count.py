@@ -35,11 +35,6 @@ class Count:
         """Whether there is another attempt."""
         return self.vain < self.restarts and not self.at_limit
 
-    @property
-    def next(self) -> int:
-        """Which of the restarts in a row the next one would be, from 1 on."""
-        return self.vain + 1
-
     def again(self) -> None:
         """The next attempt begins."""
         self.number += 1

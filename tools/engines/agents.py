@@ -108,6 +108,8 @@ class AgentLines:
         """The same for what the agent says to a feature, or of an order."""
         if word == b"has":
             self._more.append(events.Heard("together", f"has {rank} {value}"))
+        elif word == b"busy":
+            self._more.append(events.Heard("restarts", f"busy {rank} {value}"))
         elif word == b"stack":
             self._more.append(events.StackTold(rank, value))
         else:
@@ -220,6 +222,7 @@ class Agents(Engine):
             told.update(LAUNCH_SECRET=secret, LAUNCH_GRACE=str(run.settings.grace), LAUNCH_JOB=run.mark)
             told["LAUNCH_LEFTOVERS"] = run.settings.leftovers
             told["LAUNCH_WATCH"] = "yes" if run.settings.watch else ""
+            told["LAUNCH_RESTART"] = str(run.settings.restart_wait) if run.attempt and run.settings.restart_wait else ""
             told["LAUNCH_KEEPS_GOING"] = "yes" if run.settings.keep_going else ""
         found.update((os.fsencode(name), os.fsencode(value)) for name, value in told.items())
         for own, given in run.command.mpirun.values.items():  # of mpirun -x NAME=VALUE: for the ranks alone

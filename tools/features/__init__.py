@@ -149,9 +149,9 @@ class Hooks:
         """See Feature.how_far."""
         return self._any("how_far") or (0, 0, 0, "")
 
-    def nth_restart(self) -> int:
-        """Which of the restarts in a row the next one is, from 1 on."""
-        return self._any("nth_restart") or 1
+    def in_vain(self) -> int:
+        """How many restarts in a row did not help, with that of the attempt that has ended."""
+        return self._any("in_vain") or 0
 
     def why_not_ready(self) -> str:
         """Why the next attempt does not begin on this host."""

@@ -106,8 +106,8 @@ class Feature:
         that is further than all before, and why a restart would not help."""
         return 0, 0, 0, ""
 
-    def nth_restart(self) -> int:
-        """Which of the restarts in a row that did not help the next one may be."""
+    def in_vain(self) -> int:
+        """How many restarts in a row did not help, with that of the attempt that has ended."""
         return 0
 
     def why_not_ready(self) -> str:

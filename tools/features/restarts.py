@@ -7,15 +7,15 @@ means is decided here; in a job whose hosts have a launcher each, the host of ra
 from __future__ import annotations
 
 import json
-import os
 
 from hccl_tools.common import colours
 from hccl_tools.common.language import tr
-from hccl_tools.common.words import clauses, count, one_line, short_path
+from hccl_tools.common.words import clauses, one_line, short_path
 from tools.attempts.count import Count
+from tools.attempts.verdict import exhausted
+from tools.features import restarts_facts
 from tools.features.base import Feature
 from tools.features.beside import QUIET, Beside, ignore
-from tools.launch.engines import ports
 from tools.output import attempts_table, report
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ LOOK_WITHIN = 10.0  # seconds; it reads no more of logs than takes much less
 LATER = 10.0  # seconds after --restart_wait in which the process must have answered
 TIMES = 3  # so often a rank may die of the same at the same step
 _TITLE = "mindspore-launch-attempts"
-_FREE, _ENDED = "free", "ended"  # what is_ready waits for: this host is free; or that is not known
+_FREE = "free"
 
 
 class Restarts(Feature):
@@ -47,19 +47,18 @@ class Restarts(Feature):
         self.count = Count(run.settings.max_restarts, run.settings.restart_limit)
         self.came: dict[str, Any] = {}
         self._counted = False  # whether that attempt is one of those in vain
-        self._answered = False
+        self._answered = self._refused = False
+        self._status = 0  # the exit code after that attempt
         self._free: str | tuple[str, str] = ""  # the answer, or what is held and a command that helps
         self._awaited = False
         self._why = ""  # why there is no other restart
-        self._told_by_agents: set[str] = set()
-        self._held_by_agents = ""
+        self._busy = restarts_facts.Busy(run.say, run.settings.restart_wait)
         self._rows: list[attempts_table.Attempt] = []
 
     # ---- the process -------------------------------------------------------------------------------------------------
 
     def opened(self) -> None:
-        run = self.run
-        facts = {"folders": _folders(run), "wanted": _wanted(run) if run.settings.restart_wait else None}
+        run, facts = self.run, restarts_facts.of(self.run)
 
         def child(orders: int, tells: int) -> None:
             ignore(_signal.SIGTERM, *QUIET)
@@ -91,12 +90,15 @@ class Restarts(Feature):
         if beside is not None:
             beside.end_orders()
             beside.kill()
+        if self._refused and self.run.attempts:
+            self.run.attempts[-1]["progress"]["no_restart"] = self._why
 
     # ---- an attempt has ended ----------------------------------------------------------------------------------------
 
     def attempt_ended(self) -> None:
         """Asks how far it came; whoever ends the job by a signal or a limit need not wait for it."""
         self.came, self._counted, self._answered = {}, False, False
+        self._status = self.run.exit_status()
         supervisor = self.run.supervisor
         if supervisor.stopping.signal or supervisor.limits.reached or supervisor.stopping.cancelled:
             return
@@ -107,7 +109,7 @@ class Restarts(Feature):
             "failed": first.rank if first else None,
             "status": first.status or 0 if first else 0,
         }
-        if self._order("look", asked):
+        if self._order("look", self.run.attempt, asked):
             self._wait(lambda: self._answered or not self._lives(), LOOK_WITHIN)
         if first is not None:
             self._counted = self.count.failed(self._is_further())
@@ -151,29 +153,19 @@ class Restarts(Feature):
 
     def wants_restart(self, number: int) -> bool:
         """Says why not; the host of rank 0 has said it for a job whose hosts have a launcher each."""
-        if self._held_by_agents:
-            self._why = self._held_by_agents
+        if self._busy.held:
+            self._why = self._busy.held
             self.run.say(tr("no restart {number}: {reason}", number=number, reason=self._why))
             return False
         if self.run.plan.agreement is not None:
             return True
-        self._why = self._same_death() or self._exhausted()
+        self._why = self._same_death() or exhausted(self.count)
         if self._why:
             self.run.say(colours.styled(clauses(self._why, tr("the job ends")), colours.FAILURE))
             return False
         if self.count.number and not self._counted:
             self.run.say(self._helped())
         return True
-
-    def _exhausted(self) -> str:
-        """Why there is no other restart; "" if there is one."""
-        if self.count.may_restart:
-            return ""
-        if self.count.at_limit:
-            restarts = count(self.count.number, "restart")
-            return tr("there were {restarts}, as many as --restart_limit allows", restarts=restarts)
-        restarts = count(self.count.vain, "restart")
-        return tr("no step further after {restarts}, as many as --max_restarts allows", restarts=restarts)
 
     def _helped(self) -> str:
         """What the last restart has brought."""
@@ -188,18 +180,18 @@ class Restarts(Feature):
             what=what,
         )
 
-    def nth_restart(self) -> int:
-        return 0 if self.run.plan.agreement is not None else self.count.next
+    def in_vain(self) -> int:
+        return 0 if self.run.plan.agreement is not None else self.count.vain
 
     # ---- before the next one -----------------------------------------------------------------------------------------
 
     def again(self, number: int) -> None:
         """The process looks while the pause lasts."""
         self.count.again()
-        self._free, self._told_by_agents = "", set()
-        own = [pid for pid in self.run.world.children.others if pid != os.getpid()]
+        self._free = ""
+        self._busy.again()
         seconds = self.run.settings.restart_wait
-        self._awaited = seconds > 0 and self._order("free", seconds, own)
+        self._awaited = seconds > 0 and self._order("free", seconds, list(self.run.world.children.others))
 
     def is_ready(self) -> bool:
         if not self._awaited:
@@ -210,19 +202,20 @@ class Restarts(Feature):
             return False
         if isinstance(self._free, tuple):
             what, command = self._free
+            self._refused = True
             self._why = tr(
                 "after {seconds} s (--restart_wait) {what}; see to it: {command}",
                 seconds=run.settings.restart_wait,
                 what=what,
                 command=command,
             )
-            run.say(
-                colours.styled(
-                    tr("no restart {number}: {reason}", number=self.count.number, reason=self._why), colours.FAILURE
-                )
-            )
+            text = tr("no restart {number}: {reason}", number=self.count.number, reason=self._why)
+            run.say(colours.styled(text, colours.FAILURE))
             return False
         return True
+
+    def others_status(self) -> int:
+        return self._status if self._refused else 0
 
     def why_not_ready(self) -> str:
         return self._why
@@ -234,11 +227,13 @@ class Restarts(Feature):
             return
         word, _, rest = event.line.partition(" ")
         if word == "came":
-            self.came, self._answered = json.loads(rest), True
+            number, _, came = rest.partition(" ")
+            if int(number) == self.run.attempt:  # else it comes too late
+                self.came, self._answered = json.loads(came), True
         elif word == "note":
             self.run.say(rest)
         elif word == "waits":
-            self._say_waits(rest)
+            self.run.say(restarts_facts.waits(rest, self.run.settings.restart_wait))
         elif word == "held":
             what, command = json.loads(rest)
             self._free = what, command
@@ -246,28 +241,26 @@ class Restarts(Feature):
             self._free = _FREE
             if rest:
                 self.run.say(tr("all of that is free after {seconds} s", seconds=rest))
-
-    def _say_waits(self, what: str) -> None:
-        self.run.say(
-            tr(
-                "waiting, at most {seconds} s: {what}",
-                seconds=self.run.settings.restart_wait,
-                what=what,
-            )
-        )
+        elif word == "busy":
+            rank, how, text = rest.split(" ", 2)
+            member = self.run.supervisor.members.get(rank)
+            self._busy.take((member.host or member.told_host) if member else "", how, text)
 
     # ---- what stays --------------------------------------------------------------------------------------------------
 
     def outcome(self, outcome: dict[str, Any]) -> None:
         """Adds how far the attempt came, and whether its restart was in vain."""
-        found: dict[str, Any] = {"steps": self.came.get("steps"), "counted": self._counted}
+        supervisor = self.run.supervisor
+        ended = supervisor.stopping.signal or supervisor.limits.reached or not outcome["exit"]
+        vain = 0 if ended else self.run.hooks.in_vain()
+        found: dict[str, Any] = {"steps": self.came.get("steps"), "counted": vain > 0}
         for name in ("reached", "saved", "place", "error"):
             if self.came.get(name):
                 found[name] = self.came[name]
-        if self._why:
-            found["no_restart"] = self._why
+        if why := self.run.hooks.why_not_ready():
+            found["no_restart"] = why
         outcome["progress"] = found
-        self._rows.append(attempts_table.of(outcome, self._ended_by(outcome), self.count.vain))
+        self._rows.append(attempts_table.of(outcome, self._ended_by(outcome), vain))
 
     def _ended_by(self, outcome: dict[str, Any]) -> str:
         """Why the attempt ended, in a few words."""
@@ -280,28 +273,5 @@ class Restarts(Feature):
 
     def reported(self, trouble: str) -> None:
         """A line for each attempt, if there were several."""
-        if len(self._rows) > 1 and len(self.run.supervisor.members):
+        if len(self._rows) > 1 and not self.run.supervisor.stopping.signal:
             self.run.voice.lines(attempts_table.lines(self._rows, self.run.settings.max_restarts))
-
-
-def _folders(run: Run) -> list[str]:
-    """Where the ranks may save."""
-    from tools.attempts import saves
-
-    words = [*run.plan.trainer, *run.plan.restart]
-    return saves.folders(words, (run.plan.checkpoints or {}).get("folder"), run.plan.run_dir)
-
-
-def _wanted(run: Run) -> dict[str, Any]:
-    """What the next attempt needs free on this host; agents look at the devices of ranks that an engine starts."""
-    plan = run.plan
-    on_npus = plan.request.device_target == "Ascend" and not run.engine.name
-    port, host = plan.exports.get("MS_SCHED_PORT", ""), plan.exports.get("MS_SCHED_HOST", "")
-    listens = bool(plan.scheduler) or run.engine.name == "msrun"
-    return {
-        "mark": run.mark,
-        "launcher": os.getpid(),
-        "devices": [device for _, device in plan.ranks] if on_npus else [],
-        "scheduler": [host, int(port)] if listens and port.isdigit() and host else None,
-        "hccl": ports.hccl_base() if on_npus and len(plan.ranks) > 1 else None,
-    }

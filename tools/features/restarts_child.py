@@ -1,8 +1,9 @@
 """Beside the launcher of a job that may be restarted: looks how far attempts came, and waits for what they leave.
 
-The process begins before the first rank, and reads its modules then.  Orders are lines of JSON: ["look", facts of an
-attempt that has ended], ["free", seconds, the launcher's own processes].  It answers with lines: "came JSON"; "note
-TEXT"; "waits TEXT", once for each thing that is held, then "free SECONDS" or "held JSON", a text and a command.
+The process begins before the first rank, and reads its modules then.  Orders are lines of JSON: ["look", the number of
+an attempt that has ended, facts of it], ["free", seconds, the launcher's own processes].  It answers with lines:
+"came NUMBER JSON"; "note TEXT"; "waits TEXT", once for each thing that is held, then "free SECONDS" or "held JSON", a
+text and a command.
 """
 
 from __future__ import annotations
@@ -68,8 +69,9 @@ class Server:
 
     def _obey(self, word: str, *values: Any) -> None:
         if word == "look":
-            came = self._looks.look(Asked(**values[0]))
-            self.tell("came", json.dumps(came.as_dict()))
+            number, asked = values
+            came = self._looks.look(Asked(**asked))
+            self.tell("came", f"{number} {json.dumps(came.as_dict())}")
         else:
             self._free(*values)
 

@@ -111,7 +111,7 @@ def _restart(run: Run) -> None:
         if not (run.hooks.wants_restart(number) and _make_logs(run, number) and run.hooks.may_restart(number)):
             break
         _note_outcome(run)
-        nth, most = run.hooks.nth_restart(), run.settings.max_restarts
+        nth, most = run.hooks.in_vain() + 1, run.settings.max_restarts
         pause = min(LONGEST_PAUSE, 1 << min(nth - 1, 6))
         run.say(tr("restart {number} of {most} in {seconds} s", number=nth, most=most, seconds=pause))
         run.supervisor.again()

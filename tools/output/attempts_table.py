@@ -41,9 +41,7 @@ def lines(attempts: Sequence[Attempt], most: int) -> list[str]:
     if len(every) > MOST:
         every = [every[0], ("...", "", "", "", ""), *every[2 - MOST :]]
     widths = [max(map(columns, column)) for column in zip(heads, *every)]
-    rows = [
-        "  ".join(padded(cell, width) for cell, width in zip(cells, widths)).rstrip() for cells in (heads, *every)
-    ]
+    rows = ["  ".join(padded(cell, width) for cell, width in zip(cells, widths)).rstrip() for cells in (heads, *every)]
     return [colours.styled(rows[0], colours.HEAD), *rows[1:]]
 
 

@@ -24,6 +24,7 @@ The variables, besides those of the job:
   LAUNCH_PATIENCE    upper limit of LAUNCH_GRACE when the engine itself ends the job; not set: no limit
   LAUNCH_LEFTOVERS   wait, end: --leftovers
   LAUNCH_WATCH       not empty: no --no_watch, the first agent of a host says what likeness.py reads
+  LAUNCH_RESTART     of a restart, --restart_wait: the agent waits so long until the last attempt has left nothing
   LAUNCH_KEEPS_GOING  not empty: --keep_going, an agent whose trainer has failed waits for no order
 """
 
@@ -45,7 +46,7 @@ OF_PLAN = (
     *("ENGINE", "DEVICES", "TARGET", "SIZES", "BIND", "FOLDER", "HOST", "EXPORTS", "LOGS", "PLOGS", "LINKS", "UMASK"),
     *("HANG", "PYTHON", "WORDS", "FILES"),
 )
-_NAMES = (*OF_PLAN, "SECRET", "BUS", "CONTROL", "GRACE", "PATIENCE", "LEFTOVERS", "WATCH", "KEEPS_GOING")
+_NAMES = (*OF_PLAN, "SECRET", "BUS", "CONTROL", "GRACE", "PATIENCE", "LEFTOVERS", "WATCH", "KEEPS_GOING", "RESTART")
 
 
 def refuse(text: str) -> NoReturn:

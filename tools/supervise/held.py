@@ -43,8 +43,9 @@ class Held(Row):
 class Wanted(Record):
     """What the next attempt needs free on this host.
 
-    mark: LAUNCH_JOB of the job's processes; launcher: the process from which those of an attempt descend; devices: NPUs by their physical ids; scheduler: the address and the port where MindSpore's scheduler listens,
-    None: not on this host; hccl: the first of HCCL's ports, None: the ranks do not use HCCL
+    mark: LAUNCH_JOB of the job's processes; launcher: the process from which those of an attempt descend; devices: NPUs
+    by their physical ids; scheduler: the address and the port where MindSpore's scheduler listens, None: not on this
+    host; hccl: the first of HCCL's ports, None: the ranks do not use HCCL
     """
 
     mark: str
