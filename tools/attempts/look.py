@@ -44,7 +44,7 @@ class Came(Record):
     before: int  # the furthest of the attempts before
     steps: int | None  # that it made; None: no log has one
     saved: str = ""  # a checkpoint that is further than all before; "": there is none
-    place: str = ""  # where the rank died: "step 12 of epoch 3"; "": no log says it
+    place: str = ""  # where the rank died: "at step 12 of epoch 3"; "": no log says it
     error: str = ""  # of what it died
     alike: Sequence[int] = ()  # the attempts in which it died there of the same, from 1 on, with this one
 
@@ -61,7 +61,7 @@ class Looks:
         self._reader, self._saves = Reader(patterns), saves
         self._counted: list[Counted] = []
         self._furthest: list[Place | None] = []  # of each attempt
-        self._deaths: dict[tuple[int, Place, str], list[int]] = {}
+        self._deaths: dict[tuple[int, Place | None, str], list[int]] = {}
 
     def look(self, asked: Asked) -> Came:
         """The next attempt has ended."""
@@ -81,7 +81,7 @@ class Looks:
         came = Came(
             reached=min(BIGGEST_STEP, axis.at(furthest)) if furthest else 0,
             before=min(BIGGEST_STEP, before),
-            steps=max((_made(axis, *each) for each in ends.values()), default=None),
+            steps=max((_made(axis, *each) for each in ends.values()), default=0 if self._counted else None),
             saved=self._saves.new(),
         )
         return came if asked.failed is None else self._died(came, asked, ends, furthest)
@@ -91,14 +91,14 @@ class Looks:
     ) -> Came:
         """Of what the rank died, and how often it has died so.
 
-        If its own log has no step, it died at that of the others.  Where no log has one, nobody knows whether it was
-        the same step.
+        If its own log has no step, it died at that of the others; where no log of this attempt has one, before its
+        first step.  Where no log of the job has one, nobody knows whether it was the same step.
         """
         rank = asked.failed or 0
         error = error_of(log_of(asked.logs, rank), asked.status)
-        place = ends[rank][1] if rank in ends else furthest
-        if place is None:
+        if not self._counted:
             return came.replace(error=error)
+        place = ends[rank][1] if rank in ends else furthest
         key = rank, place, f"{asked.status} {kind_of(error)}"
         attempts = self._deaths.setdefault(key, [])
         attempts.append(len(self._furthest))
@@ -126,11 +126,13 @@ def _made(axis: Axis, first: Place, last: Place, stride: int) -> int:
     return max(0, end - begin) + max(1, min(stride, begin))
 
 
-def place_words(place: Place, has_epochs: bool) -> str:
-    """The step as a message has it; has_epochs: the logs name epochs."""
+def place_words(place: Place | None, has_epochs: bool) -> str:
+    """The step as a message has it, None: it made none; has_epochs: the logs name epochs."""
+    if place is None:
+        return tr("before its first step")
     if has_epochs:
-        return tr("step {step} of epoch {epoch}", step=place[1], epoch=place[0])
-    return tr("step {step}", step=place[1])
+        return tr("at step {step} of epoch {epoch}", step=place[1], epoch=place[0])
+    return tr("at step {step}", step=place[1])
 
 
 # ---- errors ----------------------------------------------------------------------------------------------------------

@@ -142,7 +142,7 @@ class Restarts(Feature):
         if first is None or len(alike) < TIMES:
             return ""
         return tr(
-            "{who} died at {place} with the same error in three attempts ({attempts}): {error}",
+            "{who} died {place} with the same error in three attempts ({attempts}): {error}",
             who=report.who(first),
             place=self.came["place"],
             attempts=", ".join(map(str, alike[-TIMES:])),

@@ -101,13 +101,21 @@ class Watch:
             text = tr("the devices cannot be looked at ({reason})", reason=one_line(use.failure))
             yield Held(text, (), "npu-smi info")
             return
-        anyway = {(holder.device, holder.pid) for holder in self._before.holders}
+        anyway = {(holder.device, holder.pid) for holder in self._before.holders if self._was_before(holder.pid)}
         found = [holder for holder in holders(use, self.wanted.devices) if (holder.device, holder.pid) not in anyway]
         yield from map(device, found)
         if not found:
             yield from self._memory(use)
         if not use.holders:
             yield from (_serving(pid) for pid in sorted(set(_hccp()) - self._hccp))
+
+    def _was_before(self, pid: int) -> bool:
+        """Whether it began before the launcher: the first look may come after the first attempt.
+
+        Of a process that this container does not see, nobody knows.
+        """
+        begun = _begun(pid)
+        return not begun or not self.wanted.launcher or begun < _begun(self.wanted.launcher)
 
     def _memory(self, use: Use) -> Iterator[Held]:
         """Memory that no process has: the driver has not given it back yet."""
