@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from hccl_tools.common.words import some
+from hccl_tools.common.words import clauses, some
 from hccl_tools.machine import npu_use
 from tools.rank import device
 from tools.supervise import held, proc
@@ -37,7 +37,7 @@ def wait(told: Told, engine: int, pause: Callable[[float], bool], tell: Callable
         waited = time.monotonic() - begun
         what = some([one.what for one in found], SHOWN)
         if waited >= seconds:
-            tell("held", f"{what}; {held.remedy(found)}")
+            tell("held", clauses(what, held.remedy(found)))
             return False
         if waited >= MOMENT and what != told_of:
             told_of = what

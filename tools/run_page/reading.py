@@ -44,6 +44,7 @@ class Attempt(Record):
     stopped_by: str | None
     lost_host: str | None
     members: dict[str, dict[str, Any]]
+    progress: dict[str, Any] = {}  # how far it came, of a run with --max_restarts
 
 
 class Rank(Record):
@@ -136,6 +137,7 @@ def _attempt(said: dict[str, Any], folder: str) -> Attempt:
         also_failed=tuple(str(name) for name in _list(said.get("also_failed"))),
         stopped_by=_text(said.get("stopped_by")),
         lost_host=_text(said.get("lost_host")),
+        progress=found if isinstance(found := said.get("progress"), dict) else {},
         members={str(name): entry for name, entry in members.items() if isinstance(entry, dict)},
     )
 
