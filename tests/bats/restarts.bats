@@ -3,6 +3,7 @@
 
 # bats file_tags=thorough
 load helper
+load ../lab/lab
 
 setup() {
   setup_world
@@ -10,6 +11,7 @@ setup() {
 }
 
 teardown() {
+  lab_down
   end_left_over
 }
 
@@ -246,6 +248,31 @@ fails_on_npus() {
   fails_on_npus run_mpirun.sh -n 2 --max_restarts 3 --restart_wait 2
   ended 78 "*no restart 2: after 2 s (--restart_wait) *process $OTHER holds device 1 (python, 30000 MB); kill -9 $OTHER*: exit 78;*"
   freed
+}
+
+@test "lab: agents end what an earlier attempt has left on another host, before their ranks start" {
+  need mpirun ssh
+  lab_up 2
+  cat >leaves.py <<'PY'
+import os, subprocess, sys, time
+
+if os.environ["RANK_ID"] == "1" and "RESUME" not in os.environ:
+    words = {name: os.environ[name] for name in ("LAUNCH_JOB", "PATH", "TEST_MARK") if name in os.environ}
+    nap = subprocess.Popen(["sleep", "600"], env=words, start_new_session=True)
+    open("left", "w").write(str(nap.pid))
+    sys.exit(9)
+if os.environ["RANK_ID"] == "1":
+    with open("left") as file:
+        path = f"/proc/{file.read()}/stat"
+    print("left:", open(path).read().rpartition(")")[2].split()[0] if os.path.exists(path) else "nothing", flush=True)
+elif "RESUME" not in os.environ:
+    time.sleep(600)
+PY
+  behind on 0 bash "$SCRIPTS/run_mpirun_1.sh" --device_target CPU --train_script "$PWD/leaves.py" --config config.yaml \
+    --grace 1 --max_restarts 1 node0:1,node1:1
+  ended
+  was 0 '*restart 1 of 1 in 1 s*: exit 0;*'
+  grep -qE '^left: (nothing|Z)$' logs/latest/restart_1/rank_1.log || fail "$(<logs/latest/restart_1/rank_1.log)"
 }
 
 # ---- options ---------------------------------------------------------------------------------------------------------------
