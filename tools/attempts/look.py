@@ -69,7 +69,7 @@ class Looks:
         for rank in chosen(asked.ranks, asked.failed):
             try:
                 log = self._reader.read(log_of(asked.logs, rank), MOST_BYTES)
-            except (OSError, ValueError):  # there is none, or it is no file: nothing is known of this rank
+            except (OSError, ValueError):  # there is none, or it is not a file: nothing is known of this rank
                 continue
             if log.places:
                 self._counted.append(log.counted)

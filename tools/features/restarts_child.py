@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tools.progress.lines import Pattern
     from tools.supervise.held import Held, Wanted
 
-MOMENT = 1.0  # seconds in which what an attempt has left usually ends; nobody is told of it
+MOMENT = 1.0  # seconds in which what an attempt has left usually ends; nobody hears of it
 SOON, OFTEN, SELDOM = 0.1, 1.0, 5.0  # seconds between two looks: in the first moment, later, and after a minute
 SHOWN = 4  # things that a message names
 

@@ -41,7 +41,6 @@ _ORDERS: dict[int, str] = {
     _signal.SIGUSR1: "USR1",
     _signal.SIGUSR2: "USR2",
 }
-LOOK_EVERY = watcher.LOOK_EVERY
 TELL_WITHIN = 2.0
 
 
@@ -143,12 +142,12 @@ class Agent:
         """Follows orders until an order to stop comes, for at most so long."""
         end = self.world.now() + seconds
         while not self.stops and (left := end - self.world.now()) > 0:
-            self._look(min(left, LOOK_EVERY))
+            self._look(min(left, watcher.LOOK_EVERY))
 
     def _longest(self) -> float:
         if self._kill_at is None:
-            return self.leftovers.longest_sleep(LOOK_EVERY)
-        return max(0.01, min(LOOK_EVERY, self._kill_at - self.world.now()))
+            return self.leftovers.longest_sleep(watcher.LOOK_EVERY)
+        return max(0.01, min(watcher.LOOK_EVERY, self._kill_at - self.world.now()))
 
     def _look(self, seconds: float) -> None:
         for event in self.world.events(seconds):
