@@ -31,7 +31,9 @@ class Hub:
         self.launcher, self.facts = launcher, facts
         self.hosts: dict[int, Connection] = {}
         self.guests: dict[Connection, float] = {}  # who has not said what host it is, and until when it may
-        self.attempts = Attempts(facts["hosts"], facts["restarts"], facts["wait"], self.tell, facts["late"])
+        self.attempts = Attempts(
+            facts["hosts"], facts["restarts"], facts["limit"], facts["wait"], self.tell, facts["late"]
+        )
         self.selector = selectors.DefaultSelector()
         self.selector.register(0, selectors.EVENT_READ, self.obey)
         self.door: socket.socket | None = None
@@ -84,6 +86,8 @@ class Hub:
             self.attempts.done(host, *values)
         elif word == "failed":
             self.attempts.failed(host, *values)
+        elif word == "came":
+            self.attempts.came(host, *values)
         elif word == "stop":
             status, text = values
             self.attempts.end(status, host, text)

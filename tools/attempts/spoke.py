@@ -148,9 +148,9 @@ class Spoke:
     def hear(self, found: list[Any]) -> None:
         """A message of the host of rank 0.  Raises Lost."""
         word, values = wire.take(found, wire.TO_HOSTS)
-        if word in ("begin", "again", "end"):
+        if word in ("begin", "again", "restart", "over", "end"):
             self.number = values[0]
-        self.ended = word == "end"
+        self.ended = word in ("over", "end")
         self.launcher.say(word, *values)
 
     def end(self, status: int, text: str) -> None:

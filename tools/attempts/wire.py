@@ -30,6 +30,7 @@ _KEEPALIVE = {"SO_KEEPALIVE": 1, "TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 2, "TCP_KEE
 FROM_HOSTS: dict[str, tuple[type, ...]] = {
     "ready": (int,),  # NUMBER: everything of the attempt before it has ended here
     "failed": (int, int, str),  # NUMBER STATUS TEXT
+    "came": (int, int, int, int, str),  # NUMBER STEP STEP CHECKPOINT TEXT: how far a failed attempt came here
     "done": (int,),  # NUMBER: all ranks of this host have ended with 0
     "stop": (int, str),  # STATUS TEXT: the job ends
     "leave": (),  # the launcher ends
@@ -39,8 +40,10 @@ TO_HOSTS: dict[str, tuple[type, ...]] = {
     "refused": (str,),
     "say": (str,),  # TEXT for the user
     "begin": (int,),  # NUMBER: all hosts are ready for it
-    "again": (int, int, str, str),  # NUMBER STATUS HOST TEXT: this attempt has failed, another one follows
-    "end": (int, int, str, str),  # the same: the job ends
+    "again": (int, int, str, str),  # NUMBER STATUS HOST TEXT: this attempt has failed
+    "restart": (int, int),  # NUMBER VAIN: another one follows; so many restarts in a row were in vain
+    "over": (int, int, str),  # NUMBER VAIN TEXT: there is no other one, and why
+    "end": (int, int, str, str),  # as "again": the job ends
 }
 
 

@@ -18,12 +18,12 @@ VARIABLE = "MSLAUNCH_OPTIONS"
 _TYPED = ("config", "train_script", "pytest", "zoo", "help", "no_defaults")
 # Of these a typed one takes the others' places, too: both would contradict each other.
 _EITHER = (
-    ("keep_going", "max_restarts", "restart_args"),
+    ("keep_going", "max_restarts", "restart_args", "restart_limit", "restart_wait"),
     ("bind_core", "bind_numa"),
     ("n", "devices"),
     ("hosts", "hostfile"),
 )
-_TOGETHER = ("max_restarts", "restart_args")  # of one group, and no contradiction
+_TOGETHER = ("max_restarts", "restart_args", "restart_limit", "restart_wait")  # of one group, and no contradiction
 
 
 def add(line: Line) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from hccl_tools.common.record import Record
+from tools.attempts.count import limit_of
 from tools.command.line import is_number
 from tools.launch.request import MAX_RANKS
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tools.command.line import Line
 
 STALL = "600"  # seconds
+RESTART_WAIT = "120"
 
 
 class Settings(Record):
@@ -25,7 +27,9 @@ class Settings(Record):
     stop_before: int  # seconds before a time limit; 0: no such request
     timeout: int  # seconds; 0: no limit
     hang_timeout: int  # the same
-    max_restarts: int
+    max_restarts: int  # restarts in a row that bring the job no further
+    restart_limit: int  # restarts in all
+    restart_wait: int  # seconds in which what an attempt has left must have ended; 0: nobody looks
     keep_going: bool
     quiet: bool
     watch_plogs: bool
@@ -50,8 +54,9 @@ class Settings(Record):
                 " them"
             )
             raise line.mistake(text)
-        if line.given("restart_args") and not line.given("max_restarts"):
-            raise line.mistake(tr("--restart_args is for restarts; add --max_restarts N"))
+        for option in ("restart_args", "restart_limit", "restart_wait"):
+            if line.given(option) and not line.given("max_restarts"):
+                raise line.mistake(tr("--{option} is for restarts; add --max_restarts N", option=option))
         if line.given("stall_timeout"):
             _check_stall_timeout(line)
         stop_before = line.number("stop_before")
@@ -70,6 +75,8 @@ class Settings(Record):
             timeout=timeout,
             hang_timeout=hang_timeout,
             max_restarts=max_restarts,
+            restart_limit=_restart_limit(line, max_restarts),
+            restart_wait=line.number("restart_wait", RESTART_WAIT),
             straggler=line.value("straggler") or None,
             metrics=line.value("metrics") or None,
             stall_timeout=line.number("stall_timeout", STALL),
@@ -88,6 +95,21 @@ def _check_stall_timeout(line: Line) -> None:
         raise line.mistake(tr("--stall_timeout is for /healthz; add --metrics :PORT"))
     if not line.number("stall_timeout"):
         raise line.mistake(tr("--stall_timeout 0: write how long the ranks may write nothing, such as 10m"))
+
+
+def _restart_limit(line: Line, max_restarts: int) -> int:
+    """--restart_limit; without it there is one, too: see count.py.  Raises Refusal."""
+    if not line.given("restart_limit"):
+        return limit_of(max_restarts, None)
+    limit = line.number("restart_limit")
+    if limit < max_restarts:
+        text = tr(
+            "--restart_limit {limit} is for all restarts, so it cannot be less than --max_restarts {number}",
+            limit=limit,
+            number=max_restarts,
+        )
+        raise line.mistake(text)
+    return limit
 
 
 def _console(line: Line) -> str:

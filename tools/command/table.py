@@ -175,7 +175,16 @@ SHARED = {
         " all ranks first (default: no limit)"
     ),
     "max_restarts N": marked(
-        "when a rank fails, start all of them again, at most N times, with RESUME=1 in their environment (default: 0)"
+        "when a rank fails, start all of them again, with RESUME=1 in their environment; at most N times in a row"
+        " without a new step or checkpoint (default: 0)"
+    ),
+    "restart_limit N": marked(
+        "with --max_restarts: at most N restarts in all, however far they bring the job (default: 100, or"
+        " --max_restarts if that is more)"
+    ),
+    "restart_wait SECONDS": marked(
+        "before a restart, wait at most this long until no process of the last attempt is left and its devices and"
+        " ports are free, else end the job; 0: do not look (default: 120)"
     ),
     "keep_going -": marked(
         "when a rank fails, let the others go on; the exit code is that of the rank that failed first"

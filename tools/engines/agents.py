@@ -137,6 +137,8 @@ class AgentLines:
             self._more.append(events.Heard("together", f"has {rank} {value}"))
         elif word == b"asked":
             self._more.append(events.Warned(rank))
+        elif word == b"busy":
+            self._more.append(events.Heard("restarts", f"busy {rank} {value}"))
         elif word == b"stack":
             self._more.append(events.StackTold(rank, value))
         else:
@@ -261,6 +263,7 @@ class Agents(Engine):
             told["LAUNCH_ASK"] = str(run.longest_request())
             told["LAUNCH_LEFTOVERS"] = run.settings.leftovers
             told["LAUNCH_WATCH"] = "yes" if run.settings.watch else ""
+            told["LAUNCH_RESTART"] = str(run.settings.restart_wait) if run.attempt and run.settings.restart_wait else ""
             told["LAUNCH_KEEPS_GOING"] = "yes" if run.settings.keep_going else ""
         found.update((os.fsencode(name), os.fsencode(value)) for name, value in told.items())
         for own, given in run.command.mpirun.values.items():  # of mpirun -x NAME=VALUE: for the ranks alone

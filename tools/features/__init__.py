@@ -32,6 +32,7 @@ def _may_start_ranks(run: Run) -> bool:
 # that is removed while the job runs changes nothing.
 TABLE: tuple[tuple[str, str, Callable[[Run], bool]], ...] = (
     ("saving", "Saving", _any),
+    ("restarts", "Restarts", lambda run: run.settings.max_restarts > 0),
     ("hosts_attempts", "HostsAttempts", lambda run: run.plan.agreement is not None and not run.settings.keep_going),
     ("pod_table", "PodTable", lambda run: run.plan.watched_table is not None),
     (
@@ -111,6 +112,9 @@ class Hooks:
     def attempt_ended(self) -> None:
         self._call("attempt_ended")
 
+    def wants_restart(self, number: int) -> bool:
+        return all(feature.wants_restart(number) for feature in self._features)
+
     def may_restart(self, number: int) -> bool:
         return all(feature.may_restart(number) for feature in self._features)
 
@@ -151,6 +155,18 @@ class Hooks:
 
     def others_again(self) -> bool:
         return bool(self._any("others_again"))
+
+    def how_far(self) -> tuple[int, int, int, str]:
+        """See Feature.how_far."""
+        return self._any("how_far") or (0, 0, 0, "")
+
+    def in_vain(self) -> int:
+        """How many restarts in a row did not help, with that of the attempt that has ended."""
+        return self._any("in_vain") or 0
+
+    def why_not_ready(self) -> str:
+        """Why the next attempt does not begin on this host."""
+        return self._any("why_not_ready") or ""
 
     def lost_ranks(self) -> set[int]:
         return self._any("lost_ranks") or set()

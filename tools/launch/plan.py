@@ -5,16 +5,14 @@ Runs once before every launch, so it starts quickly: what only some launches nee
 
 from __future__ import annotations
 
-import time
-
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
-from hccl_tools.common.words import clauses, one_line, short_path
+from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.words import one_line, short_path
 from hccl_tools.table import device_range
 from tools.launch import checks, environment, planned, plogs, run_folder
 from tools.launch import job as jobs
-from tools.launch.devices import seen
+from tools.launch.devices import seen, taking
 from tools.launch.engines import placement
 from tools.launch.engines.facts import LocalFacts
 from tools.launch.planned import Checked, Plan
@@ -29,10 +27,6 @@ if TYPE_CHECKING:
     from tools.launch.engines.facts import EngineFacts
     from tools.launch.hosts.launchers import Agreement
     from tools.launch.tables.launch_table import LaunchTable
-
-
-class CoresTaken(Exception):
-    """Another job was faster with cores or ports of this plan.  A new plan takes others, or refuses the launch."""
 
 
 def begin(request: Request, look: Callable[[Plan], Checked] | None = None) -> Plan:
@@ -52,9 +46,9 @@ def begin(request: Request, look: Callable[[Plan], Checked] | None = None) -> Pl
             checked = checked or look(plan)
             plan = plan.replace(preflight=checked, remarks=(*plan.remarks, *checked.remarks))
         try:
-            remarks = take_devices(plan)
+            remarks = taking.take(plan)
             return plan.replace(remarks=(*plan.remarks, *remarks, *run_folder.fill(plan)))
-        except (run_folder.Taken, CoresTaken):
+        except (run_folder.Taken, taking.CoresTaken):
             pass  # the next plan is for another folder, or for other cores or ports
 
 
@@ -262,45 +256,3 @@ def scheduler(request: Request, placed: placement.Placement, exports: dict[str, 
     if "MS_SCHED_PORT" not in exports or request.engine == "msrun" or elsewhere:
         return []
     return [trainer_command.python(), "-u", project.path("tools", "launch", "engines", "mindspore_scheduler.py")]
-
-
-def take_devices(plan: Plan) -> list[str]:
-    """Takes the devices and cores for this job; CPU ranks use no devices.  Returns remarks.
-
-    Raises Refusal and CoresTaken.
-    """
-    request = plan.request
-    devices = [device for _, device in plan.ranks] if request.device_target != "CPU" else []
-    devices = seen.lockable(request, devices, plan.hosts)
-    cores = plan.binding.own() if plan.binding else set()
-    ports = plan.hccl.ranges if plan.hccl and not seen.is_away(request, plan.hosts) else []
-    if not devices and not cores and not ports:
-        return []
-    from tools.launch.devices import device_locks
-
-    mine = request.lock_fd, request.lock_file
-    try:
-        while holders := device_locks.take(*mine, plan.run_dir, request.job_pid, devices, cores, ports):
-            holders = [holder for holder in holders if set(devices) & set(holder.devices)]
-            if not holders:
-                raise CoresTaken
-            lines = [device_locks.words(holder, devices) for holder in holders]
-            if not request.wait_for_devices:
-                remedy = tr("wait for it with --wait_for_devices, or choose others with --devices")
-                raise Refusal(REFUSED, *(clauses(line, remedy) for line in lines))
-            from hccl_tools.commands import boundary
-
-            boundary.say(request.script, tr("waiting: {reason}", reason=lines[0]))
-            while not device_locks.has_ended(holders[0]):
-                time.sleep(0.5)
-    except OSError as error:
-        where = one_line(error.filename or request.lock_file)
-        what = tr("other jobs cannot see which devices this one uses")
-        if cores and not devices:
-            what = tr("other jobs cannot see which cores this one uses")
-        return [clauses(f"{what}: {where}: {error.strerror}", tr("LAUNCH_LOCKS can name another folder"))]
-    if devices and request.device_target == "GPU" and not request.no_check:
-        from tools.launch.devices import device_check
-
-        return device_check.gpus_in_use(devices)
-    return []

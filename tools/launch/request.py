@@ -36,6 +36,7 @@ BOUNDS = {
     "node_rank": (0, MAX_RANKS),
     "rank_start": (0, MAX_RANKS),
     "max_restarts": (0, 10**8),
+    "restart_limit": (0, 10**8),
     "attempt": (1, 10**8),
     "master_port": (ports.LEAST, ports.MOST),
     "pod_wait": (0, 10**6),
@@ -59,7 +60,8 @@ class Request(Record):
     default_config: Script[str | None] = None  # of scripts that can do without CONFIG
     script_devices: Script[str] = ""  # the devices that a script without RANK_SIZE is for
     device_num: Script[int | None] = None  # DEVICE_NUM of the script's tutorial; None: the ranks of a host
-    max_restarts: Script[int] = 0  # how often the launcher may start the ranks again
+    max_restarts: Script[int] = 0  # how often in a row the launcher may start the ranks again in vain
+    restart_limit: Script[int] = 0  # and how often in all
     attempt: Script[int | None] = None  # the number of the restart that the plan is for; None: the first attempt
     run_dir: Script[str] = ""  # of a restart: the folder of its run
     lost: Script[str] = ""  # of a restart: the hosts that are lost, with commas between them; see spares.py

@@ -17,9 +17,9 @@ import sys
 
 sys.path[:0] = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))]
 
-from tools.rank import beginning, likeness, telling
+from tools.rank import beginning, likeness, telling, watcher
 from tools.rank.told import REFUSED, Told, refuse
-from tools.supervise import guardian, proc
+from tools.supervise import proc
 from tools.supervise.events import Ended, LeftEnded, Signalled
 from tools.supervise.leftovers import Leftovers
 from tools.supervise.world import HANDLED, CannotStart, World
@@ -36,9 +36,14 @@ else:
 
 SIGNALS = (*HANDLED, _signal.SIGURG, _signal.SIGALRM, _signal.SIGABRT)
 WAITS = 0.3  # seconds: Slurm signals the trainer first and then the agent
-_ORDERS: dict[int, str] = {_signal.SIGURG: "stop", _signal.SIGALRM: "ask", _signal.SIGABRT: "stacks"}
-_ORDERS.update({_signal.SIGUSR1: "USR1", _signal.SIGUSR2: "USR2"})
-LOOK_EVERY = TELL_WITHIN = 2.0
+_ORDERS: dict[int, str] = {
+    _signal.SIGURG: "stop",
+    _signal.SIGALRM: "ask",
+    _signal.SIGABRT: "stacks",
+    _signal.SIGUSR1: "USR1",
+    _signal.SIGUSR2: "USR2",
+}
+TELL_WITHIN = 2.0
 
 
 class Agent:
@@ -76,11 +81,15 @@ class Agent:
         self.world.own(self._lifeline)
         agent = os.getpid()
         try:
-            self.watcher = self.world.fork(lambda: self._watch(lifeline, agent))
+            self.watcher = self.world.fork(lambda: watcher.watch(self, lifeline, agent, SIGNALS))
         except OSError:
             self.status = REFUSED
             return
         os.close(lifeline)
+        if self.told["RESTART"] and not self.told["BUS"] and not self._is_free():
+            self.status = 143 if self.stops else REFUSED
+            self._never_started()
+            return
         try:
             beginning.begin(self.told, words, log, lambda line, found: self._spawn(line, found, log))
         except CannotStart:
@@ -89,8 +98,21 @@ class Agent:
             os.write(log, os.fsencode(f"{words[0]}: {error.strerror}\n"))
             self.status = 127 if isinstance(error, FileNotFoundError) else 126
         if self.trainer is None:
-            self.trainer = 0
-            self.tell("start", self.told.name, os.getpid(), self.told.host)
+            self._never_started()
+
+    def _never_started(self) -> None:
+        self.trainer = 0
+        self.tell("start", self.told.name, os.getpid(), self.told.host)
+
+    def _is_free(self) -> bool:
+        """Waits until the last attempt has left nothing on this host, and follows orders meanwhile."""
+        from tools.rank import free  # only a restart needs it
+
+        def goes_on(seconds: float) -> bool:
+            self._look(seconds)
+            return not self.stops and os.getppid() == self.engine
+
+        return free.wait(self.told, self.engine, goes_on, lambda *said: self.tell("busy", self.told.name, *said))
 
     def _spawn(self, words: list[str], found: Environment, log: int) -> None:
         self._words = words
@@ -121,12 +143,12 @@ class Agent:
         """Follows orders until an order to stop comes, for at most so long."""
         end = self.world.now() + seconds
         while not self.stops and (left := end - self.world.now()) > 0:
-            self._look(min(left, LOOK_EVERY))
+            self._look(min(left, watcher.LOOK_EVERY))
 
     def _longest(self) -> float:
         if self._kill_at is None:
-            return self.leftovers.longest_sleep(LOOK_EVERY)
-        return max(0.01, min(LOOK_EVERY, self._kill_at - self.world.now()))
+            return self.leftovers.longest_sleep(watcher.LOOK_EVERY)
+        return max(0.01, min(watcher.LOOK_EVERY, self._kill_at - self.world.now()))
 
     def _look(self, seconds: float) -> None:
         for event in self.world.events(seconds):
@@ -241,25 +263,6 @@ class Agent:
             self.world.signal_leftovers(self.trainer)
         if self.told.away_host:  # the launcher sweeps its own host
             proc.sweep(self.told.job, self.world.sleep, self.told.name.encode())
-
-    # ---- the watcher ---------------------------------------------------------------------------------------------
-
-    def _watch(self, lifeline: int, agent: int) -> None:
-        """In a process of its own: stops the trainer if the agent was killed; wakes the agent if it was stopped."""
-        for number in SIGNALS:
-            _signal.signal(number, _signal.SIG_IGN)
-        proc.retitle(b"mindspore-launch-watcher")
-        null, trainer = os.open(os.devnull, os.O_RDWR), set[int]()
-        for stream in (0, 1, 2):  # the engine waits for the end of the agent's streams
-            os.dup2(null, stream)
-        guardian.follow(lifeline, agent, LOOK_EVERY, lambda: proc.send(agent, _signal.SIGCONT), trainer)
-        if self.told["BUS"]:
-            self.voice.tell_exit(137, next(iter(trainer), None))  # the engine may not notice it
-        if self.told["HEALS"]:  # it is started again at once, on the same device: the marks are the next one's, too
-            guardian.kill(trainer)
-        else:
-            name = b"" if self.told.is_scheduler else self.told.name.encode()
-            guardian.finish(self.told.job, trainer, self.grace, name)
 
 
 def main(words: list[str]) -> int:

@@ -27,6 +27,7 @@ The variables, besides those of the job:
   LAUNCH_LOG_ENDS    not empty: where the launcher cannot see the log, it gets the end of it though the rank ended well
   LAUNCH_WATCH       not empty: no --no_watch, the first agent of a host says what likeness.py reads
   LAUNCH_HEALS       not empty: msrun has given the ranks to a program that kills them and starts them again
+  LAUNCH_RESTART     of a restart, --restart_wait: the agent waits so long until the last attempt has left nothing
   LAUNCH_KEEPS_GOING  not empty: --keep_going, an agent whose trainer has failed waits for no order
 """
 
@@ -50,7 +51,20 @@ OF_PLAN = (
 )
 _NAMES = (
     *OF_PLAN,
-    *("SECRET", "BUS", "CONTROL", "GRACE", "ASK", "PATIENCE", "LEFTOVERS", "WATCH", "HEALS", "KEEPS_GOING", "LOG_ENDS"),
+    *(
+        "SECRET",
+        "BUS",
+        "CONTROL",
+        "GRACE",
+        "ASK",
+        "PATIENCE",
+        "LEFTOVERS",
+        "WATCH",
+        "HEALS",
+        "RESTART",
+        "KEEPS_GOING",
+        "LOG_ENDS",
+    ),
 )
 
 
