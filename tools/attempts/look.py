@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import short
 from tools.attempts.count import BIGGEST_STEP
-from tools.logs import aftermath, log_tail, loud
+from tools.logs import aftermath, line_heads, log_tail, loud
 from tools.progress.counting import axis_of
 from tools.progress.series import Reader
 
@@ -25,7 +24,6 @@ MOST_LOGS = 64  # of one attempt; of more, that of the rank that failed, and oth
 MOST_BYTES = 512 << 10  # of a log
 TIMES = 3  # so often a rank must die of the same before the job ends
 _LONGEST = 300  # characters of an error
-_CHANGES = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{8,}\b|\d+(?:[.:/T,-]\d+)*")
 
 
 class Asked(Record):
@@ -99,7 +97,7 @@ class Looks:
         if not self._counted:
             return came.replace(error=error)
         place = ends[rank][1] if rank in ends else furthest
-        key = rank, place, f"{asked.status} {kind_of(error)}"
+        key = rank, place, f"{asked.status} {line_heads.pattern_of(error)}"
         attempts = self._deaths.setdefault(key, [])
         attempts.append(len(self._furthest))
         has_epochs = any(one.named for one in self._counted)
@@ -152,8 +150,3 @@ def error_of(path: str, status: int) -> str:
     lines = [line.decode("utf-8", "replace").strip() for _, line in found]
     own = [line for line in lines if not aftermath.follows(line)]
     return short((own or lines or [""])[-1], _LONGEST)
-
-
-def kind_of(error: str) -> str:
-    """The error without what changes from one time to the next: numbers, addresses, times."""
-    return _CHANGES.sub("#", error)

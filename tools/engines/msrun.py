@@ -13,7 +13,8 @@ import sys
 
 from hccl_tools.common import project
 from tools.engines import agents
-from tools.engines.agents import AgentLines, Agents
+from tools.engines.agent_lines import AgentLines
+from tools.engines.agents import Agents
 from tools.launch.engines.facts import MsrunFacts, of
 from tools.supervise.members import SCHEDULER, Member
 

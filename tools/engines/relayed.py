@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 
-from tools.engines import agents
-from tools.engines.agents import AgentLines, Agents
+from tools.engines import agent_lines, agents
+from tools.engines.agent_lines import AgentLines
+from tools.engines.agents import Agents
 from tools.supervise import proc
 from tools.supervise.members import Member
 
@@ -69,7 +70,7 @@ class Relayed(Agents):
         self.lines.ordered = self.lines.ordered or word in ("stop", "ask")
         member = self.run.supervisor.members.get(self.name)
         if self.orders_by_stdin:
-            agents.write(self._orders, f".{word}\n".encode())
+            agent_lines.write(self._orders, f".{word}\n".encode())
         elif member and member.group is not None and member.pid and member.status is None:
             proc.send(member.pid, _SIGNALS[word])
 

@@ -31,13 +31,15 @@ def _wanted(run: Run) -> dict[str, Any]:
     plan = run.plan
     here = not run.engine.name or run.engine.tells_ends
     on_npus = plan.request.device_target == "Ascend" and here
+    on_gpus = plan.request.device_target == "GPU" and here
     port, host = plan.exports.get("MS_SCHED_PORT", ""), plan.exports.get("MS_SCHED_HOST", "")
     listens = bool(plan.scheduler) or (run.engine.name == "msrun" and plan.request.node_rank in (None, 0))
     hccl = plan.hccl.ranges[0][0] if plan.hccl and plan.hccl.ranges else hccl_ports.base()
     return {
         "mark": run.mark,
         "launcher": os.getpid(),
-        "devices": [device for _, device in plan.ranks] if on_npus else [],
+        "devices": [device for _, device in plan.ranks] if on_npus or on_gpus else [],
+        "gpus": on_gpus,
         "scheduler": [host, int(port)] if listens and port.isdigit() and host else None,
         "hccl": hccl if on_npus and len(plan.ranks) > 1 else None,
     }

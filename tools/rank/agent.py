@@ -18,7 +18,7 @@ import sys
 sys.path[:0] = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))]
 
 from tools.rank import beginning, likeness, telling, watcher
-from tools.rank.told import REFUSED, Told, refuse
+from tools.rank.told import REFUSED, Told
 from tools.supervise import proc
 from tools.supervise.events import Ended, LeftEnded, Signalled
 from tools.supervise.leftovers import Leftovers
@@ -268,11 +268,7 @@ class Agent:
 def main(words: list[str]) -> int:
     """The exit code of the agent."""
     told = Told()
-    try:
-        os.chdir(told["FOLDER"])
-    except OSError:
-        refuse(f"the folder {told['FOLDER']}, where the command was typed, is not there")
-    os.umask(int(told["UMASK"], 8))
+    beginning.enter(told)
     away = not os.path.isfile(os.path.join(told.run_dir, "launch.json"))
     path, log = beginning.open_log(told, away)
     if not told["SECRET"]:

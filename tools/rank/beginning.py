@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from tools.rank.told import Told
 
 
+def enter(told: Told) -> None:
+    """Goes to the folder where the command was typed."""
+    try:
+        os.chdir(told["FOLDER"])
+    except OSError:
+        refuse(f"the folder {told['FOLDER']}, where the command was typed, is not there")
+    os.umask(int(told["UMASK"], 8))
+
+
 def open_log(told: Told, away: bool) -> tuple[str, int]:
     """(path, descriptor) of the log in the run's folder.
 

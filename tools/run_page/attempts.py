@@ -8,9 +8,9 @@ from datetime import timedelta
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import listed, one_line, short, some
-from tools.attempts.look import kind_of
 from tools.diagnosis import asked, hang
 from tools.history.listing import LOST, RUNNING
+from tools.logs import line_heads
 from tools.progress.counting import axis_of
 from tools.run_page import explained, named
 from tools.run_page.markup import escaped, section, table
@@ -90,7 +90,7 @@ def _per_cause(data: RunData) -> str:
     for number, attempt in enumerate(data.attempts):
         if attempt.exit:
             text = one_line(attempt.progress.get("error") or why(data, number))
-            causes.setdefault(kind_of(text), []).append(text)
+            causes.setdefault(line_heads.pattern_of(text), []).append(text)
     rows = sorted(causes.values(), key=len, reverse=True)
     shown = some([f"{len(same)} × {short(same[0], _LONGEST)}" for same in rows], _MOST_CAUSES)
     return tr("Attempts per cause: {causes}", causes=shown) if rows else ""

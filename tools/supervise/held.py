@@ -10,7 +10,7 @@ import os
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record, Row
 from hccl_tools.common.words import one_line, short
-from hccl_tools.machine import npu_use, sockets
+from hccl_tools.machine import gpu_use, npu_use, sockets
 from tools.launch.engines import port_holder, ports
 from tools.supervise import proc
 from tools.supervise.members import command
@@ -44,13 +44,14 @@ class Wanted(Record):
     """What the next attempt needs free on this host.
 
     mark: LAUNCH_JOB of the job's processes; launcher: the process from which those of an attempt descend; devices: NPUs
-    by their physical ids; scheduler: the address and the port where MindSpore's scheduler listens, None: not on this
-    host; hccl: the first of HCCL's ports, None: the ranks do not use HCCL
+    by their physical ids, or GPUs by their numbers; scheduler: the address and the port where MindSpore's scheduler
+    listens, None: not on this host; hccl: the first of HCCL's ports, None: the ranks do not use HCCL
     """
 
     mark: str
     launcher: int = 0
     devices: Sequence[int] = ()
+    gpus: bool = False  # the devices are GPUs
     scheduler: Sequence[str | int] | None = None
     hccl: int | None = None
 
@@ -61,12 +62,12 @@ class Watch:
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
         self.note = ""  # what cannot be looked at, and why
-        self._before = npu_use.look() if wanted.devices else npu_use.Use()
+        self._before = self._use() if wanted.devices else npu_use.Use()
         self._listened = _listened(wanted.hccl)
         # Process 1 of a container becomes the parent of what has nothing to do with the job.
         self._descends = wanted.launcher > 1
         self._strangers = descendants(wanted.launcher, ()) if self._descends else set()
-        self._hccp = set(_hccp()) if wanted.devices else set()
+        self._hccp = set(_hccp()) if wanted.devices and not wanted.gpus else set()
         if self._before.failure:
             self.note = tr(
                 "note: restarts do not wait until the devices are free: {reason}", reason=one_line(self._before.failure)
@@ -93,20 +94,28 @@ class Watch:
 
     # ---- devices -------------------------------------------------------------------------------------------------
 
+    def _use(self) -> Use:
+        return gpu_use.look() if self.wanted.gpus else npu_use.look()
+
+    @property
+    def _shows(self) -> str:
+        """The command that shows more of the devices."""
+        return "nvidia-smi" if self.wanted.gpus else "npu-smi info"
+
     def _devices(self) -> Iterator[Held]:
         if not self.wanted.devices or self._before.failure:
             return
-        use = npu_use.look()
+        use = self._use()
         if use.failure:
             text = tr("the devices cannot be looked at ({reason})", reason=one_line(use.failure))
-            yield Held(text, (), "npu-smi info")
+            yield Held(text, (), self._shows)
             return
         anyway = {(holder.device, holder.pid) for holder in self._before.holders if self._was_before(holder.pid)}
         found = [holder for holder in holders(use, self.wanted.devices) if (holder.device, holder.pid) not in anyway]
         yield from map(device, found)
         if not found:
             yield from self._memory(use)
-        if not use.holders:
+        if not use.holders and not self.wanted.gpus:
             yield from (_serving(pid) for pid in sorted(set(_hccp()) - self._hccp))
 
     def _was_before(self, pid: int) -> bool:
@@ -129,7 +138,7 @@ class Watch:
                     used=used,
                     before=before,
                 )
-                yield Held(text, (), "npu-smi info")
+                yield Held(text, (), self._shows)
 
     # ---- ports ---------------------------------------------------------------------------------------------------
 
@@ -176,7 +185,7 @@ def process(pid: int, words: str) -> Held:
 def device(holder: npu_use.Holder) -> Held:
     """A device that a process has."""
     memory = "" if holder.memory is None else tr(", {size} MB", size=holder.memory)
-    name = short(holder.name, _SHOWN) or "?"
+    name = short(holder.name, _SHOWN) or command_of(holder.pid)
     text = tr(
         "process {pid} holds device {device} ({name}{memory})",
         pid=holder.pid,

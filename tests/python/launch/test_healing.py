@@ -5,7 +5,7 @@ import json
 import pytest
 from fake_job import TERM, Job
 
-from tools.engines.agents import AgentLines
+from tools.engines.agent_lines import AgentLines
 from tools.launch import outcome
 from tools.output import report
 from tools.supervise import events

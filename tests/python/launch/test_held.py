@@ -264,3 +264,31 @@ def test_an_agent_gives_up_after_the_time_with_what_to_do(agent, npus):
 def test_an_agent_that_is_to_stop_waits_no_longer(agent, npus):
     npus("held_2", "4711 30000 python")
     assert agent(60, lambda: False) == (False, [])
+
+
+# ---- GPUs ------------------------------------------------------------------------------------------------------------
+
+
+def test_gpus_are_free_when_no_other_process_and_no_more_memory_is_on_them(tmp_path, monkeypatch, nap):
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    smi = folder / "nvidia-smi"
+    smi.write_text('#!/bin/sh\ncase "$*" in *compute-apps*) cat "$GPU_SIM/holders" ;; *) cat "$GPU_SIM/gpus" ;; esac\n')
+    smi.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("GPU_SIM", str(tmp_path))
+    (tmp_path / "gpus").write_text("0, GPU-a, 0, 143771\n1, GPU-b, 0, 143771\n")
+    (tmp_path / "holders").write_text("")
+    watch = Watch(Wanted(mark=MARK, devices=[1], gpus=True))
+    assert watch.note == "" and watch.look() == []
+    other = nap()
+    (tmp_path / "holders").write_text(f"GPU-a, 4711, 8\nGPU-b, {other.pid}, 864\n")
+    (found,) = watch.look()
+    assert found.what.startswith(f"process {other.pid} holds device 1 ({sys.executable} ") and "864 MB" in found.what
+    (tmp_path / "holders").write_text("")
+    (tmp_path / "gpus").write_text("0, GPU-a, 9000, 143771\n1, GPU-b, 2000, 143771\n")
+    (found,) = watch.look()
+    assert found == held.Held("device 1 has 2000 MB in use, 0 MB before the first attempt", (), "nvidia-smi")
+    smi.write_text("#!/bin/sh\nexit 9\n")
+    (found,) = watch.look()
+    assert "cannot be looked at" in found.what and found.remedy == "nvidia-smi"

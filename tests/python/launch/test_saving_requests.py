@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from fake_job import KILL, STUBBORN, TERM, USR1, Job
 
-from tools.engines.agents import AgentLines
+from tools.engines.agent_lines import AgentLines
 from tools.features import saving
 from tools.features.hosts_attempts import ASKING
 from tools.launch import time_limit
